@@ -23,6 +23,8 @@ typedef enum {
 } eval_control;
 const char *eval_control_name(eval_control c); /* "seeds", "damaged"; NULL for none */
 
+enum { ARM_HEADERS = 8 }; /* most `header` options of one arm */
+
 /* Strings are borrowed from the plan's creator. */
 typedef struct {
     const char *name;
@@ -42,6 +44,13 @@ typedef struct {
                                        default */
     const char *chat_template; /* local: name of the chat template; NULL: the checkpoint's own */
     const char *device;        /* local: device that runs the model; NULL: the CPU */
+
+    /* http: where the arm's secrets are, not the secrets (harness/eval/arm_secrets.h) */
+    const char *key_env;              /* environment variable of the API key; "none": no key; NULL:
+                                         the general key */
+    const char *headers[ARM_HEADERS]; /* "NAME:VARIABLE" or "NAME:@FILE" */
+    int n_headers;
+    bool from_file; /* the arm is from a configuration file, not from the command line */
 
     eval_control control;
 

@@ -93,11 +93,15 @@ typedef struct generator generator;
 typedef struct {
     const char *model;   /* http: model name sent to the server; replay: the arm whose rows are
                             read */
-    const char *api_key; /* http: bearer token, from the environment only; never logged or stored */
-    bool no_stream;      /* http: one JSON answer instead of server-sent events */
-    int max_retries;     /* http: attempts after the first, for each request; -1 = default (5) */
-    double timeout_s;    /* http: seconds without a byte that end an attempt; 0 = default (600) */
-    double deadline_s;   /* http: seconds after which an attempt ends; 0 = default (14400) */
+    const char *api_key; /* http: bearer token; sent to this generator's servers only, and masked in
+                            their answers and messages */
+    const char *const *headers; /* http: further headers "Name: value"; values are treated like
+                                   api_key */
+    int n_headers;              /* at most 8 */
+    bool no_stream;             /* http: one JSON answer instead of server-sent events */
+    int max_retries;   /* http: attempts after the first, for each request; -1 = default (5) */
+    double timeout_s;  /* http: seconds without a byte that end an attempt; 0 = default (600) */
+    double deadline_s; /* http: seconds after which an attempt ends; 0 = default (14400) */
     double requests_per_minute; /* http: limit over all servers together; 0 = no limit */
     double tokens_per_minute;   /* http: same, prompt and completion tokens; 0 = no limit */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */

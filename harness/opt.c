@@ -198,6 +198,7 @@ static snap_status config_array(opt_shared *sh, const opt *o, const js *v, const
     for (size_t i = 0; i < js_len(v) && st == SNAP_OK; i++) {
         if (o->type == OPT_LIST && js_is_str(js_at(v, i))) {
             st = add_item(o, js_str(js_at(v, i)), from, err);
+            ((opt_list *)o->value)->from_file = true;
             continue;
         }
         if (i)
@@ -219,6 +220,8 @@ static snap_status config_value(opt_shared *sh, const opt *o, const js *v, const
                                 snap_err *err) {
     if (js_is_array(v))
         return config_array(sh, o, v, from, err);
+    if (o->type == OPT_LIST)
+        ((opt_list *)o->value)->from_file = true;
     if (js_is_str(v))
         return set_text(o, js_str(v), from, err);
     buf text = {0};
@@ -319,7 +322,7 @@ static snap_status load_env_table(const opt *table, int n, snap_err *err) {
         if (!v)
             continue;
         if (table[i].type == OPT_LIST)
-            ((opt_list *)table[i].value)->n = 0;
+            *(opt_list *)table[i].value = (opt_list){0};
         snap_status st = set_text(&table[i], v, name, err);
         if (st != SNAP_OK)
             return st;
@@ -354,7 +357,7 @@ static void clear_list_once(cursor *c, const opt *o) {
         return;
     size_t slot = (size_t)(o - c->t->cmd->options);
     if (slot < sizeof c->cleared && !c->cleared[slot]) {
-        ((opt_list *)o->value)->n = 0;
+        *(opt_list *)o->value = (opt_list){0};
         c->cleared[slot] = true;
     }
 }

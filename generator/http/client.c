@@ -21,8 +21,8 @@ static void client_free(client *c) {
         return;
     endpoints_release(&c->servers);
     free(c->model);
-    free(c->api_key);
-    free(c->authorization);
+    for (int i = 0; i < c->n_secrets; i++)
+        free(c->secrets[i]);
     free(c);
 }
 
@@ -49,24 +49,30 @@ static snap_status check_options(const generator_options *opt, snap_err *err) {
         if (*k <= ' ' || *k > '~')
             return err_set(err, SNAP_E_USAGE,
                            "the API key contains a character that is not allowed in a header");
+    if (opt->n_headers < 0 || opt->n_headers >= CLIENT_SECRETS)
+        return err_set(err, SNAP_E_USAGE, "at most %d headers can be added", CLIENT_SECRETS - 1);
     return SNAP_OK;
+}
+
+static bool add_secret(client *c, const char *name, const char *value) {
+    buf line = {0};
+    (void)buf_printf(&line, "%s%s", name, value);
+    if (!line.failed)
+        c->secrets[c->n_secrets++] = buf_steal(&line);
+    buf_release(&line);
+    return !line.failed;
 }
 
 /* Copies the strings, because the caller may free its own. */
 static snap_status take_strings(client *c, const generator_options *opt, snap_err *err) {
-    buf header = {0};
-    bool keyed = opt->api_key && *opt->api_key;
+    bool ok = true;
     if (opt->model)
-        c->model = strdup(opt->model);
-    if (keyed) {
-        c->api_key = strdup(opt->api_key);
-        (void)buf_printf(&header, "Authorization: Bearer %s", opt->api_key);
-        c->authorization = header.failed ? NULL : buf_steal(&header);
-        buf_release(&header);
-    }
-    if ((opt->model && !c->model) || (keyed && (!c->api_key || !c->authorization)))
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a generator");
-    return SNAP_OK;
+        ok = (c->model = strdup(opt->model)) != NULL;
+    if (opt->api_key && *opt->api_key)
+        ok = ok && add_secret(c, CLIENT_BEARER, opt->api_key);
+    for (int i = 0; i < opt->n_headers && ok; i++)
+        ok = add_secret(c, "", opt->headers[i]);
+    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a generator");
 }
 
 snap_status client_open(generator **out, const char *urls, const generator_options *opt,

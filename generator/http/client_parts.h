@@ -13,12 +13,15 @@
 #include "generator/http/pace.h"
 #include "generator/http/retry.h"
 
+enum { CLIENT_SECRETS = 9 };                   /* the API key and 8 further headers */
+#define CLIENT_BEARER "Authorization: Bearer " /* before the API key in its header line */
+
 typedef struct {
     generator base;
     endpoints servers;
-    char *model;         /* NULL = not sent */
-    char *api_key;       /* NULL = none */
-    char *authorization; /* the header line; NULL = none */
+    char *model;                   /* NULL = not sent */
+    char *secrets[CLIENT_SECRETS]; /* header lines that only the servers may receive; owned */
+    int n_secrets;
     bool stream;
     int max_retries, in_flight;
     double silence_s, deadline_s;
@@ -45,8 +48,9 @@ typedef struct {
     int64_t first_start_ns, start_ns; /* start times of the first and of the last attempt */
     rng jitter;
 
-    attempt last; /* state of the last attempt */
-    buf error;    /* the error text of the result */
+    attempt last;  /* state of the last attempt */
+    buf error;     /* the error text of the result */
+    buf masked[3]; /* text, reasoning and finish reason, if a secret in them had to be masked */
 } slot;
 
 /* A health check of a server that was taken out of service. */

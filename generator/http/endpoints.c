@@ -47,7 +47,8 @@ static snap_status add_url(endpoints *e, const char *base, double weight, snap_e
         return err_set(err, SNAP_E_USAGE, "the weight of '%s' must be %g to %g", base, kLeastWeight,
                        kMostWeight);
     if (strchr(base, '?'))
-        return err_set(err, SNAP_E_USAGE, "URL '%s' must not have a query ('?')", base);
+        return err_set(err, SNAP_E_USAGE, "URL '%.*s' must not have a query ('?')",
+                       (int)strcspn(base, "?"), base); /* the query may hold a key */
     if (e->n == ENDPOINTS_MAX)
         return err_set(err, SNAP_E_USAGE, "more than %d endpoints", (int)ENDPOINTS_MAX);
     endpoint at = {.chat_url = join(base, "/chat/completions"),

@@ -2,30 +2,51 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "generator/http/chat_request.h"
 #include "generator/http/client_parts.h"
 #include "generator/http/ratelimit.h"
 
 enum {
-    kKeyPart = 8,    /* a message must not quote this many leading bytes of the API key */
+    kSecretPart = 8, /* a message must not quote this many leading bytes of a secret */
     kTokenBytes = 4, /* estimated bytes per prompt token, used until the server reports the count */
 };
 
-/* How many bytes at the start of @text match the start of @key. */
-static size_t key_at(const char *text, const char *key) {
+/* The secret in a header line: the API key, or the value of another header. */
+static const char *secret_of(const char *line) {
+    if (text_starts(line, CLIENT_BEARER))
+        return line + strlen(CLIENT_BEARER);
+    const char *value = strchr(line, ':');
+    return value ? value + 1 + strspn(value + 1, " ") : line;
+}
+
+/* How many bytes at the start of @text match the start of @secret. */
+static size_t match(const char *text, const char *secret) {
     size_t n = 0;
-    while (key[n] && text[n] == key[n])
+    while (secret[n] && text[n] == secret[n])
         n++;
     return n;
 }
 
-/* Appends @text with the API key masked: a server may echo the key, whole or truncated, and it must
- * not get into files. */
-static void append_without_key(buf *out, const char *text, const char *key) {
-    size_t masked_from = strlen(key) < kKeyPart ? strlen(key) : kKeyPart;
+/* The longest part of a secret that @text begins with; 0 = none. Parts count from @part bytes on,
+ * or only whole secrets do if @part is 0; then secrets below kSecretPart bytes do not count,
+ * because they may be ordinary words. */
+static size_t secret_at(const client *c, const char *text, size_t part) {
+    size_t longest = 0;
+    for (int i = 0; i < c->n_secrets; i++) {
+        const char *secret = secret_of(c->secrets[i]);
+        size_t n = match(text, secret), len = strlen(secret);
+        bool found = part ? n >= (len < part ? len : part) : n == len && n >= kSecretPart;
+        longest = found && n > longest ? n : longest;
+    }
+    return longest;
+}
+
+/* Appends @text with secrets masked: a server may echo them, and they must not get into files. */
+static void append_masked(const client *c, buf *out, const char *text, size_t part) {
     while (*text) {
-        size_t n = key_at(text, key);
-        if (n >= masked_from)
+        size_t n = secret_at(c, text, part);
+        if (n)
             (void)buf_puts(out, "***");
         else
             (void)buf_append(out, text, n = 1);
@@ -33,19 +54,31 @@ static void append_without_key(buf *out, const char *text, const char *key) {
     }
 }
 
+/* A text of an answer without secrets: @text itself in most cases, else a copy in @masked. */
+static const char *without_secrets(const client *c, const char *text, buf *masked) {
+    bool found = false;
+    for (int i = 0; text && i < c->n_secrets; i++) {
+        const char *secret = secret_of(c->secrets[i]);
+        found |= strlen(secret) >= kSecretPart && strstr(text, secret) != NULL;
+    }
+    if (!found)
+        return text;
+    buf_clear(masked);
+    append_masked(c, masked, text, 0);
+    return buf_str(masked);
+}
+
 static void describe_failure(slot *s) {
     buf_clear(&s->error);
-    const char *key = s->session->client->api_key;
-    if (key)
-        append_without_key(&s->error, s->last.why.text, key);
-    else
-        (void)buf_puts(&s->error, s->last.why.text);
+    append_masked(s->session->client, &s->error, s->last.why.text, kSecretPart);
     if (s->attempts > 1)
         (void)buf_printf(&s->error, " (after %d attempts)", s->attempts);
 }
 
 static void deliver(slot *s) {
     session *r = s->session;
+    const client *c = r->client;
+    const chat_answer *a = &s->last.answer;
     bool failed = s->last.end != ATTEMPT_OK;
     int64_t end_ns = s->last.finish_ns >= 0 ? s->last.finish_ns : clock_now_ns();
     if (failed)
@@ -53,11 +86,11 @@ static void deliver(slot *s) {
     gen_result res = {
         .failed = failed,
         .error = failed ? buf_str(&s->error) : NULL,
-        .text = buf_str(&s->last.answer.text),
-        .reasoning = s->last.answer.reasoning.len ? s->last.answer.reasoning.data : NULL,
-        .finish_reason = failed ? NULL : s->last.answer.finish_reason,
-        .prompt_tokens = s->last.answer.prompt_tokens,
-        .completion_tokens = s->last.answer.completion_tokens,
+        .text = without_secrets(c, buf_str(&a->text), &s->masked[0]),
+        .reasoning = a->reasoning.len ? without_secrets(c, a->reasoning.data, &s->masked[1]) : NULL,
+        .finish_reason = failed ? NULL : without_secrets(c, a->finish_reason, &s->masked[2]),
+        .prompt_tokens = a->prompt_tokens,
+        .completion_tokens = a->completion_tokens,
         .start_ns = s->first_start_ns,
         .first_token_ns = s->last.first_token_ns < 0 ? -1 : s->last.first_token_ns - s->start_ns,
         .total_ns = end_ns - s->start_ns,
@@ -65,12 +98,17 @@ static void deliver(slot *s) {
         .itl_p50_ns = hist_quantile_ns(&s->last.gaps, 0.5),
         .itl_p99_ns = hist_quantile_ns(&s->last.gaps, 0.99),
         .attempts = s->attempts,
-        .repaired = s->last.answer.repaired,
+        .repaired = a->repaired,
     };
     s->state = SLOT_FREE;
     r->changed = true;
     r->busy--;
-    session_fail(r, r->sink(r->sink_ctx, &s->req, &res, r->err));
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < 3 && st == SNAP_OK; i++)
+        st = buf_check(&s->masked[i], "an answer", r->err);
+    if (st == SNAP_OK)
+        st = r->sink(r->sink_ctx, &s->req, &res, r->err);
+    session_fail(r, st);
 }
 
 /* Plans a retry. After a 429 the whole server is held, not only the request that it refused. */
@@ -157,12 +195,13 @@ void request_start(slot *s, endpoint *server) {
     s->server->in_flight++;
     s->server->started++;
     const char *headers[] = {"Content-Type: application/json",
-                             c->stream ? "Accept: text/event-stream" : "Accept: application/json",
-                             c->authorization};
+                             c->stream ? "Accept: text/event-stream" : "Accept: application/json"};
     http_request req = {
         .url = s->server->chat_url,
         .headers = headers,
-        .n_headers = c->authorization ? 3 : 2,
+        .n_headers = 2,
+        .secrets = (const char *const *)c->secrets,
+        .n_secrets = c->n_secrets,
         .body = s->request.data,
         .body_len = s->request.len,
         .silence_s = c->silence_s,

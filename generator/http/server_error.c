@@ -71,7 +71,8 @@ static const char *advice(int status) {
         return "; check the model name, max tokens and sampling against what the server accepts";
     case 401:
     case 403:
-        return "; set SNAPMLA_API_KEY to a key that this server accepts";
+        return "; set SNAPMLA_API_KEY, or the variable that the arm's key_env names, to a key that "
+               "this server accepts";
     case 404:
     case 405:
         return "; check that the URL ends in the API's root (often /v1) and that model= names a "

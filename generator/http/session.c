@@ -33,8 +33,8 @@ static void on_probed(void *ctx, const http_response *res) {
 static void start_probe(probe *p) {
     const client *c = p->session->client;
     http_request req = {.url = p->server->models_url,
-                        .headers = (const char *const[]){c->authorization},
-                        .n_headers = c->authorization ? 1 : 0,
+                        .secrets = (const char *const *)c->secrets,
+                        .n_secrets = c->n_secrets,
                         .connect_timeout_s = kProbeS,
                         .deadline_s = kProbeS,
                         .on_done = on_probed,
@@ -125,6 +125,8 @@ static void slots_free(slot *slots, int n) {
     for (int i = 0; slots && i < n; i++) {
         buf_release(&slots[i].request);
         buf_release(&slots[i].error);
+        for (int k = 0; k < 3; k++)
+            buf_release(&slots[i].masked[k]);
         attempt_release(&slots[i].last);
     }
     free(slots);

@@ -211,7 +211,8 @@ static void test_refusals_are_one_line(void) {
                    "HTTP 422: [{\"loc\":[\"body\"],\"msg\":\"bad\"}]; check the model name, max "
                    "tokens and sampling against what the server accepts");
     expect_refusal(401, "{\"message\":\"who?\"}", "",
-                   "HTTP 401: who?; set SNAPMLA_API_KEY to a key that this server accepts");
+                   "HTTP 401: who?; set SNAPMLA_API_KEY, or the variable that the arm's key_env "
+                   "names, to a key that this server accepts");
     expect_refusal(308, "moved", "http://b/v1",
                    "HTTP 308: the server redirects the request, which is not followed for a "
                    "POST; use the URL "

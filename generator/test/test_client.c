@@ -364,6 +364,33 @@ static void test_huge_answers_are_not_repeated(void) {
                    "an event of the stream is longer than", 1);
 }
 
+/* An arm's own headers are sent, and masked wherever the server repeats them. */
+static void test_headers_are_sent_and_masked(void) {
+    static const char *const headers[] = {"X-Key: another-secret-42", "X-Team: red"};
+    static const reply echo = {
+        .body = "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":"
+                "\"you sent another-secret-42, team red\",\"reasoning_content\":"
+                "\"sk-secret-0123456789 it was\"},\"finish_reason\":\"another-secret-42\"}]}"};
+    generator_options opt = whole;
+    opt.api_key = "sk-secret-0123456789";
+    opt.headers = headers;
+    opt.n_headers = 2;
+    drive d = {0};
+    server *s = play(&echo, 1, &opt, 1, &d, SNAP_OK);
+    const char *head = server_request(s, 0)->head;
+    CU_ASSERT_PTR_NOT_NULL(strstr(head, "\r\nAuthorization: Bearer sk-secret-0123456789\r\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(head, "\r\nX-Key: another-secret-42\r\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(head, "\r\nX-Team: red\r\n"));
+    CU_ASSERT_EQUAL_FATAL(d.n_kept, 1);
+    CU_ASSERT_STRING_EQUAL(d.kept[0].text, "you sent ***, team red"); /* too short to be a secret */
+    CU_ASSERT_STRING_EQUAL(d.kept[0].finish_reason, "***");
+    CU_ASSERT_STRING_EQUAL(d.kept[0].reasoning, "*** it was");
+    drive_release(&d);
+    server_free(s);
+    expect_failure((reply){.status = 403, .body = "{\"error\":\"bad another-secret, team red\"}"},
+                   &opt, "HTTP 403: bad ***, team ***; set", 1);
+}
+
 static void test_the_key_is_never_shown(void) {
     generator_options opt = whole;
     opt.api_key = "sk-secret-0123456789";
@@ -581,6 +608,7 @@ CU_TestInfo tests_client[] = {
     {"refusals are not repeated", test_refusals_are_not_repeated},
     {"wrong types are not repeated", test_wrong_types_are_not_repeated},
     {"huge answers are not repeated", test_huge_answers_are_not_repeated},
+    {"headers of an arm", test_headers_are_sent_and_masked},
     {"the key is never shown", test_the_key_is_never_shown},
     {"a refused key ends the run", test_a_refused_key_ends_the_run},
     {"an unreachable server", test_an_unreachable_server_ends_the_run},

@@ -47,7 +47,9 @@ static const opt options[] = {
      "http(s)://HOST/v1, several servers as URL|URL*WEIGHT, local:DIR (a checkpoint that this "
      "program runs), or replay:FILE (recorded answers). Keys: model precision stream retries "
      "timeout deadline in_flight rpm tpm (requests and tokens per minute) seed temperature top_p "
-     "max_tokens. Keys of local: precision (bf16; fp8; fp32; A to F and noPV: other quantisations, "
+     "max_tokens. Keys of a server that needs a secret: key_env=NAME (the API key is in this "
+     "environment variable; none: no key), header=NAME:VARIABLE or header=NAME:@FILE (may be given "
+     "again). Keys of local: precision (bf16; fp8; fp32; A to F and noPV: other quantisations, "
      "for experiments), device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, "
      "template",
      0, 0},
@@ -100,8 +102,11 @@ static const opt options[] = {
 };
 
 static snap_status run(opt_shared *shared, snap_err *err) {
-    const char *key = getenv("SNAPMLA_API_KEY");
-    o.generate = (generate_options){.api_key = key ? key : getenv("OPENAI_API_KEY"),
+    const char *from = getenv("SNAPMLA_API_KEY") ? "SNAPMLA_API_KEY" : "OPENAI_API_KEY";
+    const char *in_file = js_get_str(shared->file, "judge-model");
+    o.generate = (generate_options){.api_key = getenv(from),
+                                    .api_key_from = from,
+                                    .judge_from_file = in_file && o.judge_model == in_file,
                                     .in_flight = (int)in_flight,
                                     .no_stream = !stream,
                                     .cancel = &cmd_cancelled};
@@ -128,8 +133,10 @@ const opt_command cmd_eval = {
              "compares each arm with the first one. The result has paired differences with\n"
              "confidence intervals and a test of equivalence. Failed requests are counted and\n"
              "left out; they are never graded as wrong. The API key is read from SNAPMLA_API_KEY\n"
-             "or else from OPENAI_API_KEY. GPQA is read from its archive in memory, and its text\n"
-             "is not written to the disk; only the answer of a model may quote it.",
+             "or else from OPENAI_API_KEY. It is sent only over https or on this machine, to arms\n"
+             "of the command line without key_env and header. GPQA is read from its archive in\n"
+             "memory, and its text is not written to the disk; only the answer of a model may\n"
+             "quote it.",
     .examples = "  snapmla eval --suite aime24,aime25 --data ../datasets --out RUN \\\n"
                 "      --arm bf16=http://127.0.0.1:8000/v1,model=a --arm "
                 "fp8=http://127.0.0.1:8001/v1,model=b\n"

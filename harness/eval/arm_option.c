@@ -2,16 +2,18 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "harness/eval/arm_secrets.h"
 #include "harness/share.h"
 
 enum { kLongestName = 40 };
 
 /* KEY_NOT is a flag that is stored negated. */
-typedef enum { KEY_TEXT, KEY_NOT, KEY_INT, KEY_NUM, KEY_SEED } key_type;
+typedef enum { KEY_TEXT, KEY_NOT, KEY_INT, KEY_NUM, KEY_SEED, KEY_ENV, KEY_HEADER } key_type;
 
 /* A key of the option, the field of the arm that receives its value, and the allowed range of a
  * number. */
@@ -41,6 +43,8 @@ static const arm_key keys[] = {
     {"temperature", KEY_NUM, offsetof(eval_arm, temperature), 0, 100},
     {"top_p", KEY_NUM, offsetof(eval_arm, top_p), 1e-9, 1},
     {"max_tokens", KEY_INT, offsetof(eval_arm, max_tokens), 1, INT_MAX},
+    {"key_env", KEY_ENV, offsetof(eval_arm, key_env), 0, 0},
+    {"header", KEY_HEADER, offsetof(eval_arm, headers), 0, 0},
 };
 
 static bool parse_bool(const char *s, bool *out) {
@@ -80,6 +84,13 @@ static bool store_int(const arm_key *k, void *value, const char *s) {
     return true;
 }
 
+static bool store_header(eval_arm *arm, const char *s) {
+    if (!arm_secret_is_header(s) || arm->n_headers == ARM_HEADERS)
+        return false;
+    arm->headers[arm->n_headers++] = s;
+    return true;
+}
+
 /* Returns false if the text is empty, does not have the key's type or is out of range. */
 static bool store(const arm_key *k, eval_arm *arm, const char *s) {
     void *value = (char *)arm + k->offset;
@@ -91,33 +102,51 @@ static bool store(const arm_key *k, eval_arm *arm, const char *s) {
         return store_not(value, s);
     case KEY_NUM:
         return store_num(k, value, s);
+    case KEY_ENV:
+        return arm_secret_is_key_env(s) && store_text(value, s);
+    case KEY_HEADER:
+        return store_header(arm, s);
     default:
         return store_int(k, value, s);
     }
 }
 
 typedef struct {
-    const char *flag, *whole; /* for messages */
+    const char *flag; /* for messages */
+    char shown[80];   /* the option up to its first '=', for messages: the rest may hold a key that
+                         was written there by mistake */
     eval_arm *arm;
     bool has_spec;
     arena *mem;
 } parsing;
 
+/* A value that does not fit. That of a secret is not quoted. */
+static snap_status refuse_value(const parsing *p, const arm_key *k, const char *value,
+                                snap_err *err) {
+    if (k->type == KEY_ENV)
+        return err_set(err, SNAP_E_USAGE,
+                       "%s %s: 'key_env' must be the name of an environment variable, without $, "
+                       "or none; the key itself does not belong here",
+                       p->flag, p->shown);
+    if (k->type == KEY_HEADER)
+        return err_set(err, SNAP_E_USAGE,
+                       "%s %s: 'header' must be NAME:VARIABLE (an environment variable, without $) "
+                       "or NAME:@FILE, at most %d times; the value itself does not belong here",
+                       p->flag, p->shown, (int)ARM_HEADERS);
+    return err_set(err, SNAP_E_USAGE, "%s %s: '%s' must not be '%s'", p->flag, p->shown, k->name,
+                   value);
+}
+
 static snap_status set_key(parsing *p, const char *name, const char *value, snap_err *err) {
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (strcmp(keys[i].name, name) != 0)
-            continue;
-        return store(&keys[i], p->arm, value)
-                   ? SNAP_OK
-                   : err_set(err, SNAP_E_USAGE, "%s %s: '%s' must not be '%s'", p->flag, p->whole,
-                             name, value);
-    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return store(&keys[i], p->arm, value) ? SNAP_OK : refuse_value(p, &keys[i], value, err);
     return err_set(
         err, SNAP_E_USAGE,
         "%s %s: unknown key '%s' (known: model, precision, device, stream, retries, timeout, "
         "deadline, rpm, tpm, in_flight, context, cache_mb, threads, template, seed, temperature, "
-        "top_p, max_tokens)",
-        p->flag, p->whole, name);
+        "top_p, max_tokens, key_env, header)",
+        p->flag, p->shown, name);
 }
 
 static snap_status check_name(const parsing *p, snap_err *err) {
@@ -129,7 +158,7 @@ static snap_status check_name(const parsing *p, snap_err *err) {
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
                    "%s %s: the name must be 1..%d letters, digits, '.', '_' or '-'", p->flag,
-                   p->whole, kLongestName);
+                   p->shown, kLongestName);
 }
 
 /* If the folder of "local:DIR" does not exist in the working directory, replaces it by the folder
@@ -161,14 +190,17 @@ static snap_status set_spec(parsing *p, const char *spec, snap_err *err) {
             p->arm->kind = kinds[i].kind;
     p->arm->spec = spec;
     p->has_spec = true;
+    bool is_url = !p->arm->kind || strcmp(p->arm->kind, "http") == 0;
+    if (is_url && strchr(spec, '@'))
+        return err_set(err, SNAP_E_USAGE,
+                       "%s %s: an arm's URL must not hold credentials: use key_env=NAME, where "
+                       "NAME is an environment variable with the API key",
+                       p->flag, p->shown);
     if (!p->arm->kind)
         return err_set(err, SNAP_E_USAGE,
                        "%s %s: generator '%s' must be http://..., https://..., local:DIR or "
                        "replay:FILE",
-                       p->flag, p->whole, spec);
-    if (strcmp(p->arm->kind, "http") == 0 && strchr(spec, '@'))
-        return err_set(err, SNAP_E_USAGE,
-                       "an arm's URL must not hold credentials: set SNAPMLA_API_KEY instead");
+                       p->flag, p->shown, spec);
     return strcmp(p->arm->kind, "local") == 0 ? find_model(p, err) : SNAP_OK;
 }
 
@@ -180,7 +212,7 @@ static snap_status take_part(void *ctx, const char *part, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for %s", p->flag);
     char *equals = strchr(text, '=');
     if (!equals)
-        return err_set(err, SNAP_E_USAGE, "%s %s: '%s' is not %s", p->flag, p->whole, part,
+        return err_set(err, SNAP_E_USAGE, "%s %s: '%s' is not %s", p->flag, p->shown, part,
                        p->has_spec ? "key=value" : "NAME=GENERATOR");
     *equals = '\0';
     if (p->has_spec)
@@ -193,6 +225,7 @@ static snap_status take_part(void *ctx, const char *part, snap_err *err) {
 snap_status arm_parse(const char *flag, const char *text, arena *mem, eval_arm *out,
                       snap_err *err) {
     *out = (eval_arm){.max_retries = -1, .temperature = -1};
-    parsing p = {.flag = flag, .whole = text, .arm = out, .mem = mem};
+    parsing p = {.flag = flag, .arm = out, .mem = mem};
+    (void)snprintf(p.shown, sizeof p.shown, "%.*s", (int)strcspn(text, "=,"), text);
     return text_split(text, ',', flag, take_part, &p, err);
 }

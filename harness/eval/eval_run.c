@@ -11,6 +11,7 @@
 #include "evals/lost.h"
 #include "evals/samples_judge.h"
 #include "evals/score.h"
+#include "harness/eval/arm_secrets.h"
 #include "harness/eval/eval_rows.h"
 #include "harness/eval/games.h"
 #include "harness/eval/origins.h"
@@ -262,6 +263,15 @@ static snap_status check_arms(const eval *e, snap_err *err) {
     return SNAP_OK;
 }
 
+/* Plans the run, and reads the secrets of its arms: an option that is refused must not be stored,
+ * because it may hold a key by mistake. */
+static snap_status plan_and_check(eval *e, snap_err *err) {
+    snap_status st = planning_make(&e->plan, &e->opt, &e->mem, err);
+    if (st == SNAP_OK)
+        st = arm_secrets_check(&e->plan, &e->opt.generate, err);
+    return st == SNAP_OK ? games_check_judge(e->opt.judge_model, &e->opt.generate, err) : st;
+}
+
 snap_status eval_run(const eval_options *options, const js *config, results **out, snap_err *err) {
     snap_status st;
     eval e = {.opt = *options, .log = FS_LOG_CLOSED};
@@ -271,7 +281,7 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     if (!options->out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
     if (!options->regrade)
-        TRY(planning_make(&e.plan, &e.opt, &e.mem, err)); /* before anything is written */
+        TRY(plan_and_check(&e, err)); /* before anything is written */
     if (options->regrade && !fs_exists(file_in(&e, "journal")))
         TRY(err_set(err, SNAP_E_USAGE, "'%s' has no run to grade again", options->out));
     TRY(fs_mkdirs(options->out, err));

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "evals/arena.h"
 #include "harness/eval/arm_option.h"
+#include "harness/eval/arm_secrets.h"
 #include "harness/eval/run_log.h"
 
 enum { kJudgeTokens = 16000, kMessages = 2 };
@@ -211,20 +212,23 @@ static snap_status take_game(void *ctx, const gen_request *req, const gen_result
 
 /* ---- all games ---- */
 
-static snap_status parse_judge(const char *text, arena *mem, eval_arm *out, snap_err *err) {
+static snap_status parse_judge(const char *text, const generate_options *opt, arena *mem,
+                               eval_arm *out, snap_err *err) {
     buf named = {0};
     (void)buf_printf(&named, "judge=%s", text);
     const char *kept = named.failed ? NULL : arena_strdup(mem, buf_str(&named));
     buf_release(&named);
     if (!kept)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the judge");
-    return arm_parse("--judge-model", kept, mem, out, err);
+    snap_status st = arm_parse("--judge-model", kept, mem, out, err);
+    out->from_file = opt->judge_from_file;
+    return st;
 }
 
 static snap_status open_judge(const eval_arm *judge, const generate_options *opt, generator **out,
                               snap_err *err) {
+    arena secrets = {0};
     generator_options g = {.model = judge->model,
-                           .api_key = opt->api_key,
                            .no_stream = judge->no_stream || opt->no_stream,
                            .max_retries = judge->max_retries,
                            .timeout_s = judge->timeout_s,
@@ -237,9 +241,10 @@ static snap_status open_judge(const eval_arm *judge, const generate_options *opt
                            .threads = judge->threads,
                            .chat_template = judge->chat_template,
                            .cancel = opt->cancel};
-    snap_status st = generator_open(out, judge->spec, &g, err);
-    if (st != SNAP_OK)
+    snap_status st = arm_secrets_read(judge, opt, &secrets, &g, err);
+    if (st == SNAP_OK && (st = generator_open(out, judge->spec, &g, err)) != SNAP_OK)
         err_prefix(err, "the judge");
+    arena_release(&secrets);
     return st;
 }
 
@@ -248,6 +253,16 @@ static size_t count_due(const judging *t) {
     for (size_t i = 0; i < plan_cells(t->plan); i++)
         n += is_due(t, i);
     return n;
+}
+
+snap_status games_check_judge(const char *judge, const generate_options *opt, snap_err *err) {
+    arena mem = {0};
+    eval_arm arm = {0};
+    snap_status st = judge ? parse_judge(judge, opt, &mem, &arm, err) : SNAP_OK;
+    if (judge && st == SNAP_OK)
+        st = arm_secrets_check_one(&arm, opt, err);
+    arena_release(&mem);
+    return st;
 }
 
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) {
@@ -269,7 +284,7 @@ snap_status games_play(const eval_plan *plan, sample_store *store, const char *j
     size_t due = count_due(&t);
     if (!judge || !due)
         return SNAP_OK;
-    TRY(parse_judge(judge, mem, &arm, err));
+    TRY(parse_judge(judge, opt, mem, &arm, err));
     t.name = arm.model ? arm.model : arm.spec;
     t.sampling = (gen_sampling){.temperature = arm.temperature >= 0 ? arm.temperature : 0,
                                 .top_p = arm.top_p > 0 ? arm.top_p : 1,

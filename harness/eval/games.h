@@ -27,4 +27,9 @@ snap_status games_play(const eval_plan *plan, sample_store *store, const char *j
  * is called before any request is sent. */
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Checks the form of the judge and its secrets (arm_secrets.h), before anything is stored or sent.
+ * NULL is allowed. */
+snap_status games_check_judge(const char *judge, const generate_options *opt,
+                              snap_err *err) SNAP_CHECK_RESULT;
+
 #endif

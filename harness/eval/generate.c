@@ -10,6 +10,7 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "generator/generator.h"
+#include "harness/eval/arm_secrets.h"
 #include "harness/eval/clients.h"
 #include "harness/eval/run_log.h"
 #include "harness/eval/shared.h"
@@ -113,8 +114,8 @@ static void *run_arm(void *ctx) {
 
 static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *err) {
     const eval_arm *arm = &a->run->plan->arms[a->arm];
+    arena secrets = {0};
     generator_options g = {.model = arm->model,
-                           .api_key = opt->api_key,
                            .no_stream = arm->no_stream || opt->no_stream,
                            .max_retries = arm->max_retries,
                            .timeout_s = arm->timeout_s,
@@ -129,9 +130,10 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .threads = arm->threads,
                            .chat_template = arm->chat_template,
                            .cancel = opt->cancel};
-    snap_status st = generator_open(&a->gen, arm->spec, &g, err);
-    if (st != SNAP_OK)
+    snap_status st = arm_secrets_read(arm, opt, &secrets, &g, err);
+    if (st == SNAP_OK && (st = generator_open(&a->gen, arm->spec, &g, err)) != SNAP_OK)
         err_prefix(err, "arm '%s'", arm_name(a));
+    arena_release(&secrets);
     return st;
 }
 

@@ -10,9 +10,11 @@
 #include "harness/record/results.h"
 
 typedef struct {
-    const char *api_key; /* NULL: none */
-    int in_flight;       /* for arms that do not set it; 0: the generator's default */
-    bool no_stream;      /* for all arms */
+    const char *api_key;      /* the general key (arm_secrets.h); NULL: none */
+    const char *api_key_from; /* name of its environment variable, for messages */
+    bool judge_from_file;     /* the judge's model is from a configuration file */
+    int in_flight;            /* for arms that do not set it; 0: the generator's default */
+    bool no_stream;           /* for all arms */
     const volatile sig_atomic_t *cancel; /* NULL: never */
 } generate_options;
 

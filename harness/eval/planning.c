@@ -60,7 +60,8 @@ static snap_status add_arm(eval_plan *p, const char *flag, const char *text, sna
     const char *name = p->arms[p->n_arms].name;
     for (size_t i = 0; i < p->n_arms; i++)
         if (text_equal(p->arms[i].name, name))
-            return err_set(err, SNAP_E_USAGE, "%s %s: the name '%s' is taken", flag, text, name);
+            return err_set(err, SNAP_E_USAGE, "%s %.*s: the name '%s' is taken", flag,
+                           (int)strcspn(text, "=,"), text, name);
     p->n_arms++;
     return SNAP_OK;
 }
@@ -94,10 +95,11 @@ static snap_status plan_control(planning *e, const char *kind, snap_err *err) {
     } else if (text_starts(kind, "damaged=")) {
         TRY(arm_parse("--control", kind, e->mem, a, err));
         a->control = CONTROL_DAMAGED;
+        a->from_file = e->opt->controls.from_file;
     } else {
         TRY(err_set(err, SNAP_E_USAGE,
-                    "--control '%s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
-                    kind));
+                    "--control '%.*s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
+                    (int)strcspn(kind, "=,"), kind));
     }
     TRY(add_arm(p, "--control", kind, err));
 cleanup:
@@ -115,6 +117,7 @@ static snap_status plan_arms(planning *e, snap_err *err) {
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (int i = 0; i < list->n; i++) {
         TRY(arm_parse("--arm", list->items[i], e->mem, &p->arms[p->n_arms], err));
+        p->arms[p->n_arms].from_file = list->from_file;
         TRY(add_arm(p, "--arm", list->items[i], err));
     }
     for (int i = 0; i < controls->n; i++)

@@ -36,6 +36,7 @@ js *run_options_json(const eval_options *o) {
 static void recall_list(const js *was, const char *key, opt_list *out) {
     const js *items = js_get_array(was, key);
     out->n = 0;
+    out->from_file = true;
     for (size_t i = 0; i < js_len(items) && out->n < OPT_LIST_MAX; i++)
         if (js_str(js_at(items, i)))
             out->items[out->n++] = js_str(js_at(items, i));

@@ -16,6 +16,7 @@
 #include "harness/audit/audit.h"
 #include "harness/audit/bundle.h"
 #include "harness/eval/arm_option.h"
+#include "harness/eval/arm_secrets.h"
 #include "harness/eval/eval_run.h"
 #include "harness/eval/suite.h"
 #include "harness/gate/quality.h"
@@ -821,8 +822,8 @@ static void test_controls_that_cannot_be(void) {
     } bad[] = {{"seeds", "--control seeds: arm 'a' is recorded"},
                {"noise", "--control 'noise' is neither 'seeds' nor"},
                {"damaged", "--control 'damaged' is neither"},
-               {"damaged=", "--control damaged=: generator '' must be http"},
-               {"damaged=replay:f,color=red", "--control damaged=replay:f,color=red: unknown key"}};
+               {"damaged=", "--control damaged: generator '' must be http"},
+               {"damaged=replay:f,color=red", "--control damaged: unknown key 'color'"}};
     place p;
     place_open(&p);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -966,6 +967,115 @@ static void test_arms(void) {
     arena_release(&mem);
 }
 
+/* What may be a secret that was written in the wrong place is never quoted. */
+static void test_secrets_of_arms(void) {
+    arena mem = {0};
+    eval_arm a;
+    CU_ASSERT_EQUAL_FATAL(arm_parse("--arm",
+                                    "x=https://host/v1,key_env=MY_KEY,header=X-Key:OTHER_KEY,"
+                                    "header=X-Team:@/etc/team",
+                                    &mem, &a, NULL),
+                          SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(a.key_env, "MY_KEY");
+    CU_ASSERT_EQUAL(a.n_headers, 2);
+    CU_ASSERT_STRING_EQUAL(a.headers[0], "X-Key:OTHER_KEY");
+    CU_ASSERT_STRING_EQUAL(a.headers[1], "X-Team:@/etc/team");
+    static const char *const bad[] = {
+        "x=https://host/v1,key_env=sk-oops-123",
+        "x=https://host/v1,key_env=$oops",
+        "x=https://host/v1,header=X-Key:sk-oops-123",
+        "x=https://host/v1,header=X-Key:$oops",
+        "x=https://host/v1,header=X-Key: Bearer oops",
+        "x=https://host/v1,header=X-Key:@",
+        "x=https://host/v1,header=sk-oops-123",
+        "x=https://host/v1,header=X Y:oops",
+        "x=https://host/v1,api_key=oops",
+        "x=https://host/v1,retries=0,key=oops",
+        "x=https://oops@host/v1",
+        "x=https://host/v1,retries=x,header=K:oops",
+        "x=https//u:oops@host",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(arm_parse("--arm", bad[i], &mem, &a, &err), SNAP_E_USAGE);
+        CU_ASSERT(text_starts(err.text, "--arm x: "));
+        CU_ASSERT_PTR_NULL(strstr(err.text, "oops"));
+    }
+    arena_release(&mem);
+}
+
+/* Which servers may receive the general key. */
+static void test_where_keys_may_go(void) {
+    static const struct {
+        const char *arm;
+        bool from_file;
+        const char *refused; /* NULL: the general key is sent; "" = nothing is sent */
+    } cases[] = {
+        {"x=https://gpu.example/v1", false, NULL},
+        {"x=http://127.0.0.1:8000/v1|http://[::1]:1/v1", false, NULL},
+        {"x=http://localhost:8000/v1*2", false, NULL},
+        {"x=http://gpu.example/v1", false, "neither https nor on this machine"},
+        {"x=https://a/v1|http://b/v1", false, "neither https nor on this machine"},
+        {"x=https://gpu.example/v1", true, "from a configuration file"},
+        {"x=http://gpu.example/v1,key_env=none", false, ""},
+        {"x=https://gpu.example/v1,key_env=none", true, ""},
+        {"x=https://gpu.example/v1,key_env=SNAPMLA_TEST_KEY", true, "refused in a configuration"},
+        {"x=https://gpu.example/v1,header=A:@/etc/passwd", true, "refused in a configuration"},
+        {"x=https://gpu.example/v1,key_env=SNAPMLA_NOT_SET", false, "not set or empty"},
+        {"x=https://gpu.example/v1,header=A:@/nowhere", false, "/nowhere"},
+        {"x=https://gpu.example/v1,header=A:@/dev/zero", false, "not a regular file"},
+        {"x=replay:f", true, ""},
+        {"x=local:d", false, ""},
+    };
+    const generate_options general = {.api_key = "sk-general", .api_key_from = "SNAPMLA_API_KEY"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        arena mem = {0};
+        eval_arm a;
+        generator_options g = {0};
+        snap_err err = {0};
+        const char *refused = cases[i].refused;
+        CU_ASSERT_EQUAL_FATAL(arm_parse("--arm", cases[i].arm, &mem, &a, NULL), SNAP_OK);
+        a.from_file = cases[i].from_file;
+        snap_status st = arm_secrets_read(&a, &general, &mem, &g, &err);
+        CU_ASSERT_EQUAL(st == SNAP_OK, !refused || !refused[0]);
+        CU_ASSERT_EQUAL(g.api_key != NULL, !refused);
+        CU_ASSERT_EQUAL(g.n_headers, 0);
+        if (st != SNAP_OK && !strstr(err.text, refused))
+            printf("\n%s: %s\n", cases[i].arm, err.text);
+        CU_ASSERT(st == SNAP_OK || strstr(err.text, refused));
+        CU_ASSERT(st == SNAP_OK || text_starts(err.text, "arm 'x': "));
+        CU_ASSERT_PTR_NULL(strstr(err.text, "sk-general"));
+        arena_release(&mem);
+    }
+}
+
+static void test_secrets_are_read(void) {
+    arena mem = {0};
+    eval_arm a;
+    generator_options g = {0};
+    const generate_options general = {.api_key = "sk-general"};
+    char file[] = "/tmp/snapmla-secret-XXXXXX", arm[200];
+    int fd = mkstemp(file);
+    CU_ASSERT_FATAL(fd >= 0 && write(fd, "Bearer in-a-file\r\n", 18) == 18);
+    (void)close(fd);
+    CU_ASSERT_EQUAL_FATAL(setenv("SNAPMLA_TEST_KEY", "in-a-variable", 1), 0);
+    (void)snprintf(arm, sizeof arm, "x=http://gpu/v1,key_env=SNAPMLA_TEST_KEY,header=X-Auth:@%s",
+                   file);
+    CU_ASSERT_EQUAL_FATAL(arm_parse("--arm", arm, &mem, &a, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(arm_secrets_read(&a, &general, &mem, &g, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(g.api_key, "in-a-variable");
+    CU_ASSERT_EQUAL_FATAL(g.n_headers, 1);
+    CU_ASSERT_STRING_EQUAL(g.headers[0], "X-Auth: Bearer in-a-file");
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(setenv("SNAPMLA_TEST_KEY", "two\r\nX-Y: z", 1), 0);
+    CU_ASSERT_EQUAL(arm_secrets_read(&a, &general, &mem, &g, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "arm 'x': key_env: the value is empty or has a character that "
+                                     "a header cannot have");
+    CU_ASSERT_EQUAL(unsetenv("SNAPMLA_TEST_KEY"), 0);
+    CU_ASSERT_EQUAL(unlink(file), 0);
+    arena_release(&mem);
+}
+
 static void test_suites(void) {
     suite s;
     CU_ASSERT_EQUAL_FATAL(suite_resolve("aime24,synth_aime", &s, NULL), SNAP_OK);
@@ -1052,6 +1162,9 @@ CU_TestInfo tests_eval[] = {
     {"a damaged arm shows which loss is detected", test_a_damaged_arm_shows_what_is_seen},
     {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
     {"arms of other sampling are not compared", test_arms_of_other_sampling_are_not_compared},
+    {"secrets of arms", test_secrets_of_arms},
+    {"where keys may go", test_where_keys_may_go},
+    {"secrets are read", test_secrets_are_read},
     {"arms", test_arms},
     {"suites", test_suites},
     {"lost and repaired samples", test_lost_samples},

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/term.h"
 #include "generator/test/scripted_server.h"
 #include "harness/eval/eval_run.h"
+#include "harness/eval/games.h"
 #include "harness/eval/shared.h"
 #include "harness/view/run_report.h"
 
@@ -247,7 +249,129 @@ static void test_the_client_s_lag(void) {
     folder_close();
 }
 
+/* ---- secrets ---- */
+
+static const char *const secrets[] = {"sk-general-0123456789", "sk-own-of-b-0123456789",
+                                      "header-of-b-0123456789"};
+enum { SECRETS = sizeof secrets / sizeof *secrets };
+
+/* No file of the folder holds a secret. */
+static int search_file(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
+    buf text = {0};
+    (void)ftw;
+    if (flag != FTW_F || !S_ISREG(sb->st_mode))
+        return 0;
+    CU_ASSERT_EQUAL(fs_read(path, &text, NULL), SNAP_OK);
+    for (int i = 0; i < SECRETS; i++) {
+        bool found = memmem(buf_str(&text), text.len, secrets[i], strlen(secrets[i])) != NULL;
+        if (found)
+            printf("\n%s holds '%s'\n", path, secrets[i]);
+        CU_ASSERT_FALSE(found);
+    }
+    buf_release(&text);
+    return 0;
+}
+
+/* Every request to the server has the secrets of @mask, by the bits of their numbers, and no
+ * others. */
+static void expect_secrets(const server *s, unsigned mask) {
+    CU_ASSERT(server_requests(s) >= CELLS);
+    for (int k = 0; k < server_requests(s); k++)
+        for (unsigned i = 0; i < SECRETS; i++)
+            CU_ASSERT_EQUAL(strstr(server_request(s, k)->head, secrets[i]) != NULL,
+                            (mask >> i & 1) != 0);
+}
+
+/* Two arms on two servers that repeat their secrets in answers and errors, and a third without a key.
+ * Each server receives its arm's secrets only, and no file and no message holds one. */
+static void test_each_arm_has_its_own_secrets(void) {
+    static char arms[3][200], body[2][400], refusal[2][200];
+    static const char *const said[2] = {"sk-general-0123456789",
+                                        "sk-own-of-b-0123456789 header-of-b-0123456789"};
+    reply replies[2][2] = {0};
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(body[i], sizeof body[i],
+                       "{\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":"
+                       "\"%s \\\\boxed{2}\"},\"finish_reason\":\"stop\"}]}",
+                       said[i]);
+        (void)snprintf(refusal[i], sizeof refusal[i], "{\"error\": \"no, %s\"}", said[i]);
+        replies[i][0] = (reply){.status = 403, .body = refusal[i]};
+        replies[i][1] = (reply){.body = body[i]};
+    }
+    const reply clean = {.body = CHAT_WHOLE("\\\\boxed{2}", "stop")};
+    server *s[3] = {server_start(replies[0], 2), server_start(replies[1], 2),
+                    server_start(&clean, 1)};
+    results *r = NULL;
+    snap_err err = {0};
+    folder_open();
+    CU_ASSERT_EQUAL_FATAL(setenv("SNAPMLA_TEST_KEY", secrets[1], 1), 0);
+    CU_ASSERT_EQUAL_FATAL(
+        fs_write_atomic(in_folder("header"), secrets[2], strlen(secrets[2]), NULL), SNAP_OK);
+    (void)snprintf(arms[0], sizeof arms[0], "a=%s/v1,stream=false", server_url(s[0]));
+    (void)snprintf(arms[1], sizeof arms[1],
+                   "b=%s/v1,stream=false,key_env=SNAPMLA_TEST_KEY,header=X-Key:@%s",
+                   server_url(s[1]), in_folder("header"));
+    (void)snprintf(arms[2], sizeof arms[2], "c=%s/v1,stream=false,key_env=none", server_url(s[2]));
+    eval_options o = {.report = run_report_write,
+                      .suite = "synth_aime",
+                      .data = in_folder("problems.jsonl"),
+                      .arms = {.items = {arms[0], arms[1], arms[2]}, .n = 3},
+                      .generate = {.api_key = secrets[0], .api_key_from = "SNAPMLA_API_KEY"},
+                      .out = in_folder("run"),
+                      .samples = SAMPLES,
+                      .seed = 1,
+                      .temperature = -1};
+    CU_ASSERT_EQUAL_FATAL(eval_run(&o, NULL, &r, &err), SNAP_OK);
+    for (int i = 0; i < 3; i++)
+        server_stop(s[i]);
+    expect_secrets(s[0], 1);
+    expect_secrets(s[1], 2 | 4);
+    expect_secrets(s[2], 0);
+    results_free(r);
+    CU_ASSERT_EQUAL(unlink(in_folder("header")), 0);
+    expect_in("run/log", "HTTP 403: no, ***");
+    expect_in("run/samples.jsonl", "***");
+    CU_ASSERT_EQUAL(nftw(folder, search_file, 16, FTW_PHYS), 0);
+    CU_ASSERT_EQUAL(unsetenv("SNAPMLA_TEST_KEY"), 0);
+    for (int i = 0; i < 3; i++)
+        server_free(s[i]);
+    folder_close();
+}
+
+/* What was written in the place of a variable's name, and a key that must not be sent, end the run
+ * before the folder exists. */
+static void test_secrets_are_checked_first(void) {
+    static const char *const arms[] = {"a=http://127.0.0.1:9/v1,key_env=sk_secret_typed_here",
+                                       "a=http://127.0.0.1:9/v1,header=K:sk_secret_typed_here",
+                                       "a=http://127.0.0.1:9/v1?key=sk_secret_typed_here",
+                                       "a=http://gpu.example/v1"};
+    for (size_t i = 0; i < sizeof arms / sizeof *arms; i++) {
+        results *r = NULL;
+        snap_err err = {0};
+        folder_open();
+        eval_options o = {.suite = "synth_aime",
+                          .data = in_folder("problems.jsonl"),
+                          .arms = {.items = {arms[i]}, .n = 1},
+                          .generate = {.api_key = secrets[0], .api_key_from = "SNAPMLA_API_KEY"},
+                          .out = in_folder("run"),
+                          .temperature = -1};
+        CU_ASSERT_EQUAL(eval_run(&o, NULL, &r, &err), SNAP_E_USAGE);
+        CU_ASSERT_PTR_NULL(strstr(err.text, "secret_typed"));
+        CU_ASSERT_PTR_NULL(strstr(err.text, secrets[0]));
+        CU_ASSERT_FALSE(fs_exists(in_folder("run")));
+        folder_close();
+    }
+    const generate_options general = {.api_key = secrets[0]},
+                           from_file = {.api_key = secrets[0], .judge_from_file = true};
+    CU_ASSERT_EQUAL(games_check_judge("https://judge/v1,model=j", &general, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(games_check_judge("http://judge/v1,model=j", &general, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(games_check_judge("https://judge/v1,model=j", &from_file, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(games_check_judge(NULL, &from_file, NULL), SNAP_OK);
+}
+
 CU_TestInfo tests_eval_http[] = {
+    {"each arm has its own secrets", test_each_arm_has_its_own_secrets},
+    {"secrets are checked first", test_secrets_are_checked_first},
     {"other seeds", test_other_seeds},
     {"a damaged server", test_a_damaged_server},
     {"the client's lag", test_the_client_s_lag},

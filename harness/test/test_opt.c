@@ -43,7 +43,7 @@ static snap_status parse(const char *line, snap_err *err) {
     batch = 8;
     margin = 2;
     out = "here";
-    arms.n = 0;
+    arms = (opt_list){0};
     return opt_parse(&command, argc, argv, &shared, err);
 }
 
@@ -109,6 +109,13 @@ static void test_precedence(void) {
     CU_ASSERT_EQUAL(batch, 2);
     CU_ASSERT_STRING_EQUAL(out, "1,2,z");
     CU_ASSERT_STRING_EQUAL(arms.items[0], "c");
+    CU_ASSERT_TRUE(arms.from_file);
+    CU_ASSERT_EQUAL(with_config("{\"arm\": \"c\"}", "", NULL), SNAP_OK);
+    CU_ASSERT_TRUE(arms.from_file);
+    (void)setenv("SNAPMLA_ARM", "e", 1);
+    CU_ASSERT_EQUAL(with_config(json, "", NULL), SNAP_OK);
+    CU_ASSERT(arms.n == 1 && !arms.from_file);
+    (void)unsetenv("SNAPMLA_ARM");
     (void)setenv("SNAPMLA_BATCH", "3", 1);
     (void)setenv("SNAPMLA_OUT_FILE", "env", 1);
     CU_ASSERT_EQUAL(with_config(json, "", NULL), SNAP_OK);
@@ -119,6 +126,7 @@ static void test_precedence(void) {
     CU_ASSERT_EQUAL(batch, 4);
     CU_ASSERT_EQUAL(arms.n, 1);
     CU_ASSERT_STRING_EQUAL(arms.items[0], "d");
+    CU_ASSERT_FALSE(arms.from_file);
     CU_ASSERT_EQUAL(js_get_int(shared.resolved, "batch", 0), 4);
     (void)setenv("SNAPMLA_BATCH", "x", 1);
     snap_err err = {0};
