@@ -42,9 +42,11 @@ snap_status fs_read(const char *path, buf *out, snap_err *err) {
     return read_and_close(fd, path, out, err);
 }
 
-snap_status fs_open_regular(const char *path, int *fd, snap_err *err) {
+static snap_status open_regular(const char *path, int flags, int *fd, snap_err *err) {
     struct stat sb;
-    *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
+    if (*fd < 0 && errno == ELOOP && flags & O_NOFOLLOW)
+        return err_set(err, SNAP_E_IO, "cannot read '%s': it is a symbolic link", path);
     if (*fd < 0 && errno != ENXIO) /* ENXIO: a socket */
         return err_set_errno(err, "cannot open '%s'", path);
     if (*fd >= 0 && fstat(*fd, &sb) == 0 && S_ISREG(sb.st_mode))
@@ -53,6 +55,26 @@ snap_status fs_open_regular(const char *path, int *fd, snap_err *err) {
         (void)close(*fd);
     *fd = -1;
     return err_set(err, SNAP_E_IO, "cannot read '%s': it is not a regular file", path);
+}
+
+snap_status fs_open_regular(const char *path, int *fd, snap_err *err) {
+    return open_regular(path, 0, fd, err);
+}
+
+snap_status fs_stream_regular(const char *path, FILE **f, snap_err *err) {
+    int fd;
+    snap_status st = fs_open_regular(path, &fd, err);
+    *f = st == SNAP_OK ? fdopen(fd, "r") : NULL;
+    if (*f || st != SNAP_OK)
+        return st;
+    (void)close(fd);
+    return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);
+}
+
+snap_status fs_read_unlinked(const char *path, buf *out, snap_err *err) {
+    int fd;
+    snap_status st = open_regular(path, O_NOFOLLOW, &fd, err);
+    return st == SNAP_OK ? read_and_close(fd, path, out, err) : st;
 }
 
 snap_status fs_read_regular(const char *path, buf *out, snap_err *err) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 
@@ -20,10 +21,17 @@ snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT
  * reads through this function. */
 snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Like fs_read_regular(), but also refuses a symbolic link (SNAP_E_IO), which may lead to a file
+ * outside of its folder. "-" is a name like any other. */
+snap_status fs_read_unlinked(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Opens a regular file for reading; the caller closes *fd. SNAP_E_IO if @path is anything else: a
  * folder, a socket, a pipe without a writer (whose opening would block), or a device such as
  * /dev/zero (whose reading might never end). *fd is -1 on failure. */
 snap_status fs_open_regular(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
+
+/* fs_open_regular() as a stream; the caller closes it. *f is NULL on failure. SNAP_E_NOMEM. */
+snap_status fs_stream_regular(const char *path, FILE **f, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Creates or replaces @path with @n bytes. After a crash, @path has either its old or its new
  * content: the bytes go to a temporary file in the same folder, which is synced and renamed, and

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fs.h"
 #include "base/rng.h"
 #include "base/text.h"
 
@@ -235,11 +236,12 @@ static snap_status group(sample_index *x, snap_err *err) {
 /* ---- the interface ---- */
 
 snap_status sample_index_open(sample_index *x, const char *path, snap_err *err) {
-    snap_status st = SNAP_OK;
     places p = {0};
-    *x = (sample_index){.fd = open(path, O_RDONLY | O_CLOEXEC), .path = strdup(path)};
-    if (x->fd < 0)
-        return err_set_errno(err, "cannot open '%s'", path);
+    *x = (sample_index){.fd = -1};
+    snap_status st = fs_open_regular(path, &x->fd, err);
+    if (st != SNAP_OK)
+        return st;
+    x->path = strdup(path);
     int copy = fcntl(x->fd, F_DUPFD_CLOEXEC, 0);
     FILE *f = copy >= 0 ? fdopen(copy, "r") : NULL;
     if (!f && copy >= 0)

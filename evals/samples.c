@@ -182,13 +182,13 @@ static snap_status scan_row(sample_store *s, const char *line, size_t n, const c
 }
 
 static snap_status scan(sample_store *s, snap_err *err) {
-    FILE *f = fopen(s->path, "r");
-    if (!f)
-        return err_set_errno(err, "cannot open '%s'", s->path);
+    FILE *f;
+    snap_status st = fs_stream_regular(s->path, &f, err);
+    if (st != SNAP_OK)
+        return st;
     char *line = NULL, where[300];
     size_t room = 0;
     ssize_t n;
-    snap_status st = SNAP_OK;
     for (long number = 1; st == SNAP_OK && (n = getline(&line, &room, f)) >= 0; number++) {
         (void)snprintf(where, sizeof where, "%.240s:%ld", s->path, number);
         if (n > kRowLimit)

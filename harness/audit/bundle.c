@@ -104,7 +104,7 @@ static snap_status add_journal(members *m, const char *dir, snap_err *err) {
     TRY(path ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
     if (!fs_exists(path))
         goto cleanup;
-    TRY(fs_read(path, &text, err));
+    TRY(fs_read_unlinked(path, &text, err));
     to = member_add(m, "journal", err);
     TRY(to ? SNAP_OK : SNAP_E_NOMEM);
     TRY(js_each_line(buf_str(&text), text.len, path, add_journal_line, to, err));
@@ -121,7 +121,7 @@ static snap_status add_parts(members *m, const char *dir, snap_err *err) {
         char *path = fs_join(dir, kParts[i]);
         if (path && fs_exists(path) && !fs_is_dir(path)) {
             buf *to = member_add(m, kParts[i], err);
-            st = to ? fs_read(path, to, err) : SNAP_E_NOMEM;
+            st = to ? fs_read_unlinked(path, to, err) : SNAP_E_NOMEM;
         }
         free(path);
     }
@@ -160,13 +160,15 @@ static snap_status pack(members *m, const char *run, const char *file, const cha
                         bundle_report_fn report, snap_err *err) {
     results *r = NULL;
     snap_status st = SNAP_OK;
-    TRY(results_load(&r, file, err));
+    bool whole = fs_is_dir(run);
     buf *to = member_add(m, "run.json", err);
-    TRY(to ? fs_read(file, to, err) : SNAP_E_NOMEM);
+    TRY(to ? SNAP_OK : SNAP_E_NOMEM);
+    TRY(whole ? fs_read_unlinked(file, to, err) : fs_read_regular(file, to, err));
+    TRY(results_parse(&r, buf_str(to), to->len, file, err));
     TRY(add_config(m, r, err));
-    if (fs_is_dir(run))
+    if (whole)
         TRY(add_parts(m, run, err));
-    if (fs_is_dir(run))
+    if (whole)
         TRY(add_journal(m, run, err));
     if (!member_find(m, "report.md"))
         TRY(add_report(m, r, report, err));
@@ -265,7 +267,7 @@ static snap_status check_config(const members *m, const results *r, const char *
 static snap_status read_members(members *m, const char *path, snap_err *err) {
     buf bytes = {.limit = kBytes};
     snap_status st = SNAP_OK;
-    TRY(fs_read(path, &bytes, err));
+    TRY(fs_read_regular(path, &bytes, err));
     TRY(zip_each_member(bytes.data, bytes.len, path, (zip_limits){kMembers, kBytes}, take_member, m,
                         err));
     TRY(check_manifest(m, path, err));

@@ -23,7 +23,7 @@ static snap_status read_beside(const char *dir, buf *samples, snap_err *err) {
     char *path = fs_join(dir, "samples.jsonl");
     if (!path)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
-    snap_status st = fs_exists(path) ? fs_read(path, samples, err) : SNAP_OK;
+    snap_status st = fs_exists(path) ? fs_read_regular(path, samples, err) : SNAP_OK;
     free(path);
     return st;
 }

@@ -182,12 +182,15 @@ static snap_status copy_bytes(FILE *from, const char *path, fs_log *to, snap_err
 
 static snap_status copy_samples(merge *m, const source *s, fs_log *to, snap_err *err) {
     const char *path = run_file(&m->mem, s->folder, "samples.jsonl");
-    FILE *f = path ? fopen(path, "r") : NULL;
-    if (!f && errno == ENOENT)
+    FILE *f;
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", s->folder);
+    if (!fs_exists(path))
         return SNAP_OK; /* for example a shard without questions */
-    if (!f)
-        return err_set_errno(err, "cannot open '%s'", path ? path : s->folder);
-    snap_status st = copy_bytes(f, path, to, err);
+    snap_status st = fs_stream_regular(path, &f, err);
+    if (st != SNAP_OK)
+        return st;
+    st = copy_bytes(f, path, to, err);
     (void)fclose(f);
     return st;
 }

@@ -138,7 +138,7 @@ snap_status history_load(gate_history **out, const char *path, const char *machi
     h->runs = js_new_array();
     TRY(h->runs && rd.all ? SNAP_OK : no_memory(err));
     if (!may_lack || fs_exists(path))
-        TRY(fs_read(path, &text, err));
+        TRY(fs_read_regular(path, &text, err));
     TRY(js_each_line(buf_str(&text), text.len, path, read_line, &rd, err));
     TRY(keep_machine(h, rd.all, machine, err));
     *out = h;

@@ -159,7 +159,7 @@ static snap_status read_scores(scores *s, const char *path, snap_err *err) {
     snap_status st = SNAP_OK;
     *s = (scores){js_new_object(), js_new_object(), path};
     TRY(s->cells && s->rows ? SNAP_OK : no_memory(err));
-    TRY(fs_read(path, &text, err));
+    TRY(fs_read_regular(path, &text, err));
     TRY(js_each_line(buf_str(&text), text.len, path, read_sample, s, err));
 cleanup:
     buf_release(&text);

@@ -88,7 +88,7 @@ static snap_status read_rows(results_journal *j, const char *path, const char *s
                              snap_err *err) {
     buf text = {.limit = kJournalLimit};
     reader rd = {j, path, sha256, false};
-    snap_status st = fs_read(path, &text, err);
+    snap_status st = fs_read_regular(path, &text, err);
     if (st == SNAP_OK)
         st = js_each_line(buf_str(&text), text.len, path, read_line, &rd, err);
     if (st == SNAP_OK && !rd.headed)

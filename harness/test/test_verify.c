@@ -1,8 +1,10 @@
 #include <CUnit/CUnit.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -374,7 +376,43 @@ static void test_bundle(void) {
     (void)rmdir(dir);
 }
 
-CU_TestInfo tests_verify[] = {{"files of plugins", test_files},
+/* A file of a run that is a link, or a pipe, is not packed; neither is a link as run.json. */
+static void test_bundle_has_no_links(void) {
+    static const char *const names[] = {"samples.jsonl", "log", "report.html", "journal",
+                                        "run.json"};
+    buf result = {0};
+    (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
+    CU_ASSERT_EQUAL(fs_read("harness/test/fixtures/bench.json", &result, NULL), SNAP_OK);
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        snap_err err = {0};
+        const char *name = names[i / 2];
+        CU_ASSERT_EQUAL(fs_write_atomic(in_dir("run.json"), result.data, result.len, NULL),
+                        SNAP_OK);
+        (void)unlink(in_dir(name));
+        CU_ASSERT_EQUAL(i % 2 ? mkfifo(in_dir(name), 0600) : symlink("/etc/passwd", in_dir(name)),
+                        0);
+        CU_ASSERT_EQUAL(bundle_pack(dir, in_dir("b.zip"), run_report_markdown, &err), SNAP_E_IO);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, name));
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr(err.text, i % 2 ? "it is not a regular file" : "it is a symbolic link"));
+        CU_ASSERT_FALSE(fs_exists(in_dir("b.zip")));
+        CU_ASSERT_EQUAL(unlink(in_dir(name)), 0);
+    }
+    /* a file that the user names may be a link */
+    char target[PATH_MAX], link[200];
+    (void)snprintf(link, sizeof link, "%s", in_dir("named.json"));
+    CU_ASSERT_PTR_NOT_NULL(realpath("harness/test/fixtures/bench.json", target));
+    CU_ASSERT_EQUAL(symlink(target, link), 0);
+    CU_ASSERT_EQUAL(bundle_pack(link, in_dir("b.zip"), run_report_markdown, NULL), SNAP_OK);
+    (void)unlink(link);
+    (void)unlink(in_dir("b.zip"));
+    (void)rmdir(dir);
+    buf_release(&result);
+}
+
+CU_TestInfo tests_verify[] = {{"a bundle has no links", test_bundle_has_no_links},
+                              {"files of plugins", test_files},
                               {"checkpoints of arms", test_checkpoints},
                               {"forged results are found", test_forgeries},
                               {"verdicts against intervals", test_verdicts},

@@ -53,8 +53,9 @@ static snap_status arms_table(const eval_record *row, bool color, buf *out, snap
     snap_status st = write_text(&t, color, out, err);
     for (size_t i = 0; i < row->arms.n; i++)
         if (row->arms.at[i].shared_with[0]) {
-            (void)buf_printf(out, "no times: %s and %s shared a server or processor\n",
-                             row->arms.at[i].name, row->arms.at[i].shared_with);
+            text_append_shown_printf(out, "no times: %s and %s shared a server or processor",
+                                     row->arms.at[i].name, row->arms.at[i].shared_with);
+            (void)buf_puts(out, "\n");
             break;
         }
     table_release(&t);
