@@ -39,10 +39,20 @@ bundle=$(echo "$1"/dist/*.tar.gz) # what the wheel was made of
 mkdir "$dir/far away"
 tar -C "$dir/far away" -xzf "$bundle"
 program=$(echo "$dir/far away"/*/bin/snapmla)
-foreign=$(env -i ldd "$program" | awk '$2 == "=>" {print $3}' | grep -v "^$dir" |
+foreign=$(env -i ldd "$dir/far away"/*/libexec/snapmla | awk '$2 == "=>" {print $3}' | grep -v "^$dir" |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' || true)
 [ -z "$foreign" ] || fail "the bundle uses the system's $foreign"
 (cd / && env -i "$program" info >/dev/null) || fail 'the bundle does not run'
+# Without /proc, and with a system library that cannot be loaded in place of the bundle's.
+curl=$(realpath "$(ldd "$1/snapmla" | awk '/libcurl/ {print $3}')")
+if bwrap --bind / / --tmpfs /proc true 2>/dev/null; then
+    (cd / && env -i bwrap --bind / / --dev /dev --tmpfs /proc --ro-bind /dev/null "$curl" \
+        "$program" eval --suite demo --print-config >/dev/null 2>"$dir/said") ||
+        fail "the bundle does not run without /proc: $(cat "$dir/said")"
+    grep -q '/proc is not mounted' "$dir/said" || fail 'the bundle does not say that /proc is missing'
+else
+    echo 'test-install: SKIPPED the bundle without /proc: bwrap cannot be used here'
+fi
 
 deb=$(make -s BUILD="$1" deb | tail -n 1)
 dpkg-deb -x "$deb" "$dir/deb"
@@ -67,7 +77,7 @@ for name, digest, size in csv.reader(io.StringIO(wheel.read(record).decode())):
 assert not names, names
 wheel.extractall(sys.argv[2])
 END
-chmod +x "$dir/wheel/snapmla/bin/snapmla"
+chmod +x "$dir/wheel/snapmla/bin/snapmla" "$dir/wheel/snapmla/libexec/snapmla"
 (cd / && env -i "$dir/wheel/snapmla/bin/snapmla" info >/dev/null) || fail 'the program of the wheel does not run'
 sh ci/hardened.sh "$program" "$dir/deb/usr/bin/snapmla" "$dir/wheel/snapmla/bin/snapmla" || fail 'a package is not hardened'
 echo 'test-install: installation, bundle, Debian package and wheel run'

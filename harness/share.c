@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -18,10 +19,10 @@ static char *under(const char *dir, const char *name) {
 
 static char *beside_program(const char *relative, const char *name) {
     char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0)
+    /* where /proc is not mounted, the name by which the program was started must do */
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    if (!realpath("/proc/self/exe", exe) && !(started && realpath(started, exe)))
         return NULL;
-    exe[n] = '\0';
     char *dir = fs_join(dirname(exe), relative);
     char *path = dir ? under(dir, name) : NULL;
     free(dir);

@@ -81,7 +81,7 @@ class Wheel:
 
 def main(bundle, version, out):
     files = sorted(bundle_files(bundle), key=lambda f: f[1])
-    binaries = [path for path, name in files if name.startswith(("bin/", "lib/"))]
+    binaries = [path for path, name in files if name.startswith(("libexec/", "lib/"))]
     major, minor = newest_glibc(binaries)
     tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
     path = os.path.join(out, f"snapmla-{version}-{tag}.whl")
