@@ -53,6 +53,21 @@ of_set() {
     sed -n "s/^{\"name\": \"$1\".*\"$2\": \"\([^\"]*\)\".*/\1/p" "$manifest"
 }
 
+# $1: a set; a mark if the manifest lacks a checksum for one of its files
+mark_of() {
+    files | awk -F "$tab" -v set="$1" '$1 == set && ($5 == "-" || $7 != "-") { n++ }
+        END { if (n) printf " (UNVERIFIED)" }'
+}
+
+# $1: 1 if the file was compared with the manifest
+say() {
+    if [ "$1" = 1 ]; then
+        printf '%-9s %s\n' "$state" "$target"
+    else
+        printf '%-9s %s UNVERIFIED, sha256 %s\n' "$state" "$target" "$(sha256_of "$target")"
+    fi
+}
+
 # ---- one file ----
 
 sha256_of() {
@@ -196,7 +211,7 @@ fetch() {
     if [ "$converter" = hf_pages ]; then
         pages "$2" "$url"
         mv "$target.part" "$target" || die 3 "cannot replace '$target'"
-        printf '%-9s %s\n' $state "$target"
+        say 0
         return
     fi
     [ ! -s "$target.part" ] || [ "$want" = - ] || state=resumed
@@ -210,13 +225,14 @@ fetch() {
     [ "$converter" = - ] || convert "$url"
     mv "$target.part" "$target" || die 3 "cannot replace '$target'"
     rm -f "$target.part.etag"
-    printf '%-9s %s\n' $state "$target"
+    [ "$want" = - ] && say 0 || say 1
 }
 
 # $1: sha256, $2: converter
 there() {
     if [ "$1" = - ] || [ "$2" != - ]; then
-        printf '%-9s %s\n' unchecked "$target"
+        state=unchecked
+        say 0
         return
     fi
     sum=$(sha256_of "$target")
@@ -287,7 +303,8 @@ fi
 
 for name in $names; do
     if [ $list = 1 ]; then
-        printf '%-14s %-20s %s\n' "$name" "$(of_set "$name" title)" "$(of_set "$name" licence)"
+        printf '%-14s %-20s %s%s\n' "$name" "$(of_set "$name" title)" "$(of_set "$name" licence)" \
+            "$(mark_of "$name")"
         continue
     fi
     if [ $accepted = 0 ]; then

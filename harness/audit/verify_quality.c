@@ -127,6 +127,10 @@ static void check_eval(const eval_record *eval, const char *where, verify_findin
     }
     if (strcmp(eval->dataset.manifest, "differs") == 0)
         verify_add(f, VERIFY_NOTE, where, "%s: the data differ from the manifest", eval->task);
+    if (strcmp(eval->dataset.manifest, "unverified") == 0)
+        verify_add(f, VERIFY_NOTE, where,
+                   "%s: the data are unverified: the manifest has no checksum for them",
+                   eval->task);
 }
 
 /* ---- verdicts of a gate ---- */

@@ -1,7 +1,11 @@
 /* cmd_fetch.c - `snapmla fetch` */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
@@ -30,8 +34,19 @@ static const opt options[] = {
 
 /* ---- --list ---- */
 
+/* Whether the manifest has the checksums of a set. */
+static void put_sums(table *t, int64_t unverified, int64_t files) {
+    if (!unverified)
+        table_put(t, "known");
+    else if (unverified == files)
+        table_put(t, "UNVERIFIED");
+    else
+        table_cell(t, "UNVERIFIED: %lld of %lld", (long long)unverified, (long long)files);
+}
+
 static snap_status show_list(const fetch_choice *c, bool json, snap_err *err) {
-    static const char *const heads[] = {"set", "state", "rows", "bytes", "title", "licence"};
+    static const char *const heads[] = {"set",   "state", "sha256", "rows",
+                                        "bytes", "title", "licence"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     js *rows = NULL;
     snap_status st;
@@ -40,6 +55,7 @@ static snap_status show_list(const fetch_choice *c, bool json, snap_err *err) {
         const js *row = js_at(rows, i);
         table_cell(&t, "%s", js_get_str(row, "name"));
         table_cell(&t, "%s", js_get_str(row, "state"));
+        put_sums(&t, js_get_int(row, "unverified", 0), js_get_int(row, "files", 0));
         table_cell(&t, "%lld", (long long)js_get_int(row, "rows", 0));
         table_number(&t, js_get_num(row, "bytes", (double)NAN), 0);
         table_cell(&t, "%s", js_get_str(row, "title"));
@@ -73,11 +89,31 @@ static void show_notices(const fetch_choice *c) {
     }
 }
 
+typedef struct {
+    js *rows; /* for --json; else NULL */
+    size_t n, unverified;
+} fetched;
+
+/* The checksum of a file that cannot be compared: two machines can at least compare theirs. */
+static void sum_of(const manifest_file *f, char sum[HASH_HEX]) {
+    char *path = fs_join(o.dir, f->path);
+    if (!path || hash_file(path, sum, NULL) != SNAP_OK)
+        (void)snprintf(sum, HASH_HEX, "unknown");
+    free(path);
+}
+
 static void on_file(void *ctx, const manifest_set *set, const manifest_file *f, fetch_state state) {
-    js *rows = ctx;
+    fetched *all = ctx;
     const char *name = fetch_state_name(state);
-    if (!rows) {
-        (void)printf("%-9s %s/%s\n", name, o.dir, f->path);
+    bool verified = fetch_is_verified(f, state, o.mirror);
+    char sum[HASH_HEX] = "";
+    all->n++;
+    all->unverified += !verified;
+    if (!verified)
+        sum_of(f, sum);
+    if (!all->rows) {
+        (void)printf("%-9s %s/%s%s%s\n", name, o.dir, f->path,
+                     verified ? "" : " UNVERIFIED, sha256 ", sum);
         (void)fflush(stdout);
         return;
     }
@@ -85,15 +121,21 @@ static void on_file(void *ctx, const manifest_set *set, const manifest_file *f, 
     (void)js_set_str(row, "set", set->name);
     (void)js_set_str(row, "path", f->path);
     (void)js_set_str(row, "state", name);
-    (void)js_push_new(rows, row);
+    (void)js_set_bool(row, "verified", verified);
+    (void)js_set_str(row, "sha256", verified ? f->sha256 : sum);
+    (void)js_push_new(all->rows, row);
 }
 
 static snap_status fetch(const fetch_choice *c, bool json, snap_err *err) {
-    js *rows = json ? js_new_array() : NULL;
-    snap_status printed = SNAP_OK, st = fetch_sets(&c->all, c->chosen, &o, on_file, rows, err);
+    fetched all = {.rows = json ? js_new_array() : NULL};
+    snap_status printed = SNAP_OK, st = fetch_sets(&c->all, c->chosen, &o, on_file, &all, err);
     if (json)
-        printed = print_json(rows, st == SNAP_OK ? err : NULL);
-    js_free(rows);
+        printed = print_json(all.rows, st == SNAP_OK ? err : NULL);
+    if (all.unverified)
+        term_warn("%zu of %zu files are UNVERIFIED: the manifest has no sha256 for them, so "
+                  "nothing shows that they are the published data; results say so, too",
+                  all.unverified, all.n);
+    js_free(all.rows);
     return st == SNAP_OK ? printed : st;
 }
 
@@ -122,8 +164,9 @@ const opt_command cmd_fetch = {
     .synopsis = "[options] [NAME...]",
     .about = "Downloads the named data sets into the data folder. A data set has the name of its\n"
              "task. Without a name it downloads all data sets except the large ones. Every file\n"
-             "is compared with the sha256 in the manifest, if there is one, and gets its final\n"
-             "name only when it is complete. An interrupted transfer continues where it stopped.\n"
+             "is compared with the sha256 in the manifest and gets its final name only when it\n"
+             "is complete. A file without a sha256 in the manifest is marked UNVERIFIED, and so\n"
+             "are results that use it. An interrupted transfer continues where it stopped.\n"
              "datasets/fetch.sh does the same with curl or wget. The data sets belong to their\n"
              "authors, so their licences and notices are printed.",
     .examples = "  snapmla fetch --list\n"

@@ -90,9 +90,10 @@ static snap_status add_set(js *rows, const manifest_set *s, const char *dir, sna
     bool ok = o && js_set_str(o, "name", s->name) && js_set_str(o, "state", state) &&
               js_set_int(o, "rows", s->rows) && js_set_bool(o, "large", s->large) &&
               js_set_new(o, "bytes", bytes < 0 ? js_new_null() : js_new_int(bytes)) &&
-              js_set_int(o, "files", (int64_t)s->n_files) && js_set_str(o, "title", s->title) &&
-              js_set_str(o, "licence", s->licence) && js_set_str(o, "home", s->home) &&
-              js_set_new(o, "notice", js_new_str(s->notice));
+              js_set_int(o, "files", (int64_t)s->n_files) &&
+              js_set_int(o, "unverified", (int64_t)manifest_unverified(s)) &&
+              js_set_str(o, "title", s->title) && js_set_str(o, "licence", s->licence) &&
+              js_set_str(o, "home", s->home) && js_set_new(o, "notice", js_new_str(s->notice));
     ok = js_push_new(rows, o) && ok;
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the list");
 }

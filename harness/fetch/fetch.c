@@ -37,12 +37,17 @@ const char *fetch_state_name(fetch_state s) {
     return names[s];
 }
 
+bool fetch_is_verified(const manifest_file *f, fetch_state state, const char *mirror) {
+    bool fetched = state == FETCH_NEW || state == FETCH_RESUMED;
+    return state == FETCH_THERE || (fetched && f->sha256 && !(f->convert && (mirror || f->pages)));
+}
+
 /* ---- what is in the folder ---- */
 
 static snap_status check_file(const manifest_file *f, const char *target, fetch_state *out,
                               char sum[HASH_HEX], snap_err *err) {
     *out = FETCH_UNCHECKED;
-    if (!f->sha256 || f->convert)
+    if (!manifest_is_checked(f))
         return SNAP_OK;
     snap_status st = hash_file(target, sum, err);
     *out = st == SNAP_OK && strcmp(sum, f->sha256) == 0 ? FETCH_THERE : FETCH_DIFFERS;

@@ -30,6 +30,11 @@ typedef enum {
 
 const char *fetch_state_name(fetch_state s); /* "absent", "partial", ... */
 
+/* True if the file in the folder has been compared with a checksum of the manifest: of the file
+ * itself or, for rows that were just downloaded and converted, of the download. @mirror: as in
+ * fetch_options; a mirror holds converted files, whose checksums are not known. */
+bool fetch_is_verified(const manifest_file *f, fetch_state state, const char *mirror);
+
 /* Sets *out to the state of file @f in folder @dir. SNAP_E_IO; SNAP_E_NOMEM. */
 snap_status fetch_check(const manifest_file *f, const char *dir, fetch_state *out,
                         snap_err *err) SNAP_CHECK_RESULT;

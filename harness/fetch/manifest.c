@@ -185,15 +185,22 @@ static bool is_digest_of(const manifest_set *s, size_t n, const char *sha256) {
 }
 
 /* The checksum of a converted file is not that of its download. */
-static bool is_checked(const manifest_file *f) {
+bool manifest_is_checked(const manifest_file *f) {
     return f->sha256 && !f->convert;
+}
+
+size_t manifest_unverified(const manifest_set *s) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_files; i++)
+        n += !manifest_is_checked(&s->files[i]);
+    return n;
 }
 
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256) {
     const manifest_set *s = manifest_find(m, task);
     size_t known = 0;
     for (size_t i = 0; s && i < s->n_files; i++) {
-        if (!is_checked(&s->files[i]))
+        if (!manifest_is_checked(&s->files[i]))
             continue;
         known++;
         if (strcmp(s->files[i].sha256, sha256) == 0)
@@ -202,7 +209,7 @@ const char *manifest_verdict(const manifest *m, const char *task, const char *sh
     for (size_t n = 1; s && known == s->n_files && n < s->n_files; n++)
         if (is_digest_of(s, n, sha256))
             return "match";
-    return known ? "differs" : "unknown";
+    return !s ? "unknown" : known == s->n_files ? "differs" : "unverified";
 }
 
 const char *manifest_check(const char *task, const char *sha256) {

@@ -48,8 +48,14 @@ void manifest_release(manifest *m);
 
 const manifest_set *manifest_find(const manifest *m, const char *name); /* NULL = no such set */
 
-/* Compares the checksum of data for @task with the manifest. Returns "match", "differs", or
- * "unknown" if the manifest has no set or no checksum to compare with. A task set that was read
+/* True if the manifest has a checksum with which a file in the data folder can be compared. */
+bool manifest_is_checked(const manifest_file *f);
+
+size_t manifest_unverified(const manifest_set *s); /* the number of files without such a checksum */
+
+/* Compares the checksum of data for @task with the manifest. Returns "match", "differs",
+ * "unverified" if the manifest lacks the checksum of one of the set's files, or "unknown" if it has
+ * no set of that name. A task set that was read
  * from several files has a digest of their digests, one per line: first the files that hold the
  * problems, then the one file that lists them. The manifest names the files in this order. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);

@@ -7,7 +7,7 @@
 #include "harness/record/words.h"
 
 /* clang-format off */
-static const char *const kManifest[] = {"match", "differs", "unknown", NULL};
+static const char *const kManifest[] = {"match", "differs", "unknown", "unverified", NULL};
 static const char *const kControls[] = {"seeds", "damaged", NULL};
 static const char *const kSensitivity[] = {"sees damage", "blind", NULL};
 static const char *const kVerdicts[] = {"equivalent", "not shown", "different", NULL};
@@ -216,4 +216,11 @@ const arm_record *eval_arm_of(const eval_record *e, const char *name) {
 
 double arm_pass_of_all(const arm_record *a) {
     return a->pass_at.n > 1 ? a->pass_at.at[a->pass_at.n - 1].pct : (double)NAN;
+}
+
+const char *eval_data_mark(const eval_record *e) {
+    const char *manifest = e->dataset.manifest;
+    return strcmp(manifest, "unverified") == 0 ? "data UNVERIFIED"
+           : strcmp(manifest, "differs") == 0  ? "data DIFFER from the manifest"
+                                               : "";
 }

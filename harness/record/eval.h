@@ -9,7 +9,8 @@ typedef struct {
     const char *file, *sha256;
     int64_t rows;
     const char *manifest; /* the file compared with datasets/manifest.json: "match", "differs";
-                             "unknown" if the manifest does not help */
+                             "unverified": the manifest lists the set without a checksum; "unknown":
+                             it does not list the set (older files: or has no checksum) */
 } eval_dataset;
 
 typedef struct {
@@ -124,6 +125,10 @@ typedef struct {
     arm_list arms;
     pair_list pairs;
 } eval_record;
+
+/* What a reader must know about the data: "data UNVERIFIED", "data DIFFER from the manifest", or
+ * "". */
+const char *eval_data_mark(const eval_record *e);
 
 extern const record_type eval_type, eval_dataset_type, eval_sampling_type;
 extern const record_type arm_type, pair_type, client_type;

@@ -650,19 +650,25 @@ static void test_verdict(void) {
     static char sums[3][HASH_HEX];
     manifest_file one[] = {{.path = "a", .sha256 = sums[0], .bytes = -1}};
     manifest_file none[] = {{.path = "a", .bytes = -1}};
+    manifest_file some[] = {{.path = "a", .sha256 = sums[0]}, {.path = "b"}};
     manifest_file three[] = {{.path = "p1", .sha256 = sums[0]},
                              {.path = "p2", .sha256 = sums[1]},
                              {.path = "list", .sha256 = sums[2]}};
     manifest_set sets[] = {{.name = "one", .files = one, .n_files = 1},
                            {.name = "none", .files = none, .n_files = 1},
-                           {.name = "three", .files = three, .n_files = 3}};
-    manifest m = {.sets = sets, .n = 3};
+                           {.name = "three", .files = three, .n_files = 3},
+                           {.name = "some", .files = some, .n_files = 2}};
+    manifest m = {.sets = sets, .n = 4};
     char lines[3 * HASH_HEX + 1], sum[HASH_HEX];
     for (int i = 0; i < 3; i++)
         CU_ASSERT_EQUAL(hash_bytes(&i, sizeof i, sums[i], NULL), SNAP_OK);
     CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "one", sums[0]), "match");
     CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "one", sums[1]), "differs");
-    CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "none", sums[0]), "unknown");
+    CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "none", sums[0]), "unverified");
+    CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "some", sums[0]), "match");
+    CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "some", sums[2]), "unverified");
+    CU_ASSERT(manifest_unverified(&sets[0]) == 0 && manifest_unverified(&sets[1]) == 1 &&
+              manifest_unverified(&sets[3]) == 1);
     CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "else", sums[0]), "unknown");
     (void)snprintf(lines, sizeof lines, "%s\n%s\n%s\n", sums[0], sums[1], sums[2]);
     CU_ASSERT_EQUAL(hash_bytes(lines, strlen(lines), sum, NULL), SNAP_OK);
@@ -673,6 +679,20 @@ static void test_verdict(void) {
     (void)snprintf(lines, sizeof lines, "%s\n%s\n", sums[1], sums[2]);
     CU_ASSERT_EQUAL(hash_bytes(lines, strlen(lines), sum, NULL), SNAP_OK);
     CU_ASSERT_STRING_EQUAL(manifest_verdict(&m, "three", sum), "differs");
+}
+
+static void test_verified(void) {
+    const manifest_file sum = {.sha256 = "x"}, none = {0}, rows = {.sha256 = "x", .convert = true},
+                        pages = {.sha256 = "x", .convert = true, .pages = true};
+    CU_ASSERT_TRUE(fetch_is_verified(&sum, FETCH_NEW, NULL));
+    CU_ASSERT_TRUE(fetch_is_verified(&sum, FETCH_RESUMED, "http://mirror"));
+    CU_ASSERT_TRUE(fetch_is_verified(&sum, FETCH_THERE, NULL));
+    CU_ASSERT_TRUE(fetch_is_verified(&rows, FETCH_NEW, NULL));
+    CU_ASSERT_FALSE(fetch_is_verified(&rows, FETCH_NEW, "http://mirror"));
+    CU_ASSERT_FALSE(fetch_is_verified(&rows, FETCH_UNCHECKED, NULL));
+    CU_ASSERT_FALSE(fetch_is_verified(&pages, FETCH_NEW, NULL));
+    CU_ASSERT_FALSE(fetch_is_verified(&none, FETCH_NEW, NULL));
+    CU_ASSERT_FALSE(fetch_is_verified(&none, FETCH_UNCHECKED, NULL));
 }
 
 /* ---- the same through the script ---- */
@@ -744,8 +764,8 @@ static void test_script_list(void) {
     buf said = {0}, want = {0};
     CU_ASSERT_EQUAL_FATAL(manifest_load(&m, "datasets/manifest.json", NULL), SNAP_OK);
     for (size_t i = 0; i < m.n; i++)
-        (void)buf_printf(&want, "%-14s %-20s %s\n", m.sets[i].name, m.sets[i].title,
-                         m.sets[i].licence);
+        (void)buf_printf(&want, "%-14s %-20s %s%s\n", m.sets[i].name, m.sets[i].title,
+                         m.sets[i].licence, manifest_unverified(&m.sets[i]) ? " (UNVERIFIED)" : "");
     CU_ASSERT_EQUAL(run_script((const char *const[]){"--list", NULL}, &said), 0);
     CU_ASSERT_STRING_EQUAL(buf_str(&said), buf_str(&want));
     buf_release(&said);
@@ -768,6 +788,7 @@ CU_TestInfo tests_fetch[] = {{"success", test_good},
                              {"bad rows are refused", test_rows_refused},
                              {"bad manifests are refused", test_manifest_refused},
                              {"shipped manifest", test_shipped_manifest},
+                             {"verified", test_verified},
                              {"verdict on a checksum", test_verdict},
                              {"fetch.sh: success", test_script_good},
                              {"fetch.sh: failures", test_script_bad},

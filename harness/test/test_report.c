@@ -9,6 +9,7 @@
 
 #include "harness/test/report_fixture.h"
 #include "harness/test/report_readers.h"
+#include "harness/view/eval_text.h"
 #include "harness/view/figures.h"
 #include "harness/view/format.h"
 #include "harness/view/model.h"
@@ -393,7 +394,34 @@ static void test_an_empty_run_makes_an_empty_report(void) {
     results_free(r);
 }
 
+/* Data that were not compared with a published checksum are marked wherever a result is shown. */
+static void test_unverified_data_is_marked(void) {
+    static const struct {
+        const char *manifest, *mark;
+    } cases[] = {{"match", NULL},
+                 {"unknown", NULL},
+                 {"unverified", "data UNVERIFIED"},
+                 {"differs", "data DIFFER from the manifest"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        results *r = fixture_load();
+        js *row = js_at(results_section(r, "evals"), 0);
+        buf page = {0}, text = {0};
+        CU_ASSERT(js_set_str(js_get_object(row, "dataset"), "manifest", cases[i].manifest));
+        report_model *m = fixture_model(r);
+        report_markdown(m, &page);
+        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &text, NULL), SNAP_OK);
+        const char *mark = cases[i].mark ? cases[i].mark : "data ";
+        CU_ASSERT_EQUAL(strstr(buf_str(&text), mark) != NULL, cases[i].mark != NULL);
+        CU_ASSERT(!cases[i].mark || strstr(buf_str(&page), mark));
+        report_model_free(m);
+        results_free(r);
+        buf_release(&page);
+        buf_release(&text);
+    }
+}
+
 CU_TestInfo tests_report[] = {
+    {"unverified data is marked", test_unverified_data_is_marked},
     {"other runs are not compared", test_other_runs_are_not_compared},
     {"speed-ups", test_speedups},
     {"reported rows have their own table", test_reported_rows_stand_apart},

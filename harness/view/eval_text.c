@@ -126,6 +126,8 @@ static snap_status task_view(const eval_record *row, bool color, buf *out, snap_
                              row->sampling.temperature, row->sampling.top_p, row->grader);
     if (row->pairs.n)
         (void)buf_printf(out, ", margin %g pp", row->pairs.at[0].margin_pp);
+    if (eval_data_mark(row)[0])
+        (void)buf_printf(out, ", %s", eval_data_mark(row));
     (void)buf_puts(out, "\n\n");
     snap_status st = arms_table(row, color, out, err);
     return st == SNAP_OK ? pairs_table(&row->pairs, color, out, err) : st;

@@ -29,6 +29,13 @@ static void put_discordant(pen *p, const pair_record *pair) {
         pen_text(p, "");
 }
 
+/* "ifeval (data UNVERIFIED)" */
+static void put_task(pen *p, const eval_record *e) {
+    const char *mark = eval_data_mark(e);
+    pen_printf(p, "%s%s%s%s", e->task[0] ? e->task : FORMAT_NONE, mark[0] ? " (" : "", mark,
+               mark[0] ? ")" : "");
+}
+
 static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
     const arm_record *a = e ? eval_arm_of(e, arm) : NULL;
     pen_fixed(p, a ? a->accuracy_pct : (double)NAN, 2);
@@ -38,7 +45,7 @@ static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
 static void put_pair(pen *p, const report_model *m, int file, const eval_record *e,
                      const pair_record *pair) {
     if (e)
-        pen_text(p, e->task);
+        put_task(p, e);
     else
         pen_printf(p, "all %zu tasks", pair->tasks.n);
     put_comparison(p, pair);
@@ -125,7 +132,7 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
 }
 
 static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
-    pen_text(p, e->task);
+    put_task(p, e);
     pen_text(p, a->name);
     pen_text(p, a->model);
     pen_fixed(p, a->accuracy_pct, 2);
