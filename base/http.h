@@ -99,8 +99,8 @@ void http_free(http *h);
 snap_status http_check_url(const char *url, snap_err *err) SNAP_CHECK_RESULT;
 
 /* True if what is sent to @url cannot be read on the way: the URL is https, or its host is this
- * machine (127.0.0.0/8, ::1, "localhost" and names that end in ".localhost"). False, too, for a text
- * that is not a URL. Memory that is exhausted is noted as a fault (fault.h). */
+ * machine (127.0.0.0/8, ::1, "localhost" and names that end in ".localhost"). False, too, for a
+ * text that is not a URL. Memory that is exhausted is noted as a fault (fault.h). */
 bool http_is_private(const char *url);
 
 /* Starts a transfer. SNAP_E_USAGE if http_check_url() refuses the URL, or if a header contains a

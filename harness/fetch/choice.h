@@ -29,8 +29,9 @@ void fetch_choice_release(fetch_choice *c);
 /**
  * fetch_list - what a data folder holds of the chosen sets
  *
- * @out: [{"name", "state", "rows", "large", "bytes" (null = unknown), "files", "unverified" (files without a checksum), "title", "licence",
- *       "home", "notice"}]; caller owns it, also after an error
+ * @out: [{"name", "state", "rows", "large", "bytes" (null = unknown), "files", "unverified" (files
+ *       without a checksum), "title", "licence", "home", "notice"}]; caller owns it, also after an
+ *       error
  *
  * Errors: those of fetch_check().
  */

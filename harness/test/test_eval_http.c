@@ -282,8 +282,8 @@ static void expect_secrets(const server *s, unsigned mask) {
                             (mask >> i & 1) != 0);
 }
 
-/* Two arms on two servers that repeat their secrets in answers and errors, and a third without a key.
- * Each server receives its arm's secrets only, and no file and no message holds one. */
+/* Two arms on two servers that repeat their secrets in answers and errors, and a third without a
+ * key. Each server receives its arm's secrets only, and no file and no message holds one. */
 static void test_each_arm_has_its_own_secrets(void) {
     static char arms[3][200], body[2][400], refusal[2][200];
     static const char *const said[2] = {"sk-general-0123456789",

@@ -28,9 +28,9 @@ typedef struct {
 void format_scale_add(format_scale *s, double x);
 int format_scale_decimals(const format_scale *s);
 
-/* Appends text so that nothing in it is markup. In Markdown, the text is shown as by text_show(). In
- * LaTeX, control characters become spaces, and "?" replaces a character outside ASCII that has no
- * replacement. */
+/* Appends text so that nothing in it is markup. In Markdown, the text is shown as by text_show().
+ * In LaTeX, control characters become spaces, and "?" replaces a character outside ASCII that has
+ * no replacement. */
 void format_markdown(buf *out, const char *text);
 void format_latex(buf *out, const char *s);
 
