@@ -37,8 +37,8 @@ term_progress term_progress_start(const char *what, int64_t total);
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
-/* Prints "warning: ..." to standard error, shown as by text_show(), unless quiet. Erases the progress
- * line first if this process is in the foreground of a terminal. */
+/* Prints "warning: ..." to standard error, shown as by text_show(), unless quiet. Erases the
+ * progress line first if this process is in the foreground of a terminal. */
 void term_warn(const char *fmt, ...) SNAP_PRINTF(1, 2);
 
 #endif

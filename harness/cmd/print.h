@@ -14,8 +14,8 @@ snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESUL
  * incomplete, SNAP_E_IO if writing fails. */
 snap_status print_text(buf *text, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Prints a value as indented JSON, the form of --json, shown as by js_write_shown(). SNAP_E_NOMEM if
- * @value is NULL. */
+/* Prints a value as indented JSON, the form of --json, shown as by js_write_shown(). SNAP_E_NOMEM
+ * if @value is NULL. */
 snap_status print_json(const js *value, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints a table as text. Heads are bold if colours are used. */
