@@ -1,6 +1,6 @@
-/* Reads the first part of the input, up to a NUL byte, as a profile of langdetect beside a good one.
- * The folder is refused with a message, or the language of any text is one of the two. The second
- * part is the text. */
+/* Reads the first part of the input, up to a NUL byte, as a profile of langdetect beside a good
+ * one. The folder is refused with a message, or the language of any text is one of the two. The
+ * second part is the text. */
 #include <stdint.h>
 
 #include "base/json.h"

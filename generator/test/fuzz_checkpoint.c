@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a model.safetensors.index.json beside two shards. It is refused with
- * a message, or the tensors that it names can be read. */
+/* libFuzzer: arbitrary bytes as a model.safetensors.index.json beside two shards. It is refused
+ * with a message, or the tensors that it names can be read. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Packs and opens bundles. The first byte selects what the other bytes are.
  *   0  a bundle. It is refused with a message, or can be verified.
  *   1  manifest.json, run.json, config.json and samples.jsonl of a bundle, separated by NUL bytes.
- *   2  run.json, samples.jsonl, journal and report.md of a RUN folder, separated by NUL bytes. It is
- *      refused with a message, or packed. What was packed must be opened as the same run. */
+ *   2  run.json, samples.jsonl, journal and report.md of a RUN folder, separated by NUL bytes. It
+ *      is refused with a message, or packed. What was packed must be opened as the same run. */
 #include <stdint.h>
 
 #include "base/fs.h"

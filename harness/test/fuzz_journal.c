@@ -1,6 +1,6 @@
-/* Reads random bytes as the journal of a run that is resumed. It is refused with a message, or a new
- * row "a" can be appended. After the journal is opened again, row "a" is the new one, and row "b" is
- * as it was. */
+/* Reads random bytes as the journal of a run that is resumed. It is refused with a message, or a
+ * new row "a" can be appended. After the journal is opened again, row "a" is the new one, and row
+ * "b" is as it was. */
 #include <stdint.h>
 
 #include "base/test/fuzz_file.h"

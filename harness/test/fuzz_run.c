@@ -47,7 +47,8 @@ static void check_text(buf *text) {
 
 /* ---- report ---- */
 
-/* In CSV, a name keeps its bytes: a program reads them. All rows have as many fields as the head. */
+/* In CSV, a name keeps its bytes: a program reads them. All rows have as many fields as the
+ * head. */
 static snap_status check_width(void *ctx, const csv_field *fields, size_t n, long line,
                                snap_err *err) {
     size_t *width = ctx;
