@@ -270,7 +270,6 @@ static void expect_page_missed(wrong_fault fault, const char *name) {
 
 static void test_pages_missed(void) {
     expect_page_missed(WRONG_DROP_4096, kFirstLong);
-    expect_page_missed(WRONG_DROP_4096, "one far token decides");
     expect_page_missed(WRONG_DROP_40000, kFirstLong);
     expect_page_missed(WRONG_PAGE_64, "each page of 256 sequences counts");
 }
