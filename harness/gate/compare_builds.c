@@ -6,8 +6,6 @@
 
 #include "harness/gate/verdicts.h"
 
-static const double kInterval = 0.05; /* share beyond each end of the reported interval */
-
 void gate_measured_release(gate_measured *m) {
     gate_timed_free(m->timed, m->n);
     free(m->cells);
@@ -16,9 +14,9 @@ void gate_measured_release(gate_measured *m) {
 }
 
 static snap_status prepare(const gate_run_options *opt, gate_measured *m, snap_err *err) {
-    snap_status st = gate_limits_check(&opt->limits, err);
+    snap_status st = gate_timed_new(&m->timed, &m->n, opt->grid, opt->arms, err);
     if (st == SNAP_OK)
-        st = gate_timed_new(&m->timed, &m->n, opt->grid, opt->arms, err);
+        st = gate_limits_check(&opt->limits, m->n, err);
     if (st != SNAP_OK)
         return st;
     m->cells = calloc(m->n + 1, sizeof *m->cells);
@@ -78,21 +76,16 @@ static snap_status run_look(const gate_run_options *opt, gate_measured *m, int l
     for (size_t k = from; k < gate_sessions_at(&opt->limits, look) && st == SNAP_OK; k++)
         if (any_needs_session(m, k))
             st = session(opt, m, look, k, err);
-    for (size_t i = 0; i < m->n && st == SNAP_OK; i++) {
-        const gate_timed *t = &m->timed[i];
-        m->cells[i].x = t->x;
-        m->cells[i].n = t->n;
-        m->cells[i].threshold = gate_threshold(&opt->limits, gate_timed_median(t, 0));
-    }
-    if (st == SNAP_OK)
-        gate_look(m->cells, m->n, &opt->limits);
-    return st;
+    for (size_t i = 0; i < m->n && st == SNAP_OK; i++)
+        st = gate_timed_tests(&m->timed[i], &opt->limits, &m->cells[i], err);
+    return st == SNAP_OK ? gate_look(m->cells, m->n, &opt->limits, err) : st;
 }
 
-static snap_status estimate(gate_measured *m, snap_err *err) {
+static snap_status estimate(const gate_run_options *opt, gate_measured *m, snap_err *err) {
+    double level = gate_strictest(&opt->limits, m->n);
     snap_status st = SNAP_OK;
     for (size_t i = 0; i < m->n && st == SNAP_OK; i++)
-        st = rank_centre(m->timed[i].x, m->timed[i].n, kInterval, &m->estimates[i], err);
+        st = gate_timed_estimate(&m->cells[i], level, m->estimates[i], err);
     return st;
 }
 
@@ -100,7 +93,7 @@ snap_status gate_run(const gate_run_options *opt, gate_measured *m, snap_err *er
     snap_status st = prepare(opt, m, err);
     for (int look = 0; look < opt->limits.looks && st == SNAP_OK; look++)
         st = run_look(opt, m, look, err);
-    return st == SNAP_OK ? estimate(m, err) : st;
+    return st == SNAP_OK ? estimate(opt, m, err) : st;
 }
 
 snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
@@ -109,10 +102,10 @@ snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, j
     size_t n = 0;
     bool ok = known != NULL;
     for (size_t i = 0; i < m->n && ok; i++) {
-        ok = js_push_new(rows,
-                         verdict_of_cell(&m->timed[i], &m->cells[i], &m->estimates[i], opt->arms));
-        if (!isnan(m->estimates[i].centre))
-            known[n++] = m->estimates[i];
+        const gate_estimate *e = m->estimates[i];
+        ok = verdicts_of_cell(&m->timed[i], &m->cells[i], e, opt->arms, rows);
+        if (!isnan(e[GATE_QUARTILE].ratio.centre))
+            known[n++] = e[GATE_QUARTILE].ratio;
     }
     if (ok && n)
         ok = js_push_new(rows, verdict_of_mean(known, n));

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     gate_timed *timed;
     gate_cell *cells;
-    rank_estimate *estimates;
+    gate_estimate (*estimates)[GATE_STATISTICS];
     size_t n;
     remote_about about[2];
 } gate_measured;
@@ -31,8 +31,9 @@ void gate_measured_release(gate_measured *m); /* the struct is reusable; initial
 snap_status gate_run(const gate_run_options *opt, gate_measured *out,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the rows for `verdicts`: one row for each cell, and one for the geometric mean if a cell
- * has sessions. SNAP_E_NOMEM. */
+/* Appends the rows for `verdicts`: one row for each statistic of each cell, one for a cell without
+ * sessions, and one for the geometric mean of the lower quartiles if a cell has sessions.
+ * SNAP_E_NOMEM. */
 snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
                           snap_err *err) SNAP_CHECK_RESULT;
 

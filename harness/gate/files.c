@@ -27,7 +27,8 @@ typedef struct {
     char name[160];
     double x[kStretches], y[kStretches];
     size_t n, m;
-    gate_cell cell;
+    double threshold; /* log-ratio that counts as no change */
+    gate_cell cell;   /* its first test compares the medians of the stretches */
     rank_estimate estimate;
     const char *fault; /* a verdict other than that of the test; NULL: the test decides */
     char reason[400];
@@ -145,8 +146,8 @@ static snap_status prepare(pair *p, const cell_record *before, const cell_list *
         compare_conditions(p);
     if (!p->fault)
         check_flags(p, opt);
-    p->cell.threshold = threshold_of(p, opt);
-    p->cell.p_slower = p->cell.p_within = 1;
+    p->threshold = threshold_of(p, opt);
+    p->cell.test[GATE_QUARTILE].p_slower = p->cell.p_within = 1;
     p->estimate = (rank_estimate){(double)NAN, (double)NAN, (double)NAN};
     if (p->fault)
         return SNAP_OK;
@@ -154,8 +155,8 @@ static snap_status prepare(pair *p, const cell_record *before, const cell_list *
     p->m = stretches(p->after, p->y, &why);
     if (why.code != SNAP_OK)
         return err_set(err, why.code, "%s", why.text);
-    p->cell.p_slower = rank_p_shift_above(p->x, p->n, p->y, p->m, p->cell.threshold);
-    p->cell.p_within = rank_p_shift_below(p->x, p->n, p->y, p->m, p->cell.threshold);
+    p->cell.test[GATE_QUARTILE].p_slower = rank_p_shift_above(p->x, p->n, p->y, p->m, p->threshold);
+    p->cell.p_within = rank_p_shift_below(p->x, p->n, p->y, p->m, p->threshold);
     return rank_shift(p->x, p->n, p->y, p->m, kInterval, &p->estimate, err);
 }
 
@@ -220,9 +221,10 @@ static js *row_of(pair *p, const common *same) {
     v.ratio = exp(p->estimate.centre);
     v.ci90[0] = exp(p->estimate.lo);
     v.ci90[1] = exp(p->estimate.hi);
-    v.threshold = exp(p->cell.threshold);
-    v.p_slower = p->cell.p_slower;
-    v.p_holm = p->cell.p_holm;
+    v.threshold = exp(p->threshold);
+    v.statistic = "median";
+    v.p_slower = p->cell.test[GATE_QUARTILE].p_slower;
+    v.p_holm = p->cell.test[GATE_QUARTILE].p_holm;
     v.p_within = p->cell.p_within;
     v.baseline_ns = p->before->performance.median_ns;
     v.baseline_hash = p->before->kernel_hash;
@@ -279,11 +281,11 @@ static snap_status settle(pair *pairs, size_t n, const gate_limits *l, snap_err 
         return no_memory(err);
     for (size_t i = 0; i < n; i++)
         cells[i] = pairs[i].cell;
-    gate_settle(cells, n, l->alpha);
+    snap_status st = gate_settle(cells, n, 1, l->alpha, err);
     for (size_t i = 0; i < n; i++)
         pairs[i].cell = cells[i];
     free(cells);
-    return SNAP_OK;
+    return st;
 }
 
 static snap_status check_cells(const run_record *baseline, const run_record *current,

@@ -164,7 +164,11 @@ static snap_status send_hello(gate_remote *r, const gate_side *arm, snap_err *er
     bool ok = hello && js_set_int(hello, "protocol", GATE_PROTOCOL) &&
               js_set_str(hello, "backend", arm->backend) && js_set_str(hello, "isa", arm->isa) &&
               js_set_int(hello, "threads", arm->threads) &&
-              js_set_num(hello, "delay_pct", arm->delay_pct) &&
+              js_set_num(hello, "delay_pct", arm->slowing.delay_pct) &&
+              js_set_num(hello, "spike_ms", arm->slowing.spike_ms) &&
+              js_set_int(hello, "spike_every", arm->slowing.spike_every) &&
+              js_set_num(hello, "slow_pct", arm->slowing.slow_pct) &&
+              js_set_int(hello, "slow_every", arm->slowing.slow_every) &&
               js_set_str(hello, "distribution", r->opt.distribution) &&
               js_set_bool(hello, "cold", r->opt.cold) && js_set_int(hello, "seed", r->opt.seed);
     js *reply = exchange(r, hello, ok, &why);

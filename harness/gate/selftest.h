@@ -1,11 +1,12 @@
-/* selftest.h - `gate selftest`: compares this build with itself, unchanged and delayed by a known
- * share.
+/* selftest.h - `gate selftest`: compares this build with itself, unchanged and slowed in known ways.
  *
- * It makes as many complete gate runs as the time allows, but at least 2 and at most 200. About
- * half of them have equal arms, so every alarm is false. The others have a delay of 1, 2 or 5 %.
- * Then it simulates thousands of comparisons from the recorded noise of the equal arms
- * (simulate.h). They give rates that a few runs cannot give, and the smallest slow-down of a single
- * cell that is found in 19 of 20 cases. */
+ * The cases are equal arms, delays of 1, 2 and 5 %, 20 ms more in every 97th step, and 8 % more in
+ * every 10th turn. The selftest makes as many complete gate runs as the time allows, but at least 2
+ * and at most 200. About half of them have equal arms, so every alarm is false.
+ *
+ * Then it simulates thousands of comparisons of each case (simulate.h). They give rates that a few
+ * runs cannot give, and the smallest slow-down of a single cell that is found in 19 of 20 cases.
+ * Their noise is that of the equal arms, of which each step is slowed as the case says. */
 #ifndef SNAPMLA_HARNESS_GATE_SELFTEST_H
 #define SNAPMLA_HARNESS_GATE_SELFTEST_H
 
@@ -13,24 +14,25 @@
 #include "harness/gate/simulate.h"
 #include "harness/record/verdict.h"
 
-enum { SELFTEST_DELAYS = 4 }; /* 0, 1, 2 and 5 % */
+enum { SELFTEST_CASES = 6 };
 
 typedef struct {
-    double delay_pct;
+    const char *name; /* "equal arms", "delayed by 5 %"; static */
+    gate_slowing slowing;
     size_t runs, alarms; /* complete gate runs; those with at least one cell REGRESSED */
     size_t cells, found; /* cells of all these runs; those with the state REGRESSED */
     size_t sessions;     /* sum over the runs of the sessions of the longest cell */
-    double estimate_pct; /* mean of the cells' estimates; NAN without runs */
+    double estimate_pct; /* mean of the cells' estimated slow-downs of the lower quartile; NAN
+                            without runs */
     gate_rates simulated;
-} selftest_delay;
+} selftest_case;
 
 typedef struct {
-    selftest_delay delays[SELFTEST_DELAYS];
+    selftest_case cases[SELFTEST_CASES]; /* the first has equal arms */
     double smallest_pct; /* smallest slow-down that is found; NAN: none up to 100 % */
     double spread_pct;   /* equal arms: the largest estimated difference of a cell */
     double seconds;
-    noise_list noise; /* for each cell: its name, its baseline time and the recorded log-ratios of
-                         equal arms */
+    noise_list noise; /* of equal arms, for each cell */
     arena mem;        /* owns the noise */
     remote_about about;
 } selftest;
@@ -42,7 +44,7 @@ void selftest_release(selftest *s);
 snap_status selftest_run(const gate_run_options *opt, double seconds, selftest *out,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The rows for `verdicts`: one for each delay, and one with the overall verdict. The verdict is
+/* The rows for `verdicts`: one for each case, and one with the overall verdict. The verdict is
  * "ok"; "inconclusive" if this machine's noise hides a slow-down of 5 %; "invalid" if equal arms
  * differ more often than alpha allows. NULL when out of memory. */
 js *selftest_rows(const selftest *s, const gate_limits *l);

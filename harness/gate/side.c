@@ -28,6 +28,31 @@ static snap_status put_number(const char *key, const char *value, double high, d
     return SNAP_OK;
 }
 
+/* A value and a period: "20/97". */
+static snap_status put_pair(const char *key, const char *value, double high, double *out,
+                            int64_t *every, snap_err *err) {
+    char first[GATE_SIDE_TEXT];
+    const char *slash = strchr(value, '/');
+    if (!slash || !text_to_int(slash + 1, every) || *every < 1)
+        return err_set(err, SNAP_E_USAGE, "an arm's %s is VALUE/N with N of 1 or more, got '%s'",
+                       key, value);
+    (void)snprintf(first, sizeof first, "%.*s", (int)(slash - value), value);
+    return put_number(key, first, high, out, err);
+}
+
+double gate_slowing_ns(const gate_slowing *s, double step_ns, int64_t step, int64_t turn) {
+    double ns = s->delay_pct / 100 * step_ns;
+    if (s->spike_every > 0 && step % s->spike_every == s->spike_every - 1)
+        ns += 1e6 * s->spike_ms;
+    if (s->slow_every > 0 && turn % s->slow_every == s->slow_every - 1)
+        ns += s->slow_pct / 100 * step_ns;
+    return ns;
+}
+
+bool gate_slowing_any(const gate_slowing *s) {
+    return s->delay_pct > 0 || s->spike_ms > 0 || s->slow_pct > 0;
+}
+
 static snap_status put_key(gate_side *a, const char *key, const char *value, snap_err *err) {
     double number = 0;
     if (strcmp(key, "name") == 0)
@@ -37,7 +62,11 @@ static snap_status put_key(gate_side *a, const char *key, const char *value, sna
     if (strcmp(key, "isa") == 0)
         return put(a->isa, sizeof a->isa, key, value, err);
     if (strcmp(key, "delay") == 0)
-        return put_number(key, value, 1000, &a->delay_pct, err);
+        return put_number(key, value, 1000, &a->slowing.delay_pct, err);
+    if (strcmp(key, "spike") == 0)
+        return put_pair(key, value, 1e4, &a->slowing.spike_ms, &a->slowing.spike_every, err);
+    if (strcmp(key, "slow") == 0)
+        return put_pair(key, value, 1000, &a->slowing.slow_pct, &a->slowing.slow_every, err);
     if (strcmp(key, "threads") == 0) {
         snap_status st = put_number(key, value, 1024, &number, err);
         a->threads = (int)number;
@@ -45,7 +74,8 @@ static snap_status put_key(gate_side *a, const char *key, const char *value, sna
     }
     if (strcmp(key, "precision") != 0)
         return err_set(err, SNAP_E_USAGE,
-                       "unknown key '%s' of an arm: name, backend, isa, threads, precision, delay",
+                       "unknown key '%s' of an arm: name, backend, isa, threads, precision, delay, "
+                       "spike, slow",
                        key);
     bench_kind kind;
     if (!bench_kind_parse(value, &kind))

@@ -2,15 +2,34 @@
  *
  *   PROGRAM[,KEY=VALUE...]    "build-old/snapmla", "self,precision=fp8", "self,isa=avx2,threads=1"
  *
- * The keys are name, backend, isa, threads, precision and delay. "self" is the running program.
- * `delay`, a percentage, makes each step longer by waiting. It is a known regression, with which
- * the gate itself can be tested. */
+ * The keys are name, backend, isa, threads, precision, delay, spike and slow. "self" is the running
+ * program. The last three are known regressions, with which the gate itself can be tested. The arm
+ * makes steps longer by waiting:
+ *
+ *   delay=PCT      each step, by a share of its time
+ *   spike=MS/N     every N-th step, by MS milliseconds
+ *   slow=PCT/N     all steps of every N-th turn, by a share of their time */
 #ifndef SNAPMLA_HARNESS_GATE_SIDE_H
 #define SNAPMLA_HARNESS_GATE_SIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
 enum { GATE_SIDE_TEXT = 512 };
+
+/* What makes the steps of an arm longer; all 0: nothing does. */
+typedef struct {
+    double delay_pct;
+    double spike_ms, slow_pct;
+    int64_t spike_every, slow_every; /* 0 = never */
+} gate_slowing;
+
+/* The nanoseconds that are added to step @step of turn @turn of an arm, both counted from 0 without
+ * regard to cells. @step_ns: the time of a step. */
+double gate_slowing_ns(const gate_slowing *s, double step_ns, int64_t step, int64_t turn);
+bool gate_slowing_any(const gate_slowing *s); /* whether any step gets longer */
 
 typedef struct {
     char name[64];
@@ -19,7 +38,7 @@ typedef struct {
     char precision[32]; /* "bf16", "fp8" or an arm of the ablation; "" = the precision of each cell
                            of the grid */
     int threads;        /* 0 = all cores */
-    double delay_pct;
+    gate_slowing slowing;
 } gate_side;
 
 /* @fallback: values for the keys that are not given. SNAP_E_USAGE, naming the part that is

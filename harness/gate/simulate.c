@@ -10,35 +10,50 @@ enum { kRunLength = 4, kBisections = 9 };
 typedef struct {
     const gate_noise *from;
     size_t at;
-    double sign;
+    double *x[GATE_STATISTICS]; /* [RANK_MAX] sessions drawn so far */
 } resampler;
 
 static void restart(resampler *t, rng *r) {
     t->at = rng_below(r, (uint32_t)t->from->n);
-    t->sign = rng_u32(r) & 1 ? 1.0 : -1.0;
 }
 
-static double next_session(resampler *t, rng *r) {
+/* Draws session @k of a cell that is slower by @effect. */
+static void draw_session(resampler *t, size_t k, double effect, rng *r) {
     if (rng_below(r, kRunLength) == 0)
         restart(t, r);
-    double x = t->from->x[t->at] * t->sign;
+    for (int s = 0; s < GATE_STATISTICS; s++)
+        if (t->from->x[s])
+            t->x[s][k] = t->from->x[s][t->at] + (s == GATE_P99 ? 0 : effect);
     t->at = (t->at + 1) % t->from->n;
-    return x;
 }
 
 /* Makes one comparison in the same way as gate_run(), with sessions from the recorded noise. */
-static void compare(gate_cell *cells, resampler *resamplers, double *sessions,
-                    const double *effects, size_t n, const gate_limits *l, rng *r) {
-    for (int look = 0; look < l->looks && gate_open(cells, n); look++) {
-        for (size_t i = 0; i < n; i++) {
-            double *x = sessions + i * RANK_MAX;
-            if (cells[i].state != GATE_INCONCLUSIVE)
-                continue;
-            for (; cells[i].n < gate_sessions_at(l, look); cells[i].n++)
-                x[cells[i].n] = next_session(&resamplers[i], r) + effects[i];
-        }
-        gate_look(cells, n, l);
+static snap_status compare(gate_cell *cells, resampler *resamplers, const double *effects, size_t n,
+                           const gate_limits *l, rng *r, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int look = 0; look < l->looks && gate_open(cells, n) && st == SNAP_OK; look++) {
+        for (size_t i = 0; i < n; i++)
+            for (; cells[i].state == GATE_INCONCLUSIVE && cells[i].n < gate_sessions_at(l, look);
+                 cells[i].n++)
+                draw_session(&resamplers[i], cells[i].n, effects[i], r);
+        st = gate_look(cells, n, l, err);
     }
+    return st;
+}
+
+/* Starts a comparison of one cell. @room: RANK_MAX sessions of each statistic. */
+static void start(const gate_noise *noise, const gate_limits *l, double *room, resampler *from,
+                  gate_cell *cell, rng *r) {
+    double threshold = gate_threshold(l, noise->baseline_ns);
+    *cell = (gate_cell){0};
+    from->from = noise;
+    restart(from, r);
+    for (int s = 0; s < GATE_STATISTICS; s++) {
+        from->x[s] = room + s * RANK_MAX;
+        cell->test[s].x = noise->x[s] ? from->x[s] : NULL;
+    }
+    cell->test[GATE_QUARTILE].threshold = threshold;
+    cell->test[GATE_MEAN].threshold = fmax(threshold, noise->mean_limit);
 }
 
 static void count(const gate_cell *cells, size_t n, gate_rates *out) {
@@ -59,25 +74,26 @@ snap_status gate_simulate(const gate_noise *noise, const double *effects, size_t
                           snap_err *err) {
     gate_cell *cells = calloc(n + 1, sizeof *cells);
     resampler *resamplers = calloc(n + 1, sizeof *resamplers);
-    double *sessions = malloc((n + 1) * RANK_MAX * sizeof *sessions);
-    bool ok = cells && resamplers && sessions;
+    double *sessions = malloc((n + 1) * GATE_STATISTICS * RANK_MAX * sizeof *sessions);
+    snap_status st = SNAP_OK;
     *out = (gate_rates){0};
-    for (size_t k = 0; k < comparisons && ok; k++) {
+    TRY(cells && resamplers && sessions
+            ? SNAP_OK
+            : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    for (size_t k = 0; k < comparisons; k++) {
         rng r = rng_make(seed, k);
-        for (size_t i = 0; i < n; i++) {
-            resamplers[i].from = &noise[i];
-            restart(&resamplers[i], &r);
-            cells[i] = (gate_cell){.x = sessions + i * RANK_MAX,
-                                   .threshold = gate_threshold(l, noise[i].baseline_ns)};
-        }
-        compare(cells, resamplers, sessions, effects, n, l, &r);
+        for (size_t i = 0; i < n; i++)
+            start(&noise[i], l, sessions + i * GATE_STATISTICS * RANK_MAX, &resamplers[i],
+                  &cells[i], &r);
+        TRY(compare(cells, resamplers, effects, n, l, &r, err));
         count(cells, n, out);
     }
     out->sessions /= comparisons ? (double)comparisons : 1;
+cleanup:
     free(cells);
     free(resamplers);
     free(sessions);
-    return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
+    return st;
 }
 
 /* The power to find a slow-down of one cell. It is computed for each cell, and the lowest
@@ -102,16 +118,20 @@ snap_status gate_smallest_effect(const gate_noise *noise, size_t n, const gate_l
                                  double power, size_t comparisons, uint64_t seed, double *share,
                                  snap_err *err) {
     double *effects = calloc(n + 1, sizeof *effects), lo = 0, hi = 1, reached;
+    gate_noise *quartiles = calloc(n + 1, sizeof *quartiles);
     snap_status st = SNAP_OK;
     *share = (double)NAN;
-    if (!effects)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
-    TRY(power_of(noise, effects, n, l, log1p(hi), comparisons, seed, &reached, err));
+    TRY(effects && quartiles ? SNAP_OK
+                             : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    for (size_t i = 0; i < n; i++)
+        quartiles[i] = (gate_noise){
+            .x = {noise[i].x[GATE_QUARTILE]}, .n = noise[i].n, .baseline_ns = noise[i].baseline_ns};
+    TRY(power_of(quartiles, effects, n, l, log1p(hi), comparisons, seed, &reached, err));
     if (reached < power)
         goto cleanup;
     for (int i = 0; i < kBisections; i++) {
         double mid = (lo + hi) / 2;
-        TRY(power_of(noise, effects, n, l, log1p(mid), comparisons, seed, &reached, err));
+        TRY(power_of(quartiles, effects, n, l, log1p(mid), comparisons, seed, &reached, err));
         if (reached < power)
             lo = mid;
         else
@@ -120,5 +140,6 @@ snap_status gate_smallest_effect(const gate_noise *noise, size_t n, const gate_l
     *share = hi;
 cleanup:
     free(effects);
+    free(quartiles);
     return st;
 }

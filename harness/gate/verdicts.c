@@ -28,8 +28,8 @@ static bool same_kernels(const gate_timed *t, const gate_side arms[2]) {
     return a->kernel_hash[0] && strcmp(a->kernel_hash, b->kernel_hash) == 0 &&
            strcmp(a->kernel, b->kernel) == 0 && t->precision[0] == t->precision[1] &&
            strcmp(arms[0].backend, arms[1].backend) == 0 && strcmp(arms[0].isa, arms[1].isa) == 0 &&
-           arms[0].threads == arms[1].threads && !(arms[0].delay_pct > 0) &&
-           !(arms[1].delay_pct > 0);
+           arms[0].threads == arms[1].threads && !gate_slowing_any(&arms[0].slowing) &&
+           !gate_slowing_any(&arms[1].slowing);
 }
 
 /* Whether both arms ran the same code. The program must match too: the host launches the kernels
@@ -49,13 +49,10 @@ static const char *blame(const gate_timed *t, const gate_side arms[2], char text
     return NULL;
 }
 
-static const char *judge(const gate_timed *t, const gate_cell *c, const gate_side arms[2],
-                         const char **reason, char text[400]) {
-    const char *fault = blame(t, arms, text);
-    *reason = fault ? text : NULL;
-    if (fault)
-        return fault;
-    if (c->state == GATE_OK)
+static const char *judge(const gate_timed *t, const gate_test *c, bool tail,
+                         const gate_side arms[2], const char **reason) {
+    *reason = NULL;
+    if (c->state == GATE_OK || (tail && c->state == GATE_INCONCLUSIVE))
         return "ok";
     if (t->throttled) {
         *reason = "the machine throttled during the measurement";
@@ -76,41 +73,78 @@ static const char *judge(const gate_timed *t, const gate_cell *c, const gate_sid
     return "noise";
 }
 
-js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
-                    const gate_side arms[2]) {
-    char text[400];
-    const char *reason, *verdict = judge(t, c, arms, &reason, text), *flags[2];
+/* The times of the statistic @s of an arm in nanoseconds. */
+static double time_of(const gate_timed *t, gate_statistic s, int arm) {
+    return s == GATE_QUARTILE ? gate_timed_median(t, arm)
+           : s == GATE_MEAN   ? t->mean[arm]
+                              : t->p99[arm];
+}
+
+static js *row_of(const gate_timed *t, const gate_cell *c, gate_statistic s,
+                  const gate_estimate *est, const gate_side arms[2]) {
+    char few[120];
+    const gate_test *test = &c->test[s];
+    const char *reason = NULL, *flags[2];
+    const char *verdict = test->x ? judge(t, test, s != GATE_QUARTILE, arms, &reason) : NULL;
     size_t n_flags = 0;
+    if (!test->x) {
+        tail_steps steps = gate_timed_steps(t);
+        (void)snprintf(few, sizeof few, "not judged: %zu steps of each arm, of at least %d",
+                       steps.sessions * steps.steps, TAIL_FEWEST);
+        reason = few;
+    }
     verdict_record v =
         verdict_start("speed", t->name, verdict, reason, VERDICT_COMPARED | VERDICT_TIMED);
     if (t->throttled)
         flags[n_flags++] = "throttled";
     if (t->shared)
         flags[n_flags++] = "shared";
+    v.statistic = gate_statistic_name(s);
     v.baseline = arms[0].name;
     v.current = arms[1].name;
-    v.ratio = exp(est->centre);
-    v.ci90[0] = exp(est->lo);
-    v.ci90[1] = exp(est->hi);
-    v.threshold = exp(c->threshold);
+    v.baseline_ns = time_of(t, s, 0);
+    v.current_ns = time_of(t, s, 1);
+    v.ratio = s == GATE_P99 ? v.current_ns / v.baseline_ns : exp(est->ratio.centre);
+    v.ci90[0] = exp(est->ratio.lo);
+    v.ci90[1] = exp(est->ratio.hi);
+    v.threshold = exp(t->limit[s]);
+    if (s == GATE_P99)
+        v.visible_pp = 100 * est->visible;
+    else
+        v.visible = exp(est->visible);
     v.sessions = (int64_t)t->n;
-    v.p_slower = c->p_slower;
-    v.p_holm = c->p_holm;
-    v.p_within = c->p_within;
-    v.baseline_ns = gate_timed_median(t, 0);
-    v.current_ns = gate_timed_median(t, 1);
+    v.p_slower = test->p_slower;
+    v.p_holm = test->p_holm;
+    v.p_within = s == GATE_QUARTILE ? c->p_within : (double)NAN;
     v.baseline_hash = t->about[0].kernel_hash;
     v.current_hash = t->about[1].kernel_hash;
-    v.log_ratios = (record_numbers){t->x, t->n};
-    v.baseline_samples_ns = (record_numbers){t->ns[0], GATE_TURNS * t->n};
-    v.current_samples_ns = (record_numbers){t->ns[1], GATE_TURNS * t->n};
+    if (s == GATE_P99)
+        v.slow_shares = (record_numbers){t->x[s], t->n};
+    else
+        v.log_ratios = (record_numbers){t->x[s], t->n};
+    if (s == GATE_QUARTILE) {
+        v.baseline_samples_ns = (record_numbers){t->ns[0], GATE_TURNS * t->n};
+        v.current_samples_ns = (record_numbers){t->ns[1], GATE_TURNS * t->n};
+    }
     v.flags = (record_texts){flags, n_flags};
     return record_write(&verdict_type, &v);
 }
 
+bool verdicts_of_cell(const gate_timed *t, const gate_cell *c,
+                      const gate_estimate est[GATE_STATISTICS], const gate_side arms[2], js *rows) {
+    char text[400];
+    const char *fault = blame(t, arms, text);
+    if (fault)
+        return js_push_new(rows, verdict_new("speed", t->name, fault, text));
+    bool ok = true;
+    for (int s = 0; s < GATE_STATISTICS && ok; s++)
+        ok = js_push_new(rows, row_of(t, c, (gate_statistic)s, &est[s], arms));
+    return ok;
+}
+
 js *verdict_of_mean(const rank_estimate *cells, size_t n) {
     gate_mean mean = gate_mean_of(cells, n);
-    verdict_record v = verdict_start("geomean", "geometric mean", "ok", NULL, VERDICT_MEAN);
+    verdict_record v = verdict_start("geomean", "geometric mean", NULL, NULL, VERDICT_MEAN);
     v.ratio = mean.ratio;
     v.ci90[0] = mean.lo;
     v.ci90[1] = mean.hi;
@@ -147,7 +181,7 @@ size_t verdict_count(const js *rows, const char *kind, const char *verdict) {
 }
 
 bool verdict_is_bad(const verdict_record *v) {
-    return !is(v, NULL, "ok") && !is(v, NULL, "noise");
+    return v->verdict[0] && !is(v, NULL, "ok") && !is(v, NULL, "noise");
 }
 
 typedef struct {
@@ -173,8 +207,10 @@ static snap_status report(const verdict_list *all, const outcome *o, size_t n, s
     char by[48] = "";
     if (!isnan(first->ratio))
         (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (first->ratio - 1));
-    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s", n, all->n, o->text,
-                   first->name, by, first->reason[0] ? ": " : "", first->reason);
+    return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s%s%s", n,
+                   all->n - verdict_list_count(all, NULL, ""), o->text, first->name,
+                   first->statistic[0] ? ", " : "", first->statistic, by,
+                   first->reason[0] ? ": " : "", first->reason);
 }
 
 snap_status verdict_status(const js *rows, snap_err *err) {

@@ -11,8 +11,10 @@
  *   invalid        throttled, disturbed, or not comparable                 6
  *   wrong          the output failed its check                             7
  *
- * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. Rows that decide nothing, such
- * as the geometric mean, have the verdict "ok". */
+ * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. Rows that decide nothing have no
+ * verdict: the geometric mean, the p99 of too few steps, the single cases of a self-test, and the
+ * changes in a history. In rows of the mean and p99 of a cell, "ok" means that no slow-down was
+ * shown. The column `visible` says which one would have been. */
 #ifndef SNAPMLA_HARNESS_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_GATE_VERDICTS_H
 
@@ -20,26 +22,28 @@
 #include "harness/gate/cells.h"
 #include "harness/record/verdict.h"
 
-/* A row with these values and parts (@reason: NULL = none). Every other value is missing. The
- * strings are borrowed. */
+/* A row with these values and parts (@verdict, @reason: NULL = none). Every other value is missing.
+ * The strings are borrowed. */
 verdict_record verdict_start(const char *kind, const char *name, const char *verdict,
                              const char *reason, unsigned parts);
 
 /* A row without parts as JSON, owned by the caller. NULL: out of memory. */
 js *verdict_new(const char *kind, const char *name, const char *verdict, const char *reason);
 
-/* The row of a timed cell. @c: its tests. @est: the estimated log-ratio. NULL: out of memory. */
-js *verdict_of_cell(const gate_timed *t, const gate_cell *c, const rank_estimate *est,
-                    const gate_side arms[2]);
+/* Appends the rows of a timed cell: one for each statistic, or one without times if the cell has
+ * none. @c: its tests. Returns false when out of memory. */
+bool verdicts_of_cell(const gate_timed *t, const gate_cell *c,
+                      const gate_estimate est[GATE_STATISTICS], const gate_side arms[2], js *rows);
 
-/* The row of the geometric mean over @n cells. NULL: out of memory. */
+/* The row of the geometric mean over @n cells. It has no verdict, because a mean can hide a cell
+ * that regressed. NULL: out of memory. */
 js *verdict_of_mean(const rank_estimate *cells, size_t n);
 
 /* Reads rows as structs. @mem owns the lists; the texts are borrowed from @rows. When out of memory
  * the list is empty and *failed is set. */
 verdict_list verdict_read(const js *rows, arena *mem, bool *failed);
 
-/* How many rows have the verdict @verdict and the kind @kind (NULL: any kind). */
+/* How many rows have the verdict @verdict ("": none) and the kind @kind (NULL: any kind). */
 size_t verdict_list_count(const verdict_list *all, const char *kind, const char *verdict);
 size_t verdict_count(const js *rows, const char *kind, const char *verdict);
 
@@ -49,7 +53,7 @@ size_t verdict_count(const js *rows, const char *kind, const char *verdict);
  * SNAP_E_NOMEM. */
 snap_status verdict_status(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether the row blocks a merge: its verdict is neither "ok" nor "noise". */
+/* Whether the row blocks a merge: it has a verdict other than "ok" and "noise". */
 bool verdict_is_bad(const verdict_record *v);
 
 #endif

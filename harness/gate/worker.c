@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/rng.h"
 #include "base/text.h"
 #include "harness/bench/sweep.h"
 #include "harness/gate/side.h"
@@ -20,7 +21,10 @@ typedef struct {
     FILE *out;
     mla_backend *be;
     mla_backend_info info;
-    double delay_pct;
+    gate_slowing slowing;
+    int64_t steps,
+        turns;   /* done so far, from a random number on: the periods of slow steps must not
+                             begin at the same step in each session */
     bool rotate; /* use copies of the data in turn, so that each step starts cold */
     int64_t seed;
     numbers_kind kind;
@@ -31,7 +35,7 @@ typedef struct {
     bench_arm *arm;
     bench_scope scope;
     verified verdict;
-    double delay_ns; /* added to each step */
+    double step_ns; /* time of a step; 0 before it is known, and then no step is slowed */
 } worker;
 
 static void release_cell(worker *w) {
@@ -39,7 +43,7 @@ static void release_cell(worker *w) {
     w->arm = NULL;
     verified_release(&w->verdict);
     w->verdict = (verified){0};
-    w->delay_ns = 0;
+    w->step_ns = 0;
 }
 
 /* Writes a line and frees the object. */
@@ -80,7 +84,14 @@ static snap_status start(worker *w, const js *in, snap_err *err) {
     (void)snprintf(w->backend, sizeof w->backend, "%s", backend);
     TRY(device_open(&w->be, &wanted, err));
     mla_backend_describe(w->be, &w->info);
-    w->delay_pct = js_get_num(in, "delay_pct", 0);
+    w->slowing = (gate_slowing){.delay_pct = js_get_num(in, "delay_pct", 0),
+                                .spike_ms = js_get_num(in, "spike_ms", 0),
+                                .slow_pct = js_get_num(in, "slow_pct", 0),
+                                .spike_every = js_get_int(in, "spike_every", 0),
+                                .slow_every = js_get_int(in, "slow_every", 0)};
+    rng random = rng_make((uint64_t)clock_now_ns(), 0);
+    w->steps = rng_below(&random, UINT32_MAX);
+    w->turns = rng_below(&random, UINT32_MAX);
     w->seed = js_get_int(in, "seed", 1);
     w->rotate = js_get_bool(in, "cold", false) && !lab_can_flush(w->be) && w->info.cache_bytes;
     if (code_hash_self(w->hash, NULL) != SNAP_OK)
@@ -116,15 +127,15 @@ static snap_status parse_cell(const js *in, bench_shape *s, bench_kind *p, bench
     return known && name && fits ? SNAP_OK : err_set(err, SNAP_E_INPUT, "a cell is malformed");
 }
 
-/* Runs one step and then waits for the configured delay. Both count as time. */
+/* Runs one step and then waits as long as this arm shall be slower. Both count as time. */
 static snap_status step(worker *w, double *ns, snap_err *err) {
     snap_status st = bench_arm_sample(w->arm, w->scope, ns, err);
-    if (st != SNAP_OK || !(w->delay_ns > 0))
+    if (st != SNAP_OK || !(w->step_ns > 0))
         return st;
-    int64_t from = clock_now_ns(), now;
-    do
+    double wait_ns = gate_slowing_ns(&w->slowing, w->step_ns, w->steps++, w->turns);
+    int64_t from = clock_now_ns(), now = from;
+    while ((double)(now - from) < wait_ns)
         now = clock_now_ns();
-    while ((double)(now - from) < w->delay_ns);
     *ns += (double)(now - from);
     return st;
 }
@@ -134,8 +145,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Runs some steps that are not reported. *ns is their median time, from which the delay of later
- * steps is computed. */
+/* Runs some steps that are not reported. *ns is their median time, from which it follows how much
+ * later steps are slowed. */
 static snap_status warm_up(worker *w, double *ns, snap_err *err) {
     double times[kWarmUp];
     for (int i = 0; i < kWarmUp; i++) {
@@ -145,7 +156,7 @@ static snap_status warm_up(worker *w, double *ns, snap_err *err) {
     }
     qsort(times, kWarmUp, sizeof *times, by_value);
     *ns = times[kWarmUp / 2];
-    w->delay_ns = w->delay_pct / 100 * *ns;
+    w->step_ns = *ns;
     return SNAP_OK;
 }
 
@@ -221,6 +232,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
 static snap_status take_steps(worker *w, int64_t n, snap_err *err) {
     js *times = js_new_array();
     double ns = 0;
+    w->turns++;
     bool ok = times != NULL;
     snap_status st =
         w->arm && n >= 1 && n <= GATE_STEPS

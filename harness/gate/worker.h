@@ -2,7 +2,8 @@
  *
  * `snapmla gate worker` reads one line of JSON and answers with one line, until its input ends:
  *
- *   {"protocol":1,"backend","isa","threads","delay_pct","distribution","cold","seed"}
+ *   {"protocol":1,"backend","isa","threads","delay_pct","spike_ms","spike_every","slow_pct",
+ *    "slow_every","distribution","cold","seed"}
  *        -> {"protocol":1,"version","commit","device","backend","kernel"}
  *   {"cell":{"precision","scope","heads","s_q","batch","context","d_c","d_r"}}
  *        -> {"status":"passed"|"failed"|"skipped","reason","kernel","kernel_hash",

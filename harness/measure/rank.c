@@ -8,8 +8,8 @@
 enum {
     kExact = 25, /* up to this many values in each sample, distributions are exact */
     kSums =
-        kExact * kExact + kExact * kExact / 2 /* more than enough for signed ranks (325) and rank
-                                                 sums (625) */
+        kExact * kExact + kExact * kExact / 2 /* more than enough for doubled signed ranks (650) and
+                                                 rank sums (625) */
 };
 
 static int by_value(const void *a, const void *b) {
@@ -23,14 +23,17 @@ static double normal_above(double z) {
 
 /* ---- distributions ---- */
 
-/* p[w]: the probability that ranks 1..n, each included with probability 1/2, have the sum w. */
-static size_t signed_chances(size_t n, double p[kSums]) {
-    size_t most = n * (n + 1) / 2;
+/* p[w]: the probability that the n ranks, each included with probability 1/2, have the sum w.
+ * Returns the sum of all ranks, which is less than kSums. */
+static size_t signed_chances(const size_t *ranks, size_t n, double p[kSums]) {
+    size_t most = 0;
     memset(p, 0, kSums * sizeof *p);
     p[0] = 1;
-    for (size_t rank = 1; rank <= n; rank++)
+    for (size_t i = 0; i < n; i++) {
+        most += ranks[i];
         for (size_t w = most + 1; w-- > 0;)
-            p[w] = p[w] / 2 + (w >= rank ? p[w - rank] / 2 : 0);
+            p[w] = p[w] / 2 + (w >= ranks[i] ? p[w - ranks[i]] / 2 : 0);
+    }
     return most;
 }
 
@@ -98,42 +101,57 @@ static int by_size(const void *a, const void *b) {
     return (x->size > y->size) - (x->size < y->size);
 }
 
-/* Sum of the ranks of |x - limit| over the values above @limit. Values equal to @limit are left
- * out; *used is the number of the others. *ties is the sum of t^3 - t for the tie correction. */
-static double plus_ranks(const double *x, size_t n, double limit, size_t *used, double *ties) {
+/* The ranks of |x - limit|, doubled, because the mean rank of ties may have the fraction 1/2. */
+typedef struct {
+    size_t doubled[RANK_MAX];
+    size_t n;    /* values that differ from the limit; the others are left out */
+    size_t plus; /* sum of the doubled ranks of the values above the limit */
+    double ties; /* sum of t^3 - t over the groups of t equal ranks, for the tie correction */
+} signed_ranks;
+
+static void rank_signed(const double *x, size_t n, double limit, signed_ranks *r) {
     signed_value v[RANK_MAX];
     size_t k = 0;
-    double sum = 0;
+    r->plus = 0;
+    r->ties = 0;
     for (size_t i = 0; i < n && k < RANK_MAX; i++)
         if (x[i] - limit != 0)
             v[k++] = (signed_value){fabs(x[i] - limit), x[i] > limit};
     qsort(v, k, sizeof *v, by_size);
-    *ties = 0;
     for (size_t i = 0, end; i < k; i = end) {
         for (end = i + 1; end < k && !(v[end].size > v[i].size);)
             end++;
-        double t = (double)(end - i), rank = (double)(i + 1 + end) / 2;
-        *ties += t * t * t - t;
-        for (size_t j = i; j < end; j++)
-            sum += v[j].plus ? rank : 0;
+        double t = (double)(end - i);
+        r->ties += t * t * t - t;
+        for (size_t j = i; j < end; j++) {
+            r->doubled[j] = i + 1 + end;
+            r->plus += v[j].plus ? r->doubled[j] : 0;
+        }
     }
-    *used = k;
-    return sum;
+    r->n = k;
+}
+
+/* P value of a sum of signed ranks. */
+static double p_of_sum(double w, size_t n, double ties) {
+    double c = (double)n, mean = c * (c + 1) / 4;
+    double sd = sqrt(c * (c + 1) * (2 * c + 1) / 24 - ties / 48);
+    return sd > 0 ? normal_above((w - mean - 0.5) / sd) : 1;
 }
 
 double rank_p_above(const double *x, size_t n, double limit) {
-    size_t k;
-    double ties, w = plus_ranks(x, n, limit, &k, &ties);
-    if (!k)
+    signed_ranks r;
+    rank_signed(x, n, limit, &r);
+    if (!r.n)
         return 1;
-    if (k <= kExact && ties == 0) {
-        double p[kSums];
-        size_t most = signed_chances(k, p);
-        return tail(p, most, w);
-    }
-    double c = (double)k, mean = c * (c + 1) / 4;
-    double sd = sqrt(c * (c + 1) * (2 * c + 1) / 24 - ties / 48);
-    return sd > 0 ? normal_above((w - mean - 0.5) / sd) : 1;
+    if (r.n > kExact)
+        return p_of_sum((double)r.plus / 2, r.n, r.ties);
+    double p[kSums];
+    size_t most = signed_chances(r.doubled, r.n, p);
+    return tail(p, most, (double)r.plus);
+}
+
+double rank_least_p(size_t n) {
+    return n <= kExact ? ldexp(1, -(int)n) : p_of_sum((double)(n * (n + 1) / 2), n, 0);
 }
 
 double rank_p_below(const double *x, size_t n, double limit) {
@@ -170,7 +188,10 @@ snap_status rank_centre(const double *x, size_t n, double alpha, rank_estimate *
     qsort(means, pairs, sizeof *means, by_value);
     if (n <= kExact) {
         double p[kSums];
-        size_t most = signed_chances(n, p);
+        size_t ranks[kExact];
+        for (size_t i = 0; i < n; i++)
+            ranks[i] = i + 1;
+        size_t most = signed_chances(ranks, n, p);
         depth = depth_exact(p, most, alpha);
     } else {
         double c = (double)n;

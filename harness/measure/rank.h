@@ -3,9 +3,9 @@
  *
  * Paired samples: Wilcoxon's signed-rank test, and the Hodges-Lehmann estimate (the median of the
  * pairwise means) with its interval. Two samples: Wilcoxon's rank-sum test, and the median of the
- * pairwise differences. P values are exact for few values without ties. Otherwise they come from
- * the normal approximation, corrected for ties and continuity (Hollander, Wolfe and Chicken 2014,
- * sections 3.1, 3.2, 4.1, 4.2). */
+ * pairwise differences. P values are exact for up to 25 values in a sample, for two samples only
+ * without ties. Otherwise they come from the normal approximation, corrected for ties and
+ * continuity (Hollander, Wolfe and Chicken 2014, sections 3.1, 3.2, 4.1, 4.2). */
 #ifndef SNAPMLA_HARNESS_MEASURE_RANK_H
 #define SNAPMLA_HARNESS_MEASURE_RANK_H
 
@@ -21,7 +21,11 @@ enum { RANK_MAX = 512 }; /* largest number of values in one sample */
 double rank_p_above(const double *x, size_t n, double limit);
 double rank_p_below(const double *x, size_t n, double limit);
 
-/* The same for the shift of y against x: y = x + shift in distribution. The result is 1 if a sample
+/* The smallest p value that @n paired values without ties can have: that of n values above the
+ * limit. n is at most RANK_MAX. */
+double rank_least_p(size_t n);
+
+/* rank_p_above() and rank_p_below() for the shift of y against x: y = x + shift in distribution. The result is 1 if a sample
  * is empty, or if no value of x + @limit or y differs from the others. */
 double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit);
 double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit);

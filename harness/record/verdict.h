@@ -12,17 +12,20 @@ enum {
     VERDICT_MEAN = 1 << 2,     /* the geometric mean over cells of the ratios of their times */
     VERDICT_ERROR = 1 << 3,    /* two numerical errors are compared */
     VERDICT_QUALITY = 1 << 4,  /* two accuracies are compared */
-    VERDICT_DELAY = 1 << 5,    /* a self-test: one arm is delayed on purpose, or both are equal (0
-                                  %) */
+    VERDICT_CASE = 1 << 5,     /* a self-test: one arm is slowed on purpose, or both are equal */
     VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would detect */
     VERDICT_CHANGE = 1 << 7,   /* a change point in the history of a cell */
 };
 
-/* The log-ratios of one cell in a self-test without a delay. */
+/* The sessions of one cell with equal arms in a self-test, each twice: as it was, and with the arms
+ * exchanged. */
 typedef struct {
     const char *name;
     double baseline_ns;
-    record_numbers log_ratios;
+    double mean_limit;              /* log-ratio that the mean may reach (gate/tail.h) */
+    record_numbers log_ratios;      /* of the lower quartiles */
+    record_numbers mean_log_ratios; /* of the means */
+    record_numbers slow_shares;     /* as in verdict_record; empty = too few steps for a p99 */
 } noise_record;
 
 typedef struct {
@@ -35,12 +38,15 @@ typedef struct {
     const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", "selftest",
                          "change" */
     const char *name; /* name of the cell or comparison */
-    /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong" */
+    /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong"; "" = the row
+     * decides nothing */
     const char *verdict;
     const char *reason;
     double ratio;   /* current over baseline: of times, or of errors in rows of kind "fidelity" */
     double ci90[2]; /* 90 % interval of the ratio; in rows of kind "quality", of delta_pp */
     double threshold;
+    const char *statistic; /* of the times of steps: "lower quartile", "mean", "p99"; "median" in
+                              rows of two result files */
     double p_slower, p_holm, p_within;
     double baseline_ns, current_ns;
     const char *baseline_hash, *current_hash; /* SHA-256 of the kernels' machine code; "" =
@@ -48,14 +54,22 @@ typedef struct {
     /* the part VERDICT_TIMED */
     const char *baseline, *current; /* names of the arms */
     int64_t sessions;
+    double visible;    /* the smallest ratio that would have been reported as a regression */
+    double visible_pp; /* p99: the same as a share of slow steps (gate/tail.h), in percentage
+                          points */
     record_numbers log_ratios;                              /* one for each session */
+    record_numbers slow_shares;                             /* p99: share of slow steps of the
+                                                               current arm minus that of the
+                                                               baseline, for each session */
     record_numbers baseline_samples_ns, current_samples_ns; /* times of single turns */
     record_texts flags;                                     /* "throttled", "shared" */
     int64_t cells;                                          /* number of cells; VERDICT_MEAN,
-                                                               VERDICT_DELAY */
+                                                               VERDICT_CASE */
     double delta_pp, margin_pp;                             /* VERDICT_QUALITY */
-    /* the part VERDICT_DELAY */
-    double delay_pct;
+    /* the part VERDICT_CASE; spike_ms more in every spike_every-th step, slow_pct more in every
+     * slow_every-th turn */
+    double delay_pct, spike_ms, slow_pct;
+    int64_t spike_every, slow_every;
     int64_t runs, alarms, found, simulated;
     double estimate_pct, simulated_alarms, simulated_sessions;
     /* the part VERDICT_SMALLEST */

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/rng.h"
+#include "harness/gate/cells.h"
 #include "harness/gate/change.h"
 #include "harness/gate/simulate.h"
 #include "harness/gate/verdicts.h"
@@ -82,6 +83,26 @@ static double sum_brute(const double *x, int n, const double *y, int m, double l
     return (double)reached / choices;
 }
 
+/* P(W+ >= w), with the mean of the ranks that values of equal size share. */
+static double tied_brute(const double *x, int n) {
+    double rank[16], w = 0;
+    int reached = 0;
+    for (int i = 0; i < n; i++) {
+        rank[i] = 0.5;
+        for (int j = 0; j < n; j++)
+            rank[i] += fabs(x[j]) < fabs(x[i]) ? 1 : fabs(x[j]) > fabs(x[i]) ? 0 : 0.5;
+    }
+    for (int i = 0; i < n; i++)
+        w += x[i] > 0 ? rank[i] : 0;
+    for (int mask = 0; mask < 1 << n; mask++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += mask >> i & 1 ? rank[i] : 0;
+        reached += sum >= w;
+    }
+    return (double)reached / (double)(1 << n);
+}
+
 static void test_rank_sums(void) {
     rng r = rng_make(3, 2);
     for (int n = 1; n <= 5; n++)
@@ -150,34 +171,191 @@ static void test_intervals(void) {
     CU_ASSERT(few.centre == 2 && few.lo <= 2 && few.hi >= 2 && few.lo > -2);
 }
 
+/* With ties, the p value is still that of counting all signs, with the mean rank for equal sizes. */
+static void test_signed_ties(void) {
+    rng r = rng_make(3, 5);
+    for (int n = 2; n <= 12; n++)
+        for (int k = 0; k < 20; k++) {
+            double x[12];
+            for (int i = 0; i < n; i++)
+                x[i] = (rng_below(&r, 2) ? 1 : -1) * (double)(1 + rng_below(&r, 3));
+            NEAR(rank_p_above(x, (size_t)n, 0), tied_brute(x, n), 1e-12);
+        }
+}
+
+/* The smallest p value is that of values which all lie above the limit. */
+static void test_least_p(void) {
+    double x[RANK_MAX];
+    for (size_t n = 1; n <= RANK_MAX; n++) {
+        x[n - 1] = (double)n;
+        NEAR(rank_least_p(n) / rank_p_above(x, n, 0), 1, 1e-9);
+    }
+}
+
 /* ---- decisions ---- */
+
+static gate_cell cell_of(const double *x, size_t n, double threshold) {
+    return (gate_cell){.n = n, .test[GATE_QUARTILE] = {.x = x, .threshold = threshold}};
+}
 
 static void test_decide(void) {
     gate_limits l = GATE_DEFAULTS;
-    double slow[12], same[12], open[12];
+    double slow[12], same[12], open[12], at = gate_threshold(&l, 1e6);
     for (int i = 0; i < 12; i++) {
         double wave = 0.001 * (i % 5 - 2) + 0.0001 * i;
         slow[i] = 0.05 + wave;
         same[i] = wave;
         open[i] = 0.02 + (i % 2 ? 0.01 : -0.01) + wave;
     }
-    gate_cell cells[3] = {{.x = slow, .n = 12, .threshold = gate_threshold(&l, 1e6)},
-                          {.x = same, .n = 12, .threshold = gate_threshold(&l, 1e6)},
-                          {.x = open, .n = 12, .threshold = gate_threshold(&l, 1e6)}};
-    gate_look(cells, 3, &l);
+    gate_cell cells[3] = {cell_of(slow, 12, at), cell_of(same, 12, at), cell_of(open, 12, at)};
+    CU_ASSERT(gate_look(cells, 3, &l, NULL) == SNAP_OK);
     CU_ASSERT(cells[0].state == GATE_REGRESSED && cells[1].state == GATE_OK);
     CU_ASSERT(cells[2].state == GATE_INCONCLUSIVE && gate_open(cells, 3) == 1);
-    NEAR(cells[0].p_holm, 3 * cells[0].p_slower, 1e-12);
+    NEAR(cells[0].test[0].p_holm, 9 * cells[0].test[0].p_slower, 1e-12); /* three tests per cell */
     NEAR(gate_threshold(&l, 1e6), log(1.02), 1e-12);
     NEAR(gate_threshold(&l, 1e4), log(1.05), 1e-12); /* half a microsecond of ten microseconds */
-    CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_OK);
-    l.sessions = 400;
-    CU_ASSERT(gate_limits_check(&l, NULL) == SNAP_E_USAGE);
     rank_estimate e[2] = {{log(1.1), log(1.1) - 0.01, log(1.1) + 0.01},
                           {log(1 / 1.1), log(1 / 1.1) - 0.01, log(1 / 1.1) + 0.01}};
     gate_mean mean = gate_mean_of(e, 2);
     NEAR(mean.ratio, 1, 1e-12);
     NEAR(log(mean.hi), 0.01 / sqrt(2), 1e-9);
+}
+
+/* The mean and p99 raise an alarm, but never keep a cell open. */
+static void test_decide_tails(void) {
+    gate_limits l = GATE_DEFAULTS;
+    double same[12], slow[12], wild[12];
+    for (int i = 0; i < 12; i++) {
+        same[i] = 0.001 * (i % 5 - 2) + 0.0001 * i;
+        slow[i] = 0.5 + same[i];
+        wild[i] = (i % 2 ? 0.5 : -0.5) + same[i];
+    }
+    gate_cell cells[3] = {cell_of(same, 12, 0.02), cell_of(same, 12, 0.02),
+                          cell_of(same, 12, 0.02)};
+    cells[0].test[GATE_MEAN] = (gate_test){.x = slow, .threshold = 0.1};
+    cells[1].test[GATE_MEAN] = (gate_test){.x = wild, .threshold = 0.1};
+    cells[2].test[GATE_P99] = (gate_test){.x = slow};
+    CU_ASSERT(gate_look(cells, 3, &l, NULL) == SNAP_OK);
+    CU_ASSERT(cells[0].state == GATE_REGRESSED && cells[0].test[GATE_QUARTILE].state == GATE_OK);
+    CU_ASSERT(cells[1].state == GATE_OK && cells[1].test[GATE_MEAN].state == GATE_INCONCLUSIVE);
+    CU_ASSERT(cells[2].state == GATE_REGRESSED);
+}
+
+/* Limits are refused exactly if a gate of cells that are all much slower in one statistic of one
+ * cell cannot find it; the number of sessions in the message is the smallest that can. */
+static void test_limits(void) {
+    static const gate_limits some[] = {{0.02, 500, 0.05, 5, 1},
+                                       {0.02, 500, 0.05, 12, 3},
+                                       {0.02, 500, 0.0001, 5, 2},
+                                       {0, 0, 0.4, 5, 1},
+                                       {0.02, 500, 1e-6, 12, 1}};
+    double slow[64];
+    for (int i = 0; i < 64; i++)
+        slow[i] = 1 + 0.001 * i;
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        for (size_t n = 1; n <= 6; n += 5) {
+            gate_limits l = some[i];
+            snap_err err = {0};
+            snap_status st = gate_limits_check(&l, n, &err);
+            for (int k = 0; k < 2; k++) { /* as given, and with the smallest number that can */
+                gate_cell cells[6] = {0};
+                cells[0] = cell_of(slow, gate_sessions_at(&l, l.looks - 1), 0.02);
+                CU_ASSERT(gate_look(cells, n, &l, NULL) == SNAP_OK);
+                CU_ASSERT_EQUAL(st == SNAP_OK, cells[0].state == GATE_REGRESSED);
+                CU_ASSERT_EQUAL(gate_limits_check(&l, n, NULL), st);
+                const char *advice = strstr(err.text, "use --sessions ");
+                CU_ASSERT(err.code == SNAP_OK || advice != NULL);
+                if (!advice)
+                    break;
+                l.sessions = strtoul(advice + 15, NULL, 10);
+                st = SNAP_OK;
+                gate_limits fewer = l;
+                fewer.sessions--;
+                CU_ASSERT(gate_limits_check(&fewer, n, NULL) == SNAP_E_USAGE);
+            }
+        }
+    gate_limits l = GATE_DEFAULTS;
+    l.sessions = 400;
+    CU_ASSERT(gate_limits_check(&l, 1, NULL) == SNAP_E_USAGE);
+}
+
+/* ---- rare slow steps ---- */
+
+enum { kTailSessions = 12, kTailSteps = 200 };
+
+/* Steps of about 20 us, of which one in a thousand is disturbed; every @every-th step of arm B
+ * takes 20 ms more (0: none). */
+static void fill_steps(float *a, float *b, int every, uint64_t seed) {
+    rng r = rng_make(seed, 9);
+    for (int i = 0; i < kTailSessions * kTailSteps; i++) {
+        a[i] = (float)(2e4 + 200 * rng_normal(&r) + (rng_below(&r, 1000) ? 0 : 4e6));
+        b[i] = (float)(2e4 + 200 * rng_normal(&r) + (rng_below(&r, 1000) ? 0 : 4e6));
+        b[i] += every && i % every == every - 1 ? 2e7F : 0;
+    }
+}
+
+static void test_tail(void) {
+    static float a[kTailSessions * kTailSteps], b[kTailSessions * kTailSteps];
+    tail_steps t = {{a, b}, kTailSessions, kTailSteps}, swapped = {{b, a}, t.sessions, t.steps};
+    double x[kTailSessions], y[kTailSessions], mean[kTailSessions], p99, each[kTailSessions];
+    fill_steps(a, b, 97, 1);
+    tail_means(&t, 1, mean);
+    CU_ASSERT(mean[0] > 1.9e5 && mean[0] < 6e5); /* two or three spikes in 200 steps */
+    CU_ASSERT(tail_p99(&t, 0, &p99, each, NULL) == SNAP_OK);
+    CU_ASSERT(p99 < 2.1e4 && each[0] < 5e6);
+    CU_ASSERT(tail_p99(&t, 1, &p99, NULL, NULL) == SNAP_OK && p99 > 1e5);
+    CU_ASSERT(tail_shares(&t, 0.1, x, NULL) == SNAP_OK);
+    CU_ASSERT(rank_p_above(x, kTailSessions, 0) < 0.001);
+    /* Exchanging the arms exchanges the signs, if there is no threshold. */
+    CU_ASSERT(tail_shares(&t, 0, x, NULL) == SNAP_OK && tail_shares(&swapped, 0, y, NULL) == 0);
+    for (int i = 0; i < kTailSessions; i++)
+        NEAR(x[i], -y[i], 0);
+    NEAR(tail_wander((double[]){1, 2, 1, 1, 4}, 5), (log(2) + log(2)) / 2, 1e-12);
+    CU_ASSERT(tail_wander(mean, 1) == 0);
+    int alarms = 0;
+    for (uint64_t k = 0; k < 400; k++) {
+        fill_steps(a, b, 0, 2 + k);
+        CU_ASSERT(tail_shares(&t, 0, x, NULL) == SNAP_OK);
+        alarms += rank_p_above(x, kTailSessions, 0) <= 0.05;
+    }
+    CU_ASSERT(alarms <= 33); /* 5 % of 400, and three standard deviations */
+}
+
+/* A cell of steps that were measured: the steps of arms A and B of fill_steps() without spikes. */
+static gate_timed timed_cell(void) {
+    gate_timed c = {.n = kTailSessions, .steps = kTailSteps / GATE_TURNS};
+    for (int arm = 0; arm < 2; arm++) {
+        c.ns[arm] = calloc(kTailSessions * GATE_TURNS, sizeof *c.ns[arm]);
+        c.steps_ns[arm] = calloc((size_t)kTailSessions * kTailSteps, sizeof *c.steps_ns[arm]);
+        CU_ASSERT_FATAL(c.ns[arm] && c.steps_ns[arm]);
+        for (int i = 0; i < kTailSessions * GATE_TURNS; i++)
+            c.ns[arm][i] = 2e4;
+    }
+    fill_steps(c.steps_ns[0], c.steps_ns[1], 0, 7);
+    return c;
+}
+
+/* A build that waits 20 ms in every 97th call: the lower quartile does not see it. */
+static void test_spikes_are_found(void) {
+    static const gate_slowing spikes = {.spike_ms = 20, .spike_every = 97}, none = {0};
+    gate_limits l = GATE_DEFAULTS;
+    gate_timed c = timed_cell(), slowed;
+    gate_cell tests = {0};
+    CU_ASSERT_FATAL(gate_timed_slowed(&c, false, &spikes, 1, &slowed, NULL) == SNAP_OK);
+    CU_ASSERT(gate_timed_tests(&slowed, &l, &tests, NULL) == SNAP_OK);
+    CU_ASSERT(gate_look(&tests, 1, &l, NULL) == SNAP_OK);
+    CU_ASSERT(tests.test[GATE_QUARTILE].state == GATE_OK);
+    CU_ASSERT(tests.test[GATE_MEAN].state == GATE_REGRESSED && tests.state == GATE_REGRESSED);
+    CU_ASSERT(tests.test[GATE_P99].state == GATE_REGRESSED);
+    gate_timed_free_one(&slowed);
+    for (int swap = 0; swap < 2; swap++) {
+        tests = (gate_cell){0};
+        CU_ASSERT_FATAL(gate_timed_slowed(&c, swap, &none, 1, &slowed, NULL) == SNAP_OK);
+        CU_ASSERT(gate_timed_tests(&slowed, &l, &tests, NULL) == SNAP_OK);
+        CU_ASSERT(gate_look(&tests, 1, &l, NULL) == SNAP_OK && tests.state == GATE_OK);
+        gate_timed_free_one(&slowed);
+    }
+    gate_timed_free_one(&c);
 }
 
 /* ---- false alarms: ten thousand comparisons from recorded noise ---- */
@@ -194,11 +372,14 @@ static recorded *load_noise(void) {
     CU_ASSERT_FATAL(rec && js_len(all) >= 4 && js_len(all) <= 16);
     for (rec->n = 0; rec->n < js_len(all); rec->n++) {
         const js *cell = js_at(all, rec->n), *x = js_get_array(cell, "log_ratios");
-        CU_ASSERT_FATAL(js_len(x) >= 50 && js_len(x) <= 4096);
-        for (size_t i = 0; i < js_len(x); i++)
+        CU_ASSERT_FATAL(js_len(x) >= 50 && js_len(x) <= 2048);
+        size_t n = js_len(x);
+        for (size_t i = 0; i < n; i++) {
             rec->x[rec->n][i] = js_num(js_at(x, i));
-        rec->cells[rec->n] =
-            (gate_noise){rec->x[rec->n], js_len(x), js_get_num(cell, "baseline_ns", 0)};
+            rec->x[rec->n][n + i] = -rec->x[rec->n][i]; /* the arms exchanged */
+        }
+        rec->cells[rec->n] = (gate_noise){
+            .x = {rec->x[rec->n]}, .n = 2 * n, .baseline_ns = js_get_num(cell, "baseline_ns", 0)};
     }
     js_free(all);
     return rec;
@@ -256,15 +437,15 @@ static void test_power(void) {
 /* At an alpha of 0.3, the same simulation finds false alarms in more than 8 % of comparisons. So it
  * can distinguish a gate that keeps an error rate of 5 % from one that does not. */
 static void test_simulation_can_fail(void) {
-    double x[400], effects[8];
+    double x[GATE_STATISTICS][400], effects[8];
     gate_noise noise[8];
     gate_rates rates;
     rng r = rng_make(8, 0);
     gate_limits greedy = GATE_DEFAULTS;
-    for (int i = 0; i < 400; i++)
-        x[i] = 0.01 * rng_normal(&r);
+    for (int i = 0; i < GATE_STATISTICS * 400; i++)
+        x[i / 400][i % 400] = 0.01 * rng_normal(&r);
     for (int i = 0; i < 8; i++) {
-        noise[i] = (gate_noise){x, 400, 1e6};
+        noise[i] = (gate_noise){.x = {x[0], x[1], x[2]}, .n = 400, .baseline_ns = 1e6};
         effects[i] = gate_threshold(&greedy, 1e6);
     }
     greedy.alpha = 0.3;
@@ -342,7 +523,7 @@ static void test_status(void) {
     static const char *const rows[][3] = {
         {"speed", "g", "wrong"},     {"speed", "f", "invalid"},   {"quality", "e", "regressed"},
         {"speed", "d", "regressed"}, {"quality", "c", "missing"}, {"speed", "b", "noise"},
-        {"geomean", "a", "ok"},
+        {"geomean", "a", NULL},
     };
     static const snap_status want[] = {SNAP_E_WRONG, SNAP_E_ENV, SNAP_E_WORSE, SNAP_E_SLOWER,
                                        SNAP_E_OPEN,  SNAP_OK,    SNAP_OK};
@@ -388,9 +569,15 @@ static void test_outputs(void) {
 
 CU_TestInfo tests_gate[] = {{"signed ranks, compared with counting", test_signed_ranks},
                             {"rank sums, compared with counting", test_rank_sums},
+                            {"signed ranks with ties", test_signed_ties},
+                            {"smallest p value", test_least_p},
                             {"approximations", test_approximations},
                             {"intervals cover", test_intervals},
                             {"decisions", test_decide},
+                            {"mean and p99 only raise alarms", test_decide_tails},
+                            {"limits that cannot decide", test_limits},
+                            {"tails of steps", test_tail},
+                            {"rare slow steps are found", test_spikes_are_found},
                             {"false alarms under recorded noise", test_false_alarms},
                             {"power at 5 %", test_power},
                             {"the simulation can fail", test_simulation_can_fail},

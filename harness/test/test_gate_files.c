@@ -56,6 +56,8 @@ static void set_program(results *r, const char *commit) {
     CU_ASSERT(js_set_str(p, "commit", commit) && js_set_bool(p, "dirty", false));
 }
 
+#define NEAR(a, b, eps) CU_ASSERT_DOUBLE_EQUAL(a, b, eps)
+
 static const gate_file_options defaults = {.limits = GATE_DEFAULTS, .error_growth = 0.1};
 
 static snap_status check(const results *a, const results *b, const gate_file_options *opt,
@@ -377,15 +379,29 @@ static void test_arm_text(void) {
     static const gate_side fallback = {.name = "A", .backend = "auto", .isa = "auto"};
     gate_side a;
     snap_err err = {0};
-    CU_ASSERT(gate_side_parse(&a, "old/snapmla,name=old,precision=fp8,threads=2,delay=1.5",
+    CU_ASSERT(gate_side_parse(&a,
+                              "old/snapmla,name=old,precision=fp8,threads=2,delay=1.5,"
+                              "spike=20/97,slow=8/10",
                               &fallback, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(a.program, "old/snapmla");
     CU_ASSERT_STRING_EQUAL(a.name, "old");
     CU_ASSERT_STRING_EQUAL(a.precision, "fp8");
-    CU_ASSERT(a.threads == 2 && a.delay_pct == 1.5 && strcmp(a.isa, "auto") == 0);
-    static const char *const bad[] = {
-        "",         "self,precision=fp4", "self,threads=-1", "self,x=1",
-        "self,isa", "self,delay=nan",     "self,name=",      "self,,"};
+    CU_ASSERT(a.threads == 2 && a.slowing.delay_pct == 1.5 && strcmp(a.isa, "auto") == 0);
+    /* Step 96 of turn 19 has all three. */
+    NEAR(gate_slowing_ns(&a.slowing, 1e4, 96, 19), 150 + 2e7 + 800, 1e-6);
+    NEAR(gate_slowing_ns(&a.slowing, 1e4, 97, 18), 150, 1e-6);
+    static const char *const bad[] = {"",
+                                      "self,precision=fp4",
+                                      "self,threads=-1",
+                                      "self,x=1",
+                                      "self,isa",
+                                      "self,delay=nan",
+                                      "self,name=",
+                                      "self,,",
+                                      "self,spike=20",
+                                      "self,spike=/9",
+                                      "self,slow=8/0",
+                                      "self,slow=8/1x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CU_ASSERT(gate_side_parse(&a, bad[i], &fallback, &err) == SNAP_E_USAGE);
 }

@@ -28,18 +28,20 @@ void verdicts_github(const js *rows, buf *out) {
     for (size_t i = 0; i < all.n; i++) {
         const verdict_record *row = &all.at[i];
         bool noise = strcmp(row->verdict, "noise") == 0;
-        buf message = {0};
+        buf message = {0}, title = {0};
         if (!verdict_is_bad(row) && !noise)
             continue;
         verdict_message(row, &message);
-        out->failed |= message.failed;
+        verdict_title(row, &title);
+        out->failed |= message.failed || title.failed;
         (void)buf_printf(out, "::%s title=", verdict_is_failure(row) ? "error" : "warning");
         put_escaped(out, "snapmla gate: ", true);
-        put_escaped(out, row->name, true);
+        put_escaped(out, buf_str(&title), true);
         (void)buf_puts(out, "::");
         put_escaped(out, buf_str(&message), false);
         (void)buf_puts(out, "\n");
         buf_release(&message);
+        buf_release(&title);
     }
     arena_release(&mem);
 }
@@ -47,7 +49,9 @@ void verdicts_github(const js *rows, buf *out) {
 static js *issue_of(const verdict_record *row, const char *file) {
     buf message = {0};
     char fingerprint[HASH_HEX];
-    text_append_shown_printf(&message, "%s %s: ", row->kind, row->name);
+    text_append_shown_printf(&message, "%s ", row->kind);
+    verdict_title(row, &message);
+    (void)buf_puts(&message, ": ");
     bool ok = hash_bytes(buf_str(&message), message.len, fingerprint, NULL) == SNAP_OK;
     verdict_message(row, &message);
     js *issue = js_new_object(), *location = js_new_object(), *lines = js_new_object();

@@ -6,12 +6,12 @@
 
 static table table_of(const selftest *s) {
     static const char *const heads[] = {
-        "delay %",  "runs",       "runs with alarm",      "cells",
+        "case",     "runs",       "runs with alarm",      "cells",
         "detected", "measured %", "simulated alarm rate", "sessions"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
-    for (int i = 0; i < SELFTEST_DELAYS; i++) {
-        const selftest_delay *d = &s->delays[i];
-        table_number(&t, d->delay_pct, 0);
+    for (int i = 0; i < SELFTEST_CASES; i++) {
+        const selftest_case *d = &s->cases[i];
+        table_cell(&t, "%s", d->name);
         table_number(&t, (double)d->runs, 0);
         table_number(&t, (double)d->alarms, 0);
         table_number(&t, (double)d->cells, 0);
@@ -24,7 +24,7 @@ static table table_of(const selftest *s) {
 }
 
 static void put_summary(buf *out, const selftest *s) {
-    const selftest_delay *equal = &s->delays[0];
+    const selftest_case *equal = &s->cases[0];
     (void)buf_printf(
         out,
         "false alarms: %zu of %zu runs with equal arms; rate %.4f in %zu simulated runs\n"

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "harness/gate/selftest.h"
 
-/* Appends a table with one row for each delay, then a summary. @color: heads in bold. */
+/* Appends a table with one row for each case, then a summary. @color: heads in bold. */
 snap_status selftest_text(const selftest *s, bool color, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -18,14 +18,15 @@ static void put_interval(char *to, size_t size, const double ci[2], bool ratio) 
         (void)snprintf(to, size, "[%+.2f, %+.2f] pp", ci[0], ci[1]);
 }
 
-/* The change of a row, its interval and its limit as text; "" if the row has none. Accuracies are
- * in percentage points, ratios in percent. */
+/* The change of a row, its interval, its limit and the smallest change that would have been reported
+ * as text; "" if the row has none. Accuracies and shares of steps are in percentage points, ratios
+ * in percent. */
 typedef struct {
-    char change[48], interval[64], limit[48];
+    char change[48], interval[64], limit[48], visible[48];
 } verdict_figures;
 
 static verdict_figures verdict_figures_of(const verdict_record *v) {
-    verdict_figures f = {"", "", ""};
+    verdict_figures f = {"", "", "", ""};
     if (!isnan(v->delta_pp)) {
         (void)snprintf(f.change, sizeof f.change, "%+.2f pp", v->delta_pp);
         put_interval(f.interval, sizeof f.interval, v->ci90, false);
@@ -37,18 +38,28 @@ static verdict_figures verdict_figures_of(const verdict_record *v) {
         (void)snprintf(f.limit, sizeof f.limit, "-%.2f pp", v->margin_pp);
     else if (!isnan(v->threshold))
         (void)snprintf(f.limit, sizeof f.limit, "+%.2f %%", 100 * (v->threshold - 1));
+    if (isfinite(v->visible))
+        (void)snprintf(f.visible, sizeof f.visible, "+%.2f %%", 100 * (v->visible - 1));
+    else if (isfinite(v->visible_pp))
+        (void)snprintf(f.visible, sizeof f.visible, "+%.2f pp", v->visible_pp);
     return f;
+}
+
+void verdict_title(const verdict_record *v, buf *out) {
+    text_append_shown_printf(out, "%s%s%s", v->name, v->statistic[0] ? ", " : "", v->statistic);
 }
 
 void verdict_message(const verdict_record *v, buf *out) {
     verdict_figures f = verdict_figures_of(v);
-    text_append_shown(out, v->verdict);
+    text_append_shown(out, v->verdict[0] ? v->verdict : "no verdict");
     if (f.change[0])
         (void)buf_printf(out, ": %s", f.change);
     if (f.interval[0])
         (void)buf_printf(out, ", 90 %% interval %s", f.interval);
     if (f.limit[0])
         (void)buf_printf(out, ", threshold %s", f.limit);
+    if (f.visible[0])
+        (void)buf_printf(out, ", visible from %s", f.visible);
     if (v->reason[0])
         text_append_shown_printf(out, "; %s", v->reason);
 }
@@ -75,18 +86,19 @@ static void put_reasons(const verdict_list *all, buf *out) {
         }
         if (before || !v->reason[0])
             continue;
-        text_append_shown(out, v->name);
+        verdict_title(v, out);
         if (n > 1)
             (void)buf_printf(out, " and %zu more", n - 1);
-        text_append_shown_printf(out, ": %s: %s", v->verdict, v->reason);
+        text_append_shown_printf(out, ": %s%s%s", v->verdict, v->verdict[0] ? ": " : "", v->reason);
         (void)buf_puts(out, "\n");
     }
 }
 
 void verdicts_text(const js *rows, bool color, buf *out) {
-    static const char *const heads[] = {"kind",          "name",  "verdict", "change",
-                                        "90 % interval", "limit", "p",       "sessions"};
-    table t = table_new(heads, 8);
+    static const char *const heads[] = {"kind",   "name",          "statistic", "verdict",
+                                        "change", "90 % interval", "limit",     "visible",
+                                        "p",      "sessions"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
     arena mem = {0};
     verdict_list all = verdict_read(rows, &mem, &out->failed);
     for (size_t i = 0; i < all.n; i++) {
@@ -95,10 +107,12 @@ void verdicts_text(const js *rows, bool color, buf *out) {
         double sessions = record_count(v->sessions);
         table_cell(&t, "%s", v->kind);
         table_cell(&t, "%s", v->name);
+        table_cell(&t, "%s", v->statistic);
         table_cell(&t, "%s", v->verdict);
         table_cell(&t, "%s", f.change);
         table_cell(&t, "%s", f.interval);
         table_cell(&t, "%s", f.limit);
+        table_cell(&t, "%s", f.visible);
         table_cell(&t, isnan(v->p_holm) ? "" : "%.2g", v->p_holm);
         table_cell(&t, isnan(sessions) ? "" : "%.0f", sessions);
     }
@@ -127,12 +141,14 @@ static void summary(const verdict_list *all, buf *out) {
 void verdicts_markdown(const js *rows, const char *title, buf *out) {
     table t = {.columns = {{"kind", "", TABLE_TEXT, true},
                            {"name", "", TABLE_TEXT, true},
+                           {"statistic", "", TABLE_TEXT, true},
                            {"verdict", "", TABLE_TEXT, true},
                            {"change", "", TABLE_NUMBER, true},
                            {"90 % interval", "", TABLE_TEXT, true},
                            {"limit", "", TABLE_NUMBER, true},
+                           {"visible", "", TABLE_NUMBER, true},
                            {"reason", "", TABLE_TEXT, true}},
-               .n_columns = 7};
+               .n_columns = 9};
     arena mem = {0};
     verdict_list all = verdict_read(rows, &mem, &out->failed);
     for (size_t i = 0; i < all.n; i++) {
@@ -140,10 +156,12 @@ void verdicts_markdown(const js *rows, const char *title, buf *out) {
         verdict_figures f = verdict_figures_of(v);
         table_put(&t, v->kind);
         table_put(&t, v->name);
+        table_put(&t, v->statistic);
         table_put(&t, v->verdict);
         table_put(&t, f.change);
         table_put(&t, f.interval);
         table_put(&t, f.limit);
+        table_put(&t, f.visible);
         table_put(&t, v->reason);
     }
     (void)buf_puts(out, "## ");

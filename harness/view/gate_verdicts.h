@@ -35,6 +35,10 @@ table changes_table(const js *rows);
 
 /* ---- shared by the writers ---- */
 
+/* "fp8 kernel H16 s1 b1 c1024, mean": the name of the row and, if it has one, its statistic. Unique
+ * within a result. */
+void verdict_title(const verdict_record *v, buf *out);
+
 /* "regressed: +5.10 %, 90 % interval [+4.20, +6.00] %, threshold +2.00 %; reason" */
 void verdict_message(const verdict_record *v, buf *out);
 

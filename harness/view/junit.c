@@ -20,13 +20,14 @@ static void put_shown(buf *out, const char *text) {
 }
 
 static void put_case(const verdict_record *row, buf *out) {
-    buf message = {0};
+    buf message = {0}, title = {0};
     verdict_message(row, &message);
-    out->failed |= message.failed;
+    verdict_title(row, &title);
+    out->failed |= message.failed || title.failed;
     (void)buf_puts(out, "  <testcase classname=\"gate.");
     put_shown(out, row->kind);
     (void)buf_puts(out, "\" name=\"");
-    put_shown(out, row->name);
+    text_append_xml(out, buf_str(&title));
     (void)buf_printf(out, "\" time=\"0\">\n    <%s",
                      !verdict_is_bad(row)      ? "system-out>"
                      : verdict_is_failure(row) ? "failure"
@@ -42,6 +43,7 @@ static void put_case(const verdict_record *row, buf *out) {
         (void)buf_puts(out, "</system-out>\n  </testcase>\n");
     }
     buf_release(&message);
+    buf_release(&title);
 }
 
 void verdicts_junit(const js *rows, buf *out) {
