@@ -68,6 +68,8 @@ static void check_samples(const checker *c, const cell_record *row, const char *
     check_figure(c, perf, "median_ns", s.median, where);
     check_figure(c, perf, "q3_ns", s.q3, where);
     check_figure(c, perf, "max_ns", s.max, where);
+    check_figure(c, perf, "mean_ns", s.mean, where);
+    check_figure(c, perf, "p99_ns", s.p99, where);
     check_figure(c, perf, "count", (double)n, where);
     free(sorted);
 }

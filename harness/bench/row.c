@@ -70,6 +70,8 @@ static void set_performance(cell_performance *p, const row_context *ctx, const r
     p->median_ns = s.median;
     p->q3_ns = s.q3;
     p->max_ns = s.max;
+    p->mean_ns = s.mean;
+    p->p99_ns = s.p99;
     p->count = (int64_t)t->n;
     p->stop_reason = stop_reason_name(t->reason);
     p->clock_mhz_before = host ? m->before.mhz : m->gpu_before.sm_mhz;

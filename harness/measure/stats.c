@@ -12,11 +12,17 @@ double stats_quantile(const double *sorted, size_t n, double p) {
 }
 
 stats_summary stats_summarise(const double *sorted, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += sorted[i];
     return (stats_summary){.min = sorted[0],
                            .q1 = stats_quantile(sorted, n, 0.25),
                            .median = stats_quantile(sorted, n, 0.5),
                            .q3 = stats_quantile(sorted, n, 0.75),
-                           .max = sorted[n - 1]};
+                           .max = sorted[n - 1],
+                           .mean = sum / (double)n,
+                           .p99 = n < STATS_P99_FEWEST ? (double)NAN
+                                                       : stats_quantile(sorted, n, 0.99)};
 }
 
 double stats_median_noise(const double *sorted, size_t n) {

@@ -6,7 +6,11 @@
 
 typedef struct {
     double min, q1, median, q3, max;
+    double mean;
+    double p99; /* NAN for fewer than STATS_P99_FEWEST values, of which none lies above it */
 } stats_summary;
+
+enum { STATS_P99_FEWEST = 100 };
 
 /* Quantile @p in [0, 1] of n >= 1 ascending values, interpolated linearly between order statistics
  * (type 7 of Hyndman and Fan 1996, the default of R and NumPy). */

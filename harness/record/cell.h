@@ -47,6 +47,8 @@ typedef struct {
     record_numbers samples_ns; /* time of a step; in mode "sustained" the mean of the steps of
                                   about 30 ms, or of one longer step */
     double min_ns, q1_ns, median_ns, q3_ns, max_ns;
+    double mean_ns, p99_ns;  /* p99_ns: only with at least STATS_P99_FEWEST samples (stats.h); older
+                                rows have neither */
     int64_t count;           /* samples */
     const char *stop_reason; /* the reason to stop sampling (measure/stop.h) */
     double clock_mhz_before, clock_mhz_during;

@@ -38,7 +38,7 @@ typedef struct {
 
 /* TABLE_CELL: size of the longest cell in bytes, including the NUL; table_cell() cuts longer
  * ones. */
-enum { TABLE_COLUMNS_MAX = 20, TABLE_CELL = 96 };
+enum { TABLE_COLUMNS_MAX = 24, TABLE_CELL = 96 };
 
 typedef struct {
     const char *id;      /* "speed": HTML anchor and LaTeX label; NULL on a terminal */
