@@ -42,8 +42,10 @@ static int by_value(const void *a, const void *b) {
 static void check_figure(const checker *c, const cell_performance *perf, const char *key,
                          double want, const char *where) {
     double stored = record_number(&cell_performance_type, perf, key);
+    if (isnan(stored)) /* older rows have fewer figures */
+        return;
     c->f->checks++;
-    if (!isnan(stored) && !is_near(stored, want))
+    if (!is_near(stored, want))
         verify_add(c->f, VERIFY_FORM, where, "%s is %.10g, but the samples give %.10g", key, stored,
                    want);
 }

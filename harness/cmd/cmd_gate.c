@@ -18,7 +18,9 @@ static const opt options[] = {
     {OPT_NUM, "error-growth", 0, &error_growth_pct, "PCT",
      "largest growth of a numerical error that counts as no change, in percent", 0, 1e6},
     {OPT_FLAG, "allow-shared", 0, &o.allow_shared, NULL,
-     "also judge cells that were measured while other programs used the processors", 0, 0},
+     "judge cells that were measured while other programs used the processors by the ordinary "
+     "thresholds; without this option, only changes above the measured disturbance are judged",
+     0, 0},
     {OPT_FLAG, "any-machine", 0, &o.any_machine, NULL, "allow results of two different machines", 0,
      0},
     {OPT_STR, "history", 0, &o.history, "FILE",
@@ -53,7 +55,9 @@ static const opt_command verb_check = {
     .summary = "compare two result files in speed, numerical error and quality",
     .synopsis = "--baseline PATH --current PATH [options]",
     .about = "Compares two result files or runs by their samples, and fails if the current one\n"
-             "is slower or worse than the baseline by more than the thresholds.",
+             "is slower or worse than the baseline by more than the thresholds. If other\n"
+             "programs used the processors, the threshold is at least the disturbance that the\n"
+             "samples of both files show.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate check --baseline base.json --current now.json\n"
                 "  snapmla gate check --baseline OLD_RUN --current RUN --history times.jsonl",
@@ -91,8 +95,8 @@ const opt_command cmd_gate = {
     .about = "Fails if something became slower or worse, and measures how reliable its own\n"
              "verdicts are. 'check' compares two result files. 'run' times two builds, backends\n"
              "or precisions in alternating turns. 'selftest' runs this build against itself,\n"
-             "unchanged and delayed by 1, 2 and 5 %, and reports the rate of false alarms and\n"
-             "the smallest slow-down that it detects. 'history' lists when times changed.",
+             "unchanged and slowed in known ways, and reports the rate of false alarms and the\n"
+             "smallest slow-down that it detects. 'history' lists when times changed.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate run old/snapmla,name=old self,name=new --junit gate.xml\n"
                 "  snapmla gate check --baseline base.json --current now.json\n"

@@ -81,7 +81,8 @@ typedef struct {
 /* gate run, gate selftest */
 #define GATE_SESSIONS_OPTIONS(d)                                                                   \
     {OPT_INT, "sessions", 0, &(d).sessions, "N",                                                   \
-     "sessions of the first test; a session starts both programs anew and times every cell",       \
+     "sessions of the first test; a session starts both programs anew and times every cell; "      \
+     "too few to reach significance at the last test are refused",                                 \
      5, 512},                                                                                      \
     {OPT_INT, "looks", 0, &(d).looks, "N",                                                         \
      "maximum number of tests per cell; before each further test of an undecided cell the "        \

@@ -66,7 +66,11 @@ const opt_command cmd_gate_run = {
     .synopsis = "A B [options]",
     .about = "Times two arms in alternating turns until every cell has a verdict. An arm is the\n"
              "path of a program, or 'self' for this program, followed by any of these keys:\n"
-             "name, backend, isa, threads, precision, delay (percent). A is the baseline.",
+             "name, backend, isa, threads, precision. A is the baseline. Three statistics of\n"
+             "the steps' times are compared: the lower quartile, which must not be slower, and\n"
+             "the mean and the 99th percentile, which show rare slow steps. To test the gate\n"
+             "itself, an arm can be slowed: delay=PCT (each step), spike=MS/N (every N-th step,\n"
+             "by MS milliseconds), slow=PCT/N (every N-th turn).",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate run old/snapmla,name=old self,name=new --junit gate.xml\n"
                 "  snapmla gate run self,precision=bf16 self,precision=fp8 --heads 16",

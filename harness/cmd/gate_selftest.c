@@ -85,9 +85,10 @@ const opt_command cmd_gate_selftest = {
     .name = "gate selftest",
     .summary = "measure the gate's false alarms and detection on this machine",
     .synopsis = "[options]",
-    .about = "Runs this build against itself, unchanged and delayed by 1, 2 and 5 %, and reports\n"
-             "the rate of false alarms and the smallest slow-down that is detected. The exit\n"
-             "code says whether this machine can be used for a gate.",
+    .about = "Runs this build against itself, unchanged and slowed: by 1, 2 and 5 %, by 20 ms in\n"
+             "every 97th step, and by 8 % in every 10th turn. Reports the rate of false alarms,\n"
+             "how often each case is detected, and the smallest constant slow-down that is. The\n"
+             "exit code says whether this machine can be used for a gate.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate selftest --out selftest.json\n"
                 "  snapmla gate selftest --minutes 10 --heads 16 --context 8192",

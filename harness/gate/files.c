@@ -12,6 +12,8 @@
 
 enum { kStretches = 25 };
 static const double kInterval = 0.05;
+static const double kMostDisturbed = 0.25; /* log-ratio; "ok" is not said of a cell that other work
+                                              can have changed by more */
 static const double kTwoRuns = 1.96 * 1.4142135623730951; /* times the standard deviation: 95 % of
                                                              differences between two runs are
                                                              smaller */
@@ -25,8 +27,9 @@ static snap_status no_memory(snap_err *err) {
 typedef struct {
     const cell_record *before, *after; /* after is NULL if the current run lacks the cell */
     char name[160];
-    double x[kStretches], y[kStretches];
+    double x[kStretches], y[kStretches]; /* logarithms of the stretches' times */
     size_t n, m;
+    bool disturbed;   /* other work used the processors in one of the runs */
     double threshold; /* log-ratio that counts as no change */
     gate_cell cell;   /* its first test compares the medians of the stretches */
     rank_estimate estimate;
@@ -61,9 +64,9 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Splits the samples into consecutive stretches and writes the logarithm of each stretch's median
- * to @out. Returns the number of stretches; when out of memory 0, with @err set. */
-static size_t stretches(const cell_record *row, double out[kStretches], snap_err *err) {
+/* Splits the samples into consecutive stretches and writes the logarithm of quantile @q of each
+ * stretch to @out. Returns the number of stretches; when out of memory 0, with @err set. */
+static size_t stretches(const cell_record *row, double q, double out[kStretches], snap_err *err) {
     record_numbers samples = row->performance.samples_ns;
     size_t n = samples.n, parts = n < kStretches ? n : kStretches;
     double *sorted = malloc((n + 1) * sizeof *sorted);
@@ -76,7 +79,7 @@ static size_t stretches(const cell_record *row, double out[kStretches], snap_err
         for (size_t i = from; i < to; i++)
             sorted[i - from] = samples.at[i];
         qsort(sorted, to - from, sizeof *sorted, by_value);
-        out[k] = log(stats_quantile(sorted, to - from, 0.5));
+        out[k] = log(stats_quantile(sorted, to - from, q));
     }
     free(sorted);
     return parts;
@@ -108,10 +111,7 @@ static void check_flags(pair *p, const gate_file_options *opt) {
     for (int i = 0; i < 2 && !p->fault; i++) {
         if (cell_has_flag(rows[i], "throttled"))
             blame(p, "invalid", "%s throttled", sides[i]);
-        else if (cell_has_flag(rows[i], "shared") && !opt->allow_shared)
-            blame(p, "invalid",
-                  "other work used the processors during %s (--allow-shared accepts that)",
-                  sides[i]);
+        p->disturbed |= cell_has_flag(rows[i], "shared") && !opt->allow_shared;
     }
 }
 
@@ -151,10 +151,37 @@ static snap_status prepare(pair *p, const cell_record *before, const cell_list *
     p->estimate = (rank_estimate){(double)NAN, (double)NAN, (double)NAN};
     if (p->fault)
         return SNAP_OK;
-    p->n = stretches(before, p->x, &why);
-    p->m = stretches(p->after, p->y, &why);
-    if (why.code != SNAP_OK)
-        return err_set(err, why.code, "%s", why.text);
+    /* Disturbances make steps longer only, so they change the lower quartile less. */
+    p->n = stretches(before, p->disturbed ? 0.25 : 0.5, p->x, &why);
+    p->m = stretches(p->after, p->disturbed ? 0.25 : 0.5, p->y, &why);
+    return why.code == SNAP_OK ? SNAP_OK : err_set(err, why.code, "%s", why.text);
+}
+
+/* The range of most values: the difference between their quantiles 0.9 and 0.1. */
+static double range_of(const double *x, size_t n) {
+    double sorted[kStretches];
+    memcpy(sorted, x, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    return n ? stats_quantile(sorted, n, 0.9) - stats_quantile(sorted, n, 0.1) : 0;
+}
+
+/* How far other work can have shifted the times of a cell, as a log-ratio: the largest range of the
+ * stretches of one cell in one of the two runs. The largest of all cells is used, because the load
+ * by others often stays the same while one cell is measured, and changes between cells. */
+static double disturbance_of(const pair *pairs, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (pairs[i].disturbed && !pairs[i].fault)
+            most = fmax(most,
+                        fmax(range_of(pairs[i].x, pairs[i].n), range_of(pairs[i].y, pairs[i].m)));
+    return most;
+}
+
+/* Computes the p values and the estimate. @disturbance: log-ratio that a disturbed cell may
+ * reach. */
+static snap_status test_pair(pair *p, double disturbance, snap_err *err) {
+    if (p->disturbed)
+        p->threshold = fmax(p->threshold, disturbance);
     p->cell.test[GATE_QUARTILE].p_slower = rank_p_shift_above(p->x, p->n, p->y, p->m, p->threshold);
     p->cell.p_within = rank_p_shift_below(p->x, p->n, p->y, p->m, p->threshold);
     return rank_shift(p->x, p->n, p->y, p->m, kInterval, &p->estimate, err);
@@ -193,9 +220,24 @@ static bool same_code(const pair *p, const common *same) {
     return same_kernels(p, same) && (whole || same->program);
 }
 
+/* A disturbed cell: what the disturbance can explain is not judged. */
+static const char *judge_disturbed(pair *p) {
+    double pct = 100 * expm1(p->threshold);
+    if (p->cell.state == GATE_INCONCLUSIVE || p->threshold > kMostDisturbed)
+        blame(p, "invalid",
+              "other work used the processors: it can explain changes up to %.0f %% (use gate run, "
+              "which times both arms alternately, or a quieter machine)",
+              pct);
+    else
+        blame(p, "ok", "other work used the processors: changes up to %.0f %% are not seen", pct);
+    return p->fault;
+}
+
 static const char *judge(pair *p, const common *same) {
     if (p->fault)
         return p->fault;
+    if (p->disturbed && p->cell.state != GATE_REGRESSED)
+        return judge_disturbed(p);
     if (p->cell.state == GATE_OK)
         return "ok";
     if (p->cell.state == GATE_INCONCLUSIVE) {
@@ -222,7 +264,7 @@ static js *row_of(pair *p, const common *same) {
     v.ci90[0] = exp(p->estimate.lo);
     v.ci90[1] = exp(p->estimate.hi);
     v.threshold = exp(p->threshold);
-    v.statistic = "median";
+    v.statistic = p->disturbed ? "lower quartile" : "median";
     v.p_slower = p->cell.test[GATE_QUARTILE].p_slower;
     v.p_holm = p->cell.test[GATE_QUARTILE].p_holm;
     v.p_within = p->cell.p_within;
@@ -301,6 +343,10 @@ static snap_status check_cells(const run_record *baseline, const run_record *cur
         if (is_measured(row) && strcmp(row->status, "passed") == 0)
             TRY(prepare(&pairs[n++], row, after, opt, err));
     }
+    double disturbance = disturbance_of(pairs, n);
+    for (size_t i = 0; i < n && ok; i++)
+        if (!pairs[i].fault)
+            TRY(test_pair(&pairs[i], disturbance, err));
     if (ok && n && !opt->any_machine)
         ok = check_machine(baseline, current, rows);
     if (ok)

@@ -7,6 +7,11 @@
  * changes from day to day. With a history of the cell, its threshold is at least the difference
  * that two runs of the same code exceed once in twenty times.
  *
+ * If other work used the processors in one of the runs (flag "shared"), the lower quartiles of the
+ * stretches are compared, and the threshold is at least the disturbance: the largest range of the
+ * stretches of a cell in the two runs. A larger slow-down is a regression. A cell whose change lies
+ * below the threshold is OK, if that is at most 28 %. Every other disturbed cell is "invalid".
+ *
  * Two rows of a cell are not comparable if the input or the state of the cache differ. Rows of
  * different modes belong to different cells. */
 #ifndef SNAPMLA_HARNESS_GATE_FILES_H
@@ -18,7 +23,7 @@
 typedef struct {
     gate_limits limits;
     double error_growth; /* relative growth of a numerical error that is still accepted */
-    bool allow_shared;   /* judge cells although other work used the processors */
+    bool allow_shared;   /* judge cells as if no other work had used the processors */
     bool any_machine;
     const gate_history *history; /* NULL = none; borrowed */
 } gate_file_options;

@@ -216,7 +216,7 @@ static js *change_row(const gate_history *h, const char *cell, const double *x, 
     size_t to = k + 1 < found ? points[k + 1].at : n;
     double before = mean_of(x, from, at), after = mean_of(x, at, to);
     const js *first = js_at(h->runs, run[at]);
-    verdict_record v = verdict_start("change", cell, "ok", NULL, VERDICT_CHANGE);
+    verdict_record v = verdict_start("change", cell, NULL, NULL, VERDICT_CHANGE);
     v.at = (int64_t)run[at] + 1;
     v.started = js_get_str(first, "started");
     v.commit = js_get_str(first, "commit");

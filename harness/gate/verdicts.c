@@ -192,10 +192,11 @@ typedef struct {
 
 static const outcome kOutcomes[] = {
     {NULL, "wrong", SNAP_E_WRONG, "gave a wrong result"},
-    {NULL, "invalid", SNAP_E_ENV, "can't be judged"},
+    {"environment", "invalid", SNAP_E_ENV, "can't be judged"},
     {"quality", "regressed", SNAP_E_WORSE, "regressed in quality"},
     {"fidelity", "regressed", SNAP_E_WORSE, "regressed in numerical error"},
     {"speed", "regressed", SNAP_E_SLOWER, "regressed in speed"},
+    {NULL, "invalid", SNAP_E_ENV, "can't be judged"},
     {NULL, "inconclusive", SNAP_E_OPEN, "are inconclusive"},
     {NULL, "missing", SNAP_E_OPEN, "are missing"},
 };

@@ -11,7 +11,9 @@
  *   invalid        throttled, disturbed, or not comparable                 6
  *   wrong          the output failed its check                             7
  *
- * With several verdicts the exit code is the first of 7, 6, 5, 1, 4. Rows that decide nothing have no
+ * With several verdicts the exit code is the first of 7, 5, 1, 6, 4, because a cell that cannot be
+ * judged does not excuse one that regressed. An invalid row of kind environment concerns all cells
+ * and comes before 5. Rows that decide nothing have no
  * verdict: the geometric mean, the p99 of too few steps, the single cases of a self-test, and the
  * changes in a history. In rows of the mean and p99 of a cell, "ok" means that no slow-down was
  * shown. The column `visible` says which one would have been. */

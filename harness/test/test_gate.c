@@ -521,20 +521,84 @@ static snap_status status_of(const char *const (*rows)[3], size_t n, snap_err *e
 
 static void test_status(void) {
     static const char *const rows[][3] = {
-        {"speed", "g", "wrong"},     {"speed", "f", "invalid"},   {"quality", "e", "regressed"},
-        {"speed", "d", "regressed"}, {"quality", "c", "missing"}, {"speed", "b", "noise"},
-        {"geomean", "a", NULL},
+        {"speed", "h", "wrong"},     {"environment", "g", "invalid"}, {"quality", "f", "regressed"},
+        {"speed", "e", "regressed"}, {"speed", "d", "invalid"},       {"quality", "c", "missing"},
+        {"speed", "b", "noise"},     {"geomean", "a", NULL},
     };
-    static const snap_status want[] = {SNAP_E_WRONG, SNAP_E_ENV, SNAP_E_WORSE, SNAP_E_SLOWER,
-                                       SNAP_E_OPEN,  SNAP_OK,    SNAP_OK};
-    static const int codes[] = {7, 6, 5, 1, 4, 0, 0};
-    for (size_t i = 0; i < 7; i++) {
+    static const snap_status want[] = {SNAP_E_WRONG, SNAP_E_ENV,  SNAP_E_WORSE, SNAP_E_SLOWER,
+                                       SNAP_E_ENV,   SNAP_E_OPEN, SNAP_OK,      SNAP_OK};
+    static const int codes[] = {7, 6, 5, 1, 6, 4, 0, 0};
+    for (size_t i = 0; i < 8; i++) {
         snap_err err = {0};
-        snap_status st = status_of(rows + i, 7 - i, &err);
+        snap_status st = status_of(rows + i, 8 - i, &err);
         CU_ASSERT_EQUAL(st, want[i]);
         CU_ASSERT_EQUAL(err_exit_code(st), codes[i]);
         CU_ASSERT(st == SNAP_OK || strstr(err.text, rows[i][1]));
     }
+}
+
+/* A test case, an annotation and an issue name the statistic: three rows of one cell differ in
+ * nothing else. A row without a verdict is neither good nor bad. */
+static void test_statistics_in_outputs(void) {
+    js *all = js_new_array();
+    buf out = {0};
+    for (int s = 0; s < GATE_STATISTICS; s++) {
+        verdict_record v =
+            verdict_start("speed", "fp8 kernel", "regressed", NULL, VERDICT_COMPARED);
+        v.statistic = gate_statistic_name((gate_statistic)s);
+        CU_ASSERT(js_push_new(all, record_write(&verdict_type, &v)));
+    }
+    CU_ASSERT(js_push_new(all, verdict_of_mean(&(rank_estimate){log(40), log(39), log(41)}, 1)));
+    static void (*const writers[])(const js *, buf *) = {verdicts_junit, verdicts_github};
+    static const char *const want[][3] = {
+        {"name=\"fp8 kernel, lower quartile\"", "name=\"fp8 kernel, mean\"",
+         "name=\"fp8 kernel, p99\""},
+        {"fp8 kernel%2C lower quartile::", "fp8 kernel%2C mean::", "fp8 kernel%2C p99::"}};
+    for (int w = 0; w < 2; w++) {
+        writers[w](all, &out);
+        for (int s = 0; s < GATE_STATISTICS; s++)
+            CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), want[w][s]));
+        buf_clear(&out);
+    }
+    verdicts_markdown(all, "gate", &out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "0 ok, **3 regressed**"));
+    buf_clear(&out);
+    verdicts_gitlab(all, "gate.json", &out);
+    js *issues = js_parse(buf_str(&out), out.len, "issues", NULL);
+    CU_ASSERT_EQUAL_FATAL(js_len(issues), 3);
+    CU_ASSERT_STRING_NOT_EQUAL(js_get_str(js_at(issues, 0), "fingerprint"),
+                               js_get_str(js_at(issues, 1), "fingerprint"));
+    CU_ASSERT(js_get_str(js_at(all, 3), "verdict") == NULL);
+    snap_err err = {0};
+    CU_ASSERT(verdict_status(all, &err) == SNAP_E_SLOWER);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "3 of 3 verdicts regressed"));
+    js_free(issues);
+    buf_release(&out);
+    js_free(all);
+}
+
+/* A cell whose output was wrong at its end has one row, without any time or ratio. */
+static void test_wrong_cell_has_no_time(void) {
+    static const gate_side arms[2] = {{.name = "a"}, {.name = "b"}};
+    static const char *const times[] = {"ratio",       "ci90",
+                                        "baseline_ns", "current_ns",
+                                        "log_ratios",  "baseline_samples_ns",
+                                        "slow_shares", "current_samples_ns"};
+    gate_timed t = timed_cell();
+    gate_cell c = {0};
+    gate_estimate est[GATE_STATISTICS] = {0};
+    js *rows = js_new_array();
+    (void)snprintf(t.about[0].status, sizeof t.about[0].status, "passed");
+    (void)snprintf(t.about[1].status, sizeof t.about[1].status, "failed");
+    (void)snprintf(t.about[1].reason, sizeof t.about[1].reason, "the output has changed");
+    (void)snprintf(t.name, sizeof t.name, "cell");
+    CU_ASSERT(verdicts_of_cell(&t, &c, est, arms, rows) && js_len(rows) == 1);
+    CU_ASSERT_STRING_EQUAL(js_get_str(js_at(rows, 0), "verdict"), "wrong");
+    CU_ASSERT_STRING_EQUAL(js_get_str(js_at(rows, 0), "reason"), "b: the output has changed");
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        CU_ASSERT_PTR_NULL(js_get(js_at(rows, 0), times[i]));
+    js_free(rows);
+    gate_timed_free_one(&t);
 }
 
 static void test_outputs(void) {
@@ -585,4 +649,6 @@ CU_TestInfo tests_gate[] = {{"signed ranks, compared with counting", test_signed
                             {"change points", test_change_points},
                             {"exit codes", test_status},
                             {"outputs", test_outputs},
+                            {"statistics in outputs", test_statistics_in_outputs},
+                            {"a wrong cell has no time", test_wrong_cell_has_no_time},
                             CU_TEST_INFO_NULL};

@@ -124,12 +124,7 @@ static void test_conditions(void) {
     js *rows;
     resample(before, 1, 1);
     resample(now, 1, 2);
-    add_flag(now, "shared");
-    CU_ASSERT(check(before, now, &defaults, &rows) == SNAP_E_ENV);
-    js_free(rows);
     lenient.allow_shared = true;
-    CU_ASSERT(check(before, now, &lenient, &rows) == SNAP_OK);
-    js_free(rows);
     add_flag(now, "throttled");
     CU_ASSERT(check(before, now, &lenient, &rows) == SNAP_E_ENV);
     js_free(rows);
@@ -147,6 +142,77 @@ static void test_conditions(void) {
     js_free(rows);
     lenient.any_machine = true;
     CU_ASSERT(check(before, now, &lenient, &rows) == SNAP_OK);
+    js_free(rows);
+    results_free(before);
+    results_free(now);
+}
+
+/* Lengthens the samples of every row: those of the first half by @first, those of the second half
+ * by @second, as other work on the machine does. */
+static void disturb(results *r, double first, double second) {
+    js *rows = results_section(r, "bench");
+    for (size_t i = 0; i < js_len(rows); i++) {
+        js *perf = js_get_object(js_at(rows, i), "performance"), *flags = js_new_array();
+        const js *old = js_get_array(perf, "samples_ns");
+        js *samples = js_new_array();
+        for (size_t k = 0; k < js_len(old); k++)
+            CU_ASSERT(js_push_new(samples, js_new_num(js_num(js_at(old, k)) *
+                                                      (2 * k < js_len(old) ? first : second))));
+        CU_ASSERT(js_push_new(flags, js_new_str("shared")));
+        CU_ASSERT(js_set_new(js_at(rows, i), "flags", flags));
+        if (perf) {
+            CU_ASSERT(js_set_new(perf, "samples_ns", samples));
+        } else {
+            js_free(samples);
+        }
+    }
+}
+
+/* What can be decided with neighbours: a change that exceeds the disturbance, and that there is
+ * none above it. The rest cannot be judged. */
+static void test_disturbed(void) {
+    static const struct {
+        double factor, first, second; /* slow-down of the current run, and its disturbance */
+        snap_status status;
+    } cases[] = {
+        {1, 1, 1, SNAP_OK},         {1, 1, 1.1, SNAP_OK},   {2, 1, 1.1, SNAP_E_SLOWER},
+        {1.05, 1, 1.1, SNAP_E_ENV}, {1, 1, 3, SNAP_E_ENV},  {2, 1, 3, SNAP_E_ENV},
+        {20, 1, 3, SNAP_E_SLOWER},  {0.5, 1, 1.1, SNAP_OK},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        results *before = load(), *now = load();
+        js *rows;
+        resample(before, 1, 1);
+        resample(now, cases[i].factor, 2);
+        disturb(before, 1, 1);
+        disturb(now, cases[i].first, cases[i].second);
+        set_all(now, "kernel_hash", hash_of_other_code);
+        CU_ASSERT_EQUAL(check(before, now, &defaults, &rows), cases[i].status);
+        CU_ASSERT_STRING_EQUAL(js_get_str(js_at(rows, 0), "statistic"), "lower quartile");
+        js_free(rows);
+        results_free(before);
+        results_free(now);
+    }
+}
+
+/* The load by others can stay the same while a cell is measured: the disturbance of one cell counts
+ * for all. */
+static void test_disturbance_of_all_cells(void) {
+    results *before = load(), *now = load();
+    js *rows, *cell, *samples = js_new_array();
+    resample(before, 1, 1);
+    resample(now, 2, 2);
+    disturb(before, 1, 1);
+    disturb(now, 1, 1);
+    set_all(now, "kernel_hash", hash_of_other_code);
+    CU_ASSERT(check(before, now, &defaults, &rows) == SNAP_E_SLOWER);
+    js_free(rows);
+    cell = js_get_object(js_at(results_section(now, "bench"), 0), "performance");
+    for (int i = 0; i < 100; i++)
+        CU_ASSERT(js_push_new(samples, js_new_num(i % 50 < 25 ? 1e4 : 1e6)));
+    CU_ASSERT(js_set_new(cell, "samples_ns", samples));
+    CU_ASSERT(check(before, now, &defaults, &rows) == SNAP_E_ENV);
+    CU_ASSERT_EQUAL(verdict_count(rows, "speed", "regressed"), 0);
     js_free(rows);
     results_free(before);
     results_free(now);
@@ -449,6 +515,8 @@ static void test_hostile_programs(void) {
 
 CU_TestInfo tests_gate_files[] = {{"speed from files", test_speed},
                                   {"other conditions", test_conditions},
+                                  {"with neighbours", test_disturbed},
+                                  {"the disturbance of one cell", test_disturbance_of_all_cells},
                                   {"missing and wrong cells", test_missing_and_wrong},
                                   {"few samples decide nothing", test_few_samples},
                                   {"numerical error", test_fidelity},

@@ -5,9 +5,8 @@
 #include "harness/view/writers.h"
 
 static table table_of(const selftest *s) {
-    static const char *const heads[] = {
-        "case",     "runs",       "runs with alarm",      "cells",
-        "detected", "measured %", "simulated alarm rate", "sessions"};
+    static const char *const heads[] = {"case",     "runs",       "runs with alarm", "cells",
+                                        "detected", "measured %", "simulated rate",  "sessions"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     for (int i = 0; i < SELFTEST_CASES; i++) {
         const selftest_case *d = &s->cases[i];

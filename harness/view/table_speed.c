@@ -1,6 +1,8 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/measure/stats.h"
 #include "harness/view/pen.h"
 
 static const char *ceiling_name(const char *name) {
@@ -78,13 +80,31 @@ static decimals speed_decimals(const report_model *m) {
                       format_scale_decimals(&gb_s)};
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The mean and the p99 of a row's samples. Older rows do not store them. NAN without samples. */
+static stats_summary summary_of(pen *p, const cell_performance *perf) {
+    size_t n = perf->samples_ns.n;
+    double *sorted = arena_alloc(p->mem, n + 1, sizeof *sorted);
+    p->failed |= !sorted;
+    if (!sorted || !n)
+        return (stats_summary){.mean = (double)NAN, .p99 = (double)NAN};
+    memcpy(sorted, perf->samples_ns.at, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    return stats_summarise(sorted, n);
+}
+
 static void put_arm(pen *p, const report_cell *c, decimals d) {
     cell_performance none;
     record_init(&cell_performance_type, &none);
     const cell_performance *perf = c ? c->perf : &none;
     pen_fixed(p, perf->median_ns * 1e-3, d.us);
-    pen_fixed(p, perf->mean_ns * 1e-3, d.us);
-    pen_fixed(p, perf->p99_ns * 1e-3, d.us);
+    stats_summary s = summary_of(p, perf);
+    pen_fixed(p, s.mean * 1e-3, d.us);
+    pen_fixed(p, s.p99 * 1e-3, d.us);
     pen_fixed(p, perf->tflops, d.tflops);
     pen_fixed(p, perf->gb_s, d.gb_s);
     pen_fixed(p, perf->roofline_pct, 1);
