@@ -80,7 +80,7 @@ snap_status gate_timed_tests(gate_timed *c, const gate_limits *l, gate_cell *out
 typedef struct {
     rank_estimate ratio; /* log-ratio and its 90 % interval; all NAN for p99 */
     double visible; /* the smallest value of the same kind as x that would have been reported as
-                            a regression, given how much x varies; infinite if none would have been */
+                            a regression, given how much x varies; infinite: none would have been */
 } gate_estimate;
 
 /* @level: gate_strictest(). NAN values where a statistic has no test. SNAP_E_NOMEM. */

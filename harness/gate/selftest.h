@@ -1,4 +1,4 @@
-/* selftest.h - `gate selftest`: compares this build with itself, unchanged and slowed in known ways.
+/* selftest.h - `gate selftest`: compares this build with itself, unchanged and slowed on purpose.
  *
  * The cases are equal arms, delays of 1, 2 and 5 %, 20 ms more in every 97th step, and 8 % more in
  * every 10th turn. The selftest makes as many gate runs as the time allows, but at least 1 and at

@@ -25,8 +25,9 @@ double rank_p_below(const double *x, size_t n, double limit);
  * limit. n is at most RANK_MAX. */
 double rank_least_p(size_t n);
 
-/* rank_p_above() and rank_p_below() for the shift of y against x: y = x + shift in distribution. The result is 1 if a sample
- * is empty, or if no value of x + @limit or y differs from the others. */
+/* rank_p_above() and rank_p_below() for the shift of y against x: y = x + shift in distribution.
+ * The result is 1 if a sample is empty, or if no value of x + @limit or y differs from the
+ * others. */
 double rank_p_shift_above(const double *x, size_t n, const double *y, size_t m, double limit);
 double rank_p_shift_below(const double *x, size_t n, const double *y, size_t m, double limit);
 

@@ -171,7 +171,7 @@ static void test_intervals(void) {
     CU_ASSERT(few.centre == 2 && few.lo <= 2 && few.hi >= 2 && few.lo > -2);
 }
 
-/* With ties, the p value is still that of counting all signs, with the mean rank for equal sizes. */
+/* With ties, the p value is that of counting all signs, with the mean rank for equal sizes. */
 static void test_signed_ties(void) {
     rng r = rng_make(3, 5);
     for (int n = 2; n <= 12; n++)

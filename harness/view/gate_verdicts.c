@@ -18,7 +18,7 @@ static void put_interval(char *to, size_t size, const double ci[2], bool ratio) 
         (void)snprintf(to, size, "[%+.2f, %+.2f] pp", ci[0], ci[1]);
 }
 
-/* The change of a row, its interval, its limit and the smallest change that would have been reported
+/* The change of a row, its interval, its limit and the smallest change that it could have reported,
  * as text; "" if the row has none. Accuracies and shares of steps are in percentage points, ratios
  * in percent. */
 typedef struct {
