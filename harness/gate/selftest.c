@@ -226,7 +226,10 @@ static snap_status simulate(const noise_log *rec, const gate_limits *l, uint64_t
     gate_noise *noise = calloc(rec->n + 1, sizeof *noise);
     double *effects = calloc(rec->n + 1, sizeof *effects), share;
     snap_status st = SNAP_OK;
-    TRY(noise && effects ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    if (!noise || !effects) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
+        goto cleanup;
+    }
     for (int c = SELFTEST_CASES; c-- > 0;) { /* the noise of equal arms, case 0, is used last */
         for (size_t i = 0; i < rec->n; i++)
             noise[i] = noise_of(&rec->cells[i], c);

@@ -77,9 +77,10 @@ snap_status gate_simulate(const gate_noise *noise, const double *effects, size_t
     double *sessions = malloc((n + 1) * GATE_STATISTICS * RANK_MAX * sizeof *sessions);
     snap_status st = SNAP_OK;
     *out = (gate_rates){0};
-    TRY(cells && resamplers && sessions
-            ? SNAP_OK
-            : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    if (!cells || !resamplers || !sessions) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
+        goto cleanup;
+    }
     for (size_t k = 0; k < comparisons; k++) {
         rng r = rng_make(seed, k);
         for (size_t i = 0; i < n; i++)
@@ -121,8 +122,10 @@ snap_status gate_smallest_effect(const gate_noise *noise, size_t n, const gate_l
     gate_noise *quartiles = calloc(n + 1, sizeof *quartiles);
     snap_status st = SNAP_OK;
     *share = (double)NAN;
-    TRY(effects && quartiles ? SNAP_OK
-                             : err_set(err, SNAP_E_NOMEM, "out of memory for a simulation"));
+    if (!effects || !quartiles) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a simulation");
+        goto cleanup;
+    }
     for (size_t i = 0; i < n; i++)
         quartiles[i] = (gate_noise){
             .x = {noise[i].x[GATE_QUARTILE]}, .n = noise[i].n, .baseline_ns = noise[i].baseline_ns};
