@@ -352,7 +352,7 @@ snap_status gate_timed_slowed(const gate_timed *c, bool swap, const gate_slowing
             for (int arm = 0; arm < 2; arm++) {
                 size_t at = GATE_TURNS * out->n + t;
                 const float *from = c->steps_ns[arm ^ (int)swap] + n * at;
-                double times[kMostSteps], step_ns = c->ns[arm ^ (int)swap][at];
+                double times[kMostSteps] = {0}, step_ns = c->ns[arm ^ (int)swap][at];
                 for (size_t i = 0; i < n; i++) {
                     times[i] = (double)from[i];
                     if (arm == 1)

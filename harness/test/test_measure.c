@@ -40,6 +40,22 @@ static void test_quantile_known(void) {
     NEAR(s.median, 3);
     NEAR(s.q3, 5);
     NEAR(s.max, 8);
+    NEAR(s.mean, 3.75);
+    CU_ASSERT(isnan(s.p99));
+}
+
+/* One slow sample in 97 does not change the median; the mean and p99 show it. */
+static void test_summary_of_rare_slow_samples(void) {
+    double x[970];
+    for (int i = 0; i < 970; i++)
+        x[i] = i < 960 ? 1 : 98;
+    stats_summary s = stats_summarise(x, 970);
+    NEAR(s.median, 1);
+    NEAR(s.q1, 1);
+    NEAR(s.mean, 2);
+    NEAR(s.p99, 1 + 97 * 0.31); /* between samples 959 and 960, at 0.99 * 969 = 959.31 */
+    CU_ASSERT(isnan(stats_summarise(x, STATS_P99_FEWEST - 1).p99));
+    CU_ASSERT(!isnan(stats_summarise(x, STATS_P99_FEWEST).p99));
 }
 
 static int compare_double(const void *a, const void *b) {
@@ -401,6 +417,7 @@ CU_TestInfo tests_measure[] = {
     {"without a GPU", test_no_gpu},
     {"quantiles of a ramp", test_quantile_ramp},
     {"quantiles, known values", test_quantile_known},
+    {"rare slow samples", test_summary_of_rare_slow_samples},
     {"insertion sorts", test_insert_sorts},
     {"noise covers the median", test_noise_coverage},
     {"noise needs six samples", test_noise_needs_six},
