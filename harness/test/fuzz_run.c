@@ -141,7 +141,7 @@ static void show(js *rows) {
         results_add_all(r, "verdicts", js_copy(rows), &err) != SNAP_OK)
         __builtin_trap(); /* also if a row does not fit the schema */
     verdicts_text(rows, false, &text);
-    buf_clear(&text);
+    check_text(&text);
     verdicts_markdown(rows, "title", &text);
     check_text(&text);
     verdicts_junit(rows, &text);
@@ -150,6 +150,7 @@ static void show(js *rows) {
     check_text(&text);
     verdicts_github(rows, &text);
     check_commands(&text, js_len(rows));
+    check_text(&text);
     if (verdict_status(rows, &err) != SNAP_OK && !err.text[0])
         __builtin_trap();
     results_free(r);
