@@ -220,7 +220,7 @@ void text_append_shown_printf(buf *out, const char *fmt, ...) {
     va_end(ap);
     text_append_shown(out, buf_str(&text));
     out->failed |= text.failed;
-    out->no_memory |= text.no_memory;
+    out->too_long |= text.too_long;
     buf_release(&text);
 }
 

@@ -84,7 +84,7 @@ static void check_views(const results *r, const char *where) {
     expect_harmless(&out, "report.md", where);
     report_model_free(m);
     buf_clear(&out);
-    CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &out, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(eval_view(r, false, &out, NULL), SNAP_OK);
     expect_harmless(&out, "the tables of eval", where);
     buf_clear(&out);
     CU_ASSERT_EQUAL(js_write_shown(results_document(r), JS_PRETTY, &out, NULL), SNAP_OK);

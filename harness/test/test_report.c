@@ -409,7 +409,7 @@ static void test_unverified_data_is_marked(void) {
         CU_ASSERT(js_set_str(js_get_object(row, "dataset"), "manifest", cases[i].manifest));
         report_model *m = fixture_model(r);
         report_markdown(m, &page);
-        CU_ASSERT_EQUAL(eval_view(results_section(r, "evals"), false, &text, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(eval_view(r, false, &text, NULL), SNAP_OK);
         const char *mark = cases[i].mark ? cases[i].mark : "data ";
         CU_ASSERT_EQUAL(strstr(buf_str(&text), mark) != NULL, cases[i].mark != NULL);
         CU_ASSERT(!cases[i].mark || strstr(buf_str(&page), mark));

@@ -85,7 +85,7 @@ snap_status tokenizer_make_texts(tokenizer *t, const tok_replacement *replace, i
                                   .is_byte = is_byte};
         if (!t->texts[id].s || text.failed || spare.failed)
             st = SNAP_E_NOMEM;
-        if (text.failed && !text.no_memory)
+        if (text.too_long)
             TRY(err_set(
                 err, SNAP_E_INPUT,
                 "the decoder turns the %u bytes of token %d into more than %zu: the file is "

@@ -46,7 +46,7 @@ snap_status normalize_text(const normalizer *nm, regex_work *w, const char *s, s
             (void)buf_append(out, step->with, step->n);
         (void)buf_append(out, buf_str(spare), spare->len);
     }
-    if (out->failed && !out->no_memory)
+    if (out->too_long)
         TRY(err_set(err, SNAP_E_INPUT,
                     "the tokenizer's normalizers turn %zu bytes into more than %zu: its file is "
                     "damaged or hostile",
