@@ -1,6 +1,6 @@
-/* The model on a CUDA device compared with the model on the CPU: the tiny checkpoints, and random
- * ones whose caches are wide enough for the Hopper kernels. Without a device, only the refusal of
- * an unknown device is tested. */
+/* The model on a CUDA device: its logits are compared with the CPU's, those of a batch with those of
+ * single sequences, and those of copied pages with those of the original ones. Without a device,
+ * only the refusal of an unknown device is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A model with another backend's attention must give nearly the same logits as with the CPU
- * backend. */
+/* A model with the attention of a plugin or of OpenCL must give nearly the same logits as with the
+ * CPU backend. Unknown devices and unsupported formats must be refused. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
