@@ -160,8 +160,8 @@ static void check(const subject *s, const char *what, comparison c, double bound
 
 static const double kRounding = 2e-2; /* between two orders of BF16 sums */
 static const double kUnits = 1.5;     /* largest permitted ratio of the device's FP8 error to the
-                                         CPU's; the device rounds P in units of a power of two, the
-                                         CPU in units of the largest P */
+                                         CPU's; the Hopper kernel keeps one unit of P over several
+                                         pages, the CPU sets one for each page */
 
 static void check_bf16(const subject *s) {
     runner *cpu = start(s, CACHE_BF16, NULL), *cuda = start(s, CACHE_BF16, "cuda");

@@ -221,8 +221,8 @@ static void test_a_server_that_recovers_is_used_again(void) {
 }
 
 /* A server refuses four requests and names a delay of 60 ms, and later reports a used-up limit with
- * a delay of 80 ms. Every request must be answered in the end, and the run must take as long as
- * both delays. */
+ * a delay of 80 ms. Every request must be answered in the end, and the run must take at least
+ * as long as both delays together. */
 static void test_limits_of_the_server(void) {
     static const reply busy = {.status = 429, .headers = "retry-after-ms: 60\r\n"};
     static const reply spent = {.body = CHAT_WHOLE("42", "stop"),
