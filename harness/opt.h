@@ -104,8 +104,9 @@ const char *opt_verb_word(const opt_command *verb);
  * @argv:   without the names of the program, the command and the verb
  * @shared: release with opt_release(), also after an error
  *
- * SNAP_E_USAGE with a message that names the option, key or variable. SNAP_E_NOMEM. Strings are
- * borrowed from argv, the environment and @shared, so keep @shared as long as they are used.
+ * SNAP_E_USAGE; the message about a wrong value names its option, key or variable. SNAP_E_NOMEM.
+ * Strings are borrowed from argv, the environment and @shared, so keep @shared as long as they are
+ * used.
  */
 snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_shared *shared,
                       snap_err *err) SNAP_CHECK_RESULT;

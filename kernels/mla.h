@@ -216,8 +216,9 @@ snap_status mla_run(mla_plan *plan, const mla_step *step, const mla_cache *cache
                     const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Copies lengths and block table to the host. Checks every length, and the table entries of the
- * pages that the lengths use. SNAP_E_SHAPE: one of them is out of range; the message names it.
- * SNAP_E_NOMEM. Slow: for benchmarks and tests, never inside a captured step. */
+ * pages that the lengths use. SNAP_E_SHAPE: one of them or an argument is out of range; the message
+ * names it. SNAP_E_NOMEM, SNAP_E_DEVICE. Slow: for benchmarks and tests, never inside a captured
+ * step. */
 snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                            snap_err *err) SNAP_CHECK_RESULT;
 
