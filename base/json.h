@@ -85,8 +85,8 @@ js *js_new_array(void);
 js *js_new_str(const char *s); /* NULL gives JSON null; invalid UTF-8 becomes U+FFFD */
 js *js_new_strn(const char *s, size_t n);
 js *js_new_num(double x);                   /* NaN and infinities become null */
-js *js_new_nums(const double *x, size_t n); /* an array of numbers, or null for NaN and infinities;
-                                               NULL if memory is exhausted */
+js *js_new_nums(const double *x, size_t n); /* an array; NaN and infinities become null. NULL if
+                                               memory is exhausted */
 js *js_new_int(int64_t x);
 js *js_new_bool(bool x);
 js *js_new_null(void);
