@@ -15,8 +15,8 @@ typedef struct {
     snap_status (*write)(void *ctx, size_t cell, const js *row, snap_err *err);
 } judged_rows;
 
-/* SNAP_E_ENV if the plan has tasks whose answers are programs and this machine cannot isolate
- * programs. Call it before generating anything. */
+/* Returns the errors of sandbox_open() if the plan has tasks whose answers are programs: SNAP_E_ENV
+ * if this machine cannot isolate programs. Call it before generating anything. */
 snap_status samples_judge_check(const eval_plan *p, snap_err *err) SNAP_CHECK_RESULT;
 
 /**

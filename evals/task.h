@@ -142,7 +142,8 @@ void task_set_release(task_set *set);
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
 /* Reads the tests of a problem whose answers are programs, again from its file. SNAP_E_INPUT if the
- * row has changed since task_load(). Release with tests_release(), also after a failure. */
+ * row has changed since task_load() or the task has no tests; SNAP_E_IO; SNAP_E_NOMEM. Release with
+ * tests_release(), also after a failure. */
 snap_status task_tests(const task_set *set, const task_problem *p, code_tests *out,
                        snap_err *err) SNAP_CHECK_RESULT;
 

@@ -52,7 +52,7 @@ void verify_origin(const run_record *r, verify_findings *f);
 
 /* Compare the hash of a plugin's file or of a checkpoint's folder with those in the result. If none
  * is the same, that is a finding of kind form. SNAP_E_IO if the file or folder cannot be read,
- * SNAP_E_NOMEM. */
+ * SNAP_E_INPUT for a folder without checkpoint files, SNAP_E_NOMEM. */
 snap_status verify_plugin(const results *r, const char *path, verify_findings *f,
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,

@@ -18,9 +18,9 @@
 typedef snap_status (*bundle_report_fn)(results *r, const char *name, buf *out, snap_err *err);
 
 /* Packs a RUN folder or a result file into @path. @report writes report.md if there is none.
- * SNAP_E_INPUT: the result file or the journal is not valid. SNAP_E_IO, also if one of these files
- * of a RUN folder is a symbolic link or not a regular file: a bundle must not hold what lies
- * elsewhere. SNAP_E_NOMEM. */
+ * Errors: those of results_load() and @report; SNAP_E_INPUT if the journal is not valid; SNAP_E_IO,
+ * also if one of these files of a RUN folder is a symbolic link or not a regular file: a bundle must
+ * not hold what lies elsewhere; SNAP_E_NOMEM. */
 snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report,
                         snap_err *err) SNAP_CHECK_RESULT;
 

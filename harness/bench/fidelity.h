@@ -40,7 +40,8 @@ int fidelity_count(const fidelity_options *opt);
 /* Receives a row of the section `fidelity`. The row is borrowed during the call. */
 typedef snap_status (*fidelity_emit)(void *ctx, const fidelity_record *row, snap_err *err);
 
-/* Emits all rows. Errors: those of @emit and of the backend, SNAP_E_NOMEM, SNAP_E_CANCELLED. */
+/* Emits all rows. Errors: those of @emit, of the backend and of parallel_create(), SNAP_E_NOMEM,
+ * SNAP_E_CANCELLED. */
 snap_status fidelity_run(const fidelity_options *opt, fidelity_emit emit, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;
 
