@@ -1,5 +1,5 @@
-/* The model on a CUDA device: its logits are compared with the CPU's, those of a batch with those of
- * single sequences, and those of copied pages with those of the original ones. Without a device,
+/* The model on a CUDA device: its logits are compared with the CPU's, those of a batch with those
+ * of single sequences, and those of copied pages with those of the original ones. Without a device,
  * only the refusal of an unknown device is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
