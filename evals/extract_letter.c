@@ -13,7 +13,8 @@ enum { kJoinMax = 64 }; /* bytes from one letter to the next that it is joined t
 
 /* Matches after a letter that is joined to another one, as in "(A) or (B)" and "\boxed{A},
  * \boxed{B}". Such a statement chooses nothing. A comma joins only if a mark such as "(" follows,
- * because a sentence may go on with a capital letter. The pronoun in "and I am sure" is no letter. */
+ * because a sentence may go on with a capital letter. The pronoun in "and I am sure" is no
+ * letter. */
 #define JOINED                                                                                     \
     "(?=[\\s)}\\]*_$\"'`]{0,8}+(?:/|(?:or|and)\\b|\\\\?&|[,;]\\s*+(?=[*_$({\\[\\\\]))" DECORATION  \
     "(?!I\\s+[a-z])[A-Z](?![A-Za-z0-9]))"

@@ -154,14 +154,15 @@ typedef struct {
  * between tasks are no noise, because another run would have the same tasks. So the variance is the
  * sum of the tasks' variances, and the degrees of freedom are Satterthwaite's.
  *
- * A task with few unequal problems has a standard error that is too small by chance. But if the true
- * difference were as large as the margin, the differences d of its problems would have the variance
- * E d^2 - margin^2, and E d^2 is at least step * margin. The variance of a task counts as at least
- * that. So the error of "equivalent" stays near 5 % also with few unequal problems.
+ * A task with few unequal problems has a standard error that is too small by chance. But if the
+ * true difference were as large as the margin, the differences d of its problems would have the
+ * variance E d^2 - margin^2, and E d^2 is at least step * margin. The variance of a task counts as
+ * at least that. So the error of "equivalent" stays near 5 % also with few unequal problems.
  */
 void stats_pool_add(stats_pool *pool, const stats_paired *task, double step, double margin);
 
-/* Without a task of two and more problems there are no intervals, and the verdict is "not shown". */
+/* Without a task of two and more problems there are no intervals, and the verdict is "not
+ * shown". */
 stats_paired stats_pool_end(const stats_pool *pool, double margin);
 
 /* ---- planning ---- */

@@ -31,8 +31,8 @@ static const char *const refused[] = {
     /* other users */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups"};
 
-/* The result @rc of libseccomp. When memory runs out, libseccomp 2.5 reports other errors, or leaves
- * a rule out without an error. But malloc() has set errno then. */
+/* The result @rc of libseccomp. When memory runs out, libseccomp 2.5 reports other errors, or
+ * leaves a rule out without an error. But malloc() has set errno then. */
 static int checked(int rc) {
     if (errno != ENOMEM)
         return rc;

@@ -496,7 +496,8 @@ static double chance_of_equivalent(size_t n1, size_t n2, double p1, double p2, d
 
 /* If the true difference is as large as the margin, about 5 % of the comparisons may say
  * "equivalent". Few unequal problems are the hard case: a standard error from their spread alone
- * gives 10 %. The largest value here is 5.2 %, with all of the loss in the larger task. If there is no difference, many should say it. */
+ * gives 10 %. The largest value here is 5.2 %, with all of the loss in the larger task. If there is
+ * no difference, many should say it. */
 static void test_pool_of_few_unequal_problems(void) {
     static const struct {
         size_t n1, n2;

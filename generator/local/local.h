@@ -53,9 +53,9 @@ void local_close(local_model *m);
 snap_status local_prompt(local_model *m, const gen_message *messages, int n, tok_ids *ids,
                          snap_err *err) SNAP_CHECK_RESULT;
 
-/* The error of a sequence that ended for the reason @why; SNAP_OK if that is no failure. SNAP_E_NOMEM
- * if the cache had too few pages; the error of runner_not_finite(). @tokens: number of tokens of the
- * sequence, with its prompt. */
+/* The error of a sequence that ended for the reason @why; SNAP_OK if that is no failure.
+ * SNAP_E_NOMEM if the cache had too few pages; the error of runner_not_finite(). @tokens: number of
+ * tokens of the sequence, with its prompt. */
 snap_status local_finish_error(const local_model *m, finish_reason why, int64_t tokens,
                                snap_err *err) SNAP_CHECK_RESULT;
 

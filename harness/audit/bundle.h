@@ -19,8 +19,8 @@ typedef snap_status (*bundle_report_fn)(results *r, const char *name, buf *out, 
 
 /* Packs a RUN folder or a result file into @path. @report writes report.md if there is none.
  * Errors: those of results_load() and @report; SNAP_E_INPUT if the journal is not valid; SNAP_E_IO,
- * also if one of these files of a RUN folder is a symbolic link or not a regular file: a bundle must
- * not hold what lies elsewhere; SNAP_E_NOMEM. */
+ * also if one of these files of a RUN folder is a symbolic link or not a regular file: a bundle
+ * must not hold what lies elsewhere; SNAP_E_NOMEM. */
 snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report,
                         snap_err *err) SNAP_CHECK_RESULT;
 
@@ -38,7 +38,8 @@ snap_status bundle_open(const char *path, results **out, buf *samples,
                         snap_err *err) SNAP_CHECK_RESULT;
 
 /* Computes the numbers of scored, failed and repaired samples and the accuracy of each arm from the
- * samples, and adds a finding where the result differs. SNAP_E_INPUT: a malformed line. SNAP_E_NOMEM. */
+ * samples, and adds a finding where the result differs. SNAP_E_INPUT: a malformed line.
+ * SNAP_E_NOMEM. */
 snap_status verify_samples(const results *r, const buf *samples, const char *name,
                            verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;
 

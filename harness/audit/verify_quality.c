@@ -81,8 +81,8 @@ static const eval_record *task_of(const run_record *r, const char *name, const p
     return NULL;
 }
 
-/* Computes a comparison over all tasks again from those of the tasks. A joined file may have several
- * runs with the same tasks and arms, so it is not checked. */
+/* Computes a comparison over all tasks again from those of the tasks. A joined file may have
+ * several runs with the same tasks and arms, so it is not checked. */
 static void check_pooled(const run_record *r, const pair_record *pooled, const char *where,
                          verify_findings *f) {
     stats_pool pool = {0};

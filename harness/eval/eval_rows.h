@@ -13,8 +13,8 @@
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
              const results_journal *journal);
 
-/* The row of the section "pooled" that compares arm @pair + 1 with the baseline over all tasks. NULL:
- * out of memory. */
+/* The row of the section "pooled" that compares arm @pair + 1 with the baseline over all tasks.
+ * NULL: out of memory. */
 js *eval_pooled_row(const eval_plan *plan, const task_score *scores, size_t pair);
 
 #endif

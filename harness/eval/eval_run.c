@@ -44,8 +44,8 @@ static void release(eval *e) {
     arena_release(&e->mem);
 }
 
-/* The path of a file of the RUN folder, in the arena. After a noted fault it is the empty path, which
- * cannot be opened. */
+/* The path of a file of the RUN folder, in the arena. After a noted fault it is the empty path,
+ * which cannot be opened. */
 static const char *file_in(eval *e, const char *name) {
     const char *path = run_file(&e->mem, e->opt.out, name);
     return path ? path : "";
@@ -197,9 +197,9 @@ static void warn_unequal(const eval *e, size_t t, size_t a) {
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         if (shares[i].p < LOST_LEVEL)
             term_warn(
-                "%s, arms %s and %s: %zu and %zu samples are %s, more than chance "
-                "explains (sign-flip test over problems, p %s %.3f): look at the servers before you "
-                "compare the accuracies",
+                "%s, arms %s and %s: %zu and %zu samples are %s, more than chance explains "
+                "(sign-flip test over problems, p %s %.3f): look at the servers before you compare "
+                "the accuracies",
                 e->plan.tasks[t].set.task->name, e->plan.arms[0].name, e->plan.arms[a].name,
                 shares[i].x, shares[i].y, shares[i].what, shares[i].p < 0.001 ? "<" : "=",
                 shares[i].p < 0.001 ? 0.001 : shares[i].p);

@@ -10,9 +10,9 @@
 /* True if the arm is generated after the others. */
 bool shared_runs_later(const eval_arm *arm);
 
-/* The first other arm that runs at the same time as arm @index and shares its server: a URL with the
- * same host and port. The names localhost, 127.0.0.1 and [::1] are one host. For local arms: the same
- * kind of device. NULL if there is none. */
+/* The first other arm that runs at the same time as arm @index and shares its server: a URL with
+ * the same host and port. The names localhost, 127.0.0.1 and [::1] are one host. For local arms:
+ * the same kind of device. NULL if there is none. */
 const eval_arm *shared_with(const eval_plan *plan, size_t index);
 
 #endif

@@ -102,8 +102,8 @@ static const field arm_fields[] = {
     {A(identical_samples), FIELD_COUNT, NUL | OPT, .csv = "identical_samples"},
     {A(completion_tokens_mean), FIELD_NUMBER, FROM_0 | OPT, .csv = "tokens_mean"},
     {A(shared_with), FIELD_TEXT, NUL | OPT, .csv = "shared_with",
-     .about = "another arm that used the same server or processor at the same time, so this arm has "
-              "no times"},
+     .about = "another arm that used the same server or processor at the same time, so this arm "
+              "has no times"},
     {A(ttft_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "ttft_ms"},
     {A(itl_ms_median), FIELD_NUMBER, FROM_0 | OPT, .csv = "itl_ms"},
     {A(itl_ms_p99), FIELD_NUMBER, FROM_0 | OPT},

@@ -3,9 +3,9 @@
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
- * "e2e", "evals", "pooled", "verdicts"}; a joined file also has "sources". The rows of each section are C
- * structs with a table of fields (field.h, run.h). The schema of the document follows from these
- * tables. A file is checked against the schema when it is written and when it is read. The
+ * "e2e", "evals", "pooled", "verdicts"}; a joined file also has "sources". The rows of each section
+ * are C structs with a table of fields (field.h, run.h). The schema of the document follows from
+ * these tables. A file is checked against the schema when it is written and when it is read. The
  * published schema is harness/record/snapmla.run.schema.json. A test compares it with the tables;
  * "make schema" writes it. A number that is NAN in C is null or absent in the file.
  *

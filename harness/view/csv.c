@@ -2,9 +2,9 @@
  * rows that do not have the field.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
- * ceiling, bench, fidelity, arm, pair, pooled; for a model predictions, layer, values, bound, depth.
- * 'report paper' adds quote (figures that others report) and step (speed of a whole model in tokens
- * per second). */
+ * ceiling, bench, fidelity, arm, pair, pooled; for a model predictions, layer, values, bound,
+ * depth. 'report paper' adds quote (figures that others report) and step (speed of a whole model in
+ * tokens per second). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -69,13 +69,13 @@ static void put_pair(pen *p, const report_model *m, int file, const eval_record 
         pen_file(p, m, file);
 }
 
-#define PARITY_NOTE                                                                                  \
-    "Accuracies are in percent, Δ and the margin in percentage points. Differences are "            \
-    "paired by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests "    \
-    "at 5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0. All "      \
-    "tasks: the mean difference over all problems, each of which counts the same. An arm that lost " \
-    "too many samples is not called equivalent. p failed and p repaired test whether the arms "      \
-    "differ in failed or repaired answers."
+#define PARITY_NOTE                                                                                \
+    "Accuracies are in percent, Δ and the margin in percentage points. Differences are paired "   \
+    "by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests at "      \
+    "5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0. All "       \
+    "tasks: the mean difference over all problems, each of which counts the same. An arm that "    \
+    "lost too many samples is not called equivalent. p failed and p repaired test whether the "    \
+    "arms differ in failed or repaired answers."
 
 static bool any_control(const report_model *m) {
     for (size_t i = 0; i < m->n_evals; i++)
@@ -160,11 +160,11 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
         .caption = "Accuracy of each arm, and the outcome of its answers",
         .note =
             "Truncated, empty and unparsed answers count as wrong. Failed requests are left out "
-            "of the accuracy; their percentage is of all samples. A repaired answer had text that is "
-            "not Unicode; it is judged with U+FFFD in its place. Accuracy is the mean over "
+            "of the accuracy; their percentage is of all samples. A repaired answer had text that "
+            "is not Unicode; it is judged with U+FFFD in its place. Accuracy is the mean over "
             "problems of the mean of their K samples (mean@K). The client lag is the time from "
-            "the arrival of bytes until the client handles them. TTFT and ITL include it. Arms that "
-            "shared a server or processor have no times.",
+            "the arrival of bytes until the client handles them. TTFT and ITL include it. Arms "
+            "that shared a server or processor have no times.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"arm", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, false},
