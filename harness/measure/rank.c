@@ -151,7 +151,7 @@ double rank_p_above(const double *x, size_t n, double limit) {
 }
 
 double rank_least_p(size_t n) {
-    return n <= kExact ? ldexp(1, -(int)n) : p_of_sum((double)(n * (n + 1) / 2), n, 0);
+    return n <= kExact ? ldexp(1, -(int)n) : p_of_sum((double)n * (double)(n + 1) / 2, n, 0);
 }
 
 double rank_p_below(const double *x, size_t n, double limit) {
