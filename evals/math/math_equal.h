@@ -20,7 +20,8 @@
  *   50\% for 50                               equal               equal
  *   50\% for 0.5                              equal               different
  *   units, degrees, currency, leading "x ="   ignored             ignored
- *   upper and lower case of symbols           the same            the same
+ *   case of Latin letters (but not of i, e)   the same            the same
+ *   case of Greek letters                     different           different
  *
  * Both policies also refuse spellings that all public graders refuse although a human would accept
  * them, for example 4(7) for 28, a typed root sign, and \sqrt{3} with a full stop. README.md has

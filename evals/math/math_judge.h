@@ -13,8 +13,8 @@ typedef struct {
     math_tree gold, answer;
     bool strict;  /* MATH_STRICT */
     bool ordered; /* lists, too, are compared in order */
-    bool named;   /* the gold or the answer had a name that math_is_short_naming() does not accept,
-                     and it was removed */
+    bool named;   /* math_judge_answer() removed the left side of the gold or of the answer, and
+                     math_is_short_naming() does not accept that gold or answer */
     bool listed;  /* inside a list, set, union or chain: its relations are compared side by side
                      only */
     int work;

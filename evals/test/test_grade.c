@@ -204,7 +204,8 @@ static void test_lists(void) {
     CU_ASSERT_EQUAL(extract_list(text_of("a, b"), parts, 2), 0);
 }
 
-/* Grades responses of a megabyte that repeat one piece. */
+/* Responses that repeat one piece: the time to grade a mebibyte is at most about nine times that
+ * for a quarter of it. */
 static void test_hostile_responses(void) {
     static const char *const pieces[] = {"$",        "$$a",      "\\[",      "\\(a", "\\boxed{1}, ",
                                          "{",        "}",        "answer: ", "####", "\\",

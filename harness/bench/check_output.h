@@ -11,9 +11,10 @@
  * input that was checked before must give the same bytes again. And a step on planted tokens
  * (bench_arm_plant()) is compared with its closed form in all rows of all sequences. The relative
  * error of the first check says little about one page of a long context, which changes the output
- * of random inputs by about sqrt(64 / context). A planted page changes an element by 1/n, where n,
- * about context / (64 * d_c), is the number of pages in one column; the bound is 1/64. So a page
- * that is missing, exchanged or read twice is found up to a context of about 4096 * d_c tokens. */
+ * of random inputs by less than sqrt(64 / context). A planted page changes an element by 1/n,
+ * where n, about context / (64 * d_c), is the number of pages in one column; the bound is 1/64. So
+ * a page that is missing, exchanged or read twice is found up to a context of about 4096 * d_c
+ * tokens. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 

@@ -73,9 +73,9 @@ static snap_status answer_one(local_model *m, const char *text, snap_err *err) {
     st = local_answer_prompt(m, messages + !has_system, 1 + has_system, &answer, &all, err);
     if (st == SNAP_OK && answer.keep_ids)
         st = print_answers_json(&all, err);
-    else if (!answer.keep_ids && (st == SNAP_OK || all.n == 1)) /* if a single answer failed after a
-                                                                   part of it was printed, its line
-                                                                   is ended too */
+    else if (!answer.keep_ids && (st == SNAP_OK || all.n == 1)) /* also ends the line of a single
+                                                                   answer that failed, of which a
+                                                                   part may have been printed */
         print_answers(&all);
     if (st == SNAP_OK && stats)
         print_answer_stats(&all);

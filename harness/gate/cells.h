@@ -35,8 +35,8 @@ typedef struct {
                                    owned */
     float *steps_ns[2];            /* [n][GATE_TURNS][steps] times of their steps; owned */
     size_t n;                      /* number of sessions; 0 again after a failed check */
-    int steps;                     /* steps of one turn; 0 before the first session that passed its
-                                   check */
+    int steps;                     /* steps of one turn; 0 until both arms have passed the check
+                                   before the steps once */
     double mean[2], p99[2];        /* of all steps of an arm; set by gate_timed_tests() */
     double limit[GATE_STATISTICS]; /* log-ratio that each statistic may reach; likewise */
     remote_cell about[2];          /* the arms' answers; the status is that of the last session */

@@ -186,7 +186,7 @@ static snap_status all_runs(const gate_run_options *opt, double seconds, selftes
     return SNAP_OK;
 }
 
-/* ---- results from the noise ---- */
+/* ---- the noise: copied, and used for simulations ---- */
 
 /* Copies the recorded noise of equal arms to s->noise. */
 static bool copy_noise(selftest *s, const noise_log *rec) {

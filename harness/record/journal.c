@@ -2,7 +2,7 @@
  * hash of the configuration, then the finished rows.
  *
  *   {"config_sha256":"9f86...","journal":1}
- *   {"key":"fp8 served H16 s1 b8 c8192 mla","row":{...}}                                         */
+ *   {"key":"fp8 served H16 s1 b8 c8192 d512+64 mla, cuda ...","row":{...}}                       */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -37,7 +37,8 @@ typedef struct {
     double worst, bound; /* the check's largest figure and its bound; NaN if the check has no
                             figure */
     bool exact;          /* FP8 rounds P by another rule: judged against exact probabilities */
-    double lse;          /* largest |lse - ref| / max(1, |ref|); NaN if not judged */
+    double lse;          /* largest |lse - ref| / max(1, |ref|); NaN for checks outside arms.c, some
+                            of which compare the lse but keep no figure */
     double
         lse_alike; /* the same for rows above the bound, against the reference or scores summed as
                       declared, whichever is nearer; 0 = no such row, NaN if not judged */

@@ -342,7 +342,8 @@ static void test_other_rule(void) {
 
 static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
 static mla_cut_sums declared;
-static float lse_off; /* relative error by which the lse of FP8 steps is made too small */
+/* the lse of FP8 steps, if finite, is made too small by this times max(1, |lse|) */
+static float lse_off;
 
 /* Replaces a row's lse by that of scores summed in few bits, minus the error `lse_off`. */
 static void cut_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,

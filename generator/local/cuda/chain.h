@@ -1,4 +1,5 @@
-/* chain.h - what the general step (forward.cu) and the step of a single row (single.cu) share. */
+/* chain.h - what the general step (forward.cu) and the step of a single row (single.cu) share, and
+ * what model.cu needs of the latter. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CHAIN_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CHAIN_H
 

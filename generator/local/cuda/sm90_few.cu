@@ -117,7 +117,8 @@ __device__ __forceinline__ int half_at(int i) {
     return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
 }
 
-/* Loads the tokens' numbers for some half lines, before the weights have arrived. */
+/* Loads the activations of the tokens for the warp's next kAtOnce half lines. For the first of them
+ * in a stage, the weights may not have arrived yet. */
 template <int TILES>
 __device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
                                             const bf16 *const (&rows)[TILES], int tiles, int from,

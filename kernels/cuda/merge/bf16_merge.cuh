@@ -110,7 +110,8 @@ __device__ __forceinline__ int *counter_of(const params &p, const sched_item &it
     return merging::counter_of(p.counters, p.row_tiles, item, row_tile, 0);
 }
 
-/* Called by one thread, after all threads have stored. */
+/* Counts the CTA's item as stored. Called by one thread, after a barrier that both warpgroups reach
+ * once they have stored their partial results. */
 __device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile) {
     asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(counter_of(p, item, row_tile)),
                  "r"(2 * item.items - 1)

@@ -154,7 +154,8 @@ __device__ __forceinline__ int *counter_of(const params &p, const sched_item &it
     return merging::counter_of(p.counters, p.row_tiles, item, row_tile, what);
 }
 
-/* Called by one thread, after all threads have stored. */
+/* Counts an item as stored. Called by one thread, after a barrier that the threads reach once they
+ * have stored the partial results of kind @what. */
 __device__ __forceinline__ void count_item(const params &p, const sched_item &item, int row_tile,
                                            counter_kind what) {
     __threadfence();
