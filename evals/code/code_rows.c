@@ -156,6 +156,6 @@ static snap_status check_gold(const char *gold, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "the gold of a program must be the SHA-256 of its tests");
 }
 
-const grader grader_code_real = {.id = "livecodebench-real-1", .check_gold = check_gold};
+const grader grader_code_real = {.id = "livecodebench-real-2", .check_gold = check_gold};
 const grader grader_code_lcb = {.id = "livecodebench-lcb-1", .check_gold = check_gold};
-const grader grader_assertions = {.id = "assertions-2", .check_gold = check_gold};
+const grader grader_assertions = {.id = "assertions-3", .check_gold = check_gold};

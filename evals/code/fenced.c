@@ -2,14 +2,6 @@
 
 #include <string.h>
 
-#include "base/text.h"
-
-static const char kTicks[] = "```";
-
-static bool holds_ticks(span line) {
-    return memmem(line.s, line.n, kTicks, 3) != NULL;
-}
-
 /* Sets *line to the next line from *at on, without its newline, and moves *at past it. False at the
  * end of the text. */
 static bool next_line(span text, size_t *at, span *line) {
@@ -30,7 +22,7 @@ static span between(span opening, span closing) {
 bool fenced_last(span text, extraction *out) {
     span line, last = {NULL, 0}, before = {NULL, 0};
     for (size_t at = 0; next_line(text, &at, &line);)
-        if (holds_ticks(line)) {
+        if (memmem(line.s, line.n, "```", 3)) {
             before = last;
             last = line;
         }
@@ -40,21 +32,96 @@ bool fenced_last(span text, extraction *out) {
     return true;
 }
 
-bool fenced_block(span text, extraction *out) {
-    span line, opening = {NULL, 0};
-    bool found = false;
-    for (size_t at = 0; next_line(text, &at, &line);) {
-        span fence = span_trim(line);
-        if (fence.n < 3 || memcmp(fence.s, kTicks, 3) != 0)
-            continue;
-        bool bare = fence.n == 3;
-        if (opening.s && bare) {
-            *out = (extraction){"fenced", between(opening, line)};
-            found = true;
-            opening.s = NULL;
-        } else if (!memmem(fence.s + 3, fence.n - 3, kTicks, 3)) {
-            opening = line;
+/* ---- blocks ---- */
+
+typedef struct {
+    span line, info;
+    size_t indent; /* bytes before the first character of the fence */
+    size_t length; /* number of fence characters */
+    char mark;     /* '`' or '~' */
+} fence;
+
+static size_t skip_blanks(span line, size_t i) {
+    while (i < line.n && (line.s[i] == ' ' || line.s[i] == '\t'))
+        i++;
+    return i;
+}
+
+/* Length of a list marker and the blanks after it: "- ", "* ", "+ ", "12. ", "3) ". */
+static size_t list_marker(span line, size_t from) {
+    size_t i = from;
+    if (i < line.n && strchr("-*+", line.s[i]) && line.s[i]) {
+        i++;
+    } else {
+        while (i < line.n && i - from < 9 && line.s[i] >= '0' && line.s[i] <= '9')
+            i++;
+        if (i == from || i == line.n || (line.s[i] != '.' && line.s[i] != ')'))
+            return 0;
+        i++;
+    }
+    size_t end = skip_blanks(line, i);
+    return end > i ? end - from : 0;
+}
+
+/* Reads a line as a fence. False if it is none. */
+static bool read_fence(span line, fence *out) {
+    size_t i = skip_blanks(line, 0);
+    i += list_marker(line, i);
+    *out = (fence){.line = line, .indent = i, .mark = i < line.n ? line.s[i] : '\0'};
+    if (out->mark != '`' && out->mark != '~')
+        return false;
+    while (i < line.n && line.s[i] == out->mark)
+        i++;
+    out->length = i - out->indent;
+    out->info = span_trim((span){line.s + i, line.n - i});
+    bool inline_code = out->mark == '`' && memchr(out->info.s, '`', out->info.n);
+    return out->length >= 3 && !inline_code;
+}
+
+static bool closes(const fence *f, const fence *opening) {
+    return f->mark == opening->mark && f->length >= opening->length && !f->info.n;
+}
+
+/* True if @f opens a block although @opening is not closed. A fence that is shorter than the
+ * opening one or of the other kind belongs to the block. */
+static bool reopens(const fence *f, const fence *opening) {
+    return f->mark == opening->mark && f->length >= opening->length && f->info.n;
+}
+
+static span first_word(span info) {
+    size_t n = 0;
+    while (n < info.n && !strchr(" \t\r{,", info.s[n]))
+        n++;
+    return (span){info.s, n};
+}
+
+static bool find_opening(span text, size_t *at, fence *out) {
+    for (span line; next_line(text, at, &line);)
+        if (read_fence(line, out))
+            return true;
+    return false;
+}
+
+bool fenced_next(span text, size_t *at, fenced_block *out) {
+    fence opening, f;
+    span line;
+    if (!find_opening(text, at, &opening))
+        return false;
+    *out = (fenced_block){.indent = opening.indent, .language = first_word(opening.info)};
+    for (size_t before = *at; next_line(text, at, &line); before = *at) {
+        bool is_fence = read_fence(line, &f);
+        if (is_fence && closes(&f, &opening)) {
+            out->text = between(opening.line, line);
+            out->closed = true;
+            return true;
+        }
+        if (is_fence && reopens(&f, &opening)) {
+            out->text = between(opening.line, line);
+            *at = before;
+            return true;
         }
     }
-    return found;
+    const char *from = opening.line.s + opening.line.n, *end = text.s + text.n;
+    out->text = from < end ? (span){from + 1, (size_t)(end - from) - 1} : (span){end, 0};
+    return true;
 }

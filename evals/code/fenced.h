@@ -1,4 +1,4 @@
-/* fenced.h - finds the program in a response. */
+/* fenced.h - finds the blocks of code in a response. */
 #ifndef SNAPMLA_EVALS_CODE_FENCED_H
 #define SNAPMLA_EVALS_CODE_FENCED_H
 
@@ -9,10 +9,24 @@
  * The text is borrowed and not trimmed. */
 bool fenced_last(span text, extraction *out);
 
-/* Finds the last complete block (rule "fenced"); false if there is none. An opening line begins
- * with three backticks, has no second group of three and may name a language. A closing line has
- * only three backticks. White space around these lines is ignored. A block that is not closed does
- * not count. The answer is borrowed and not trimmed. */
-bool fenced_block(span text, extraction *out);
+typedef struct {
+    span text;     /* between the two fences, borrowed and not trimmed */
+    size_t indent; /* bytes before the opening fence on its line; the lines of the block may start
+                      with as much white space */
+    span language; /* first word after the opening fence; n is 0 if there is none */
+    bool closed;   /* false: the text ends within the block */
+} fenced_block;
+
+/**
+ * fenced_next - the next block of a response in Markdown
+ *
+ * @at: offset to start from, initially 0; moved past the block
+ *
+ * An opening fence is three or more backticks or tildes, after white space and at most one list
+ * marker, and may name a language. A closing fence has the same character at least as often and
+ * nothing else. An opening fence with a language also ends a block that is still open. Returns
+ * false if there is no further block.
+ */
+bool fenced_next(span text, size_t *at, fenced_block *out);
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "evals/code/judge_parts.h"
+#include "evals/code/program.h"
 
 static const size_t kMemory = (size_t)4 << 30;
 static const size_t kStack = (size_t)64 << 20;
@@ -35,25 +36,9 @@ static snap_status draw_word(char out[kWord], snap_err *err) {
     return SNAP_OK;
 }
 
-/* True if the program contains "def NAME". */
-static bool defines(span program, const char *name) {
-    char text[128];
-    int n = snprintf(text, sizeof text, "def %s", name);
-    for (size_t at = 0; n > 0 && (size_t)n < sizeof text && at < program.n;) {
-        const char *found = memmem(program.s + at, program.n - at, text, (size_t)n);
-        if (!found)
-            return false;
-        const char *next = found + n;
-        if (next < program.s + program.n && (*next == '(' || *next == ' '))
-            return true;
-        at = (size_t)(next - program.s);
-    }
-    return false;
-}
-
 /* Writes the file to run: t->before, the program, and @after (the tests or the changed tests). */
 static void write_program(span program, const code_tests *t, const char *after, buf *out) {
-    bool whole = !t->entry || defines(program, t->entry);
+    bool whole = !t->entry || program_defines(program, (span){t->entry, strlen(t->entry)});
     if (t->before)
         (void)buf_puts(out, t->before);
     if (whole)

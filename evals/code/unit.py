@@ -8,9 +8,10 @@ def main():
     word = request()["word"].encode()
     source = program()
     say(b"S")
-    module = types.ModuleType("__main__")
+    # Not "__main__": the part of a program that runs it as a script is no part of its functions.
+    module = types.ModuleType("program")
     module.__builtins__ = __builtins__
-    sys.modules["__main__"] = module
+    sys.modules["__main__"] = sys.modules["program"] = module
     try:
         exec(compile(source, "program.py", "exec", dont_inherit=True), module.__dict__)
     except BaseException as e:

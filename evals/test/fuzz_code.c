@@ -61,8 +61,9 @@ static void try_outputs(span a, span b) {
 
 static void try_response(span text) {
     extraction x;
-    if (fenced_block(text, &x))
-        require(within(x.answer, text));
+    fenced_block b;
+    for (size_t at = 0; fenced_next(text, &at, &b);)
+        require(within(b.text, text) && within(b.language, text));
     if (fenced_last(text, &x))
         require(within(x.answer, text));
 }

@@ -9,6 +9,7 @@
 #include "evals/code/compare.h"
 #include "evals/code/fenced.h"
 #include "evals/code/pickle.h"
+#include "evals/code/program.h"
 #include "evals/code/seccomp.h"
 #include "evals/code/tests.h"
 
@@ -375,38 +376,155 @@ static void test_lists(void) {
 
 /* ---- fences ---- */
 
-static void test_fenced(void) {
+static bool is_text(span s, const char *want) {
+    return s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
+}
+
+static void test_last_fences(void) {
     static const struct {
-        const char *text, *block, *last; /* NULL: none */
+        const char *text, *last; /* NULL: none */
     } cases[] = {
-        {"so\n```python\nx = 1\n```\nok", "x = 1", "x = 1"},
-        {"```\na\n```\nand\n```py\nb\n\nc\n```", "b\n\nc", "b\n\nc"},
-        {"```python\n```", "", ""},
-        {"no code", NULL, NULL},
-        {"```python\nx = 1", NULL, NULL},
-        {"```python\na\n```\nthen\n```python\nb", "a", "then"},
-        {"  ```python\n  a\n  ```", "  a", "  a"},
-        {"inline ```a``` and\n```\nb\n```", "b", "b"},
-        {"```python\r\na\r\n```\r\n", "a\r", "a\r"},
+        {"so\n```python\nx = 1\n```\nok", "x = 1"},
+        {"```\na\n```\nand\n```py\nb\n\nc\n```", "b\n\nc"},
+        {"```python\n```", ""},
+        {"no code", NULL},
+        {"```python\nx = 1", NULL},
+        {"```python\na\n```\nthen\n```python\nb", "then"},
+        {"inline ```a``` and\n```\nb\n```", "b"},
+        {"```python\r\na\r\n```\r\n", "a\r"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         extraction x;
-        bool found = fenced_block(of(cases[i].text), &x);
-        CU_ASSERT_EQUAL(found, cases[i].block != NULL);
-        if (found)
-            CU_ASSERT(x.answer.n == strlen(cases[i].block) &&
-                      memcmp(x.answer.s, cases[i].block, x.answer.n) == 0);
-        found = fenced_last(of(cases[i].text), &x);
+        bool found = fenced_last(of(cases[i].text), &x);
         CU_ASSERT_EQUAL(found, cases[i].last != NULL);
         if (found)
-            CU_ASSERT(x.answer.n == strlen(cases[i].last) &&
-                      memcmp(x.answer.s, cases[i].last, x.answer.n) == 0);
+            CU_ASSERT(is_text(x.answer, cases[i].last));
     }
 }
 
+/* Blocks as CommonMark's reference finds them, except that a fence may be indented further and a
+ * fence with a language ends an open block. */
+static void test_blocks(void) {
+    static const struct {
+        const char *text, *blocks[3]; /* each block as "language|indent|text", "!" if not closed */
+    } cases[] = {
+        {"so\n```python\nx = 1\n```\nok", {"python|0|x = 1"}},
+        {"```\na\n```\nand\n```py\nb\n\nc\n```", {"|0|a", "py|0|b\n\nc"}},
+        {"```python\n```", {"python|0|"}},
+        {"no code", {NULL}},
+        {"inline ```a``` and\n```\nb\n```", {"|0|b"}},
+        {"```python\nx = 1", {"!python|0|x = 1"}},
+        {"```python", {"!python|0|"}},
+        {"```\nprose\n```python\na\n```", {"!|0|prose", "python|0|a"}},
+        {"~~~ Python3 {.numberLines}\na\n```\n~~~", {"Python3|0|a\n```"}},
+        {"````md\n```python\na\n```\n````", {"md|0|```python\na\n```"}},
+        {"1. so\n\n   ```python\n   a\n   ```\n", {"python|3|   a"}},
+        {"- ```python\n  a\n  ```\n", {"python|2|  a"}},
+        {"12) ```\na\n```", {"|4|a"}},
+        {"-```\na", {NULL}},
+        {"```python\r\na\r\n```\r\n", {"python|0|a\r"}},
+        {"``\na\n``", {NULL}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fenced_block b;
+        size_t at = 0, n = 0;
+        for (; fenced_next(of(cases[i].text), &at, &b) && n < 3; n++) {
+            char got[128];
+            (void)snprintf(got, sizeof got, "%s%.*s|%zu|%.*s", b.closed ? "" : "!",
+                           (int)b.language.n, b.language.s, b.indent, (int)b.text.n, b.text.s);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(cases[i].blocks[n]);
+            CU_ASSERT_STRING_EQUAL(got, cases[i].blocks[n]);
+        }
+        CU_ASSERT(n == 3 || !cases[i].blocks[n]);
+    }
+}
+
+#define F "def f(x):\n    return x\n"
+
+/* @rule and @want are NULL if the text has no program. */
+static void check_program(const char *text, const code_tests *tests, bool complete,
+                          const char *rule, const char *want) {
+    buf out = {0};
+    const char *got = program_find(of(text), tests, complete, &out);
+    bool same = rule ? got && strcmp(got, rule) == 0 && strcmp(buf_str(&out), want) == 0 : !got;
+    if (!same)
+        printf("\n%s\n  gave rule %s and program\n%s\n", text, got ? got : "none", buf_str(&out));
+    CU_ASSERT(same);
+    buf_release(&out);
+}
+
+static void test_programs(void) {
+    const code_tests calls = {.n = 1, .entry = "f", .after = "check(f)"};
+    const code_tests asserts = {.n = 1, .after = "assert sorted(f(1)) == [1]\n"};
+    const code_tests method = {.n = 1, .fn_name = "f"};
+    const code_tests prints = {.n = 1};
+    const struct {
+        const char *text;
+        const code_tests *tests;
+        const char *rule, *program; /* NULL: none */
+    } cases[] = {
+        {"```python\n" F "```", &calls, "fenced", "def f(x):\n    return x"},
+        {"```\nold\n```\n```\n" F "```\n```python\nprint(f(1))\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\ndef f(x): return 1\n```\nno:\n```\n" F "```", &asserts, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\n[1]\n```\n```bash\npython3 f.py\n```", &asserts, "fenced",
+         "def f(x):\n    return x"},
+        {"```\nf = lambda x: x\n```\n```\nassert f(1) == 1\n```", &asserts, "fenced",
+         "f = lambda x: x"},
+        {"```\nclass Solution:\n    def f(self, x):\n        return x\n```\n```\nSolution().f(1)\n```",
+         &method, "fenced", "class Solution:\n    def f(self, x):\n        return x"},
+        {"```\nprint(int(input()))\n```\nInput:\n```\n5\n```\nOutput:\n```\n5\n```", &prints,
+         "fenced", "print(int(input()))"},
+        {"```cpp\nf(x)\n```\n```python\n    return x\n```", &calls, "fenced", "    return x"},
+        {"1. so\n   ```python\n   def f(x):\n       return x\n   ```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```python\n" F, &calls, "open_fence", F},
+        {"It is this.\n\nimport os\n\n" F "\nIt is linear in x (see above).", &calls, "unfenced",
+         "import os\n\n" F},
+        {"def g():\n    pass\nno more code\n" F, &calls, "unfenced", F},
+        {"def f(x):\n    \"\"\"\nIf x is one, the result is one.\n\"\"\"\n    return x", &calls,
+         "unfenced",
+         "def f(x):\n    \"\"\"\nIf x is one, the result is one.\n\"\"\"\n    return x"},
+        {"from sys import stdin\nprint(stdin.read())\nThis prints it.", &prints, "unfenced",
+         "from sys import stdin\nprint(stdin.read())"},
+        {"I cannot define f here.", &calls, NULL, NULL},
+        {"def g(x):\n    return x", &calls, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_program(cases[i].text, cases[i].tests, true, cases[i].rule, cases[i].program);
+    check_program("```python\n" F, &calls, false, NULL, NULL);
+    check_program(F, &calls, false, NULL, NULL);
+    check_program("```python\n" F "```\n```python\ndef f(", &calls, false, "fenced",
+                  "def f(x):\n    return x");
+}
+
+static void test_definitions(void) {
+    static const struct {
+        const char *program;
+        bool defines;
+    } cases[] = {
+        {"def f(x): pass", true},  {"async def f(): pass", true},
+        {"class f: pass", true},   {"f = 1", true},
+        {"x = 1\nf=2", true},      {"def fa(): pass", false},
+        {"def af(): pass", false}, {"f == 1", false},
+        {"f(1)", false},           {"    f = 1", false},
+        {"# def g", false},        {"def af(): f(1)\ndef f(): 1", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CU_ASSERT_EQUAL(program_defines(of(cases[i].program), of("f")), cases[i].defines);
+}
+
 CU_TestInfo tests_code[] = {
-    {"outputs", test_output},     {"values", test_value},
-    {"pickles", test_pickle},     {"published tests", test_published},
-    {"a packed bomb", test_bomb}, {"lists of tests", test_lists},
-    {"fences", test_fenced},      CU_TEST_INFO_NULL,
+    {"outputs", test_output},
+    {"values", test_value},
+    {"pickles", test_pickle},
+    {"published tests", test_published},
+    {"a packed bomb", test_bomb},
+    {"lists of tests", test_lists},
+    {"last fences", test_last_fences},
+    {"blocks", test_blocks},
+    {"programs", test_programs},
+    {"definitions", test_definitions},
+    CU_TEST_INFO_NULL,
 };

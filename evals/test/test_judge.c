@@ -400,7 +400,7 @@ static void test_responses(void) {
          false},
         {"```\nprint(1)\n```\nor rather\n```\nprint(2)\n```", "wrong", "test 0: a different output",
          false, false},
-        {"print(1)", "unparsed", "no fenced program", false, false},
+        {"print(1)", "unparsed", "no program", false, false},
         {"print(1)", "pass", "all tests pass", true, false},
         {"```\nprint(1", "unparsed", "cut off before a program was complete", false, true},
         {"<think>```\nprint(1)\n```", "unparsed", "the reasoning did not end", false, false},
