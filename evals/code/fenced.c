@@ -74,7 +74,7 @@ static bool read_fence(span line, fence *out) {
         i++;
     out->length = i - out->indent;
     out->info = span_trim((span){line.s + i, line.n - i});
-    bool inline_code = out->mark == '`' && memchr(out->info.s, '`', out->info.n);
+    bool inline_code = out->mark == '`' && out->info.n && memchr(out->info.s, '`', out->info.n);
     return out->length >= 3 && !inline_code;
 }
 
