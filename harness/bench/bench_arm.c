@@ -439,7 +439,9 @@ static bool is_chosen(const bench_arm *arm, int64_t n) {
 snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns, snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(bench_arm_step(arm, scope, ns, err));
-    if (is_chosen(arm, arm->samples + 1))
+    bool fresh = arm->query_seed[arm->last] != arm->from->seed;
+    arm->fresh_samples += fresh;
+    if (!arm->samples || (fresh && is_chosen(arm, arm->fresh_samples)))
         TRY(bench_arm_output(arm, &arm->kept, err));
     arm->samples++;
     TRY(arm_draw_queries(arm, arm->last, draw_mix(arm->from->seed + arm->drawn), err));
@@ -450,7 +452,7 @@ cleanup:
 snap_status bench_arm_reset(bench_arm *arm, snap_err *err) {
     snap_status st = SNAP_OK;
     arm->next = 0;
-    arm->samples = 0;
+    arm->samples = arm->fresh_samples = 0;
     if (arm->planted)
         TRY(arm_refill(arm, err));
     arm->planted = false;

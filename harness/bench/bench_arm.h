@@ -63,8 +63,9 @@ snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs a timed step whose output may be checked later, and then gives the set other queries, so
- * that each timed step has queries of its own. Of all outputs since bench_arm_reset(), one that is
- * chosen at random is kept (bench_arm_kept()). *ns is the time of the step alone. */
+ * that each timed step has queries of its own. One output since bench_arm_reset() is kept
+ * (bench_arm_kept()): it is chosen at random among those whose queries differ from the first ones
+ * of the arm, or is the first one if there are none. *ns is the time of the step alone. */
 snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns,
                              snap_err *err) SNAP_CHECK_RESULT;
 

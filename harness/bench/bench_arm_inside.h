@@ -37,6 +37,7 @@ struct bench_arm {
     uint64_t drawn;         /* how many times a set was given queries */
     int last;               /* the set of the last step */
     int64_t samples;        /* timed steps since bench_arm_reset() */
+    int64_t fresh_samples;  /* those of them with queries other than the first ones of the arm */
     bench_output kept;
     bool planted;
     uint64_t plant_seed;
