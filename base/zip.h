@@ -48,7 +48,8 @@ snap_status zip_each_member(const void *bytes, size_t n, const char *name, zip_l
                             zip_member_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct {
-    const char *name; /* name of the member, UTF-8; not checked */
+    const char *name; /* name of the member, UTF-8, each name once (else SNAP_E_NOMEM); not
+                         checked with the rules of zip_each_member() */
     const void *bytes;
     size_t n;
 } zip_entry;

@@ -279,7 +279,8 @@ static snap_status config_key(const tables *t, const char *path, const char *key
     char from[300];
     const opt *o = search(t, match_name, key);
     (void)snprintf(from, sizeof from, "%s: key '%s'", path, key);
-    /* "why" is a comment. An option of another verb of this command is ignored. */
+    /* The key "why" is a comment. A key that is an option of another verb of the same command,
+     * or of the command itself, is ignored. */
     if (strcmp(key, "why") == 0 || (!o && owner_of(t->cmd, key)))
         return SNAP_OK;
     if (!o || strcmp(o->name, "config") == 0)

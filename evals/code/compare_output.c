@@ -79,7 +79,7 @@ static span skip_underscores(span s) {
     return s;
 }
 
-/* Removes a sign; true for a minus sign. */
+/* Removes underscores at the start, and a sign after them. True for a minus sign. */
 static bool take_sign(span *s) {
     *s = skip_underscores(*s);
     bool minus = s->n && s->s[0] == '-';

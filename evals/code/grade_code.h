@@ -17,9 +17,9 @@ judge_kind code_grader_kind(const grader *g);
 /**
  * code_grade_response - find the program in a response and run it
  *
- * @in: if `extracted` is set, the response is the program. Otherwise the program is what comes after
- *      the reasoning: fenced_last() for grader_code_lcb, as in LiveCodeBench's runner, and
- *      program_find() for the other graders
+ * @in: if `extracted` is set, the response is the program. Otherwise the program is what
+ *      comes after the reasoning: fenced_last() for grader_code_lcb, as in LiveCodeBench's
+ *      runner, and program_find() for the other graders
  *
  * Fails like judge_program(). If `ran` is set, grade.reason points into @out.
  */

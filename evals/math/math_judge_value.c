@@ -4,8 +4,8 @@
 
 /* ---- comparing values ---- */
 
-/* Compares rational functions: by their value in one prime field and, if that agrees, in a second
- * one. */
+/* Compares rational functions by their values at a random point of a prime field and, if these are
+ * equal, of a second one. */
 static math_eval_status same_in_fields(const math_reading *rg, uint16_t g, const math_reading *ra,
                                        uint16_t a, bool *equal) {
     *equal = true;

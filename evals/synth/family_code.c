@@ -34,8 +34,9 @@ typedef enum {
 } op_kind;
 
 typedef struct {
-    const char *name, *prose, *python; /* %lld is the step's number; a step may have none */
-    int from, to;                      /* range of the number; 0, 0: no number */
+    const char *name, *prose, *python; /* %lld is the step's operand, such as 3 in "add 3"; some
+                                          steps have none */
+    int from, to;                      /* range of the operand; 0, 0: no operand */
 } op_form;
 
 static const op_form forms[OPS] = {

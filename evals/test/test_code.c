@@ -472,7 +472,8 @@ static void test_programs(void) {
          "def f(x):\n    return x"},
         {"```\nf = lambda x: x\n```\n```\nassert f(1) == 1\n```", &asserts, "fenced",
          "f = lambda x: x"},
-        {"```\nclass Solution:\n    def f(self, x):\n        return x\n```\n```\nSolution().f(1)\n```",
+        {"```\nclass Solution:\n    def f(self, x):\n        return x\n```\n"
+         "```\nSolution().f(1)\n```",
          &method, "fenced", "class Solution:\n    def f(self, x):\n        return x"},
         {"```\nprint(int(input()))\n```\nInput:\n```\n5\n```\nOutput:\n```\n5\n```", &prints,
          "fenced", "print(int(input()))"},

@@ -322,7 +322,8 @@ static void test_gpqa_archives(void) {
     folder_close();
 }
 
-/* Messages have the place and the reason, but never the text. */
+/* Messages name the file, the line if one is at fault, and the reason. They may quote a record id,
+ * but not a question or an answer. */
 static void test_gpqa_malformed(void) {
 #define HEADER                                                                                     \
     "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2,Incorrect Answer 3,Record ID\n"

@@ -40,7 +40,8 @@ typedef struct {
 } bench_grid_text;
 
 /* SNAP_E_USAGE, naming the option: a part of a list is unknown or out of range, a number of an axis
- * is given twice, or there are more than GRID_AXIS parts (shapes: GRID_LIST). */
+ * is given twice, an axis has more than GRID_AXIS numbers, there are more than GRID_LIST shapes, or
+ * d_c or d_r is not a multiple of 32 within its range. */
 snap_status bench_grid_parse(bench_grid *out, const bench_grid_text *text,
                              snap_err *err) SNAP_CHECK_RESULT;
 

@@ -91,7 +91,8 @@ static snap_status keep_etag(const job *j, const char *etag, snap_err *err) {
     return st;
 }
 
-/* Reads the kept ETag. It is "" if there is none, if it cannot be read or if it is malformed. */
+/* Reads the kept ETag. It is "" if there is none, if it cannot be read, or if it is not one line
+ * that begins with a quote. */
 static void read_etag(const job *j, buf *out) {
     char *path = etag_path(j->req->part);
     if (path && fs_exists(path) && fs_read(path, out, NULL) != SNAP_OK)

@@ -74,7 +74,8 @@ static snap_status append(case_noise *to, gate_timed *t, const gate_limits *l, s
     return st;
 }
 
-/* Adds the sessions of a cell of equal arms to the noise of all cases. */
+/* Adds the sessions of a cell, measured with equal arms, to the noise of each case: slowed as the
+ * case says, once as they are and once with the arms exchanged. */
 static snap_status keep_cell(cell_noise *to, const gate_timed *t, const gate_limits *l,
                              snap_err *err) {
     snap_status st = SNAP_OK;

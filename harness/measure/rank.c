@@ -64,8 +64,9 @@ static double tail(const double *p, size_t most, double from) {
     return fmin(sum, 1);
 }
 
-/* The number of sorted estimates to cut off at each end for an interval: the largest k with
- * P(statistic < k) <= alpha. */
+/* The place, counted from 1 from either end of the sorted estimates, of those that end the
+ * interval: the largest k with P(statistic < k) <= alpha. @p is the distribution of the
+ * statistic. 0: the interval has no ends. */
 static size_t depth_exact(const double *p, size_t most, double alpha) {
     double sum = 0;
     for (size_t k = 0; k <= most; k++) {
@@ -162,7 +163,8 @@ double rank_p_below(const double *x, size_t n, double limit) {
     return rank_p_above(negated, n, -limit);
 }
 
-/* The estimate and its interval from @n sorted values, with @depth values cut off on each side. */
+/* The estimate and its interval from @n sorted values. The ends are the @depth-th values from
+ * either side; they are infinite if @depth is 0 or above n / 2. */
 static rank_estimate cut(const double *sorted, size_t n, size_t depth) {
     rank_estimate e = {(sorted[(n - 1) / 2] + sorted[n / 2]) / 2, (double)-INFINITY,
                        (double)INFINITY};

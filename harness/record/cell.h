@@ -1,5 +1,5 @@
-/* cell.h - a row of the section `bench`: the time of one arm for one shape and scope, and the check
- * of its output. */
+/* cell.h - a row of the section `bench` of a result file: the time of one arm for one shape, scope
+ * and mode (only if it passed), and the check of its output. */
 #ifndef SNAPMLA_HARNESS_RECORD_CELL_H
 #define SNAPMLA_HARNESS_RECORD_CELL_H
 

@@ -394,7 +394,8 @@ static void test_an_empty_run_makes_an_empty_report(void) {
     results_free(r);
 }
 
-/* Data that were not compared with a published checksum are marked wherever a result is shown. */
+/* The report and the tables of eval mark data that differ from the manifest, and data of a listed
+ * set without a published checksum. Data of a set that the manifest does not list have no mark. */
 static void test_unverified_data_is_marked(void) {
     static const struct {
         const char *manifest, *mark;

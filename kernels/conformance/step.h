@@ -67,8 +67,9 @@ void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row);
 /* The bytes of all areas of the step on the device; the images on the host have as many. */
 size_t step_bytes(const step_spec *spec);
 
-/* Creates the step on @be. @c must be released by step_free(), also after a failure. Returns errors
- * of the backend, SNAP_E_NOMEM. */
+/* Creates the step on @be. @c must be released by step_free(), also after a failure. Returns the
+ * errors of mla_plan_create() and mla_check_step(), those of the backend's copies, and
+ * SNAP_E_NOMEM. */
 snap_status step_make(step_case *c, mla_backend *be, const step_spec *spec,
                       snap_err *err) SNAP_CHECK_RESULT;
 void step_free(step_case *c);

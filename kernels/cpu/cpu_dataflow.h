@@ -32,8 +32,9 @@ static inline void store_e4m3(uint8_t *to, vf x) {
     *(vu8 *)to = __builtin_convertvector(sign | nan | code, vu8);
 }
 
-/* If the seven magnitude bits are moved to the exponent and mantissa of an FP32, its value is the
- * e4m3 value times 2^-120. This holds for subnormal numbers, too. */
+/* If the seven magnitude bits of an e4m3 number are moved to the exponent and mantissa of an FP32,
+ * the FP32 is the number's magnitude times 2^-120, also if the number is subnormal. NaN (0x7f) is
+ * the exception. */
 static inline vf load_e4m3(const uint8_t *from) {
     vu c = __builtin_convertvector(*(const vu8 *)from, vu);
     vu magnitude = (vu)((vf)((c & 0x7fu) << 20) * 0x1p120f);

@@ -2,9 +2,9 @@
  * piece.
  *
  * It is a chain of steps. Each step splits or rewrites every piece of the previous step as if it
- * were a text of its own, so a look-ahead can't see beyond the piece. The behaviours are those of
- * Hugging Face's tokenizers; they say what is done with a match and with the text between two
- * matches (a gap). */
+ * were a text of its own (except for `first_only`), so a look-ahead can't see beyond the piece.
+ * The behaviours are those of Hugging Face's tokenizers; they say what is done with a match and
+ * with the text between two matches (a gap). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 #define SNAPMLA_GENERATOR_LOCAL_TOKENIZER_SPLIT_H
 

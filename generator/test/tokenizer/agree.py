@@ -124,7 +124,7 @@ class Ours:
         self.dir = tempfile.TemporaryDirectory()
         lib = os.path.join(self.dir.name, "tokenizer.so")
         sources = sorted((ROOT / "generator/local/tokenizer").glob("*.c"))
-        sources += [ROOT / "base" / f"{m}.c" for m in ("arena", "buf", "err", "fs", "json", "text")]
+        sources += [ROOT / "base" / f"{m}.c" for m in ("arena", "buf", "err", "fault", "fs", "json", "text")]
         subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-std=c17", "-D_GNU_SOURCE", "-I.", "-o", lib,
                         *map(str, sources), "-ljansson", "-lpcre2-8", "-lm"], cwd=ROOT, check=True)
         self.c = ctypes.CDLL(lib)

@@ -2,10 +2,15 @@
  * prepared in one launch against separate launches bit for bit, products and quotients against
  * their definitions, quantised rows against formats.h. Also measures times.
  *
- *   check_step check [STEPS]                   STEPS: number of random steps (200)
- *   check_step time H,s_q,batch,context ...    as the bench command measures: cold, recorded, in us
- *   check_step mixed                           the same for shapes off the grid and mixed lengths
- *   check_step once H,s_q,batch,context ...    one step of each shape, for a profiler */
+ *   check_step check [STEPS]
+ *       checks; STEPS: number of random steps (200)
+ *   check_step time H,s_q,batch,context ...
+ *       times both arms as the bench command does: a step recorded as a CUDA graph is replayed
+ *       after a flush of L2; in us. Then times a fetch of tokens
+ *   check_step mixed
+ *       the same for shapes outside the public grid and for sequences of different lengths
+ *   check_step once H,s_q,batch,context ...
+ *       runs one step of the FP8 arm at each shape, for a profiler */
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
