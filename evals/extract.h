@@ -60,13 +60,19 @@ bool extract_hashes(span text, extraction *out);
  * extract_letter - the option that a response chooses
  *
  * @last:    the last option's letter; the options are 'A'..@last
- * @guesses: also accept answers that are not declared: rules "last_line", "bold", "parentheses"
+ * @guesses: also accept answers that are not declared: rules "called_correct" ("C is the correct
+ *           answer"), "last_line", "only" ("only C fits"), "first_line", "bold", "parentheses", in
+ *           this order
  *
- * Declared answers are in a box (with the rule of extract_boxed()) or stated (rule "answer":
- * "Answer: C", "the correct option is **(C)**"); the later one wins. The answer is one byte, in
- * upper or lower case. The statements "A or B", "(A) and (B)", "\boxed{A}, \boxed{B}" and "the
- * answer is a matter of" choose no option. Letters in bold or in parentheses count if they all
- * agree or if the last one is in the last paragraph.
+ * Declared answers are in a box (with the rule of extract_boxed()), stated in English (rule
+ * "answer": "Answer: C", "the correct option is **(C)**") or in another language (rule "label",
+ * answer_labels.h), in a tag (rule "tag": "<answer>C</answer>") or in JSON (rule "json"). The one
+ * that comes last wins. The answer is one byte, in upper or lower case; letters of some other
+ * scripts stand for A to J, and the answer is then static text. The statements "A or B", "(A) and
+ * (B)", "\boxed{A}, \boxed{B}" and "the answer is a matter of" choose no option. Nor do a list of
+ * the options and words such as "not C" or "let us examine C", if the answer is not declared.
+ * Letters in bold or in parentheses count if they all agree or if the last one is in the last
+ * paragraph.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 

@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fs.h"
+#include "base/json.h"
 #include "evals/extract.h"
 #include "evals/grade.h"
 #include "evals/test/growth.h"
+
+static const char kEndings[] = "evals/test/fixtures/letters.jsonl";
 
 static span text_of(const char *s) {
     return (span){s, strlen(s)};
@@ -151,6 +155,31 @@ static void test_no_choice(void) {
         check(&rows[i], (grade_input){.response = text_of(rows[i].response)});
 }
 
+/* Grades a row of the fixture: endings of answers in English and other languages, with the letter
+ * that a reader would take, or null if the text chooses none. */
+static snap_status check_ending(void *ctx, js *row, long line, snap_err *err) {
+    const char *response = js_get_str(row, "response"), *letter = js_get_str(row, "letter");
+    grade_result r = grader_letter.grade("C", (grade_input){.response = text_of(response)});
+    bool right = letter ? strcmp(r.extracted, letter) == 0 : r.verdict == GRADE_UNPARSED;
+    (void)err;
+    if (!right)
+        printf("\n%s:%ld: '%s', not '%s': %s\n", kEndings, line, r.extracted,
+               letter ? letter : "none", response);
+    CU_ASSERT(right);
+    ++*(size_t *)ctx;
+    return SNAP_OK;
+}
+
+static void test_endings(void) {
+    buf text = {0};
+    size_t n = 0;
+    CU_ASSERT_EQUAL_FATAL(fs_read(kEndings, &text, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(js_each_line(buf_str(&text), text.len, kEndings, check_ending, &n, NULL),
+                    SNAP_OK);
+    CU_ASSERT(n > 300);
+    buf_release(&text);
+}
+
 static void test_bare_answers(void) {
     static const example rows[] = {
         {"C", "given", "C"},      {"c", "given", "C"},
@@ -176,9 +205,16 @@ static void test_golds(void) {
 
 /* Grades responses of a megabyte that repeat one piece which the searches look for. */
 static void test_hostile_responses(void) {
-    static const char *const pieces[] = {
-        "answer: ",      "answer is the ", "option ",         "**", "**C ", "(",      "\\boxed{",
-        "Answer: A or ", "C\n\n",          "option: option ", "* ", "$",    "**(C).x"};
+    static const char *const pieces[] = {"answer: ",  "answer is the ",
+                                         "option ",   "**",
+                                         "**C ",      "(",
+                                         "\\boxed{",  "Answer: A or ",
+                                         "C\n\n",     "option: option ",
+                                         "* ",        "$",
+                                         "**(C).x",   "答案",
+                                         "<answer>(", "\"answer\": \"C",
+                                         "only ",     "C is the ",
+                                         "C\n\n```\n"};
     growth_is_linear(&grader_letter, "C", pieces, sizeof pieces / sizeof *pieces);
 }
 
@@ -186,6 +222,7 @@ CU_TestInfo tests_letter[] = {
     {"declared letters", test_declared},
     {"guessed letters", test_guessed},
     {"no choice", test_no_choice},
+    {"endings of answers", test_endings},
     {"bare answers", test_bare_answers},
     {"golds", test_golds},
     {"hostile responses", test_hostile_responses},
