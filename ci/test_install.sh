@@ -79,5 +79,5 @@ wheel.extractall(sys.argv[2])
 END
 chmod +x "$dir/wheel/snapmla/bin/snapmla" "$dir/wheel/snapmla/libexec/snapmla"
 (cd / && env -i "$dir/wheel/snapmla/bin/snapmla" info >/dev/null) || fail 'the program of the wheel does not run'
-sh ci/hardened.sh "$program" "$dir/deb/usr/bin/snapmla" "$dir/wheel/snapmla/bin/snapmla" || fail 'a package is not hardened'
+sh ci/hardened.sh "${program%/bin/snapmla}/libexec/snapmla" "$dir/deb/usr/bin/snapmla" "$dir/wheel/snapmla/libexec/snapmla" || fail 'a package is not hardened'
 echo 'test-install: installation, bundle, Debian package and wheel run'
