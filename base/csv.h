@@ -1,8 +1,8 @@
 /* csv.h - reads comma-separated values (RFC 4180): quoted fields may hold commas, line ends and
  * doubled quotes.
  *
- * Accepted beyond the RFC: lines that end in LF alone, a byte order mark at the start, empty lines,
- * which are skipped. Refused, with file, line and reason: a quote inside an unquoted field, text
+ * Also accepted: lines that end in LF alone, a byte order mark at the start, and empty lines, which
+ * are skipped. Refused, with file, line and reason: a quote inside an unquoted field, text
  * after a closing quote, a quote that is never closed, a carriage return outside quotes that does
  * not end a line, a row whose number of fields differs from the first row's, a row with more than
  * CSV_FIELDS_MAX fields. Messages never quote the content, because it may be confidential. */
@@ -38,7 +38,7 @@ snap_status csv_each_row(const char *text, size_t n, const char *name, csv_row_f
  * @columns: [n_columns] names, at most CSV_FIELDS_MAX; @fn gets the fields in this order
  *
  * Errors: those of csv_each_row(), and SNAP_E_INPUT if the header does not have each of the columns
- * exactly once.
+ * exactly once. A text without rows is not an error.
  */
 snap_status csv_each_record(const char *text, size_t n, const char *name,
                             const char *const *columns, size_t n_columns, csv_row_fn fn, void *ctx,

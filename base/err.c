@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* A message before it is shown: longer than err->text, so that the end is cut only once. */
+/* Size of a message before text_show() escapes it and cuts it to the size of err->text. */
 typedef char raw_message[1024];
 
 snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) {

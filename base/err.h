@@ -3,8 +3,8 @@
  *
  * Most functions that can fail return a snap_status and take a snap_err, which the caller owns and
  * which may be NULL. The first error wins: setting an error that is already set changes nothing. So
- * the message nearest to the cause survives while the callers return. Only harness/ prints these
- * errors and turns them into an exit code. */
+ * the message nearest to the cause survives while the callers return. Apart from tests, only
+ * harness/ prints these errors and turns them into an exit code. */
 #ifndef SNAPMLA_BASE_ERR_H
 #define SNAPMLA_BASE_ERR_H
 

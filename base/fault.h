@@ -11,15 +11,15 @@
  *
  * Scopes may be nested. The callers between the two functions need not pass the fault on.
  *
- * A failed allocation in this project's code is always noted. The programs are linked so that each
- * call of malloc(), calloc(), realloc(), strdup(), strndup(), fopen(), fdopen() or scandir() goes
- * through a function of fault_wrap.c, which notes the failure (WRAPPED in the Makefile). jansson,
- * libcurl, OpenSSL, GMP and MPFR get these functions as their allocators; PCRE2, libzip and zlib
- * report a failure in their results. Backend memory (mla_alloc() in mla.h) is not included: a shape
+ * The programs are linked so that each call of malloc(), calloc(), realloc(), strdup(), strndup(),
+ * fopen(), fdopen() or scandir() in this project's code goes through a function of fault_wrap.c,
+ * which notes a failed allocation (WRAPPED in the Makefile). jansson, libcurl, OpenSSL, GMP and
+ * MPFR get such functions as their allocators; PCRE2, libzip, zlib and libzstd report a failure in
+ * their results. Backend memory (mla_alloc() in mla.h) is not included: a shape
  * for which it does not suffice is left out of a sweep.
  *
- * No output is stored after a fault, whichever thread noted it: fs_write_atomic() and
- * fs_log_append() fail, and so does the program, with exit code 3. */
+ * After a fault of any thread, fs_write_atomic() and fs_log_append() fail, and so does the program,
+ * with exit code 3. */
 #ifndef SNAPMLA_BASE_FAULT_H
 #define SNAPMLA_BASE_FAULT_H
 

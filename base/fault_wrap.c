@@ -57,7 +57,7 @@ char *__wrap_strndup(const char *s, size_t n) {
     return noted_if_null(__real_strndup(s, n), strnlen(s, n) + 1);
 }
 
-/* These functions can also fail for other reasons. */
+/* The functions below can also fail for other reasons, which are not noted. */
 
 static void note_if(bool no_memory, const char *function) {
     if (!no_memory)

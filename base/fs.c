@@ -47,7 +47,7 @@ static snap_status open_regular(const char *path, int flags, int *fd, snap_err *
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (*fd < 0 && errno == ELOOP && flags & O_NOFOLLOW)
         return err_set(err, SNAP_E_IO, "cannot read '%s': it is a symbolic link", path);
-    if (*fd < 0 && errno != ENXIO) /* ENXIO: a socket */
+    if (*fd < 0 && errno != ENXIO) /* ENXIO: for example a socket */
         return err_set_errno(err, "cannot open '%s'", path);
     if (*fd >= 0 && fstat(*fd, &sb) == 0 && S_ISREG(sb.st_mode))
         return SNAP_OK;
@@ -262,7 +262,13 @@ snap_status fs_lock(const char *path, int *fd, snap_err *err) {
     if (f < 0)
         return err_set_errno(err, "cannot open lock file '%s'", path);
     char who[32] = "";
-    if (flock(f, LOCK_EX | LOCK_NB) != 0) {
+    bool locked = flock(f, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) {
+        snap_status st = err_set_errno(err, "cannot lock '%s'", path);
+        (void)close(f);
+        return st;
+    }
+    if (!locked) {
         ssize_t n = pread(f, who, sizeof who - 1, 0);
         who[n > 0 ? n : 0] = '\0';
         (void)close(f);

@@ -1,7 +1,7 @@
 /* fs.h - files: reads with a size limit, atomic writes, append-only logs and locks.
  *
- * Paths are NUL-terminated, relative to the working directory or absolute. Error messages name the
- * path. */
+ * Paths are NUL-terminated, relative to the working directory or absolute. Most error messages
+ * name the path. */
 #ifndef SNAPMLA_BASE_FS_H
 #define SNAPMLA_BASE_FS_H
 
@@ -25,12 +25,12 @@ snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHEC
  * outside of its folder. "-" is a name like any other. */
 snap_status fs_read_unlinked(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Opens a regular file for reading; the caller closes *fd. SNAP_E_IO if @path is anything else: a
- * folder, a socket, a pipe without a writer (whose opening would block), or a device such as
- * /dev/zero (whose reading might never end). *fd is -1 on failure. */
+/* Opens a regular file for reading; the caller closes *fd. SNAP_E_IO if @path is anything else, for
+ * example a folder, a socket, a pipe (whose opening may block), or a device such as /dev/zero
+ * (whose reading might never end). *fd is -1 on failure. */
 snap_status fs_open_regular(const char *path, int *fd, snap_err *err) SNAP_CHECK_RESULT;
 
-/* fs_open_regular() as a stream; the caller closes it. *f is NULL on failure. SNAP_E_NOMEM. */
+/* fs_open_regular() as a stream; the caller closes it. *f is NULL on failure. Also SNAP_E_NOMEM. */
 snap_status fs_stream_regular(const char *path, FILE **f, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Creates or replaces @path with @n bytes. After a crash, @path has either its old or its new

@@ -2,8 +2,8 @@
 
 #include <errno.h>
 /* The SHA256_*() functions are deprecated since OpenSSL 3.0, but they allocate nothing. The EVP
- * functions, their successors, fetch the algorithm from a provider. In OpenSSL 3.0 a failed
- * allocation in that crashes the program. */
+ * functions, their successors, fetch the algorithm from a provider, and in OpenSSL 3.0 a failed
+ * allocation during that fetch crashes the program. */
 #define OPENSSL_API_COMPAT 0x10101000L
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
@@ -28,7 +28,7 @@ static void release(void *p, const char *file, int line) {
     free(p);
 }
 
-/* Runs before main(), so that faults of libcrypto, which libcurl uses for https, are noted. */
+/* Runs before main(), so that failed allocations of libcrypto are noted. */
 __attribute__((constructor)) static void set_allocate(void) {
     (void)CRYPTO_set_mem_functions(allocate, reallocate, release);
 }

@@ -4,7 +4,7 @@
 
 enum { kSubBits = 6, kSub = 1 << kSubBits, kMaxBits = 42 };
 
-/* The bucket of a value. Each value below 2^kSubBits has its own bucket. For larger values, the
+/* The bucket of a value. Each value below 2^kSubBits has its own bucket. For other values, the
  * power of two and the kSubBits bits after the leading one choose the bucket. */
 static int bucket_of(int64_t ns) {
     if (ns < kSub)

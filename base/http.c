@@ -21,7 +21,7 @@ enum {
                                  this time */
     kConnectTimeoutS = 30,
     kSilenceS = 600,
-    kEvents = 256, /* sockets handled per step; the next step handles the rest */
+    kEvents = 2048, /* sockets handled per step; the next step handles the rest */
 };
 
 typedef struct transfer transfer;
@@ -52,7 +52,8 @@ struct http {
     int running;
     const volatile sig_atomic_t *cancel;
     int64_t done, connections;
-    int64_t ready_ns; /* earliest time when the events handled now could have been handled */
+    int64_t received_ns; /* when the bytes that are handled now were received */
+    int64_t ready_ns;    /* earliest time when the events handled now could have been handled */
     hist lag;
 };
 
@@ -132,18 +133,30 @@ static void transfer_end(transfer *t) {
     transfer_free(t);
 }
 
-void http_free(http *h) {
-    if (!h)
-        return;
+void http_abandon(http *h) {
     for (transfer *t = h->transfers, *next; t; t = next) {
         next = t->next;
         transfer_end(t);
     }
+}
+
+void http_free(http *h) {
+    if (!h)
+        return;
+    http_abandon(h);
     if (h->multi)
         (void)curl_multi_cleanup(h->multi);
     if (h->poll >= 0)
         (void)close(h->poll);
     free(h);
+}
+
+int64_t http_ready_ns(const http *h) {
+    return h->ready_ns;
+}
+
+int64_t http_received_ns(const http *h) {
+    return h->received_ns;
 }
 
 int http_running(const http *h) {
@@ -153,6 +166,7 @@ int http_running(const http *h) {
 http_stats http_stats_of(const http *h) {
     return (http_stats){.transfers = h->done,
                         .connections = h->connections,
+                        .lag_p50_ns = hist_quantile_ns(&h->lag, 0.5),
                         .lag_p99_ns = hist_quantile_ns(&h->lag, 0.99),
                         .lag_max_ns = h->lag.n ? h->lag.max_ns : -1};
 }
@@ -206,8 +220,8 @@ snap_status http_check_url(const char *url, snap_err *err) {
     return fault_result(before, st, err);
 }
 
-/* This machine's own names and addresses. libcurl resolves "localhost" and names below it to the
- * loopback itself. */
+/* True if the host is a loopback address, "localhost" or a name that ends in ".localhost". libcurl
+ * itself resolves these names to the loopback. */
 static bool is_loopback(CURLU *u) {
     char *host = NULL;
     struct in_addr v4;
@@ -318,7 +332,7 @@ static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
 static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     (void)one;
     transfer *t = ctx;
-    t->last_byte_ns = clock_now_ns();
+    t->engine->received_ns = t->last_byte_ns = clock_now_ns();
     hist_add(&t->engine->lag, t->last_byte_ns - t->engine->ready_ns);
     if (!n || !t->on_body)
         return n;
@@ -377,7 +391,7 @@ static bool set_certificates(CURL *e) {
     return !file || !*file || curl_easy_setopt(e, CURLOPT_CAINFO, file) == CURLE_OK;
 }
 
-/* Hosts that are reached without a proxy: this machine, and those that the environment names. */
+/* Hosts that are reached without a proxy: the loopback, and those that the environment names. */
 static bool set_no_proxy(CURL *e) {
     const char *named = getenv("no_proxy");
     buf hosts = {0};
@@ -385,7 +399,7 @@ static bool set_no_proxy(CURL *e) {
         named = getenv("NO_PROXY");
     (void)buf_printf(&hosts, "localhost,127.0.0.0/8,::1%s%s", named && *named ? "," : "",
                      named ? named : "");
-    /* libcurl knows "*" only as the whole text */
+    /* libcurl accepts "*" only as the whole text */
     const char *text = named && strcmp(named, "*") == 0 ? named : buf_str(&hosts);
     bool ok = !hosts.failed && curl_easy_setopt(e, CURLOPT_NOPROXY, text) == CURLE_OK;
     buf_release(&hosts);
@@ -586,7 +600,8 @@ static int wait_for_sockets(http *h, int64_t until_ns, struct epoll_event events
         n = epoll_wait(h->poll, events, kEvents, ms);
         h->ready_ns = polled_ns = clock_now_ns();
     }
-    h->polled_ns = polled_ns;
+    if (n < kEvents || !h->polled_ns) /* otherwise more sockets may be ready since then */
+        h->polled_ns = polled_ns;
     return n; /* negative if a signal interrupted the wait */
 }
 

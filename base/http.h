@@ -10,9 +10,9 @@
  * one thread. Engines of different threads share nothing. The program must ignore SIGPIPE.
  *
  * Only http and https are supported. Proxies and the file of trusted certificates (CURL_CA_BUNDLE,
- * SSL_CERT_FILE) are taken from the environment. No proxy is used for this machine's own addresses.
- * Credentials inside a URL are refused, because they would appear in messages. A redirect from
- * https to http is not followed. */
+ * SSL_CERT_FILE) are taken from the environment. No proxy is used for localhost and loopback
+ * addresses. Credentials inside a URL are refused, because they would appear in messages. A
+ * redirect from https to http is not followed. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -94,6 +94,9 @@ snap_status http_create(http **out, int connections, const volatile sig_atomic_t
 /* Ends running transfers without calling on_done(). NULL is allowed. */
 void http_free(http *h);
 
+/* Ends running transfers without calling on_done(). Not for callbacks. */
+void http_abandon(http *h);
+
 /* SNAP_E_USAGE unless @url is an absolute http or https URL without user, password and fragment.
  * SNAP_E_NOMEM. */
 snap_status http_check_url(const char *url, snap_err *err) SNAP_CHECK_RESULT;
@@ -109,9 +112,17 @@ bool http_is_private(const char *url);
 snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Waits for events, sends and receives what is possible and runs the callbacks. Waits until
- * @until_ns (CLOCK_MONOTONIC) at most, and never more than 100 ms. SNAP_E_CANCELLED if *cancel is
- * set when the function is called; SNAP_E_NET if libcurl itself fails. */
+ * @until_ns (CLOCK_MONOTONIC) at most, rounded up to a millisecond, and never more than 100 ms.
+ * SNAP_E_CANCELLED if *cancel is set when the function is called; SNAP_E_NET if libcurl itself
+ * fails. */
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
+
+/* For callbacks: the time since when the event that is handled now could have been handled. See
+ * http_stats for what this means. CLOCK_MONOTONIC, ns. */
+int64_t http_ready_ns(const http *h);
+
+/* For on_body(): the time when these bytes were received. CLOCK_MONOTONIC, ns. */
+int64_t http_received_ns(const http *h);
 
 int http_running(const http *h); /* transfers started and not done */
 
@@ -121,9 +132,9 @@ int http_running(const http *h); /* transfers started and not done */
  * bound. The lag is the delay that the client itself adds to the times it measures, for example
  * because other callbacks were running. */
 typedef struct {
-    int64_t transfers;              /* done */
-    int64_t connections;            /* opened by these; fewer than transfers if some were reused */
-    int64_t lag_p99_ns, lag_max_ns; /* -1 before the first event */
+    int64_t transfers;   /* done */
+    int64_t connections; /* opened by these; fewer than transfers if some were reused */
+    int64_t lag_p50_ns, lag_p99_ns, lag_max_ns; /* -1 before the first event */
 } http_stats;
 
 http_stats http_stats_of(const http *h);

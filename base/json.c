@@ -12,7 +12,7 @@
 
 /* ---- memory ---- */
 
-/* Where to continue if an allocation of the parser fails; NULL: the parser does not run. */
+/* Where to continue if an allocation of the parser fails; NULL while the parser does not run. */
 static _Thread_local jmp_buf *parser_failed;
 
 /* The parser of jansson 2.14 ignores that the buffer of a string cannot grow: it loses characters
@@ -200,6 +200,10 @@ const char *js_str(const js *v) {
     return json_string_value(v);
 }
 
+size_t js_str_len(const js *v) {
+    return json_string_length(v);
+}
+
 double js_num(const js *v) {
     return json_number_value(v);
 }
@@ -216,12 +220,17 @@ bool js_equal(const js *a, const js *b) {
     return json_equal(a, b) != 0;
 }
 
-void *js_first(js *object) {
-    return json_object_iter(object);
+/* jansson's iterators take an object that is not const, but do not change it. */
+static js *unconst(const js *object) {
+    return (js *)(uintptr_t)object;
 }
 
-void *js_next(js *object, void *it) {
-    return json_object_iter_next(object, it);
+void *js_first(const js *object) {
+    return json_object_iter(unconst(object));
+}
+
+void *js_next(const js *object, void *it) {
+    return json_object_iter_next(unconst(object), it);
 }
 
 const char *js_key(void *it) {

@@ -66,6 +66,7 @@ const char *js_type_name(const js *v); /* "object", "array", "string", "integer"
 size_t js_len(const js *array); /* 0 if not an array */
 js *js_at(const js *array, size_t i);
 const char *js_str(const js *v); /* NULL if not a string */
+size_t js_str_len(const js *v);  /* bytes, also those after a NUL; 0 if not a string */
 double js_num(const js *v);      /* 0 if not a number */
 int64_t js_int(const js *v);     /* 0 if not an integer */
 bool js_true(const js *v);
@@ -73,8 +74,8 @@ bool js_equal(const js *a, const js *b);
 
 /* Iterates over an object's keys in insertion order:
  *   for (it = js_first(o); it; it = js_next(o, it)) */
-void *js_first(js *object);
-void *js_next(js *object, void *it);
+void *js_first(const js *object);
+void *js_next(const js *object, void *it);
 const char *js_key(void *it);
 js *js_value(void *it);
 

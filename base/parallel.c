@@ -82,10 +82,10 @@ static void new_epoch(parallel *p) {
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* Pins a worker to one processor, another one for each worker of the pool. Without this, the caller
- * and a worker may share one processor for the whole of a short call. Does nothing if there are not
- * enough processors. The caller itself is not pinned, so threads that it starts later inherit no
- * affinity. */
+/* Pins a worker to a processor that no other worker of the pool is pinned to. Without this, the
+ * caller and a worker may share one processor for the whole of a short call. A worker for which no
+ * processor is left is not pinned. The caller is not pinned either, because threads that it starts
+ * later would inherit that. */
 static void place(pthread_t thread, int worker) {
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) <= worker)

@@ -157,22 +157,22 @@ bool text_is_harmful(uint32_t c) {
 
 /* ---- showing text from outside ---- */
 
-enum { kShown = 8 }; /* bytes of an escape, with its NUL */
+enum { kShown = 8 }; /* bytes for one shown character or escape and a NUL */
 
 /* "##[group]" (GitHub), "##vso[...]" (Azure), "##teamcity[...]" */
 static bool is_command_word(const char *s) {
     return s[0] == '#' && s[1] == '#' && s[2 + strspn(s + 2, "abcdefghijklmnopqrstuvwxyz")] == '[';
 }
 
-/* The "::" that would be read as a command, because only spaces precede it; NULL = none. The CI
- * system may also trim spaces outside ASCII. */
+/* The "::" that may be read as a command, because only spaces or characters outside ASCII precede
+ * it; NULL = none. The CI system may also trim spaces outside ASCII. */
 static const char *command_in(const char *s) {
     while (*s == ' ' || ((unsigned char)*s & 0x80))
         s++;
     return text_starts(s, "::") ? s : NULL;
 }
 
-/* Writes the next character of @s as it is shown. Returns its bytes in @s. */
+/* Writes the next character of @s as it is shown. Returns its length in @s in bytes. */
 static size_t show_next(const char *s, const char *command, char out[kShown]) {
     size_t n = text_utf8_len(s, strnlen(s, 4));
     uint32_t c = n ? text_code_point(s, n) : 0;

@@ -9,7 +9,8 @@
 #include "base/buf.h"
 
 /* Converts a whole string to a number. False if it has other characters before or after the number,
- * even white space, if it overflows or is not finite. text_to_int() accepts "-" but not "+". */
+ * even white space, if it overflows or is not finite. text_to_int() accepts a leading "-"
+ * but not "+". */
 bool text_to_int(const char *s, int64_t *out);
 bool text_to_double(const char *s, double *out);
 
@@ -42,9 +43,9 @@ bool text_is_harmful(uint32_t code_point);
 
 /* Shows a text from outside, for example a name in a file, as printable UTF-8 on one line. These
  * are written as escapes: harmful characters (\n, \t, \u001b), malformed UTF-8 (\xff), and the
- * first character of what a CI system would take as a command to itself: "::" at the start, after
- * spaces or characters outside ASCII, and "##[" or "##word[" anywhere. Other text stays as it is.
- * Showing a shown text again changes nothing.
+ * first character of what a CI system would take as a command to itself: "::" at the start, even
+ * after spaces or characters outside ASCII, and "##[" or "##word[" anywhere. Other text stays as it
+ * is. Showing a shown text again changes nothing.
  *
  * text_show() writes to @out, of @size > 0 bytes, and cuts between characters. Returns the length.
  * text_append_shown_json() is for JSON: lines stay, and the escapes are those of JSON, so a reader

@@ -1,13 +1,15 @@
 #include "base/zip.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zip.h>
 
 #include "base/text.h"
+#include "base/unpack.h"
 
 /* Translates a libzip error into a status and a message. libzip reports some failed allocations as
- * damage, but then malloc() has set errno, which each function of zip.h sets to 0 before. */
+ * damage, but then malloc() has set errno, which open_bytes() sets to 0 first. */
 static snap_status explain(const zip_error_t *why, const char *name, const char *member,
                            snap_err *err) {
     switch (errno == ENOMEM ? ZIP_ER_MEMORY : why->zip_err) {
@@ -51,24 +53,56 @@ static snap_status read_all(zip_file_t *file, bool encrypted, const char *name, 
     return SNAP_OK;
 }
 
+/* The compressions that libzip is asked to unpack, and Zstandard, which not every libzip knows. */
+enum { kZstd = 93 };
+
 /* True for the compressions and encryptions that are supported. Others are refused before libzip
  * tries them, because libzip 1.7.3 leaks memory if it fails half-way. */
 static bool is_readable(const zip_stat_t *about) {
     bool packing = about->comp_method == ZIP_CM_STORE || about->comp_method == ZIP_CM_DEFLATE;
-    return packing && (about->encryption_method == ZIP_EM_NONE ||
-                       about->encryption_method == ZIP_EM_TRAD_PKWARE);
+    bool plain = about->encryption_method == ZIP_EM_NONE;
+    return about->comp_method == kZstd
+               ? plain
+               : packing && (plain || about->encryption_method == ZIP_EM_TRAD_PKWARE);
+}
+
+/* Unpacks a member that was compressed with Zstandard, and compares its length and checksum with
+ * the archive's. @max: bytes that may be appended. */
+static snap_status read_zstd(zip_t *archive, zip_uint64_t index, const zip_stat_t *about,
+                             const char *name, size_t max, buf *out, snap_err *err) {
+    enum { kNeeded = ZIP_STAT_SIZE | ZIP_STAT_CRC };
+    buf packed = {0};
+    char where[400];
+    size_t before = out->len;
+    snap_status st = SNAP_OK;
+    zip_file_t *file = zip_fopen_index(archive, index, ZIP_FL_COMPRESSED);
+    (void)snprintf(where, sizeof where, "%.200s: '%.160s'", name, about->name);
+    if (!file)
+        return explain(zip_get_error(archive), name, about->name, err);
+    TRY(read_all(file, false, name, about->name, &packed, err));
+    TRY(unpack(UNPACK_ZSTD, buf_str(&packed), packed.len, max, where, out, err));
+    if ((about->valid & kNeeded) != kNeeded || about->size != out->len - before ||
+        about->crc != unpack_crc32(buf_str(out) + before, out->len - before))
+        st = err_set(err, SNAP_E_INPUT, "%s is damaged", where);
+cleanup:
+    (void)zip_fclose(file);
+    buf_release(&packed);
+    return st;
 }
 
 static snap_status read_member(zip_t *archive, const char *name, const char *member,
                                const char *password, buf *out, snap_err *err) {
     zip_stat_t about = {0};
-    zip_int64_t index = zip_name_locate(archive, member, ZIP_FL_NODIR);
+    zip_int64_t index = zip_name_locate(archive, member, strchr(member, '/') ? 0 : ZIP_FL_NODIR);
     if (index < 0 || zip_stat_index(archive, (zip_uint64_t)index, 0, &about) != 0)
         return explain(zip_get_error(archive), name, member, err);
     if (!is_readable(&about))
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "%s: '%s' uses a compression or encryption that is not supported", name,
                        member);
+    if (about.comp_method == kZstd)
+        return read_zstd(archive, (zip_uint64_t)index, &about, name,
+                         (out->limit ? out->limit : BUF_DEFAULT_LIMIT) - out->len, out, err);
     zip_file_t *file = zip_fopen_index_encrypted(archive, (zip_uint64_t)index, 0, password);
     if (!file)
         return explain(zip_get_error(archive), name, member, err);
@@ -121,7 +155,7 @@ snap_status zip_member_read(const void *bytes, size_t n, const char *name, const
 /* ---- reading all members ---- */
 
 /* True for names such as "a/b.json": at most 255 bytes of UTF-8, no absolute path, no part that is
- * empty, "." or "..", no control character, backslash or colon. */
+ * empty, "." or "..", no ASCII control character, backslash or colon. */
 static bool is_safe_name(const char *name) {
     size_t n = strlen(name);
     if (!n || n > 255 || name[0] == '/' || name[n - 1] == '/' || !text_is_utf8(name, n))
@@ -137,7 +171,8 @@ static bool is_safe_name(const char *name) {
     return true;
 }
 
-/* False for links and devices. Only archives made on Unix record each file's type. */
+/* False for links, devices and the like, and if the attributes cannot be read. A member's type is
+ * checked only if the member was made on Unix. */
 static bool is_plain_file(zip_t *archive, zip_uint64_t index) {
     enum { kTypeMask = 0170000, kRegular = 0100000 };
     zip_uint8_t system = 0;
@@ -172,6 +207,11 @@ static snap_status read_index(zip_t *archive, zip_uint64_t index, const char *na
     if (zip_stat_index(archive, index, ZIP_FL_ENC_RAW, about) != 0)
         return explain(zip_get_error(archive), name, "a member", err);
     TRY(check_member(archive, index, name, about, err));
+    if (about->comp_method == kZstd) {
+        TRY(read_zstd(archive, index, about, name, *left, out, err));
+        *left -= out->len;
+        return SNAP_OK;
+    }
     file = zip_fopen_index(archive, index, 0);
     if (!file)
         TRY(explain(zip_get_error(archive), name, about->name, err));

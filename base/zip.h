@@ -13,13 +13,15 @@
  *
  * @bytes:    the archive
  * @name:     stands for the archive in messages
- * @member:   file name in the archive, matched without its folders
+ * @member:   path in the archive; a name without "/" matches in any folder
  * @password: ignored if the member is not encrypted
  * @out:      the content is appended; out->limit bounds it
  *
  * SNAP_E_INPUT: not a zip archive, truncated, no such member, wrong password, damaged, or larger
- * than the limit whatever its header says. SNAP_E_UNSUPPORTED: a compression other than deflate or
- * an encryption other than ZipCrypto. SNAP_E_NOMEM. On failure @out has its old content.
+ * than the limit whatever its header says. SNAP_E_UNSUPPORTED: a member that is not stored,
+ * deflated or compressed with Zstandard, an encryption other than ZipCrypto, or ZipCrypto with
+ * Zstandard. SNAP_E_NOMEM. On failure @out has its old
+ * content.
  */
 snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,
                             const char *password, buf *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -39,10 +41,10 @@ typedef snap_status (*zip_member_fn)(void *ctx, const char *member, const buf *c
  * zip_each_member - unpack all members in archive order
  *
  * Meant for untrusted archives. SNAP_E_INPUT for a name that is empty or absolute, has an empty,
- * "." or ".." part, holds control characters, ':' or backslashes, occurs twice, is longer than 255
- * bytes or is not UTF-8; a folder; what a Unix archive marks as a link or device; an encrypted
- * member; a compression other than deflate; more than @limits allows, whatever the headers say.
- * Other errors are those of zip_member_read() and of @fn.
+ * "." or ".." part, holds ASCII control characters, ':' or backslashes, occurs twice, is longer
+ * than 255 bytes or is not UTF-8; a folder; what a Unix archive marks as a link or device; an
+ * encrypted member; a member that is not stored, deflated or compressed with Zstandard; more than
+ * @limits allows, whatever the headers say. Other errors are those of zip_member_read() and of @fn.
  */
 snap_status zip_each_member(const void *bytes, size_t n, const char *name, zip_limits limits,
                             zip_member_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

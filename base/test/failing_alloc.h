@@ -1,8 +1,8 @@
 /* failing_alloc.h - makes the n-th allocation of the process fail.
  *
  * The test program replaces malloc(), calloc(), realloc(), aligned_alloc() and posix_memalign(),
- * also for all libraries. Without glibc, or with a sanitizer, which replaces them itself, nothing
- * ever fails. The same file built as a shared object serves ci/alloc_fail.sh. */
+ * also for all libraries. Without glibc, or with the address or thread sanitizer, nothing ever
+ * fails. failing_alloc.c, built as a shared object, also serves ci/alloc_fail.sh. */
 #ifndef SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 #define SNAPMLA_BASE_TEST_FAILING_ALLOC_H
 

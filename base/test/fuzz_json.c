@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every number comes back, because the parser refuses numbers that no double can hold. */
+/* Writes a value, reads it back and compares. */
 static void check_round_trip(const js *v, js_style style) {
     buf text = {0};
     if (js_write(v, style, &text, NULL) != SNAP_OK)

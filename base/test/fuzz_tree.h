@@ -56,7 +56,8 @@ static inline size_t tree_values(const uint8_t *s, size_t n, tree_value *out) {
     return found;
 }
 
-/* Chooses the bytes that replace a value: those of another value, the value twice, or a token. */
+/* Chooses the bytes that replace a value: those of a random value, the value twice, or a token.
+ * Returns their number; 0 removes the value. */
 static inline size_t tree_piece(const uint8_t *s, const tree_value *v, size_t n, size_t chosen,
                                 unsigned random, uint8_t out[2 * TREE_PIECE]) {
     static const char tokens[] =
@@ -131,7 +132,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 /* ---- inputs of several parts ---- */
 
-/* Returns the part before the next NUL byte and moves *rest behind it. */
+/* Returns the part before the next NUL byte and moves *rest past that byte. */
 static inline tree_value tree_part(const uint8_t *data, size_t size, size_t *rest) {
     size_t at = *rest < size ? *rest : size;
     const uint8_t *end = memchr(data + at, '\0', size - at);

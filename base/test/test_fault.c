@@ -65,7 +65,8 @@ static void test_no_output_after_a_fault(void) {
     (void)unlink(path);
 }
 
-/* The functions of libc whose failures are noted. Each returns memory, or NULL if it has failed. */
+/* Calls one of the functions of libc that note a fault. Returns memory, or NULL if the call has
+ * failed. */
 typedef void *(*libc_function)(void);
 
 static void *call_malloc(void) {

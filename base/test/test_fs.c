@@ -75,7 +75,7 @@ static void expect_not_regular(const char *path) {
     buf_release(&b);
 }
 
-/* Opening the pipe would block, because nothing writes to it. */
+/* A plain open() of the pipe would block, because nothing writes to it. */
 static void test_regular_files_only(void) {
     char *pipe = in_dir("pipe"), *sock = in_dir("sock"), *link = in_dir("link"),
          *file = in_dir("f");

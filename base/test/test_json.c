@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_line.h"
 
 static js *parse(const char *text, snap_err *err) {
     return js_parse(text, strlen(text), "x.json", err);
@@ -134,6 +135,32 @@ static void test_lines(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "d:2:12: invalid token");
 }
 
+/* The lines are those that a reader counts in the text. */
+static void test_lines_of_members(void) {
+    static const char text[] =
+        "\n{\"a\": 1,\n \"b\": {\"x\": [1,\n2, {\n\"y\": \"}\\\"{,\"}],\n\"z\":"
+        "\n\n[]}, \"c\": null}\n";
+    static const struct {
+        const char *path[4];
+        size_t depth;
+        long line;
+    } cases[] = {
+        {{NULL}, 0, 2},          {{"a"}, 1, 2},
+        {{"b"}, 1, 3},           {{"b", "x"}, 2, 3},
+        {{"b", "x", "0"}, 3, 3}, {{"b", "x", "1"}, 3, 4},
+        {{"b", "x", "2"}, 3, 4}, {{"b", "x", "2", "y"}, 4, 5},
+        {{"b", "z"}, 2, 6},      {{"b", "z", "0"}, 3, 6},
+        {{"c"}, 1, 8},           {{"d"}, 1, 2},
+        {{"b", "none"}, 2, 3},   {{"a", "x"}, 2, 2},
+    };
+    js *v = parse(text, NULL);
+    CU_ASSERT_PTR_NOT_NULL(v);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CU_ASSERT_EQUAL(json_line(text, strlen(text), cases[i].path, cases[i].depth),
+                        cases[i].line);
+    js_free(v);
+}
+
 CU_TestInfo tests_json[] = {
     {"errors name the place", test_errors_name_the_place},
     {"deep nesting is refused", test_deep_nesting_is_refused},
@@ -142,4 +169,5 @@ CU_TestInfo tests_json[] = {
     {"rows take a line", test_rows_take_a_line},
     {"invalid UTF-8 is repaired on the way out", test_invalid_utf8_is_repaired_on_the_way_out},
     {"JSON lines", test_lines},
+    {"lines of members", test_lines_of_members},
     CU_TEST_INFO_NULL};

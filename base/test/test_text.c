@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/text.h"
 
 static void test_numbers_are_strict(void) {
@@ -46,8 +47,8 @@ static void test_utf8_accepts_every_code_point(void) {
     CU_ASSERT_EQUAL(wrong, 0);
 }
 
-/* Among all 2- and 3-byte strings, exactly as many are well-formed as there are code points of that
- * length. */
+/* Among all 2- and 3-byte strings, exactly as many encode one character as there are code points of
+ * that length, without the surrogates. */
 static void test_utf8_accepts_nothing_else(void) {
     long two = 0, three = 0;
     for (unsigned v = 0; v < 1u << 24; v++) {
@@ -178,6 +179,30 @@ static void test_sha256(void) {
     CU_ASSERT_STRING_EQUAL(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+static void test_nearest(void) {
+    static const char *const names[] = {"prompt", "samples", "system", "data", "id", NULL};
+    static const struct {
+        const char *word, *nearest;
+    } cases[] = {
+        {"promt", "prompt"},   {"prompts", "prompt"}, {"rpompt", "prompt"}, {"sampels", "samples"},
+        {"sample", "samples"}, {"SYSTEM", NULL},      {"dta", "data"},      {"dat", "data"},
+        {"di", "id"},          {"i", NULL},           {"", NULL},           {"unrelated", NULL},
+        {"prompt", "prompt"},  {"xx", NULL},
+    };
+    char longer[200];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *got = nearest_name(cases[i].word, names);
+        CU_ASSERT(got == cases[i].nearest || text_equal(got, cases[i].nearest));
+    }
+    char hint[NEAREST_HINT];
+    CU_ASSERT_STRING_EQUAL(nearest_hint("promt", names, "--", hint), " (did you mean '--prompt'?)");
+    CU_ASSERT_STRING_EQUAL(nearest_hint("unrelated", names, "--", hint), "");
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    CU_ASSERT_PTR_NULL(nearest_name(longer, names));
+    CU_ASSERT_PTR_NULL(nearest_name("promt", (const char *const[]){longer, NULL}));
+}
+
 CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
                             {"UTF-8: every code point", test_utf8_accepts_every_code_point},
                             {"UTF-8: nothing else", test_utf8_accepts_nothing_else},
@@ -188,4 +213,5 @@ CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
                             {"shown: cut", test_shown_is_cut_between_characters},
                             {"shown: JSON", test_shown_json},
                             {"SHA-256 of the standard's examples", test_sha256},
+                            {"nearest name", test_nearest},
                             CU_TEST_INFO_NULL};

@@ -1,11 +1,12 @@
+#include "base/unpack.h"
 #include "base/zip.h"
 
 #include "base/test/zip_maker.h"
 
 static const char kText[] = "id,text\n1,\"two\nlines\"\n";
 
-static snap_status unpack(const buf *zip, const char *member, const char *password, buf *out,
-                          snap_err *err) {
+static snap_status unpack_member(const buf *zip, const char *member, const char *password, buf *out,
+                                 snap_err *err) {
     return zip_member_read(buf_str(zip), zip->len, "x.zip", member, password, out, err);
 }
 
@@ -13,7 +14,7 @@ static void expect(const buf *zip, const char *member, const char *password, con
     buf out = {0};
     snap_err err = {0};
     (void)buf_puts(&out, "before");
-    CU_ASSERT_NOT_EQUAL(unpack(zip, member, password, &out, &err), SNAP_OK);
+    CU_ASSERT_NOT_EQUAL(unpack_member(zip, member, password, &out, &err), SNAP_OK);
     if (!strstr(err.text, message))
         printf("\n%s\n", err.text);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "x.zip: "));
@@ -26,7 +27,7 @@ static void test_members(void) {
     for (int encrypted = 0; encrypted < 2; encrypted++) {
         buf zip = {0}, out = {0};
         make_zip(&zip, "folder/a.csv", kText, strlen(kText), encrypted ? "secret" : NULL);
-        CU_ASSERT_EQUAL(unpack(&zip, "a.csv", "secret", &out, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(unpack_member(&zip, "a.csv", "secret", &out, NULL), SNAP_OK);
         CU_ASSERT_STRING_EQUAL(buf_str(&out), kText);
         expect(&zip, "b.csv", "secret", "no member 'b.csv'");
         buf_release(&zip);
@@ -68,7 +69,7 @@ static void test_damaged(void) {
         for (size_t i = 0; i < zip.len; i++) {
             buf out = {.limit = 1 << 20};
             zip.data[i] ^= 0x41;
-            if (unpack(&zip, "a.csv", "secret", &out, NULL) == SNAP_OK)
+            if (unpack_member(&zip, "a.csv", "secret", &out, NULL) == SNAP_OK)
                 CU_ASSERT_STRING_EQUAL(buf_str(&out), kText);
             zip.data[i] ^= 0x41;
             buf_release(&out);
@@ -87,7 +88,7 @@ static void test_bomb(void) {
         (void)buf_append(&letters, block, sizeof block);
     make_zip(&zip, "a.csv", letters.data, letters.len, NULL);
     CU_ASSERT(zip.len < 1 << 17);
-    CU_ASSERT_EQUAL(unpack(&zip, "a.csv", NULL, &out, &err), SNAP_E_INPUT);
+    CU_ASSERT_EQUAL(unpack_member(&zip, "a.csv", NULL, &out, &err), SNAP_E_INPUT);
     CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'a.csv' unpacks to more than 1 MiB");
     CU_ASSERT_EQUAL(out.len, 0);
     buf_release(&letters);
@@ -109,15 +110,108 @@ static void test_other_methods(void) {
     buf_release(&zip);
 }
 
-/* ---- reading all members ---- */
-
-static const zip_limits kLimits = {4, 1 << 20};
-
 static snap_status collect(void *ctx, const char *member, const buf *content, snap_err *err) {
     buf *all = ctx;
     (void)buf_printf(all, "%s=%s;", member, buf_str(content));
     return buf_check(all, "a test", err);
 }
+
+/* ---- Zstandard, which not every libzip can write ---- */
+
+static void little_endian(buf *out, size_t x, int bytes) {
+    for (int i = 0; i < bytes; i++, x >>= 8)
+        (void)buf_append(out, &(char){(char)x}, 1);
+}
+
+/* The part of a header that both copies have. @packed: its size */
+static void put_header(buf *out, size_t packed, size_t size, uint32_t crc) {
+    enum { kVersion = 20, kMethod = 93, kName = 5 };
+    little_endian(out, kVersion, 2);
+    little_endian(out, 0, 2); /* flags */
+    little_endian(out, kMethod, 2);
+    little_endian(out, 0, 4); /* time */
+    little_endian(out, crc, 4);
+    little_endian(out, packed, 4);
+    little_endian(out, size, 4);
+    little_endian(out, kName, 2);
+    little_endian(out, 0, 2); /* extra field */
+}
+
+/* An archive with the member "a.csv", whose content is a frame of Zstandard. */
+static void put_zstd(buf *out, const void *frame, size_t packed, size_t size, uint32_t crc) {
+    buf_clear(out);
+    (void)buf_append(out, "PK\3\4", 4);
+    put_header(out, packed, size, crc);
+    (void)buf_puts(out, "a.csv");
+    (void)buf_append(out, frame, packed);
+    size_t central = out->len;
+    (void)buf_append(out, "PK\1\2\24\0", 6);
+    put_header(out, packed, size, crc);
+    little_endian(out, 0, 14); /* comment, disk, attributes, place of the member */
+    (void)buf_puts(out, "a.csv");
+    size_t n = out->len - central;
+    (void)buf_append(out, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+    little_endian(out, n, 4);
+    little_endian(out, central, 4);
+    little_endian(out, 0, 2);
+}
+
+/* A skippable frame, a frame that holds "abc" uncompressed, and one that repeats 'd' 128 times. */
+static const char kFrames[] = "\x50\x2a\x4d\x18\1\0\0\0x"
+                              "\x28\xb5\x2f\xfd\x20\3\x19\0\0abc"
+                              "\x28\xb5\x2f\xfd\x20\x80\x03\x04\0d";
+
+static void test_zstd(void) {
+    char text[132] = "abc";
+    buf zip = {0}, out = {0}, all = {0};
+    memset(text + 3, 'd', 128);
+    const size_t packed = sizeof kFrames - 1, size = strlen(text);
+    const uint32_t crc = unpack_crc32(text, size);
+    put_zstd(&zip, kFrames, packed, size, crc);
+    CU_ASSERT_EQUAL(unpack_member(&zip, "a.csv", NULL, &out, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&out), text);
+    CU_ASSERT_EQUAL(
+        zip_each_member(zip.data, zip.len, "x.zip", (zip_limits){1, size}, collect, &all, NULL),
+        SNAP_OK);
+    CU_ASSERT_EQUAL(all.len, strlen("a.csv=;") + size);
+    CU_ASSERT_EQUAL(
+        zip_each_member(zip.data, zip.len, "x.zip", (zip_limits){1, size - 1}, collect, &all, NULL),
+        SNAP_E_INPUT);
+    for (size_t n = 1; n < packed; n++) { /* a frame that was cut off */
+        put_zstd(&zip, kFrames, n, size, crc);
+        expect(&zip, "a.csv", NULL, "damaged");
+    }
+    put_zstd(&zip, kFrames, packed, size - 1, crc);
+    expect(&zip, "a.csv", NULL, "damaged");
+    put_zstd(&zip, kFrames, packed, size, crc ^ 1);
+    expect(&zip, "a.csv", NULL, "damaged");
+    buf_release(&zip);
+    buf_release(&out);
+    buf_release(&all);
+}
+
+/* A block of a frame repeats a letter 64 KiB times. 256 of them, with a header of four bytes, are
+ * 16 MiB. The archive's header says that it is one byte. */
+static void test_zstd_bomb(void) {
+    buf frame = {0}, zip = {0}, out = {.limit = 1 << 20};
+    snap_err err = {0};
+    (void)buf_append(&frame, "\x28\xb5\x2f\xfd\0\x58", 6);
+    for (int i = 0; i < 256; i++) {
+        little_endian(&frame, (size_t)1 << 19 | 1 << 1 | (i == 255), 3);
+        (void)buf_puts(&frame, "a");
+    }
+    put_zstd(&zip, frame.data, frame.len, 1, 0);
+    CU_ASSERT_EQUAL(unpack_member(&zip, "a.csv", NULL, &out, &err), SNAP_E_INPUT);
+    CU_ASSERT_STRING_EQUAL(err.text, "x.zip: 'a.csv': unpacks to more than 1048576 bytes");
+    CU_ASSERT_EQUAL(out.len, 0);
+    buf_release(&frame);
+    buf_release(&zip);
+    buf_release(&out);
+}
+
+/* ---- reading all members ---- */
+
+static const zip_limits kLimits = {4, 1 << 20};
 
 static snap_status each(const buf *zip, buf *all, snap_err *err) {
     return zip_each_member(zip->data, zip->len, "x.zip", kLimits, collect, all, err);
@@ -213,6 +307,8 @@ CU_TestInfo tests_zip[] = {
     {"damaged archives", test_damaged},
     {"a bomb", test_bomb},
     {"other methods", test_other_methods},
+    {"Zstandard", test_zstd},
+    {"a bomb of Zstandard", test_zstd_bomb},
     {"packing", test_pack},
     {"hostile names", test_hostile_names},
     {"links and doubles", test_hostile_entries},
