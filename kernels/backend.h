@@ -1,15 +1,16 @@
 /* backend.h - the table of functions that a backend implements to serve mla.h.
  *
- * A backend embeds mla_backend and mla_plan as the first member of its own structs. Each member of
- * the tables implements the public function of the same name with the prefix mla_ or lab_;
- * `ceilings`, `probe_once` and `limits` implement mla_ceilings_measure(),
+ * A backend embeds mla_backend and mla_plan as the first member of its own structs. Each function
+ * of the tables implements the public function of the same name with the prefix mla_ or lab_, with
+ * these exceptions: `close` and `describe` implement mla_backend_close() and
+ * mla_backend_describe(); `ceilings`, `probe_once` and `limits` implement mla_ceilings_measure(),
  * mla_ceilings_probe_once() and mla_limits_measure(). Before mla.c calls plan_create, schedule,
  * run, quant_q, append_kv, prepare or fetch_kv, it checks the ranges of the numbers, and that
  * pointers are neither null nor misaligned. Before alloc, copy_in and copy_out, it checks that the
  * size is 1..PTRDIFF_MAX and that no pointer is null. Of the functions for ceilings and limits it
  * checks the seconds; those of mla_lab_ops get their arguments unchecked, except for plan_create,
- * and for the precision of the plan given to `unfused`. The contents of device memory, and whether
- * a pointer belongs to the device, are never checked. */
+ * and for the precision of the plan given to `unfused`. None of these checks reads device memory or
+ * finds out whether a pointer belongs to the device. */
 #ifndef SNAPMLA_KERNELS_BACKEND_H
 #define SNAPMLA_KERNELS_BACKEND_H
 

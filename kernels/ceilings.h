@@ -51,7 +51,7 @@ typedef struct {
 } mla_probe_rates;
 
 /**
- * mla_ceilings_probe_once - measure one window, some milliseconds long, of each probe
+ * mla_ceilings_probe_once - measure one short window of each probe
  *
  * The first call may take a second or two, because it allocates and may have to find the fastest
  * loops. Errors: SNAP_E_UNSUPPORTED if the backend has no such probe, SNAP_E_NOMEM, SNAP_E_DEVICE.

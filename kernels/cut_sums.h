@@ -1,8 +1,8 @@
 /* cut_sums.h - FP8 scores, summed the way that tensor cores with few accumulator bits sum them.
  *
- * The content products follow mla_cut_sums step by step; everything else is in FP64. A kernel on
- * such tensor cores cannot sum its scores more precisely. So judge.h compares a log-sum-exp that
- * is beyond its bound with this one, too. */
+ * The content products follow mla_cut_sums step by step; everything else is in FP64. A kernel
+ * that sums its scores in such tensor cores makes the same errors. So judge.h compares a
+ * log-sum-exp that is beyond its bound with this one, too. */
 #ifndef SNAPMLA_KERNELS_CUT_SUMS_H
 #define SNAPMLA_KERNELS_CUT_SUMS_H
 

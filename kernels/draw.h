@@ -2,8 +2,7 @@
  *
  * Row i of a source is a pure function of (pool, seed, i). Its content is that of a random row of
  * the pool, rotated by a random number of columns. Its RoPE part is that of a second random row of
- * the pool. Copying from the pool takes much less time than generating normal numbers for each
- * row. */
+ * the pool. Rows are copied from the pool so that no normal numbers are generated for each row. */
 #ifndef SNAPMLA_KERNELS_DRAW_H
 #define SNAPMLA_KERNELS_DRAW_H
 

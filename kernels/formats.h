@@ -43,7 +43,7 @@ uint8_t e4m3_from_f64(double x);
  */
 float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
 
-/* The inverse of quant_row(): bf16 [d_c + d_r] = c8 * a and rope * a. Each product is exact and
+/* Converts the planes back: bf16 [d_c + d_r] = c8 * a and rope * a. Each product is exact and
  * rounded once. */
 void dequant_row(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r, uint16_t *row);
 

@@ -212,6 +212,14 @@ judge_bound judge_bound_of(mla_precision p, ref_pv pv) {
     return (judge_bound){.out_rel = 3e-2, .row_rel = 6e-2, .lse_err = 5e-4};
 }
 
+judge_bound judge_bound_rows(judge_bound bound, int64_t rows) {
+    static const double kEnough = 64;
+    double n = fmin(fmax((double)rows, 1), kEnough);
+    double few = (1 / sqrt(n) - 1 / sqrt(kEnough)) / (1 - 1 / sqrt(kEnough));
+    bound.out_rel += few * (bound.row_rel - bound.out_rel);
+    return bound;
+}
+
 static snap_status check_figure(const char *what, double value, double bound, const judge_error *e,
                                 snap_err *err) {
     if (value <= bound)

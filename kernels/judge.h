@@ -78,6 +78,10 @@ typedef struct {
 } judge_bound;
 judge_bound judge_bound_of(mla_precision p, ref_pv pv);
 
+/* The bound for a comparison of @rows rows. out_rel holds for 64 rows and more. The error of fewer
+ * rows together scatters more, so their bound is higher, up to row_rel for a single row. */
+judge_bound judge_bound_rows(judge_bound bound, int64_t rows);
+
 /* The LSE error to compare with bound.lse_err: lse_err if it is within the bound, else
  * lse_alike. */
 double judge_lse(const judge_error *e, judge_bound bound);

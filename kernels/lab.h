@@ -114,7 +114,7 @@ typedef struct {
     draw_source tokens, queries; /* pools in device memory */
     bool bf16_queries;           /* MLA_FP8 only: the queries are not quantised */
     mla_cut_sums sums;           /* MLA_FP8 only: how the content part of the scores is summed; bits
-                                    0: in FP64 */
+                                    0, products above 32 or bf16_queries: in FP64 */
 } lab_step;
 
 bool lab_can_attend(const mla_backend *be);

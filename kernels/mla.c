@@ -186,6 +186,8 @@ snap_status mla_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
     TRY(be->ops->plan_create(out, be, cap, err));
     TRY(check_new_plan(*out, be, err));
 cleanup:
+    if (st != SNAP_OK)
+        *out = NULL;
     return st;
 }
 
@@ -205,6 +207,8 @@ snap_status lab_plan_create(mla_plan **out, mla_backend *be, const mla_capacity 
     TRY(lab->plan_create(out, be, cap, ablation, err));
     TRY(check_new_plan(*out, be, err));
 cleanup:
+    if (st != SNAP_OK)
+        *out = NULL;
     return st;
 }
 

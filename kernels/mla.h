@@ -95,7 +95,7 @@ typedef struct {
     bool host_memory;      /* the host may dereference device pointers */
     size_t memory_bytes;   /* memory of the device */
     size_t cache_bytes;    /* last-level cache, for cold measurements; 0 = unknown */
-    char pci[24];          /* PCI address, "0000:1b:00.0"; "" if the device has none */
+    char pci[24];          /* PCI address, "0000:1b:00.0"; "" if the backend gives none */
     mla_cut_sums fp8_sums; /* how the backend's FP8 kernels sum */
 } mla_backend_info;
 

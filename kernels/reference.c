@@ -269,8 +269,9 @@ void ref_attend(const ref_rows *q, int64_t query, const ref_rows *k, int64_t vis
         }
         add_block(o, rescale, p, n, k, first, pv);
     }
-    for (int d = 0; d < k->d_c && l > 0.0; d++)
+    bool none = l == 0.0; /* a sum that is not a number stays one */
+    for (int d = 0; d < k->d_c && !none; d++)
         o[d] /= l;
     if (lse)
-        *lse = l > 0.0 ? m + log(l) : -(double)INFINITY;
+        *lse = none ? -(double)INFINITY : m + log(l);
 }

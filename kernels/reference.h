@@ -88,9 +88,9 @@ snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d
  * @o:         fp64 [d_c], not rounded
  * @lse:       natural logarithm; -inf when nothing is visible; may be NULL
  *
- * All sums are FP64. Blocks of MLA_PAGE tokens are processed in order with a running maximum, so
- * that P is rounded as the arm rounds it. q and k may have different numbers of scales per row, if
- * one number divides the other.
+ * All sums are FP64. Blocks of MLA_PAGE tokens are processed in order with a running maximum,
+ * and P is rounded relative to that maximum. q and k may have different numbers of scales per row,
+ * if one number divides the other.
  */
 void ref_attend(const ref_rows *q, int64_t query, const ref_rows *k, int64_t visible,
                 double softmax_scale, ref_pv pv, double *o, double *lse);

@@ -35,8 +35,8 @@ typedef struct {
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    step_places scheduled; /* of the step last given to mla_schedule() */
-    step_places other;     /* of the step last given to mla_append_kv() or mla_fetch_kv() */
+    step_places scheduled; /* of the step last scheduled */
+    step_places other;     /* of the step last given to another operation */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
  * A model that runs on the CPU keeps its queries, tables and results in host memory, while the
  * cache is in the backend's memory. If the host cannot access that memory, this wrapper stands in
  * front of the backend: each call copies its inputs to the device and its results back. So one
- * forward pass of the model serves every backend of mla.h. The cost is a copy of the step's rows
- * per call; the cache is not copied. */
+ * forward pass of the model serves every backend of mla.h. The cost is a copy of each call's inputs
+ * and results; the cache is not copied. */
 #ifndef SNAPMLA_KERNELS_STAGED_H
 #define SNAPMLA_KERNELS_STAGED_H
 

@@ -1,7 +1,7 @@
-/* Compares each arm with FP64 attention: head counts, long contexts, widths, causal masks, and
- * extreme values for the FP8 format. MLA_BF16 is compared with exact probabilities. MLA_FP8 is
- * compared with P rounded as the format says, or with exact probabilities if the backend rounds P
- * by a rule of its own. The last check uses exact probabilities for both. */
+/* Compares each arm with FP64 attention: head counts, long contexts, many sequences, widths, causal
+ * masks, and extreme values for the FP8 format. MLA_BF16 is compared with exact probabilities.
+ * MLA_FP8 is compared with P rounded as the format says, or with exact probabilities if the backend
+ * rounds P by a rule of its own. The last check uses exact probabilities for both. */
 #include <math.h>
 
 #include "kernels/conformance/check.h"

@@ -39,8 +39,8 @@ snap_status check_figure(const check_context *c, const char *what, double value,
  * nothing for BF16. */
 void check_rule(const check_context *c, const step_case *s, int64_t rows);
 
-/* Judges all rows of a step that has run against exact probabilities. SNAP_E_WRONG,
- * SNAP_E_NOMEM. */
+/* Compares all rows of a step, which must have run before this call, with attention whose
+ * probabilities P are not rounded. SNAP_E_WRONG, SNAP_E_NOMEM. */
 snap_status check_exact(const check_context *c, const step_case *s,
                         snap_err *err) SNAP_CHECK_RESULT;
 

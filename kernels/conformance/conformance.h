@@ -15,7 +15,7 @@
  * needs more than half of the device's memory is left out, and counts as one that the backend does
  * not support.
  *
- * Before a step runs, its unused slots and its outputs hold NaN (in one case of one check, large
+ * Before a step runs, its unused slots and its outputs hold NaN (in one check, partly large
  * numbers), and its unused table entries hold invalid page numbers. */
 #ifndef SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
 #define SNAPMLA_KERNELS_CONFORMANCE_CONFORMANCE_H
@@ -25,7 +25,7 @@
 typedef enum {
     CONFORMANCE_PASSED,
     CONFORMANCE_FAILED,
-    CONFORMANCE_SKIPPED, /* the backend returned SNAP_E_UNSUPPORTED for every case */
+    CONFORMANCE_SKIPPED, /* every case counts as one that the backend does not support */
 } conformance_verdict;
 
 typedef struct {

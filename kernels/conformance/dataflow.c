@@ -15,7 +15,7 @@ enum { kC = 512, kR = 64, kWidth = kC + kR };
 enum { kKinds = 5, kQuantRows = 60 };
 
 /* A number of one of five kinds: normal, zero, huge, with a wide range of exponents, or normal with
- * some infinities and NaNs. Subnormal numbers do not occur, because some devices flush them to
+ * some infinities and NaNs. Subnormal inputs do not occur, because some devices flush them to
  * zero, which OpenCL allows. */
 static uint16_t odd_number(rng *r, int kind) {
     double x = rng_normal(r);

@@ -33,8 +33,8 @@ static void *image(step_case *c, step_area_name a) {
     return c->area[a].host;
 }
 
-/* Stores @row as row @at of three consecutive areas (content, rope, scale), the first being
- * @first. */
+/* Stores @row as row @at. BF16: in the area @first. FP8: in three consecutive areas (content, rope,
+ * scale), the first being @first. */
 static void put_row(step_case *c, step_area_name first, int64_t at, const uint16_t *row) {
     const step_spec *s = &c->spec;
     int width = s->d_c + s->d_r;

@@ -6,7 +6,8 @@
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* 64 rows in memory. MLA_BF16: content points to whole rows. MLA_FP8: the two planes. */
+/* The 64 tokens of a page in memory. MLA_BF16: content points to whole tokens, rope is not used.
+ * MLA_FP8: the two planes. */
 typedef struct {
     const char *content, *rope;
 } page_rows;

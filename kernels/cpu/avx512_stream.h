@@ -3,14 +3,13 @@
  * The scores of two pages of a sequence are computed side by side, line by line. Between them, the
  * values of the previous two pages are added up. So the cache is read as two streams, each in
  * ascending order and at an even pace. For every line of a token, the line kAhead tokens later is
- * prefetched. The ascending order matters most: the processor's hardware prefetchers follow it, and
- * they can have more requests under way than a core. Two streams keep more of them busy than one.
+ * prefetched. The ascending order lets the processor's hardware prefetchers follow both streams.
  * Each load of the query serves both pages.
  *
  * Values are added from the last tokens of a page to the first, because the last were scored last
- * and are still in L1. A group of tokens is multiplied for 128 columns at a time. The sums of a
- * page stay in memory (L1). They are added to o, with their rescale and sigma, when both pages are
- * done. */
+ * and are the most likely to be in L1 still. A group of tokens is multiplied for 128 columns at a
+ * time. The sums of a page stay in memory (L1). They are added to o, with their rescale and sigma,
+ * when both pages are done. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 #define SNAPMLA_KERNELS_CPU_AVX512_STREAM_H
 

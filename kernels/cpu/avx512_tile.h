@@ -73,8 +73,8 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
     return bytes;
 }
 
-/* Returns the same address, delayed by the three cycles of a multiplication. Without the delay,
- * prefetches follow each other too closely, and the core drops some of them. */
+/* Returns the same address, delayed by the three cycles of a multiplication. The delay keeps
+ * prefetches apart, because the core may drop some of those that follow each other closely. */
 INLINE const char *delay_address(const char *p) {
     __asm__("imul $1, %0, %0" : "+r"(p));
     return p;
@@ -83,8 +83,8 @@ INLINE const char *delay_address(const char *p) {
 /* Prefetches the next line of a region. With @exact, the position advances at each call, because
  * the callers make as many calls as the region has lines (32 more if d_c is an odd multiple of 32).
  * Without it, the callers may make many more; the position then stays at the region's end and the
- * same line is prefetched again. The target is L1, because the core sometimes drops all prefetches
- * into L2. */
+ * same line is prefetched again. The target is L1, because the core may drop prefetches into
+ * L2. */
 INLINE void prefetch_line(region *next, bool exact) {
     _mm_prefetch(next->at, _MM_HINT_T0);
     next->at += exact || next->at < next->end ? next->step : 0;

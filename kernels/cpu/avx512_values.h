@@ -14,7 +14,7 @@ typedef struct {
     int lines; /* lines of the next page to prefetch per 64 columns of two tokens (or per 32, where
                   only 32 are left) */
     bool few;  /* the variant for few rows: prefetch_line() is called with `exact`, and pairs go
-                  from the last, which is still in L1, to the first */
+                  from the last, which was read last, to the first */
 } pv;
 
 /* Decodes 64 columns of two tokens to pairs of bf16. Vector i holds columns 4i .. 4i + 3 of each

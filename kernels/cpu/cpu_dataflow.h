@@ -1,6 +1,6 @@
 /* cpu_dataflow.h - conversion of rows between the formats, LANES numbers at a time (vec.h), and the
- * weighted sum of partial outputs. The conversions equal those of formats.h bit for bit; tests
- * check this. Widths are multiples of 32. */
+ * weighted sum of partial outputs. Apart from the bits of a NaN, the conversions equal those of
+ * formats.h bit for bit; tests check this. Widths are multiples of 32. */
 #ifndef SNAPMLA_KERNELS_CPU_CPU_DATAFLOW_H
 #define SNAPMLA_KERNELS_CPU_CPU_DATAFLOW_H
 

@@ -31,7 +31,7 @@ struct cpu_probe {
     double *flop; /* [threads] */
     uint16_t operands[CPU_OPERANDS];
     int n;                    /* number of usable instruction sets */
-    multiplier isa[kMaxIsas]; /* widest first */
+    multiplier isa[kMaxIsas]; /* in the order of machine_isas() */
     cpu_read_loop best_loop;  /* fastest of the last measurement */
     int best_isa;
     cpu_read_loop loop; /* the loop of the current window */

@@ -58,15 +58,16 @@ typedef struct {
     /* Computes, for each row, over the tokens of the part that the row sees:
      *   o [rows][d_c] = sum_j P_j c_j, l = sum_j P_j, with P_j = 2^(logit_j - m)
      *   m = the maximum of the logits, which are in base 2
-     * Without a visible token, o = 0, l = 0 and m = -inf. In the sum o, P is rounded as
-     * softmax.h says. @scratch is aligned to MLA_ALIGN, and o to 64 bytes. */
+     * Without a visible token, o = 0, l = 0 and m = -inf. In the sum o, MLA_FP8 rounds P
+     * as softmax.h says, and MLA_BF16 may round P to bf16. @scratch is aligned to MLA_ALIGN, and o
+     * to 64 bytes. */
     void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
 
     /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */
     void (*combine)(uint16_t *out, const float *o, int64_t stride, const float *weight, int parts,
                     int d_c);
 
-    /* quant_row() and dequant_row() of formats.h, bit for bit */
+    /* quant_row() and dequant_row() of formats.h, bit for bit, apart from the bits of a NaN */
     float (*quant)(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
     void (*dequant)(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r,
                     uint16_t *row);

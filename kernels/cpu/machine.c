@@ -26,8 +26,8 @@ size_t machine_memory_bytes(void) {
     return pages > 0 && bytes > 0 ? (size_t)pages * (size_t)bytes : 0;
 }
 
-/* Reads sysfs, which gives the part of a shared cache that this processor sees. sysconf() may
- * return the size for the whole package. */
+/* Reads the size of processor 0's last-level cache from sysfs. sysconf() may return the size for
+ * the whole package. */
 size_t machine_cache_bytes(void) {
     for (int level = 4; level >= 0; level--) {
         char path[64], unit = 'K';

@@ -13,7 +13,7 @@ void machine_name(char *out, size_t size);
 size_t machine_memory_bytes(void);
 size_t machine_cache_bytes(void); /* last-level cache; 0 = unknown */
 
-/* All instruction sets of this build, fastest first, NULL-terminated. */
+/* All instruction sets of this build, in order of preference, NULL-terminated. */
 const cpu_isa *const *machine_isas(void);
 
 #endif

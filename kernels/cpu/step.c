@@ -122,7 +122,7 @@ int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b) {
 }
 
 /* The number of parts of a sequence of @pages. If the plan has a fixed `splits`, the number depends
- * on the sequence and the plan alone. Otherwise all parts of the step get about equal sizes. */
+ * on the sequence and the plan alone. Otherwise it also depends on @total, the step's pages. */
 static int parts_of(const cpu_plan *plan, int64_t pages, int64_t total) {
     const cpu_backend *be = (const cpu_backend *)plan->base.be;
     int64_t share = total / ((int64_t)parallel_threads(be->pool) * kPartsPerThread) + 1;

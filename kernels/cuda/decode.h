@@ -22,8 +22,8 @@ struct decode_workspace {
     void *partial_out;   /* [slots][rows] partial outputs */
     float *partial_lse;  /* [slots][rows] the log-sum-exp of these, base 2 */
     int *counters;       /* [slots][row tiles], zero between launches */
-    void *few_partials;  /* partial results of sm90_fp8 with at most 32 rows per CTA: [row
-                            tiles][slots], all bits set between launches; may be null */
+    void *few_partials;  /* partial results of the FP8 kernels with at most 32 rows per CTA:
+                            [row tiles][slots], all bits set between launches; may be null */
 };
 
 struct decode_args {

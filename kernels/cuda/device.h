@@ -23,9 +23,9 @@ inline cuda_backend *cuda_of(mla_backend *be) {
 }
 
 /* Returns SNAP_OK for cudaSuccess, SNAP_E_NOMEM for cudaErrorMemoryAllocation, else SNAP_E_DEVICE.
- * In case of an error, sets @err to a message that begins with @what, and clears CUDA's last error,
- * so that later calls do not report it. If the process can't use the device any more, the message
- * says so. */
+ * In case of an error, sets @err to a message that begins with @what, and resets CUDA's last error.
+ * After some errors the process can't use the device any more, and later calls fail, too. For most
+ * of these errors the message says so. */
 snap_status cuda_check(cudaError_t e, const char *what, snap_err *err);
 
 /* plan.cu */

@@ -18,9 +18,10 @@ struct decode_kernel {
     lab_ablation ablation;
     bool (*serves)(const mla_capacity &cap);
     decode_grid (*grid)(int sms, int heads, int s_q, const sched_room &room);
-    size_t partial_bytes; /* bytes of one row of a partial result */
+    size_t partial_bytes; /* bytes per row of partial_out (decode_workspace) */
     /* With at most few_rows rows per CTA, a whole partial result takes few_bytes. With more rows,
-     * it takes partial_bytes per row. few_rows is 0 if the kernel always stores per row. */
+     * each row takes partial_bytes of partial_out. few_rows is 0 if the kernel always stores per
+     * row. */
     int few_rows;
     size_t few_bytes;
     cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
@@ -59,7 +60,7 @@ decode_grid portable_grid(int sms, int heads, int s_q, const sched_room &) {
     return {PORTABLE_TILE_TOKENS, portable_parts(sms, heads, s_q), 0};
 }
 
-/* A plan takes the first kernel that the device can run and that serves the plan's capacity and
+/* A plan takes the first kernel that the backend may use and that serves the plan's capacity and
  * ablation. */
 const decode_kernel kKernels[] = {
     {"sm90_fp8", true, LAB_WHOLE, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,

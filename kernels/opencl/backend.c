@@ -83,8 +83,8 @@ static snap_status find_range(const opencl_area **out, size_t *at, const opencl_
     return SNAP_OK;
 }
 
-/* Copies to the device block, as copies from it do, because the caller may reuse the host memory at
- * once. */
+/* A copy to the device returns when it is done, as a copy from the device does, because the caller
+ * may reuse the host memory at once. */
 static snap_status opencl_copy_in(mla_backend *base, void *device, const void *host, size_t bytes,
                                   snap_err *err) {
     opencl_backend *be = (opencl_backend *)base;

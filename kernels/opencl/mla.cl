@@ -10,7 +10,7 @@
 
 #define AT(type, p) ((__global type *)((p) + p##_at))
 
-/* ---- formats: equal to those of kernels/formats.h bit for bit ---- */
+/* ---- formats: as in kernels/formats.h; NaNs and subnormal FP32 numbers may differ ---- */
 
 float bf16_decode(ushort b) {
     return as_float((uint)b << 16);
@@ -39,8 +39,8 @@ uchar e4m3_encode(float x) {
     return (uchar)(sign | ((magnitude + 0x7ffffu + (magnitude >> 20 & 1u)) >> 20) - (120u << 3));
 }
 
-/* A correctly rounded division. OpenCL allows an error of 2.5 units in the last place; two
- * corrections remove it. Quotients below 2^-100 in magnitude are not corrected. */
+/* A division whose quotient is corrected twice, because OpenCL allows an error of 2.5 units in the
+ * last place. Quotients below 2^-100 in magnitude are not corrected. */
 float divide(float a, float b) {
     float q = a / b, r = 1.0f / b;
     if (!isfinite(q) || fabs(q) < 0x1p-100f)
@@ -160,8 +160,8 @@ __kernel void probe_read(__global uchar *data, ulong data_at, ulong items,
         AT(uint, sink)[0] = sum.x;
 }
 
-/* The numbers of all 64 sums differ, and the result depends on all of them. A compiler may compute
- * equal ones once, and leave out unused ones. */
+/* The 64 sums of a work-item differ, and the result depends on all of them. Otherwise a compiler
+ * may compute equal sums once, and leave out unused ones. */
 __kernel void probe_fma(__global uchar *sink, ulong sink_at, int turns, float factor) {
     float16 a = (float16)(0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f, 9.0f, 10.0f, 11.0f,
                           12.0f, 13.0f, 14.0f, 15.0f) +

@@ -20,8 +20,8 @@ static int64_t at_most(int64_t x, int64_t most) {
     return x < most ? x : most;
 }
 
-/* The number of parts per sequence: as the caller fixed it, or enough to keep all compute units
- * busy; in both cases at most kMaxParts and at most one per page. */
+/* The most parts per sequence: as the caller fixed it, or enough for kGroupsPerUnit work-groups per
+ * compute unit; in both cases at most kMaxParts and at most one per page. */
 static int parts_of(const mla_capacity *cap, const opencl_backend *be, int rows) {
     int64_t pages = (cap->max_tokens + MLA_PAGE - 1) / MLA_PAGE;
     int64_t groups = (int64_t)cap->batch * ((cap->s_q * cap->heads + rows - 1) / rows);

@@ -1,7 +1,7 @@
 /* plugin.h - the interface of a backend plugin: a shared object that a vendor builds separately.
  *
- * The object defines one symbol. It is data, not a function, so that no function of the object is
- * called before its ABI number has been checked:
+ * The object defines one symbol. It is data, not a function, so that the program calls no
+ * function of the object before it has checked the ABI number:
  *
  *     const snapmla_plugin snapmla_plugin_v1 = {SNAPMLA_PLUGIN, "acme", acme_open};
  *
@@ -22,7 +22,7 @@
 
 #include "kernels/backend.h"
 
-/* Raised whenever a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
+/* Must be raised when a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
 enum { SNAPMLA_PLUGIN_ABI = 5 };
 
 /* Initialises the first three members, which record what the object was compiled against. */

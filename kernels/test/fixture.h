@@ -54,7 +54,7 @@ judge_error fixture_judge(const fixture *f, ref_pv pv, int64_t rows);
 void fixture_expect(const fixture *f, int64_t rows);
 
 /* Names of the instruction sets that this machine supports, NULL-terminated; with the thread
- * sanitizer, the fastest one only. */
+ * sanitizer, the preferred one only. */
 const char *const *fixture_isas(void);
 
 #endif

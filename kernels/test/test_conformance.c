@@ -58,8 +58,8 @@ static void expect_passed(const char *name, const char *isa, bool with_long) {
         (void)fprintf(stderr, "\n    %s %s: %s\n", name, isa, t.first);
     CU_ASSERT_EQUAL(t.failed, 0);
     CU_ASSERT_EQUAL(t.skipped, 0);
-    CU_ASSERT_EQUAL(t.exact, 0); /* our kernels round P with one scale per page, as the paper
-                                    does */
+    CU_ASSERT_EQUAL(t.exact, 0); /* these backends round P with one scale per page, as the
+                                    paper does */
     mla_backend_close(be);
 }
 
@@ -222,7 +222,7 @@ static void expect_found(mla_backend_ops wrong, const char *name) {
 }
 
 static void test_faults(void) {
-    if (kSanitized) /* too slow under sanitizers; the same code runs in the tests that pass */
+    if (kSanitized) /* too slow under sanitizers; the tests above run the same code */
         return;
     CU_ASSERT_EQUAL_FATAL(
         mla_backend_open(&right, "cpu", &(mla_backend_options){.threads = 1}, NULL), SNAP_OK);
@@ -281,7 +281,7 @@ static void describe_small(const mla_backend *be, mla_backend_info *out) {
     out->memory_bytes = (size_t)64 << 20;
 }
 
-/* On a small device, the long steps are left out, and the row says so. */
+/* On a small device, the steps that do not fit are left out, and the row says so. */
 static void test_small_device(void) {
     mla_backend *be;
     conformance_row row = {.worst = (double)NAN};

@@ -140,7 +140,8 @@ static snap_status fail(mla_plan *plan, const mla_step *step, snap_err *err) {
     return err_set(err, SNAP_E_DEVICE, "no device");
 }
 
-/* mla_run() accepts only the last scheduled or prepared step, and none after a failure. */
+/* mla_run() accepts only the step scheduled or prepared last, and none after the backend has failed
+ * to schedule one. */
 static void test_scheduled(void) {
     fixture f;
     fixture_make(&f, small_spec(MLA_FP8));

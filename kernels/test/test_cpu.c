@@ -1,4 +1,4 @@
-/* The CPU backend's arms, on every instruction set of fixture_isas(): compared with the FP64
+/* The CPU backend's arms, on the instruction sets of fixture_isas(): compared with the FP64
  * reference, and with changed inputs that must not change the result. Unless a test says otherwise,
  * unused slots and outputs hold NaN, and unused table entries are invalid. */
 #include <CUnit/CUnit.h>
@@ -202,8 +202,8 @@ static void expect_splits_agree(fixture_spec spec) {
     fixture_free(&whole);
 }
 
-/* With two splits, the sequence of 900 tokens has parts of seven and eight pages; the others have
- * two pages and one. */
+/* With two splits, the sequence of 900 tokens has parts of seven and eight pages. The other
+ * sequences have two pages and one page. */
 static void splits_of(fixture_spec spec) {
     static const int kLengths[] = {900, 70, 3}, kHeads[] = {1, 2, 5};
     set_lengths(&spec, 3, kLengths);
@@ -426,15 +426,14 @@ static void test_judge_sees_one_wrong_row(void) {
 
 /* ---- NaN ---- */
 
-/* The first number of the rotary part of one token becomes NaN: scores of that token, but no
- * values. */
+/* The first number of token 5's RoPE part becomes NaN. So its scores are NaN, but not its value. */
 static void spoil_token(const fixture_spec *spec, int64_t token, float *row) {
     (void)spec;
     if (token == 5)
         row[512] = NAN;
 }
 
-/* All queries: no score of any token is a number. */
+/* One number of each query becomes NaN, and with it all scores. */
 static void spoil_queries(const fixture_spec *spec, int64_t token, float *row) {
     (void)spec;
     if (token < 0)

@@ -54,8 +54,8 @@ static void check_e4m3(double x, const long double *value) {
         CU_FAIL("e4m3_from_f32 is not the nearest");
 }
 
-/* Tests every value, every midpoint of two neighbours, the numbers next to the midpoints, and
- * random numbers. */
+/* Tests the values below 448, every midpoint of two neighbours, the numbers next to the midpoints,
+ * and random numbers. */
 static void test_e4m3_rounds_to_nearest_even(void) {
     long double value[0x7f];
     for (unsigned c = 0; c < 0x7f; c++)

@@ -183,11 +183,25 @@ static void test_known_rows(void) {
     CU_ASSERT(judge_known_rows(&in).nonfinite == 2);
 }
 
+/* Between one row and 64, the bound falls with the square root of the number of rows: for 8 rows by
+ * (1 - 1/sqrt(8)) / (1 - 1/8) of the difference. */
+static void test_bound_of_few_rows(void) {
+    judge_bound b = judge_bound_of(MLA_FP8, REF_P_EXACT);
+    CU_ASSERT_DOUBLE_EQUAL(judge_bound_rows(b, 1).out_rel, b.row_rel, 1e-15);
+    CU_ASSERT_DOUBLE_EQUAL(judge_bound_rows(b, 8).out_rel, 0.06 - 0.03 * (1 - sqrt(0.125)) / 0.875,
+                           1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(judge_bound_rows(b, 64).out_rel, b.out_rel, 1e-15);
+    CU_ASSERT(judge_bound_rows(b, 65536).out_rel == b.out_rel);
+    CU_ASSERT(judge_bound_rows(b, 8).row_rel == b.row_rel);
+    CU_ASSERT(judge_bound_rows(b, 8).lse_err == b.lse_err);
+}
+
 CU_TestInfo tests_lab[] = {
     {"a drawn row is a turned row of the pool", test_draw_is_a_turned_row},
     {"drawing on the CPU", test_draw_on_cpu},
     {"what the CPU lacks", test_cpu_lacks},
     {"rows known from elsewhere", test_known_rows},
+    {"the bound of few rows", test_bound_of_few_rows},
     {"the CPU has no ablation", test_cpu_has_no_ablation},
     {"an ablation is passed on", test_ablation_is_passed_on},
     CU_TEST_INFO_NULL,

@@ -83,7 +83,7 @@ static mla_backend *open_distant(void) {
     return be;
 }
 
-/* Between a step's schedule and its run, the wrapper appends and fetches with another step of the
+/* Between a step's schedule and its run, the wrapper appends or fetches with another step of the
  * same plan. That must not change the scheduled step. */
 static void staged_step(mla_precision precision) {
     mla_backend *be;

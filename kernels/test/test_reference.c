@@ -88,7 +88,20 @@ static void test_nothing_visible(void) {
     free(kv);
 }
 
-/* The error of a format's whole arm, relative to the textbook version. */
+/* A cache with a NaN gives NaN, not the result of an empty cache. */
+static void test_nan_stays_nan(void) {
+    float *q = random_rows(1, 1, 0), *kv = random_rows(4, 2, 0);
+    for (int j = 0; j < 4; j++)
+        kv[j * kD + kC + 3] = NAN;
+    double o[kC], lse;
+    attend(REF_BF16, REF_P_EXACT, q, kv, 4, o, &lse);
+    CU_ASSERT(isnan(lse));
+    CU_ASSERT(isnan(o[0]) && isnan(o[kC - 1]));
+    free(q);
+    free(kv);
+}
+
+/* The error of attention in a format, with P rounded by @pv, relative to the textbook version. */
 static double error_of(ref_format f, ref_pv pv, const float *q, const float *kv) {
     double o[kC], want[kC], lse, lse_want;
     attend(f, pv, q, kv, kTokens, o, &lse);
@@ -118,7 +131,7 @@ static void test_formats_in_order(void) {
     }
 }
 
-/* Two RoPE columns of magnitude 1e3, rotated against each other as RoPE rotates them. Format A,
+/* Two RoPE columns of each token hold a vector of length 1e3 at a random angle. Format A,
  * whose RoPE is e4m3, has a much larger error than snapmla, whose RoPE is bf16. */
 static void test_rope_outliers(void) {
     double a = 0, snapmla = 0, f = 0;
@@ -230,6 +243,7 @@ static void test_quantise_dequantise(void) {
 CU_TestInfo tests_reference[] = {
     {"unquantised rows give the textbook's attention", test_plain_is_the_textbook},
     {"nothing visible", test_nothing_visible},
+    {"a NaN in the cache stays one", test_nan_stays_nan},
     {"errors of the formats are in the known order", test_formats_in_order},
     {"RoPE outliers ruin e4m3 RoPE only", test_rope_outliers},
     {"scales are chosen as each format says", test_rows_are_what_the_format_says},

@@ -158,8 +158,7 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
 /* Memory of random bytes, followed by a word that is never written. */
 cudaError_t probe_memory(cuda_backend *be, read_memory *out) {
     const size_t share = be->device.totalGlobalMem / 16; /* a sixteenth of the device's memory at
-                                                            most; reads that are much shorter than 2
-                                                            GB do not reach the full rate */
+                                                            most */
     const int pages = static_cast<int>(std::min(kReadBytes, share) / PROBE_PAGE);
     const size_t bytes = static_cast<size_t>(pages) * PROBE_PAGE;
     cudaError_t e = cudaSuccess;

@@ -1,8 +1,9 @@
 /* dataflow.h - the operations around attention: quantising queries, quantising and appending new
  * tokens, fetching tokens.
  *
- * The results equal those of formats.h bit for bit: the scale is a = max(max|c|, 1e-10) / 448,
- * content is c / a in e4m3 (round to nearest even, saturating), RoPE is r / a in bf16. */
+ * Apart from the bits of a NaN, the results equal those of formats.h bit for bit: the scale is a =
+ * max(max|c|, 1e-10) / 448, content is c / a in e4m3 (round to nearest even, saturating), RoPE is
+ * r / a in bf16. */
 #ifndef SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 #define SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 

@@ -206,7 +206,7 @@ __device__ __forceinline__ void prefetch_to_l2(const void *from, size_t bytes) {
 
 /* Appends the step's new tokens first .. first + 3. Token i is number i % s_q of sequence i / s_q.
  * Two loads depend on each other: the sequence's length gives the entry of the block table, which
- * gives the slot. The loads of the token are issued before their results are used. */
+ * gives the slot. The loads of the token itself are issued before the length is used. */
 __device__ __forceinline__ void append_rows(const cache_planes &cache, const step_pages &step,
                                             const __nv_bfloat16 *kv, int first) {
     const int i = first + threadIdx.x % 32 / kRowLanes, seq = i / step.s_q;

@@ -126,8 +126,7 @@ __device__ double dot_of(const problem &p, const float *q, const float *k) {
     return cut_dot(q, k, d_c, p.sums) + warp_dot(q + d_c, k + d_c, d_r);
 }
 
-__global__ void __launch_bounds__(kThreads, 3) /* without the limit of 3 blocks, it spills
-                                                  registers */
+__global__ void __launch_bounds__(kThreads, 3) /* 3 blocks per SM */
     attend_run(problem p) {
     extern __shared__ float memory[];
     __shared__ double score[kTokens], scale[kTokens];

@@ -1,8 +1,9 @@
 /* combine.h - merges the partial results of split sequences in a launch of its own.
  *
  * Used by the portable kernels, for any number of rows and splits: their CTAs need not be
- * resident at the same time, so they cannot wait for each other. It is the second launch of a step
- * that may be split. On the device it processes only the sequences that the schedule did split.
+ * resident at the same time, so they cannot wait for each other. It follows the launch of the
+ * attention kernel if the step may be split. On the device it processes only the sequences that the
+ * schedule did split.
  *
  * Item k of a sequence has stored, in slot first + k and for each row, the output of its own
  * softmax (FP32, divided by its sum) and the base-2 logarithm of that sum. out = sum_k w_k out_k,

@@ -13,7 +13,7 @@
  * depends on the numbers of rows, slots and shares only, so reruns are bit-identical.
  *
  * This code is not in the instruction cache when it begins, and a jump to a line that is not there
- * takes as long as a read of memory. Hence it has predicated loads in place of jumps, and few
+ * may take as long as a read of memory. Hence it has predicated loads in place of jumps, and few
  * instructions.
  *
  * A kernel supplies the Format, the meaning of a lane's 16 bytes of a unit:

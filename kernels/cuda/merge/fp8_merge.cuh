@@ -1,11 +1,11 @@
 /* fp8_merge.cuh - the merge of the FP8 kernel where a CTA has a tile of 64 rows.
  *
- * Chosen by sm90_fp8 and its ablations when the grid has tiles of 64 rows (fp8_grid), for any
- * number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used. All CTAs
- * are resident (a cooperative launch). A CTA that has stored the partial results of all its items
- * waits for the other items of the sequence, and then merges an equal share of the sequence's rows
- * and columns. Each sequence and tile of rows has two counters (cut_sequence.cuh): one for LSE, one
- * for partial outputs.
+ * Chosen by sm90_fp8, in_place_fp8 and shallow_fp8 when the grid has tiles of 64 rows (fp8_grid),
+ * for any number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used.
+ * All CTAs are resident (a cooperative launch). A CTA that has stored the partial results of all
+ * its items waits for the other items of the sequence, and then merges about an equal share of the
+ * output of its tile of rows. Each sequence and tile of rows has two counters (cut_sequence.cuh):
+ * one for LSE, one for partial outputs.
  *
  * A partial result is bf16, divided by its own sum of P, with its LSE in base 2. out = sum_k w_k
  * out_k, where w_k = 2^(lse_k - most) divided by the sum of these numbers. The softmax group has
@@ -35,7 +35,7 @@ struct merge_memory {
 static_assert(1 << kLogMergeThreads == kMergeThreads, "a power of two, for shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
-/* The weights, [row][slot], of the rows that a share touches: at most 66 + 2 x slots numbers. They
+/* The weights, [row][slot], of the rows that a share touches. They
  * take the place of RoPE, since the output groups may still read the content. */
 template <typename Shared>
 __device__ __forceinline__ float *weights_of(Shared &s) {
@@ -58,8 +58,8 @@ struct share : merging::share {
 
 /* Turns LSE into weights that add up to one, and stores the natural LSE of the rows. Several lanes
  * share a row: as many as it has slots, rounded up to a power of two, at most 32. Most loops of
- * this file are not unrolled, and shifts replace divisions by variables: code that runs once costs
- * as much time as fetching its instructions takes. */
+ * this file are not unrolled, and shifts replace divisions by variables: the code runs once, so
+ * there should be little of it to fetch. */
 __device__ __forceinline__ void make_weights(const params &p, const sched_item &item,
                                              float *weights, int first_row, const share &mine,
                                              int thread) {

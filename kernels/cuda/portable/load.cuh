@@ -14,7 +14,7 @@ __device__ __forceinline__ uint32_t smem_addr(const void *p) {
 }
 
 /* Converts the e4m3 number in the lowest byte. Its bits, moved to the exponent and mantissa of an
- * fp32, are its value times 2^-120. */
+ * fp32, are its value times 2^-120, except for NaN. */
 __device__ __forceinline__ float widen(uint32_t byte) {
     const uint32_t bits = (byte & 0x80) << 24 | (byte & 0x7f) << 20;
     return __uint_as_float(bits) * 0x1p120f;

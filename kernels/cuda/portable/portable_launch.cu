@@ -54,9 +54,9 @@ bool fits(int d_c, int d_r, int ctas) {
            ctas * (bytes + 1024) <= static_cast<size_t>(shared_of_sm);
 }
 
-/* Chooses the number of tokens per step. The longest with which two CTAs fit on an SM is best,
- * because each CTA computes while the other waits at a barrier. If there is none, takes the longest
- * that fits. Returns 0 if none fits. */
+/* Chooses the number of tokens per step: the most with which two CTAs fit on an SM, so that one CTA
+ * can compute while the other waits at a barrier. If there is none, takes the most with which one
+ * CTA fits. Returns 0 if none fits. */
 int step_of(int d_c, int d_r) {
     for (int ctas = kCtasPerSm; ctas > 0; ctas--) {
         if (fits<portable::kLongStep>(d_c, d_r, ctas))

@@ -1,6 +1,6 @@
 /* portable_launch.h - MLA decode for sm_80 and newer. BF16, and FP8 that is converted to BF16 on
- * chip. d_c and d_r are multiples of 32, up to 512 + 256; pages of 64 tokens; any number of
- * rows. */
+ * chip. d_c and d_r are multiples of 32, up to 512 + 256 (portable_serves()); pages of 64 tokens;
+ * any number of rows. */
 #ifndef SNAPMLA_KERNELS_CUDA_PORTABLE_PORTABLE_LAUNCH_H
 #define SNAPMLA_KERNELS_CUDA_PORTABLE_PORTABLE_LAUNCH_H
 

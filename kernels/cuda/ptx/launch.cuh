@@ -14,8 +14,9 @@ __device__ __forceinline__ void launch_wait() {
 /* Allows the next launch to begin where an SM has room, if that launch has the attribute for it. It
  * begins once all CTAs of this launch have executed this instruction or ended. On devices before
  * compute capability 9.0, this function does nothing. Do not use it in the first microsecond of a
- * launch. If the next launch begins while the code of this one is still being fetched, it does not
- * prefetch its own code, but fetches it line by line later, which is much slower. */
+ * launch: the step took longer then (docs/lab/2026-11-22-plan-and-served-step.md). The likely cause
+ * is that a launch which begins while the code of the previous one is still being fetched does not
+ * prefetch its own code. */
 __device__ __forceinline__ void launch_next() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -34,8 +34,8 @@ __device__ __forceinline__ void stmatrix_x4_trans(uint32_t smem_address, uint32_
                  : "memory");
 }
 
-/* The lane number. `volatile` keeps it in a register; otherwise the compiler reads it again at
- * every use. */
+/* The lane number. `volatile` keeps it in a register; otherwise the compiler may read it again
+ * at every use. */
 __device__ __forceinline__ int lane() {
     int i;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(i));
@@ -43,7 +43,7 @@ __device__ __forceinline__ int lane() {
 }
 
 /* The warp's number in its CTA. The shuffle shows the compiler that all lanes have the same number,
- * so it keeps that number, and values derived from it, in uniform registers. */
+ * so it can keep that number, and values derived from it, in uniform registers. */
 __device__ __forceinline__ int warp() {
     return __shfl_sync(~0u, static_cast<int>(threadIdx.x >> 5), 0);
 }

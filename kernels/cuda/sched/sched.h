@@ -1,6 +1,6 @@
 /* sched.h - the schedule of one step: splits sequences into items and assigns items to parts.
  *
- * A part is the work of one resident CTA (or of one CTA for each tile of a sequence's rows). It
+ * A part is the work of one CTA (or of one CTA for each tile of a sequence's rows). It
  * consists of consecutive items. An item consists of consecutive tiles of tokens of one sequence.
  * If a sequence is a single item, its result is final. If it is split into several items, each item
  * stores a partial result in a slot of the split-KV workspace. The partial results are merged by
@@ -47,8 +47,8 @@ struct alignas(16) sched_item {
     int slot;                 /* slot of the partial result; -1: the item is a whole sequence. In a
                                  part without items: see sched_part */
     int first_slot, items;    /* first slot and number of items of the sequence, if it is split */
-    int mergers;              /* number of parts without items that merge the sequence; 0: its own
-                                 parts do */
+    int mergers;              /* for merge/fp8_few_merge.cuh: number of parts without items that
+                                 merge the sequence; 0: its own parts do, if it is split */
 };
 
 /* The items first .. last - 1. The record also contains a copy of the first item, and the block
@@ -76,8 +76,8 @@ struct sched_plan {
 };
 
 /* The largest number of items. @splits: 0 = the cheapest schedule; k >= 1 = every sequence is split
- * into k equal items (fewer if it has fewer tiles), so that a row does not depend on the other
- * sequences. */
+ * into k about equal items (fewer if it has fewer tiles), so that a row does not depend on the
+ * other sequences. */
 int sched_max_items(int batch, int parts, int splits);
 
 /* Enqueues the computation of the schedule on the device. Lengths are clamped to 0..max_tokens.

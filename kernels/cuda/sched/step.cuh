@@ -13,8 +13,7 @@ enum {
     kMostThreads = 1024, /* threads of the larger block; the most parts are one less */
     kPage = 64,
     kMaxParts = kMostThreads - 1,
-    kMaxCut = 1024,  /* most sequences for schedule "line"; with more, whole sequences balance well
-                        enough */
+    kMaxCut = 1024,  /* most sequences for schedule "line" */
     kFixedTiles = 2, /* cost of an item besides its tiles: query, first loads, epilogue */
     kLeastTiles = 1, /* a cut of schedule "line" leaves at least this many tiles on either side */
 };

@@ -1,6 +1,6 @@
 /* widen.cuh - dequantises pages of an FP8 cache for the BF16 kernel. 128 threads read the three
  * planes: e4m3 content c8, bf16 RoPE r', scales a_k. They write bf16 where TMA would write the
- * pages of a BF16 cache: c8 x a_k and r' x a_k, rounded once.
+ * pages of a BF16 cache: c8 x a_k and r' x a_k, rounded to FP32 and then to bf16.
  *
  * In the FP8 cache, a page consists of five units of 64 rows x 128 bytes: RoPE, then four of 128
  * columns of content each. Each unit has its own barrier, like the pieces of a BF16 page. Thread t

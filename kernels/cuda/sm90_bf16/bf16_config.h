@@ -34,8 +34,8 @@ enum {
 /* P of a row is 2^(score - E), with scores as base-2 logarithms. E, the row's reference exponent,
  * is called `unit` in the code. E stays the same while no score of a page exceeds E + kWindow;
  * otherwise E becomes the page's largest score. bf16 and fp32 are as precise at 2^kWindow as at 1.
- * But only if E is the largest score so far, the largest P of a row is 1, which bf16 represents
- * exactly. That matters where few rows make up an error, and is cheap there. */
+ * Only if E is the largest score so far, the largest P of a row is 1, which bf16 represents
+ * exactly. With at most EXACT_ROWS rows, the window is therefore 0. */
 constexpr float kWindow = 8.0f;
 enum { EXACT_ROWS = 8 };        /* with at most this many rows, E is the largest score so far */
 constexpr float kNone = -1e30f; /* E of a row that has not seen a token */

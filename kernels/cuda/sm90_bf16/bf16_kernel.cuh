@@ -3,7 +3,7 @@
  * The schedule for one pair of pages (' marks the next pair):
  *   group 0   S0 | softmax -> P0 | OL += P0 V0L          | OL += P1 V1L | S0'
  *   group 1        S1 ...........| OR += P0 V0R, softmax -> P1 | OR += P1 V1R | S1'
- *   copies                         rope0'                V0L', V0R'     V1L', V1R'           */
+ *   copies                         rope0'                V0L', V0R'     rope1', V1L', V1R'   */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sm90_bf16/bf16_output.cuh"

@@ -43,7 +43,7 @@ __device__ __forceinline__ void multiply_other(const shared &s, int buffer, uint
     ptx::wgmma_commit();
 }
 
-/* True if the E of any row of the warp has changed, so that O must be rescaled. This is rare. */
+/* True if the E of any row of the warp has changed, so that O must be rescaled. */
 __device__ __forceinline__ bool unit_changed(const float (&unit)[2], const row_pair &r) {
     return __any_sync(~0u, unit[0] != r.unit[0] || unit[1] != r.unit[1]);
 }

@@ -45,9 +45,9 @@ __device__ __forceinline__ void product_rs(float (&d)[16], const uint32_t (&a)[4
     ptx::wgmma_rs_e4m3_n32(d, a, ptx::descriptor_128(b), more);
 }
 
-/* Multiplies one or two pages. Unless @partial, all of V is in registers, and its stages are freed,
- * before P arrives. A slice of O is N numbers. @partial: the last page is not full; its V is
- * cleared before P is published, so V must not be read earlier. */
+/* Multiplies one or two pages. Unless @partial, all of V is loaded into registers, and its stages
+ * are freed, before the wait for P. A slice of O is N numbers. @partial: the last page is not full;
+ * its V is cleared before P is published, so V must not be read earlier. */
 template <int Pages, typename Shared, int N>
 __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me, uint32_t turn,
                                              const ring<kStages> &at, uint32_t base, uint32_t chunk,

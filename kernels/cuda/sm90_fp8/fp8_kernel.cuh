@@ -1,8 +1,8 @@
 /* fp8_kernel.cuh - the kernel: initialises the barriers, then each warp takes its role.
  *
- * The output groups are the first warps, which is faster than the softmax group before them. Their
- * branch comes first in the source, so that the compiler places their code last. A launch
- * prefetches only the first 64 KB of code; the output groups need theirs last. */
+ * The output groups are the first warps. Their branch comes first in the source, so that the
+ * compiler places their code last. A launch prefetches only the first 64 KB of code; the output
+ * groups need theirs last. */
 #pragma once
 #include "kernels/cuda/ptx/launch.cuh"
 #include "kernels/cuda/sm90_fp8/fp8_few.cuh"

@@ -83,7 +83,7 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
 }
 
 /* The state of the barriers that the next tile waits for. They are tested while the last product of
- * the current tile is in flight, because a test takes some 50 clocks. */
+ * the current tile is in flight, to hide the latency of the tests. */
 struct output_ahead {
     bool page[2], p;
 

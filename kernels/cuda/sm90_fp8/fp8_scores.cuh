@@ -63,7 +63,7 @@ __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq,
 /* The products S = Q K^T of a page. The fp8 content comes first, then RoPE: if RoPE's large
  * products came first, the fp8 sums would lose the content. The instructions are issued in
  * quarters. The tensor cores accept a product about as fast as they compute it, so a thread that
- * issues all of them at once is blocked for 500 clocks. */
+ * issues all of them at once is blocked until most of them are computed. */
 struct score_job {
     uint32_t q, k, rope, high_a, high_b;
 

@@ -7,7 +7,7 @@
  *
  * The two pages of a tile have separate accumulators: while one page is exponentiated, the tensor
  * cores compute the scores of the page after it. Page 0 chooses E of the tile. If page 1 has P' too
- * large for E, which is rare because of the headroom, E is raised and P of page 0 is rescaled.
+ * large for E in spite of the headroom, E is raised and P of page 0 is rescaled.
  *
  *   softmax   y0  E  exp 0 | y1  E  exp 1 | y0' E' exp 0' |
  *   tensor    S1           | S0'          | S1' */
@@ -49,7 +49,7 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
 }
 
 /* Publishes a tile to the output groups, after P is written. @rescale: E of some row of the warp
- * has changed, and O is not zero. */
+ * may have changed, and the tile is not the first of its item. */
 __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
                                              bool rescale) {
     if (me.lane == 0)
@@ -119,8 +119,8 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
         }
         change = choose_units(s, me, turn, r, tops, scaling, score0);
     }
-    /* The second page uses the stage that becomes free last of the five, so it arrives last and its
-     * S cannot start earlier. */
+    /* The second page uses the stage that becomes free last, so it arrives last and its S cannot
+     * start earlier. */
     page.wait();
     next.issue<0>(r, score1);
     next.issue<1>(r, score1);

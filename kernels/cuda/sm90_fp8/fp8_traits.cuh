@@ -23,8 +23,8 @@
  *   empty_parts       output              the partial results are merged        softmax
  * "Few rows" means the kernels for at most 32 rows (fp8_few.cuh), "64 rows" the other one. With few
  * rows, V may be read before S is computed, so there the 4 softmax warps arrive at `empty`, too.
- * At barriers that order ordinary loads and stores, every thread arrives. compute-sanitizer can
- * follow that, and it costs nothing measurable. */
+ * At barriers that order ordinary loads and stores, every thread arrives, so that compute-sanitizer
+ * can follow the order. */
 #pragma once
 #include <cstddef>
 #include <cstdint>

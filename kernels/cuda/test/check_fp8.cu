@@ -3,7 +3,8 @@
  *   check_fp8 check                  runs all cases; exit 1 if any figure is out of bounds
  *   check_fp8 few                    runs only the cases for at most 32 rows
  *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
- *   check_fp8 once H,s_q,batch,context[,tile] ...    four launches each, for a profiler */
+ *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: four launches of the schedule
+ *                                                    and four of the kernel for each shape */
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -191,7 +192,8 @@ int64_t left_behind(const setup &s) {
     return static_cast<int64_t>(partials.size() + counters.size()) - taken - zero;
 }
 
-/* Largest errors over the judged rows. lse: against exact scores. lse_excess: the part of it beyond
+/* Errors over the judged rows. exact, rounded: of all rows together; the others: the largest of a
+ * row. lse: against exact scores. lse_excess: the part of it beyond
  * what the tensor cores' sums explain. lse_alike: against scores summed as the tensor cores sum
  * them. */
 struct result {

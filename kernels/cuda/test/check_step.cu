@@ -8,7 +8,7 @@
  *       times both arms as the bench command does: a step recorded as a CUDA graph is replayed
  *       after a flush of L2; in us. Then times a fetch of tokens
  *   check_step mixed
- *       the same for shapes outside the public grid and for sequences of different lengths
+ *       times both arms for shapes outside the public grid and for sequences of different lengths
  *   check_step once H,s_q,batch,context ...
  *       runs one step of the FP8 arm at each shape, for a profiler */
 #include <algorithm>

@@ -33,8 +33,8 @@ __device__ inline float normal(uint64_t key) {
 }
 
 /* Number d of row i: content first, then RoPE. NORMAL: normally distributed. MLA: every 16th RoPE
- * column of a token is large, up to about 1e3. WIDE: the norms of rows vary over several octaves.
- * SINK: the first token of every 16th page of the pool is four times as large. */
+ * column of a token is large, with a standard deviation of 300. WIDE: the norms of rows vary over
+ * several octaves. SINK: the first token of every 16th page of the pool is four times as large. */
 __device__ inline float number(distribution kind, uint64_t seed, uint64_t i, int d, bool query) {
     float x = normal(mix(seed + 977 * i) + d);
     if (kind == MLA && d >= D_C)
@@ -114,7 +114,7 @@ struct judged {
  * diff_rounded: of the output minus one with rounded P; norm: of the exact output. row_worst:
  * relative error of the row. bad: how many output numbers are not finite. lse: error against exact
  * scores. lse_alike: error against scores summed as the tensor cores sum them. lse_bound: how far
- * those sums may change the LSE. The last three are relative to max(1, |LSE|). */
+ * those sums may change the LSE. lse, lse_alike and lse_bound are relative to max(1, |LSE|). */
 struct verdict {
     double diff_exact, diff_rounded, norm, row_worst, lse, bad, lse_alike, lse_bound;
 };

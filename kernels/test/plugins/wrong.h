@@ -1,6 +1,6 @@
 /* wrong.h - backends with one fault each, made by changing the table of a right backend in host
- * memory. conformance, bench and gate must find each of them. The state is static: one wrong
- * backend exists at a time. */
+ * memory. Tests check that conformance, bench or gate finds each of them. The state is static:
+ * one wrong backend exists at a time. */
 #ifndef SNAPMLA_KERNELS_TEST_PLUGINS_WRONG_H
 #define SNAPMLA_KERNELS_TEST_PLUGINS_WRONG_H
 
