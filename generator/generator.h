@@ -31,10 +31,36 @@ typedef struct {
 
 typedef struct {
     double temperature, top_p;
-    int top_k;      /* 0 = off */
-    int max_tokens; /* most completion tokens */
-    uint64_t seed;  /* seed of this one sample */
+    int top_k;                                  /* 0 = off */
+    double min_p;                               /* 0 = off */
+    double presence_penalty, frequency_penalty; /* 0 = off; http only */
+    double repetition_penalty;                  /* 0 or 1 = off */
+    int max_tokens;                             /* most completion tokens */
+    uint64_t seed;                              /* seed of this one sample */
 } gen_sampling;
+
+/* Settings of a request beside its messages and sampling. All zero: none is set. */
+typedef struct {
+    const char *system; /* system message, instead of one that the messages begin with */
+
+    /* http only */
+    const char *body;        /* JSON object with further members of the request */
+    int64_t thinking_budget; /* most tokens of reasoning; 0 = no limit is sent */
+    const char *server;      /* family of servers, which determines the names of some fields */
+    bool completions;        /* POST {base}/completions with a text, not /chat/completions */
+    const char *prompt; /* how the text is made: a JSON object with texts for the roles "system",
+                           "user" and "assistant", in which {content} stands for the message, and
+                           "end" for the end of the prompt; NULL: the messages with an empty line
+                           between them */
+    bool parts;         /* content is sent as a list with one part of type "text" */
+    bool opened;        /* the prompt opens the reasoning: an answer without </think>, and without
+                           reasoning in a field of its own, is all reasoning */
+    bool completion_limit; /* max_tokens is sent as max_completion_tokens */
+
+    /* Whether a value for `completions`, `parts` or `opened` was given, also false. A generator
+     * ignores these; plan_settings.h merges settings by them. */
+    bool has_completions, has_parts, has_opened;
+} gen_settings;
 
 /* All pointers are borrowed from the source. They stay valid until the sink has returned. */
 typedef struct {
@@ -46,7 +72,16 @@ typedef struct {
     const char *prompt_sha256; /* hash of the messages; NULL = unknown, then replay skips the
                                   comparison */
     gen_sampling sampling;
+    const gen_settings *settings; /* NULL = none */
+    const char *settings_sha256;  /* hash of gen_settings_json(); NULL = no setting that counts */
 } gen_request;
+
+/* A verdict that a recorded answer came with. NULL where the recording has none. */
+typedef struct {
+    const char *grader;    /* id of the grader */
+    const char *verdict;   /* "correct", "wrong" or "unparsed" */
+    const char *extracted; /* the answer that was compared */
+} gen_verdict;
 
 typedef struct {
     bool failed;           /* no attempt succeeded: `error` says why; text may be partial */
@@ -58,16 +93,18 @@ typedef struct {
                                   NULL if failed */
     int64_t prompt_tokens, completion_tokens; /* token counts, as the server reported them or the
                                                  local tokenizer counted them; -1 = unknown */
-    int64_t start_ns;                         /* when the first attempt began, CLOCK_MONOTONIC */
-    int64_t first_token_ns; /* time from the last attempt's start to the first token; -1 = not
+    int64_t reasoning_tokens; /* those of completion_tokens that are reasoning; -1 = unknown */
+    int64_t start_ns;         /* when the first attempt began, CLOCK_MONOTONIC */
+    int64_t first_token_ns;   /* time from the last attempt's start to the first token; -1 = not
                                streamed, or no token came */
-    int64_t total_ns;       /* duration of the last attempt */
+    int64_t total_ns;         /* duration of the last attempt */
     /* Inter-token latency: the gaps between the pieces of text of a stream, as they arrived.
      * Percentiles are within 1 %. A piece is what the server sends in one event, usually one token.
      * -1 = fewer than two pieces. */
     int64_t itl_mean_ns, itl_p50_ns, itl_p99_ns;
-    int attempts;  /* 1 = no retry was needed */
-    bool repaired; /* the server sent text that is not Unicode; U+FFFD replaces it */
+    int attempts;         /* 1 = no retry was needed */
+    bool repaired;        /* the server sent text that is not Unicode; U+FFFD replaces it */
+    gen_verdict recorded; /* replay: the verdict that the recording has */
 } gen_result;
 
 /* What a client did during a run, and the delay that it added to the times it measured. */

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "generator/http/chat_piece.h"
 #include "generator/http/retry.h"
 #include "generator/http/server_error.h"
 
@@ -27,12 +28,12 @@ void attempt_init(attempt *a, bool stream, bool alternatives) {
 void attempt_begin(attempt *a) {
     buf_clear(&a->body);
     sse_clear(&a->events);
+    a->form = FORM_UNKNOWN;
     a->idle_bytes = 0;
     chat_answer_clear(&a->answer);
     a->end = ATTEMPT_OK;
     a->why = (snap_err){0};
     a->first_token_ns = a->finish_ns = -1;
-    a->gaps = (hist){0};
 }
 
 void attempt_release(attempt *a) {
@@ -60,25 +61,42 @@ static void attempt_unreadable(attempt *a, snap_status st) {
     a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_RETRYABLE;
 }
 
-static void record_piece(attempt *a, int64_t now) {
+static void record_piece(attempt *a) {
     if (a->first_token_ns < 0)
-        a->first_token_ns = now;
-    else
-        hist_add(&a->gaps, now - a->last_piece_ns);
-    a->last_piece_ns = now;
+        a->first_token_ns = a->now_ns;
     a->idle_bytes = 0;
+    if (a->on_piece)
+        a->on_piece(a->piece_ctx, a->now_ns);
+}
+
+/* An event that needs the full parser. */
+static snap_status read_chunk(attempt *a, const char *data, size_t n, snap_err *err) {
+    size_t before = a->answer.text.len + a->answer.reasoning.len;
+    snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
+    if (a->answer.text.len + a->answer.reasoning.len > before)
+        record_piece(a);
+    if (a->finish_ns < 0 && a->answer.done)
+        a->finish_ns = a->now_ns;
+    if (a->drop_text) {
+        buf_clear(&a->answer.text);
+        buf_clear(&a->answer.reasoning);
+    }
+    return st;
 }
 
 static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
     attempt *a = ctx;
-    size_t before = a->answer.text.len + a->answer.reasoning.len;
-    int64_t now = clock_now_ns();
-    snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
-    if (a->answer.text.len + a->answer.reasoning.len > before)
-        record_piece(a, now);
-    if (a->finish_ns < 0 && a->answer.done)
-        a->finish_ns = now;
-    return st;
+    chat_piece piece;
+    if (a->answer.done || !chat_piece_find(data, n, &piece))
+        return read_chunk(a, data, n, err);
+    if (!a->drop_text) {
+        chat_piece_append(&a->answer.text, piece.content);
+        chat_piece_append(&a->answer.reasoning, piece.reasoning);
+    }
+    if (piece.content.n || piece.reasoning.n)
+        record_piece(a);
+    snap_status st = buf_check(&a->answer.text, "the answer's text", err);
+    return st == SNAP_OK ? buf_check(&a->answer.reasoning, "the answer's text", err) : st;
 }
 
 static bool is_ok(int status) {
@@ -99,11 +117,26 @@ static bool is_idle(attempt *a) {
     return true;
 }
 
-static bool on_stream(attempt *a, const http_response *head, const char *bytes, size_t n) {
-    if (*head->type && !has_type(head, "text/event-stream")) {
+/* The form of a body that begins with these bytes. JSON begins with a brace, and no line of events
+ * does. Otherwise the type decides, or what was requested if the type is neither. */
+static attempt_form form_of(const attempt *a, const http_response *head, const char *bytes,
+                            size_t n) {
+    while (n && strchr(" \t\r\n", *bytes))
+        bytes++, n--;
+    if (!n)
+        return FORM_UNKNOWN;
+    if (*bytes == '{')
+        return FORM_WHOLE;
+    if (has_type(head, "text/event-stream"))
+        return FORM_EVENTS;
+    return a->stream && !has_type(head, "application/json") ? FORM_EVENTS : FORM_WHOLE;
+}
+
+static bool on_events(attempt *a, const http_response *head, const char *bytes, size_t n) {
+    if (*head->type && !has_type(head, "text/event-stream") && !has_type(head, "text/plain")) {
         attempt_fail(a, ATTEMPT_FINAL,
                      "the server answered with %.80s instead of a stream; check that the URL ends "
-                     "in the API's root (often /v1), or switch streaming off",
+                     "in the API's root (often /v1)",
                      head->type);
         return false;
     }
@@ -114,9 +147,15 @@ static bool on_stream(attempt *a, const http_response *head, const char *bytes, 
     return st == SNAP_OK && !is_idle(a);
 }
 
-bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n) {
-    if (is_ok(head->status))
-        return a->stream ? on_stream(a, head, bytes, n) : buf_append(&a->body, bytes, n);
+bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
+                  int64_t now_ns) {
+    a->now_ns = now_ns;
+    if (is_ok(head->status)) {
+        if (a->form == FORM_UNKNOWN)
+            a->form = form_of(a, head, bytes, n);
+        return a->form == FORM_EVENTS ? on_events(a, head, bytes, n)
+                                      : buf_append(&a->body, bytes, n);
+    }
     size_t room = kRefusalLimit - a->body.len;
     (void)buf_append(&a->body, bytes, n < room ? n : room);
     return a->body.len < kRefusalLimit; /* enough to describe the error */
@@ -151,6 +190,7 @@ static void judge_whole(attempt *a, const http_response *res) {
 }
 
 static void judge_stream(attempt *a) {
+    a->now_ns = clock_now_ns();
     snap_status st = sse_finish(&a->events, on_event, a, &a->why);
     if (st != SNAP_OK)
         attempt_unreadable(a, st);
@@ -175,7 +215,7 @@ static void judge_broken(attempt *a, const http_response *res) {
     bool retryable = res->outcome == HTTP_UNREACHABLE || res->outcome == HTTP_SILENT ||
                      res->outcome == HTTP_BROKEN || res->outcome == HTTP_LATE ||
                      a->alternatives; /* another server may do better */
-    bool begun = res->outcome == HTTP_BROKEN && (a->answer.text.len || a->answer.reasoning.len);
+    bool begun = res->outcome == HTTP_BROKEN && a->first_token_ns >= 0;
     attempt_fail(a, retryable ? ATTEMPT_RETRYABLE : ATTEMPT_FINAL, "%s%s",
                  begun ? "the connection ended in the middle of the answer (a server that handles "
                          "one request at a time does this when a second one arrives): "
@@ -192,7 +232,7 @@ void attempt_judge(attempt *a, const http_response *res) {
         judge_refusal(a, res);
     else if (res->outcome != HTTP_COMPLETE)
         judge_broken(a, res);
-    else if (a->stream)
+    else if (a->form == FORM_EVENTS || (a->form == FORM_UNKNOWN && a->stream))
         judge_stream(a);
     else
         judge_whole(a, res);

@@ -1,8 +1,11 @@
 /* attempt.h - one attempt at a request, and whether its response is an answer.
  *
- * The bytes of the response are passed in as they arrive; those of a stream are parsed as events.
- * When the response has ended, the attempt is classified: an answer, a failure that another attempt
- * may overcome, or a failure that is final. Private to generator/http. */
+ * The bytes of the response are passed in as they arrive; those of a stream are parsed as events. A
+ * server may answer with a stream when none was requested, and the other way round. The first byte
+ * of the response, its type and what was requested decide which it is. When the response has ended,
+ * the attempt is classified: an answer, a failure that another attempt may overcome, or a failure
+ * that is final. For
+ * generator/http and the serving benchmark of the harness. */
 #ifndef SNAPMLA_GENERATOR_HTTP_ATTEMPT_H
 #define SNAPMLA_GENERATOR_HTTP_ATTEMPT_H
 
@@ -12,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/hist.h"
 #include "base/http.h"
 #include "generator/http/chat_answer.h"
 #include "generator/http/sse.h"
@@ -23,10 +25,27 @@ typedef enum {
     ATTEMPT_FINAL,     /* failed; another attempt can't succeed */
 } attempt_end;
 
+/* What the body of a response is. */
+typedef enum {
+    FORM_UNKNOWN, /* no byte but white space has come */
+    FORM_WHOLE,   /* one JSON document */
+    FORM_EVENTS,  /* server-sent events */
+} attempt_form;
+
+/* Called for each piece of text of a stream. @now_ns: when its bytes were received, which all
+ * events of one network read have in common. */
+typedef void (*attempt_piece_fn)(void *ctx, int64_t now_ns);
+
 typedef struct {
-    bool stream;       /* server-sent events are expected, else one JSON document */
+    bool stream;       /* server-sent events were requested, else one JSON document */
     bool alternatives; /* there are other servers to try */
 
+    /* The caller may set these three after attempt_init(). */
+    attempt_piece_fn on_piece; /* NULL: none */
+    void *piece_ctx;
+    bool drop_text; /* the text of a stream is not kept in `answer` */
+
+    attempt_form form;
     buf body; /* a whole answer, or the beginning of an error response */
     sse events;
     chat_answer answer;
@@ -34,10 +53,9 @@ typedef struct {
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */
 
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
+    int64_t now_ns;                    /* when the bytes that are parsed now were received */
     int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =
                                           not yet */
-    int64_t last_piece_ns;             /* time of the latest piece of text */
-    hist gaps;                         /* between pieces of text */
 } attempt;
 
 /* Makes *a an attempt that has not begun. attempt_release() frees what it owns. */
@@ -47,8 +65,9 @@ void attempt_release(attempt *a);
 /* Clears the state of the previous attempt. */
 void attempt_begin(attempt *a);
 
-/* Takes bytes of the response; false when no more are needed. */
-bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n);
+/* Takes bytes of the response, received at @now_ns; false when no more are needed. */
+bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
+                  int64_t now_ns);
 
 /* The response has ended: sets `end` and `why`. */
 void attempt_judge(attempt *a, const http_response *res);

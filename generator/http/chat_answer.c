@@ -7,18 +7,21 @@
 #include "base/text.h"
 #include "generator/http/server_error.h"
 
+static const int64_t kMostTokens = INT64_C(1) << 40; /* sums of counts below it do not overflow */
+
 chat_answer chat_answer_make(void) {
     return (chat_answer){.text.limit = CHAT_TEXT_LIMIT,
                          .reasoning.limit = CHAT_TEXT_LIMIT,
                          .prompt_tokens = -1,
-                         .completion_tokens = -1};
+                         .completion_tokens = -1,
+                         .reasoning_tokens = -1};
 }
 
 void chat_answer_clear(chat_answer *a) {
     buf_clear(&a->text);
     buf_clear(&a->reasoning);
     a->finish_reason[0] = '\0';
-    a->prompt_tokens = a->completion_tokens = -1;
+    a->prompt_tokens = a->completion_tokens = a->reasoning_tokens = -1;
     a->done = a->repaired = false;
 }
 
@@ -36,6 +39,13 @@ bool chat_answer_aborted(const chat_answer *a) {
     return strcmp(a->finish_reason, "abort") == 0 || strcmp(a->finish_reason, "error") == 0;
 }
 
+int64_t chat_answer_reasoning_tokens(const chat_answer *a) {
+    bool reasons = a->reasoning.len || strstr(buf_str(&a->text), "<think>") ||
+                   strstr(buf_str(&a->text), "</think>");
+    bool contradicted = a->reasoning_tokens == 0 && reasons;
+    return contradicted ? -1 : a->reasoning_tokens;
+}
+
 /* Appends a string member; absent and null are empty. */
 static snap_status take_text(const js *message, const char *key, buf *out, snap_err *err) {
     const js *v = js_get(message, key);
@@ -50,14 +60,64 @@ static snap_status take_text(const js *message, const char *key, buf *out, snap_
     return buf_check(out, "the answer's text", err);
 }
 
-static snap_status take_message(chat_answer *a, const js *message, snap_err *err) {
-    snap_status st = take_text(message, "content", &a->text, err);
-    if (st == SNAP_OK)
-        /* some servers send both names with the same content */
-        st = take_text(message,
-                       js_get(message, "reasoning_content") ? "reasoning_content" : "reasoning",
-                       &a->reasoning, err);
+/* Appends the texts of one part of a list: a string, or an object with "text". */
+static snap_status take_part(const js *part, buf *out, snap_err *err) {
+    const char *s = js_str(part);
+    if (!s)
+        return take_text(part, "text", out, err);
+    (void)buf_puts(out, s);
+    return buf_check(out, "the answer's text", err);
+}
+
+/* Appends a part of type "thinking", whose text is a string or a list of parts. */
+static snap_status take_thinking(const js *part, buf *out, snap_err *err) {
+    const js *list = js_get_array(part, "thinking");
+    snap_status st = list ? SNAP_OK : take_text(part, "thinking", out, err);
+    for (size_t i = 0; i < js_len(list) && st == SNAP_OK; i++)
+        st = take_part(js_at(list, i), out, err);
     return st;
+}
+
+/* Appends the content: a string or a list of parts. Parts without text, such as images, are
+ * ignored. */
+static snap_status take_content(chat_answer *a, const js *message, snap_err *err) {
+    const js *list = js_get_array(message, "content");
+    snap_status st = list ? SNAP_OK : take_text(message, "content", &a->text, err);
+    for (size_t i = 0; i < js_len(list) && st == SNAP_OK; i++) {
+        const js *part = js_at(list, i);
+        st = text_equal(js_get_str(part, "type"), "thinking")
+                 ? take_thinking(part, &a->reasoning, err)
+                 : take_part(part, &a->text, err);
+    }
+    return st;
+}
+
+/* Appends the texts of the list "reasoning_details" (OpenRouter). Encrypted details have none. */
+static snap_status take_details(const js *message, buf *out, snap_err *err) {
+    const js *list = js_get_array(message, "reasoning_details");
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < js_len(list) && st == SNAP_OK; i++) {
+        const js *part = js_at(list, i);
+        st = take_text(part, js_get(part, "text") ? "text" : "summary", out, err);
+    }
+    return st;
+}
+
+/* Appends the reasoning. Some servers send it under several names, so only the first one that has a
+ * text is read. */
+static snap_status take_reasoning(chat_answer *a, const js *message, snap_err *err) {
+    static const char *const names[] = {"reasoning_content", "reasoning"};
+    size_t before = a->reasoning.len;
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < 2 && st == SNAP_OK && a->reasoning.len == before; i++)
+        st = take_text(message, names[i], &a->reasoning, err);
+    return st == SNAP_OK && a->reasoning.len == before ? take_details(message, &a->reasoning, err)
+                                                       : st;
+}
+
+static snap_status take_message(chat_answer *a, const js *message, snap_err *err) {
+    snap_status st = take_reasoning(a, message, err);
+    return st == SNAP_OK ? take_content(a, message, err) : st;
 }
 
 static snap_status take_finish(chat_answer *a, const js *choice, snap_err *err) {
@@ -78,6 +138,24 @@ static int64_t tokens(const js *usage, const char *key, int64_t before) {
     return n >= 0 ? n : before;
 }
 
+/* Reads the token counts. SGLang reports reasoning tokens beside the other counts, and other
+ * servers in completion_tokens_details. If the total shows that completion_tokens leaves them out
+ * (xAI), they are added. */
+static void take_usage(chat_answer *a, const js *usage) {
+    const js *details = js_get_object(usage, "completion_tokens_details");
+    a->prompt_tokens = tokens(usage, "prompt_tokens", a->prompt_tokens);
+    a->completion_tokens = tokens(usage, "completion_tokens", a->completion_tokens);
+    a->reasoning_tokens = tokens(usage, "reasoning_tokens", a->reasoning_tokens);
+    a->reasoning_tokens = tokens(details, "reasoning_tokens", a->reasoning_tokens);
+    int64_t total = tokens(usage, "total_tokens", -1), prompt = tokens(usage, "prompt_tokens", -1),
+            completion = tokens(usage, "completion_tokens", -1), reasoning = a->reasoning_tokens;
+    bool small = total < kMostTokens && prompt < kMostTokens && completion < kMostTokens &&
+                 reasoning < kMostTokens;
+    if (prompt >= 0 && completion >= 0 && reasoning > 0 && small &&
+        total == prompt + completion + reasoning)
+        a->completion_tokens = completion + reasoning;
+}
+
 static js *first_choice(js *choices) {
     for (size_t i = 0; i < js_len(choices); i++)
         if (js_get_int(js_at(choices, i), "index", 0) == 0)
@@ -85,9 +163,20 @@ static js *first_choice(js *choices) {
     return NULL;
 }
 
-/* Reads what a whole answer and a stream chunk have in common. They differ in two points. The text
- * is in "message" or "delta". A chunk may have no delta, or no choice (the one that reports usage
- * has none). */
+/* Reads the text of a choice. It is in "delta" in a chunk, in "message" in a whole answer, and in
+ * "text" in a text completion. Some servers send a stream with a "message". */
+static snap_status take_choice(chat_answer *a, const js *choice, bool chunk, snap_err *err) {
+    const js *message = chunk ? js_get_object(choice, "delta") : NULL;
+    message = message ? message : js_get_object(choice, "message");
+    if (message)
+        return take_message(a, message, err);
+    if (!chunk && !js_get(choice, "text"))
+        return err_set(err, SNAP_E_INPUT, "the answer's choice has no 'message'");
+    return take_text(choice, "text", &a->text, err);
+}
+
+/* Reads what a whole answer and a stream chunk have in common. A chunk may have no text, or no
+ * choice, like the one that reports usage, or be another event, such as {"type": "ping"}. */
 static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err *err) {
     buf words = {0};
     bool refused = server_error_message(object, &words);
@@ -96,19 +185,14 @@ static snap_status take_object(chat_answer *a, js *object, bool chunk, snap_err 
     buf_release(&words);
     if (refused)
         return SNAP_E_NET;
-    const js *usage = js_get_object(object, "usage");
-    a->prompt_tokens = tokens(usage, "prompt_tokens", a->prompt_tokens);
-    a->completion_tokens = tokens(usage, "completion_tokens", a->completion_tokens);
+    take_usage(a, js_get_object(object, "usage"));
     js *choices = js_get_array(object, "choices");
-    if (!choices && !(chunk && usage))
+    if (!choices && !chunk)
         return err_set(err, SNAP_E_INPUT, "the answer has no 'choices'");
     const js *choice = first_choice(choices);
     if (!choice)
         return chunk ? SNAP_OK : err_set(err, SNAP_E_INPUT, "the answer's 'choices' are empty");
-    const js *message = js_get_object(choice, chunk ? "delta" : "message");
-    if (!message && !chunk)
-        return err_set(err, SNAP_E_INPUT, "the answer's choice has no 'message'");
-    snap_status st = message ? take_message(a, message, err) : SNAP_OK;
+    snap_status st = take_choice(a, choice, chunk, err);
     return st == SNAP_OK ? take_finish(a, choice, err) : st;
 }
 

@@ -1,9 +1,10 @@
 /* chat_answer.h - the answer to a chat completion request, whole or in stream chunks.
  *
  * Source: OpenAI API reference, "Chat Completions" (objects chat.completion and
- * chat.completion.chunk), and what SGLang, vLLM and llama.cpp add to it: `reasoning_content` or
- * `reasoning` beside `content`, and an error object in place of a chunk. Only the choice of index
- * 0 is read. Text is valid UTF-8 without NUL bytes (they become U+FFFD).
+ * chat.completion.chunk) and "Completions" (text_completion), and what servers add to them:
+ * `reasoning_content`, `reasoning` or `reasoning_details` beside `content`, content as a list of
+ * parts, of which those of type "thinking" are reasoning, and an error object in place of a chunk.
+ * Only the choice of index 0 is read. Text is valid UTF-8 without NUL bytes (they become U+FFFD).
  *
  * A server may send text that is not Unicode: bytes that are not UTF-8, or half of a surrogate pair
  * as an escape. What it answered is still an answer and is judged as such. Each such byte or escape
@@ -23,6 +24,7 @@ typedef struct {
     buf text, reasoning;
     char finish_reason[32];                   /* "" = not received yet */
     int64_t prompt_tokens, completion_tokens; /* -1 = not reported */
+    int64_t reasoning_tokens;                 /* as reported; -1 = not reported */
     bool done;                                /* the stream's "[DONE]" was received */
     bool repaired;                            /* U+FFFD replaces something in the JSON */
 } chat_answer;
@@ -38,6 +40,10 @@ bool chat_answer_complete(const chat_answer *a);
  * Then it is not an answer of the model, whatever text came. */
 bool chat_answer_aborted(const chat_answer *a);
 
+/* The number of completion tokens that are reasoning; -1 = unknown. A server that reports 0 beside
+ * reasoning, in its own field or in tags, has not counted it. */
+int64_t chat_answer_reasoning_tokens(const chat_answer *a);
+
 /**
  * chat_answer_read - read a whole answer from one JSON text
  *
@@ -48,7 +54,7 @@ snap_status chat_answer_read(chat_answer *a, const char *json, size_t n,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`; later chunks
- * are ignored. Empty chunks are ignored, too. */
+ * are ignored. Empty chunks and objects without "choices" are ignored, too. */
 snap_status chat_answer_read_chunk(chat_answer *a, const char *data, size_t n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

@@ -1,7 +1,8 @@
-/* chat_request.h - a request as the JSON body of POST {base}/chat/completions.
+/* chat_request.h - the JSON body of a request: POST {base}/chat/completions or {base}/completions.
  *
- * Source: OpenAI API reference, "Create chat completion". `top_k` is an addition of SGLang, vLLM
- * and llama.cpp; it is sent only when it is set. */
+ * Source: OpenAI API reference, "Create chat completion" and "Create completion". `top_k`, `min_p`
+ * and `repetition_penalty` are additions of SGLang, vLLM and others. They and the other penalties
+ * are sent only when they are set. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 #define SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 

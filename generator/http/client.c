@@ -69,7 +69,7 @@ static snap_status take_strings(client *c, const generator_options *opt, snap_er
     if (opt->model)
         ok = (c->model = strdup(opt->model)) != NULL;
     if (opt->api_key && *opt->api_key)
-        ok = ok && add_secret(c, CLIENT_BEARER, opt->api_key);
+        ok = ok && add_secret(c, SECRETS_BEARER, opt->api_key);
     for (int i = 0; i < opt->n_headers && ok; i++)
         ok = add_secret(c, "", opt->headers[i]);
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a generator");

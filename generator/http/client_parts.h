@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "base/buf.h"
+#include "base/hist.h"
 #include "base/http.h"
 #include "base/rng.h"
 #include "generator/backend.h"
@@ -12,9 +13,9 @@
 #include "generator/http/endpoints.h"
 #include "generator/http/pace.h"
 #include "generator/http/retry.h"
+#include "generator/http/secrets.h"
 
-enum { CLIENT_SECRETS = 9 };                   /* the API key and 8 further headers */
-#define CLIENT_BEARER "Authorization: Bearer " /* before the API key in its header line */
+enum { CLIENT_SECRETS = 9 }; /* the API key and 8 further headers */
 
 typedef struct {
     generator base;
@@ -48,8 +49,10 @@ typedef struct {
     int64_t first_start_ns, start_ns; /* start times of the first and of the last attempt */
     rng jitter;
 
-    attempt last;  /* state of the last attempt */
-    buf error;     /* the error text of the result */
+    attempt last;          /* state of the last attempt */
+    int64_t last_piece_ns; /* its latest piece of text; -1 = none yet */
+    hist gaps;             /* between its pieces of text */
+    buf error;             /* the error text of the result */
     buf masked[3]; /* text, reasoning and finish reason, if a secret in them had to be masked */
 } slot;
 
@@ -84,6 +87,9 @@ struct session {
 /* Takes the next request from the source into a free slot, where it waits for its first attempt. If
  * there is none, sets `exhausted`. */
 void request_admit(slot *s);
+
+/* Counts a piece of text of the slot @ctx. */
+void request_on_piece(void *ctx, int64_t now_ns);
 
 /* Starts the next attempt at the slot's request. Its callbacks then retry or deliver it. */
 void request_start(slot *s, endpoint *server);

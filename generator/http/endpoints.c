@@ -52,9 +52,10 @@ static snap_status add_url(endpoints *e, const char *base, double weight, snap_e
     if (e->n == ENDPOINTS_MAX)
         return err_set(err, SNAP_E_USAGE, "more than %d endpoints", (int)ENDPOINTS_MAX);
     endpoint at = {.chat_url = join(base, "/chat/completions"),
+                   .text_url = join(base, "/completions"),
                    .models_url = join(base, "/models"),
                    .weight = weight};
-    if (!at.chat_url || !at.models_url)
+    if (!at.chat_url || !at.text_url || !at.models_url)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
     else if (has(e, at.chat_url))
         st = err_set(err, SNAP_E_USAGE, "endpoint '%s' is listed twice", base);
@@ -63,6 +64,7 @@ static snap_status add_url(endpoints *e, const char *base, double weight, snap_e
         return SNAP_OK;
     }
     free(at.chat_url);
+    free(at.text_url);
     free(at.models_url);
     return st;
 }
@@ -84,6 +86,7 @@ snap_status endpoints_parse(endpoints *e, const char *spec, snap_err *err) {
 void endpoints_release(endpoints *e) {
     for (int i = 0; i < e->n; i++) {
         free(e->list[i].chat_url);
+        free(e->list[i].text_url);
         free(e->list[i].models_url);
     }
     e->n = 0;

@@ -2,101 +2,58 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "generator/http/chat_request.h"
 #include "generator/http/client_parts.h"
 #include "generator/http/ratelimit.h"
 
 enum {
-    kSecretPart = 8, /* a message must not quote this many leading bytes of a secret */
     kTokenBytes = 4, /* estimated bytes per prompt token, used until the server reports the count */
 };
 
-/* The secret in a header line: the API key, or the value of another header. */
-static const char *secret_of(const char *line) {
-    if (text_starts(line, CLIENT_BEARER))
-        return line + strlen(CLIENT_BEARER);
-    const char *value = strchr(line, ':');
-    return value ? value + 1 + strspn(value + 1, " ") : line;
-}
-
-/* How many bytes at the start of @text match the start of @secret. */
-static size_t match(const char *text, const char *secret) {
-    size_t n = 0;
-    while (secret[n] && text[n] == secret[n])
-        n++;
-    return n;
-}
-
-/* The longest part of a secret that @text begins with; 0 = none. Parts count from @part bytes on,
- * or only whole secrets do if @part is 0; then secrets below kSecretPart bytes do not count,
- * because they may be ordinary words. */
-static size_t secret_at(const client *c, const char *text, size_t part) {
-    size_t longest = 0;
-    for (int i = 0; i < c->n_secrets; i++) {
-        const char *secret = secret_of(c->secrets[i]);
-        size_t n = match(text, secret), len = strlen(secret);
-        bool found = part ? n >= (len < part ? len : part) : n == len && n >= kSecretPart;
-        longest = found && n > longest ? n : longest;
-    }
-    return longest;
-}
-
-/* Appends @text with secrets masked: a server may echo them, and they must not get into files. */
-static void append_masked(const client *c, buf *out, const char *text, size_t part) {
-    while (*text) {
-        size_t n = secret_at(c, text, part);
-        if (n)
-            (void)buf_puts(out, "***");
-        else
-            (void)buf_append(out, text, n = 1);
-        text += n;
-    }
-}
-
-/* A text of an answer without secrets: @text itself in most cases, else a copy in @masked. */
-static const char *without_secrets(const client *c, const char *text, buf *masked) {
-    bool found = false;
-    for (int i = 0; text && i < c->n_secrets; i++) {
-        const char *secret = secret_of(c->secrets[i]);
-        found |= strlen(secret) >= kSecretPart && strstr(text, secret) != NULL;
-    }
-    if (!found)
-        return text;
-    buf_clear(masked);
-    append_masked(c, masked, text, 0);
-    return buf_str(masked);
+static secret_lines secrets_of(const client *c) {
+    return (secret_lines){(const char *const *)c->secrets, c->n_secrets};
 }
 
 static void describe_failure(slot *s) {
     buf_clear(&s->error);
-    append_masked(s->session->client, &s->error, s->last.why.text, kSecretPart);
+    secrets_mask_message(secrets_of(s->session->client), s->last.why.text, &s->error);
     if (s->attempts > 1)
         (void)buf_printf(&s->error, " (after %d attempts)", s->attempts);
 }
 
+/* Whether the answer is reasoning that was not closed, although no tag in it says so. */
+static bool is_unfinished(const slot *s) {
+    return s->req.settings && s->req.settings->opened && !s->last.answer.reasoning.len &&
+           !strstr(buf_str(&s->last.answer.text), "</think>");
+}
+
 static void deliver(slot *s) {
     session *r = s->session;
-    const client *c = r->client;
+    const secret_lines hidden = secrets_of(r->client);
     const chat_answer *a = &s->last.answer;
     bool failed = s->last.end != ATTEMPT_OK;
     int64_t end_ns = s->last.finish_ns >= 0 ? s->last.finish_ns : clock_now_ns();
     if (failed)
         describe_failure(s);
+    bool unfinished = is_unfinished(s);
+    const buf *text = unfinished ? &a->reasoning : &a->text;
+    const buf *reasoning = unfinished ? &a->text : &a->reasoning;
     gen_result res = {
         .failed = failed,
         .error = failed ? buf_str(&s->error) : NULL,
-        .text = without_secrets(c, buf_str(&a->text), &s->masked[0]),
-        .reasoning = a->reasoning.len ? without_secrets(c, a->reasoning.data, &s->masked[1]) : NULL,
-        .finish_reason = failed ? NULL : without_secrets(c, a->finish_reason, &s->masked[2]),
+        .text = secrets_mask_text(hidden, buf_str(text), &s->masked[0]),
+        .reasoning =
+            reasoning->len ? secrets_mask_text(hidden, reasoning->data, &s->masked[1]) : NULL,
+        .finish_reason = failed ? NULL : secrets_mask_text(hidden, a->finish_reason, &s->masked[2]),
         .prompt_tokens = a->prompt_tokens,
         .completion_tokens = a->completion_tokens,
+        .reasoning_tokens = chat_answer_reasoning_tokens(a),
         .start_ns = s->first_start_ns,
         .first_token_ns = s->last.first_token_ns < 0 ? -1 : s->last.first_token_ns - s->start_ns,
         .total_ns = end_ns - s->start_ns,
-        .itl_mean_ns = hist_mean_ns(&s->last.gaps),
-        .itl_p50_ns = hist_quantile_ns(&s->last.gaps, 0.5),
-        .itl_p99_ns = hist_quantile_ns(&s->last.gaps, 0.99),
+        .itl_mean_ns = hist_mean_ns(&s->gaps),
+        .itl_p50_ns = hist_quantile_ns(&s->gaps, 0.5),
+        .itl_p99_ns = hist_quantile_ns(&s->gaps, 0.99),
         .attempts = s->attempts,
         .repaired = a->repaired,
     };
@@ -157,11 +114,16 @@ static void note_health(slot *s, const http_response *res) {
         session_plan_probe(r, s->server);
 }
 
+static const char *url_of(const slot *s) {
+    bool text = s->req.settings && s->req.settings->completions;
+    return text ? s->server->text_url : s->server->chat_url;
+}
+
 /* Fails the run instead of the sample, because every other request would fail in the same way. */
 static void fail_run(slot *s, const char *what) {
     describe_failure(s);
-    session_fail(s->session, err_set(s->session->err, SNAP_E_NET, "%s %s: %s", s->server->chat_url,
-                                     what, buf_str(&s->error)));
+    session_fail(s->session, err_set(s->session->err, SNAP_E_NET, "%s %s: %s", url_of(s), what,
+                                     buf_str(&s->error)));
 }
 
 static void on_done(void *ctx, const http_response *res) {
@@ -183,12 +145,21 @@ static void on_done(void *ctx, const http_response *res) {
 
 static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
     slot *s = ctx;
-    return attempt_take(&s->last, head, bytes, n);
+    return attempt_take(&s->last, head, bytes, n, http_received_ns(s->session->engine));
+}
+
+void request_on_piece(void *ctx, int64_t now_ns) {
+    slot *s = ctx;
+    if (s->last_piece_ns >= 0)
+        hist_add(&s->gaps, now_ns - s->last_piece_ns);
+    s->last_piece_ns = now_ns;
 }
 
 void request_start(slot *s, endpoint *server) {
     client *c = s->session->client;
     attempt_begin(&s->last);
+    s->gaps = (hist){0};
+    s->last_piece_ns = -1;
     s->attempts++;
     s->state = SLOT_RUNNING;
     s->server = server;
@@ -197,7 +168,7 @@ void request_start(slot *s, endpoint *server) {
     const char *headers[] = {"Content-Type: application/json",
                              c->stream ? "Accept: text/event-stream" : "Accept: application/json"};
     http_request req = {
-        .url = s->server->chat_url,
+        .url = url_of(s),
         .headers = headers,
         .n_headers = 2,
         .secrets = (const char *const *)c->secrets,

@@ -117,6 +117,8 @@ static slot *slots_create(session *r) {
     for (int i = 0; slots && i < r->client->in_flight; i++) {
         slots[i].session = r;
         attempt_init(&slots[i].last, r->client->stream, r->client->servers.n > 1);
+        slots[i].last.on_piece = request_on_piece;
+        slots[i].last.piece_ctx = &slots[i];
     }
     return slots;
 }
@@ -138,8 +140,10 @@ static void reset_servers(session *r) {
     servers->outages = 0;
     for (int i = 0; i < servers->n; i++) {
         endpoint *at = &servers->list[i];
-        *at = (endpoint){
-            .chat_url = at->chat_url, .models_url = at->models_url, .weight = at->weight};
+        *at = (endpoint){.chat_url = at->chat_url,
+                         .text_url = at->text_url,
+                         .models_url = at->models_url,
+                         .weight = at->weight};
         r->probes[i] = (probe){.session = r, .server = at};
     }
 }

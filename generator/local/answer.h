@@ -45,8 +45,8 @@ typedef struct {
  *
  * @out: release with local_answers_release(), also after an error
  *
- * SNAP_E_CANCELLED; SNAP_E_NOMEM, also if the cache has too few pages for a sequence; any error of
- * local_prompt(), engine_add() and engine_step().
+ * SNAP_E_CANCELLED; SNAP_E_NOMEM; any error of local_prompt(), engine_add(), engine_step() and
+ * local_finish_error().
  */
 snap_status local_answer_prompt(local_model *m, const gen_message *messages, int n,
                                 const answer_options *o, local_answers *out,

@@ -7,6 +7,7 @@
 #include "base/hist.h"
 #include "generator/backend.h"
 #include "generator/local/local.h"
+#include "generator/settings.h"
 
 typedef struct local local;
 
@@ -79,6 +80,7 @@ static snap_status deliver_failure(const gen_request *req, const char *why, gen_
                       .text = "",
                       .prompt_tokens = -1,
                       .completion_tokens = -1,
+                      .reasoning_tokens = -1,
                       .start_ns = clock_now_ns(),
                       .first_token_ns = -1,
                       .itl_mean_ns = -1,
@@ -88,25 +90,41 @@ static snap_status deliver_failure(const gen_request *req, const char *why, gen_
     return sink(ctx, req, &res, err);
 }
 
+/* Tokenizes the messages, with the system message of the settings. */
+static snap_status encode(local *g, const gen_request *req, tok_ids *ids, snap_err *err) {
+    int n = gen_message_count(req);
+    gen_message *messages = malloc(((size_t)n + 1) * sizeof *messages);
+    if (!messages)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a request");
+    for (int i = 0; i < n; i++)
+        messages[i] = gen_message_at(req, i);
+    snap_status st = local_prompt(&g->model, messages, n, ids, err);
+    free(messages);
+    return st;
+}
+
 static snap_status start(local *g, task *t, snap_err *err) {
     snap_status st;
     tok_ids ids = {0};
     const gen_sampling *s = &t->req.sampling;
-    TRY(local_prompt(&g->model, t->req.messages, t->req.n_messages, &ids, err));
+    TRY(encode(g, &t->req, &ids, err));
     t->start_ns = clock_now_ns();
     t->prompt_tokens = (int64_t)ids.n;
     t->stream = tok_stream_make(g->model.tokenizer, true);
-    engine_request req = {
-        .prompt = ids.v,
-        .n_prompt = ids.n < INT32_MAX ? (int)ids.n : INT32_MAX,
-        .sampling = {.temperature = s->temperature, .top_p = s->top_p, .top_k = s->top_k},
-        .seed = s->seed,
-        .max_tokens = s->max_tokens,
-        .stop_ids = g->model.stop_ids,
-        .n_stop_ids = g->model.n_stop_ids,
-        .token = take_token,
-        .done = take_end,
-        .user = t};
+    engine_request req = {.prompt = ids.v,
+                          .n_prompt = ids.n < INT32_MAX ? (int)ids.n : INT32_MAX,
+                          .sampling = {.temperature = s->temperature,
+                                       .top_p = s->top_p,
+                                       .top_k = s->top_k,
+                                       .min_p = s->min_p,
+                                       .repetition_penalty = s->repetition_penalty},
+                          .seed = s->seed,
+                          .max_tokens = s->max_tokens,
+                          .stop_ids = g->model.stop_ids,
+                          .n_stop_ids = g->model.n_stop_ids,
+                          .token = take_token,
+                          .done = take_end,
+                          .user = t};
     TRY(engine_add(g->model.engine, &req, err));
 cleanup:
     tok_ids_release(&ids);
@@ -148,6 +166,7 @@ static snap_status deliver(const task *t, gen_sink_fn sink, void *ctx, snap_err 
                                                  : "length",
         .prompt_tokens = t->prompt_tokens,
         .completion_tokens = t->tokens,
+        .reasoning_tokens = -1,
         .start_ns = t->start_ns,
         .first_token_ns = t->tokens ? t->first_ns - t->start_ns : -1,
         .total_ns = t->end_ns - t->start_ns,

@@ -27,7 +27,8 @@ static snap_status choose_template(local_model *m, const char *dir, const local_
                               : chat_template_choose(dir, &s->template, err);
 }
 
-/* Collects the ids that end a sequence, from config, generation config and tokenizer. */
+/* Collects the ids that end a sequence: those of the model's shape and the end token of the
+ * tokenizer. */
 static void collect_stops(local_model *m) {
     int32_t eos = tokenizer_eos(m->tokenizer);
     bool known = eos < 0;
@@ -68,8 +69,7 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
         cache_precision(r->format) == MLA_FP8
             ? (int64_t)mla_cache_token_bytes(MLA_FP8, s->kv_lora_rank, s->qk_rope_head_dim)
             : bf16;
-    if (r->format == CACHE_F32) /* a row takes twice the bytes of BF16; the format is for
-                                   debugging */
+    if (r->format == CACHE_F32) /* a token takes twice the bytes of BF16 */
         token = bf16 *= 2;
     if (!bytes) {
         int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,

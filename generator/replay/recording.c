@@ -62,20 +62,21 @@ void recording_release(recording *r) {
 
 /* ---- whether a row answers a request ---- */
 
-static const char *const kSampling[RECORDED_SAMPLING] = {"temperature", "top_p", "top_k",
-                                                         "max_tokens"};
-
 bool recording_mismatch(const recorded *row, const gen_request *req, char *why, size_t cap) {
-    const gen_sampling *s = &req->sampling;
-    const double wanted[RECORDED_SAMPLING] = {s->temperature, s->top_p, s->top_k, s->max_tokens};
+    gen_sampling_value wanted[GEN_SAMPLING_VALUES];
+    gen_sampling_values(&req->sampling, wanted);
     why[0] = '\0';
     if (row->prompt_sha256 && req->prompt_sha256 &&
         strcmp(row->prompt_sha256, req->prompt_sha256) != 0)
         (void)snprintf(why, cap, "another prompt");
-    for (int i = 0; i < RECORDED_SAMPLING && !why[0]; i++)
-        if (row->sampling[i] < wanted[i] || row->sampling[i] > wanted[i]) /* false for NAN */
-            (void)snprintf(why, cap, "%s %.10g, the request has %.10g", kSampling[i],
-                           row->sampling[i], wanted[i]);
+    for (int i = 0; i < GEN_SAMPLING_VALUES && !why[0]; i++)
+        if (row->sampling[i] < wanted[i].value || row->sampling[i] > wanted[i].value)
+            /* false for NAN */
+            (void)snprintf(why, cap, "%s %.10g, the request has %.10g", wanted[i].name,
+                           row->sampling[i], wanted[i].value);
+    const char *settings = req->settings_sha256 ? req->settings_sha256 : "";
+    if (!why[0] && row->settings_sha256 && strcmp(row->settings_sha256, settings) != 0)
+        (void)snprintf(why, cap, "another system message, body or other setting of the request");
     return why[0] != '\0';
 }
 
@@ -89,7 +90,8 @@ typedef struct {
     long seen_line;
 } reader;
 
-/* A string member as an owned C string; NULL where it is absent or null. */
+/* *out = a string member, copied into the memory of the recording; NULL where it is absent or
+ * null. */
 static snap_status take_str(reader *rd, const js *row, const char *key, const char *where,
                             const char **out, snap_err *err) {
     *out = NULL;
@@ -136,22 +138,27 @@ static int64_t count_of(const js *row, const char *key) {
     return n < 0 ? -1 : n;
 }
 
-/* Milliseconds as nanoseconds; @unknown if the key is absent, negative or above 1e12. */
+/* Milliseconds as nanoseconds; @unknown if the key is absent, no number, negative or above 1e12. */
 static int64_t time_of(const js *row, const char *key, int64_t unknown) {
     double ms = js_get_num(row, key, -1);
     return ms >= 0 && ms <= 1e12 ? (int64_t)(ms * 1e6) : unknown;
 }
 
-/* The prompt's hash and the sampling of the recorded request, if the row states them. A row with
- * sampling but without top_k was recorded with top_k off. */
+/* The prompt's hash, the sampling and the hash of the settings of the recorded request, if the row
+ * states them. A row with sampling states what was on: the other parameters were off, and without
+ * a hash there were no settings. */
 static snap_status take_request_info(reader *rd, const js *row, const char *where, recorded *out,
                                      snap_err *err) {
     const js *sampling = js_get_object(row, "sampling");
-    for (int i = 0; i < RECORDED_SAMPLING; i++)
-        out->sampling[i] = js_get_num(sampling, kSampling[i], NAN);
-    if (sampling && isnan(out->sampling[2]))
-        out->sampling[2] = 0;
-    return take_str(rd, row, "prompt_sha256", where, &out->prompt_sha256, err);
+    gen_sampling_value values[GEN_SAMPLING_VALUES];
+    gen_sampling_values(&(gen_sampling){0}, values);
+    for (int i = 0; i < GEN_SAMPLING_VALUES; i++)
+        out->sampling[i] =
+            js_get_num(sampling, values[i].name, sampling ? values[i].off : (double)NAN);
+    snap_status st = take_str(rd, row, "request_sha256", where, &out->settings_sha256, err);
+    if (st == SNAP_OK && sampling && !out->settings_sha256)
+        out->settings_sha256 = "";
+    return st == SNAP_OK ? take_str(rd, row, "prompt_sha256", where, &out->prompt_sha256, err) : st;
 }
 
 static snap_status take_answer(reader *rd, const js *row, const char *where, recorded *out,
@@ -172,6 +179,7 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
         out->finish_reason = "unknown";
     out->prompt_tokens = count_of(row, "prompt_tokens");
     out->completion_tokens = count_of(row, "completion_tokens");
+    out->reasoning_tokens = count_of(row, "reasoning_tokens");
     out->repaired = js_get_bool(row, "repaired", false);
     out->first_token_ns = time_of(row, "ttft_ms", -1);
     out->total_ns = time_of(row, "total_ms", 0);
@@ -179,6 +187,14 @@ static snap_status take_answer(reader *rd, const js *row, const char *where, rec
     out->itl_p50_ns = time_of(row, "itl_ms_p50", -1);
     out->itl_p99_ns = time_of(row, "itl_ms_p99", -1);
     return st;
+}
+
+static snap_status take_verdict(reader *rd, const js *row, const char *where, gen_verdict *out,
+                                snap_err *err) {
+    snap_status st = take_str(rd, row, "grader", where, &out->grader, err);
+    if (st == SNAP_OK)
+        st = take_str(rd, row, "verdict", where, &out->verdict, err);
+    return st == SNAP_OK ? take_str(rd, row, "extracted", where, &out->extracted, err) : st;
 }
 
 /* Whether the row belongs to the arm that is read. */
@@ -229,6 +245,8 @@ static snap_status read_row(void *ctx, js *object, long line, snap_err *err) {
         st = take_answer(rd, object, where, &row, err);
     if (st == SNAP_OK)
         st = take_request_info(rd, object, where, &row, err);
+    if (st == SNAP_OK)
+        st = take_verdict(rd, object, where, &row.verdict, err);
     return st == SNAP_OK ? insert(rd, &row, where, err) : st;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "generator/backend.h"
 #include "generator/replay/recording.h"
@@ -25,6 +26,7 @@ static gen_result result_of(const recorded *row) {
         .finish_reason = row->error ? NULL : row->finish_reason,
         .prompt_tokens = row->prompt_tokens,
         .completion_tokens = row->completion_tokens,
+        .reasoning_tokens = row->reasoning_tokens,
         .start_ns = clock_now_ns(),
         .first_token_ns = row->first_token_ns,
         .total_ns = row->total_ns,
@@ -33,6 +35,7 @@ static gen_result result_of(const recorded *row) {
         .itl_p99_ns = row->itl_p99_ns,
         .attempts = 1,
         .repaired = row->repaired,
+        .recorded = row->verdict,
     };
 }
 
@@ -54,6 +57,7 @@ static snap_status answer(const replay *r, const gen_request *req, gen_sink_fn s
                      .error = buf_str(&why),
                      .prompt_tokens = -1,
                      .completion_tokens = -1,
+                     .reasoning_tokens = -1,
                      .first_token_ns = -1,
                      .itl_mean_ns = -1,
                      .itl_p50_ns = -1,
@@ -87,6 +91,23 @@ static void replay_close(generator *g) {
 
 static const generator_ops replay_ops = {.run = replay_run, .close = replay_close};
 
+/* Whether a file looks like a log of lm-evaluation-harness (JSON lines with "resps"), Inspect (a
+ * zip archive, or one JSON object with "eval") or lighteval (Parquet). */
+static bool is_foreign_log(const buf *text) {
+    enum { kHead = 4096 };
+    const char *s = buf_str(text), *end = memchr(s, '\n', text->len);
+    size_t head = text->len < kHead ? text->len : kHead;
+    if (text_starts(s, "PAR1") || text_starts(s, "PK\3\4"))
+        return true;
+    if (*s != '{')
+        return false;
+    js *first = js_parse(s, end ? (size_t)(end - s) : text->len, "a log", NULL);
+    bool is = first ? !js_has(first, "task") && (js_has(first, "resps") || js_has(first, "eval"))
+                    : memmem(s, head, "\"eval\":", strlen("\"eval\":")) != NULL;
+    js_free(first);
+    return is;
+}
+
 snap_status gen_replay_open(generator **out, const char *spec, const generator_options *opt,
                             snap_err *err) {
     *out = NULL;
@@ -102,6 +123,11 @@ snap_status gen_replay_open(generator **out, const char *spec, const generator_o
     if (!r->path)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a generator"));
     TRY(fs_read(path, &text, err));
+    if (is_foreign_log(&text))
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "%s is a log of another program, not a recording: make one with 'snapmla eval "
+                    "import'",
+                    path));
     TRY(recording_read(&r->rows, buf_str(&text), text.len, path, opt->model, err));
     *out = &r->base;
     r = NULL;

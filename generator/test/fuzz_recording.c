@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a recording. It is refused with a message, or every row can be
- * found. */
+/* libFuzzer: arbitrary bytes as a recording. It gives an error or at least one row, and every row
+ * that was read can be found. */
 #include <stdint.h>
 #include <stdlib.h>
 

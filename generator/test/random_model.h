@@ -8,8 +8,8 @@
  * 32 heads, q_lora and sigmoid routing with groups. */
 extern const char random_wide_v2[], random_wide_v3[];
 
-/* random_wide_v2 with heads a quarter as wide, so that W_UK and W_UV together have 1 MB per
- * layer. */
+/* random_wide_v2 with a quarter of the widths nope and v of a head, so that W_UK and W_UV together
+ * have 1 MiB per layer. */
 extern const char random_narrow_v2[];
 
 /* A copy of @config in which some "key":old are replaced by "key":new; the caller frees it. Fails

@@ -44,7 +44,7 @@ typedef struct {
 typedef struct server server;
 
 /* Answers request number i with replies[i]; further requests with the last reply. @replies is
- * borrowed. NULL if the loopback can't be used. */
+ * borrowed. NULL if the loopback can't be used or memory is short. */
 server *server_start(const reply *replies, int n_replies);
 
 typedef struct ssl_ctx_st SSL_CTX; /* the same as in OpenSSL's headers */

@@ -354,8 +354,6 @@ static void test_wrong_types_are_not_repeated(void) {
                    "the server answered with text/html; check that the URL", 1);
     expect_failure((reply){.type = "text/html", .body = "<html>hello</html>"}, &stream,
                    "the server answered with text/html instead of a stream; check that", 1);
-    expect_failure((reply)WHOLE_REPLY, &stream,
-                   "the server answered with application/json instead of a stream; check that", 1);
 }
 
 static void test_huge_answers_are_not_repeated(void) {
@@ -382,7 +380,7 @@ static void test_headers_are_sent_and_masked(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(head, "\r\nX-Key: another-secret-42\r\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(head, "\r\nX-Team: red\r\n"));
     CU_ASSERT_EQUAL_FATAL(d.n_kept, 1);
-    CU_ASSERT_STRING_EQUAL(d.kept[0].text, "you sent ***, team red"); /* too short to be a secret */
+    CU_ASSERT_STRING_EQUAL(d.kept[0].text, "you sent ***, team red"); /* "red" is too short */
     CU_ASSERT_STRING_EQUAL(d.kept[0].finish_reason, "***");
     CU_ASSERT_STRING_EQUAL(d.kept[0].reasoning, "*** it was");
     drive_release(&d);

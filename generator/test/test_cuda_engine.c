@@ -104,8 +104,8 @@ static double disagreement(const tiny_model *m, const runner_options *opt, const
     return (double)apart[n / 2];
 }
 
-/* In BF16 the order of sums differs. In FP8 the device's decode steps also round P, while the CPU
- * scores the text in chunks, which do not. */
+/* In BF16 the order of sums differs. In FP8 the device's decode steps also round queries and P,
+ * while the CPU scores the text in chunks, which do not. */
 static double bound_of(cache_format format) {
     return format == CACHE_FP8 ? 0.15 : 0.05;
 }

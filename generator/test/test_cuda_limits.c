@@ -159,7 +159,7 @@ static void test_two_widths_at_once(void) {
     }
 }
 
-/* ---- steps of one row of two models at once: their launches wait between blocks ------------- */
+/* ---- steps of one row of two models at once: the blocks of a launch wait for each other ----- */
 
 enum { kSteps = 130, kTurns = 6, kVocab = 512 };
 

@@ -45,9 +45,9 @@ static float *logits_on_device(const model_weights *w, size_t *n) {
 }
 
 /* A weight that is read before its copy has arrived has the old contents of the memory: nothing at
- * the first loading, and later another model's weights. A head without its W_UK would still be
- * within the rounding error, so bits are compared. The matrices are small, because allocating more
- * than 1 MB takes so long that the previous copy would arrive in time. */
+ * the first loading, and later another model's weights. Bits are compared, because a small
+ * part of the weights may change the logits by less than the rounding error. The matrices are
+ * small, so that an allocation does not give the previous copy time to arrive. */
 static void test_loading_again(void) {
     tiny_model one, other;
     size_t n;

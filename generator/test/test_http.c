@@ -243,7 +243,7 @@ static void test_a_redirect_cannot_leave_http(void) {
     buf_release(&t.body);
 }
 
-/* Sends a request to the first server, which redirects to the second, and checks the status and
+/* Sends a request to the first server, which redirects to the second, and checks the outcome and
  * whether the second server was reached. @tls: [2], NULL = none. */
 static void redirect_between(SSL_CTX *const tls[2], http_request req, http_outcome outcome,
                              bool followed) {
@@ -311,7 +311,8 @@ static void test_no_redirect_back_to_http(void) {
     authority_free(a);
 }
 
-/* A secret header reaches the host of the URL and no other. */
+/* A secret header reaches the server of the URL. With one, a redirect to another server is not
+ * followed. */
 static void test_a_secret_is_not_redirected(void) {
     SSL_CTX *none[2] = {NULL, NULL};
     const char *const secret[] = {"X-Key: secret"};

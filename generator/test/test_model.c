@@ -242,8 +242,8 @@ static void test_quantised_rope_is_worse(void) {
     tiny_close(&t);
 }
 
-/* A model with block-scaled e4m3 weights must give the same logits as one with the same numbers
- * stored unscaled, bit for bit, with FP32, BF16 and FP8 caches. */
+/* A model with block-scaled e4m3 weights must give the same logits as one whose stored weights
+ * have the scales applied, bit for bit, with FP32, BF16 and FP8 caches. */
 static void test_e4m3_weights(void) {
     static const struct {
         cache_format format;
@@ -276,7 +276,7 @@ static void test_e4m3_weights(void) {
         }
 }
 
-/* Every instruction set computes the same logits up to the order of additions. */
+/* The logits of every instruction set are within the rounding error of the reference. */
 static void test_instruction_sets(void) {
     static const char *const isas[] = {"portable", "avx2", "avx512f", "avx512bf16"};
     tiny_model t;

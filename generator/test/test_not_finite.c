@@ -1,6 +1,6 @@
 /* Checkpoints with weights that are NaN, infinite or too large. No token may be drawn from what
- * they compute, and sequences that are not affected must go on. The tests run on the CPU, and on a
- * CUDA device if there is one. */
+ * they compute, and sequences that are not affected must go on. The tests run on the CPU,
+ * on a CUDA device if there is one, or on both. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ typedef struct {
 } damage;
 
 /* The tensors of the second layer, which has experts. The first 64 numbers exist in every fixture's
- * rows. A row of kv_a_proj_with_mqa after the first kv_lora_rank ones makes a rotary key. */
+ * rows. The rows of kv_a_proj_with_mqa after the first kv_lora_rank ones make the rotary part of a
+ * key. */
 #define LAYER "model.layers.1."
 static const damage damages[] = {
     {"model.embed_tokens.weight", 0, 64 * 64, NAN},
@@ -53,7 +54,8 @@ static void spoil(tiny_model *t, const damage *d) {
     tiny_reopen(t);
 }
 
-/* Damages the weights of the first rotary key of the second layer. */
+/* Makes one weight of the second layer NaN. It belongs to the first number of the rotary part of a
+ * key. */
 static void spoil_rotary_key(tiny_model *t) {
     damage d = {LAYER "self_attn.kv_a_proj_with_mqa.weight",
                 (int64_t)t->shape.kv_lora_rank * t->shape.hidden_size, 1, NAN};
@@ -87,7 +89,8 @@ static void expect_refused(snap_status st, const snap_err *err, cache_format for
     CU_ASSERT_PTR_NOT_NULL(strstr(err->text, precision));
 }
 
-/* A chunk of a prompt, and then a decode step, must both fail, in all three kinds of steps. */
+/* Runs a chunk of a prompt, and then a decode step. runner_step() and runner_step_greedy() must
+ * refuse both, and runner_step_read() must return READ_NOT_FINITE. */
 static void check_damaged(const tiny_model *t, const char *device, cache_format format) {
     static const int32_t tokens[] = {3, 1, 4, 15, 9, 2, 6, 5, 35}, pages[] = {1, 0};
     static float logits[kMostVocab];
@@ -138,11 +141,13 @@ static void test_damaged_weights(void) {
         return;
     check_all(FROM_V3, "cuda", formats, 2);
     check_all(FROM_WIDE_V3, "cuda", formats, 2);
-    check_all(FROM_WIDE_V2, "cuda", formats, 2); /* its steps of one row use single_layer() */
+    check_all(FROM_WIDE_V2, "cuda", formats, 2); /* on Hopper, its steps of one row
+                                                    use single_layer() */
 }
 
 /* A model whose sum of squares of a row overflows in FP32. On the CPU the sum is FP64, and the
- * model works. On a device the result must not be a row of zeros, and so equal logits. */
+ * model works. On a device the result must not be a row of zeros, which would give equal logits:
+ * the step must fail. */
 static void test_large_residual(void) {
     static float logits[kMostVocab];
     int32_t token = 3, page = 0;

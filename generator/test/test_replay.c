@@ -17,7 +17,7 @@ static void test_rows_are_found_by_key(void) {
     static const char text[] =
         "{\"task\":\"a\",\"problem\":\"1\",\"sample\":0,\"response\":\"x\",\"reasoning\":\"r\","
         "\"finish_reason\":\"length\",\"prompt_tokens\":3,\"completion_tokens\":9,\"arm\":\"b\","
-        "\"ttft_ms\":1.5,\"total_ms\":20}\n"
+        "\"ttft_ms\":1.5,\"total_ms\":20,\"grader\":\"g\",\"verdict\":\"wrong\"}\n"
         "\n"
         "{\"task\":\"a\",\"problem\":\"1\",\"sample\":1,\"text\":\"nul \\u0000\",\"more\":[1]}\n"
         "{\"task\":\"a\",\"problem\":\"2\",\"sample\":0,\"response\":null,\"error\":\"HTTP 500\"}";
@@ -31,6 +31,9 @@ static void test_rows_are_found_by_key(void) {
     CU_ASSERT_STRING_EQUAL(row->finish_reason, "length");
     CU_ASSERT(row->prompt_tokens == 3 && row->completion_tokens == 9 && row->line == 1);
     CU_ASSERT(row->first_token_ns == 1500000 && row->total_ns == 20000000);
+    CU_ASSERT_STRING_EQUAL(row->verdict.grader, "g");
+    CU_ASSERT_STRING_EQUAL(row->verdict.verdict, "wrong");
+    CU_ASSERT_PTR_NULL(row->verdict.extracted);
     row = recording_find(&r, "a", "1", 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(row);
     CU_ASSERT_STRING_EQUAL(row->text, "nul \xEF\xBF\xBD");
@@ -226,6 +229,27 @@ static void test_the_generator_stops(void) {
     generator_close(g);
 }
 
+static void expect_foreign(const char *text, bool foreign) {
+    generator_options opt = {0};
+    snap_err err = {0};
+    generator *g = open_file(text, &opt, &err);
+    CU_ASSERT_EQUAL(strstr(err.text, "'snapmla eval import'") != NULL, foreign);
+    CU_ASSERT_EQUAL(g == NULL, err.code != SNAP_OK);
+    if (g)
+        generator_close(g);
+}
+
+static void test_logs_of_other_programs(void) {
+    expect_foreign("PAR1 and more", true);
+    expect_foreign("PK\3\4 and more", true);
+    expect_foreign("{\"doc_id\": 1, \"resps\": [[\"x\"]]}\n{", true);
+    expect_foreign("{\n \"version\": 2,\n \"eval\": {}}", true);
+    expect_foreign("{\"eval\": {}, \"samples\": []}", true);
+    expect_foreign("", false);
+    expect_foreign("{\n\"a\": 1}", false);
+    expect_foreign(ROW("a", 0, "resps eval"), false);
+}
+
 static void test_opening_fails_clearly(void) {
     generator_options opt = {0};
     generator *g = NULL;
@@ -249,4 +273,5 @@ CU_TestInfo tests_replay[] = {{"rows by key", test_rows_are_found_by_key},
                               {"the generator", test_the_generator_replays},
                               {"the generator stops", test_the_generator_stops},
                               {"opening", test_opening_fails_clearly},
+                              {"logs of other programs", test_logs_of_other_programs},
                               CU_TEST_INFO_NULL};

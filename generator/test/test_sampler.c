@@ -1,5 +1,6 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "generator/local/engine/sampler.h"
@@ -73,7 +74,7 @@ static void test_draws_follow_the_definitions(void) {
                 cells++;
             }
         }
-        /* mean is cells - 1, variance twice that: allows five standard deviations */
+        /* the mean is about cells - 1, the variance about twice that: five standard deviations */
         CU_ASSERT(chi < cells - 1 + 5 * sqrt(2.0 * cells));
         CU_ASSERT(cells > 2);
     }
@@ -190,6 +191,59 @@ static void test_what_is_to_be_read(void) {
     sampler_free(s);
 }
 
+/* Greedy draws show which logit is the largest after the penalties. */
+static void test_penalties_of_the_answer(void) {
+    static const float x[4] = {3.0f, 2.5f, 2.2f, 0};
+    static const int32_t seen[] = {1, 0, 0, 1}; /* the first token belongs to the prompt */
+    static const struct {
+        double presence, frequency;
+        int32_t expected;
+    } cases[] = {
+        {0, 0, 0},       {0.4, 0, 0}, /* 2.6, 2.1, 2.2 */
+        {0, 0.3, 0},                  /* 2.4, 2.2, 2.2 */
+        {0.9, 0, 2},                  /* 2.1, 1.6, 2.2 */
+        {0, 0.41, 2},                 /* 2.18, 2.09, 2.2 */
+        {0.5, -0.5, 0},               /* 3.5, 2.5, 2.2 */
+        {-0.1, 0.8, 2},               /* 1.5, 1.8, 2.2 */
+        {-0.1, 0.35, 0},              /* 2.4, 2.25, 2.2 */
+    };
+    sampler *s;
+    rng r = rng_make(1, 0);
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, 4, NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sampling how = {.presence_penalty = cases[i].presence,
+                        .frequency_penalty = cases[i].frequency,
+                        .n_prompt = 1};
+        float logprob, plain;
+        bool off = i == 0;
+        CU_ASSERT_EQUAL(sampler_draw(s, &how, x, seen, 4, &r, &logprob), cases[i].expected);
+        plain = (float)token_logprob(x, 4, cases[i].expected);
+        CU_ASSERT_EQUAL(logprob, plain); /* the model's own, without penalties */
+        CU_ASSERT_EQUAL(sampler_reading(s, &how, &r).kind, off ? READ_BEST : READ_LOGITS);
+    }
+    sampler_free(s);
+}
+
+static void test_top_logprobs(void) {
+    token_logit top[kVocab];
+    make_logits();
+    for (int k = 0; k <= kVocab + 3; k += 7) {
+        int n = top_logprobs(logits, kVocab, top, k < kVocab ? k : kVocab);
+        CU_ASSERT_EQUAL(n, k < kVocab ? k : kVocab);
+        for (int i = 0; i < n; i++) {
+            int above = 0;
+            for (int j = 0; j < kVocab; j++)
+                above += logits[j] > logits[top[i].id];
+            CU_ASSERT_EQUAL(above, i);
+            CU_ASSERT_EQUAL(top[i].logit, (float)token_logprob(logits, kVocab, top[i].id));
+        }
+    }
+    static const float equal[5] = {1, 2, 2, 2, 0};
+    CU_ASSERT_EQUAL(top_logprobs(equal, 5, top, 2), 2);
+    CU_ASSERT(top[0].id == 1 && top[1].id == 2);
+    CU_ASSERT_EQUAL(top_logprobs(equal, 5, top, 9), 5);
+}
+
 CU_TestInfo tests_sampler[] = {
     {"draws follow the definitions", test_draws_follow_the_definitions},
     {"greedy, repetition penalty, log-probability", test_greedy_and_penalty},
@@ -197,5 +251,7 @@ CU_TestInfo tests_sampler[] = {
     {"a draw takes one number", test_one_number_a_draw},
     {"a list is enough", test_a_list_is_enough},
     {"what is to be read", test_what_is_to_be_read},
+    {"presence and frequency penalties", test_penalties_of_the_answer},
+    {"the likeliest tokens", test_top_logprobs},
     CU_TEST_INFO_NULL,
 };

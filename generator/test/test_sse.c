@@ -23,7 +23,7 @@ static snap_status events(const char *bytes, size_t n, size_t step, bool finish,
     return st;
 }
 
-/* Tries every split: whole, byte by byte, and all step sizes between. */
+/* Feeds the stream in steps of every size, from one byte to the whole stream. */
 static void expect(const char *stream, const char *want) {
     size_t n = strlen(stream);
     for (size_t step = 1; step <= n; step++) {

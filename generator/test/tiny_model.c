@@ -32,7 +32,7 @@ static void read_fixture(const char *name, const char *file, buf *out) {
 }
 
 /* The factor on row @row of a tensor of the fixture "minicpm3". It makes keys of the slowest RoPE
- * pairs, which lie half a vector apart, outliers of up to 1e3. */
+ * pairs, which lie half a vector apart, outliers of about 1e3. */
 static float strength(const char *name, uint64_t row) {
     enum { RANK = 64, PAIRS = 16, FIRST = 12, FACTOR = 256 };
     bool strong = strstr(name, "kv_a_proj_with_mqa") && row >= RANK && row % PAIRS >= FIRST;
@@ -43,7 +43,8 @@ static float strength(const char *name, uint64_t row) {
 
 enum { kBlock = 32 /* rows and columns of e4m3 weights that share a scale */ };
 
-/* A tensor of a fixture, in the form in which it is written. */
+/* A tensor of a fixture: its line in tensors.txt (name, type, sizes), and its numbers in FP32.
+ * take_share() reduces it to the part of one rank. */
 typedef struct {
     const char *name, *type;
     uint64_t n, rows, cols;

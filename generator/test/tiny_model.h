@@ -54,7 +54,7 @@ void tiny_open_share(tiny_model *t, const char *name, int rank, int size);
 void tiny_close(tiny_model *t);
 
 /* Replaces @n numbers of a BF16 tensor in dir's model.safetensors, from number @first on, by @x. An
- * open model keeps the old numbers or not; tiny_reopen() reads the new ones. */
+ * open model may still have the old numbers; tiny_reopen() reads the new ones. */
 void tiny_spoil(const char *dir, const char *name, int64_t first, int64_t n, float x);
 void tiny_reopen(tiny_model *t);
 

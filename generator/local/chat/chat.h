@@ -55,7 +55,7 @@ typedef struct {
  * chat_render - append the prompt that the assistant's answer follows
  *
  * Special tokens are written as text. Encode the prompt without TOK_PLAIN, so that they become
- * tokens, and, except for CHAT_NONE, without TOK_SPECIALS, which would add some of them twice.
+ * tokens, and, except for CHAT_NONE, without TOK_SPECIALS, which could add one of them twice.
  * SNAP_E_INPUT for a role other than system, user or assistant; SNAP_E_NOMEM. */
 snap_status chat_render(const chat_style *style, const gen_message *messages, int n, buf *out,
                         snap_err *err) SNAP_CHECK_RESULT;

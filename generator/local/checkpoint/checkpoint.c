@@ -22,8 +22,8 @@ static const char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors
 
 /* ---- shards ---- */
 
-/* Whether this is a file name in the same folder. An index may not refer to files elsewhere, nor to
- * itself or another index. */
+/* Whether @name can be a .safetensors file in the same folder. An index may not refer to files
+ * elsewhere, nor to itself or another index. */
 static bool is_shard_name(const char *name) {
     return *name != '\0' && *name != '.' && !strchr(name, '/') && text_ends(name, ".safetensors");
 }

@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 
-/* Reads every byte; the files are distributed over a thread per core. SNAP_E_IO; SNAP_E_INPUT for a
- * folder without such files; SNAP_E_NOMEM. */
+/* Reads every byte of these files. There is one thread per core, and each hashes whole files.
+ * SNAP_E_IO; SNAP_E_INPUT for a folder without such files; SNAP_E_NOMEM. */
 snap_status checkpoint_digest(const char *dir, char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

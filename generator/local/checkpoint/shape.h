@@ -84,8 +84,8 @@ snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) S
 snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether the feed-forward of a layer consists of experts. Not for LongCat-Flash, where each layer
- * has experts beside its dense feed-forwards. */
+/* Whether the feed-forward of a layer consists of experts. Must not be used for LongCat-Flash,
+ * where each layer has experts beside its dense feed-forwards. */
 bool shape_is_sparse(const model_shape *s, int layer);
 
 #endif

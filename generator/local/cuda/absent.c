@@ -1,4 +1,4 @@
-/* absent.c - replaces model.cu in builds without CUDA. */
+/* absent.c - the functions of cuda_model.h in builds without CUDA. */
 #include "generator/local/cuda/cuda_model.h"
 
 #ifndef SNAPMLA_CUDA

@@ -42,12 +42,13 @@ absorb_to absorb_of(const cuda_model *m, const block &b);
 gemm_args values_of(const cuda_model *m, const block &b, int rows);
 route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer);
 
-/* Attention of the decode queries in b.q_mla or b.q8 over the cache. The result is in b.o_mla. */
+/* Attention of the decode queries in q_mla or q8 of m->b over the cache. The result is in
+ * m->b.o_mla. */
 void attend_cache(chain *c, int layer);
 
 /* The step of one row (single.cu). single_supports_all() decides whether a model uses it
- * (m->single). forward_single() runs its layers, from the embedded row in b.x to b.packed.
- * epoch_of() is the counter of such steps, on the device. */
+ * (m->single). forward_single() runs its layers, from the embedded row in m->b.x to
+ * m->b.packed. epoch_of() is the counter of such steps, on the device. */
 uint32_t *epoch_of(const cuda_model *m);
 int64_t single_exchange_words(const model_shape &s); /* size of b.exchange, in 64-bit words */
 bool single_supports_all(const cuda_model *m);

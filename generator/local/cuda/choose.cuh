@@ -185,15 +185,14 @@ __device__ __forceinline__ void score_quick(const router &r, float (&x)[2]) {
         one /= sum;
 }
 
-/* Whether the logits give the same order as the scores. With softmax and without a bias they do, so
- * the choice need not wait for the sum of the softmax. */
+/* Whether the experts can be chosen by their logits, so that the choice need not wait for the sum
+ * of the softmax. With softmax and without a bias a greater logit has no smaller score. */
 __device__ __forceinline__ bool orders_logits(const router &r, const float *bias) {
     return !r.sigmoid && !bias;
 }
 
 /* For each of a lane's two experts, when it is chosen, counted from 0; -1 = never. @x: logits if
- * orders_logits(), else scores. One warp. It uses no shuffles, because these would queue behind the
- * shared-memory reads of the other warps. */
+ * orders_logits(), else scores. One warp. It uses warp reductions and ballots, but no shuffles. */
 __device__ __forceinline__ void choose_quick(const router &r, const float *bias,
                                              const float (&x)[2], int (&chosen_at)[2]) {
     const int lane = threadIdx.x % 32, first = lane * 2;

@@ -16,7 +16,7 @@ const size_t kMostKnown = 4096;             /* shapes to remember */
 const uint64_t kAlignment = 16;             /* bytes; the address of every matrix is a multiple of
                                                it */
 
-/* The parts of a product on which its algorithm depends. */
+/* The numbers by which a prepared product is found again. */
 using shape_key = std::array<int64_t, 9>;
 
 shape_key key_of(const gemm_args &a) {

@@ -1,9 +1,9 @@
 /* cublaslt.h - dense products by NVIDIA's cuBLASLt, if the machine has it.
  *
  * On Hopper it computes the dense products of more than kFewRows rows (model.h), those with a gate
- * up to kGatedRows. It can split k among blocks, which gemm_many() does not. The library has half a
- * gigabyte, so it is never linked: it is opened when a model is created. Products that it does not
- * compute are left to gemm_many() or gemm_few().
+ * up to kGatedRows. It can split k among blocks, which gemm_many() does not. The library has about
+ * half a gigabyte, so it is never linked: it is opened when a model is created. Products that it
+ * does not compute are left to gemm_many() or gemm_few().
  *
  * The algorithm for a product is the library's first proposal for its shape. It is the same each
  * time with one device and one version of the library, so the results are reproducible. */

@@ -1,7 +1,7 @@
-/* gemm_few, and its kernel for devices before Hopper (and for isa "portable"). A tile is 16 rows of
- * weights; the eight warps of a block divide its k. Weights go from memory to registers. A block
- * processes one tile after another and loads the first weights of the next tile before it adds up
- * and stores the current one. */
+/* gemm_few, and its kernel for devices other than Hopper (and for isa "portable"). A tile is 16
+ * rows of weights; the eight warps of a block divide its k. Weights go from memory to registers. A
+ * block processes one tile after another and loads the first weights of the next tile before it
+ * adds up and stores the current one. */
 #include <algorithm>
 
 #include "generator/local/cuda/few.cuh"
@@ -18,8 +18,7 @@ __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
     return col < k ? __ldg(reinterpret_cast<const uint4 *>(row + col)) : zero;
 }
 
-/* Doesn't use the read-only path, because the previous kernel may write x after this kernel
- * began. */
+/* Loads activations, without the read-only path of load_weights(). */
 __device__ __forceinline__ uint4 load_tokens(const bf16 *row, int col, int k) {
     const uint4 zero = {0, 0, 0, 0};
     return col < k ? *reinterpret_cast<const uint4 *>(row + col) : zero;
@@ -79,7 +78,7 @@ __device__ __forceinline__ void load(unit_weights (&held)[DEPTH], const work &w,
 }
 
 /* Multiplies the tile with up to TILES times eight tokens at a time. On entry @held has the weights
- * of the first round; on return it has those of tile @next. */
+ * of the first round; on return it has those of tile @next, if @next is below @all. */
 template <int TILES, int DEPTH>
 __device__ __forceinline__ void multiply(const gemm_args &a, unit_weights (&held)[DEPTH],
                                          const work &w, int next, int all, float *scratch) {

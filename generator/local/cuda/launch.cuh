@@ -1,8 +1,8 @@
 /* launch.cuh - kernels that begin before the previous kernel has ended (programmatic dependent
  * launch).
  *
- * A step is a chain of short kernels. A kernel permits the launch of the next one early (let_next).
- * It waits for the previous kernel (wait_previous) before it reads what that kernel writes. No
+ * A step is a chain of short kernels. A kernel may permit an early launch of the next (let_next).
+ * A kernel waits for the previous one (wait_previous) before it reads what that kernel writes. No
  * kernel of a step writes the weights, so they may be read before. Every kernel that is launched in
  * this way waits, so the end of one kernel implies the end of all kernels before it.
  * Source: CUDA programming guide, "Programmatic Dependent Launch". */

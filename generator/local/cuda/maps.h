@@ -9,7 +9,8 @@
 
 namespace device {
 
-/* Gets the driver's function for encoding tensor maps. Must be called before the others. */
+/* Gets the driver's function for encoding tensor maps. Must be called before the functions
+ * below. */
 cudaError_t maps_init();
 
 /* Maps @rows rows of @cols numbers, @pitch numbers apart, for boxes of @box_cols by @box_rows. */

@@ -13,8 +13,8 @@ using namespace device;
 
 namespace {
 
-const int64_t kExpandedBytes = int64_t(1) << 30; /* limit for the expanded keys and values of some
-                                                    heads */
+const int64_t kExpandedBytes = int64_t(1) << 30; /* limit for the expanded keys and values, unless
+                                                    those of one head take more */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ enum {
 }; /* the scores of eight rows fit into shared memory (choose.cuh) */
 
 /* The limits of the kernels: the longest row of a norm, the number of experts, rows in multiples of
- * 16 bytes, and the head sizes that chunk attention supports. */
+ * 16 bytes, the head sizes that chunk attention supports, and the two cache formats. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},

@@ -10,7 +10,7 @@ enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
     kLogitRows = 256, /* logit rows computed at a time, or max_decode + 1 if that is more */
     kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
-    kGatedRows = 512, /* with cuBLASLt, products with a gate go to it up to this many rows */
+    kGatedRows = 512, /* most rows of a dense product with a gate that cuBLASLt computes */
 };
 
 /* What was read from one row of logits (reading.h), in the form that the device writes. */
@@ -20,7 +20,7 @@ struct row_reading {
     float largest;
 };
 
-/* Used for the rows whose logits are not copied to the host as a whole. */
+/* Used for steps that read less than all logits of some row. */
 struct reading_buffers {
     reading *wanted;
     row_reading *answer;
@@ -90,8 +90,7 @@ struct cuda_model {
     float softmax_scale, branch;
     int table_width, moe_layers, slots, experts, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
-    device::cublaslt *library; /* NULL = cuBLASLt is not used: it was not found, or the device is
-                                  not Hopper */
+    device::cublaslt *library; /* NULL = cuBLASLt is not used */
     step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;

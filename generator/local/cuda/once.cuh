@@ -1,5 +1,5 @@
-/* once.cuh - bulk loads of weights that a step reads only once. They are evicted from L2 first, so
- * that code, cache metadata and activations stay there. */
+/* once.cuh - bulk loads of weights whose L2 lines are evicted first, so that code, cache metadata
+ * and activations stay there. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 

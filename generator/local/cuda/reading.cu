@@ -2,8 +2,8 @@
  *
  * One block per row. The vocabulary is divided into parts, and one warp adds up p over a part; then
  * the parts are added up in order. So the sum of a row has the same bits each time. The tokens to
- * list are found with a histogram: its buckets are ranges of the logit, and the bucket in which the
- * wanted share is reached tells which tokens to list. The host sorts them. */
+ * list are found with a histogram: its buckets are ranges of the logit, and the tokens up to one
+ * bucket beyond the one in which the wanted share is reached are listed. The host sorts them. */
 #include <cmath>
 #include <cstring>
 

@@ -2,9 +2,10 @@
  *
  * A stage holds 16 rows of weights, kSlice numbers of k each, or kFlatRows rows with a short k. One
  * warp fills the ring; it continues with the weights of the next product while the end of the
- * current one is still awaited. The eight warps divide the k of a stage by 32 numbers and add up
- * their sums at the end of a tile. The row pitch is 64 bytes more than a multiple of 128, so a
- * quarter of a warp, which reads 64 bytes of each of two rows, has no bank conflicts. */
+ * current one is still awaited. With 16 rows, the eight warps divide the k of a stage by 32 numbers
+ * and add up their sums at the end of a tile; with kFlatRows rows each warp has eight of them. The
+ * row pitch is 64 bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes
+ * of each of two rows, has no bank conflicts. */
 #pragma once
 #include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/once.cuh"
@@ -96,7 +97,7 @@ struct ring {
         at.advance(stages);
     }
 
-    /* Limits the loads in flight: with too many, the data that is needed next would arrive late. */
+    /* Called before a load: waits until fewer than `window` earlier ones are in flight. */
     __device__ void let_land() {
         if (fed++ < window)
             return;

@@ -89,8 +89,8 @@ cudaError_t fill_e4m3(const stream_of &s, uint8_t *to, int64_t n, uint64_t seed)
 cudaError_t transpose_heads(const stream_of &s, const bf16 *w, int heads, int rows, int n_width,
                             int k_width, bf16 *to);
 
-/* to [context][pairs] = cosine and sine of the rotation angle, for every position and rotary
- * pair. */
+/* to [context][pairs] = cosine and sine of the rotation angle, times r.factor, for every position
+ * and rotary pair. */
 cudaError_t make_angles(const stream_of &s, const rope &r, int64_t context, float2 *to);
 
 } // namespace device

@@ -1,5 +1,5 @@
 /* scaled.h - conversion of block-scaled e4m3 weights, as DeepSeek-V3 ships them, to BF16. It runs
- * on the device, so only half of the bytes cross the bus and the host need not multiply. */
+ * on the device, so about half of the bytes cross the bus and the host need not multiply. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SCALED_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SCALED_H
 

@@ -1,7 +1,7 @@
 /* single.h - a step of one row with one launch between two attentions. The launch takes the output
- * of attention and ends with the projections of the next layer. The first launch of a step has
- * nothing before these projections; the last one ends with the last norm. A launch streams the
- * weights of its products into shared memory ahead of their use. */
+ * of attention and ends with the projections of the next layer and the work of project_decode().
+ * The first launch of a step has nothing before these projections; the last one ends with the last
+ * norm. A launch streams the weights of its products into shared memory ahead of their use. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 

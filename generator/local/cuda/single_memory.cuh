@@ -2,8 +2,8 @@
  * numbers between blocks.
  *
  * A number that other blocks wait for is written together with a tag, as one 64-bit word. The word
- * arrives as a whole, so a reader that finds the tag also has the number. This needs no barrier, no
- * fence and no second access to L2. A tag belongs to one launch of one step. */
+ * arrives as a whole, so a reader that finds the tag also has the number. This needs no barrier and
+ * no fence. A tag belongs to one launch of one step. */
 #pragma once
 #include "generator/local/cuda/ring.cuh"
 #include "generator/local/cuda/single.h"

@@ -3,8 +3,8 @@
  * A block processes 128 queries of one head. One warpgroup loads; two multiply, 64 queries each.
  *   loads      128 keys at a time: three tiles of 64 columns for K, two for V; two stages
  *   products   S: m64n128k16 from shared memory. O += P V: P from registers, V as stored
- * The softmax of one warpgroup overlaps with the products of the other. Shared memory: Q 49 152, K
- * 2 x 49 152, V 2 x 32 768 bytes, plus barriers. */
+ * The softmax of one warpgroup can overlap with the products of the other. Shared memory: Q 49 152,
+ * K 2 x 49 152, V 2 x 32 768 bytes, plus barriers. */
 #include "generator/local/cuda/attend.h"
 #include "generator/local/cuda/maps.h"
 #include "kernels/cuda/ptx/tma.cuh"

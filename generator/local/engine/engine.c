@@ -19,7 +19,12 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     if (req->n_prompt < 1 || req->n_prompt >= e->context)
         return err_set(err, SNAP_E_SHAPE, "a prompt of %d tokens is out of range: 1 to %lld fit",
                        req->n_prompt, (long long)e->context - 1);
+    if (req->top_logprobs < 0 || req->top_logprobs > ENGINE_TOP)
+        return err_set(err, SNAP_E_SHAPE, "%d log-probabilities are out of range: 0 to %d",
+                       req->top_logprobs, ENGINE_TOP);
     snap_status st = check_tokens(e, req->prompt, req->n_prompt, err);
+    if (st == SNAP_OK && req->score)
+        st = engine_make_score_rows(e, err);
     if (st != SNAP_OK)
         return st;
     int64_t capacity = e->context - req->n_prompt;
@@ -28,12 +33,17 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     if (!s)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence");
     s->req = *req;
+    s->req.sampling.n_prompt = req->n_prompt;
     s->n = s->n_prompt = req->n_prompt;
     s->capacity = (int)capacity;
     s->rng = rng_make(req->seed, 0);
     s->tokens = calloc((size_t)capacity, sizeof *s->tokens);
     s->pages = calloc((size_t)e->table, sizeof *s->pages);
-    s->from = s->tokens && s->pages ? prompt_join(e, req->prompt, req->n_prompt) : NULL;
+    s->top = req->top_logprobs ? calloc((size_t)req->top_logprobs, sizeof *s->top) : NULL;
+    bool room = s->tokens && s->pages && (s->top || !req->top_logprobs);
+    s->from = !room        ? NULL
+              : req->score ? prompt_for_scores(e, s)
+                           : prompt_join(e, req->prompt, req->n_prompt);
     if (!s->from) {
         sequence_free(e, s);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a sequence of %lld tokens",
@@ -44,22 +54,13 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Draws a sequence's token. It uses the sequence, its logits and the sampler of @worker, so several
- * threads may draw for different sequences. */
-static void draw_token(engine *e, int worker, drawing *d, const float *logits) {
-    sequence *s = d->s;
-    d->logprob = 0;
-    d->token = sampler_draw(e->sampler[worker], &s->req.sampling, logits, s->tokens, s->n, &s->rng,
-                            s->req.logprobs ? &d->logprob : NULL);
-}
-
 static void draw_some(void *ctx, int worker, int64_t index) {
     engine *e = ctx;
     int first = (int)index * kDrawsPerTask, n = e->running.n;
     for (int i = first; i < first + kDrawsPerTask && i < n; i++) {
         drawing *d = &e->drawing[i];
         if (e->got[i].kind == READ_LOGITS)
-            draw_token(e, worker, d, e->logits + (int64_t)i * e->vocab);
+            engine_draw(e->sampler[worker], d, e->logits + (int64_t)i * e->vocab);
         else if (e->got[i].kind != READ_NOT_FINITE)
             *d = (drawing){.s = d->s,
                            .token = sampler_draw_read(e->sampler[worker], &d->s->req.sampling,
@@ -76,6 +77,8 @@ static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
         if (d->token == s->req.stop_ids[i])
             return false;
     s->tokens[s->n++] = d->token;
+    if (s->req.top)
+        s->req.top(s->req.user, s->top, s->n_top);
     if (!s->req.token(s->req.user, d->token, d->logprob))
         return false;
     *why = FINISH_LENGTH;
@@ -117,7 +120,7 @@ static bool first_token(engine *e, sequence *s, finish_reason *why) {
     *why = FINISH_NOT_FINITE;
     if (!s->from->finite)
         return false;
-    draw_token(e, 0, &d, s->from->logits);
+    engine_draw(e->sampler[0], &d, s->from->logits);
     return take_token(e, &d, why);
 }
 
@@ -156,11 +159,12 @@ cleanup:
 
 /* ---- step ---- */
 
-/* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, whatever
- * else is in the step. */
+/* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, or of
+ * ENGINE_SCORE_CHUNK if it is scored and that is less, whatever else is in the step. */
 static int chunk_of(const engine *e, const prompt *p) {
     int left = p->n - p->computed;
-    return left < e->chunk ? left : e->chunk;
+    int most = p->scored_for && e->chunk > ENGINE_SCORE_CHUNK ? ENGINE_SCORE_CHUNK : e->chunk;
+    return left < most ? left : most;
 }
 
 static bool is_chunked(const engine *e, const prompt *p) {
@@ -171,10 +175,12 @@ static bool is_chunked(const engine *e, const prompt *p) {
 }
 
 /* Chooses the prompts that this step continues, at most ENGINE_STEP_PROMPTS, in the order of the
- * queue, while their chunks fit into the step. A prompt after the first that has no pages gets them
- * here if more than twice as many are free as it and the running sequences need. */
+ * queue, while their chunks fit into the step. At most one of them is scored. A prompt after the
+ * first that has no pages gets them here if more than twice as many are free as it and the running
+ * sequences need. */
 static void add_chunks(engine *e) {
     int capacity = e->chunk;
+    bool scored = false;
     e->chunks = 0;
     for (sequence *s = e->queue.first; s && e->chunks < ENGINE_STEP_PROMPTS; s = s->next) {
         prompt *p = s->from;
@@ -182,8 +188,9 @@ static void add_chunks(engine *e) {
             continue;
         if (e->chunks && e->pool.n_free > 2 * (pages_for(p->n) + e->running.n))
             prompt_start(e, p);
-        if (!p->held || chunk_of(e, p) > capacity)
+        if (!p->held || chunk_of(e, p) > capacity || (scored && p->scored_for))
             break;
+        scored |= p->scored_for != NULL;
         capacity -= chunk_of(e, p);
         e->chunked[e->chunks++] = p;
     }
@@ -192,15 +199,14 @@ static void add_chunks(engine *e) {
 static int build_step(engine *e) {
     int n = 0;
     for (sequence *s = e->running.first; s; s = s->next) {
-        e->wanted[n] = s->req.logprobs ? (reading){.kind = READ_LOGITS}
-                                       : sampler_reading(e->sampler[0], &s->req.sampling, &s->rng);
+        e->wanted[n] = engine_reading(e, s);
         e->piece[n++] = (model_piece){.tokens = s->tokens + s->cached,
                                       .count = 1,
                                       .position = s->cached,
                                       .pages = s->pages,
                                       .logits = 1};
     }
-    for (int i = 0; i < ENGINE_STEP_PROMPTS; i++)
+    for (int i = 0; i < ENGINE_STEP_PROMPTS + (e->can_score ? ENGINE_SCORE_CHUNK : 0); i++)
         e->wanted[n + i] = (reading){.kind = READ_LOGITS};
     add_chunks(e);
     for (int i = 0; i < e->chunks; i++) {
@@ -210,7 +216,9 @@ static int build_step(engine *e) {
                                       .count = count,
                                       .position = p->computed,
                                       .pages = p->pages,
-                                      .logits = p->computed + count == p->n,
+                                      .logits = p->scored_for                 ? count
+                                                : p->computed + count == p->n ? 1
+                                                                              : 0,
                                       .chunk = true};
     }
     return n;
@@ -231,14 +239,20 @@ static void count_step(engine *e, int pieces) {
     }
 }
 
-/* @row: of the first prompt that is ready now, in e->got and e->logits */
+/* Counts the computed chunks and stores the logits of the prompts that are ready now. @row: the row
+ * of the first of these prompts in e->got and e->logits. */
 static void take_chunks(engine *e, int row) {
     for (int i = 0; i < e->chunks; i++) {
         prompt *p = e->chunked[i];
-        p->computed += chunk_of(e, p);
+        int count = chunk_of(e, p);
+        if (p->scored_for) {
+            engine_take_scores(e, p, count, row);
+            row += count - (p->computed + count == p->n);
+        }
+        p->computed += count;
         if (p->computed < p->n)
             continue;
-        p->finite = e->got[row].kind == READ_LOGITS;
+        p->finite = e->got[row].kind == READ_LOGITS && !p->bad_score;
         if (p->finite)
             memcpy(p->logits, e->logits + (int64_t)row * e->vocab,
                    (size_t)e->vocab * sizeof *p->logits);
@@ -290,6 +304,30 @@ engine_stats engine_stats_of(const engine *e) {
     engine_stats s = e->stats;
     s.mean_running = e->running_steps ? (double)e->running_sum / (double)e->running_steps : 0;
     return s;
+}
+
+engine_load engine_load_of(const engine *e) {
+    return (engine_load){.running = e->running.n,
+                         .queued = e->queue.n,
+                         .swapped = e->swapped.n,
+                         .pages = e->pool.pages,
+                         .pages_used = e->pool.pages - e->pool.n_free};
+}
+
+static bool remove_from(engine *e, sequence_list *l, const void *user) {
+    sequence *s = l->first;
+    while (s && s->req.user != user)
+        s = s->next;
+    if (!s)
+        return false;
+    list_take_out(l, s);
+    sequence_free(e, s);
+    return true;
+}
+
+bool engine_remove(engine *e, const void *user) {
+    return remove_from(e, &e->running, user) || remove_from(e, &e->queue, user) ||
+           remove_from(e, &e->swapped, user);
 }
 
 static snap_status create_samplers(engine *e, snap_err *err) {

@@ -5,13 +5,13 @@
  * share the prompt's pages: while they are in the cache, the prompt is not computed again. Full
  * pages are shared. A last page that is not full is copied if another sequence uses it.
  *
- * If a running sequence needs a page and none is free, the sequence that started to run last is
+ * If a running sequence needs a page and none is free, the sequence that started or resumed last is
  * preempted. Either its pages are swapped out to host memory and it continues before any queued
  * request starts, or its tokens are computed again (engine_recompute()).
  *
  * If a logit of a sequence is NaN or infinite, this sequence ends with FINISH_NOT_FINITE, and the
- * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, all
- * sequences of that prompt end so.
+ * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, the
+ * sequences that start from that prompt end so.
  *
  * On the CPU, without engine_recompute(), a sample's tokens do not depend on other requests.
  * Products, attention and draws don't depend on the batch (runner.h, sampler.h), prompts are
@@ -36,13 +36,28 @@ typedef enum {
 typedef bool (*engine_token_fn)(void *user, int32_t token, float logprob);
 typedef void (*engine_done_fn)(void *user, finish_reason why);
 
+/* Receives the @n likeliest tokens at the position of the token that is passed next, best first.
+ * `logit` is the log-probability. */
+typedef void (*engine_top_fn)(void *user, const token_logit *top, int n);
+
+/* Receives the log-probability of the prompt's token at @position (1 .. n_prompt - 1), given those
+ * before it, and the @n likeliest tokens there. May be called again for a position if the prompt
+ * has to be computed again. */
+typedef void (*engine_score_fn)(void *user, int position, float logprob, const token_logit *top,
+                                int n);
+
 typedef struct {
     const int32_t *prompt; /* [n_prompt], copied; n_prompt is 1 .. context - 1 */
     int n_prompt;
     sampling sampling;
     uint64_t seed; /* seed of this sample */
     int max_tokens;
+    int min_tokens;          /* stop ids are not drawn before the answer has this many tokens */
     bool logprobs;           /* compute log-probabilities, which needs all logits on the host */
+    int top_logprobs;        /* 0 .. ENGINE_TOP: length of the lists for top() and score() */
+    engine_top_fn top;       /* called before token(); NULL = not called */
+    engine_score_fn score;   /* NULL: the prompt is not scored. Otherwise the request does not share
+                                its prompt, which is computed in chunks of ENGINE_SCORE_CHUNK. */
     const int32_t *stop_ids; /* [n_stop_ids], borrowed until the request ends */
     int n_stop_ids;
     engine_token_fn token;
@@ -64,6 +79,16 @@ typedef struct {
     double mean_running; /* running sequences per step, over the steps that had any */
 } engine_stats;
 
+/* What the engine holds now. */
+typedef struct {
+    int running, queued, swapped; /* sequences; swapped: they were preempted and wait for pages */
+    int pages, pages_used;        /* of the cache; used: by sequences, or kept for later prompts */
+} engine_load;
+
+/* With a scored chunk, a step has at most 64 rows of logits beside the decoded ones. That is the
+ * limit of a CUDA step. */
+enum { ENGINE_TOP = 32, ENGINE_SCORE_CHUNK = 48 };
+
 typedef struct engine engine;
 
 /* @r is borrowed; while the engine exists, no other code may run steps on it. Caller owns *out:
@@ -80,8 +105,12 @@ void engine_recompute(engine *e, bool on);
 void engine_clear(engine *e);
 
 /* Queues a request. SNAP_E_SHAPE if the prompt does not have 1 .. context - 1 tokens or has one
- * outside the vocabulary; SNAP_E_NOMEM. */
+ * outside the vocabulary, or if top_logprobs is out of range; SNAP_E_NOMEM. */
 snap_status engine_add(engine *e, const engine_request *req, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Drops the request with this @user without a callback. Its pages are free at once. False if there
+ * is none. Must not be called from a callback. */
+bool engine_remove(engine *e, const void *user);
 
 /* The number of requests that are not finished. */
 int engine_pending(const engine *e);
@@ -90,5 +119,6 @@ int engine_pending(const engine *e);
 snap_status engine_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 engine_stats engine_stats_of(const engine *e);
+engine_load engine_load_of(const engine *e);
 
 #endif

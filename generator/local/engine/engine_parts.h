@@ -19,9 +19,11 @@ typedef struct prompt {
     int computed;   /* tokens in the cache; the prompt is ready when it equals n */
     int32_t *pages; /* owned [pages_for(n)]; the prompt holds the first `held` of them */
     int held;
-    int forks;     /* sequences that started from it since it was last computed */
-    float *logits; /* owned [vocab]; of the last token, once the prompt is ready */
-    bool finite;   /* whether these are finite; if not, they are not stored */
+    int forks;                   /* sequences that started from it since it was last computed */
+    float *logits;               /* owned [vocab]; of the last token, once the prompt is ready */
+    bool finite;                 /* whether these are finite; if not, they are not stored */
+    struct sequence *scored_for; /* the only sequence of a prompt that is scored; else NULL */
+    bool bad_score;              /* a row of a scored prompt was not finite */
 } prompt;
 
 typedef struct sequence {
@@ -37,7 +39,9 @@ typedef struct sequence {
     int32_t *pages; /* owned [table]; the first `held` are in use, unless the sequence is swapped
                        out */
     int held;
-    char *swapped; /* owned: `held` pages in host memory; NULL = they are in the cache */
+    char *swapped;    /* owned: `held` pages in host memory; NULL = they are in the cache */
+    token_logit *top; /* owned [top_logprobs]; NULL = not requested */
+    int n_top;
 } sequence;
 
 /* A doubly linked list of @n sequences. */
@@ -72,6 +76,7 @@ struct engine {
     prompt *chunked[ENGINE_STEP_PROMPTS]; /* the prompts of which the step has a chunk, in the order
                                              of its last pieces */
     int chunks;
+    bool can_score; /* logits, wanted and got have ENGINE_SCORE_CHUNK more rows */
     engine_stats stats;
     int64_t running_steps, running_sum;
 };
@@ -86,11 +91,34 @@ void list_push(sequence_list *l, sequence *s);
 void list_push_front(sequence_list *l, sequence *s);
 void list_take_out(sequence_list *l, sequence *s);
 
+/* ---- draw.c ---- */
+
+/* Draws a sequence's token. It uses the sequence, its logits and one sampler, so several threads
+ * may draw for different sequences. */
+void engine_draw(sampler *with, drawing *d, float *logits);
+
+/* Whether stop ids must not be drawn yet. */
+bool engine_must_go_on(const sequence *s);
+
+/* The part of the logits that the next draw needs. */
+reading engine_reading(const engine *e, const sequence *s);
+
+/* ---- score.c ---- */
+
+/* Makes room for the rows of a scored prompt. */
+snap_status engine_make_score_rows(engine *e, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Passes the scores of a chunk of @count tokens whose rows begin at @row. */
+void engine_take_scores(engine *e, prompt *p, int count, int row);
+
 /* ---- prompts.c ---- */
 
 /* Returns the prompt with these tokens, which is created if there is none, and counts one more
  * sequence that waits for it. NULL: no memory. */
 prompt *prompt_join(engine *e, const int32_t *tokens, int n);
+
+/* Returns a new prompt that only @s starts from, and whose tokens are scored. NULL: no memory. */
+prompt *prompt_for_scores(engine *e, sequence *s);
 void prompt_leave(engine *e, prompt *p);
 
 /* Gives the prompt its pages if it has none, and if enough are free to leave one for each running

@@ -19,6 +19,7 @@ void sequence_free(engine *e, sequence *s) {
     free(s->tokens);
     free(s->pages);
     free(s->swapped);
+    free(s->top);
     free(s);
 }
 

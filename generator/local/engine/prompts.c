@@ -11,6 +11,7 @@ static void prompt_drop_pages(engine *e, prompt *p) {
     for (int i = 0; i < p->held; i++)
         pool_drop(&e->pool, p->pages[i]);
     p->held = p->computed = p->forks = 0;
+    p->bad_score = false;
 }
 
 int prompts_drop(engine *e) {
@@ -36,7 +37,7 @@ bool prompts_free_idle(engine *e, int kept) {
     bool any = false;
     for (prompt **at = &e->prompts; *at;) {
         prompt *p = *at;
-        if (p->waiting || kept-- > 0) {
+        if (p->waiting || (!p->scored_for && kept-- > 0)) {
             at = &p->next;
             continue;
         }
@@ -82,9 +83,21 @@ static prompt *prompt_new(const engine *e, const int32_t *tokens, int n) {
     return p;
 }
 
+prompt *prompt_for_scores(engine *e, sequence *s) {
+    prompt *p = prompt_new(e, s->req.prompt, s->req.n_prompt);
+    if (p) {
+        p->scored_for = s;
+        p->next = e->prompts;
+        e->prompts = p;
+        p->waiting = 1;
+    }
+    return p;
+}
+
 prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
     prompt *p = e->prompts;
-    while (p && (p->n != n || memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
+    while (p && (p->scored_for || p->n != n ||
+                 memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
         p = p->next;
     if (!p && (p = prompt_new(e, tokens, n))) {
         p->next = e->prompts;

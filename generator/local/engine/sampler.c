@@ -43,13 +43,43 @@ void sampler_free(sampler *s) {
     free(s);
 }
 
+int sampler_vocab(const sampler *s) {
+    return s->vocab;
+}
+
+/* The logarithm of the sum of exp(logit - largest). */
+static double log_sum(const float *logits, int n, double *largest) {
+    double sum = 0;
+    *largest = -INFINITY;
+    for (int i = 0; i < n; i++)
+        *largest = fmax(*largest, (double)logits[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp((double)logits[i] - *largest);
+    return log(sum);
+}
+
 double token_logprob(const float *logits, int n, int32_t token) {
-    double largest = -INFINITY, sum = 0;
-    for (int i = 0; i < n; i++)
-        largest = fmax(largest, (double)logits[i]);
-    for (int i = 0; i < n; i++)
-        sum += exp((double)logits[i] - largest);
-    return (double)logits[token] - largest - log(sum);
+    double largest, sum = log_sum(logits, n, &largest);
+    return (double)logits[token] - largest - sum;
+}
+
+int top_logprobs(const float *logits, int n, token_logit *list, int k) {
+    double largest, sum;
+    int kept = 0;
+    if (k < 1)
+        return 0;
+    sum = log_sum(logits, n, &largest);
+    for (int32_t i = 0; i < n; i++) {
+        if (kept == k && !(logits[i] > list[k - 1].logit))
+            continue;
+        int at = kept < k ? kept++ : k - 1;
+        for (; at > 0 && logits[i] > list[at - 1].logit; at--)
+            list[at] = list[at - 1];
+        list[at] = (token_logit){i, logits[i]};
+    }
+    for (int i = 0; i < kept; i++)
+        list[i].logit = (float)((double)list[i].logit - largest - sum);
+    return kept;
 }
 
 static void penalise(sampler *s, double penalty, const int32_t *seen, int64_t n) {
@@ -60,6 +90,18 @@ static void penalise(sampler *s, double penalty, const int32_t *seen, int64_t n)
         s->marked[seen[i]] = true;
     }
     for (int64_t i = 0; i < n; i++)
+        s->marked[seen[i]] = false;
+}
+
+/* Subtracts the penalties of the tokens seen[n_prompt ..]. */
+static void penalise_answer(sampler *s, const sampling *how, const int32_t *seen, int64_t n) {
+    for (int64_t i = how->n_prompt; i < n; i++) {
+        float *x = &s->logits[seen[i]];
+        *x = (float)((double)*x - how->frequency_penalty -
+                     (s->marked[seen[i]] ? 0 : how->presence_penalty));
+        s->marked[seen[i]] = true;
+    }
+    for (int64_t i = how->n_prompt; i < n; i++)
         s->marked[seen[i]] = false;
 }
 
@@ -212,10 +254,17 @@ static int32_t draw(sampler *s, const sampling *how, const float *logits, double
     return draw_nucleus(s->candidate, n, how, top_p, sum, r);
 }
 
+static bool repeats(const sampling *how) {
+    return how->repetition_penalty > 0 && how->repetition_penalty != 1;
+}
+
+static bool answer_penalised(const sampling *how) {
+    return how->presence_penalty != 0 || how->frequency_penalty != 0;
+}
+
 reading sampler_reading(const sampler *s, const sampling *how, const rng *r) {
     double top_p = top_p_of(how);
-    bool top_k = has_top_k(s, how),
-         penalised = how->repetition_penalty > 0 && how->repetition_penalty != 1;
+    bool top_k = has_top_k(s, how), penalised = repeats(how) || answer_penalised(how);
     rng ahead = *r;
     if (penalised || (top_k && how->top_k > READING_MOST))
         return (reading){.kind = READ_LOGITS};
@@ -245,9 +294,12 @@ int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result 
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
                      int64_t n_seen, rng *r, float *logprob) {
     const float *x = logits;
-    if (how->repetition_penalty > 0 && how->repetition_penalty != 1) {
+    if (repeats(how) || answer_penalised(how)) {
         memcpy(s->logits, logits, (size_t)s->vocab * sizeof *logits);
-        penalise(s, how->repetition_penalty, seen, n_seen);
+        if (repeats(how))
+            penalise(s, how->repetition_penalty, seen, n_seen);
+        if (answer_penalised(how))
+            penalise_answer(s, how, seen, n_seen);
         x = s->logits;
     }
     int32_t best = largest_of(x, s->vocab);

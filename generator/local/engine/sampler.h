@@ -1,13 +1,15 @@
 /* sampler.h - draws the next token from a model's logits.
  *
  * The steps, in this order: repetition penalty (arXiv 1909.05858: the logit of a token that
- * occurred before is divided by the penalty if positive, else multiplied), temperature, top-k,
- * top-p (the fewest tokens whose probabilities add up to at least p), min-p (tokens with at least
- * that share of the best one's probability), one draw. Temperature 0 takes the largest logit after
- * the penalty; of equal ones the lowest id.
+ * occurred before is divided by the penalty if positive, else multiplied), frequency penalty (it is
+ * subtracted once for each time that the token occurs in the answer so far), presence penalty (it
+ * is subtracted if the token occurs there), temperature, top-k, top-p (the fewest tokens whose
+ * probabilities add up to at least p), min-p (tokens with at least that share of the best one's
+ * probability), one draw. Temperature 0 takes the largest logit after the penalties; of equal ones
+ * the lowest id.
  *
- * A draw with a temperature above 0 uses one number of the sample's own random stream, so a sample
- * does not depend on the others in its batch. */
+ * A draw with a temperature above 0 from finite logits uses one number of the sample's own random
+ * stream, so a sample does not depend on the others in its batch. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_SAMPLER_H
 
@@ -20,7 +22,11 @@ typedef struct {
     double top_p;              /* 1 = off; 0 counts as 1 */
     double min_p;              /* 0 = off */
     double repetition_penalty; /* 1 = off; 0 counts as 1 */
+    double presence_penalty;   /* 0 = off */
+    double frequency_penalty;  /* 0 = off */
     int top_k;                 /* 0 = off */
+    int n_prompt; /* the last two penalties do not count this many tokens at the start of the
+                     sequence; the engine sets it */
 } sampling;
 
 typedef struct sampler sampler; /* working memory for draws; each thread needs its own */
@@ -43,6 +49,13 @@ reading sampler_reading(const sampler *s, const sampling *how, const rng *r);
  * that of sampler_draw(), unless the draw falls between two tokens within the rounding of the
  * sums. */
 int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result *a, rng *r);
+
+int sampler_vocab(const sampler *s);
+
+/* Stores the @k likeliest tokens of @logits [n] in @list, best first, of equal ones the lowest id
+ * first. `logit` gets the log-probability, as from token_logprob(). Returns their number: @k, or @n
+ * if that is less. */
+int top_logprobs(const float *logits, int n, token_logit *list, int k);
 
 /* ln of the softmax of @logits [n] at @token, in FP64. */
 double token_logprob(const float *logits, int n, int32_t token);

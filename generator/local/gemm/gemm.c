@@ -11,11 +11,10 @@
 enum {
     kRowTile = 32,     /* weight rows per task */
     kColTile = 128,    /* output columns per task of MAT_COLS (gemm.h), if no weight is converted */
-    kDepth = 2048,     /* most k at a time in MAT_ROWS: a block of x stays in L1, a tile of weights
-                          in L2 */
+    kDepth = 2048,     /* most k at a time in MAT_ROWS, so that a block of x and a tile of weights
+                          fit in the caches */
     kConvertRows = 16, /* weight rows that are converted at a time in MAT_ROWS */
-    kSerialProducts = 1 << 17, /* below this many multiplications, waking threads costs more than it
-                          saves */
+    kSerialProducts = 1 << 17, /* up to this many multiplications, no other thread is used */
 };
 
 struct gemm {

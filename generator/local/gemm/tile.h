@@ -72,8 +72,8 @@ INLINE void walk_band(const gemm_tile *t, tile_in in, block_fn block, int64_t i,
         block(t, in, i, j, m, 1);
 }
 
-/* Computes a tile block by block. A single row is bound by memory; eight streams of weights hide
- * its latency best. */
+/* Computes a tile block by block. A single row is multiplied with eight rows of weights at a
+ * time. */
 INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
     int64_t i = 0;
     for (; i + kTallRows <= t->m; i += kTallRows)

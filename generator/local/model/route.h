@@ -7,7 +7,8 @@
  *   weights   the scores without bias, divided by their sum if the model says so, times a factor
  *             (in V2 only if they were not divided)
  * Of equal scores the lower index wins. A logit that is not finite makes scores NaN. NaN is greater
- * than any number, so its expert is chosen and the NaN reaches the logits of the model. */
+ * than any number, so an expert whose score is NaN is chosen, and the NaN reaches the logits of the
+ * model. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROUTE_H
 

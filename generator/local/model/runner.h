@@ -7,8 +7,9 @@
  * the arm's own cache, and its results agree with those of decoding up to rounding. With CACHE_F32
  * all pieces are treated as chunks.
  *
- * Weights are shared, borrowed, and read-only. Sums and everything between the products are FP32.
- * Operands of products with weights are BF16. They are FP32 for the router, and with CACHE_F32.
+ * Weights are shared, borrowed, and read-only. The residual stream and the sums of the products are
+ * FP32. Operands of products with weights are BF16. They are FP32 for the router, and with
+ * CACHE_F32.
  *
  * On the CPU a sequence's numbers do not depend on the other pieces of a step, nor on the number of
  * threads. They do depend on how a prompt is divided into decode steps and chunks. */
@@ -80,15 +81,14 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
                                snap_err *err) SNAP_CHECK_RESULT;
 
 /* Like runner_step(), but of each row it returns only what @wanted names; @wanted and @got are [sum
- * of piece.logits]. A row of @logits is filled only if the result is READ_LOGITS, which it always
+ * of piece.logits]. A row of @logits is valid only if the result is READ_LOGITS, which it always
  * is on the CPU if the row is finite. A row that is not finite is READ_NOT_FINITE and no error: the
- * other rows, which are those of other sequences, can be used. */
+ * other rows can be used. */
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Records that the logits after the token at @position are not finite, and what to do. Models have
- * no logits that are infinite on purpose: a NaN or an infinity comes from a damaged checkpoint,
- * from an overflow, or from a faulty backend. Returns SNAP_E_INPUT. */
+/* Writes to @err that the logits after the token at @position are not finite, and what to do.
+ * Returns SNAP_E_INPUT. */
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err);
 
 /* Copies page @from to page @to in all layers. On "cuda" in stream order, without waiting for

@@ -14,7 +14,7 @@
 typedef struct {
     int32_t id;
     bool single_word;    /* only if no word character is adjacent */
-    bool lstrip, rstrip; /* includes adjacent white space, before (lstrip) or after (rstrip) */
+    bool lstrip, rstrip; /* the token also takes the white space before it, after it */
     bool special;
 } added_token;
 

@@ -10,8 +10,7 @@
 enum {
     kMostGrowth = 16,
     kRoom = 64
-}; /* the limit for the text of a token: bytes for each of its
-                                          bytes, and beside */
+}; /* a token of n bytes may have a text of up to kMostGrowth * n + kRoom bytes */
 
 static void append_replaced(buf *out, const char *s, size_t n, const tok_replacement *r) {
     size_t len = strlen(r->from);

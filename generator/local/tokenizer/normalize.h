@@ -25,7 +25,7 @@ typedef struct {
 
 /* Writes the rewritten @s to @out, which is cleared first. Without steps it is a copy. @spare is a
  * second buffer. The steps come from a file that may be hostile: SNAP_E_INPUT if one of them makes
- * more than 64 bytes for each byte of @s, and 64 KiB; SNAP_E_NOMEM; errors of regex_find(). */
+ * more than 64 KiB plus 64 bytes for each byte of @s; SNAP_E_NOMEM; errors of regex_find(). */
 snap_status normalize_text(const normalizer *nm, regex_work *w, const char *s, size_t n, buf *out,
                            buf *spare, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -82,7 +82,8 @@ static size_t braced(const char *s, size_t n) {
 }
 
 /* A script's name means Script in Oniguruma, but Script_Extensions in PCRE2: U+3002 is Han only by
- * the latter. Names of categories have one or two letters, so longer names are scripts. */
+ * the latter. Names of categories have one or two letters, so longer names are treated as
+ * scripts. */
 static void append_braced(translator *t, char escape, const char *s, size_t n) {
     bool negated = n > 1 && s[1] == '^';
     size_t skip = negated ? 2 : 1;
@@ -128,8 +129,8 @@ static snap_status translate_class(translator *t, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Whether the group at @s is supported: "(" without "?", unnamed, look-around, atomic, or
- * caseless. */
+/* Whether the group at @s is supported: capturing without a name, not capturing, look-around,
+ * atomic, or caseless. */
 static bool group_is_known(const char *s, size_t n) {
     static const char *const known[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?i)"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

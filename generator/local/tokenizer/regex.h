@@ -43,7 +43,7 @@ regex_work *regex_work_new(void); /* NULL: out of memory */
 void regex_work_free(regex_work *w);
 
 /* Finds the first match at or after @from in well-formed UTF-8; *found says whether there is one.
- * SNAP_E_INPUT if the match takes too many steps. */
+ * SNAP_E_INPUT if the match takes too many steps; SNAP_E_NOMEM. */
 snap_status regex_find(const regex *r, regex_work *w, const char *s, size_t n, size_t from,
                        regex_match *match, bool *found, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -55,7 +55,7 @@ int32_t tokenizer_eos(const tokenizer *t);
 
 /* ---- encoding ---- */
 
-/* Working memory of one thread, with a cache of pieces of 2 MiB. */
+/* Working memory of one thread. It contains a cache of pieces and their ids, 2 MiB in all. */
 typedef struct tok_encoder tok_encoder;
 snap_status tok_encoder_create(tok_encoder **out, const tokenizer *t,
                                snap_err *err) SNAP_CHECK_RESULT; /* @t must outlive it */
@@ -72,7 +72,8 @@ enum {
     TOK_PLAIN = 2,    /* treat special tokens in the text as plain text; for what users wrote */
 };
 
-/* Appends the ids of @s. SNAP_E_NOMEM; SNAP_E_INPUT if a regex takes too many steps. */
+/* Appends the ids of @s. SNAP_E_NOMEM; SNAP_E_INPUT if a regex takes too many steps, or if the
+ * normaliser makes too much text. */
 snap_status tok_encode(tok_encoder *e, const char *s, size_t n, int flags, tok_ids *ids,
                        snap_err *err) SNAP_CHECK_RESULT;
 
@@ -92,7 +93,7 @@ tok_stream tok_stream_make(const tokenizer *t, bool skip_special);
 /* Appends the text that is complete after @id to @out; this may be nothing. */
 void tok_stream_push(tok_stream *s, int32_t id, buf *out);
 
-/* Appends the incomplete rest, and resets the stream. */
+/* Appends the bytes that are still held, repaired, and resets the stream. */
 void tok_stream_finish(tok_stream *s, buf *out);
 void tok_stream_release(tok_stream *s);
 

@@ -16,8 +16,7 @@
 
 enum {
     VOCAB_MAX_ID = 1 << 21
-}; /* ids from this on are refused, because they would exhaust
-                                    memory */
+}; /* ids from this on are refused; the memory grows with the greatest id */
 
 typedef struct {
     const char *s; /* NUL-terminated, owned by the vocabulary; NULL: no token has this id */

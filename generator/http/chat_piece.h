@@ -1,0 +1,31 @@
+/* chat_piece.h - finds the text of a stream chunk without building a JSON tree.
+ *
+ * Most chunks of a stream hold one piece of text and nothing else that matters. For them
+ * chat_piece_find() gives the same result as chat_answer_read_chunk(), at a fraction of the cost.
+ * For any other chunk (with usage, a finish reason, an error, several choices, \u escapes, text
+ * that is not Unicode, or malformed JSON) it declines, and the caller must use the full parser. */
+#ifndef SNAPMLA_GENERATOR_HTTP_CHAT_PIECE_H
+#define SNAPMLA_GENERATOR_HTTP_CHAT_PIECE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+
+/* The inside of a JSON string, still with its escapes; n = 0 if and only if the text is empty. */
+typedef struct {
+    const char *s;
+    size_t n;
+} chat_text;
+
+typedef struct {
+    chat_text content, reasoning;
+} chat_piece;
+
+/* Finds the text of a chunk of @n bytes; @out points into it. False: use the full parser. */
+bool chat_piece_find(const char *data, size_t n, chat_piece *out);
+
+/* Appends the text without its escapes. */
+void chat_piece_append(buf *out, chat_text text);
+
+#endif

@@ -1,0 +1,31 @@
+/* libFuzzer: where the quick parser of stream chunks does not decline, the full parser must accept
+ * the chunk and find the same text. */
+#include <stdint.h>
+#include <string.h>
+
+#include "generator/http/chat_answer.h"
+#include "generator/http/chat_piece.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static bool same(const buf *a, const buf *b) {
+    return a->len == b->len && memcmp(buf_str(a), buf_str(b), a->len) == 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    chat_piece piece;
+    const char *text = (const char *)data;
+    if (!chat_piece_find(text, size, &piece))
+        return 0;
+    buf content = {0}, reasoning = {0};
+    chat_answer a = chat_answer_make();
+    chat_piece_append(&content, piece.content);
+    chat_piece_append(&reasoning, piece.reasoning);
+    if (chat_answer_read_chunk(&a, text, size, NULL) != SNAP_OK || a.repaired ||
+        chat_answer_complete(&a) || !same(&content, &a.text) || !same(&reasoning, &a.reasoning))
+        __builtin_trap();
+    chat_answer_release(&a);
+    buf_release(&content);
+    buf_release(&reasoning);
+    return 0;
+}
