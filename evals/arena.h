@@ -7,9 +7,8 @@
  * first arm plays no games, and its win rate is one half.
  *
  * Metric: win_rate, the mean over all battles, where ">>" counts as three battles (show_result.py
- * of arena-hard-auto). With a single opponent, the Bradley-Terry model used there gives the same
- * value. The wording of questions and games and the choice of the baseline model also follow
- * arena-hard-auto. */
+ * of arena-hard-auto). The wording of questions and games and the choice of the baseline model also
+ * follow arena-hard-auto. */
 #ifndef SNAPMLA_EVALS_ARENA_H
 #define SNAPMLA_EVALS_ARENA_H
 
@@ -18,8 +17,9 @@
 
 enum { ARENA_GAMES = 2 }; /* in game 0 the reference is A, in game 1 it is B */
 
-/* The last label in a judge's text after its reasoning, as "A>>B" ... "B>>A" or "A=B". A label in
- * [[..]] comes before one in [..]. NULL if there is none or if its text is not one of the five. */
+/* The last label in a judge's text after its reasoning: "A>>B", "A>B", "A=B", "B>A" or "B>>A".
+ * Small letters and the reversed forms, such as "A<<B", are accepted. A label in [[..]] comes
+ * before one in [..]. NULL if there is none or if the last one is none of these. */
 const char *arena_verdict(span judgment);
 
 /* The answer's share of the battles in both games, and the number of battles. @verdicts come from

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "evals/extract_parts.h"
+
 /* longest text between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
@@ -47,8 +49,7 @@ static size_t last_index(span text, size_t n, char c) {
     return n;
 }
 
-/* The part of @text from the last occurrence of @word on; n = 0 if there is none. */
-static span last_word(span text, const char *word) {
+span extract_last_word(span text, const char *word) {
     size_t end = text.n, at;
     while ((at = last_index(text, end, word[0])) < end) {
         if (starts_with(skip(text, at), word))
@@ -59,7 +60,7 @@ static span last_word(span text, const char *word) {
 }
 
 span extract_visible(span response, bool *unfinished) {
-    span text = response, closing = last_word(text, "</think>");
+    span text = response, closing = extract_last_word(text, "</think>");
     if (closing.n)
         text = skip(closing, strlen("</think>"));
     const char *opening = text.n ? memmem(text.s, text.n, "<think>", strlen("<think>")) : NULL;
@@ -87,11 +88,16 @@ typedef struct {
     box_state state;
 } box;
 
-/* Length of "\boxed" or "\fbox" at the start of @s; 0 if it starts otherwise, also with a longer
- * macro. */
+/* Length of "\boxed", "\fbox" or "\framebox" at the start of @s; 0 if it starts otherwise, also
+ * with a longer macro. */
 static size_t box_macro(span s) {
-    size_t n = starts_with(s, "\\boxed") ? 6 : starts_with(s, "\\fbox") ? 5 : 0;
-    return n && n < s.n && is_letter(s.s[n]) ? 0 : n;
+    static const char *const names[] = {"\\boxed", "\\fbox", "\\framebox"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (starts_with(s, names[i]))
+            return n < s.n && is_letter(s.s[n]) ? 0 : n;
+    }
+    return 0;
 }
 
 /* The last box that starts before offset @before. */
@@ -143,7 +149,7 @@ static void close_braced(span text, box *b, span rest, size_t stop) {
     b->state = BOX_OPEN;
 }
 
-/* Finds the end of a box, but not beyond offset @stop. */
+/* Finds the end of a box. A closing brace is not searched beyond offset @stop. */
 static void close_box(span text, box *b, size_t stop) {
     span rest = skip(b->macro, box_macro(b->macro));
     while (rest.n && is_space(rest.s[0]))
@@ -181,7 +187,7 @@ static bool same(span a, span b) {
 /* Patterns for the text between two boxes: layout; a comma, a semicolon, "and" or "or", plain or in
  * a text macro; "\&"; a name such as "x =" before the second box. */
 #define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
-#define AND_OR "(?:and|or)(?![a-zA-Z])"
+#define AND_OR "(?:and|or)(?:,?\\s++(?:else|also|alternatively|equivalently)\\b,?)?(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \
     "\\\\(?:text|mathrm|mbox)\\{[\\s\\\\]*+[,;]?[\\s\\\\]*+(?:" AND_OR ")?[\\s\\\\]*+\\}"
 #define NAMING "(?:[a-zA-Z]\\s*+=\\s*+)?"
@@ -243,36 +249,7 @@ size_t extract_list(span list, span *parts, size_t cap) {
     return n;
 }
 
-/* ---- phrases and numbers ---- */
-
-/* The text up to a full stop before white space: "204. I hope this helps" states 204. */
-static span sentence(span line) {
-    for (size_t i = 0; i + 1 < line.n; i++)
-        if (line.s[i] == '.' && is_space(line.s[i + 1]))
-            return (span){line.s, i};
-    return line;
-}
-
-bool extract_stated(span text, extraction *out) {
-    static pattern final = {
-        .regex = "(?i)\\bfinal\\s++answer[*_]*+\\s*+(?:is\\b|:)[\\s*_:]*+([^\\n]++)"};
-    static pattern plain = {.regex = "(?i)\\banswer[*_]*+\\s*+(?:is\\b|:)[\\s*_:]*+([^\\n]++)"};
-    span groups[PATTERN_GROUPS];
-    bool is_final = pattern_find_last(&final, text, groups);
-    if (!is_final && !pattern_find_last(&plain, text, groups))
-        return false;
-    *out = (extraction){is_final ? "final_answer" : "answer", span_trim(sentence(groups[1]))};
-    return true;
-}
-
-bool extract_inline_math(span text, extraction *out) {
-    static pattern math = {.regex = "(?|\\$([^$\\n]++)\\$|\\\\\\(([^\\\\\\n]++)\\\\\\))"};
-    span groups[PATTERN_GROUPS];
-    if (!pattern_find_last(&math, text, groups))
-        return false;
-    *out = (extraction){"inline_math", span_trim(groups[1])};
-    return true;
-}
+/* ---- formulas and numbers ---- */
 
 /* State of a scan over formula delimiters: one opens a formula, and the next of its kind closes
  * it. */
@@ -324,7 +301,7 @@ bool extract_formula(span text, extraction *out) {
 }
 
 bool extract_hashes(span text, extraction *out) {
-    span found = last_word(text, "####");
+    span found = extract_last_word(text, "####");
     if (!found.n)
         return false;
     found = skip(found, strlen("####"));

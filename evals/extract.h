@@ -22,7 +22,7 @@ typedef struct {
  */
 span extract_visible(span response, bool *unfinished);
 
-/* What extract_boxed() found. A box is \boxed or \fbox with its content. */
+/* What extract_boxed() found. A box is \boxed, \fbox or \framebox with its content. */
 typedef enum {
     EXTRACT_NO_BOX,
     EXTRACT_BOX, /* rule "boxed"; "boxed_list" if boxes before the last one have other contents and
@@ -43,12 +43,13 @@ extract_box extract_boxed(span text, extraction *out);
  * @cap boxes only the last @cap. Returns the number of boxes in it. */
 size_t extract_list(span list, span *parts, size_t cap);
 
-/* The rest of the sentence or line after the last "final answer is" or "final answer:" (rule
- * "final_answer"), or else after the last "answer is" or "answer:" (rule "answer"). */
+/* The last statement of an answer: the rest of the sentence or line after "final answer is" or
+ * "final answer:" (rule "final_answer"), the content of <answer>...</answer> (rule "tag"), or the
+ * JSON field "answer" (rule "answer_field"), whichever comes last. If there is none of them, what
+ * follows "answer is" or "answer:" or stands below the heading "Answer" (rule "answer"). What
+ * follows the word for "answer" in another language (rule "label", answer_labels.h) is taken
+ * instead if it comes later. */
 bool extract_stated(span text, extraction *out);
-
-/* The last $...$ on a line, or \(...\) without macros (rule "inline_math"). */
-bool extract_inline_math(span text, extraction *out);
 
 /* The last $$...$$, $...$ on a line, \[...\] or \(...\), macros included (rule "formula"). */
 bool extract_formula(span text, extraction *out);
@@ -59,25 +60,28 @@ bool extract_hashes(span text, extraction *out);
 /**
  * extract_letter - the option that a response chooses
  *
- * @last:    the last option's letter; the options are 'A'..@last
- * @guesses: also accept answers that are not declared: rules "called_correct" ("C is the correct
- *           answer"), "last_line", "only" ("only C fits"), "first_line", "bold", "parentheses", in
- *           this order
+ * @last:    the last option's letter, at most 'J'; the options are 'A'..@last
+ * @guesses: also accept answers that are not declared
  *
- * Declared answers are in a box (with the rule of extract_boxed()), stated in English (rule
- * "answer": "Answer: C", "the correct option is **(C)**") or in another language (rule "label",
- * answer_labels.h), in a tag (rule "tag": "<answer>C</answer>") or in JSON (rule "json"). The one
- * that comes last wins. The answer is one byte, in upper or lower case; letters of some other
- * scripts stand for A to J, and the answer is then static text. The statements "A or B", "(A) and
- * (B)", "\boxed{A}, \boxed{B}" and "the answer is a matter of" choose no option. Nor do a list of
- * the options and words such as "not C" or "let us examine C", if the answer is not declared.
- * Letters in bold or in parentheses count if they all agree or if the last one is in the last
- * paragraph.
+ * Declared answers are in a box (with the rule of extract_boxed()) or stated: in English (rule
+ * "answer": "Answer: C", "<answer>C</answer>", {"answer": "C"}; rule "called_correct": "the most
+ * likely cause is C") or in another language (rule "label", answer_labels.h). The one that comes
+ * last wins. If the text after it takes it back ("wait, that is wrong"), only a later statement
+ * counts.
+ *
+ * Other answers are statements (rules "chosen": "I'd go with C"; "points_to": "this matches option
+ * C"; "called_correct": "C is the best answer"; "fits": "only C fits") or, if there is none, a
+ * letter without words (rules "last_line", "check_mark", "first_line", "marked").
+ *
+ * A statement does not count if its sentence is a question, denies it, puts a condition on it,
+ * quotes others, or joins a second letter ("A or B"). Nor does a line of a list of the options. Of
+ * a long text only the end and the beginning are searched. The answer is static text, one capital
+ * letter; letters of some other scripts stand for A to D.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 
 /* The option's letter if the answer is only that: "C", "(C)", "\text{C}", "C) the text of the
- * option". Sets out->answer but not out->rule. */
+ * option". Sets out->answer (static text, a capital letter) but not out->rule. */
 bool extract_bare_letter(span answer, char last, extraction *out);
 
 /* The last number of the text, with commas and points between its digits and a minus sign (rule

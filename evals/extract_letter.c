@@ -1,325 +1,288 @@
-/* extract_letter.c - multiple choice: finds the option that a response chooses. */
+/* extract_letter.c - multiple choice: finds the option that a response chooses.
+ *
+ * The search runs over the plain form of the response (letter_text.h). Rules are patterns for
+ * statements with a letter (letter_rules.h). The text around each match may take the statement back
+ * (letter_context.h). */
 #include <string.h>
 
-#include "evals/answer_labels.h"
 #include "evals/extract.h"
+#include "evals/letter_context.h"
+#include "evals/letter_rules.h"
+#include "evals/letter_text.h"
 
-enum { kJoinMax = 64 }; /* bytes from one letter to the next that it is joined to */
+enum { kPart = 12000 }; /* bytes at the end of a text, and at its beginning, that are searched */
 
-/* What may come between a declaration and its letter, and before a bare letter: layout, quotes, and
- * words without content. The repetition is bounded, so no text can make the search slow. */
-#define QUOTES "\xE2\x80[\x98\x99\x9C\x9D]|\xEF\xBC[\x88\x89\x9A]|\xE3\x80[\x8C\x8D\x90\x91]"
-#define DECORATION                                                                                 \
-    "(?:</?[a-z]{1,9}>|[\\s*_$({\\[\"'`:|<]|" QUOTES                                               \
-    "|\\\\[(\\[]|\\\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\\b"                                  \
-    "|(?i:the|option|choice|letter|clearly|therefore|thus|probably|likely|most)\\b){0,24}+"
-
-/* What may come between a bare letter and the end of the text or line. */
-#define CLOSING "(?:</[a-z]{1,9}>|[ \\t\\r)}\\]*_$.\"'`!:|>]|" QUOTES "|\xE3\x80\x82|\\\\[)\\]])*+"
-
-/* Matches after a letter that is joined to another one, as in "(A) or (B)" and "\boxed{A},
- * \boxed{B}". Such a statement chooses nothing. A comma joins only if a mark such as "(" follows,
- * because a sentence may go on with a capital letter. The pronoun in "and I am sure" is no
- * letter. */
-#define JOINED                                                                                     \
-    "(?=[\\s)}\\]*_$\"'`]{0,8}+(?:/|(?:or|and)\\b|\\\\?&|[,;]\\s*+(?=[*_$({\\[\\\\]))" DECORATION  \
-    "(?!I\\s+[a-z])[A-Z](?![A-Za-z0-9]))"
-
-/* A letter that does not start a word or an expression and is not joined to another one. An "A"
- * before white space and a small letter is taken for the article, unless what follows begins with
- * "because" or another of the listed words. */
-#define ALONE                                                                                      \
-    "(?![A-Za-z0-9_^'=+])"                                                                         \
-    "(?!\\s*(?:[/,&]|(?:or|and|nor)\\b|" ANSWER_OR_AND ")\\s*\\(?[A-Z]\\b)(?!" JOINED ")"
-#define LETTER                                                                                     \
-    "([A-Z])" ALONE                                                                                \
-    "(?!(?<=A)\\s++(?!because|since|as|which|based|due|from|for|with|given|and|is)[a-z])"
-
-/* Letters of other scripts: full-width Latin, Arabic and Bengali. */
-#define NATIVE "(\xEF\xBC[\xA1-\xAA]|أ|ب|ج|د|অ|ব|ড|ঢ)"
-
-/* A letter that the text chooses. */
-typedef struct {
-    const char *at; /* its place in the text; NULL: none */
-    span letter;    /* one byte: of the text, or static for a letter of another script */
-} choice;
-
-/* The Latin letter of a letter that NATIVE matches. */
-static span latin_letter(span s) {
-    static const char *const natives[] = {"أ", "ب", "ج", "د", "অ", "ব", "ড", "ঢ"};
-    static const char latin[] = "ABCDEFGHIJ";
-    if (memcmp(s.s, "\xEF\xBC", 2) == 0)
-        return (span){latin + ((unsigned char)s.s[2] - 0xA1), 1};
-    for (size_t i = 0; i < sizeof natives / sizeof *natives; i++)
-        if (memcmp(s.s, natives[i], s.n) == 0)
-            return (span){latin + i % 4, 1};
-    return (span){NULL, 0};
-}
-
-static bool is_option(span s, char last) {
-    char c = s.n ? s.s[0] : '\0';
-    return (c >= 'A' && c <= last) || (c >= 'a' && c <= last - 'A' + 'a');
-}
-
-/* The choice of a match: group 1 if it took part, else group 2. at is NULL if the letter is not an
- * option. */
-static choice choice_of(const span groups[PATTERN_GROUPS], char last) {
-    span s = groups[1].n ? groups[1] : groups[2];
-    span letter = s.n > 1 ? latin_letter(s) : s;
-    return is_option(letter, last) ? (choice){s.s, letter} : (choice){0};
-}
-
-/* The last match whose letter is an option. */
-static choice find_option(pattern *p, span text, char last) {
-    span groups[PATTERN_GROUPS];
-    choice found = {0};
-    for (size_t from = 0; from <= text.n && pattern_find(p, text, from, groups);) {
-        choice c = choice_of(groups, last);
-        found = c.at ? c : found;
-        from = (size_t)(groups[0].s - text.s) + groups[0].n + (groups[0].n == 0);
-    }
-    return found;
-}
-
-bool extract_bare_letter(span answer, char last, extraction *out) {
-    static pattern bare = {.regex = "^" DECORATION "([A-Za-z])(?!" JOINED ")(?:" CLOSING "\\s*+$"
-                                    "|[).:}\\]]++[\\s*]|\\s++-)"};
-    span groups[PATTERN_GROUPS];
-    if (!pattern_find(&bare, answer, 0, groups) || !is_option(groups[1], last))
-        return false;
-    out->answer = groups[1];
-    return true;
-}
-
-/* ---- declared answers ---- */
-
-typedef struct {
-    const char *rule;
-    pattern pattern;
-    choice (*at_line)(span text, char last); /* if not NULL, used instead of the pattern */
-} letter_rule;
-
-static letter_rule declarations[] = {
-    /* "The answer is C", "Answer: C", "Ans. C" */
-    {.rule = "answer",
-     .pattern = {.regex = "(?i:(?<![A-Za-z0-9])(?:(?:answer|ans|option|choice)[*_]*+\\s*+"
-                          "(?:(?:'s|\xE2\x80\x99s|is|(?:would|must|should)\\s+"
-                          "(?:(?:therefore|thus|then|hence|clearly)\\s+)?be)\\b|[:=]"
-                          "|\xE2\x80[\x93\x94])|ans\\.))" DECORATION "(?:" LETTER
-                          "|([a-z])(?=" CLOSING "(?:\\n|$)))"}},
-    /* "La respuesta correcta es la C" */
-    {.rule = "label",
-     .pattern = {.regex = "(?:" ANSWER_NOUNS ")[*_]*+\\s*+(?:(?:" ANSWER_ADJECTIVES
-                          ")(?![A-Za-z])\\s*+)?[*_]*+(?:(?:" ANSWER_VERBS
-                          ")(?![a-z])|[:=-]|\xE2\x80[\x93\x94]|\xEF\xBC\x9A)?" DECORATION
-                          "(?:(?:" ANSWER_ADVERBS "|" ANSWER_ARTICLES ")\\s++|" QUOTES
-                          "|[*_(:\\s]){0,8}+"
-                          "(?:" LETTER "|" NATIVE ")"}},
-    /* "<answer>C</answer>" */
-    {.rule = "tag",
-     .pattern = {.regex = "<(?i:final|answer|choice|(?:final|correct)_?answer)>" DECORATION
-                          "([A-Za-z])(?:[).:][^<\\n]{0,200}+|" CLOSING ")\\s*+</"}},
-    /* {"answer": "C"} */
-    {.rule = "json",
-     .pattern =
-         {.regex =
-              "[\"'](?i:(?:final_?|correct_?)?(?:answer|choice|option)(?:_?(?:letter|choice))?)"
-              "[\"']\\s*+:\\s*+[\"'][\\s(*]{0,4}+([A-Za-z])"
-              "(?:[).:][^\"\\n]{0,200}+|[\\s)*.]{0,4}+)[\"']"}},
-};
-
-/* The declared answer that comes last. *rule: the name of the rule that found it. */
-static choice find_declared(span text, char last, const char **rule) {
-    choice found = {0};
-    for (size_t i = 0; i < sizeof declarations / sizeof *declarations; i++) {
-        choice c = find_option(&declarations[i].pattern, text, last);
-        if (c.at && (!found.at || c.at > found.at)) {
-            found = c;
-            *rule = declarations[i].rule;
+/* The last choice in the text from @from on that a rule matches and that is not refuted. *rule gets
+ * the name of its rule. *differ: such choices have different letters. There is no choice if two
+ * matches begin with conditions ("if ...") and name different letters, and the second follows the
+ * first in the search, which goes rule by rule. */
+static letter_choice find_statement(const letter_paper *p, letter_rule *rules, size_t n,
+                                    size_t from, const char **rule, bool *differ) {
+    static pattern when = {
+        .regex = "^\\s*+(?i:and |or )?(?i:if|for|when|in case|in the case|under|at|with"
+                 "|where)\\b"};
+    letter_choice found = {0};
+    bool condition = false;
+    *differ = false;
+    for (size_t i = 0; i < n; i++) {
+        span groups[PATTERN_GROUPS];
+        for (size_t at = from;
+             at <= p->text.n && pattern_find(&rules[i].pattern, p->text, at, groups);) {
+            letter_choice c = letter_of_match(p, groups);
+            size_t match = (size_t)(groups[0].s - p->text.s);
+            at = c.at > at ? c.at : match + 1;
+            if (!c.at || letter_is_refuted(p, match, c, rules[i].excludes))
+                continue;
+            bool conditional = pattern_find(&when, letter_sentence(p->text, match), 0, NULL);
+            if (conditional && condition && found.letter != c.letter)
+                return (letter_choice){0};
+            condition = conditional;
+            *differ = *differ || (found.at && found.letter != c.letter);
+            if (c.at > found.at) {
+                found = c;
+                *rule = rules[i].rule;
+            }
         }
     }
     return found;
 }
 
-/* ---- answers that are not declared ---- */
+/* ---- statements without words ---- */
 
-/* The last line before @end that is neither empty nor the fence of a code block. */
-static span line_before(span text, const char *end) {
-    for (;;) {
-        span before = span_trim((span){text.s, (size_t)(end - text.s)});
-        size_t start = before.n;
-        while (start && before.s[start - 1] != '\n')
-            start--;
-        span line = {before.s + start, before.n - start};
-        if (line.n != 3 || memcmp(line.s, "```", 3) != 0)
-            return line;
-        end = line.s;
-    }
-}
-
-/* The line of @text that contains the byte @at. */
-static span line_of(span text, const char *at) {
-    const char *end = memchr(at, '\n', (size_t)(text.s + text.n - at));
-    return line_before(text, end ? end : text.s + text.n);
-}
-
-static span without_marks(span line) {
-    while (line.n && strchr("#>- \t|*+", line.s[0]))
-        line = (span){line.s + 1, line.n - 1};
-    return line;
-}
-
-/* True if @line and the line before it start with different options. Then both belong to a list of
- * the options, and @line chooses nothing. */
-static bool in_list(span text, span line, char last) {
-    extraction own, other;
-    return extract_bare_letter(without_marks(line), last, &own) &&
-           extract_bare_letter(without_marks(line_before(text, line.s)), last, &other) &&
-           own.answer.s[0] != other.answer.s[0];
-}
-
-/* True if the words before a letter take the choice back, leave it open, or name something that is
- * no option: "do not choose C", "let us examine option C", "equation (C)". */
-static bool is_refuted(span line, const char *at) {
-    static pattern refuted = {
-        .regex =
-            "(?i:(?:\\b(?:not|never|examin\\w++|consider\\w*+|check\\w*+|test\\w*+|try"
-            "|evaluat\\w++|analy\\w++|discuss\\w*+|look\\w*+\\s++at|about|exclud\\w++"
-            "|reject\\w*+|eliminat(?:e|es|ed|ing)|rul\\w++\\s++out|than|unlike|wrong"
-            "|incorrect|equations?|eqs?\\.?|fig(?:ure)?s?\\.?|parts?|cases?|points?|steps?|appendix"
-            "|section|table|compounds?|reactions?|vitamin|plan)"
-            "|n't|n\xE2\x80\x99t)[:,]?+"
-            "(?:\\s++(?:the|be|choose|pick|select|option|choice|answer|with|is)\\b){0,4}+"
-            "[\\s*_(\"'`$]{0,8}+$)"};
-    return pattern_find(&refuted, (span){line.s, (size_t)(at - line.s)}, 0, NULL);
-}
-
-/* The start of the last paragraph, that is, the text after the last empty line. */
-static const char *last_paragraph(span text) {
-    text = span_trim(text);
+static size_t last_paragraph(span text) {
     for (size_t i = text.n; i > 1; i--)
         if (text.s[i - 1] == '\n' && text.s[i - 2] == '\n')
-            return text.s + i;
-    return text.s;
+            return i;
+    return 0;
 }
 
-/* True if the letter at @a is joined to another one, and the letter at @b is the next that is
- * marked. */
-static bool are_joined(span text, const char *a, const char *b) {
-    static pattern joined = {.regex = "^[A-Z]" JOINED};
-    return b - a <= kJoinMax &&
-           pattern_find(&joined, (span){a, text.n - (size_t)(a - text.s)}, 0, NULL);
-}
-
-/* True if the marked letters choose @found, the last of them. Models may also mark every option in
- * turn. So if the letters differ, the last one must be in the last paragraph, and it must not be
- * joined to the one before. */
-static bool marks_choose(pattern *mark, span text, char last, choice found) {
+/* The only option whose line has a check mark, or "correct" or a similar word after a colon, a
+ * bracket or a dash, or right after the letter: "B: 5 (correct)", "B Yes", "C. Correct". */
+static letter_choice find_checked(const letter_paper *p) {
+    static pattern yes = {
+        .regex = "(?m)^(?:\x01 ?(?i:option |choice |answer )?[(\\[]?([A-J])(?:[)\\].:]| - |$)"
+                 "|(?i:option "
+                 "|choice |answer )?[(\\[]?([A-J])"
+                 "(?:(?=[)\\].:]| -)[^\n]*?(?:\x01|[:(-] ?(?i:correct|true|right|yes)\\b)"
+                 "| (?i:correct|true|right|yes) ?$"
+                 "|[)\\].:]{1,2} (?i:correct|true|right|yes)(?=[:.,;]| - )"
+                 "|[.:] (?i:correct|true|right|yes)$)|([A-J]) ?\x01)"};
+    letter_choice found = {0};
     span groups[PATTERN_GROUPS];
-    choice before = {0};
-    bool agree = true, joined = false;
-    for (size_t from = 0; pattern_find(mark, text, from, groups);) {
-        choice c = choice_of(groups, last);
-        from = (size_t)(groups[0].s - text.s) + groups[0].n;
-        if (!c.at)
-            continue;
-        agree = agree && c.letter.s[0] == found.letter.s[0];
-        joined = c.at == found.at && before.at && before.letter.s[0] != c.letter.s[0] &&
-                 are_joined(text, before.at, c.at);
-        before = c;
-    }
-    return !joined && (agree || found.at >= last_paragraph(text));
-}
-
-/* Finds an option that is marked. */
-static choice find_marked(pattern *mark, span text, char last) {
-    choice found = find_option(mark, text, last);
-    if (!found.at || !marks_choose(mark, text, last, found))
-        return (choice){0};
-    span line = line_of(text, found.at);
-    return is_refuted(line, found.at) || in_list(text, line, last) ? (choice){0} : found;
-}
-
-static choice find_in_last_line(span text, char last) {
-    static pattern closing = {
-        .regex =
-            "(?i:\\b(?:option|choice|choose|choosing|chose|pick|select|say|is|it's|answer"
-            "|therefore|thus|so|hence|elimination|conclusion|definitely|correct"
-            "|confident\\s++in|(?:go|going|stick|sticking|us)\\s++with"
-            "|(?:must|should|would|could\\s++only|can\\s++only|has\\s++to)\\s++be)\\b[,:]?"
-            "|[:=]|->|=>|\\\\rightarrow|\xE2\x86\x92|\xE2\x88\xB4|\xE2\x80\x99s\\b)" DECORATION
-            "([A-Z])(?:(?i:\\s++it\\s++is|\\s++as\\s++the\\s++(?:\\w{1,9}\\s++)?answer))?" CLOSING
-            "$"};
-    extraction x;
-    text = span_trim(text);
-    span line = line_before(text, text.s + text.n);
-    if (in_list(text, line, last))
-        return (choice){0};
-    if (extract_bare_letter(without_marks(line), last, &x))
-        return (choice){x.answer.s, x.answer};
-    choice c = find_option(&closing, line, last);
-    return c.at && !is_refuted(line, c.at) ? c : (choice){0};
-}
-
-/* Finds a bare letter as the first line, before an explanation. */
-static choice find_in_first_line(span text, char last) {
-    static pattern first = {.regex = "^" DECORATION "([A-Z])" CLOSING "\\n[ \\t\\r]*+\\n"};
-    return find_option(&first, text, last);
-}
-
-/* Rules for answers that are not declared, the most reliable ones first. */
-static letter_rule guesses_in_order[] = {
-    /* "C is the correct answer", "option C is correct" */
-    {.rule = "called_correct",
-     .pattern =
-         {.regex =
-              "(?i:^|[.,:;!?*(\\n]\\s*+|\\b(?:option|choice|answer|therefore|thus|so|hence|that"
-              "|and|but)\\s++)\\(?([A-Z])\\)?[*_]*+"
-              "\\s++(?:is|must\\s++be|would\\s++be|should\\s++be|seems)\\s++"
-              "(?:(?:the|indeed|therefore|thus|clearly|only|most|likely|one|probably|single|a)"
-              "\\s++){0,5}+(?:correct|right|best|answer)\\b(?!\\s*+(?:if|only|\\?))"}},
-    /* "which makes C the correct answer" */
-    {.rule = "called_correct",
-     .pattern =
-         {.regex =
-              "\\bmak(?:es|ing)\\s++(?:option\\s++|choice\\s++)?[(*]{0,3}+([A-Z])[)*]{0,3}+\\s++"
-              "the\\s++(?:only\\s++|most\\s++likely\\s++)?(?:correct|right|best)\\b"}},
-    {.rule = "last_line", .at_line = find_in_last_line},
-    /* "Only C satisfies both", "That leaves C" */
-    {.rule = "only",
-     .pattern = {.regex = "(?i:\\bonly|\\bleav(?:es|ing)(?:\\s++us\\s++with)?)\\s++"
-                          "(?:(?i:option|choice|answer)\\s++)?[(*]{0,3}+([A-Z])" ALONE
-                          "(?!\\)?[*_]*+\\s++(?:is|seems)\\s++(?:wrong|incorrect|false|not)\\b)"}},
-    {.rule = "first_line", .at_line = find_in_first_line},
-    {.rule = "bold",
-     .pattern = {.regex = "\\*\\*[\\s(]{0,4}+(?:(?i:option|choice)\\s)?[\\s(]{0,4}+"
-                          "([A-Z])(?:[).:][^*\\n]{0,200}+|[\\s)]{0,4}+)\\*\\*"}},
-    {.rule = "parentheses", .pattern = {.regex = "\\(([A-Z])\\)"}},
-};
-
-static choice guess(span text, char last, const char **rule) {
-    choice found = {0};
-    for (size_t i = 0; i < sizeof guesses_in_order / sizeof *guesses_in_order && !found.at; i++) {
-        letter_rule *g = &guesses_in_order[i];
-        found = g->at_line ? g->at_line(text, last) : find_marked(&g->pattern, text, last);
-        *rule = g->rule;
+    for (size_t at = 0; at <= p->text.n && pattern_find(&yes, p->text, at, groups);) {
+        letter_choice c = letter_of_match(p, groups);
+        at = (size_t)(groups[0].s - p->text.s) + groups[0].n;
+        if (found.at && c.letter != found.letter)
+            return (letter_choice){0};
+        found = c.at ? c : found;
     }
     return found;
 }
 
+/* True if a line that begins with an option, as in "A: I think so. B: I don't.", names another. */
+static bool names_others(span line, char own) {
+    static pattern label = {.regex = "[ ,;(\\[]([A-Ja-j])[).:\\]]"};
+    span groups[PATTERN_GROUPS];
+    for (size_t at = 1; at < line.n && pattern_find(&label, line, at, groups);) {
+        if (letter_option(groups[1], 'J') != own)
+            return true;
+        at = (size_t)(groups[1].s - line.s) + 1;
+    }
+    return false;
+}
+
+/* The option that the line at @at consists of or begins with: "C", "(C)", "C) text". */
+static letter_choice find_in_line(const letter_paper *p, size_t at) {
+    span line = letter_line(p->text, at);
+    char letter = letter_label(line, p->last);
+    bool marked = line.n && line.s[0] != 'A' && line.s[0] != 'I';
+    if (!letter || names_others(line, letter) || letter_in_list(p, (size_t)(line.s - p->text.s)) ||
+        (!marked && line.n == 2 && line.s[1] == ','))
+        return (letter_choice){0};
+    return (letter_choice){(size_t)(line.s - p->text.s) + 1, letter};
+}
+
+static letter_choice find_in_last_line(const letter_paper *p) {
+    static pattern closing = {
+        .regex =
+            "(?:^(?:.{0,300}(?:(?<![A-Z] )=>|(?<![A-Z] )->|=) ?|A: ?)?|(?:^|[.!?;]"
+            " )(?i:tl;? ?dr|[a-z_]*answer|prediction|[a-z]*_?choice|class|"
+            "letter|final|key|label|correct|so|thus|hence|therefore|probably|(?:most"
+            " )?likely|clearly|"
+            "definitely|obviously|certainly|must be)[,:]? ?"
+            "|[.!?] (?=[(\\[]?[A-J])| - (?i:option|choice|answer) "
+            "|[.!?,:] (?i:which is )?(?i:option|choice|answer)"
+            " (?=[(\\[]?[A-J][)\\]]?\\.$)|, (?i:and )?(?i:but|so|hence|thus|therefore"
+            "|i\\.e\\.|that is),? |(?:(?<=[a-z0-9%.])|(?<=[0-9] [A-Z])"
+            "|(?<=[0-9] [a-zA-Z][A-Z])),? (?=\\([A-J]\\)|\\[[A-J]\\])"
+            "|(?<=[a-z0-9%.]),? \\((?i:option |choice |answer ))"
+            "(?i:it's |option |choice |answer )?[(\\[]?([A-J])[)\\]]?(?: it is|"
+            ",? (?i:without (?:any |a )?doubt|no doubt|for sure|definitely"
+            "|certainly|clearly|final answer|I'm (?:pretty |quite |fairly |very )?(?:sure|certain"
+            "|confident)))?[.!]*$",
+        .flags = PATTERN_LONG};
+    span groups[PATTERN_GROUPS], text = p->text;
+    letter_choice c = find_in_line(p, text.n);
+    if (c.at)
+        return c;
+    span line = letter_line(text, text.n);
+    size_t skip = line.n > LETTER_SENTENCE ? line.n - LETTER_SENTENCE : 0;
+    if (!pattern_find(&closing, (span){line.s + skip, line.n - skip}, 0, groups))
+        return (letter_choice){0};
+    c = letter_of_match(p, groups);
+    return c.at && !letter_is_refuted(p, c.at - 1, c, false) ? c : (letter_choice){0};
+}
+
+/* The option that the first line consists of, if an empty line and an explanation follow. */
+static letter_choice find_in_first_line(const letter_paper *p) {
+    span line = letter_line(p->text, 0);
+    bool followed = line.n + 1 < p->text.n && p->text.s[line.n + 1] == '\n';
+    return followed ? find_in_line(p, 0) : (letter_choice){0};
+}
+
+/* The option in bold or in parentheses, if there is only one in the text or in its last paragraph
+ * and the other options are not named there. */
+static letter_choice find_marked(const letter_paper *p) {
+    static pattern mark = {
+        .regex = "(?<![A-Za-z0-9)])\\(([A-J])\\)(?!\\()"
+                 "|(?<![A-Za-z0-9(\\[-])(?<![0-9] )([B-HJ])(?![A-Za-z0-9_^=+'(/&)\\]-])"};
+    size_t from = 0;
+    for (int pass = 0; pass < 2; pass++, from = last_paragraph(p->text)) {
+        letter_choice found = {0};
+        bool single = true;
+        span groups[PATTERN_GROUPS];
+        for (size_t at = from; at <= p->text.n && pattern_find(&mark, p->text, at, groups);) {
+            letter_choice c = letter_of_match(p, groups);
+            at = (size_t)(groups[0].s - p->text.s) + groups[0].n;
+            single = single && (!found.at || !c.at || c.letter == found.letter);
+            if (c.at && (groups[1].n || !found.at))
+                found = c;
+        }
+        if (found.at && single && p->text.s[found.at - 2 + (found.at == 1)] == '(' &&
+            !letter_is_refuted(p, found.at - 1, found, false))
+            return found;
+    }
+    return (letter_choice){0};
+}
+
+static letter_choice guess(const letter_paper *p, const char **rule) {
+    static const struct {
+        const char *rule;
+        letter_choice (*find)(const letter_paper *p);
+    } ways[] = {{"last_line", find_in_last_line},
+                {"check_mark", find_checked},
+                {"first_line", find_in_first_line},
+                {"marked", find_marked}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        letter_choice c = ways[i].find(p);
+        *rule = ways[i].rule;
+        if (c.at)
+            return c;
+    }
+    return (letter_choice){0};
+}
+
+/* ---- the search ---- */
+
+bool extract_bare_letter(span answer, char last, extraction *out) {
+    static pattern bare = {
+        .regex = "^[\\s(\\[]*+(?i:(?:the|option|choice|answer|letter|clearly|therefore)[: ]+){0,4}"
+                 "[(\\[]?([A-Za-z])" SINGLE "(?:[)\\].:!>\\s]*+$|[).:\\]]++\\s| -)"};
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    span groups[PATTERN_GROUPS];
+    buf plain = {0};
+    (void)letter_text(answer, NULL, &plain);
+    span text = span_trim((span){buf_str(&plain), plain.len});
+    char c = pattern_find(&bare, text, 0, groups) ? letter_option(groups[1], last) : '\0';
+    buf_release(&plain);
+    if (!c)
+        return false;
+    out->answer = (span){letters + (c - 'A'), 1};
+    return true;
+}
+
+/* The choice of a text. A later conclusion replaces a declaration only if the text after the
+ * declaration takes it back. */
+static letter_choice find_any(const letter_paper *p, bool guesses, const char **rule) {
+    const char *name = NULL;
+    bool differ;
+    letter_choice c =
+        find_statement(p, letter_declarations, letter_n_declarations, 0, rule, &differ);
+    size_t from = c.at;
+    bool revoked = from && letter_is_revoked((span){p->text.s + from, p->text.n - from});
+    if (from && !revoked) {
+        bool joined = differ && letter_is_joined((span){p->text.s + from, p->text.n - from});
+        return joined ? (letter_choice){0} : c;
+    }
+    if (!guesses)
+        return (letter_choice){0};
+    letter_choice d =
+        find_statement(p, letter_conclusions, letter_n_conclusions, from, &name, &differ);
+    if (d.at && differ && !from &&
+        (!letter_concludes(p, d) || letter_is_joined((span){p->text.s + d.at, p->text.n - d.at})))
+        d = (letter_choice){0};
+    if (!d.at && !from)
+        d = guess(p, &name);
+    *rule = name;
+    return d;
+}
+
+static letter_choice find(const letter_paper *p, bool guesses, const char **rule) {
+    letter_choice c = find_any(p, guesses, rule);
+    return c.at && letter_is_alternative(p, c) ? (letter_choice){0} : c;
+}
+
+/* Searches the end of the text and, if that has no answer, its beginning. @skipped: bytes before
+ * the part in which the answer was found. */
+static letter_choice find_in_parts(span text, char last, bool guesses, const char **rule,
+                                   size_t *skipped) {
+    static pattern option = {.regex = "(?<![A-Za-z0-9])[A-Ja-j](?![A-Za-z0-9])|[^\\x00-\\x7F]"};
+    size_t skip = text.n > kPart ? text.n - kPart : 0;
+    letter_paper p = {{text.s + skip, text.n - skip}, last};
+    *skipped = skip;
+    letter_choice found =
+        pattern_find(&option, p.text, 0, NULL) ? find(&p, guesses, rule) : (letter_choice){0};
+    if (found.at || !skip)
+        return found;
+    *skipped = 0;
+    p.text = (span){text.s, kPart};
+    return pattern_find(&option, p.text, 0, NULL) ? find(&p, guesses, rule) : (letter_choice){0};
+}
+
+/* True if a box before the last one has another letter, and the text after them joins the two. */
+static bool boxes_are_joined(span text, const extraction *boxed, char letter, char last,
+                             span after) {
+    extraction first, x;
+    span earlier = {text.s, (size_t)(boxed->answer.s - text.s)};
+    if (!letter_is_joined(after))
+        return false;
+    extract_box box = extract_boxed(earlier, &first);
+    return (box == EXTRACT_BOX || box == EXTRACT_EARLIER_BOX) &&
+           extract_bare_letter(first.answer, last, &x) && x.answer.s[0] != letter;
+}
+
 bool extract_letter(span text, char last, bool guesses, extraction *out) {
+    static const char letters[] = "ABCDEFGHIJ";
     extraction boxed, x;
     const char *rule = NULL;
+    buf plain = {0};
+    size_t skipped;
     extract_box box = extract_boxed(text, &boxed);
-    bool in_box = box != EXTRACT_NO_BOX && box != EXTRACT_OPEN_BOX &&
-                  extract_bare_letter(boxed.answer, last, &x);
-    choice found = find_declared(text, last, &rule);
-    if (in_box && (!found.at || x.answer.s >= found.at)) {
-        *out = (extraction){boxed.rule, x.answer};
-        return true;
+    bool has_box = box == EXTRACT_BOX || box == EXTRACT_EARLIER_BOX;
+    bool in_box = has_box && extract_bare_letter(boxed.answer, last, &x);
+    size_t box_at = letter_text(text, in_box ? boxed.answer.s : NULL, &plain);
+    span all = span_trim((span){buf_str(&plain), plain.len});
+    letter_choice found = find_in_parts(all, last, guesses && !in_box, &rule, &skipped);
+    /* a letter in the box may have a bracket before it in the plain text */
+    bool box_last = in_box && box_at + 3 >= found.at + (found.at ? skipped : 0);
+    span after = {buf_str(&plain) + box_at, plain.len - box_at};
+    if (box_last && !letter_is_revoked(after)) {
+        bool joined = boxes_are_joined(text, &boxed, x.answer.s[0], last, after);
+        found = joined ? (letter_choice){0} : (letter_choice){1, x.answer.s[0]};
+        rule = boxed.rule;
     }
-    if (!found.at && guesses)
-        found = guess(text, last, &rule);
-    *out = (extraction){found.at ? rule : NULL, found.letter};
-    return found.at != NULL;
+    buf_release(&plain);
+    *out = (extraction){found.at ? rule : NULL,
+                        found.at ? (span){letters + (found.letter - 'A'), 1} : (span){NULL, 0}};
+    return found.at != 0;
 }

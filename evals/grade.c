@@ -13,15 +13,19 @@ const char *grade_verdict_name(grade_verdict v) {
 
 snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) {
     fault_mark before = fault_begin();
-    snap_status st = g->check_gold(gold, err);
+    snap_status st = g->check_by ? g->check_by(g, gold, err) : g->check_gold(gold, err);
     return fault_result(before, st, err);
 }
 
 snap_status grade_response(const grader *g, const char *gold, grade_input in, grade_result *out,
                            snap_err *err) {
     fault_mark before = fault_begin();
-    *out = g->grade(gold, in);
+    *out = g->grade_by ? g->grade_by(g, gold, in) : g->grade(gold, in);
     return fault_result(before, SNAP_OK, err);
+}
+
+bool grade_runs_programs(const grader *g) {
+    return !g->grade && !g->grade_by && !g->by_model && !g->recorded;
 }
 
 int grade_metrics(const grader *g) {

@@ -19,51 +19,62 @@ typedef enum {
 const char *grade_verdict_name(grade_verdict v); /* "correct", "wrong", "unparsed" */
 
 /* Some tasks have more metrics than the verdict (IFEval: per instruction; ZebraLogic: per cell).
- * GRADE_METRICS is the largest number of metrics, including the first, which is the verdict's. */
+ * GRADE_METRICS is the largest number of metrics, including the first. */
 enum { GRADE_EXTRACTED_MAX = 256, GRADE_METRICS = 4 };
 
-/* The value of one metric for one response, 0..1, and its weight in the mean over problems: the
- * number of instructions, cells or battles. */
+/* The value of one metric for one response, 0..1, and its weight in the mean over problems: 1, or
+ * the number of instructions, cells or battles. */
 typedef struct {
     double value, weight;
 } grade_score;
 
 typedef struct {
     span response;  /* the model's text; n = 0: an empty response */
-    bool extracted; /* the response is the bare answer; no extraction */
+    bool extracted; /* the response is the bare answer, without reasoning and other text */
     bool truncated; /* the length limit stopped the model */
 } grade_input;
 
 typedef struct {
     grade_verdict verdict;
-    char extracted[GRADE_EXTRACTED_MAX]; /* what was compared: UTF-8, cut if longer; "" = nothing */
+    char extracted[GRADE_EXTRACTED_MAX]; /* what was compared (IFEval: what is not followed): UTF-8,
+                                            cut if longer; "" = nothing */
     const char *rule;                    /* the rule that found it: "boxed", ...; NULL = none;
                                             static, or borrowed from a stored row */
     const char *reason;                  /* the reason for the verdict; static, or points into a
                                             code_grade */
-    bool open_box;                       /* the last \boxed is cut off */
+    bool open_box;                       /* the last \boxed is not closed */
+    bool undecided; /* an answer was found, but the rules neither show that it equals the gold nor
+                       that it differs; the verdict is then not GRADE_CORRECT */
     grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first; if a model judges,
                                             also[0] is the first */
 } grade_result;
 
 typedef struct grader grader;
 struct grader {
-    const char *id; /* "aime-2": name, policy if there are several, version */
+    const char *id; /* "aime-3": name, policy if there are several, version */
     /* Call these two through grade_check_gold() and grade_response(), which handle faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* NULL if the response is a program that must be run (evals/code/judge.h), or if by_model */
+    /* NULL if the response is a program that must be run (evals/code/judge.h), if by_model or
+     * recorded, or if there is a grade_by() */
     grade_result (*grade)(const char *gold, grade_input in);
-    bool by_model; /* a judge model decides (evals/arena.h); grade is NULL */
+    /* Used instead of the two above by graders that have data of their own
+     * (evals/taskfile/rule.h). */
+    snap_status (*check_by)(const grader *g, const char *gold, snap_err *err);
+    grade_result (*grade_by)(const grader *g, const char *gold, grade_input in);
+    bool mathematical; /* may leave an answer undecided (evals/opinion.h) */
+    bool by_model;     /* a judge model decides (evals/arena.h); grade is NULL */
+    bool recorded;     /* the verdict comes with a recorded answer, from another program */
     const char
-        *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated, the verdict's first; empty:
-                                        accuracy only */
+        *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated, that of the verdict or of the
+                                        games first; empty: accuracy only */
 };
 
 /* SNAP_E_INPUT if @gold cannot be a gold answer of the grader's task; SNAP_E_NOMEM. */
 snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
- * grade_response - grade a response with a grader that has a grade() function
+ * grade_response - grade a response that is neither a program nor judged by a model or by another
+ * program
  *
  * @gold: accepted by grade_check_gold()
  * @out:  valid only if the result is SNAP_OK
@@ -74,14 +85,14 @@ snap_status grade_check_gold(const grader *g, const char *gold, snap_err *err) S
 snap_status grade_response(const grader *g, const char *gold, grade_input in, grade_result *out,
                            snap_err *err) SNAP_CHECK_RESULT;
 
+/* True if responses are programs that must be run. */
+bool grade_runs_programs(const grader *g);
+
 /* Number of metrics of a grader; 1 = there are no further metrics. */
 int grade_metrics(const grader *g);
 
-/* Integer equality (AIME). If there is a box, its content is the answer; if boxes are opened but
- * none is closed, there is no answer. Without a box, the answer is what follows the last "final
- * answer is" or "answer:" (extract_stated()), if it has a digit. Without such a statement, it is
- * the last formula if that is an integer, else the last number of the text unless it is a part of
- * an expression. These two count only if neither the response nor its reasoning was cut off. */
+/* Integer equality (AIME). answer_find() finds the answer; a statement without a digit counts as
+ * none. The answer may be an expression, such as 70+3. */
 extern const grader grader_aime;
 
 /* Like grader_aime, and "#### 18" also states an answer, which comes before the other statements.
@@ -90,14 +101,15 @@ extern const grader grader_gsm8k;
 const char *grade_gsm8k_gold(const char *answer); /* the part after the last "####"; without "####",
                                                      all of it; borrowed */
 
-/* Mathematical equality (MATH, HMMT) under a policy of math_equal.h. The answer is found as for
- * AIME, but a statement needs no digit, and the last formula need not be an integer. Joined boxes
- * are a list. An answer that cannot be parsed gets the verdict unparsed and is recorded. */
-extern const grader grader_math_field, grader_math_strict;
+/* Mathematical equality (MATH, HMMT) under a policy of math_equal.h. answer_find() finds the
+ * answer, and a statement needs no digit. Joined boxes are a list. An answer that cannot be parsed
+ * is recorded and gets the verdict unparsed, or wrong if the gold cannot be parsed either. */
+extern const grader grader_math_field, grader_math_strict, grader_math_truth;
 
-/* One letter A..D (GPQA). A box or the last "Answer: X" counts, whichever is later. Otherwise, if
- * neither the response nor its reasoning was cut off: the last line, a letter in bold, a letter in
- * parentheses. If boxes are opened but none is closed, there is no answer. */
+/* One letter A..D (GPQA), found by extract_letter(): the last declared one, for example in a box or
+ * after "Answer:". Without a declared letter, and if neither the response nor its reasoning was cut
+ * off, a guess counts, for example the last line. If boxes are opened but none is closed, there is
+ * no answer. */
 extern const grader grader_letter;
 
 /* Like grader_letter with ten options, A..J (MMLU-Pro). */
@@ -107,17 +119,19 @@ extern const grader grader_ten_letters;
  * grader_letter (MMLU-Redux). */
 extern const grader grader_letter_field;
 
-/* A grid as JSON (ZebraLogic): the last object, if it has a "solution" (rule "last_json").
- * Otherwise, as when braces in prose surround it, an object that starts before the last "solution"
- * (rule "inner_json"). The gold is the solution, {"header", "rows"}, as JSON. Metrics: puzzle,
- * cell. */
+/* A grid as JSON (ZebraLogic): the last outermost object, if it has a "solution" (rule
+ * "last_json"). Otherwise, as when braces in prose surround it, an object that starts before the
+ * last "solution" (rule "inner_json"). The gold is the solution, {"header", "rows"}, as JSON.
+ * Metrics: puzzle, cell. */
 extern const grader grader_zebra;
 
 /* Instructions that can be checked by a program (IFEval; evals/ifeval/instruction.h). The gold is
  * {"instruction_id_list", "kwargs"} as JSON. Metrics: per prompt and per instruction, strict and
- * loose; the verdict is prompt_strict. grader_ifeval_plain is for machines without the language
- * profiles of langdetect. */
-extern const grader grader_ifeval, grader_ifeval_plain;
+ * loose; the verdict is prompt_strict. The plain graders are for machines without the language
+ * profiles of langdetect. The punkt graders use the parameters of punkt_installed(), which must
+ * exist. */
+extern const grader grader_ifeval, grader_ifeval_plain, grader_ifeval_punkt,
+    grader_ifeval_plain_punkt;
 
 /* Open questions (Arena-Hard): a judge model compares each answer with a reference answer
  * (evals/arena.h). Metric: win_rate. */

@@ -1,5 +1,5 @@
 /* grade_letter.c - grades multiple choice: four options (GPQA), up to ten (MMLU-Pro), and four with
- * the letter in a JSON field (MMLU-Redux). */
+ * the letter in a JSON field or as for GPQA (MMLU-Redux). */
 #include <string.h>
 
 #include "evals/grade_parts.h"
@@ -73,8 +73,8 @@ static grade_result grade_field(const char *gold, grade_input in) {
     return judge(gold, in, 'D', true);
 }
 
-const grader grader_letter = {.id = "letter-2", .check_gold = check_four, .grade = grade_four};
+const grader grader_letter = {.id = "letter-3", .check_gold = check_four, .grade = grade_four};
 const grader grader_ten_letters = {
-    .id = "ten-letters-2", .check_gold = check_ten, .grade = grade_ten};
+    .id = "ten-letters-3", .check_gold = check_ten, .grade = grade_ten};
 const grader grader_letter_field = {
-    .id = "letter-field-2", .check_gold = check_four, .grade = grade_field};
+    .id = "letter-field-3", .check_gold = check_four, .grade = grade_field};

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "evals/answer.h"
 #include "evals/grade_parts.h"
 #include "evals/integer.h"
 #include "evals/math/math_equal.h"
@@ -11,34 +12,21 @@ enum { kListMax = 64 };
 static snap_status check_gold(const char *gold, snap_err *err) {
     math_verdict v;
     size_t n = strlen(gold);
-    snap_status st = math_equal(gold, n, gold, n, MATH_FIELD, &v);
+    snap_status st = math_equal(gold, n, gold, n, MATH_TRUTH, &v);
     if (st != SNAP_OK || v.outcome == MATH_EQUAL)
         return st;
     return err_set(err, SNAP_E_INPUT, "the gold answer cannot be graded (%s): '%.60s'", v.reason,
                    gold);
 }
 
-/* Removes punctuation of the sentence and Markdown characters around an answer. */
-static span bare(span s) {
-    for (size_t before = s.n + 1; s.n && s.n != before;) {
-        before = s.n;
-        s = span_trim(s);
-        while (s.n && strchr("*_`", s.s[0]))
-            s = (span){s.s + 1, s.n - 1};
-        while (s.n && strchr(".,;*`", s.s[s.n - 1]) && !(s.n > 1 && s.s[s.n - 2] == '\\'))
-            s.n--;
-    }
-    return s;
-}
-
 /* Compares an answer with the gold. If the gold cannot be parsed (a name), words are compared, and
  * other words are wrong. */
-static math_outcome compare(const char *gold, span answer, math_policy policy,
-                            const char **reason) {
+static math_outcome compare(const char *gold, span answer, math_policy policy, grade_result *r) {
     math_verdict v = {.outcome = MATH_UNPARSED, .reason = "internal"};
     if (math_equal(gold, strlen(gold), answer.s, answer.n, policy, &v) != SNAP_OK)
         return MATH_UNPARSED;
-    *reason = v.reason;
+    r->reason = v.reason;
+    r->undecided = v.undecided;
     return v.outcome == MATH_UNPARSED && v.gold_unread ? MATH_DIFFERENT : v.outcome;
 }
 
@@ -48,8 +36,29 @@ static void judge(grade_result *r, const char *gold, const char *rule, span answ
                                              [MATH_EQUAL] = GRADE_CORRECT,
                                              [MATH_UNPARSED] = GRADE_UNPARSED};
     r->rule = rule;
-    r->verdict = verdicts[compare(gold, answer, policy, &r->reason)];
+    r->verdict = verdicts[compare(gold, answer, policy, r)];
     grade_keep(r, answer);
+}
+
+/* The letter of a gold that names an option, such as \text{(C)}; 0 if it is none. */
+static char gold_letter(const char *gold) {
+    static pattern option = {.regex = "^\\\\(?:text|textbf|mathrm)\\{ ?\\(([A-J])\\) ?\\}$"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find(&option, (span){gold, strlen(gold)}, 0, groups) ? *groups[1].s : '\0';
+}
+
+/* Judges an answer that names an option, perhaps with its text: "\textbf{(C)}\ 12". False if the
+ * gold is no option or the answer names none. */
+static bool judge_option(grade_result *r, const char *gold, const char *rule, span answer) {
+    extraction x;
+    char letter = gold_letter(gold);
+    if (!letter || !extract_bare_letter(answer, 'J', &x))
+        return false;
+    r->rule = rule;
+    r->verdict = *x.answer.s == letter ? GRADE_CORRECT : GRADE_WRONG;
+    r->reason = r->verdict == GRADE_CORRECT ? "the same option" : "a different option";
+    grade_keep(r, answer);
+    return true;
 }
 
 /* Judges joined boxes as one list: "\boxed{1} and \boxed{2}" is "1, 2". More than kListMax boxes
@@ -66,6 +75,22 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
+/* Judges lines such as "- $x_1 = 2$" as one list. */
+static void judge_lines(grade_result *r, const char *gold, const extraction *x,
+                        math_policy policy) {
+    static pattern item = {.regex = "(?:^|\\n)[\\s>*]*+(?:(?:[-+]|\u2022|[0-9]\\.) ++)?[$*\\s]*+"
+                                    "([^\\n]*[^\\n\\s$*.,;])"};
+    span parts[PATTERN_GROUPS];
+    buf list = {0};
+    for (size_t at = 0; pattern_find(&item, x->answer, at, parts);) {
+        (void)buf_puts(&list, list.len ? ", " : "");
+        (void)buf_append(&list, parts[1].s, parts[1].n);
+        at = (size_t)(parts[1].s + parts[1].n - x->answer.s);
+    }
+    judge(r, gold, x->rule, (span){buf_str(&list), list.len}, policy);
+    buf_release(&list);
+}
+
 /* True if the answer ends in a typed degree sign, as in 7°, and the gold has no such sign. */
 static bool has_own_degree(const char *gold, span s) {
     static const char sign[] = "\u00b0";
@@ -73,62 +98,59 @@ static bool has_own_degree(const char *gold, span s) {
     return s.n > n && memcmp(s.s + s.n - n, sign, n) == 0 && !strstr(gold, sign);
 }
 
-/* Judges the content of a box. Nothing is removed from it, because the public graders do not accept
- * "3\sqrt{2}.", "**5**" or "7°" in a box. */
+/* Judges the content of a box. Under MATH_FIELD and MATH_STRICT nothing is removed from it, because
+ * the public graders do not accept "3\sqrt{2}.", "**5**" or "7°" in a box. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
-    if (has_own_degree(gold, span_trim(x->answer))) {
+    if (policy != MATH_TRUTH && has_own_degree(gold, span_trim(x->answer))) {
         r->rule = x->rule;
         r->reason = "a typed degree sign in a box";
+        r->undecided = true;
         grade_keep(r, x->answer);
         return;
     }
-    if (strcmp(x->rule, "boxed_list") == 0)
+    if (strcmp(x->rule, "boxed_list") == 0) {
         judge_list(r, gold, x, policy);
-    else
-        judge(r, gold, x->rule, x->answer, policy);
-}
-
-/* Judges a stated answer. First the whole statement is judged. If it is not correct but states an
- * integer, as "5 apples" does, the integer is judged. If it cannot be parsed, as in "therefore
- * $\frac{1}{2}$, as was to be shown", the last formula in it counts. */
-static void judge_stated(grade_result *r, const char *gold, const extraction *x,
-                         math_policy policy) {
-    extraction formula;
-    char digits[INTEGER_MAX];
-    judge(r, gold, x->rule, bare(x->answer), policy);
-    if (r->verdict != GRADE_CORRECT && integer_parse(x->answer, digits))
-        judge(r, gold, x->rule, (span){digits, strlen(digits)}, policy);
-    if (r->verdict == GRADE_UNPARSED && extract_formula(x->answer, &formula))
-        judge(r, gold, x->rule, bare(formula.answer), policy);
-}
-
-/* Judges an answer that is not declared: the last formula, or if there is none or it cannot be
- * parsed, the last number. */
-static void guess(grade_result *r, const char *gold, span text, math_policy policy) {
-    extraction x;
-    if (extract_formula(text, &x))
-        judge(r, gold, x.rule, bare(x.answer), policy);
-    if (r->verdict != GRADE_UNPARSED)
         return;
-    if (extract_last_number(text, &x) && !grade_part_of_expression(text, &x))
-        judge(r, gold, x.rule, x.answer, policy);
+    }
+    if (policy == MATH_TRUTH && judge_option(r, gold, x->rule, x->answer))
+        return;
+    span bare = policy == MATH_TRUTH ? answer_bare(x->answer) : x->answer;
+    judge(r, gold, x->rule, bare.n ? bare : x->answer, policy);
+    span core = policy == MATH_TRUTH ? answer_core(bare) : bare;
+    if (r->verdict != GRADE_CORRECT && core.n && core.n < bare.n)
+        judge(r, gold, x->rule, core, policy);
+}
+
+/* Judges the first reading that can be parsed. A statement that is not judged correct but states an
+ * integer, as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the statement
+ * cannot be parsed. */
+static void judge_readings(grade_result *r, const char *gold, const found_answer *a,
+                           math_policy policy) {
+    char digits[INTEGER_MAX];
+    for (int i = 0; i < a->count; i++) {
+        const extraction *x = &a->reading[i];
+        if (strcmp(x->rule, "lines") == 0)
+            judge_lines(r, gold, x, policy);
+        else
+            judge(r, gold, x->rule, x->answer, policy);
+        bool retry =
+            r->verdict == GRADE_UNPARSED || (r->verdict == GRADE_WRONG && policy != MATH_TRUTH);
+        if (a->stated && i == 0 && retry && integer_parse(x->answer, digits))
+            judge(r, gold, x->rule, (span){digits, strlen(digits)}, policy);
+        if (r->verdict != GRADE_UNPARSED)
+            return;
+    }
 }
 
 static void search(grade_result *r, const char *gold, grade_input in, math_policy policy) {
-    bool thinking;
-    extraction x;
-    span text = extract_visible(in.response, &thinking);
-    extract_box box = extract_boxed(text, &x);
-    r->open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
-    r->reason = grade_why_nothing(in, text, thinking);
-    if (box == EXTRACT_OPEN_BOX)
-        r->reason = "the last \\boxed is not closed";
-    else if (box != EXTRACT_NO_BOX)
-        judge_box(r, gold, &x, policy);
-    else if (extract_stated(text, &x) && bare(x.answer).n)
-        judge_stated(r, gold, &x, policy);
-    else if (!in.truncated && !thinking)
-        guess(r, gold, text, policy);
+    found_answer a;
+    answer_find(&a, in, 0);
+    r->open_box = a.open_box;
+    r->reason = a.why;
+    if (a.count && strncmp(a.reading[0].rule, "boxed", 5) == 0)
+        judge_box(r, gold, &a.reading[0], policy);
+    else
+        judge_readings(r, gold, &a, policy);
 }
 
 /* True if the whole text is a minus sign and the box: -\boxed{5}. */
@@ -152,6 +174,7 @@ static grade_result grade(const char *gold, grade_input in, math_policy policy) 
         judge_box(&r, gold, &x, policy);
     else if (given.n)
         judge(&r, gold, "given", given, policy);
+    r.undecided = r.undecided && r.extracted[0];
     return r;
 }
 
@@ -163,7 +186,13 @@ static grade_result grade_strict(const char *gold, grade_input in) {
     return grade(gold, in, MATH_STRICT);
 }
 
+static grade_result grade_truth(const char *gold, grade_input in) {
+    return grade(gold, in, MATH_TRUTH);
+}
+
+const grader grader_math_truth = {
+    .id = "math-truth-1", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-4", .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-5", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-4", .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-5", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

@@ -12,8 +12,8 @@ void grade_keep(grade_result *r, span answer);
 /* The reason why @text, the visible part of the response, holds no answer. */
 const char *grade_why_nothing(grade_input in, span text, bool thinking);
 
-/* True if a character before the number that was found shows that it is only a part of an
- * expression such as "25/4" or "x^2". */
+/* True if the character directly before the number that was found shows that it is only a part of
+ * an expression such as "25/4" or "x^2". */
 bool grade_part_of_expression(span text, const extraction *x);
 
 #endif

@@ -31,7 +31,10 @@ static pattern font = {
 /* A whole text that is a number: optional words and sign, the digits with or without thousands
  * commas, and optionally a point with zeros, a unit, and a full stop or semicolon. */
 static pattern whole = {
-    .regex = "^\\s*(?:(?:[A-Za-z']++[:,]?\\s++)*[A-Za-z']{2,}+[:,]?\\s++)?([+-]?)\\s*"
+    .regex = "(?i)^(?!.*\\b(?:not|than|most|least|between|cannot|never|half|twice|times|only|"
+             "unless|if|or|multiple|divisible|modulo|(?:square|cube|power|half|root) of)\\s)"
+             "(?!.*\\b(?:digits?|remaining|cases|so far)\\b)"
+             "\\s*(?:(?:[A-Za-z']++[:,]?\\s++)*[A-Za-z']{2,}+[:,]?\\s++)?([+-]?)\\s*"
              "(\\d{1,3}(?:,\\d{3})+|\\d+)(?:\\.0*)?"
              "(?:\\s++[A-Za-z][A-Za-z -]*+(?:\\^\\{?[23]\\}?)?)?\\s*[.;]?\\s*$"};
 

@@ -1,8 +1,8 @@
 /* lost.h - when samples that an arm has lost forbid the verdict "equivalent".
  *
- * A sample is lost if its request failed after all attempts, if a judge model gave no verdict, or
- * if the other arm has a row for it and this arm has none. Lost samples are left out of every mean.
- * A server that fails on the hard problems would therefore look better than it is. */
+ * A sample is lost if its request failed after all attempts or if a judge model gave no verdict. If
+ * one of two arms has fewer rows, the missing rows count as lost, too. Lost samples are left out of
+ * every mean. A server that fails on the hard problems would therefore look better than it is. */
 #ifndef SNAPMLA_EVALS_LOST_H
 #define SNAPMLA_EVALS_LOST_H
 

@@ -1,12 +1,12 @@
 #include "evals/pattern.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
+#include "evals/pattern_memory.h"
 
-enum { kMatchLimit = 1000000, kReplaceMax = 4096 };
+enum { kMatchLimit = 1000000, kReplaceMax = 4096, kMostSeconds = 10 };
 
 static uint32_t options_of(const pattern *p) {
     static const uint32_t options[] = {PCRE2_UTF,     PCRE2_CASELESS, PCRE2_MULTILINE,
@@ -24,12 +24,16 @@ static uint32_t options_of(const pattern *p) {
 static pcre2_code *compile(const pattern *p) {
     int code;
     PCRE2_SIZE at;
-    pcre2_code *re =
-        pcre2_compile((PCRE2_SPTR)p->regex, PCRE2_ZERO_TERMINATED, options_of(p), &code, &at, NULL);
-    if (re)
+    pcre2_compile_context *memory = NULL;
+    if (p->flags & PATTERN_LONG)
+        memory = pattern_memory();
+    pcre2_code *re = pcre2_compile((PCRE2_SPTR)p->regex, PCRE2_ZERO_TERMINATED, options_of(p),
+                                   &code, &at, memory);
+    pcre2_compile_context_free(memory);
+    if (re && (memory || !(p->flags & PATTERN_LONG)))
         (void)pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* if this fails, matching uses the
                                                             interpreter */
-    else if (code == PCRE2_ERROR_HEAP_FAILED)
+    else if (!re && code == PCRE2_ERROR_HEAP_FAILED)
         fault_note(SNAP_E_NOMEM, "out of memory for the pattern '%.60s'", p->regex);
     return re;
 }
@@ -42,6 +46,12 @@ bool pattern_compile(pattern *p) {
 
 void pattern_release(pattern *p) {
     pcre2_code_free(atomic_exchange(&p->code, NULL));
+}
+
+int pattern_groups(const pattern *p) {
+    uint32_t n = 0;
+    (void)pcre2_pattern_info(atomic_load(&p->code), PCRE2_INFO_CAPTURECOUNT, &n);
+    return (int)n;
 }
 
 /* NULL after a noted fault. */
@@ -59,8 +69,8 @@ static pcre2_code *compiled(pattern *p) {
     return theirs;
 }
 
-/* The data that a match needs. Each call creates and releases it. One per thread would be enough,
- * but calls are rare, and this way threads need not release anything when they end. */
+/* The data that a match needs. Each call creates and releases it, so threads need not release
+ * anything when they end. */
 typedef struct {
     pcre2_match_data *data;
     pcre2_match_context *context;
@@ -142,13 +152,26 @@ bool pattern_find_next(pattern *p, span text, size_t from, span groups[PATTERN_G
     return found;
 }
 
+/* Each match has its own limit of steps, but a text can have very many matches. True, after a noted
+ * fault, if all of them together took too long. */
+static bool takes_too_long(const pattern *p, int64_t since) {
+    if (clock_now_ns() - since < kMostSeconds * (int64_t)1000000000)
+        return false;
+    fault_note(SNAP_E_NOMEM, "the pattern '%.60s' needs more than %d s for one text", p->regex,
+               kMostSeconds);
+    return true;
+}
+
 bool pattern_find_last(pattern *p, span text, span groups[PATTERN_GROUPS]) {
     span next[PATTERN_GROUPS];
     matcher m;
     bool found = false, open = matcher_open(&m);
+    const int64_t start = clock_now_ns();
     for (size_t from = 0; open && from <= text.n && find_with(&m, p, text, from, next);) {
         memcpy(groups, next, sizeof next);
         found = true;
+        if (takes_too_long(p, start))
+            break;
         from = (size_t)(next[0].s - text.s) + next[0].n + (next[0].n == 0);
     }
     matcher_close(&m);

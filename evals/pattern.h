@@ -8,7 +8,7 @@
  * failure: memory is exhausted, or the match needs more than a million steps or more heap than
  * PCRE2 allows. A failure is noted as a fault (base/fault.h), so that it never becomes a verdict
  * about the text. The program's own patterns are written to need linear time. A pattern from a data
- * file may not be. */
+ * file or a task file may not be. */
 #ifndef SNAPMLA_EVALS_PATTERN_H
 #define SNAPMLA_EVALS_PATTERN_H
 
@@ -23,6 +23,8 @@ enum {
     PATTERN_LITERAL = 8, /* the regex is literal text */
     PATTERN_AT_START = 16,
     PATTERN_AT_END = 32,
+    PATTERN_LONG = 64, /* for regexes of more than about 500 bytes: compiled in memory that is
+                          reserved before (pattern_memory.h) */
 };
 
 typedef struct {
@@ -37,6 +39,7 @@ typedef struct {
  * pattern. */
 bool pattern_compile(pattern *p);
 void pattern_release(pattern *p);
+int pattern_groups(const pattern *p); /* number of groups of a compiled pattern */
 
 /* A piece of a text, borrowed. */
 typedef struct {
@@ -54,15 +57,16 @@ bool pattern_find(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS
  * at the start of a character. */
 bool pattern_find_next(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]);
 
-/* Finds the last of the matches, scanning from left to right without overlaps. */
+/* Finds the last of the matches, scanning from left to right without overlaps. A search of more
+ * than 10 seconds is a failure. */
 bool pattern_find_last(pattern *p, span text, span groups[PATTERN_GROUPS]);
 
 /* Number of matches that do not overlap. */
 size_t pattern_count(pattern *p, span text);
 
 /* Replaces every match in the NUL-terminated text in a buffer of @cap bytes; "$1" inserts a group.
- * False, and the text is unchanged, if the result does not fit in @cap or 4096 bytes, or after a
- * fault. */
+ * False, and the text is unchanged, if the result does not fit in @cap or 4096 bytes, if a text for
+ * PATTERN_UTF is malformed, or after a fault. */
 bool pattern_replace(pattern *p, char *text, size_t cap, const char *replacement);
 
 #endif

@@ -7,12 +7,14 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "generator/settings.h"
 
 void plan_release(eval_plan *p) {
     for (size_t i = 0; i < p->n_tasks; i++)
         task_set_release(&p->tasks[i].set);
     free(p->tasks);
     free(p->arms);
+    free(p->settings);
     *p = (eval_plan){0};
 }
 
@@ -73,6 +75,13 @@ gen_sampling plan_sampling(const eval_plan *p, size_t task, size_t arm) {
     s.temperature = a->temperature >= 0 ? a->temperature : s.temperature;
     s.top_p = a->top_p > 0 ? a->top_p : s.top_p;
     s.max_tokens = a->max_tokens > 0 ? a->max_tokens : s.max_tokens;
+    s.top_k = a->has_top_k ? a->more.top_k : s.top_k;
+    s.min_p = a->has_min_p ? a->more.min_p : s.min_p;
+    s.presence_penalty = a->has_presence_penalty ? a->more.presence_penalty : s.presence_penalty;
+    s.frequency_penalty =
+        a->has_frequency_penalty ? a->more.frequency_penalty : s.frequency_penalty;
+    s.repetition_penalty =
+        a->has_repetition_penalty ? a->more.repetition_penalty : s.repetition_penalty;
     return s;
 }
 
@@ -101,6 +110,9 @@ gen_request plan_request(const eval_plan *p, plan_cell c) {
                      .n_messages = problem->n_messages,
                      .prompt_sha256 = problem->prompt_sha256,
                      .sampling = plan_sampling(p, c.task, c.arm)};
+    const eval_settings *settings = plan_settings(p, c.task, c.arm);
+    r.settings = &settings->all;
+    r.settings_sha256 = settings->sha256[0] ? settings->sha256 : NULL;
     r.sampling.seed = plan_seed(p, c);
     return r;
 }
@@ -111,38 +123,37 @@ const char *plan_public_message(const eval_plan *p, const gen_request *req, cons
     return task_public_message(set, &set->problems[c.problem], message);
 }
 
-bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap) {
-    gen_sampling x = plan_sampling(p, task, a), y = plan_sampling(p, task, b);
-    const struct {
-        const char *what;
-        double x, y;
-    } rows[] = {{"temperature", x.temperature, y.temperature},
-                {"top_p", x.top_p, y.top_p},
-                {"top_k", x.top_k, y.top_k},
-                {"max_tokens", x.max_tokens, y.max_tokens}};
-    why[0] = '\0';
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && !why[0]; i++)
-        if (rows[i].x < rows[i].y || rows[i].x > rows[i].y)
-            (void)snprintf(why, cap, "%s differs: %.10g against %.10g", rows[i].what, rows[i].x,
-                           rows[i].y);
-    return why[0] != '\0';
-}
-
 /* ---- resuming ---- */
+
+static const char kTaskFile[] = "task_sha256";
+
+/* Parameters that are off are left out, except top_k. So runs of older versions can continue. */
+static void put_sampling(gen_sampling s, buf *out) {
+    gen_sampling_value values[GEN_SAMPLING_VALUES];
+    gen_sampling_values(&s, values);
+    (void)buf_printf(out, "temperature %.10g, top_p %.10g, top_k %d, max_tokens %d, seed %" PRIu64,
+                     s.temperature, s.top_p, s.top_k, s.max_tokens, s.seed);
+    for (int i = 4; i < GEN_SAMPLING_VALUES; i++)
+        if (gen_sampling_is_on(&values[i]))
+            (void)buf_printf(out, ", %s %.10g", values[i].name, values[i].value);
+}
 
 static js *task_identity(const eval_plan *p, size_t task) {
     const eval_task *t = &p->tasks[task];
     js *o = js_new_object();
     bool ok = o && js_set_str(o, "dataset_sha256", t->set.sha256);
+    if (ok && t->set.task->file_sha256)
+        ok = js_set_str(o, kTaskFile, t->set.task->file_sha256);
     for (size_t a = 0; a < p->n_arms && ok; a++) {
-        gen_sampling s = plan_sampling(p, task, a);
-        char text[160];
-        (void)snprintf(text, sizeof text,
-                       "temperature %.10g, top_p %.10g, top_k %d, max_tokens %d, seed %" PRIu64,
-                       s.temperature, s.top_p, s.top_k, s.max_tokens, s.seed);
+        const char *settings = plan_settings(p, task, a)->json;
+        buf text = {0};
         char key[160];
+        put_sampling(plan_sampling(p, task, a), &text);
         (void)snprintf(key, sizeof key, "sampling of arm %.100s", p->arms[a].name);
-        ok = js_set_str(o, key, text);
+        ok = !text.failed && js_set_str(o, key, buf_str(&text));
+        (void)snprintf(key, sizeof key, "request of arm %.100s", p->arms[a].name);
+        ok = ok && js_set_str(o, key, settings ? settings : "");
+        buf_release(&text);
     }
     if (ok)
         return o;
@@ -185,7 +196,10 @@ static snap_status compare_part(const char *part, const js *was, js *is, const c
     for (void *it = js_first(is); it; it = js_next(is, it)) {
         const char *key = js_key(it), *now = js_str(js_value(it));
         const char *then = js_get_str(was, key);
-        if (!text_equal(now, then))
+        if (!then && strcmp(key, kTaskFile) == 0)
+            continue;                       /* a run of a version that did not record it */
+        bool older = !then && now && !*now; /* older runs had no settings, and lack the key */
+        if (!older && !text_equal(now, then))
             return err_set(err, SNAP_E_USAGE,
                            "'%s' holds a run of another configuration: %s, %s was '%s', now '%s' "
                            "(choose another --out)",

@@ -1,17 +1,20 @@
 /* plan.h - the work of a run: tasks x arms x problems x samples.
  *
  * A cell is one sample of one problem in one arm. Cells are numbered by task, then arm, then
- * problem, then sample. All arms get byte-identical prompts. The seed of (task, problem, sample) is
- * the same in all arms that do not set a seed of their own. */
+ * problem, then sample. The plan gives all arms the same messages, byte for byte; settings of
+ * requests may replace the system message. The seed of (task, problem, sample) is the same in all
+ * arms that do not set a seed of their own. */
 #ifndef SNAPMLA_EVALS_PLAN_H
 #define SNAPMLA_EVALS_PLAN_H
 
+#include "base/hash.h"
 #include "evals/task.h"
 
 typedef struct {
     task_set set; /* owned */
     int samples;  /* per problem */
     gen_sampling sampling;
+    gen_settings settings; /* for all arms */
 } eval_task;
 
 /* The purpose of a control arm. CONTROL_NONE marks the arms under comparison. */
@@ -39,7 +42,7 @@ typedef struct {
     double timeout_s;               /* 0: the generator's default */
     double deadline_s;              /* 0: the generator's default */
     double rpm, tpm;                /* requests and tokens per minute; 0: no limit */
-    int in_flight;                  /* 0: the generator's default */
+    int in_flight;                  /* 0: the run's option, by default the generator's default */
     int context, cache_mb, threads; /* local: tokens per sequence, MiB of cache, threads; 0: the
                                        default */
     const char *chat_template; /* local: name of the chat template; NULL: the checkpoint's own */
@@ -50,31 +53,49 @@ typedef struct {
                                          the general key */
     const char *headers[ARM_HEADERS]; /* "NAME:VARIABLE" or "NAME:@FILE" */
     int n_headers;
-    bool from_file; /* the arm is from a configuration file, not from the command line */
+    bool from_file;   /* the arm is from a configuration file, not from the command line */
+    const char *text; /* the option with the content of files in place of @FILE; NULL: it names no
+                         file */
 
     eval_control control;
 
-    /* Overrides of the task's sampling. If an arm's temperature, top_p or max_tokens differ from
-     * the baseline's, the two are not compared (plan_refusal()). */
+    gen_settings settings; /* count instead of the task's, or are merged (plan_settings.h) */
+
+    /* Overrides of the task's sampling. If an arm's sampling differs from the baseline's in more
+     * than the seed and may_differ, the two are not compared (plan_refusal()). */
     bool has_seed;
     uint64_t seed;
     double temperature; /* < 0: the task's */
     double top_p;       /* 0: the task's */
     int max_tokens;     /* 0: the task's */
+    bool has_top_k, has_min_p, has_presence_penalty, has_frequency_penalty, has_repetition_penalty;
+    gen_sampling more; /* the values of these five, where the arm has them */
 } eval_arm;
+
+/* The settings of the requests of one arm in one task. */
+typedef struct {
+    gen_settings all;
+    const char *json;      /* what counts of them (gen_settings_json()); NULL: nothing */
+    char sha256[HASH_HEX]; /* of json; "" if there is none */
+} eval_settings;
 
 typedef struct {
     eval_task *tasks; /* [n_tasks], owned */
     eval_arm *arms;   /* [n_arms], owned; the first is the baseline */
     size_t n_tasks, n_arms;
-    double margin;       /* largest difference that counts as equal, fraction 0..1 */
-    double max_lost_pct; /* if an arm lost more of its samples, it is not equivalent (lost.h) */
+    eval_settings *settings; /* [n_tasks * n_arms], owned (plan_settings_resolve()); NULL: no
+                                request has settings */
+    const char *may_differ;  /* comma list of what the user lets the arms' requests differ in, such
+                                as "body,top_k"; NULL: nothing */
+    double margin;           /* largest difference that counts as equal, fraction 0..1 */
+    double max_lost_pct; /* if an arm lost a larger percentage of its samples, no comparison with it
+                            is "equivalent" (lost.h) */
 
     /* For a run that several processes share: this process runs the cells for which plan_in_shard()
      * is true. shards = 0 or 1: one process runs all. */
     int shard, shards; /* 0..shards-1 */
 
-    /* The next two are for tasks whose answers are programs. */
+    /* For tasks whose answers are programs. With rejudge, tasks for a judge model need no judge. */
     int judge_jobs;                      /* programs run at once; 0: as many as processors */
     bool rejudge;                        /* also run programs that have a verdict */
     const volatile sig_atomic_t *cancel; /* a signal handler sets it to stop; may be NULL */
@@ -101,6 +122,9 @@ size_t plan_index(const eval_plan *p, plan_cell c);
 /* The sampling of an arm in a task. Its seed is the arm's or the run's, not the sample's. */
 gen_sampling plan_sampling(const eval_plan *p, size_t task, size_t arm);
 
+/* The settings of the requests of an arm in a task. */
+const eval_settings *plan_settings(const eval_plan *p, size_t task, size_t arm);
+
 /* Seed of a cell: a hash of (seed of plan_sampling(), task, problem, sample). It has 31 bits,
  * because servers differ in whether they accept more. */
 uint64_t plan_seed(const eval_plan *p, plan_cell c);
@@ -111,16 +135,21 @@ gen_request plan_request(const eval_plan *p, plan_cell c);
 /* A server's message about a request in a form that may be stored (task_public_message()). */
 const char *plan_public_message(const eval_plan *p, const gen_request *req, const char *message);
 
-/* True if two arms of a task cannot be compared. @why, of @cap bytes, gets the reason ("temperature
- * differs: 1 against 0.6"), or "" if they can. */
+/* True if two arms of a task cannot be compared, because their requests differ in what may change
+ * an answer and is not in may_differ. @why, of @cap bytes, gets the reason ("temperature differs: 1
+ * against 0.6"), or "" if they can. */
 bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap);
+
+/* Appends what the requests of two arms differ in and may differ in: "body, top_k". */
+void plan_declared(const eval_plan *p, size_t task, size_t a, size_t b, buf *out);
 
 /* ---- resuming ---- */
 
-/* What must stay the same when a run is resumed, as JSON: for each task the digest of the data and
- * the sampling of each arm; for each arm the generator, the model and the precision. The number of
- * problems and samples is left out, so a run can grow. A server's address is left out, so it can
- * move. The caller owns the result; NULL if memory is exhausted. */
+/* What must stay the same when a run is resumed, as JSON: for each task the digests of the data
+ * and of the task file, and the sampling and the settings of each arm; for each arm the generator,
+ * the model and the precision. The number of problems and samples is left out, so a run can grow. A
+ * server's address is left out, so it can move. The caller owns the result; NULL if memory is
+ * exhausted. */
 js *plan_identity(const eval_plan *p);
 
 /* Compares a recorded identity with this plan's tasks and arms. SNAP_E_USAGE with the first

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "evals/arena.h"
 #include "evals/extract.h"
+#include "generator/settings.h"
 
 enum { kRowLimit = 256 << 20 };
 
@@ -47,10 +48,17 @@ static bool set_ms(js *row, const char *key, int64_t ns) {
 }
 
 static js *sampling_json(gen_sampling s) {
+    gen_sampling_value values[GEN_SAMPLING_VALUES];
+    gen_sampling_values(&s, values);
     js *o = js_new_object();
-    bool ok = o && js_set_num(o, "temperature", s.temperature) && js_set_num(o, "top_p", s.top_p) &&
-              js_set_int(o, "max_tokens", s.max_tokens) &&
-              (s.top_k <= 0 || js_set_int(o, "top_k", s.top_k));
+    bool ok = o != NULL;
+    for (int i = 0; i < GEN_SAMPLING_VALUES && ok; i++) {
+        const gen_sampling_value *v = &values[i];
+        bool whole = text_equal(v->name, "max_tokens") || text_equal(v->name, "top_k");
+        if (gen_sampling_is_on(v))
+            ok = whole ? js_set_int(o, v->name, (int64_t)v->value)
+                       : js_set_num(o, v->name, v->value);
+    }
     if (ok)
         return o;
     js_free(o);
@@ -62,14 +70,35 @@ static bool set_question(js *row, const eval_plan *p, plan_cell c) {
     const task_set *set = &p->tasks[c.task].set;
     const task_problem *problem = &set->problems[c.problem];
     const eval_arm *arm = &p->arms[c.arm];
+    const eval_settings *settings = plan_settings(p, c.task, c.arm);
     return js_set_str(row, "task", set->task->name) && js_set_str(row, "problem", problem->id) &&
            js_set_int(row, "sample", c.sample) && js_set_str(row, "arm", arm->name) &&
            js_set_str(row, "model", arm->model) && js_set_str(row, "precision", arm->precision) &&
            js_set_str(row, "prompt_sha256", problem->prompt_sha256) &&
            js_set_new(row, "sampling", sampling_json(plan_sampling(p, c.task, c.arm))) &&
+           (!settings->json || js_set_str(row, "request_sha256", settings->sha256)) &&
            js_set_int(row, "seed", (int64_t)plan_seed(p, c)) &&
            js_set_str(row, "gold", problem->gold) &&
            (!set->keep_prompts || js_set_str(row, "prompt", problem->messages[0].content));
+}
+
+static int64_t characters(const char *s, size_t n) {
+    int64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)s[i] & 0xC0) != 0x80;
+    return count;
+}
+
+/* Sets the lengths of the reasoning and of the rest, if there is reasoning or the server counts its
+ * tokens. The reasoning is in a field of its own or, with its tags, in the text. */
+static bool set_lengths(js *row, const gen_result *res, span text, span visible) {
+    int64_t answer = characters(visible.s, visible.n);
+    int64_t reasoning = characters(text.s, text.n) - answer;
+    reasoning += res->reasoning ? characters(res->reasoning, strlen(res->reasoning)) : 0;
+    if (res->failed || (!reasoning && res->reasoning_tokens < 0))
+        return true;
+    return set_count(row, "reasoning_tokens", res->reasoning_tokens) &&
+           js_set_int(row, "reasoning_chars", reasoning) && js_set_int(row, "answer_chars", answer);
 }
 
 static bool set_answer(js *row, const gen_result *res, const char *error) {
@@ -81,6 +110,7 @@ static bool set_answer(js *row, const gen_result *res, const char *error) {
            js_set_str(row, "finish_reason", res->finish_reason) &&
            set_count(row, "prompt_tokens", res->prompt_tokens) &&
            set_count(row, "completion_tokens", res->completion_tokens) &&
+           set_lengths(row, res, (span){text, n}, visible) &&
            js_set_int(row, "attempts", res->attempts) &&
            (!res->repaired || js_set_bool(row, "repaired", true)) &&
            set_ms(row, "ttft_ms", res->first_token_ns) &&
@@ -90,6 +120,27 @@ static bool set_answer(js *row, const gen_result *res, const char *error) {
            js_set_bool(row, "failed", res->failed) && js_set_str(row, "error", error) &&
            js_set_bool(row, "truncated", text_equal(res->finish_reason, "length")) &&
            js_set_bool(row, "empty", !res->failed && text_is_blank(visible.s, visible.n));
+}
+
+/* Sets the verdict that an answer came with, if the grader takes such verdicts. */
+static bool set_recorded(js *row, const grader *g, const gen_result *res) {
+    const gen_verdict *v = &res->recorded;
+    if (!g->recorded || res->failed)
+        return true;
+    return js_set_str(row, "grader", v->grader) && js_set_str(row, "verdict", v->verdict) &&
+           js_set_str(row, "extracted", v->extracted) && js_set_str(row, "rule", "recorded") &&
+           js_set_str(row, "reason", "the verdict of another program");
+}
+
+static snap_status check_recorded(const gen_request *req, const grader *g, const gen_result *res,
+                                  snap_err *err) {
+    const gen_verdict *v = &res->recorded;
+    if (!g->recorded || res->failed || (v->verdict && text_equal(v->grader, g->id)))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE,
+                   "the answer to problem '%.80s' has no verdict of the grader '%s': only "
+                   "recordings of 'eval import --metric' have one",
+                   req->problem, g->id);
 }
 
 /* Writes the row as one line and frees it. */
@@ -126,6 +177,7 @@ static bool cell_of(const eval_plan *p, const js *row, plan_cell *c) {
 static snap_status check_row(const eval_plan *p, plan_cell c, const js *row, const char *where,
                              snap_err *err) {
     const task_problem *problem = &p->tasks[c.task].set.problems[c.problem];
+    const eval_settings *settings = plan_settings(p, c.task, c.arm);
     const char *differs = NULL;
     if (!text_equal(js_get_str(row, "prompt_sha256"), problem->prompt_sha256))
         differs = "prompt";
@@ -133,6 +185,9 @@ static snap_status check_row(const eval_plan *p, plan_cell c, const js *row, con
         differs = "model";
     else if (js_get_int(row, "seed", -1) != (int64_t)plan_seed(p, c))
         differs = "seed";
+    else if (!text_equal(js_get_str(row, "request_sha256"),
+                         settings->json ? settings->sha256 : NULL))
+        differs = "system message, body or other setting of the request";
     if (!differs)
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
@@ -283,9 +338,15 @@ snap_status samples_append(sample_store *s, const gen_request *req, const gen_re
     js *row = js_new_object();
     buf line = {.limit = kRowLimit};
     const char *error = plan_public_message(s->plan, req, res->error);
-    bool ok = row && set_question(row, s->plan, plan_cell_at(s->plan, cell)) &&
-              set_answer(row, res, error);
-    snap_status st = row_line(row, ok, &line, err);
+    plan_cell c = plan_cell_at(s->plan, cell);
+    const grader *g = s->plan->tasks[c.task].set.grader;
+    snap_status st = check_recorded(req, g, res, err);
+    bool ok = row && set_question(row, s->plan, c) && set_answer(row, res, error) &&
+              set_recorded(row, g, res);
+    if (st == SNAP_OK)
+        st = row_line(row, ok, &line, err);
+    else
+        js_free(row);
     if (st == SNAP_OK)
         st = append_line(s, cell, &line, res->failed, err);
     buf_release(&line);
@@ -323,14 +384,19 @@ static double number_or_nan(const js *row, const char *key) {
     return js_get_num(row, key, NAN);
 }
 
-static sample_outcome outcome_of(const js *row, span response, const grade_result *g) {
-    sample_outcome o = {.present = true, .verdict = g->verdict};
+static sample_outcome outcome_of(const js *row, const task_problem *problem, span response,
+                                 const grade_result *g) {
+    sample_outcome o = {.present = true, .verdict = g->verdict, .undecided = g->undecided};
+    o.asked = o.undecided && opinion_find(row, problem, g->extracted, NULL, &o.said);
     memcpy(o.also, g->also, sizeof o.also);
     o.failed = js_get_bool(row, "failed", false);
     o.repaired = js_get_bool(row, "repaired", false);
     o.truncated = js_get_bool(row, "truncated", false);
     o.empty = js_get_bool(row, "empty", false);
     o.completion_tokens = js_get_int(row, "completion_tokens", -1);
+    o.reasoning_tokens = js_get_int(row, "reasoning_tokens", -1);
+    o.reasoning_chars = js_get_int(row, "reasoning_chars", -1);
+    o.answer_chars = js_get_int(row, "answer_chars", -1);
     o.ttft_ms = number_or_nan(row, "ttft_ms");
     o.total_ms = number_or_nan(row, "total_ms");
     o.itl_ms_p50 = number_or_nan(row, "itl_ms_p50");
@@ -376,7 +442,18 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
     return st;
 }
 
-/* Grades a row with a grader that has a grade() function, and sets the verdict. */
+/* Marks an undecided answer. Removes an opinion about another answer or gold. */
+static bool set_undecided(js *row, const task_problem *problem, const grade_result *r) {
+    opinion said;
+    if (!r->undecided || !opinion_find(row, problem, r->extracted, NULL, &said))
+        (void)js_delete(row, "opinion");
+    if (r->undecided)
+        return js_set_bool(row, "undecided", true);
+    (void)js_delete(row, "undecided");
+    return true;
+}
+
+/* Grades a row with a grader that has a grade() or grade_by(), and sets the verdict. */
 static snap_status grade_answer(js *row, const task_set *set, const task_problem *problem,
                                 grade_input in, grade_result *r, snap_err *err) {
     snap_err why = {0};
@@ -385,12 +462,13 @@ static snap_status grade_answer(js *row, const task_set *set, const task_problem
         grade_response(set->grader, problem->gold, in, r, &why) != SNAP_OK)
         return err_set(err, why.code, "cannot grade sample %lld of problem '%.80s': %s",
                        (long long)js_get_int(row, "sample", 0), problem->id, why.text);
-    if (js_set_str(row, "gold", problem->gold) && set_verdict(row, set->grader, r))
+    if (js_set_str(row, "gold", problem->gold) && set_verdict(row, set->grader, r) &&
+        set_undecided(row, problem, r))
         return SNAP_OK;
     return err_set(err, SNAP_E_NOMEM, "out of memory for a verdict");
 }
 
-/* Reads the verdict that the judge has stored in a program's row. */
+/* Reads the verdict that a row has from the judge of programs or from another program. */
 static void recall_verdict(const js *row, grade_result *r) {
     const char *verdict = js_get_str(row, "verdict"), *text = js_get_str(row, "extracted");
     *r = (grade_result){.verdict = GRADE_UNPARSED, .rule = js_get_str(row, "rule")};
@@ -399,6 +477,10 @@ static void recall_verdict(const js *row, grade_result *r) {
     else if (text_equal(verdict, grade_verdict_name(GRADE_WRONG)))
         r->verdict = GRADE_WRONG;
     (void)snprintf(r->extracted, sizeof r->extracted, "%s", text ? text : "");
+}
+
+static bool has_recorded(const js *row, const grader *g) {
+    return js_get_str(row, "verdict") && text_equal(js_get_str(row, "grader"), g->id);
 }
 
 /* Grades the row of a cell, or reads its verdict if a judge has set it. @line: gets the row with
@@ -416,18 +498,18 @@ static snap_status grade_cell(const sample_store *s, size_t cell, buf *line, sam
     const char *text = js_get_strn(row, "response", &n);
     grade_input in = {.response = {text ? text : "", text ? n : 0},
                       .truncated = js_get_bool(row, "truncated", false)};
-    bool judged = true;
-    if (set->grader->grade)
-        st = grade_answer(row, set, &set->problems[c.problem], in, &r, err);
-    else if (set->grader->by_model)
+    bool judged = !set->grader->recorded || has_recorded(row, set->grader);
+    if (set->grader->by_model)
         judged = arena_recall(row, &r);
-    else
+    else if (grade_runs_programs(set->grader) || set->grader->recorded)
         recall_verdict(row, &r);
+    else
+        st = grade_answer(row, set, &set->problems[c.problem], in, &r, err);
     if (st != SNAP_OK) {
         js_free(row);
         return st;
     }
-    *out = outcome_of(row, in.response, &r);
+    *out = outcome_of(row, &set->problems[c.problem], in.response, &r);
     out->unjudged = !judged;
     buf_clear(line);
     return row_line(row, true, line, err);

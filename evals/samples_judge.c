@@ -39,16 +39,13 @@ static bool set_verdict(js *row, const grader *g, const char *gold, const code_g
                       failed ? js_new_int((int64_t)v->result.test) : js_new_null());
 }
 
-static bool are_programs(const grader *g) {
-    return !g->grade && !g->by_model;
-}
-
-snap_status samples_judge_check(const eval_plan *p, snap_err *err) {
+snap_status samples_judge_check(const eval_plan *p, package_set *missing, snap_err *err) {
     bool programs = false;
     for (size_t i = 0; i < p->n_tasks; i++)
-        programs = programs || are_programs(p->tasks[i].set.grader);
+        programs = programs || grade_runs_programs(p->tasks[i].set.grader);
     sandbox *s = NULL;
     snap_status st = programs ? sandbox_open(&s, NULL, err) : SNAP_OK;
+    *missing = s ? sandbox_missing(s) : 0;
     sandbox_close(s);
     return st;
 }
@@ -142,7 +139,7 @@ snap_status samples_judge(const eval_plan *p, const judged_rows *rows, snap_err 
     snap_status st = SNAP_OK;
     (void)pthread_mutex_init(&j.lock, NULL);
     for (; j.task < p->n_tasks && st == SNAP_OK; j.task++) {
-        if (!are_programs(p->tasks[j.task].set.grader))
+        if (!grade_runs_programs(p->tasks[j.task].set.grader))
             continue;
         if (!j.pool)
             st = parallel_create(&j.pool, p->judge_jobs, err);

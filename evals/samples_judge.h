@@ -1,5 +1,5 @@
 /* samples_judge.h - runs the programs in a run's samples and stores their verdicts. Problems are
- * judged in parallel by plan->judge_jobs threads. */
+ * judged in parallel by plan->judge_jobs threads, or one for each processor if that is 0. */
 #ifndef SNAPMLA_EVALS_SAMPLES_JUDGE_H
 #define SNAPMLA_EVALS_SAMPLES_JUDGE_H
 
@@ -16,8 +16,10 @@ typedef struct {
 } judged_rows;
 
 /* Returns the errors of sandbox_open() if the plan has tasks whose answers are programs: SNAP_E_ENV
- * if this machine cannot isolate programs. Call it before generating anything. */
-snap_status samples_judge_check(const eval_plan *p, snap_err *err) SNAP_CHECK_RESULT;
+ * if this machine cannot isolate programs. *missing: the packages which such programs may import
+ * and this machine lacks. Call it before generating anything. */
+snap_status samples_judge_check(const eval_plan *p, package_set *missing,
+                                snap_err *err) SNAP_CHECK_RESULT;
 
 /**
  * samples_judge - run the programs and store a verdict in each of their rows

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evals/lost.h"
+#include "evals/score_opinions.h"
 #include "evals/votes.h"
 
 /* The samples of one problem in one arm. */
@@ -187,6 +188,42 @@ static double median_time(const sample_outcome *o, size_t cells, size_t offset, 
     return median(x, n);
 }
 
+/* The mean of counts over the scored samples that have them; NAN if none has. */
+static double mean_count(const sample_outcome *o, size_t cells, size_t offset) {
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < cells; i++) {
+        int64_t count = *(const int64_t *)(const void *)((const char *)&o[i] + offset);
+        if (!is_scored(&o[i]) || count < 0)
+            continue;
+        sum += (double)count;
+        n++;
+    }
+    return sum / (double)n;
+}
+
+/* The mean of the completion tokens that are not reasoning, over the scored samples that have both
+ * counts. A sample whose counts contradict each other is left out. */
+static double mean_answer_tokens(const sample_outcome *o, size_t cells) {
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < cells; i++) {
+        int64_t all = o[i].completion_tokens, reasoning = o[i].reasoning_tokens;
+        if (!is_scored(&o[i]) || reasoning < 0 || all < reasoning)
+            continue;
+        sum += (double)(all - reasoning);
+        n++;
+    }
+    return sum / (double)n;
+}
+
+static void measure_lengths(const sample_outcome *o, size_t cells, arm_score *s) {
+    s->reasoning_tokens_mean = mean_count(o, cells, offsetof(sample_outcome, reasoning_tokens));
+    s->answer_tokens_mean = mean_answer_tokens(o, cells);
+    s->reasoning_chars_mean = mean_count(o, cells, offsetof(sample_outcome, reasoning_chars));
+    s->answer_chars_mean = mean_count(o, cells, offsetof(sample_outcome, answer_chars));
+}
+
 static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_score *s) {
     double tokens = 0, timed_tokens = 0, ms = 0;
     size_t known = 0;
@@ -201,6 +238,7 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
         }
     }
     s->tokens_mean = tokens / (double)known;
+    measure_lengths(o, cells, s);
     s->tok_s = timed_tokens / (ms / 1000);
     s->ttft_ms_median = median_time(o, cells, offsetof(sample_outcome, ttft_ms), x);
     s->itl_ms_median = median_time(o, cells, offsetof(sample_outcome, itl_ms_p50), x);
@@ -262,7 +300,7 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
                            arm_score *s) {
     size_t k = (size_t)et->samples;
     double *x = tmp->samples;
-    bool rate = tmp->slot < 0; /* values are 0 or 1; other metrics have values in between */
+    bool rate = tmp->slot < 0; /* values are 0 or 1; other metrics may have values in between */
     average pass[SCORE_PASS_MAX] = {{0, 0}}, majority = {0}, variance = {0};
     if (rate)
         choose_ks(et->samples, s);
@@ -437,7 +475,8 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     mean_pairs(tmp, n);
     count_better(tmp, n, &better);
     linearise_pairs(tmp, n);
-    pair->diff = stats_compare(tmp->a, tmp->b, n, p->margin);
+    double step = tmp->slot < 0 ? 1.0 / et->samples : 0; /* other metrics have any values */
+    pair->diff = stats_compare(tmp->a, tmp->b, n, step, p->margin);
     pair->diff.a_better = better.a_better;
     pair->diff.b_better = better.b_better;
     withhold(p, arms, pair);
@@ -481,6 +520,8 @@ static snap_status score_metric(const eval_plan *p, const sample_outcome *all, s
 static snap_status score_task(const eval_plan *p, const sample_outcome *all, size_t t,
                               task_score *out, snap_err *err) {
     snap_status st = score_metric(p, all, t, 0, out, err);
+    if (st == SNAP_OK && p->tasks[t].set.grader->mathematical)
+        st = score_add_opinions(p, all, t, out, err);
     for (int m = 1; m < grade_metrics(p->tasks[t].set.grader) && st == SNAP_OK; m++)
         st = score_metric(p, all, t, m, &out->also[m - 1], err);
     return st;

@@ -8,6 +8,13 @@
 
 enum { SCORE_PASS_MAX = 20 };
 
+/* The second opinions about an arm's undecided answers (opinion.h). asked = same + different +
+ * those without an opinion. */
+typedef struct {
+    size_t undecided, asked, same, different;
+    stats_mean accuracy; /* if the answers that are "same" counted as correct */
+} score_opinions;
+
 /* Scores of one arm in one task. Rates are fractions; NAN if there are no samples for them. A
  * failed sample counts only in `samples` and `failed`: a failure is an infrastructure problem, not
  * a wrong answer. So does a sample that needs the verdict of a judge model, except that it may
@@ -37,11 +44,15 @@ typedef struct {
     stats_interval ci95;      /* t interval; Wilson's interval over problems at accuracy 0 or 1, or
                                  if each problem has one sample and its score is 0 or 1 */
     double truncated, empty, unparsed; /* fractions of scored */
+    score_opinions opinions;           /* zeros unless the grader is `mathematical` */
     size_t identical;   /* samples whose text repeats that of an earlier sample of the same
                            problem */
     double tokens_mean; /* mean completion tokens of the scored samples that report them */
+    /* Means over the scored samples that have the count (samples.h). An answer's tokens are the
+     * completion tokens that are not reasoning. */
+    double reasoning_tokens_mean, answer_tokens_mean, reasoning_chars_mean, answer_chars_mean;
     double ttft_ms_median;
-    double itl_ms_median; /* median over samples of their median time between tokens */
+    double itl_ms_median; /* median over samples of their median time between pieces */
     double itl_ms_p99;    /* median over samples of their 99th percentile: the stalls */
     double tok_s; /* completion tokens / second of request time, each summed over samples: speed of
                      one stream */
@@ -54,15 +65,16 @@ typedef struct {
     char withheld[160];   /* why the verdict cannot be "equivalent" (lost.h); "" if it can. Then
                              "not shown" replaces "equivalent" in `diff` */
     double p_failed, p_repaired; /* sign-flip test over problems: does the share of failed samples
-                                    differ, and of repaired ones? It is McNemar's exact test if
-                                    there is one sample per problem. NAN for no problem */
+                                    differ, and of repaired ones? NAN for no problem */
     stats_paired diff;           /* over problems with scored samples in both arms */
     double p_sign_flip;
     double p_mcnemar; /* NAN unless there is one sample per problem and the metric is the verdict */
     stats_interval bootstrap95;
     bool has_length; /* there are problems for which both arms report token counts */
     stats_ratio length;
-    double p_holm; /* p_tost after Holm's adjustment over the tasks of the run */
+    double p_holm;              /* p_tost after Holm's adjustment over the tasks of the run */
+    stats_paired with_opinions; /* the comparison with the accuracies of score_opinions; n = 0
+                                   unless the grader is `mathematical` */
 } pair_score;
 
 /* Scores of one metric of a task. */
@@ -73,8 +85,8 @@ struct task_score {
     task_score *also;  /* [grade_metrics() - 1], one per further metric. There, and in the metric of
                           a judge model, a problem counts by its weight, as in "instructions
                           followed of all instructions", and for intervals, scores are linearised
-                          around the weighted mean. Further metrics have no pass@k, maj@k and
-                          McNemar test, and p_holm does not count them. */
+                          around the weighted mean. These metrics have no pass@k, maj@k and
+                          McNemar test, and p_holm does not count the further ones. */
     arena mem;         /* only the first task's arena is used; it owns arms, pairs and also of all
                           tasks */
 };

@@ -11,6 +11,8 @@ enum { kExactFlips = 20, kDrawnFlips = 100000 };
 /* Rounding: relative differences up to this size may come from the order of summation. */
 static const double kRounding = 1e-12;
 
+static const double kTostLevel = 0.05;
+
 static const stats_interval kNoInterval = {NAN, NAN};
 
 /* ---- one arm ---- */
@@ -39,12 +41,16 @@ stats_interval stats_mean_interval(stats_mean m, double level) {
     return m.n < 2 ? kNoInterval : interval_of(m.mean, m.se, (double)m.n - 1, level);
 }
 
-stats_interval stats_wilson(size_t successes, size_t n, double level) {
-    double z = normal_quantile(0.5 + level / 2), count = (double)n;
-    double p = (double)successes / count, scale = 1 + z * z / count;
-    double center = (p + z * z / (2 * count)) / scale;
-    double half = z / scale * sqrt(p * (1 - p) / count + z * z / (4 * count * count));
+stats_interval stats_wilson_share(double p, double n, double level) {
+    double z = normal_quantile(0.5 + level / 2), scale = 1 + z * z / n;
+    double center = (p + z * z / (2 * n)) / scale;
+    double half = z / scale * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
     return (stats_interval){fmax(0, center - half), fmin(1, center + half)};
+}
+
+stats_interval stats_wilson(size_t successes, size_t n, double level) {
+    double count = (double)n;
+    return stats_wilson_share((double)successes / count, count, level);
 }
 
 double stats_pass_at_k(size_t n, size_t correct, size_t k) {
@@ -82,7 +88,7 @@ static stats_verdict verdict_of(const stats_paired *r, double margin) {
         return STATS_NOT_SHOWN;
     if (r->se <= 0)
         return verdict_without_spread(r, margin);
-    if (r->ci90.lo > -margin && r->ci90.hi < margin)
+    if (r->p_tost < kTostLevel)
         return STATS_EQUIVALENT;
     return r->ci95.lo > 0 || r->ci95.hi < 0 ? STATS_DIFFERENT : STATS_NOT_SHOWN;
 }
@@ -111,13 +117,56 @@ static stats_mean mean_of_combined(double x, const double *a, double y, const do
     return m;
 }
 
-stats_paired stats_compare(const double *a, const double *b, size_t n, double margin) {
+/* The differences in steps: the sums of those above and below 0, and their squares. */
+typedef struct {
+    double above, below, squares;
+} step_sums;
+
+static step_sums sum_steps(const double *a, const double *b, size_t n, double step) {
+    step_sums s = {0};
+    for (size_t i = 0; i < n; i++) {
+        double d = (b[i] - a[i]) / step;
+        s.above += fmax(d, 0);
+        s.below += fmax(-d, 0);
+        s.squares += d * d;
+    }
+    return s;
+}
+
+/* The variance of a problem's difference if the true difference is @margin towards the direction
+ * @up: the estimate that stats_compare() describes. All in steps. */
+static double null_variance(const step_sums *s, bool up, double n, double margin) {
+    double u = up ? s->above : s->below, d = up ? s->below : s->above;
+    double h = u + d - 2 * n * margin;
+    double q = (h + sqrt(h * h + 8 * n * d * margin)) / (4 * n);
+    double square = u + d > 0 ? fmax(1, s->squares / (u + d)) : 1;
+    return square * (2 * q + margin);
+}
+
+/* p of the score test against a true difference as large as the margin, up or down. */
+static double p_of_side(const stats_mean *m, const step_sums *s, bool up, double step,
+                        double margin) {
+    double n = (double)m->n;
+    double least = step * sqrt(null_variance(s, up, n, margin / step) / n);
+    double delta = (up ? m->mean : -m->mean) + step / (2 * n);
+    return student_cdf((delta - margin) / fmax(m->se, least), n - 1);
+}
+
+static double score_tost(const stats_mean *m, const double *a, const double *b, double step,
+                         double margin) {
+    step_sums s = sum_steps(a, b, m->n, step);
+    return fmax(p_of_side(m, &s, true, step, margin), p_of_side(m, &s, false, step, margin));
+}
+
+stats_paired stats_compare(const double *a, const double *b, size_t n, double step, double margin) {
     stats_mean m = mean_of_combined(-1, a, 1, b, n);
     bool spread = m.se > 0;
     stats_paired r = {.n = n, .delta = m.mean, .se = m.se};
     r.ci90 = spread ? stats_mean_interval(m, 0.90) : kNoInterval;
     r.ci95 = spread ? stats_mean_interval(m, 0.95) : kNoInterval;
-    r.p_tost = spread ? tost(m.mean, m.se, (double)n - 1, margin) : (double)NAN;
+    r.p_tost = !spread    ? (double)NAN
+               : step > 0 ? score_tost(&m, a, b, step, margin)
+                          : tost(m.mean, m.se, (double)n - 1, margin);
     for (size_t i = 0; i < n; i++) {
         r.a_better += a[i] > b[i];
         r.b_better += b[i] > a[i];

@@ -8,7 +8,8 @@
  * single samples. Scores and margins are fractions 0..1.
  *
  * Sources: Miller, "Adding Error Bars to Evals" (arXiv 2411.00640) for clustering and pairing;
- * Schuirmann 1987 (two one-sided tests); McNemar 1947; Wilson 1927; Holm 1979; Efron 1979. */
+ * Schuirmann 1987 (two one-sided tests); Tango 1998 (score test of a paired difference);
+ * McNemar 1947; Wilson 1927; Holm 1979; Efron 1979. */
 #ifndef SNAPMLA_EVALS_STATS_H
 #define SNAPMLA_EVALS_STATS_H
 
@@ -40,6 +41,10 @@ stats_interval stats_mean_interval(stats_mean m, double level);
  * rates of 0 and 1. n >= 1. */
 stats_interval stats_wilson(size_t successes, size_t n, double level);
 
+/* The same for a share @p, 0..1, of @n values. @n need not be whole: it may be the number of
+ * independent values that correlated ones are worth. n > 0. */
+stats_interval stats_wilson_share(double p, double n, double level);
+
 /* pass@k: the probability that k of a problem's @n samples, drawn without replacement, contain a
  * correct one. With c = @correct: 1 - C(n-c, k) / C(n, k), unbiased for every n >= k (Chen et al.,
  * arXiv 2107.03374). NAN for k > n. */
@@ -54,7 +59,7 @@ double stats_sampling_variance(const double *x, size_t n);
 /* For the case that all differences are equal, so that there are no intervals, see
  * stats_compare(). */
 typedef enum {
-    STATS_EQUIVALENT, /* the 90 % interval lies within +-margin (two one-sided tests, 5 %) */
+    STATS_EQUIVALENT, /* p_tost is below 5 %; then the 90 % interval lies within +-margin */
     STATS_NOT_SHOWN,  /* neither of the other two, or n < 2: more problems or samples are needed */
     STATS_DIFFERENT,  /* not equivalent, and the 95 % interval excludes 0 */
 } stats_verdict;
@@ -67,6 +72,7 @@ typedef struct {
     stats_interval ci90, ci95; /* t with n - 1 degrees of freedom; NANs for n < 2 or if all
                                   differences are equal */
     double p_tost;             /* larger of the two one-sided p values; NAN if there are no
+                                  intervals. Its variance may be larger than that of the
                                   intervals */
     size_t a_better, b_better; /* problems on which one arm scores higher (discordant problems) */
     stats_verdict verdict;
@@ -76,14 +82,27 @@ typedef struct {
  * stats_compare - the paired comparison of two arms
  *
  * @a, @b:  [n] problem scores of the baseline and of the arm, in the same order of problems
+ * @step:   smallest difference that a problem's score can have, other than 0: 1/K with K samples of
+ *          a problem that are right or wrong; 0: unknown
  * @margin: largest difference that counts as equal, > 0
+ *
+ * If few problems are unequal, their spread is small by chance, and a plain t test calls arms
+ * equivalent too often. So if @step is known, each of the two one-sided tests is a score test
+ * (Tango 1998, for one sample per problem): its variance is that of the null hypothesis, under
+ * which the true difference is as large as the margin, but at least the observed one. In steps, let
+ * U and D be the sums of the differences towards the tested margin and away from it, and M the
+ * margin. As counts with the rates q + M and q per problem, they have the largest likelihood at
+ * q = (h + sqrt(h^2 + 8 n D M)) / 4n with h = U + D - 2nM. The variance is 2q + M, times the mean
+ * square per unit of difference. A continuity correction of half a step is added. With one sample
+ * per problem, the error of "equivalent" is then at most 5 % (a test enumerates 30 to 500
+ * problems).
  *
  * If all differences are equal, their spread is zero, but that is no evidence of precision. Then
  * there are no intervals and no p_tost, and for n >= 2 the verdict uses the rule of three:
  * equivalent if |delta| + 3/n < margin; otherwise different if delta != 0 and the sign test's
  * 2^(1-n) < 0.05.
  */
-stats_paired stats_compare(const double *a, const double *b, size_t n, double margin);
+stats_paired stats_compare(const double *a, const double *b, size_t n, double step, double margin);
 
 /* True if the data show that arm b is worse: the difference is negative and the 95 % interval
  * excludes 0 (or, if all differences are equal, the sign test is significant). For an arm that is
@@ -140,7 +159,8 @@ stats_ratio stats_ratio_of(const double *a, const double *b, size_t n);
 typedef struct {
     size_t n, a_better, b_better; /* over all problems */
     double delta;                 /* sum of n * delta */
-    double variance, spread;      /* sums of n^2 se^2 and of (n^2 se^2)^2 / (n - 1) */
+    double variance, spread;      /* sums of v and of v^2 / (n - 1); v = n^2 se^2, or the least
+                                     value that stats_pool_add() describes */
 } stats_pool;
 
 /**
@@ -161,8 +181,8 @@ typedef struct {
  */
 void stats_pool_add(stats_pool *pool, const stats_paired *task, double step, double margin);
 
-/* Without a task of two and more problems there are no intervals, and the verdict is "not
- * shown". */
+/* If the variance is 0, if there is no task, or if a task has only one problem, there are no
+ * intervals, and the verdict is "not shown". */
 stats_paired stats_pool_end(const stats_pool *pool, double margin);
 
 /* ---- planning ---- */

@@ -12,49 +12,36 @@
 
 enum { kFileLimit = 256 << 20, kRepeated = 24 };
 
-const task_spec *const task_table[] = {
-    &task_aime24,       &task_aime25,      &task_math500,       &task_hmmt_feb25, &task_gsm8k,
-    &task_gpqa_diamond, &task_beyond_aime, &task_mmlu_pro,      &task_mmlu_redux, &task_ifeval,
-    &task_zebralogic,   &task_arena_hard,  &task_livecodebench, &task_humaneval,  &task_mbpp,
-    &task_synth_aime,   &task_synth_math,  &task_synth_gpqa,    &task_synth_code, NULL};
-
-const task_spec *task_find(const char *name) {
-    for (const task_spec *const *t = task_table; *t; t++)
-        if (strcmp((*t)->name, name) == 0)
-            return *t;
-    return NULL;
-}
-
-snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
-                        snap_err *err) {
+snap_status task_grader(const task_spec *t, const char *data, const task_options *options,
+                        const grader **out, snap_err *err) {
     fault_mark before = fault_begin();
     if (t->pick_grader)
-        *out = t->pick_grader();
-    else if (options->policy == MATH_STRICT && t->strict_grader)
-        *out = t->strict_grader;
+        *out = t->pick_grader(data);
+    else if (t->by_policy[options->policy])
+        *out = t->by_policy[options->policy];
     else
         *out = options->judge == JUDGE_LCB && t->lcb_grader ? t->lcb_grader : t->grader;
     return fault_result(before, SNAP_OK, err);
 }
 
 snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) {
-    *out = text_equal(name, "strict") ? MATH_STRICT : MATH_FIELD;
-    if (!name || *out == MATH_STRICT || text_equal(name, "field"))
+    static const char *const names[] = {
+        [MATH_TRUTH] = "truth", [MATH_FIELD] = "field", [MATH_STRICT] = "strict"};
+    *out = MATH_TRUTH;
+    for (int p = MATH_TRUTH; name && p <= MATH_STRICT; p++)
+        if (strcmp(name, names[p]) == 0) {
+            *out = (math_policy)p;
+            return SNAP_OK;
+        }
+    if (!name)
         return SNAP_OK;
-    return err_set(err, SNAP_E_USAGE, "unknown --math-policy '%s' (field, strict)", name);
-}
-
-void task_names(char *out, size_t cap) {
-    size_t n = 0;
-    out[0] = '\0';
-    for (const task_spec *const *t = task_table; *t && n < cap; t++)
-        n += (size_t)snprintf(out + n, cap - n, "%s%s", n ? ", " : "", (*t)->name);
+    return err_set(err, SNAP_E_USAGE, "unknown --math-policy '%s' (truth, field, strict)", name);
 }
 
 /* ---- finding the data file ---- */
 
-/* Fails with SNAP_E_IO and says how to get the data. For the synth_* sets, which come with the
- * program, it does not name `snapmla fetch`. */
+/* Fails with SNAP_E_IO and says how to get the data. `snapmla fetch` is not named for the synth_*
+ * sets, which `snapmla synth` makes, and for the user's own tasks. */
 SNAP_PRINTF(3, 4)
 static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, ...) {
     char why[sizeof err->text];
@@ -62,18 +49,33 @@ static snap_status no_data(const task_spec *t, snap_err *err, const char *fmt, .
     va_start(ap, fmt);
     (void)vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    bool own = text_starts(t->name, "synth_");
+    bool own = t->folder || text_starts(t->name, "synth_");
     return err_set(err, SNAP_E_IO, "no data for task '%s' (--data names the folder%s%s): %s",
                    t->name, own ? "" : "; to download it: snapmla fetch ", own ? "" : t->name, why);
 }
 
+static void list_places(const task_spec *t, const char *folder, buf *places) {
+    for (int i = 0; i < TASK_FILES && t->files[i] && folder; i++)
+        (void)buf_printf(places, "%s'%s/%s'", places->len ? " and " : "", folder, t->files[i]);
+}
+
 static snap_status not_found(const task_spec *t, const char *data, snap_err *err) {
     buf places = {0};
-    for (int i = 0; i < TASK_FILES && t->files[i]; i++)
-        (void)buf_printf(&places, "%s'%s/%s'", i ? " and " : "", data, t->files[i]);
+    list_places(t, data, &places);
+    list_places(t, t->folder, &places);
     (void)no_data(t, err, "tried %s", buf_str(&places));
     buf_release(&places);
     return SNAP_E_IO;
+}
+
+static bool find_in(const task_spec *t, const char *folder, task_set *set) {
+    for (int i = 0; i < TASK_FILES && t->files[i] && !set->file; i++) {
+        char *path = fs_join(folder, t->files[i]);
+        if (path && fs_exists(path))
+            set->file = arena_strdup(&set->mem, path);
+        free(path);
+    }
+    return set->file != NULL;
 }
 
 static snap_status find_file(const task_spec *t, const char *data, task_set *set, snap_err *err) {
@@ -81,12 +83,8 @@ static snap_status find_file(const task_spec *t, const char *data, task_set *set
         return no_data(t, err, "'%s' does not exist", data);
     if (!fs_is_dir(data))
         set->file = arena_strdup(&set->mem, data);
-    for (int i = 0; i < TASK_FILES && t->files[i] && !set->file; i++) {
-        char *path = fs_join(data, t->files[i]);
-        if (path && fs_exists(path))
-            set->file = arena_strdup(&set->mem, path);
-        free(path);
-    }
+    else if (!find_in(t, data, set) && t->folder)
+        (void)find_in(t, t->folder, set);
     return set->file ? SNAP_OK : not_found(t, data, err);
 }
 
@@ -237,7 +235,7 @@ static snap_status load(const task_spec *t, const char *data, size_t limit,
                       .in_folder = fs_is_dir(data)};
     buf text = {.limit = kFileLimit};
     *out = (task_set){.task = t, .keep_prompts = t->confidential && rows.options->keep_text};
-    TRY(task_grader(t, rows.options, &out->grader, err));
+    TRY(task_grader(t, data, rows.options, &out->grader, err));
     TRY(find_file(t, data, out, err));
     if (t->load) {
         TRY(t->load(&rows, err));

@@ -1,8 +1,9 @@
 /* task.h - a task is one benchmark: its problems become prompts with gold answers.
  *
- * Every task_spec is a constant of the program. Its problems are read from a data file. A source
- * file (such as aime.c) defines one task or several similar ones: it says how a row is read and how
- * the prompt is worded. task_rows.h has the code that the tasks share. */
+ * Problems are read from a data file. How a row is read and how the prompt is worded stands in a
+ * task file, such as configs/tasks/aime24.json (taskfile/task_file.h), or for tasks that such a
+ * file cannot describe, in a source file, such as gpqa.c. task_rows.h has the code that the tasks
+ * share. */
 #ifndef SNAPMLA_EVALS_TASK_H
 #define SNAPMLA_EVALS_TASK_H
 
@@ -48,7 +49,7 @@ typedef struct {
                     at midnight; NULL: no limit */
 } task_options;
 
-/* Parses "field" or "strict"; NULL means "field". SNAP_E_USAGE for other names. */
+/* Parses "truth", "field" or "strict"; NULL means "truth". SNAP_E_USAGE for other names. */
 snap_status task_policy_parse(const char *name, math_policy *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct task_spec task_spec;
@@ -60,12 +61,13 @@ struct task_spec {
     int samples;                   /* default number of samples per problem */
     bool confidential;             /* the authors ask that no plain text is published */
     const grader *grader;
-    const grader *strict_grader;        /* the grader under MATH_STRICT; NULL: MATH_STRICT makes no
+    const grader *by_policy[MATH_STRICT + 1]; /* the grader under each math_policy; NULL: the policy
+                                                 makes no difference */
+    const grader *lcb_grader; /* the grader under JUDGE_LCB; NULL: JUDGE_LCB makes no
                                            difference */
-    const grader *lcb_grader;           /* the grader under JUDGE_LCB; NULL: JUDGE_LCB makes no
-                                           difference */
-    const grader *(*pick_grader)(void); /* chooses a grader that this machine can run, or notes a
-                                           fault; NULL: the three fields above decide */
+    /* Chooses a grader that this machine can run, or notes a fault. @data: the data folder; may be
+     * NULL. The field is NULL if the three fields above decide. */
+    const grader *(*pick_grader)(const char *data);
     /* Reads a row of a .jsonl file. May be NULL if there is a load(). */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
@@ -79,19 +81,50 @@ struct task_spec {
      * exhausted. The field is NULL if the gold is not JSON. */
     js *(*gold_of)(const js *row);
     /* Reads a program's tests from a row; NULL: the answers of this task are not programs. */
-    snap_status (*read_tests)(const js *row, code_tests *out, const char *where, snap_err *err);
+    snap_status (*read_tests)(const task_spec *t, const js *row, code_tests *out, const char *where,
+                              snap_err *err);
+    /* The rest is of tasks from task files. */
+    const void *own;         /* the task file; NULL: the task is defined in C */
+    const char *file_sha256; /* SHA-256 of the task file */
+    const char *folder;      /* where data are looked for after the data folder; NULL: nowhere */
+    double margin_pp;        /* 0: none is given */
 };
 
-extern const task_spec *const task_table[]; /* NULL-terminated */
-const task_spec *task_find(const char *name);
+/* The tasks that are defined in C; NULL-terminated. */
+extern const task_spec *const task_table[];
 
-/* The grader of a task for these options. SNAP_E_IO, SNAP_E_INPUT, SNAP_E_NOMEM: pick_grader() may
- * read data files of this machine. */
-snap_status task_grader(const task_spec *t, const task_options *options, const grader **out,
-                        snap_err *err) SNAP_CHECK_RESULT;
+/* The names of all tasks that come with the program; NULL-terminated. */
+extern const char *const task_known[];
 
-/* Writes all names, "aime24, aime25, ...", into @out of @cap bytes, for messages. They are cut if
- * they do not fit. */
+/* True if the authors of the set ask that no plain text is published. */
+bool task_is_confidential(const char *name);
+
+/**
+ * task_find - the task with that name: one of task_table[], or of configs/tasks/NAME.json
+ *
+ * *out is NULL, which is no error, if there is neither. Errors of task_open(). A task lives until
+ * the end of the process.
+ */
+snap_status task_find(const char *name, const task_spec **out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The task of a task file at that path. A file that was opened before and has not changed gives the
+ * same task again. SNAP_E_IO; SNAP_E_INPUT with file, line and reason; SNAP_E_NOMEM. */
+snap_status task_open(const char *path, const task_spec **out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Fails with SNAP_E_USAGE: there is no task with that name. The message says which there are, and
+ * which name is similar. @others: at most TASK_OTHERS further names that were possible,
+ * NULL-terminated; NULL: none. */
+enum { TASK_OTHERS = 32 };
+snap_status task_unknown(const char *name, const char *const *others, const char *where,
+                         snap_err *err);
+
+/* The grader of a task for these options. @data: the data folder, or NULL for the program's own.
+ * SNAP_E_IO, SNAP_E_INPUT, SNAP_E_NOMEM: pick_grader() may read data files of this machine. */
+snap_status task_grader(const task_spec *t, const char *data, const task_options *options,
+                        const grader **out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Writes the names of task_known[], "aime24, aime25, ...", into @out of @cap bytes, for messages.
+ * They are cut if they do not fit. */
 void task_names(char *out, size_t cap);
 
 typedef struct {
@@ -123,15 +156,16 @@ typedef struct {
 /**
  * task_load - read a task's problems
  *
- * @data:    a folder that holds one of task->files, or the file itself
+ * @data:    a folder that holds one of task->files, or the file itself. If the folder has none,
+ *           task->folder is searched too
  * @limit:   keep only the first @limit problems; 0 = all
  * @options: NULL: the defaults
  * @out:     release with task_set_release(), also after a failure
  *
  * SNAP_E_INPUT with the file and the reason if the file is malformed or has no problems, the grader
- * does not accept a gold, or an id occurs twice. SNAP_E_IO if @data does not exist or the folder
- * has no such file; the message then lists every path that was tried. SNAP_E_USAGE for options that
- * do not fit the data; SNAP_E_NOMEM.
+ * does not accept a gold, or an id occurs twice. SNAP_E_IO if @data does not exist or no folder has
+ * such a file; the message then lists every path that was tried. SNAP_E_USAGE for options that do
+ * not fit the data; SNAP_E_NOMEM.
  */
 snap_status task_load(const task_spec *t, const char *data, size_t limit,
                       const task_options *options, task_set *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -153,9 +187,7 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 
 /* The tasks of task_table[]. */
-extern const task_spec task_aime24, task_aime25, task_math500, task_hmmt_feb25, task_gsm8k,
-    task_gpqa_diamond, task_beyond_aime, task_mmlu_pro, task_mmlu_redux, task_ifeval,
-    task_zebralogic, task_arena_hard, task_livecodebench, task_humaneval, task_mbpp,
-    task_synth_aime, task_synth_math, task_synth_gpqa, task_synth_code;
+extern const task_spec task_gpqa_diamond, task_mmlu_redux, task_ifeval, task_zebralogic,
+    task_arena_hard, task_livecodebench;
 
 #endif

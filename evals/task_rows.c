@@ -24,37 +24,6 @@ snap_status row_keep(task_rows *r, const char *text, const char **out, const cha
     return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
 }
 
-snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *after,
-                       task_row *out, const char *where, snap_err *err) {
-    const char *prompt = row_text(row, (const char *const[]){"prompt", NULL});
-    const char *problem = row_text(row, (const char *const[]){"problem", "question", NULL});
-    if (!prompt && !problem)
-        return err_set(err, SNAP_E_INPUT, "%s: needs a text 'prompt' or 'problem'", where);
-    if (prompt)
-        return row_keep(r, prompt, &out->prompt, where, err);
-    buf text = {0};
-    (void)buf_printf(&text, "%s%s%s", before, problem, after);
-    snap_status st = buf_check(&text, where, err);
-    if (st == SNAP_OK)
-        st = row_keep(r, buf_str(&text), &out->prompt, where, err);
-    buf_release(&text);
-    return st;
-}
-
-snap_status row_answer(const js *row, task_rows *r, task_row *out, const char *where,
-                       snap_err *err) {
-    const char *text = row_text(row, (const char *const[]){"answer", NULL});
-    const js *number = js_get(row, "answer");
-    char digits[32];
-    if (!text && !js_is_num(number))
-        return err_set(err, SNAP_E_INPUT, "%s: 'answer' must be text or a number", where);
-    if (js_is_int(number))
-        (void)snprintf(digits, sizeof digits, "%lld", (long long)js_int(number));
-    else
-        (void)snprintf(digits, sizeof digits, "%.15g", js_num(number));
-    return row_keep(r, text ? text : digits, &out->gold, where, err);
-}
-
 snap_status row_id(const js *row, task_rows *r, task_row *out, const char *where, snap_err *err) {
     const char *text =
         row_text(row, (const char *const[]){"id", "ID", "problem_idx", "unique_id", NULL});

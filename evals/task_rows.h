@@ -14,6 +14,7 @@ struct task_rows {
     /* For a row that is read again later: its place in the file, and its SHA-256 (the gold). */
     task_source source;
     char gold[HASH_HEX];
+    void *own; /* the state of a task's load() */
 };
 
 /* Counts a row. False if the set has its limit of problems already; then the row must not be
@@ -42,15 +43,6 @@ snap_status row_keep(task_rows *r, const char *text, const char **out, const cha
 
 /* The instruction that Qwen's evaluation scripts put after a problem. */
 extern const char kRowBoxed[];
-
-/* Sets the prompt: the row's "prompt" unchanged, or its "problem" or "question" between @before and
- * @after. */
-snap_status row_prompt(const js *row, task_rows *r, const char *before, const char *after,
-                       task_row *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
-
-/* Sets the gold from "answer", which is text or a number. */
-snap_status row_answer(const js *row, task_rows *r, task_row *out, const char *where,
-                       snap_err *err) SNAP_CHECK_RESULT;
 
 /* Sets the id from "id", "ID", "problem_idx" or "unique_id"; "id" and "problem_idx" may also be
  * integers. A row without any of them is no error. */

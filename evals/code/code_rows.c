@@ -142,7 +142,7 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
     snap_status st = read_source(p, line, err);
     js *row = st == SNAP_OK ? js_parse(line, p->source.n, where, err) : NULL;
     if (st == SNAP_OK)
-        st = row ? set->task->read_tests(row, out, where, err) : SNAP_E_INPUT;
+        st = row ? set->task->read_tests(set->task, row, out, where, err) : SNAP_E_INPUT;
     js_free(row);
     free(line);
     return fault_result(before, st, err);
@@ -156,6 +156,6 @@ static snap_status check_gold(const char *gold, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "the gold of a program must be the SHA-256 of its tests");
 }
 
-const grader grader_code_real = {.id = "livecodebench-real-2", .check_gold = check_gold};
-const grader grader_code_lcb = {.id = "livecodebench-lcb-1", .check_gold = check_gold};
-const grader grader_assertions = {.id = "assertions-3", .check_gold = check_gold};
+const grader grader_code_real = {.id = "livecodebench-real-3", .check_gold = check_gold};
+const grader grader_code_lcb = {.id = "livecodebench-lcb-2", .check_gold = check_gold};
+const grader grader_assertions = {.id = "assertions-4", .check_gold = check_gold};

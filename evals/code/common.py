@@ -1,14 +1,29 @@
 # Functions that the drivers of judged programs share. Each driver follows this text in one file.
+import importlib.machinery
 import json
 import os
 import site
 import sys
 
 # The interpreter starts without its site module, so that no other code runs. Programs expect two
-# things of that module: the function exit() and the distribution's packages.
+# things of that module: the function exit() and the packages that the judge offers.
 site.setquit()
 sys.path[:1] = []
-sys.path += [p for p in site.getsitepackages() if os.path.isdir(p)]
+
+
+class Offered:
+    """Finds the offered packages (packages.h), and the one that sympy needs, among the distribution's."""
+
+    names = {"numpy", "scipy", "sympy", "mpmath"}
+    folders = [p for p in site.getsitepackages() if os.path.isdir(p)]
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if path is None and name in cls.names:
+            return importlib.machinery.PathFinder.find_spec(name, cls.folders, target)
+
+
+sys.meta_path.append(Offered)
 sys.set_int_max_str_digits(50000)
 
 # The names that LiveCodeBench makes available, in this order: later ones hide earlier ones.

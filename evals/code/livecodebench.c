@@ -207,6 +207,12 @@ cleanup:
     return st;
 }
 
+static snap_status read_tests(const task_spec *t, const js *row, code_tests *out, const char *where,
+                              snap_err *err) {
+    (void)t;
+    return tests_read(row, out, where, err);
+}
+
 const task_spec task_livecodebench = {
     .name = "livecodebench",
     .title = "LiveCodeBench",
@@ -218,4 +224,4 @@ const task_spec task_livecodebench = {
     .lcb_grader = &grader_code_lcb,
     .read_row = read_row,
     .load = load,
-    .read_tests = tests_read};
+    .read_tests = read_tests};

@@ -133,10 +133,11 @@ static void append_dedented(buf *out, span code, size_t indent) {
 
 static bool starts_code(span line) {
     static const char *const words[] = {"def ", "class ", "import ", "from ", "async def ", "@"};
+    static pattern assignment = {.regex = "^[A-Za-z_]\\w*+\\s*+=\\s*+[^=\\s]"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (starts_with(line, words[i]))
             return true;
-    return false;
+    return pattern_find(&assignment, line, 0, NULL);
 }
 
 /* A line that may go on with code: indented, empty, a comment, a statement, a call or a closing

@@ -114,7 +114,7 @@ static void supervise(supervision *w) {
         poll_once(w, kSlice_ms);
     w->late = !w->exited && !w->stopped;
     if (!w->exited)
-        (void)kill(w->box.pid, SIGKILL);
+        box_kill(&w->box);
     for (int64_t since = w->now; !pipes_ended(w) && w->now - since < kGrace_ns;)
         poll_once(w, kSlice_ms);
 }
@@ -185,23 +185,33 @@ static void last_line(const buf *text, char *out, size_t cap) {
     (void)snprintf(out, cap, "%.*s", (int)(n < cap ? n : cap - 1), line);
 }
 
-/* Runs a program that tries to reach what it must not reach. SNAP_E_ENV if it reaches anything. */
+/* Runs a program that tries to reach what it must not reach, and that lists the installed packages.
+ * SNAP_E_ENV if it reaches anything. */
 static snap_status probe(sandbox *s, snap_err *err) {
-    char why[200], outside[24];
+    static const char isolated[] = "isolated";
+    char why[200];
+    buf request = {0};
+    (void)buf_printf(&request, "%d ", (int)getpid());
+    packages_append(packages_all(), "", " ", &request);
+    snap_status st = buf_check(&request, "the sandbox's request", err);
+    if (st != SNAP_OK)
+        return st;
     const sandbox_job job = {
         .driver = {script_probe, strlen(script_probe)},
         .program = {"", 0},
         .input = {"", 0},
-        .request = {outside, (size_t)snprintf(outside, sizeof outside, "%d", (int)getpid())},
+        .request = {buf_str(&request), request.len},
         .limits = {.seconds = 20, .memory = (size_t)1 << 30, .stack = 8 << 20, .output = 4096}};
     sandbox_result r;
-    snap_status st = sandbox_run(s, &job, &r, err);
-    if (st == SNAP_OK && strcmp(buf_str(&r.channel), "isolated\n") != 0) {
+    st = sandbox_run(s, &job, &r, err);
+    s->missing = packages_all() & ~packages_named((span){buf_str(&r.channel), r.channel.len});
+    if (st == SNAP_OK && strncmp(buf_str(&r.channel), isolated, strlen(isolated)) != 0) {
         last_line(r.channel.len ? &r.channel : &r.errors, why, sizeof why);
         st = err_set(err, SNAP_E_ENV, "programs cannot be isolated on this machine (%s): %s", why,
                      kSpacesHelp);
     }
     sandbox_result_release(&r);
+    buf_release(&request);
     return st;
 }
 
@@ -247,4 +257,8 @@ void sandbox_close(sandbox *s) {
 
 bool sandbox_limits_files(const sandbox *s) {
     return s->own_scratch;
+}
+
+package_set sandbox_missing(const sandbox *s) {
+    return s->missing;
 }

@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "evals/code/packages.h"
 #include "evals/pattern.h"
 
 typedef struct sandbox sandbox;
@@ -103,5 +104,8 @@ void sandbox_result_release(sandbox_result *r);
  * could isolate programs only with bubblewrap's own /tmp, for example because a security module
  * allows user name spaces to bubblewrap only. */
 bool sandbox_limits_files(const sandbox *s);
+
+/* The offered packages that are not installed for the sandbox's Python. */
+package_set sandbox_missing(const sandbox *s);
 
 #endif

@@ -18,6 +18,7 @@ struct sandbox {
     const char *bwrap, *python;
     bool own_scratch; /* /tmp is mounted by mount_scratch(), which limits its inodes; false: by
                          bubblewrap */
+    package_set missing;
     buf filter;
     arena mem;
     const char *args[kBoxArguments]; /* [n_args] the start of the command line, which is the same
@@ -37,6 +38,10 @@ snap_status box_arguments(sandbox *s, snap_err *err) SNAP_CHECK_RESULT;
 /* Starts a job. */
 snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out,
                       snap_err *err) SNAP_CHECK_RESULT;
+
+/* Kills bubblewrap and its process group. If bubblewrap alone were killed before its child has
+ * asked the kernel to die with it, the child would wait for it forever. */
+void box_kill(const box_process *p);
 
 /* Kills the process if it is still running, waits for it and closes all descriptors of @p. Returns
  * the wait status of the process; -1 if there was no process or its status is unknown. */

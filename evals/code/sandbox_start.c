@@ -284,6 +284,7 @@ _Noreturn static void child(const char *const *args, int fds[BOX_FDS], const use
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)setpgid(0, 0);
     raise_oom_score();
     bool ok = place_files(fds) && chdir("/") == 0 && drop_root() &&
               (!maps || mount_scratch(maps)) && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
@@ -322,8 +323,10 @@ snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out, snap
         if (out->pid < 0)
             st = err_set_errno(err, "cannot start a process");
     }
-    if (out->pid > 0)
+    if (out->pid > 0) {
+        (void)setpgid(out->pid, out->pid); /* as the child does, which may not have run yet */
         out->pidfd = (int)syscall(SYS_pidfd_open, out->pid, 0);
+    }
     close_all(fds, BOX_FDS);
     out->output = ours[STDOUT_FILENO];
     out->errors = ours[STDERR_FILENO];
@@ -331,10 +334,15 @@ snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out, snap
     return st;
 }
 
+void box_kill(const box_process *p) {
+    (void)kill(-p->pid, SIGKILL);
+    (void)kill(p->pid, SIGKILL);
+}
+
 int box_end(box_process *p) {
     int status = -1;
     if (p->pid > 0) {
-        (void)kill(p->pid, SIGKILL); /* no effect if it has ended already */
+        box_kill(p); /* no effect if it has ended already */
         while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
             ;
     }

@@ -1,13 +1,14 @@
 #include "evals/code/seccomp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <sys/mman.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
-
-#include "base/fault.h"
 
 /* Calls refused with EPERM. Names that an architecture or libseccomp lacks are skipped. */
 static const char *const refused[] = {
@@ -31,13 +32,10 @@ static const char *const refused[] = {
     /* other users */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups"};
 
-/* The result @rc of libseccomp. When memory runs out, libseccomp 2.5 reports other errors, or
- * leaves a rule out without an error. But malloc() has set errno then. */
+/* The result @rc of libseccomp, or -ENOMEM. When memory runs out, libseccomp 2.5 reports other
+ * errors, or leaves a rule out without an error. But malloc() has set errno then. */
 static int checked(int rc) {
-    if (errno != ENOMEM)
-        return rc;
-    fault_note(SNAP_E_NOMEM, "out of memory for a system call filter");
-    return -ENOMEM;
+    return errno == ENOMEM ? -ENOMEM : rc;
 }
 
 static int refuse(scmp_filter_ctx filter, const char *name, int error) {
@@ -94,41 +92,84 @@ static int add_rules(scmp_filter_ctx filter) {
     return rc;
 }
 
-/* Appends the filter's BPF program. seccomp_export_bpf() writes it to a file, here in memory. */
-static snap_status export(scmp_filter_ctx filter, buf *out, snap_err *err) {
-    char chunk[4096];
-    ssize_t n = 0;
-    int fd = memfd_create("filter", MFD_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, "cannot keep a system call filter in memory");
-    int rc = checked(seccomp_export_bpf(filter, fd));
-    off_t at = 0;
-    while (rc == 0 && (n = pread(fd, chunk, sizeof chunk, at)) > 0) {
-        (void)buf_append(out, chunk, (size_t)n);
-        at += n;
-    }
-    (void)close(fd);
-    if (rc || n < 0 || !at)
-        return err_set(err, rc == -ENOMEM ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED,
-                       "libseccomp cannot write a system call filter (error %d)%s", -rc,
-                       rc == -ENOMEM ? ": out of memory" : "");
-    return buf_check(out, "a system call filter", err);
-}
+/* ---- the process that makes the filter ---- */
 
-snap_status seccomp_filter(buf *out, snap_err *err) {
+/* Exit statuses of that process. */
+enum { kMade, kNoMemory, kRefused };
+
+/* Seconds after which an alarm ends that process. */
+enum { kPatience = 10 };
+
+/* Writes the filter to a file and returns an exit status. Releases nothing, because the process
+ * ends, and because seccomp_release() may free a part twice after a failed allocation. */
+static int make(int fd) {
     errno = 0;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a system call filter");
+        return kNoMemory;
     int rc = checked(add_rules(filter));
-    snap_status st = SNAP_OK;
-    if (rc)
-        st = err_set(err, rc == -ENOMEM ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED,
-                     "libseccomp refuses a rule of the system call filter (error %d)%s", -rc,
-                     rc == -ENOMEM ? ": out of memory" : "");
-    else
-        st = export(filter, out, err);
-    if (errno != ENOMEM) /* else seccomp_release() may free a part twice */
-        seccomp_release(filter);
-    return st;
+    if (rc == 0)
+        rc = checked(seccomp_export_bpf(filter, fd));
+    return rc == 0 ? kMade : rc == -ENOMEM ? kNoMemory : kRefused;
+}
+
+/* Runs in the forked process. The signals of a crash and of the alarm have their default effect, so
+ * they end it. What the C library prints about a damaged heap is discarded. */
+_Noreturn static void child(int fd) {
+    static const int signals[] = {SIGALRM, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE};
+    sigset_t none;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        (void)signal(signals[i], SIG_DFL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)prctl(PR_SET_DUMPABLE, 0); /* no core file */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null >= 0)
+        (void)dup2(null, STDERR_FILENO);
+    (void)alarm(kPatience);
+    _exit(make(fd));
+}
+
+/* Appends what the process writes to the pipe. Returns its wait status; -1 if that is unknown. */
+static int collect(pid_t pid, int fd, buf *out) {
+    char chunk[4096];
+    int status = -1;
+    ssize_t n;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR))
+        if (n > 0)
+            (void)buf_append(out, chunk, (size_t)n);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return status;
+}
+
+snap_status seccomp_filter(buf *out, snap_err *err) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return err_set_errno(err, "cannot open a pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        child(ends[1]);
+    (void)close(ends[1]);
+    if (pid < 0) {
+        snap_status st = err_set_errno(err, "cannot start a process");
+        (void)close(ends[0]);
+        return st;
+    }
+    const size_t before = out->len;
+    int status = collect(pid, ends[0], out);
+    (void)close(ends[0]);
+    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == kRefused)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "libseccomp cannot make a system call filter on this machine");
+    if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == kMade && out->len > before)
+        return buf_check(out, "a system call filter", err);
+    if (status != -1 && WIFSIGNALED(status))
+        return err_set(err, SNAP_E_NOMEM,
+                       "libseccomp was ended by signal %d while it made a system call filter: "
+                       "memory may be exhausted",
+                       WTERMSIG(status));
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a system call filter");
 }

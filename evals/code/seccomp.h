@@ -6,14 +6,17 @@
  *   - new processes, so that one address-space limit bounds all memory
  *   - memory outside the address space (for example memfd, System V, extended attributes)
  *   - io_uring
- * Threads are allowed. */
+ * Threads are allowed.
+ *
+ * A process of its own makes the filter, because libseccomp 2.5.4 may crash or hang when an
+ * allocation fails. */
 #ifndef SNAPMLA_EVALS_CODE_SECCOMP_H
 #define SNAPMLA_EVALS_CODE_SECCOMP_H
 
 #include "base/buf.h"
 
-/* Appends the filter. SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if libseccomp refuses a rule or cannot write
- * the filter; SNAP_E_IO. */
+/* Appends the filter. SNAP_E_NOMEM, also if the process crashes or needs more than 10 s;
+ * SNAP_E_UNSUPPORTED if libseccomp refuses a rule or cannot write the filter; SNAP_E_IO. */
 snap_status seccomp_filter(buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -1,5 +1,4 @@
-/* tests_unpack.c - unpacks LiveCodeBench's private tests and gzip files. No other file of the
- * program uses zlib. */
+/* tests_unpack.c - unpacks LiveCodeBench's private tests and gzip files. */
 #include <string.h>
 #include <zlib.h>
 

@@ -1,9 +1,9 @@
 /* ifeval.c - IFEval: 541 prompts with 834 instructions that a program can check.
  *
  * Rows as in google-research/instruction_following_eval: {"key", "prompt", "instruction_id_list",
- * "kwargs"}. The prompt is used unchanged. A strict check uses the response unchanged. A loose
- * check accepts any of eight variants: the response; the response without its first line, without
- * its last line, or without both; and each of these four without "*". */
+ * "kwargs"}. The prompt is used unchanged. A strict check uses the response after the reasoning. A
+ * loose check accepts any of eight variants: that response; the response without its first line,
+ * without its last line, or without both; and each of these four without "*". */
 #include <stdio.h>
 #include <string.h>
 
@@ -83,8 +83,7 @@ typedef struct {
     buf broken;              /* names of instructions that fail the strict check */
 } tally;
 
-static void judge(const js *gold, const span v[kVariants], const language_profiles *languages,
-                  tally *t) {
+static void judge(const js *gold, const span v[kVariants], const instruction_data *data, tally *t) {
     const js *ids = js_get_array(gold, "instruction_id_list"), *all = js_get_array(gold, "kwargs");
     t->n = js_len(ids);
     for (size_t i = 0; i < t->n; i++) {
@@ -92,8 +91,8 @@ static void judge(const js *gold, const span v[kVariants], const language_profil
         const instruction *kind = instruction_find(id);
         bool follows = false;
         for (int k = 0; k < kVariants && !follows; k++) {
-            follows = letters_trim(v[k]).n > 0 &&
-                      instruction_follows(kind, js_at(all, i), v[k], languages);
+            follows =
+                letters_trim(v[k]).n > 0 && instruction_follows(kind, js_at(all, i), v[k], data);
             t->strict += follows && k == 0;
             if (k == 0 && !follows)
                 (void)buf_printf(&t->broken, "%s%s", t->broken.len ? ", " : "not followed: ", id);
@@ -118,8 +117,9 @@ static void set_result(grade_result *r, const tally *t, bool blank) {
     grade_keep(r, all ? (span){"all followed", 12} : (span){buf_str(&t->broken), t->broken.len});
 }
 
-static grade_result grade_with(const language_profiles *languages, const char *gold,
-                               grade_input in) {
+static grade_result grade_with(const language_profiles *languages, const punkt_params *sentences,
+                               const char *gold, grade_input in) {
+    const instruction_data data = {languages, sentences};
     grade_result r = {.verdict = GRADE_UNPARSED};
     bool thinking = false;
     buf text = {0}, bare[kVariants / 2] = {{0}};
@@ -133,7 +133,7 @@ static grade_result grade_with(const language_profiles *languages, const char *g
                                           reasoning */
     text_append_utf8_lossy(&text, answer.s, answer.n);
     make_variants((span){buf_str(&text), text.len}, bare, v);
-    judge(parsed, v, languages, &t);
+    judge(parsed, v, &data, &t);
     set_result(&r, &t, letters_trim(v[0]).n == 0);
     for (int i = 0; i < kVariants / 2; i++)
         buf_release(&bare[i]);
@@ -144,22 +144,38 @@ static grade_result grade_with(const language_profiles *languages, const char *g
 }
 
 static grade_result grade(const char *gold, grade_input in) {
-    return grade_with(language_installed(), gold, in);
+    return grade_with(language_installed(), NULL, gold, in);
 }
 
 static grade_result grade_plain(const char *gold, grade_input in) {
-    return grade_with(NULL, gold, in);
+    return grade_with(NULL, NULL, gold, in);
+}
+
+static grade_result grade_punkt(const char *gold, grade_input in) {
+    return grade_with(language_installed(), punkt_installed(NULL), gold, in);
+}
+
+static grade_result grade_plain_punkt(const char *gold, grade_input in) {
+    return grade_with(NULL, punkt_installed(NULL), gold, in);
 }
 
 #define METRICS                                                                                    \
     { "prompt_strict", "prompt_loose", "instruction_strict", "instruction_loose" }
 
 const grader grader_ifeval = {
-    .id = "ifeval-1", .check_gold = check_gold, .grade = grade, .metrics = METRICS};
+    .id = "ifeval-2", .check_gold = check_gold, .grade = grade, .metrics = METRICS};
 const grader grader_ifeval_plain = {
-    .id = "ifeval-plain-1", .check_gold = check_gold, .grade = grade_plain, .metrics = METRICS};
+    .id = "ifeval-plain-2", .check_gold = check_gold, .grade = grade_plain, .metrics = METRICS};
+const grader grader_ifeval_punkt = {
+    .id = "ifeval-2+punkt", .check_gold = check_gold, .grade = grade_punkt, .metrics = METRICS};
+const grader grader_ifeval_plain_punkt = {.id = "ifeval-plain-2+punkt",
+                                          .check_gold = check_gold,
+                                          .grade = grade_plain_punkt,
+                                          .metrics = METRICS};
 
-static const grader *pick_grader(void) {
+static const grader *pick_grader(const char *data) {
+    if (punkt_installed(data))
+        return language_installed() ? &grader_ifeval_punkt : &grader_ifeval_plain_punkt;
     return language_installed() ? &grader_ifeval : &grader_ifeval_plain;
 }
 

@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     const js *args;
     span text;
-    const language_profiles *languages;
+    const instruction_data *data;
 } question;
 
 struct instruction {
@@ -102,7 +102,7 @@ static bool follows_letters(const question *q) {
 /* ---- language and case ---- */
 
 static bool follows_language(const question *q) {
-    return language_is(q->languages, q->text, js_get_str(q->args, "language"));
+    return language_is(q->data->languages, q->text, js_get_str(q->args, "language"));
 }
 
 static bool has_capitals(span text) {
@@ -116,21 +116,24 @@ static bool has_small(span text) {
 }
 
 static bool follows_capital(const question *q) {
-    return has_capitals(q->text) && !has_small(q->text) && language_is(q->languages, q->text, "en");
+    return has_capitals(q->text) && !has_small(q->text) &&
+           language_is(q->data->languages, q->text, "en");
 }
 
 static bool follows_lowercase(const question *q) {
-    return has_small(q->text) && !has_capitals(q->text) && language_is(q->languages, q->text, "en");
+    return has_small(q->text) && !has_capitals(q->text) &&
+           language_is(q->data->languages, q->text, "en");
 }
 
 static bool follows_capital_words(const question *q) {
-    return holds(q, "capital_relation", words_count_capital(q->text), "capital_frequency");
+    return holds(q, "capital_relation", words_count_capital(q->data->sentences, q->text),
+                 "capital_frequency");
 }
 
 /* ---- length ---- */
 
 static bool follows_sentences(const question *q) {
-    return holds(q, "relation", sentences_count(q->text), "num_sentences");
+    return holds(q, "relation", punkt_count(q->data->sentences, q->text), "num_sentences");
 }
 
 static bool follows_words(const question *q) {
@@ -446,6 +449,6 @@ snap_status instruction_check(const instruction *i, const js *kwargs, snap_err *
 }
 
 bool instruction_follows(const instruction *i, const js *kwargs, span response,
-                         const language_profiles *languages) {
-    return i->follows(&(question){kwargs, response, languages});
+                         const instruction_data *data) {
+    return i->follows(&(question){kwargs, response, data});
 }

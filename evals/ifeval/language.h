@@ -27,7 +27,7 @@ void language_close(language_profiles *p); /* NULL is allowed */
 /* The language profiles of this machine: from the folder SNAPMLA_LANGDETECT if that is set, else
  * Debian's. Read at the first call and kept until the process ends. NULL if the variable is not set
  * and Debian's folder does not exist. A folder that cannot be read, or that holds a malformed file,
- * is a fault (base/fault.h) whose message names the file: without it, a text could get another
+ * is a fault (base/fault.h) whose message names it: without the profiles, a text could get another
  * verdict. After a fault the result is NULL, and the next call tries again. */
 const language_profiles *language_installed(void);
 

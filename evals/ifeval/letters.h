@@ -1,4 +1,4 @@
-/* letters.h - decodes UTF-8 text one character at a time. */
+/* letters.h - decodes UTF-8 text one character at a time; capitals and white space. */
 #ifndef SNAPMLA_EVALS_IFEVAL_LETTERS_H
 #define SNAPMLA_EVALS_IFEVAL_LETTERS_H
 

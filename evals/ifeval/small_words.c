@@ -34,9 +34,9 @@ static int script_of(uint32_t c) {
     return -1;
 }
 
-/* The script of most letters; -1 if there are no letters. Latin letters count half, because they
- * may be names and terms. A text with mostly Chinese characters is Japanese if it also has more
- * than a tenth as many kana. */
+/* The script of most letters; -1 if the text has no letters of these scripts. Latin letters count
+ * half, because they may be names and terms. A text with mostly Chinese characters is Japanese if
+ * it also has more than a tenth as many kana. */
 static int main_script(span text) {
     size_t count[SCRIPTS] = {0};
     int most = -1, kana = 0, han = 0;

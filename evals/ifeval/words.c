@@ -38,14 +38,14 @@ typedef struct {
     const char *with;
 } rule;
 
-/* The rules of NLTK's NLTKWordTokenizer that separate signs, in their order. They are applied
- * first. */
+/* The rules of the NLTKWordTokenizer of NLTK 3.9 that separate signs, in their order. They are
+ * applied first. */
 static rule signs[] = {
     {{.regex = "([«“‘„]|[`]+)", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "^\""}, "``"},
     {{.regex = "(``)"}, " \1 "},
     {{.regex = "([ (\\[{<])(\"|'{2})"}, "\1 `` "},
-    {{.regex = "(?i)(?<!\\w)(')(?!(?:re|ve|ll|m|t|s|d|n)\\b)(?=\\w)", .flags = PATTERN_UTF}, "\1 "},
+    {{.regex = "(?i)(')(?!re|ve|ll|m|t|s|d|n)(\\w)\\b", .flags = PATTERN_UTF}, "\1 \2"},
     {{.regex = "([^.])(\\.)(?=[\\])}>\"'»”’ ]*+\\s*$)", .flags = PATTERN_UTF}, "\1 \2 "},
     {{.regex = "([:,])(?=[^\\d]|$)", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "(\\.{2,})"}, " \1 "},
@@ -57,7 +57,7 @@ static rule signs[] = {
 static rule endings[] = {
     {{.regex = "([»”’])", .flags = PATTERN_UTF}, " \1 "},
     {{.regex = "(''|\")"}, " \1 "},
-    {{.regex = "(\\s)\\s+", .flags = PATTERN_UTF}, "\1"},
+    {{.regex = "[\\s\\x{1c}-\\x{1f}]+", .flags = PATTERN_UTF}, " "},
     {{.regex = "([^' ])('[sS]|'[mM]|'[dD]|')(?= )", .flags = PATTERN_UTF}, "\1 \2"},
     {{.regex = "([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T)(?= )", .flags = PATTERN_UTF}, "\1 \2"},
     {{.regex = "(?i)\\b(can)(not)\\b", .flags = PATTERN_UTF}, " \1 \2 "},
@@ -98,8 +98,8 @@ static void count_capital(void *ctx, span sentence) {
     buf_release(&tokens);
 }
 
-size_t words_count_capital(span text) {
+size_t words_count_capital(const punkt_params *p, span text) {
     size_t n = 0;
-    sentences_each(text, count_capital, &n);
+    punkt_each(p, text, count_capital, &n);
     return n;
 }

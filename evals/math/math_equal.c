@@ -4,6 +4,10 @@
 
 #include "evals/math/math_judge.h"
 #include "evals/math/math_marks.h"
+#include "evals/math/math_rewrite.h"
+#include "evals/math/math_spelling.h"
+#include "evals/math/math_unit.h"
+#include "evals/math/math_wording.h"
 
 typedef struct {
     const char *s;
@@ -15,7 +19,8 @@ static math_verdict verdict(math_outcome outcome, const char *reason) {
 }
 
 static math_verdict unread(const char *why, bool gold) {
-    return (math_verdict){.outcome = MATH_UNPARSED, .reason = why, .gold_unread = gold};
+    return (math_verdict){
+        .outcome = MATH_UNPARSED, .reason = why, .gold_unread = gold, .undecided = true};
 }
 
 static bool is_layout(char c) {
@@ -79,8 +84,9 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
                                   bool ordered) {
     judge j; /* large, so not zeroed: this function and math_parse() set what is used */
     j.strict = policy == MATH_STRICT;
+    j.truth = policy == MATH_TRUTH;
     j.ordered = ordered;
-    j.listed = j.named = false;
+    j.listed = j.named = j.undecided = false;
     j.work = kMathWork;
     j.reason = "a different value";
     const char *why = math_parse(&j.gold, g);
@@ -91,11 +97,14 @@ static math_verdict compare_trees(math_tokens *g, math_tokens *a, math_policy po
     if (j.strict && (j.gold.rounded || j.answer.rounded))
         return verdict(MATH_DIFFERENT, "strict: two values, one of them rounded");
     bool equal = math_judge_answer(&j);
-    return verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
+    math_verdict v = verdict(equal ? MATH_EQUAL : MATH_DIFFERENT, j.reason);
+    v.undecided = !equal && j.undecided;
+    return v;
 }
 
 /* True if one side separates thousands by spaces and the other by commas, as in 1 440 and 1,440.
- * compare() then returns MATH_UNPARSED. False for 1 440 and 1440, which compare() compares. */
+ * Except for MATH_TRUTH, compare() then returns MATH_UNPARSED. False for 1 440 and 1440, which
+ * compare() compares. */
 static bool is_spaced_otherwise(const math_tokens *g, const math_tokens *a) {
     return (g->spaced_group && a->separated) || (a->spaced_group && g->separated);
 }
@@ -121,12 +130,94 @@ static bool may_be_list(const math_tokens *g, const math_tokens *a) {
            !names_several(a);
 }
 
+/* The rules of MATH_FIELD and MATH_STRICT: some spellings that no public grader accepts are refused
+ * before the trees are compared. */
+static math_verdict compare_public(math_tokens *g, math_tokens *a, math_policy policy, bool group,
+                                   bool *grouped) {
+    if (g->typed || a->typed)
+        return unread("a function's name without a backslash", g->typed);
+    if (a->wrapped && (math_is_statement(a) || a->tok[0].kind == TOK_REL))
+        return unread("a number in a \\text after its name", false);
+    if (g->prose || a->prose)
+        return unread("prose", g->prose);
+    if (math_drops_letter(g, a))
+        return verdict(MATH_DIFFERENT, "the last letter is taken for a unit");
+    if (is_ambiguous(g, a)) {
+        *grouped = false; /* not compared as a list either */
+        return unread("a thousands separator in a statement", false);
+    }
+    return compare_trees(g, a, policy, !group);
+}
+
+static bool has_token(const math_tokens *t, math_token_kind kind, int arg) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tok[i].kind == kind && (arg < 0 || t->tok[i].arg == arg))
+            return true;
+    return false;
+}
+
+static int count_tokens(const math_tokens *t, math_token_kind kind) {
+    int n = 0;
+    for (size_t i = 0; i < t->count; i++)
+        n += t->tok[i].kind == kind;
+    return n;
+}
+
+/* Reads the colons between numbers as division signs: 3:4. */
+static void divide_colons(math_tokens *t) {
+    for (size_t i = 1; i < t->count; i++)
+        if (t->tok[i].kind == TOK_COLON && t->tok[i - 1].kind == TOK_NUM &&
+            t->tok[i + 1].kind == TOK_NUM)
+            t->tok[i].kind = TOK_SLASH;
+}
+
+/* Drops the unit of an answer such as "5 m" if the gold has the same unit in a \text. */
+static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
+    const math_token *last = a->count > 1 ? &a->tok[a->count - 1] : a->tok;
+    if (last == a->tok || last->kind != TOK_SYM || !last->spaced || last[-1].kind != TOK_NUM)
+        return;
+    for (size_t i = 0; i < g->count; i++)
+        if (g->tok[i].kind == TOK_UNIT && g->tok[i].text.len == last->text.len &&
+            memcmp(g->tok[i].text.s, last->text.s, last->text.len) == 0) {
+            a->tok[--a->count].kind = TOK_END;
+            return;
+        }
+}
+
+/* For MATH_TRUTH: marks the degrees of a side for conversion to radians if the other side has none
+ * and has a \pi or a function. A ratio becomes a
+ * quotient if the other side is a quotient or another ratio. */
+static void align(math_tokens *g, math_tokens *a) {
+    drop_unit_letter(g, a);
+    bool gd = has_token(g, TOK_DEGREE, -1), ad = has_token(a, TOK_DEGREE, -1);
+    math_tokens *other = gd ? a : g;
+    bool angles = has_token(other, TOK_CONST, CONST_PI) || has_token(other, TOK_FN, -1) ||
+                  math_in_radians(other);
+    g->radians = gd && !ad && angles;
+    a->radians = ad && !gd && angles;
+    int gc = count_tokens(g, TOK_COLON), ac = count_tokens(a, TOK_COLON);
+    math_tokens *plain = gc ? a : g;
+    bool quotient = has_token(plain, TOK_FRAC, -1) || has_token(plain, TOK_SLASH, -1);
+    if (gc + ac == 1 ? quotient : gc == 1 && ac == 1) {
+        divide_colons(g);
+        divide_colons(a);
+    }
+}
+
+/* True if both are written the same way. Units and degree signs are ignored, unless degrees are
+ * converted. With MATH_TRUTH, "50 thousand" is not 50. */
+static bool same_tokens(const math_tokens *g, const math_tokens *a, bool truth) {
+    bool scaled = truth && (math_has_large_number(g) || math_has_large_number(a));
+    return !g->radians && !a->radians && !scaled && math_tokens_equal(g, a);
+}
+
 static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool group,
                             bool *grouped) {
     math_tokens g, a;
     math_verdict v;
-    const char *gold_why = math_tokenize(&g, gold.s, gold.n, group);
-    const char *why = math_tokenize(&a, answer.s, answer.n, group);
+    bool truth = policy == MATH_TRUTH;
+    const char *gold_why = math_tokenize(&g, gold.s, gold.n, group, truth);
+    const char *why = math_tokenize(&a, answer.s, answer.n, group, truth);
     if ((gold_why || why) && same_text(gold, answer))
         return verdict(MATH_EQUAL, "written the same way except for spaces");
     if (gold_why || g.count == 0)
@@ -134,27 +225,120 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
     *grouped = may_be_list(&g, &a);
-    if (is_spaced_otherwise(&g, &a))
+    if (truth && math_units_differ(&g, &a))
+        return verdict(MATH_DIFFERENT, "different units");
+    if (!truth && is_spaced_otherwise(&g, &a))
         return unread("thousands separated by spaces", false);
     if (compare_whole_numbers(&g, &a, &v))
         return v;
-    if (math_tokens_equal(&g, &a))
+    if (truth)
+        align(&g, &a);
+    if (same_tokens(&g, &a, truth))
         return verdict(MATH_EQUAL, "written the same way");
     if (math_words_equal(&g, &a))
         return verdict(MATH_EQUAL, "the same words");
-    if (g.typed || a.typed)
-        return unread("a function's name without a backslash", g.typed);
-    if (a.wrapped && (math_is_statement(&a) || a.tok[0].kind == TOK_REL))
-        return unread("a number in a \\text after its name", false);
-    if (g.prose || a.prose)
+    if (truth && (g.prose || a.prose))
         return unread("prose", g.prose);
-    if (math_drops_letter(&g, &a))
-        return verdict(MATH_DIFFERENT, "the last letter is taken for a unit");
-    if (is_ambiguous(&g, &a)) {
-        *grouped = false; /* not compared as a list either */
-        return unread("a thousands separator in a statement", false);
+    if (truth)
+        return compare_trees(&g, &a, policy, !group);
+    return compare_public(&g, &a, policy, group, grouped);
+}
+
+/* Compares two answers. Thousands separators are read as such; if a comma may also separate two
+ * numbers, as in 100,200, the answers are compared as lists too. */
+static math_verdict compare_readings(bytes g, bytes a, math_policy policy) {
+    bool grouped = false;
+    if (g.n == a.n && g.n > 0 && memcmp(g.s, a.s, g.n) == 0)
+        return verdict(MATH_EQUAL, "identical");
+    math_verdict number = compare(g, a, policy, true, &grouped);
+    if (number.outcome == MATH_UNPARSED && number.gold_unread && same_text(g, without_name(a)))
+        return verdict(MATH_EQUAL, "written the same way except for a name");
+    if (number.outcome == MATH_EQUAL || !grouped)
+        return number;
+    math_verdict list = compare(g, a, policy, false, &grouped);
+    number.undecided |= list.undecided;
+    return list.outcome == MATH_EQUAL ? list : number;
+}
+
+/* Another wording of an answer (math_rewrite.h, math_wording.h). */
+typedef bool wording(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* An answer in one of two buffers. */
+typedef struct {
+    char text[2][kMathMaxInput];
+    size_t n;
+    int which;
+} reworded;
+
+static bytes reworded_text(const reworded *r) {
+    return (bytes){r->text[r->which], r->n};
+}
+
+static bool reword(reworded *r, wording *w) {
+    size_t n;
+    if (!w(r->text[r->which], r->n, r->text[1 - r->which], kMathMaxInput, &n))
+        return false;
+    r->which = 1 - r->which;
+    r->n = n;
+    return true;
+}
+
+/* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
+ * before it. Layout and a left side count only if the answer could not be parsed, and "3 to 5" is a
+ * ratio only if the gold is one. */
+static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
+    static wording *const wordings[] = {
+        math_drop_introduction, math_read_words,     math_read_notations,  math_read_rows,
+        math_read_ratio,        math_drop_left_side, math_read_wide_spaces};
+    for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
+        bytes gold = reworded_text(g);
+        bool only_unparsed = i >= 5;
+        if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread))
+            break;
+        if (wordings[i] == math_read_ratio && !memchr(gold.s, ':', gold.n))
+            continue;
+        if (wordings[i] == math_read_rows && !memmem(gold.s, gold.n, "\\begin", 6))
+            continue;
+        if (wordings[i] == math_read_notations && memmem(gold.s, gold.n, "\\in", 3))
+            continue;
+        bool changed = reword(a, wordings[i]);
+        if (wordings[i] == math_read_words)
+            changed |= reword(g, math_read_words);
+        if (!changed)
+            continue;
+        math_verdict next = compare_readings(reworded_text(g), reworded_text(a), MATH_TRUTH);
+        v = next.outcome == MATH_UNPARSED && v.outcome == MATH_DIFFERENT ? v : next;
     }
-    return compare_trees(&g, &a, policy, !group);
+    return v;
+}
+
+/* Compares \frac{3}{7} = 0.43 by its left side. The right side must be the gold, rounded. */
+static bool equals_before_rounding(bytes g, bytes a) {
+    char left[kMathMaxInput], check[kMathMaxInput], digits[kMathMaxInput];
+    size_t n;
+    if (!math_drop_rounding(a.s, a.n, g.s, g.n, left, check, digits, sizeof left, &n) ||
+        compare_readings(g, (bytes){left, n}, MATH_TRUTH).outcome != MATH_EQUAL)
+        return false;
+    bytes whole = {digits, strlen(digits)}, value = {check, strlen(check)};
+    return compare_readings(whole, value, MATH_TRUTH).outcome == MATH_EQUAL;
+}
+
+static math_verdict compare_truth(bytes g, bytes a) {
+    reworded gold = {.which = 0}, answer = {.which = 0};
+    if (!math_rewrite(g.s, g.n, gold.text[0], kMathMaxInput, &gold.n))
+        return unread("too long", true);
+    if (!math_rewrite(a.s, a.n, answer.text[0], kMathMaxInput, &answer.n))
+        return unread("too long", false);
+    g = reworded_text(&gold);
+    a = reworded_text(&answer);
+    math_verdict whole = compare_readings(g, a, MATH_TRUTH);
+    if (whole.outcome == MATH_EQUAL)
+        return whole;
+    if (math_phrases_equal(g.s, g.n, a.s, a.n))
+        return verdict(MATH_EQUAL, "the same words");
+    if (equals_before_rounding(g, a))
+        return verdict(MATH_EQUAL, "the same value, and rounded");
+    return compare_wordings(&gold, &answer, whole);
 }
 
 snap_status math_equal(const char *gold, size_t gold_len, const char *answer, size_t answer_len,
@@ -162,21 +346,6 @@ snap_status math_equal(const char *gold, size_t gold_len, const char *answer, si
     if (!gold || !answer || !out)
         return SNAP_E_USAGE;
     bytes g = {gold, gold_len}, a = {answer, answer_len};
-    bool grouped = false;
-    if (g.n == a.n && g.n > 0 && memcmp(g.s, a.s, g.n) == 0) {
-        *out = verdict(MATH_EQUAL, "identical");
-        return SNAP_OK;
-    }
-    *out = compare(g, a, policy, true, &grouped);
-    if (out->outcome == MATH_UNPARSED && out->gold_unread && same_text(g, without_name(a))) {
-        *out = verdict(MATH_EQUAL, "written the same way except for a name");
-        return SNAP_OK;
-    }
-    if (out->outcome != MATH_EQUAL && grouped) { /* 100,200 may be two numbers: compare again as a
-                                                    list */
-        math_verdict list = compare(g, a, policy, false, &grouped);
-        if (list.outcome == MATH_EQUAL)
-            *out = list;
-    }
+    *out = policy == MATH_TRUTH ? compare_truth(g, a) : compare_readings(g, a, policy);
     return SNAP_OK;
 }

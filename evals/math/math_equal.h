@@ -9,24 +9,27 @@
  * algebra, so running time cannot explode: size, depth and work are bounded, and only MPFR and GMP
  * allocate memory.
  *
- * The public graders differ in what they accept as equal. A policy decides:
+ * Graders differ in what they accept as equal. A policy decides:
  *
- *                                             MATH_FIELD          MATH_STRICT
- *   2/4 for 1/2                               equal               different
- *   0.5 for 1/2, 7.0 for 7                    equal               equal
- *   integer expression (4/2) for an integer   equal               different
- *   a list or set in another order            equal               different
- *   (a,b) for a,b                             equal               different
- *   50\% for 50                               equal               equal
- *   50\% for 0.5                              equal               different
- *   units, degrees, currency, leading "x ="   ignored             ignored
- *   case of Latin letters (but not of i, e)   the same            the same
- *   case of Greek letters                     different           different
+ *                                             MATH_TRUTH   MATH_FIELD   MATH_STRICT
+ *   2/4 for 1/2                               equal        equal        different
+ *   0.5 for 1/2, 7.0 for 7                    equal        equal        equal
+ *   integer expression (4/2) for an integer   equal        equal        different
+ *   a list or set in another order            equal        equal        different
+ *   (a,b) for a,b                             equal        equal        different
+ *   50\% for 50                               equal        equal        equal
+ *   50\% for 0.5                              equal        equal        different
+ *   \frac13\% for \frac13                     different    equal        equal
+ *   a unit that the gold lacks, "x = 5" for 5 equal        equal        equal
+ *   cm^3 for cm^2, a.m. for p.m.              different    equal        equal
+ *   some typed signs; \sqrt{3}. for \sqrt{3}  equal        unparsed     unparsed
+ *   x > 2 for (2,\infty)                      equal        different    different
+ *   case of Latin letters (but not of i, e)   the same     the same     the same
+ *   case of Greek letters                     different    different    different
  *
- * Both policies also refuse spellings that all public graders refuse although a human would accept
- * them, for example 4(7) for 28, a typed root sign, and \sqrt{3} with a full stop. README.md has
- * the list. The full stop in "9." is ignored. Sources: hendrycks/math, openai/prm800k (strict
- * follows its grader), huggingface/Math-Verify. */
+ * MATH_FIELD and MATH_STRICT also refuse other spellings that all public graders refuse although a
+ * human would accept them, for example 4(7) for 28. README.md has the list. Sources:
+ * hendrycks/math, openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 
@@ -36,8 +39,9 @@
 #include "base/err.h"
 
 typedef enum {
+    MATH_TRUTH, /* accept what is shown to be equal, whatever the public graders say; the default */
     MATH_FIELD, /* give the verdict of the public graders where they agree, and otherwise accept
-                   what is shown to be equal (README.md); the default */
+                   what is shown to be equal (README.md) */
     MATH_STRICT,
 } math_policy;
 
@@ -50,6 +54,8 @@ typedef enum {
 typedef struct {
     math_outcome outcome;
     const char *reason; /* the rule that decided, for humans; static storage */
+    bool undecided;     /* neither equality nor a difference is shown: MATH_UNPARSED, or refused as
+                           parts that are not compared or cannot be computed */
     bool gold_unread;   /* MATH_UNPARSED because the gold cannot be read: an error in the data
                            set */
 } math_verdict;

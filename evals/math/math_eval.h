@@ -58,4 +58,8 @@ typedef enum {
 math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const math_reading *b,
                                     uint16_t j, math_match kind, bool *match);
 
+/* The order of the values of two constants: -1, 0 or 1 in @order. */
+math_eval_status math_numeric_order(const math_reading *a, uint16_t i, const math_reading *b,
+                                    uint16_t j, int *order);
+
 #endif

@@ -81,11 +81,25 @@ static uint64_t eval_digits(const field *f, math_span s) {
     return decimals ? mul(f, x, inverse(f, power(f, ten, decimals))) : x;
 }
 
+/* A square root of -1. Both primes are 1 mod 4, so g^((p-1)/4) is one unless g is a square. */
+static uint64_t imaginary_unit(const field *f) {
+    for (uint64_t g = 2;; g++) {
+        uint64_t root = power(f, from_int(f, g), (f->p - 1) / 4);
+        if (mul(f, root, root) == negate(f, from_int(f, 1)))
+            return root;
+    }
+}
+
 static math_eval_status eval_constant(const context *c, int which, uint64_t *out) {
     switch (which) {
+    case CONST_I:
+        if (c->r->t->truth) {
+            *out = imaginary_unit(c->f);
+            return EVAL_OK;
+        }
+        /* fall through */
     case CONST_PI:
     case CONST_E:
-    case CONST_I:
         *out = scramble(c->seed + (uint64_t)which) % c->f->p;
         return EVAL_OK;
     default:

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "evals/math/math_parser.h"
+
 /* Compares the children in order. */
 static bool same_children(judge *j, part g, part a) {
     g = child(g, 0);
@@ -12,8 +14,11 @@ static bool same_children(judge *j, part g, part a) {
     return !g.i && !a.i ? true : decide(j, false, "a different number of parts");
 }
 
+enum { kAngleBrackets = 4 }; /* the bit of \langle in the arg of a NODE_TUPLE */
+
 static bool same_tuple(judge *j, part g, part a) {
-    if (at(g)->arg != at(a)->arg)
+    int ignored = j->truth ? kAngleBrackets : 0;
+    if ((at(g)->arg | ignored) != (at(a)->arg | ignored))
         return decide(j, false, "different brackets");
     return same_children(j, g, a);
 }
@@ -21,23 +26,38 @@ static bool same_tuple(judge *j, part g, part a) {
 static bool same_word(judge *j, part g, part a) {
     math_span s = at(g)->u.text, t = at(a)->u.text;
     bool equal = s.len == t.len && memcmp(s.s, t.s, s.len) == 0;
-    return decide(j, equal, equal ? "the same word" : "a different word");
+    return equal ? decide(j, true, "the same word") : leave_undecided(j, "a different word");
 }
 
-/* Compares collections. A list may equal a set. With MATH_FIELD, a tuple in round brackets may
- * equal a list. */
+/* Compares collections. A list may equal a set. Except with MATH_STRICT, a tuple in round brackets
+ * may equal a list. */
 static bool same_collection(judge *j, part g, part a) {
     if (is_kind(g, NODE_UNION) != is_kind(a, NODE_UNION))
-        return decide(j, false, "a different kind of object");
+        return leave_undecided(j, "a different kind of object");
     bool tuple = is_kind(g, NODE_TUPLE) != is_kind(a, NODE_TUPLE);
     bool list = is_kind(g, NODE_LIST) || is_kind(a, NODE_LIST);
+    if (j->truth && j->ordered && at(g)->kind != at(a)->kind)
+        return leave_undecided(j, "brackets around what may be one number");
+    if (j->truth && at(g)->kind != at(a)->kind && (math_is_empty_set(g) || math_is_empty_set(a)))
+        return decide(j, false, "the empty set and a set with members");
     if (!tuple)
         return math_judge_members(j, g, a, j->strict || j->ordered);
     part t = is_kind(g, NODE_TUPLE) ? g : a;
     if (!list || j->strict || at(t)->arg != 0)
-        return decide(j, false, "a tuple and something else");
+        return leave_undecided(j, "a tuple and something else");
     if (math_has_repeats(j, g))
-        return decide(j, false, "a tuple and a list with repeated members");
+        return leave_undecided(j, "a tuple and a list with repeated members");
+    return same_children(j, g, a);
+}
+
+/* Compares residue classes: 10 (mod 7) is 3 (mod 7). */
+static bool same_residue(judge *j, part g, part a) {
+    int64_t x, y, m, n;
+    part gm = child(g, 1), am = child(a, 1);
+    part gv = math_without_name(child(g, 0), false), av = math_without_name(child(a, 0), false);
+    if (j->truth && math_integer(g.t, gv.i, &x) && math_integer(a.t, av.i, &y) &&
+        math_integer(g.t, gm.i, &m) && math_integer(a.t, am.i, &n) && m > 0 && m == n)
+        return decide(j, (x % m + m - y % m) % m == 0, "residues of the same modulus");
     return same_children(j, g, a);
 }
 
@@ -56,6 +76,8 @@ static bool same_kind(judge *j, part g, part a) {
         return math_judge_members(j, g, a, true);
     case NODE_MATRIX:
         return same_children(j, g, a);
+    case NODE_MOD:
+        return same_residue(j, g, a);
     case NODE_REL:
         return math_judge_relations(j, g, a);
     case NODE_BASED:
@@ -67,18 +89,70 @@ static bool same_kind(judge *j, part g, part a) {
     }
 }
 
+enum { kSquareBrackets = 3 }; /* both, in the arg of a NODE_TUPLE */
+
+static bool is_square(part p) {
+    return is_kind(p, NODE_TUPLE) && at(p)->arg == kSquareBrackets;
+}
+
+/* Compares a matrix with rows in square brackets: [[1,2],[3,4]]. */
+static bool same_rows(judge *j, part matrix, part tuple, bool gold_first) {
+    part row = child(matrix, 0), x = child(tuple, 0);
+    for (; row.i && x.i; row = next(row), x = next(x))
+        if (!is_square(x) || !(gold_first ? same_children(j, row, x) : same_children(j, x, row)))
+            return decide(j, false, "a different row");
+    return decide(j, !row.i && !x.i, "a matrix as rows in brackets");
+}
+
+/* Compares a column or a row with a tuple. */
+static bool same_vector(judge *j, part matrix, part tuple, bool gold_first) {
+    part row = child(matrix, 0), x = child(tuple, 0);
+    if (is_square(tuple) && is_square(x))
+        return same_rows(j, matrix, tuple, gold_first);
+    bool lone = !next(row).i;
+    part c = lone ? child(row, 0) : row;
+    for (; c.i && x.i; c = next(c), x = next(x)) {
+        part entry = lone ? c : child(c, 0);
+        if ((!lone && next(entry).i) ||
+            !(gold_first ? math_judge_parts(j, entry, x) : math_judge_parts(j, x, entry)))
+            return decide(j, false, "a different vector");
+    }
+    int square = at(tuple)->arg & 3; /* [1,2] is an interval */
+    bool vector = square == 0 || (square == 3 && child(tuple, 2).i);
+    return decide(j, !c.i && !x.i && vector, "a vector as a tuple");
+}
+
+static bool is_base_ten(part p) {
+    static const math_token ten = {.kind = TOK_NUM, .text = {"10", 2}};
+    return is_kind(p, NODE_BASED) && at(p)->u.id == math_hash_token(kMathHashSeed, &ten);
+}
+
 bool math_judge_parts(judge *j, part g, part a) {
     if (--j->work < 0)
-        return decide(j, false, math_undecided(EVAL_COSTLY));
+        return leave_undecided(j, math_undecided(EVAL_COSTLY));
     if (is_relation(g) != is_relation(a)) {
         g = math_without_name(g, false);
         a = math_without_name(a, false);
     }
+    if (j->truth && is_kind(a, NODE_MOD) && is_expression(g)) /* 113 (mod 1000) */
+        a = child(a, 0);
     if (is_expression(g) && is_expression(a))
         return math_judge_values(j, g, a);
+    bool equal;
+    if (j->truth && math_judge_intervals(j, g, a, &equal))
+        return equal;
     if (at(g)->kind == at(a)->kind)
         return same_kind(j, g, a);
-    return decide(j, false, "a different kind of object");
+    if (j->truth && is_kind(g, NODE_MATRIX) && is_kind(a, NODE_TUPLE))
+        return same_vector(j, g, a, true);
+    if (j->truth && is_kind(a, NODE_MATRIX) && is_kind(g, NODE_TUPLE))
+        return same_vector(j, a, g, false);
+    if (j->truth && is_kind(g, NODE_BASED) &&
+        is_kind(a, NODE_NUM)) /* the question names the base */
+        return decide(j, same_tree(child(g, 0), a), "a numeral without its base");
+    if (j->truth && is_expression(g) && is_base_ten(a))
+        return math_judge_values(j, g, child(a, 0));
+    return leave_undecided(j, "a different kind of object");
 }
 
 static bool is_single(part p) {
@@ -108,7 +182,14 @@ static bool same_after_sign(judge *j, part g, part a) {
         return math_judge_values(j, g, a);
     return !numeral && !is_relation(g) && g.t->times == a.t->times && same_tree(g, a)
                ? decide(j, true, "written the same way")
-               : decide(j, false, "an equation without its left side");
+               : leave_undecided(j, "an equation without its left side");
+}
+
+/* The tuple of a named point: A(1,2). */
+static part without_point_name(part p) {
+    part name = child(p, 0), tuple = is_kind(p, NODE_MUL) ? next(name) : p;
+    bool named = is_kind(p, NODE_MUL) && is_kind(name, NODE_SYM) && is_kind(tuple, NODE_TUPLE);
+    return named && !next(tuple).i ? tuple : p;
 }
 
 bool math_judge_answer(judge *j) {
@@ -118,6 +199,8 @@ bool math_judge_answer(judge *j) {
         g = math_without_name(g, false);
         a = math_without_name(a, !j->strict);
     }
+    if (j->truth)
+        a = without_point_name(a);
     j->named = (g.i != gold.i && !g.t->short_name) || (a.i != answer.i && !a.t->short_name);
     if (g.t->leading || a.t->leading)
         return same_after_sign(j, g, a);
@@ -125,6 +208,9 @@ bool math_judge_answer(judge *j) {
         return same_repeated(j, g, a, true);
     if (!j->strict && is_single(a) && is_kind(g, NODE_LIST) && !g.t->has_pm && !a.t->has_pm)
         return same_repeated(j, a, g, false);
+    bool equal;
+    if (j->truth && math_judge_intervals(j, g, a, &equal))
+        return equal;
     return is_collection(g) || is_collection(a) ? same_collection(j, g, a)
                                                 : math_judge_parts(j, g, a);
 }

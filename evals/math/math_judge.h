@@ -11,12 +11,14 @@
 /* The state of one grading. */
 typedef struct {
     math_tree gold, answer;
-    bool strict;  /* MATH_STRICT */
-    bool ordered; /* lists, too, are compared in order */
-    bool named;   /* math_judge_answer() removed the left side of the gold or of the answer, and
+    bool strict;    /* MATH_STRICT */
+    bool truth;     /* MATH_TRUTH */
+    bool ordered;   /* lists, too, are compared in order */
+    bool named;     /* math_judge_answer() removed the left side of the gold or of the answer, and
                      math_is_short_naming() does not accept that gold or answer */
-    bool listed;  /* inside a list, set, union or chain: its relations are compared side by side
+    bool listed;    /* inside a list, set, union or chain: its relations are compared side by side
                      only */
+    bool undecided; /* a comparison was refused without evidence of a difference */
     int work;
     const char *reason; /* reason of the last comparison that decided */
 } judge;
@@ -41,6 +43,16 @@ bool math_judge_values(judge *j, part g, part a);
  * Any other part counts as its own only member. */
 bool math_judge_members(judge *j, part g, part a, bool ordered);
 
+/* Compares an inequality, or several, with an interval or a union: x > 2 is (2,\infty). *equal is
+ * set only if the result is true: both sides are sets of numbers of these kinds, and at least one
+ * of them is an inequality. */
+bool math_judge_intervals(judge *j, part g, part a, bool *equal);
+
+/* The sign of an infinity, +1 or -1; 0 for other expressions. */
+int math_infinity(part p);
+
+bool math_is_empty_set(part p);
+
 /* True if two members of @p are equal. */
 bool math_has_repeats(judge *j, part p);
 
@@ -49,7 +61,7 @@ bool math_judge_relations(judge *j, part g, part a);
 
 /* Removes a name: x = 5 becomes 5, (x,y) = (1,2) becomes (1,2), x \in [0,1] becomes [0,1]. Returns
  * @p itself if it is not a relation that only names its right side. With @any, a constant may have
- * any left side (2+3 = 5). Words have no names. */
+ * any left side (2+3 = 5). Words have no names, except for MATH_TRUTH. */
 part math_without_name(part p, bool any);
 
 /* The reason why values could not be compared. */
@@ -61,6 +73,12 @@ bool math_is_numeral(part p);
 static inline bool decide(judge *j, bool equal, const char *reason) {
     j->reason = reason;
     return equal;
+}
+
+/* Refuses a comparison although the two parts may be equal. */
+static inline bool leave_undecided(judge *j, const char *reason) {
+    j->undecided = true;
+    return decide(j, false, reason);
 }
 
 static inline const math_node *at(part p) {

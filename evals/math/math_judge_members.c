@@ -31,7 +31,7 @@ static bool same_in_order(judge *j, const part *g, const part *a, int n) {
     if (j->ordered && are_numerals(g, n) != are_numerals(a, n)) /* a list of numerals such as 61,328
                                                                    may also be one number; 61, 328+0
                                                                    may not */
-        return decide(j, false, "an expression in a list that may be one number");
+        return leave_undecided(j, "an expression in a list that may be one number");
     for (int k = 0; k < n; k++)
         if (!math_judge_parts(j, g[k], a[k]))
             return false;
@@ -105,15 +105,15 @@ bool math_judge_members(judge *j, part g, part a, bool ordered) {
     part gs[kMaxItems], as[kMaxItems];
     int n = members(g, gs), m = members(a, as);
     if (n < 0 || m < 0)
-        return decide(j, false, "too many members");
+        return leave_undecided(j, "too many members");
     if (n != m)
         return decide(j, false, "a different number of members");
-    if (names_structures(gs, n) != names_structures(as, n))
-        return decide(j, false, "members whose names cannot be removed");
+    if (!j->truth && names_structures(gs, n) != names_structures(as, n))
+        return leave_undecided(j, "members whose names cannot be removed");
     if (j->ordered && at(g)->arg != at(a)->arg)
-        return decide(j, false, "semicolons in a list that may be one number");
-    if (!same_repeats(gs, as, n))
-        return decide(j, false, "repeated members with different names");
+        return leave_undecided(j, "semicolons in a list that may be one number");
+    if (!j->truth && !same_repeats(gs, as, n))
+        return leave_undecided(j, "repeated members with different names");
     j->listed = true;
     return ordered ? same_in_order(j, gs, as, n) : same_in_any_order(j, gs, as, n);
 }

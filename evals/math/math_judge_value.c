@@ -43,7 +43,7 @@ static bool same_reading(judge *j, part g, bool gold_percent, part a, bool answe
     if (st == EVAL_OTHER)
         st = math_numeric_match(&rg, g.i, &ra, a.i, MATCH_SAME, &equal);
     if (st != EVAL_OK)
-        return decide(j, false, math_undecided(st));
+        return leave_undecided(j, math_undecided(st));
     return decide(j, equal, equal ? "the same value to 50 digits" : "a different value");
 }
 
@@ -61,34 +61,35 @@ static bool is_integer_literal(part p) {
     return true;
 }
 
-/* True if n% may stand for n: it is a number or the same text, and it has no long name unless it is
- * an integer without a minus sign. */
+/* True if n% may stand for n. With MATH_TRUTH, it is a number. With other policies, it is a number
+ * or the same text, and it has no long name unless it is an integer without a minus sign. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
+    if (j->truth)
+        return math_is_numeral(marked);
     return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);
 }
 
-/* Compares with percent signs. n% can mean n/100 or n: MATH_FIELD accepts both, MATH_STRICT only n.
- * If both sides have a sign, both are read the same way. */
+/* Compares with percent signs. n% can mean n/100 or n: MATH_STRICT accepts only n, the others both
+ * (n as far as drops_percent() allows). If both sides have a sign, both are read the same way. */
 static bool same_value(judge *j, part g, part a) {
     bool gp = g.t->has_percent, ap = a.t->has_percent;
     if (!j->strict && (gp || ap) && same_reading(j, g, gp, a, ap))
         return true;
     if (gp != ap && !drops_percent(j, g, a))
-        return decide(j, false, "a percent sign on an expression");
+        return leave_undecided(j, "a percent sign on an expression");
     return same_reading(j, g, false, a, false);
 }
 
-/* The sign of an infinity, +1 or -1; 0 for other expressions. */
-static int infinity(part p) {
+int math_infinity(part p) {
     int sign = 1;
     for (; is_kind(p, NODE_NEG); p = child(p, 0))
         sign = -sign;
     return is_kind(p, NODE_CONST) && at(p)->arg == CONST_INF ? sign : 0;
 }
 
-static bool is_empty_set(part p) {
+bool math_is_empty_set(part p) {
     return is_kind(p, NODE_CONST) && at(p)->arg == CONST_EMPTY;
 }
 
@@ -187,23 +188,23 @@ static const char *why_refused(part g, part a) {
 /* Compares expressions that the public graders compare only literally. */
 static bool same_verbatim(judge *j, part g, part a, const char *why) {
     bool percent = g.t->has_percent != a.t->has_percent;
-    if (same_tree(g, a) && !(percent && j->named))
+    if (same_tree(g, a) && !(percent && (j->named || j->truth)))
         return decide(j, true, "written the same way");
-    return decide(j, false, why);
+    return leave_undecided(j, why);
 }
 
 bool math_judge_values(judge *j, part g, part a) {
-    int x = infinity(g), y = infinity(a);
+    int x = math_infinity(g), y = math_infinity(a);
     if (x || y)
         return decide(j, x == y, x == y ? "the same infinity" : "an infinity");
-    if (is_empty_set(g) || is_empty_set(a))
-        return decide(j, is_empty_set(g) && is_empty_set(a), "the empty set");
+    if (math_is_empty_set(g) || math_is_empty_set(a))
+        return decide(j, math_is_empty_set(g) && math_is_empty_set(a), "the empty set");
     if (j->strict && !same_as_written(j, g, a))
         return false;
     const char *why = g.t->verbatim ? g.t->verbatim : a.t->verbatim;
     if (why)
         return same_verbatim(j, g, a, why);
-    if ((why = why_refused(g, a)))
-        return decide(j, false, why);
+    if (!j->truth && (why = why_refused(g, a)))
+        return leave_undecided(j, why);
     return same_value(j, g, a);
 }

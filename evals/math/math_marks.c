@@ -51,6 +51,31 @@ void math_drop_mark(math_tokens *t) {
         t->count--;
 }
 
+/* True if a text after a value begins a remark about it. */
+static bool is_remark(math_span s) {
+    static const char *const words[] = {"since", "because", "not", "rather", "instead", "as"};
+    uint32_t i = 0, end;
+    while (i < s.len && !is_letter(s.s[i]))
+        i++;
+    for (end = i; end < s.len && is_letter(s.s[end]);)
+        end++;
+    for (size_t k = 0; k < COUNT(words); k++)
+        if (span_is(s.s + i, end - i, words[k]))
+            return true;
+    return false;
+}
+
+void math_trim_prose(math_tokens *t) {
+    for (size_t i = 1; i < t->count; i++)
+        if (t->tok[i].kind == TOK_UNIT && is_remark(t->tok[i].text))
+            t->count = i;
+    for (; t->count > 1; t->count--) {
+        const math_token *last = &t->tok[t->count - 1];
+        if (last->kind != TOK_POINT && (last->kind != TOK_COMMA || last->arg > ';'))
+            break;
+    }
+}
+
 /* Refuses a UTF-8 degree sign that math_drop_mark() has not removed, and any degree sign after a
  * unit. */
 static const char *check_degrees(const math_tokens *t) {
@@ -96,6 +121,28 @@ static const char *check_units(const math_tokens *t) {
             return "a space that cannot precede a unit";
         break; /* only the first unit is checked */
     }
+    return NULL;
+}
+
+/* Words after a value that change it or put a condition on it. */
+static bool is_condition(math_span s) {
+    static const char *const words[] = {"not",   "or",     "if",        "only", "unless",
+                                        "times", "more",   "less",      "than", "fewer",
+                                        "maybe", "digits", "impossible"};
+    for (uint32_t i = 0, end; i < s.len; i = end + 1) {
+        for (end = i; end < s.len && is_letter(s.s[end]);)
+            end++;
+        for (size_t k = 0; k < COUNT(words); k++)
+            if (span_is(s.s + i, end - i, words[k]))
+                return true;
+    }
+    return false;
+}
+
+const char *math_check_conditions(const math_tokens *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tok[i].kind == TOK_UNIT && is_condition(t->tok[i].text))
+            return "a condition after the value";
     return NULL;
 }
 

@@ -7,6 +7,10 @@
 /* Removes the last token if it is a mark that some public grader ignores. */
 void math_drop_mark(math_tokens *t);
 
+/* For MATH_TRUTH: removes punctuation at the end, and a remark after the value, as in "5 \text{
+ * (since } 2+3=5)". */
+void math_trim_prose(math_tokens *t);
+
 /* True if the answers do not end in the same unit letter, as in x + y + 2t, and the public graders
  * have no other way to find the answers equal. */
 bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
@@ -14,5 +18,8 @@ bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
 /* Checks the degree signs and the first unit. NULL if some public grader accepts them at their
  * places; else a static text that names the first mark that none accepts there. */
 const char *math_check_marks(const math_tokens *t);
+
+/* For MATH_TRUTH: NULL, or a static text if words such as "only if" follow a value. */
+const char *math_check_conditions(const math_tokens *t);
 
 #endif

@@ -55,7 +55,11 @@ static math_eval_status eval_constant(const context *c, int which, cx *out) {
     case CONST_E:
         mpfr_set_ui(out->re, 1, MPFR_RNDN);
         return cx_exp(out);
-    case CONST_I: /* a symbol like others, but not real */
+    case CONST_I: /* except for MATH_TRUTH a symbol like others, but not real */
+        if (c->r->t->truth) {
+            mpfr_set_ui(out->im, 1, MPFR_RNDN);
+            return EVAL_OK;
+        }
         mpfr_set_ui(out->im, 3, MPFR_RNDN);
         return eval_symbol(c, UINT64_C(0x69), out);
     default:
@@ -120,7 +124,8 @@ static math_eval_status eval_power(const context *c, const math_node *n, cx *out
     CHECK(cx_log(out));
     CHECK(cx_mul(out, &x));
     CHECK(cx_exp(out));
-    bool rounded = is_decimal_fraction(math_at(t, exponent)) && math_is_constant(t, n->first);
+    bool rounded =
+        !t->truth && is_decimal_fraction(math_at(t, exponent)) && math_is_constant(t, n->first);
     return rounded && !is_short_decimal(out) ? EVAL_OTHER : EVAL_OK;
 }
 
@@ -303,4 +308,23 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); /* frees the cache of this thread, which may end after
                                                 the call */
     return seen >= needed || (seen > 0 && !*match) ? EVAL_OK : st;
+}
+
+math_eval_status math_numeric_order(const math_reading *a, uint16_t i, const math_reading *b,
+                                    uint16_t j, int *order) {
+    const fault_mark began = fault_begin();
+    context ca = {a, 0, began}, cb = {b, 0, began};
+    cx x, y;
+    cx_init(&x);
+    cx_init(&y);
+    math_memory_prepare();
+    math_eval_status st = eval(&ca, i, &x);
+    if (st == EVAL_OK)
+        st = eval(&cb, j, &y);
+    if (st == EVAL_OK && (!cx_is_real(&x) || !cx_is_real(&y)))
+        st = EVAL_OTHER;
+    if (st == EVAL_OK)
+        *order = mpfr_cmp(x.re, y.re);
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return st;
 }

@@ -10,209 +10,7 @@
  *
  * Every recursion passes through math_parse_atom() or math_parse_exponent(), which count the
  * depth. */
-#include <string.h>
-
 #include "evals/math/math_parser.h"
-
-enum { kMaxPostfixes = 8 }; /* per factor: x!!!! deepens the tree without nesting the source */
-
-/* ---- factors ---- */
-
-/* Skips units after a value: cm, cm^2, m/s, miles per hour. */
-static bool skip_units(parser *p) {
-    while (p->k->kind == TOK_UNIT) {
-        p->k++;
-        if (p->k->kind == TOK_CARET && p->k[1].kind == TOK_NUM && p->k[1].text.len > 1)
-            return fail(p, "a unit to a power of more than one digit");
-        if (accept(p, TOK_CARET) && !math_parse_exponent(p))
-            return false;
-        if (p->k->kind == TOK_SLASH && p->k[1].kind == TOK_UNIT)
-            p->k++;
-    }
-    return true;
-}
-
-/* A degree sign is ignored, and so is the letter in 20^\circ C. */
-static uint16_t parse_degree(parser *p, uint16_t a) {
-    const math_token *k = ++p->k;
-    if (k->kind == TOK_SYM && k->text.len == 1 && (k->text.s[0] == 'C' || k->text.s[0] == 'F'))
-        p->k++;
-    return a;
-}
-
-/* Parses the word "percent". It must follow an integer that is the whole answer, or the whole right
- * side of an equation ("x = 5 percent"). */
-static uint16_t parse_percent_word(parser *p, uint16_t a) {
-    const math_token *number = p->k - 1;
-    bool whole = number == p->first || (number[-1].kind == TOK_REL && number[-1].arg == REL_EQ);
-    if (!whole || p->t->separated || number->kind != TOK_NUM || p->k[1].kind != TOK_END ||
-        memchr(number->text.s, '.', number->text.len))
-        return fail(p, "a percentage of something that is not an integer");
-    p->k++;
-    p->t->has_percent = true;
-    return new_unary(p, NODE_PERCENT, 0, a);
-}
-
-static uint16_t parse_postfix(parser *p, uint16_t a) {
-    switch (p->k->kind) {
-    case TOK_CARET:
-        p->k++;
-        return new_binary(p, NODE_POW, 0, a, math_parse_exponent(p));
-    case TOK_BANG:
-        p->k++;
-        return new_unary(p, NODE_FN, FN_FACTORIAL, a);
-    case TOK_PERCENT:
-        if (p->k->arg == 1)
-            return parse_percent_word(p, a);
-        if (p->k++->arg == 2 && p->t->node[a].kind != NODE_NUM)
-            return a; /* "percent" in a \text is ignored like a unit, except after a number */
-        if (p->t->node[a].kind == NODE_PERCENT)
-            return fail(p, "a percentage of something that is not a number");
-        if (p->t->node[a].kind == NODE_BASED)
-            return a;
-        if (!math_is_arithmetic(p->t, a))
-            only_as_written(p, "a percentage of something that is not a number");
-        p->t->has_percent = true;
-        return new_unary(p, NODE_PERCENT, 0, a);
-    case TOK_DEGREE:
-        return parse_degree(p, a);
-    default: /* TOK_UNIT */
-        p->unit = true;
-        return skip_units(p) ? a : 0;
-    }
-}
-
-static bool starts_postfix(const math_token *k) {
-    return k->kind == TOK_CARET || k->kind == TOK_BANG || k->kind == TOK_PERCENT ||
-           k->kind == TOK_DEGREE || k->kind == TOK_UNIT;
-}
-
-uint16_t math_parse_factor(parser *p) {
-    uint16_t a = math_parse_atom(p);
-    p->unit = false;
-    for (int i = 0; a && starts_postfix(p->k); i++) {
-        if (i == kMaxPostfixes)
-            return fail(p, "nested too deeply");
-        a = parse_postfix(p, a);
-    }
-    return a;
-}
-
-/* Parses a factor after "*" or "/", which may have a sign: 2 \cdot -3. */
-static uint16_t parse_signed_factor(parser *p) {
-    bool negative = false;
-    for (; p->k->kind == TOK_MINUS; p->k++)
-        negative = !negative;
-    uint16_t a = math_parse_factor(p);
-    return negative ? new_unary(p, NODE_NEG, 0, a) : a;
-}
-
-static bool is_whole(const math_tree *t, uint16_t i) {
-    const math_node *n = math_at(t, i);
-    return n->kind == NODE_NUM && !memchr(n->u.text.s, '.', n->u.text.len);
-}
-
-static bool is_whole_fraction(const math_tree *t, uint16_t i) {
-    const math_node *n = math_at(t, i);
-    if (n->kind != NODE_MUL || !is_whole(t, n->first))
-        return false;
-    const math_node *over = math_at(t, math_at(t, n->first)->next);
-    return over->kind == NODE_INV && is_whole(t, over->first);
-}
-
-static bool is_binomial(const math_tree *t, uint16_t i) {
-    return math_at(t, i)->kind == NODE_FN && math_at(t, i)->arg == FN_BINOMIAL;
-}
-
-static bool is_signed_whole(const math_tree *t, uint16_t i) {
-    const math_node *n = math_at(t, i);
-    return is_whole(t, n->kind == NODE_NEG ? n->first : i);
-}
-
-/* Parses a factor that follows the factor @before without a sign between them. */
-static uint16_t parse_juxtaposed(parser *p, uint16_t before) {
-    bool bracket = p->k->kind == TOK_LPAREN || p->k[-1].kind == TOK_RPAREN;
-    bool brace = p->k->kind == TOK_LBRACE || p->k[-1].kind == TOK_RBRACE;
-    uint16_t f = math_parse_factor(p);
-    if (f && is_binomial(p->t, f) && (is_whole(p->t, before) || is_binomial(p->t, before)))
-        only_as_written(p, "a binomial multiplied without a sign");
-    if (f && brace && is_whole(p->t, before) && is_whole(p->t, f))
-        only_as_written(p, "digits next to digits in braces");
-    if (f && bracket && is_signed_whole(p->t, before) &&
-        (is_whole(p->t, f) || is_whole_fraction(p->t, f)))
-        p->t->juxtaposed = true;
-    return f;
-}
-
-static uint16_t parse_product(parser *p) {
-    chain c = {.kind = NODE_MUL};
-    if (!chain_add(p, &c, math_parse_factor(p)))
-        return 0;
-    for (;;) {
-        uint16_t f;
-        p->t->times |= p->k->kind == TOK_TIMES;
-        if (accept(p, TOK_TIMES))
-            f = parse_signed_factor(p);
-        else if (accept(p, TOK_SLASH))
-            f = new_unary(p, NODE_INV, 0, parse_signed_factor(p));
-        else if (math_starts_factor(p))
-            f = parse_juxtaposed(p, c.last);
-        else
-            return c.node;
-        if (!chain_add(p, &c, f))
-            return 0;
-    }
-}
-
-static bool starts_term(const math_token *k) {
-    return k->kind == TOK_PLUS || k->kind == TOK_MINUS || k->kind == TOK_PM;
-}
-
-/* Parses signs and then a product: - - 3x or \pm 3x. */
-static uint16_t parse_term(parser *p) {
-    bool negative = false;
-    int pm = 0, signs = 0;
-    for (; starts_term(p->k); p->k++, signs++) {
-        negative ^= p->k->kind == TOK_MINUS;
-        if (p->k->kind == TOK_PM)
-            pm = p->k->arg;
-    }
-    if (pm && signs > 1)
-        return fail(p, "signs around \\pm");
-    uint16_t a = parse_product(p);
-    if (signs && a && p->t->node[a].kind >= NODE_WORD)
-        return fail(p, "a sign before something that is not a value");
-    if (pm) {
-        p->t->has_pm = true;
-        a = new_unary(p, NODE_PM, pm, a);
-    }
-    return negative ? new_unary(p, NODE_NEG, 0, a) : a;
-}
-
-static uint16_t parse_terms(parser *p) {
-    chain c = {.kind = NODE_ADD};
-    do {
-        if (!chain_add(p, &c, parse_term(p)))
-            return 0;
-        if (p->unit && starts_term(p->k))
-            only_as_written(p, "a unit within a sum");
-    } while (starts_term(p->k));
-    return c.node;
-}
-
-/* Parses a sum, or {a \over b} with single terms. With sums it fails: the public graders use only
- * the last term of a sum. */
-uint16_t math_parse_sum(parser *p) {
-    uint16_t a = parse_terms(p);
-    if (!a || !accept(p, TOK_OVER))
-        return a;
-    uint16_t b = parse_terms(p);
-    if (p->t->node[a].kind == NODE_ADD || (b && p->t->node[b].kind == NODE_ADD))
-        return fail(p, "\\over with a sum");
-    return new_quotient(p, a, b);
-}
-
-/* ---- sets, relations, lists ---- */
 
 static int set_operator(const parser *p) {
     switch (p->k->kind) {
@@ -244,28 +42,37 @@ static uint16_t parse_set(parser *p) {
     return c.node;
 }
 
-static uint16_t new_copy(parser *p, uint16_t i) {
-    uint16_t n = i ? new_node(p, NODE_NUM, 0) : 0;
-    if (n) {
-        p->t->node[n] = p->t->node[i]; /* the copy shares the children */
-        p->t->node[n].next = 0;
-    }
-    return n;
+/* True for |x|. */
+static bool is_absolute_symbol(const math_tree *t, uint16_t i) {
+    const math_node *n = math_at(t, i);
+    return n->kind == NODE_FN && n->arg == FN_ABS && math_at(t, n->first)->kind == NODE_SYM;
 }
 
-/* Adds the third child of a relation, left - right. Two equations are compared by it if their sides
- * differ; for inequalities it is not used. */
+/* Adds a fourth child to |x| < a, with MATH_TRUTH: -a, the other end of the interval. */
+static bool add_opposite(parser *p, uint16_t rel) {
+    uint16_t left = p->t->node[rel].first, right = p->t->node[left].next;
+    bool swapped = is_absolute_symbol(p->t, right);
+    if (!p->t->truth || (!swapped && !is_absolute_symbol(p->t, left)))
+        return true;
+    uint16_t difference = p->t->node[right].next;
+    uint16_t opposite = new_unary(p, NODE_NEG, 0, new_copy(p, swapped ? left : right));
+    p->t->node[difference].next = opposite;
+    return opposite != 0;
+}
+
+/* Adds the third child of a relation, left - right. math_judge_relations() may compare two
+ * equations by it; for inequalities it is not used. */
 static bool add_difference(parser *p, uint16_t rel) {
     uint16_t left = p->t->node[rel].first, right = p->t->node[left].next;
     uint16_t minus = new_unary(p, NODE_NEG, 0, new_copy(p, right));
     p->t->node[right].next = new_binary(p, NODE_ADD, 0, new_copy(p, left), minus);
-    return p->t->node[right].next != 0;
+    return p->t->node[right].next != 0 && add_opposite(p, rel);
 }
 
 /* Skips the sign of an equation without a left side: "= 5". */
 static void skip_leading_signs(parser *p) {
     for (; p->k == p->first && p->k->kind == TOK_REL && p->k->arg == REL_EQ; p->first++, p->k++)
-        p->t->leading = true;
+        p->t->leading = !p->t->truth;
     if (p->t->leading && p->k == p->first)
         p->t->plain = p->k[p->k->kind == TOK_MINUS].kind == TOK_NUM;
 }
@@ -282,7 +89,7 @@ static uint16_t parse_relation(parser *p) {
         p->k++;
         p->unit = false;
         uint16_t right = parse_set(p);
-        if (p->unit && left && p->t->node[left].kind == NODE_WORD)
+        if (p->unit && left && p->t->node[left].kind == NODE_WORD && !p->t->truth)
             return fail(p, "a word as a name, with a unit");
         if (right && p->relations != before) /* the relations of a chain share parts, which nested
                                                 relations would multiply */
@@ -310,9 +117,10 @@ static uint16_t parse_relation(parser *p) {
     return rel ? all.node : left;
 }
 
-/* Accepts one of "," ";" "and" ", and". A list with semicolons may have no other separator. */
+/* Accepts one of "," ";" "and" ", and". A list with semicolons may have no other separator, except
+ * for MATH_TRUTH, which reads them as commas. */
 static bool accept_comma(parser *p, int *semicolon) {
-    bool here = p->k->arg == ';', comma = p->k->arg == 0;
+    bool here = p->k->arg == ';' && !p->t->truth, comma = p->k->arg == 0;
     if (*semicolon >= 0 && *semicolon != here)
         return false;
     *semicolon = here;
@@ -378,29 +186,54 @@ static bool is_rounding(const math_token *k) {
     return true;
 }
 
-const char *math_parse(math_tree *out, math_tokens *t) {
-    parser p = {.t = out, .k = t->tok, .first = t->tok};
+/* Parses the modulus of 3 \pmod 7 or 3 \text{ mod } 7. */
+static uint16_t parse_modulus(parser *p, uint16_t a) {
+    p->k++;
+    return new_binary(p, NODE_MOD, 0, a, math_parse_atom(p));
+}
+
+static void clear(math_tree *out, const math_tokens *t) {
     out->used = 1;
     out->root = 0;
     out->has_pm = out->has_percent = out->juxtaposed = out->chained = out->leading = false;
     out->times = out->plain = false;
+    out->truth = t->truth;
     out->verbatim = NULL;
     out->framed = t->wrapped || t->broken;
     out->separated = t->separated;
     out->short_name = math_is_short_naming(t);
-    bool about = accept(&p, TOK_APPROX);
-    uint16_t root = math_parse_list(&p);
+}
+
+/* Parses the list, and notes what only some policies accept. */
+static uint16_t parse_values(parser *p, const math_tokens *t) {
+    math_tree *out = p->t;
+    bool about = accept(p, TOK_APPROX);
+    uint16_t root = math_parse_list(p);
     if (about && root && (!is_numeral(out, root) || t->tok[1].kind == TOK_PLUS))
-        root = fail(&p, "an approximation that is not a number");
+        root = fail(p, "an approximation that is not a number");
     if (root && out->has_pm)
         mark_pm(out, root);
     if (root && t->broken && math_at(out, root)->kind >= NODE_WORD)
-        only_as_written(&p, "a line break after something that is not a value");
+        only_as_written_in_public(p, "a line break after something that is not a value");
     if (root && out->has_pm && !is_plain_pm(out, root))
-        only_as_written(&p, "\\pm within an expression");
+        only_as_written_in_public(p, "\\pm within an expression");
+    return root;
+}
+
+const char *math_parse(math_tree *out, math_tokens *t) {
+    parser p = {.t = out, .k = t->tok, .first = t->tok, .angle = t->radians};
+    clear(out, t);
+    uint16_t root = parse_values(&p, t);
     /* the value after the \approx of a constant is the same, rounded */
-    out->rounded = p.k->kind == TOK_APPROX && !p.unit && math_is_constant(out, root) &&
-                   !out->leading && !t->broken && is_rounding(p.k);
+    bool exact = root && math_is_constant(out, root) && !p.unit && !out->leading && !t->broken;
+    if (out->truth && root && p.k->kind == TOK_APPROX && math_is_expression(out, root) && !exact) {
+        p.k++; /* x \approx 5 */
+        root = math_parse_list(&p);
+    }
+    exact |= out->truth;
+    out->rounded = p.k->kind == TOK_APPROX && exact && is_rounding(p.k);
+    if (root && p.k->kind == TOK_MOD)
+        root = parse_modulus(&p, root);
     if (root && p.k->kind != TOK_END && !out->rounded)
         root = fail(&p, "something follows the answer");
     out->root = root;

@@ -1,4 +1,4 @@
-/* math_parser.h - declarations that the two files of the parser share: its state, the functions
+/* math_parser.h - declarations that the files of the parser share: its state, the functions
  * that create nodes, and the rules that call each other. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_PARSER_H
 #define SNAPMLA_EVALS_MATH_MATH_PARSER_H
@@ -16,16 +16,57 @@ typedef struct {
     int bars;      /* number of open |...|: the next bar closes one */
     int relations; /* parsed so far */
     bool unit;     /* the last factor had a unit */
+    bool angle;    /* inside the argument of a trigonometric function, or everywhere if the answer's
+                      degrees are converted (math_tokens) */
     const char *why;
 } parser;
 
-/* The rules of the grammar, which the first comment of math_parse.c shows. Each returns its node,
- * or 0 after setting `why`. */
+/* Functions for rules of the grammar. The first comment of math_parse.c shows the rules except
+ * those for atoms and exponents. Each function returns its node, or 0 after setting `why`. */
 uint16_t math_parse_list(parser *p);
 uint16_t math_parse_sum(parser *p);
 uint16_t math_parse_factor(parser *p);
 uint16_t math_parse_atom(parser *p);
 uint16_t math_parse_exponent(parser *p);
+
+/* The rules for one kind of atom each; the next token is its first. math_parse_fraction() and
+ * math_parse_base() begin after the \frac or at the underscore. */
+uint16_t math_parse_number(parser *p);
+uint16_t math_parse_fraction(parser *p);
+uint16_t math_parse_base(parser *p, uint16_t n); /* n: the numeral */
+uint16_t math_parse_function(parser *p);
+uint16_t math_parse_root(parser *p);
+uint16_t math_parse_binomial(parser *p);
+uint16_t math_parse_bracketed(parser *p);
+uint16_t math_parse_group(parser *p);
+uint16_t math_parse_braced_set(parser *p);
+uint16_t math_parse_absolute(parser *p);
+uint16_t math_parse_rounding(parser *p);
+uint16_t math_parse_matrix(parser *p);
+
+/* For MATH_TRUTH: multiplies each entry of the matrix or tuple in a product by the other factors,
+ * which are numbers or, for a matrix, expressions. Returns @product itself if it has no such form.
+ */
+uint16_t math_scale(parser *p, uint16_t product);
+
+/* -M for a matrix M; 0 after an error. */
+uint16_t math_negate_matrix(parser *p, uint16_t matrix);
+
+/* For MATH_TRUTH: the transpose of a matrix if the next tokens are an exponent T; else 0. */
+uint16_t math_parse_transpose(parser *p, uint16_t matrix);
+
+/* Parses the argument of \frac, \binom, \sqrt, ^ or \log_: a group or the next atom. From a number
+ * it takes one digit, as LaTeX does, or all of it with @whole. */
+uint16_t math_parse_argument(parser *p, bool whole);
+
+/* Parses a subscript. It is part of the name, so its tokens except braces go into the hash @id.
+ * False if the subscript is missing or not closed. */
+bool math_parse_subscript(parser *p, uint64_t *id);
+
+/* Adds a token to an FNV-1a hash, which starts with kMathHashSeed. Equal names get equal hashes. */
+uint64_t math_hash_token(uint64_t h, const math_token *k);
+
+static const uint64_t kMathHashSeed = 14695981039346656037u;
 
 /* True if the next token can begin a factor. */
 bool math_starts_factor(const parser *p);
@@ -63,6 +104,16 @@ static inline uint16_t new_binary(parser *p, math_node_kind kind, int arg, uint1
 
 static inline uint16_t new_quotient(parser *p, uint16_t a, uint16_t b) {
     return new_binary(p, NODE_MUL, 0, a, new_unary(p, NODE_INV, 0, b));
+}
+
+/* A copy of a node without its siblings. It shares the children. */
+static inline uint16_t new_copy(parser *p, uint16_t i) {
+    uint16_t n = i ? new_node(p, NODE_NUM, 0) : 0;
+    if (n) {
+        p->t->node[n] = p->t->node[i];
+        p->t->node[n].next = 0;
+    }
+    return n;
 }
 
 static inline uint16_t new_number(parser *p, const char *digits, size_t n) {
@@ -108,6 +159,18 @@ static inline uint16_t expect(parser *p, math_token_kind kind, uint16_t node) {
 static inline void only_as_written(parser *p, const char *why) {
     if (!p->t->verbatim)
         p->t->verbatim = why;
+}
+
+/* For a spelling that a reader understands but the public graders do not: MATH_TRUTH compares it by
+ * value, the other policies only literally. */
+static inline void only_as_written_in_public(parser *p, const char *why) {
+    if (!p->t->truth)
+        only_as_written(p, why);
+}
+
+/* The same for a spelling that the other policies do not read at all. */
+static inline uint16_t fail_in_public(parser *p, uint16_t node, const char *why) {
+    return p->t->truth ? node : fail(p, why);
 }
 
 static inline bool enter(parser *p) {

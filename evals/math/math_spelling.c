@@ -100,6 +100,68 @@ static const math_spelling commands[] = {
     {"end", kCloseEnv, 0},
 };
 
+/* Commands that only MATH_TRUTH reads, or that it reads in another way. A decoration such as
+ * \overline begins a name, like \vec. */
+static const math_spelling rare[] = {
+    {"overline", TOK_SYM, 0},
+    {"overrightarrow", TOK_SYM, 0},
+    {"top", TOK_SYM, 0},
+    {"measuredangle", TOK_SYM, 0},
+    {"widehat", TOK_SYM, 0},
+    {"tilde", TOK_SYM, 0},
+    {"colon", TOK_COLON, 0},
+    {"cr", TOK_ROW, 0},
+    {"tabularnewline", TOK_ROW, 0},
+    {"choose", TOK_OVER, 1},
+    {"euro", kLayout, MATH_EURO},
+    {"pounds", kLayout, MATH_POUND},
+    {"yen", kLayout, MATH_YEN},
+    {"rupee", kLayout, MATH_RUPEE},
+    {"enspace", kLayout, 0},
+    {"hfill", kLayout, 0},
+    {"hline", kLayout, 0},
+    {"therefore", kLayout, 0},
+    {"implies", kLayout, 0},
+    {"Rightarrow", kLayout, 0},
+    {"em", kLayout, 0},
+    {"it", kLayout, 0},
+    {"framebox", kLayout, 0},
+    {"underline", kLayout, 0},
+    {"small", kLayout, 0},
+    {"large", kLayout, 0},
+    {"Large", kLayout, 0},
+    {"LARGE", kLayout, 0},
+    {"huge", kLayout, 0},
+    {"Huge", kLayout, 0},
+    {"checkmark", kLayout, 0},
+    {"blacksquare", kLayout, 0},
+    {"square", kLayout, 0},
+    {"Box", kLayout, 0},
+    {"color", kSkip, 0},
+    {"textcolor", kSkip, 0},
+    {"hspace", kSkip, 0},
+    {"vspace", kSkip, 0},
+    {"phantom", kSkip, 0},
+    {"label", kSkip, 0},
+    {"tag", kSkip, 0},
+    {"bold", kBold, 0},
+    {"bm", kBold, 0},
+    {"textsf", kText, 0},
+    {"texttt", kText, 0},
+    {"mathtt", kText, 0},
+    {"mod", TOK_MOD, 0},
+    {"bmod", TOK_MOD, 0},
+    {"pmod", TOK_MOD, 0},
+    {"land", TOK_COMMA, 'a'},
+    {"lor", TOK_COMMA, 'a'},
+    {"lg", TOK_FN, FN_LOG},
+    {"bigcup", TOK_CUP, 0},
+    {"sqcup", TOK_CUP, 0},
+    {"smallsetminus", TOK_SETMINUS, 0},
+    {"lparen", TOK_LPAREN, '('},
+    {"rparen", TOK_RPAREN, ')'},
+};
+
 /* Functions, as commands and as bare words. */
 static const math_spelling functions[] = {
     {"log", TOK_FN, FN_LOG},     {"ln", TOK_FN, FN_LN},       {"exp", TOK_FN, FN_EXP},
@@ -122,6 +184,14 @@ static const math_spelling words[] = {
     {"percent", TOK_PERCENT, 1},
     {"percentage", TOK_PERCENT, 1},
     {"pct", TOK_PERCENT, 1},
+};
+
+/* Functions whose names only MATH_TRUTH reads. */
+static const math_spelling rare_words[] = {
+    {"tg", TOK_FN, FN_TAN},      {"ctg", TOK_FN, FN_COT},     {"cotg", TOK_FN, FN_COT},
+    {"cosec", TOK_FN, FN_CSC},   {"arctg", TOK_FN, FN_ATAN},  {"arcctg", TOK_FN, FN_ACOT},
+    {"arcsec", TOK_FN, FN_ASEC}, {"arccsc", TOK_FN, FN_ACSC}, {"asin", TOK_FN, FN_ASIN},
+    {"acos", TOK_FN, FN_ACOS},   {"atan", TOK_FN, FN_ATAN},   {"abs", TOK_FN, FN_ABS},
 };
 
 /* Units that may follow a value without a \text, also with a plural s. */
@@ -182,9 +252,18 @@ const math_spelling *math_find_command(const char *s, size_t n) {
     return c ? c : find_spelling(functions, COUNT(functions), s, n);
 }
 
+const math_spelling *math_find_rare_command(const char *s, size_t n) {
+    const math_spelling *c = find_spelling(rare, COUNT(rare), s, n);
+    return c ? c : math_find_rare_word(s, n);
+}
+
 const math_spelling *math_find_word(const char *s, size_t n) {
     const math_spelling *w = find_spelling(words, COUNT(words), s, n);
     return w ? w : find_spelling(functions, COUNT(functions), s, n);
+}
+
+const math_spelling *math_find_rare_word(const char *s, size_t n) {
+    return find_spelling(rare_words, COUNT(rare_words), s, n);
 }
 
 static const char *find_name(const char *const *table, size_t count, const char *s, size_t n) {

@@ -16,12 +16,16 @@ typedef struct {
     int16_t kind, arg; /* math_token_kind or one of the actions below */
 } math_spelling;
 
-/* Actions of the tokenizer for spellings that are no tokens. */
-enum { kLayout = 200, kSize, kText, kPlainText, kBold, kOpenEnv, kCloseEnv };
+/* Actions of the tokenizer for spellings that are no tokens. kSkip: the argument is ignored too. */
+enum { kLayout = 200, kSkip, kSize, kText, kPlainText, kBold, kOpenEnv, kCloseEnv };
 
 /* The meaning of a command (without its backslash) or of a bare word; NULL if unknown. */
 const math_spelling *math_find_command(const char *s, size_t n);
 const math_spelling *math_find_word(const char *s, size_t n);
+
+/* The same for commands and words that only MATH_TRUTH reads, or reads in another way. */
+const math_spelling *math_find_rare_command(const char *s, size_t n);
+const math_spelling *math_find_rare_word(const char *s, size_t n);
 
 /* The name of the command if it is a symbol (alpha) or begins one (vec); else NULL. */
 const char *math_find_name(const char *s, size_t n);

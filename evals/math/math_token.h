@@ -4,7 +4,7 @@
  * spellings of one thing become the same token (\dfrac and \frac, some UTF-8 signs and their
  * commands, "infinity" and \infty). Digits with thousands separators become one number. For some
  * spellings that none of the public graders accepts (a typed root sign, an expression in \mathbf),
- * the tokenizer fails; see README.md. */
+ * the tokenizer fails unless it reads for MATH_TRUTH; see README.md. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 #define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 
@@ -35,7 +35,7 @@ typedef enum {
     TOK_FRAC,
     TOK_BINOM,
     TOK_SQRT, /* arg: 1 if typed without its backslash */
-    TOK_OVER, /* {a \over b} */
+    TOK_OVER, /* {a \over b}; arg: 1 for {a \choose b} */
     TOK_OVERLINE,
     TOK_PLUS,
     TOK_MINUS,
@@ -71,6 +71,7 @@ typedef enum {
     TOK_END_ENV,
     TOK_AMP,
     TOK_ROW,
+    TOK_MOD, /* \mod, \bmod and \pmod */
 } math_token_kind;
 
 typedef enum {
@@ -105,6 +106,15 @@ typedef enum { CONST_PI, CONST_E, CONST_I, CONST_INF, CONST_EMPTY } math_const;
 
 typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE, REL_GT, REL_GE, REL_IN } math_rel;
 
+typedef enum {
+    MATH_NO_CURRENCY,
+    MATH_DOLLAR,
+    MATH_EURO,
+    MATH_POUND,
+    MATH_YEN,
+    MATH_RUPEE
+} math_currency;
+
 typedef struct {
     uint8_t kind; /* math_token_kind */
     bool spaced;  /* white space before it */
@@ -126,6 +136,9 @@ typedef struct {
     bool spaced_group;                  /* a space was read as a thousands separator */
     bool separated;                     /* a comma, in any spelling, was read as a thousands
                                            separator */
+    bool truth;                         /* tokenized for MATH_TRUTH */
+    uint8_t currency;                   /* math_currency of a sign such as \$ (MATH_TRUTH) */
+    bool radians;                       /* MATH_TRUTH: degrees are converted when it is parsed */
     char pool[kMathMaxInput];           /* number tokens point into it */
     size_t pool_used;
 } math_tokens;
@@ -133,13 +146,15 @@ typedef struct {
 /**
  * math_tokenize - split an answer into tokens
  *
- * @group: read the comma of "58,500" as a thousands separator if no bracket is open; "{,}" and
+ * @group: read the comma of "58,500" as a thousands separator if no bracket is open (with @truth
+ *         also within brackets if the answer has a comma with a space after it); "{,}" and
  *         ",\!" always are thousands separators
+ * @truth: for MATH_TRUTH: also read spellings that the public graders refuse
  *
  * Returns NULL on success, else a static text with the reason, such as "too many tokens" or
  * "unknown command". The tokens point into @s, into @out->pool and into static texts.
  */
-const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group);
+const char *math_tokenize(math_tokens *out, const char *s, size_t n, bool group, bool truth);
 
 /* True if two answers have the same tokens, ignoring degree signs and units. "and", "or" and a
  * comma count as the same token. */

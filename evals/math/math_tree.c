@@ -4,7 +4,7 @@
 
 bool math_has_symbol(const math_tree *t, uint16_t i) {
     const math_node *n = math_at(t, i);
-    if (n->kind == NODE_SYM || (n->kind == NODE_CONST && n->arg == CONST_I))
+    if (n->kind == NODE_SYM || (n->kind == NODE_CONST && n->arg == CONST_I && !t->truth))
         return true;
     for (uint16_t c = math_at(t, i)->first; c; c = math_at(t, c)->next)
         if (math_has_symbol(t, c))

@@ -30,6 +30,7 @@ typedef enum {
     /* the following kinds are not expressions */
     NODE_WORD,  /* text */
     NODE_BASED, /* a numeral (the child) with a base (id) */
+    NODE_MOD,   /* children: value, modulus */
     NODE_LIST,  /* a, b, c without brackets; arg: 1 if separated by semicolons */
     NODE_TUPLE, /* arg: bit 0 = opens with '[', bit 1 = closes with ']', bit 2 = \langle */
     NODE_SET,
@@ -67,6 +68,7 @@ typedef struct {
     bool plain;      /* set only with `leading`: digits, or a minus sign and digits, follow the
                         "=" */
     bool short_name; /* the form "x = ..." or "xy=..." */
+    bool truth;      /* parsed for MATH_TRUTH: i is the imaginary unit */
     bool times;      /* somewhere, a multiplication has an explicit sign */
     /* NULL, or the reason why the public graders compare some part only literally */
     const char *verbatim;
@@ -76,11 +78,14 @@ typedef struct {
  * as the tokens. Changes @t, because arguments as in \frac12 split number tokens. */
 const char *math_parse(math_tree *out, math_tokens *t);
 
+/* True if a word such as "million" follows a value in the answer. */
+bool math_has_large_number(const math_tokens *t);
+
 /* The value of an integer constant of literals with up to 18 digits, minus signs, sums and
  * products. False for other expressions and if an int64_t overflows. */
 bool math_integer(const math_tree *t, uint16_t i, int64_t *value);
 
-/* True if @i has symbols; i counts as a symbol (math_eval.h). */
+/* True if @i has symbols; i counts as one except for MATH_TRUTH (math_eval.h). */
 bool math_has_symbol(const math_tree *t, uint16_t i);
 
 /* True if two parts are written the same way, ignoring percent signs. */
@@ -89,7 +94,7 @@ bool math_same_tree(const math_tree *t, uint16_t i, const math_tree *u, uint16_t
 /* True if @i consists of numbers, signs, sums, products, quotients and powers. */
 bool math_is_arithmetic(const math_tree *t, uint16_t i);
 
-/* True if @i is an expression and not a tuple, set, matrix, relation or word. */
+/* True if @i is an expression: its kind is one of those before NODE_WORD. */
 bool math_is_expression(const math_tree *t, uint16_t i);
 
 /* True if @i is an expression with one value: no symbols, no \pm. */

@@ -47,7 +47,7 @@ static bool power(synth_problem *p, rng *r) {
     return true;
 }
 
-/* ---- a linear recurrence with each term reduced modulo m ---- */
+/* ---- a linear recurrence; each new term is reduced modulo m ---- */
 
 static bool recurrence(synth_problem *p, rng *r) {
     int64_t m = draw(r, BY_LEVEL(p, 10, 20, 30, 100, 100, 100),

@@ -1,6 +1,5 @@
-/* family_gpqa.c - problems with four options, whose wrong ones are close to the right one or result
- * from typical errors: molar masses, offspring of a cross, motion in stages, amino acids of a DNA
- * strand. */
+/* family_gpqa.c - problems with four options: molar masses, offspring of a cross, motion in stages,
+ * amino acids of a DNA strand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,8 @@
 
 #define LL(x) ((long long)(x))
 
-/* Makes options from the right number and three others that are close to it or typical errors.
- * False if a number is negative or two are equal. */
+/* Makes options from the right number and three wrong ones. False if a number is negative or two
+ * are equal. */
 static bool number_options(synth_problem *p, rng *r, int64_t right, const int64_t wrong[3],
                            const char *unit) {
     char option[FAMILY_OPTIONS][FAMILY_OPTION_MAX];

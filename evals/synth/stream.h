@@ -18,7 +18,7 @@ typedef struct {
     bool solutions;
 } synth_plan;
 
-/* Receives one or more lines. An error ends the stream. */
+/* Receives one problem as a line with its newline. An error ends the stream. */
 typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_err *err);
 
 /**
@@ -27,9 +27,9 @@ typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_e
  * Problem i has style i mod styles and the level at position (i / styles) mod levels. Held-out
  * problems never repeat within @count. A training stream may repeat problems.
  *
- * SNAP_E_USAGE for a plan without styles or levels or with a negative number, and if 32 other
- * numbers give no new held-out problem, because more are requested than exist. SNAP_E_NOMEM; errors
- * of @sink.
+ * SNAP_E_USAGE for a plan without styles or levels or with a negative start or count, and if 32
+ * other numbers give no new held-out problem, for example because more are requested than exist.
+ * SNAP_E_NOMEM; errors of @sink.
  */
 snap_status synth_stream(const synth_plan *plan, parallel *pool, synth_sink sink, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;

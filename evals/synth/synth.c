@@ -7,8 +7,8 @@
 #include "evals/synth/family.h"
 #include "evals/task_rows.h"
 
-/* kParts: one problem in eight is held out. Then kAttempts valid draws all miss a split with a
- * probability below 1e-50. */
+/* kParts: about one problem in eight is held out. Then kAttempts valid draws all miss a split with
+ * a probability below 1e-50. */
 enum { kParts = 8, kAttempts = 4096, kFamilies = 16 };
 
 /* limits on the length as pieces() counts it: least for a long solution, most for any solution */
@@ -89,8 +89,8 @@ static const synth_family *choose(const synth_family *all, int level, rng *r) {
     return fits[draw(r, 0, n - 1)];
 }
 
-/* Estimates the smallest number of tokens of a text for a tokenizer with single digits: words,
- * digits, newlines and runs of signs. */
+/* Estimates the smallest number of tokens of a text for a tokenizer with single digits: counts runs
+ * of small letters, capitals, digits, newlines and runs of signs. */
 static int pieces(const char *s) {
     int n = 0;
     for (bool word = false, sign = false; *s; s++) {

@@ -62,8 +62,8 @@ snap_status synth_make(synth_style style, int level, synth_split split, uint64_t
                        uint64_t number, synth_problem *out, snap_err *err) SNAP_CHECK_RESULT;
 void synth_release(synth_problem *p);
 
-/* Returns the split of the problem with these parameters. One set of parameters in eight is held
- * out. */
+/* Returns the split of the problem with these parameters, by a hash of them. About one set of
+ * parameters in eight is held out. */
 synth_split synth_split_of(const char *params);
 
 /* Appends the problem as one line of JSON in the form that the tasks synth_* read: {"id", "level",

@@ -47,7 +47,7 @@ static void try_row(span bytes) {
 }
 
 /* The verdict does not depend on the order of the values, and a value is malformed exactly if
- * compare_is_value() says so. */
+ * compare_is_value() is false. */
 static void try_values(span a, span b) {
     value_verdict v = compare_value(a, b);
     require(v == compare_value(b, a) || v == VALUE_NO_MEMORY);

@@ -1,9 +1,11 @@
-/* Grades any bytes as a response: no crash, no endless loop, and a consistent result. */
+/* Grades any bytes as a response, and reads them as a judge model's opinion: no crash, no endless
+ * loop, and a consistent result. */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "evals/grade.h"
+#include "evals/opinion.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -18,6 +20,8 @@ static void judge(const grader *g, const char *gold, grade_input in, int reads) 
     if (kept >= sizeof r.extracted || !text_is_utf8(r.extracted, kept) || !r.reason)
         __builtin_trap();
     if (!r.rule && (r.verdict != GRADE_UNPARSED || kept))
+        __builtin_trap();
+    if (r.undecided && (r.verdict == GRADE_CORRECT || !kept))
         __builtin_trap();
     if (reads && r.rule && r.verdict == GRADE_UNPARSED)
         __builtin_trap();
@@ -37,5 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     judge(&grader_zebra, kGrid, in, 1);
     judge(&grader_math_field, "\\frac{1}{2}, 3", in, 0);
     judge(&grader_math_strict, "x^2", in, 0);
+    if ((unsigned)opinion_parse(in.response) > OPINION_DIFFERENT)
+        __builtin_trap();
     return 0;
 }

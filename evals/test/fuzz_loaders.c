@@ -11,14 +11,15 @@
 #include "base/test/fuzz_file.h"
 #include "base/text.h"
 #include "evals/task.h"
+#include "evals/test/task_of.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const task_spec *choose(uint8_t byte) {
     size_t n = 0;
-    while (task_table[n])
+    while (task_known[n])
         n++;
-    return task_table[((byte & 15) | (byte & 128) >> 3) % n];
+    return task_of(task_known[((byte & 15) | (byte & 128) >> 3) % n]);
 }
 
 /* Creates the files that HMMT's table of answers refers to. */
@@ -40,7 +41,7 @@ static void check_set(const task_set *set) {
         const char *prompt = p->messages[0].content;
         size_t at;
         if (!prompt[0] || !text_is_utf8(prompt, strlen(prompt)) ||
-            set->grader->check_gold(p->gold, NULL) != SNAP_OK ||
+            grade_check_gold(set->grader, p->gold, NULL) != SNAP_OK ||
             task_problem_find(set, p->id, &at) != p || at != i)
             __builtin_trap();
     }

@@ -24,6 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     math_verdict field = judge(s, n, t, rest, MATH_FIELD);
     math_verdict again = judge(s, n, t, rest, MATH_FIELD);
     math_verdict strict = judge(s, n, t, rest, MATH_STRICT);
+    math_verdict truth = judge(s, n, t, rest, MATH_TRUTH);
+    math_verdict repeated = judge(s, n, t, rest, MATH_TRUTH);
+    if (truth.outcome != repeated.outcome || truth.reason != repeated.reason)
+        abort();
     if (field.outcome != again.outcome || field.reason != again.reason)
         abort();
     if (strict.outcome == MATH_EQUAL && field.outcome != MATH_EQUAL)

@@ -6,6 +6,7 @@
 
 #include "base/test/fuzz_file.h"
 #include "evals/samples.h"
+#include "evals/test/task_of.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,7 +22,7 @@ static void make_plan(void) {
     static const char rows[] = "{\"id\": \"p\", \"prompt\": \"1 + 1?\", \"answer\": 2}\n"
                                "{\"id\": \"q\", \"prompt\": \"2 + 2?\", \"answer\": 4}\n";
     const char *path = fuzz_file("rows.jsonl", rows, sizeof rows - 1);
-    if (task_load(&task_synth_aime, path, 0, NULL, &task.set, NULL) != SNAP_OK)
+    if (task_load(task_of("synth_aime"), path, 0, NULL, &task.set, NULL) != SNAP_OK)
         __builtin_trap();
 }
 

@@ -15,7 +15,9 @@
 #include "base/test/failing_alloc.h"
 #include "evals/arena.h"
 #include "evals/code/compare.h"
+#include "evals/code/seccomp.h"
 #include "evals/code/tests.h"
+#include "evals/ifeval/punkt.h"
 #include "evals/sample_index.h"
 #include "evals/task.h"
 
@@ -53,7 +55,8 @@ static bool is_clear(const outcome *o) {
 }
 
 /* Fails every allocation up to kEach, and a sample of those after it: first alone, then with all
- * later ones. */
+ * later ones. Between the two, the operation runs in this process, too, so that the patterns that
+ * it compiles are ready from then on: to compile them in each process would take minutes. */
 static void fail_each(const char *name, operation run, const void *what) {
     outcome *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -72,6 +75,10 @@ static void fail_each(const char *name, operation run, const void *what) {
                        name, n, all ? " and all later ones" : "", ended ? "ended" : "CRASHED",
                        (int)shared->st, shared->err.text, shared->text, want.text);
             CU_ASSERT(same || (ended && is_clear(shared)));
+        }
+        if (!all) {
+            memset(shared, 0, sizeof *shared);
+            run(what, shared);
         }
     }
     (void)munmap(shared, sizeof *shared);
@@ -115,6 +122,7 @@ static const answer answers[] = {
     {"list", &grader_math_strict, "1,\\sqrt3", "\\boxed{1} and \\boxed{\\sqrt{3}}"},
     {"stated formula", &grader_math_field, "x^2+1", "The answer is $x^2 + 1$, as was to be shown."},
     {"guessed formula", &grader_math_field, "\\ln 7", "This gives \\[ \\ln 7 \\] at the end"},
+    {"typed root", &grader_math_truth, "2\\sqrt3", "The answer is 2\u221a3, not 3."},
     {"letter", &grader_letter, "C", "Therefore the correct option is **(C)**."},
     {"letter in bold", &grader_letter, "C", "Hm. **C** it is\n\nindeed"},
     {"ten letters", &grader_ten_letters, "H", "The answer is (H)."},
@@ -303,23 +311,24 @@ static void test_judges(void) {
 /* ---- data files ---- */
 
 typedef struct {
-    const task_spec *task;
+    const char *task;
     const char *rows;
 } data_file;
 
 static const data_file files[] = {
-    {&task_aime24, "{\"id\": 60, \"problem\": \"2+2?\", \"answer\": \"4\"}\n"
-                   "{\"id\": 61, \"problem\": \"2+3?\", \"answer\": 5}\n"},
-    {&task_math500, "{\"unique_id\": \"a\", \"problem\": \"Half?\", \"answer\": \"\\\\frac12\"}\n"},
-    {&task_gsm8k, "{\"question\": \"2+16?\", \"answer\": \"It is\\n#### 18\"}\n"},
-    {&task_ifeval,
-     "{\"key\": 1, \"prompt\": \"Write.\", \"instruction_id_list\": "
-     "[\"keywords:existence\"], \"kwargs\": [{\"keywords\": [\"a+\"], \"n\": null}]}\n"},
-    {&task_mbpp, "{\"task_id\": 11, \"text\": \"Add.\", \"test_list\": [\"assert f(1) == 1\"], "
-                 "\"code\": \"def f(x): return x\"}\n"},
-    {&task_humaneval,
-     "{\"task_id\": \"HumanEval/0\", \"prompt\": \"def f(x):\\n\", \"entry_point\": "
-     "\"f\", \"test\": \"def check(f):\\n    assert f(1) == 1\\n\"}\n"},
+    {"aime24", "{\"id\": 60, \"problem\": \"2+2?\", \"answer\": \"4\"}\n"
+               "{\"id\": 61, \"problem\": \"2+3?\", \"answer\": 5}\n"},
+    {"math500", "{\"unique_id\": \"a\", \"problem\": \"Half?\", \"answer\": \"\\\\frac12\"}\n"},
+    {"mmlu_pro",
+     "{\"question_id\": 1, \"question\": \"Which?\", \"options\": [\"a\", \"b\", \"N/A\"], "
+     "\"answer\": \"B\", \"category\": \"law\"}\n"},
+    {"gsm8k", "{\"question\": \"2+16?\", \"answer\": \"It is\\n#### 18\"}\n"},
+    {"ifeval", "{\"key\": 1, \"prompt\": \"Write.\", \"instruction_id_list\": "
+               "[\"keywords:existence\"], \"kwargs\": [{\"keywords\": [\"a+\"], \"n\": null}]}\n"},
+    {"mbpp", "{\"task_id\": 11, \"text\": \"Add.\", \"test_list\": [\"assert f(1) == 1\"], "
+             "\"code\": \"def f(x): return x\"}\n"},
+    {"humaneval", "{\"task_id\": \"HumanEval/0\", \"prompt\": \"def f(x):\\n\", \"entry_point\": "
+                  "\"f\", \"test\": \"def check(f):\\n    assert f(1) == 1\\n\"}\n"},
 };
 
 static char file_path[80];
@@ -327,7 +336,10 @@ static char file_path[80];
 static void load(const void *what, outcome *out) {
     const data_file *f = what;
     task_set set = {0};
-    out->st = task_load(f->task, file_path, 0, NULL, &set, &out->err);
+    const task_spec *t = NULL;
+    out->st = task_find(f->task, &t, &out->err);
+    if (out->st == SNAP_OK)
+        out->st = task_load(t, file_path, 0, NULL, &set, &out->err);
     if (out->st == SNAP_OK)
         (void)snprintf(out->text, kText, "%zu %s %s %s", set.n, set.prompt_sha256, set.sha256,
                        set.problems[0].gold);
@@ -342,9 +354,27 @@ static void test_data_files(void) {
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         CU_ASSERT_EQUAL(fs_write_atomic(file_path, files[i].rows, strlen(files[i].rows), &err),
                         SNAP_OK);
-        fail_each(files[i].task->name, load, &files[i]);
+        fail_each(files[i].task, load, &files[i]);
     }
     (void)unlink(file_path);
+}
+
+/* ---- parameters of sentences ---- */
+
+static void split(const void *what, outcome *out) {
+    static const char text[] = "Mr. Green came at 5 a.m. The mill... Bright. South. St. J. Ilex.";
+    punkt_params *p;
+    fault_mark before = fault_begin();
+    out->st = punkt_open(&p, what, &out->err);
+    if (out->st == SNAP_OK)
+        (void)snprintf(out->text, kText, "%zu", punkt_count(p, (span){text, sizeof text - 1}));
+    out->st = fault_result(before, out->st, &out->err);
+    punkt_close(p);
+}
+
+static void test_sentences(void) {
+    if (failing_alloc_works())
+        fail_each("sentences", split, "evals/test/fixtures/punkt");
 }
 
 /* ---- stored samples ---- */
@@ -375,10 +405,43 @@ static void test_sample_rows(void) {
     buf_release(&rows);
 }
 
+/* ---- the sandbox ---- */
+
+/* Allocations of libseccomp also fail, in the process that makes the filter. */
+static void test_filter(void) {
+    enum { kFilter = 1500 };
+    buf want = {0};
+    snap_err err = {0};
+    size_t clear = 0;
+    if (!failing_alloc_works())
+        return;
+    CU_ASSERT_EQUAL_FATAL(seccomp_filter(&want, &err), SNAP_OK);
+    for (size_t n = 1; n <= kFilter; n += 1 + n / 100) {
+        buf got = {0};
+        err = (snap_err){0};
+        failing_alloc_arm(n, false);
+        snap_status st = seccomp_filter(&got, &err);
+        (void)failing_alloc_disarm();
+        bool same =
+            st == SNAP_OK && got.len == want.len && memcmp(got.data, want.data, got.len) == 0;
+        bool told = st == SNAP_E_NOMEM && strstr(err.text, "memory");
+        if (!same && !told)
+            printf("\n    filter, allocation %zu: status %d, '%s'\n", n, (int)st, err.text);
+        CU_ASSERT(same || told);
+        clear += told;
+        buf_release(&got);
+    }
+    CU_ASSERT(clear > 0);
+    fault_forget();
+    buf_release(&want);
+}
+
 CU_TestInfo tests_alloc[] = {{"answers", test_answers},
                              {"games, values and tests of programs", test_judges},
                              {"data files", test_data_files},
+                             {"parameters of sentences", test_sentences},
                              {"rows of samples", test_sample_rows},
+                             {"the system call filter", test_filter},
                              {"a pattern that needs too many steps", test_match_limit},
                              {"hostile answers and the limits of patterns", test_hostile_answers},
                              CU_TEST_INFO_NULL};

@@ -487,6 +487,7 @@ static void test_programs(void) {
         {"def f(x):\n    \"\"\"\nIf x is one, the result is one.\n\"\"\"\n    return x", &calls,
          "unfenced",
          "def f(x):\n    \"\"\"\nIf x is one, the result is one.\n\"\"\"\n    return x"},
+        {"The code:\n\nN = 3\n" F "\nIt is linear.", &calls, "unfenced", "N = 3\n" F},
         {"from sys import stdin\nprint(stdin.read())\nThis prints it.", &prints, "unfenced",
          "from sys import stdin\nprint(stdin.read())"},
         {"I cannot define f here.", &calls, NULL, NULL},

@@ -34,7 +34,7 @@ static bool ask(void *ctx, gen_request *out) {
 
 /* A response with a program must equal the solution; nothing is run. */
 static bool is_right(const synth_problem *p, const char *text) {
-    static const grader *const graders[SYNTH_CODE] = {&grader_aime, &grader_math_field,
+    static const grader *const graders[SYNTH_CODE] = {&grader_aime, &grader_math_truth,
                                                       &grader_letter};
     const grade_input in = {.response = {text, strlen(text)}};
     if (p->style == SYNTH_CODE)

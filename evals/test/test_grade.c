@@ -65,7 +65,7 @@ static const example declared[] = {
     {"x+1", "**Answer: $1+x$**", "answer", "$1+x$", GRADE_CORRECT},
     {"0.5", "The answer is \\(\\frac12\\).", "answer", "\\(\\frac12\\)", GRADE_CORRECT},
     {"\\frac12", "The answer is therefore $\\frac{1}{2}$, as was to be shown.", "answer",
-     "\\frac{1}{2}", GRADE_CORRECT},
+     "$\\frac{1}{2}$", GRADE_CORRECT},
     {"5", "Answer: 5 apples.", "answer", "5", GRADE_CORRECT},
     {"5", "Answer: 6 apples.", "answer", "6", GRADE_WRONG},
 };
@@ -75,8 +75,8 @@ static const example guessed[] = {
     {"9", "so $f(2) = 4 + 5 = 9$, as wanted", "formula", "f(2) = 4 + 5 = 9", GRADE_CORRECT},
     {"y=2x+3", "The line is \\(y = 3 + 2x\\).", "formula", "y = 3 + 2x", GRADE_CORRECT},
     {"\\frac12", "It is\n\\[\n\\frac{1}{2}.\n\\]\n", "formula", "\\frac{1}{2}", GRADE_CORRECT},
-    {"17", "There are 17.", "last_number", "17", GRADE_CORRECT},
-    {"17", "There are 25/17", NULL, "", GRADE_UNPARSED},
+    {"17", "There are 17.", "last_sentence", "17", GRADE_CORRECT},
+    {"17", "There are 25/17", "last_sentence", "25/17", GRADE_WRONG},
 };
 
 static void test_math_declared(void) {
@@ -152,9 +152,12 @@ static void test_golds_in_every_notation(void) {
             grade_input in = {.response = text_of(text), .extracted = d == 0};
             grade_result field = grader_math_field.grade(golds[i], in);
             grade_result strict = grader_math_strict.grade(golds[i], in);
-            if (field.verdict != GRADE_CORRECT || strict.verdict != GRADE_CORRECT)
-                printf("\n%s: %s, %s\n", text, field.reason, strict.reason);
+            grade_result truth = grader_math_truth.grade(golds[i], in);
+            if (field.verdict != GRADE_CORRECT || strict.verdict != GRADE_CORRECT ||
+                truth.verdict != GRADE_CORRECT)
+                printf("\n%s: %s, %s, %s\n", text, field.reason, strict.reason, truth.reason);
             CU_ASSERT(field.verdict == GRADE_CORRECT && strict.verdict == GRADE_CORRECT);
+            CU_ASSERT_EQUAL(truth.verdict, GRADE_CORRECT);
         }
     }
     CU_ASSERT_EQUAL(grader_math_field.check_gold("", NULL), SNAP_E_INPUT);

@@ -1,9 +1,7 @@
 /* Tests the two judges, programs with assertions, the tasks whose answers are programs, and the
  * grading of samples. The expected verdicts of `lcb` were obtained from LiveCodeBench's own checker
- * (commit 28fef95), except where `lcb` differs on purpose (judge.h). The programs are those of 327
- * on which a real interpreter and the checker differ, and some others. */
+ * (commit 28fef95), except where `lcb` differs on purpose (judge.h). */
 #include <CUnit/CUnit.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +10,13 @@
 
 #include "base/fs.h"
 #include "base/parallel.h"
+#include "base/test/temp_folder.h"
 #include "evals/code/grade_code.h"
 #include "evals/code/judge.h"
 #include "evals/samples.h"
+#include "evals/test/task_of.h"
 
-/* NULL, with a message, if this machine cannot isolate programs. */
+/* NULL if this machine cannot isolate programs. The first time, a message is printed. */
 static code_judge *open_judge(judge_kind kind, double seconds) {
     static bool reported;
     code_judge *j = NULL;
@@ -186,7 +186,7 @@ static const program programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Programs that hang get one second; the others get more time than even a busy machine needs. */
+/* Programs that hang get one second, the others get 60. */
 typedef struct {
     code_judge *judge, *hasty;
     code_result results[PROGRAMS];
@@ -245,7 +245,7 @@ static void test_lcb(void) {
     try_all(JUDGE_LCB);
 }
 
-/* A limit below a second ends the first of two endless tests, before the time of both is up. */
+/* A limit below a second ends the first of two endless tests. */
 static void test_short_limit(void) {
     static const judge_kind kinds[] = {JUDGE_REAL, JUDGE_LCB};
     static const char endless[] = "while True:\n    pass\n";
@@ -345,7 +345,8 @@ static void test_deceivers(void) {
     judge_close(j);
 }
 
-/* Right programs pass with these forms of tests, because they fail the changed tests. */
+/* Right programs pass with these forms of tests: they pass the tests and fail the changed tests
+ * (judge.h). */
 static void test_forms_of_assertions(void) {
     static const struct {
         const char *program, *after;
@@ -422,28 +423,18 @@ static void test_responses(void) {
 
 /* ---- tasks ---- */
 
-static char folder[48];
+static char folder[TEMP_FOLDER];
 
 static void folder_open(void) {
-    (void)snprintf(folder, sizeof folder, "/tmp/snapmla-judge-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
-    (void)sb, (void)flag, (void)ftw;
-    return remove(path);
+    temp_folder_open(folder, "judge");
 }
 
 static void folder_close(void) {
-    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temp_folder_remove(folder);
 }
 
 static void put(const char *sub, const char *name, const void *bytes, size_t n) {
-    char *dir = fs_join(folder, sub), *path = fs_join(dir, name);
-    CU_ASSERT_EQUAL_FATAL(fs_mkdirs(dir, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, bytes, n, NULL), SNAP_OK);
-    free(path);
-    free(dir);
+    temp_folder_put(folder, sub, name, bytes, n);
 }
 
 /* Writes a row of LiveCodeBench; the problem is to double a number. */
@@ -567,7 +558,7 @@ static void test_humaneval_set(void) {
     code_tests t;
     folder_open();
     put_packed("humaneval", "HumanEval.jsonl.gz", rows);
-    CU_ASSERT_EQUAL_FATAL(task_load(&task_humaneval, folder, 0, NULL, &set, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(task_load(task_of("humaneval"), folder, 0, NULL, &set, NULL), SNAP_OK);
     CU_ASSERT(set.n == 2 && set.grader == &grader_assertions);
     CU_ASSERT_STRING_EQUAL(set.problems[1].id, "Own/1");
     CU_ASSERT_EQUAL(task_tests(&set, &set.problems[1], &t, NULL), SNAP_OK);
@@ -577,7 +568,7 @@ static void test_humaneval_set(void) {
     task_set_release(&set);
     snap_err err = {0};
     put("humaneval", "HumanEval.jsonl.gz", "\x1f\x8b", 2);
-    CU_ASSERT_EQUAL(task_load(&task_humaneval, folder, 0, NULL, &set, &err), SNAP_E_INPUT);
+    CU_ASSERT_EQUAL(task_load(task_of("humaneval"), folder, 0, NULL, &set, &err), SNAP_E_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "damaged"));
     task_set_release(&set);
     folder_close();
@@ -594,7 +585,7 @@ static void test_mbpp_set(void) {
     code_tests t;
     folder_open();
     put("mbpp", "mbpp.jsonl", rows, strlen(rows));
-    CU_ASSERT_EQUAL_FATAL(task_load(&task_mbpp, folder, 0, NULL, &set, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(task_load(task_of("mbpp"), folder, 0, NULL, &set, NULL), SNAP_OK);
     CU_ASSERT(set.n == 2 && set.rows == 4);
     CU_ASSERT_STRING_EQUAL(set.problems[0].id, "11");
     CU_ASSERT_PTR_NOT_NULL(strstr(set.problems[0].messages[0].content, "assert one() < two\n"));
@@ -654,6 +645,64 @@ static void test_samples(void) {
     folder_close();
 }
 
+/* ---- packages ---- */
+
+static void test_packages(void) {
+    static const struct {
+        const char *program, *names;
+    } rows[] = {
+        {"import numpy", "numpy"},
+        {"import numpy as np", "numpy"},
+        {"import math, scipy.stats as s, sympy", "scipy,sympy"},
+        {"from numpy.linalg import norm", "numpy"},
+        {"def f():\n    import sympy\n", "sympy"},
+        {"x = 1; import numpy", "numpy"},
+        {"try: import numpy\nexcept ImportError: pass", "numpy"},
+        {"import numpyro", ""},
+        {"import math # as numpy does", ""},
+        {"from math import sqrt as numpy_sqrt", ""},
+        {"print('import numpy')", ""},
+        {"numpy = 1", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        buf names = {0};
+        packages_append(packages_imported((span){rows[i].program, strlen(rows[i].program)}), "",
+                        ",", &names);
+        CU_ASSERT_STRING_EQUAL(buf_str(&names), rows[i].names);
+        buf_release(&names);
+    }
+}
+
+/* Judges a program that needs no input. */
+static snap_status judge_output(code_judge *j, const char *text, const char *output, code_result *r,
+                                snap_err *err) {
+    code_test test = {{"", 0}, {output, strlen(output)}};
+    const code_tests tests = {.tests = &test, .n = 1};
+    return judge_program(j, (span){text, strlen(text)}, &tests, r, err);
+}
+
+/* A program that imports an offered package is judged, or there is an error that names the
+ * package. No other package of the machine can be imported. */
+static void test_missing_package(void) {
+    for (int kind = JUDGE_REAL; kind <= JUDGE_LCB; kind++) {
+        code_judge *j = open_judge((judge_kind)kind, 0);
+        code_result r;
+        snap_err err = {0};
+        if (!j)
+            return;
+        snap_status st =
+            judge_output(j, "import numpy\nprint(numpy.arange(3).sum())", "3", &r, &err);
+        CU_ASSERT(st == SNAP_OK
+                      ? r.outcome == CODE_PASSED
+                      : st == SNAP_E_ENV && strstr(err.text, "apt-get install python3-numpy"));
+        st = judge_output(j, "import sys\nprint(any('-packages' in p for p in sys.path))", "False",
+                          &r, &err);
+        CU_ASSERT(st == SNAP_OK && r.outcome == CODE_PASSED);
+        judge_close(j);
+    }
+}
+
 CU_TestInfo tests_judge[] = {
     {"a process a test", test_real},
     {"as LiveCodeBench's checker", test_lcb},
@@ -667,5 +716,7 @@ CU_TestInfo tests_judge[] = {
     {"HumanEval", test_humaneval_set},
     {"MBPP", test_mbpp_set},
     {"samples", test_samples},
+    {"imported packages", test_packages},
+    {"a missing package", test_missing_package},
     CU_TEST_INFO_NULL,
 };

@@ -103,14 +103,14 @@ static void test_guessed(void) {
         {"**C) 3.4 eV**", "last_line", "C"},
         {"### C", "last_line", "C"},
         {"Not A), not B).\n\n(C) 3.4 eV", "last_line", "C"},
-        {"All in all I choose C.", "last_line", "C"},
-        {"Therefore, **C**.", "last_line", "C"},
+        {"All in all I choose C.", "chosen", "C"},
+        {"Therefore, **C**.", "points_to", "C"},
         {"Energy is conserved -> C", "last_line", "C"},
-        {"I would go with option C!", "last_line", "C"},
-        {"It must be **C**, as charge is conserved.", "bold", "C"},
+        {"I would go with option C!", "chosen", "C"},
+        {"It must be **C**, as charge is conserved.", "points_to", "C"},
         {"**C) 3.4 eV** it is, for sure.", "last_line", "C"},
-        {"**A)** is wrong, **B)** too.\n\nSo **C** remains for us.", "bold", "C"},
-        {"It is (C), as charge is conserved.", "parentheses", "C"},
+        {"**A)** is wrong, **B)** too.\n\nSo **C** remains for us.", "fits", "C"},
+        {"It is (C), as charge is conserved.", "points_to", "C"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         example cut = {rows[i].response, NULL, ""};
@@ -156,10 +156,12 @@ static void test_no_choice(void) {
 }
 
 /* Grades a row of the fixture: endings of answers in English and other languages, with the letter
- * that a reader would take, or null if the text chooses none. */
+ * that a reader would take, or null if the text chooses none. A row with "choices" has ten options;
+ * the others have four. */
 static snap_status check_ending(void *ctx, js *row, long line, snap_err *err) {
     const char *response = js_get_str(row, "response"), *letter = js_get_str(row, "letter");
-    grade_result r = grader_letter.grade("C", (grade_input){.response = text_of(response)});
+    const grader *g = js_get(row, "choices") ? &grader_ten_letters : &grader_letter;
+    grade_result r = g->grade("C", (grade_input){.response = text_of(response)});
     bool right = letter ? strcmp(r.extracted, letter) == 0 : r.verdict == GRADE_UNPARSED;
     (void)err;
     if (!right)
@@ -176,7 +178,7 @@ static void test_endings(void) {
     CU_ASSERT_EQUAL_FATAL(fs_read(kEndings, &text, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_each_line(buf_str(&text), text.len, kEndings, check_ending, &n, NULL),
                     SNAP_OK);
-    CU_ASSERT(n > 300);
+    CU_ASSERT(n > 1600);
     buf_release(&text);
 }
 
@@ -203,18 +205,32 @@ static void test_golds(void) {
         CU_ASSERT_EQUAL(grader_letter.check_gold(bad[i], NULL), SNAP_E_INPUT);
 }
 
-/* Grades responses of a megabyte that repeat one piece which the searches look for. */
+/* Grades responses of up to a mebibyte that repeat one piece. */
 static void test_hostile_responses(void) {
-    static const char *const pieces[] = {"answer: ",  "answer is the ",
-                                         "option ",   "**",
-                                         "**C ",      "(",
-                                         "\\boxed{",  "Answer: A or ",
-                                         "C\n\n",     "option: option ",
-                                         "* ",        "$",
-                                         "**(C).x",   "答案",
-                                         "<answer>(", "\"answer\": \"C",
-                                         "only ",     "C is the ",
-                                         "C\n\n```\n"};
+    static const char *const pieces[] = {"answer: ",
+                                         "answer is the ",
+                                         "option ",
+                                         "**",
+                                         "**C ",
+                                         "(",
+                                         "\\boxed{",
+                                         "Answer: A or ",
+                                         "C\n\n",
+                                         "option: option ",
+                                         "* ",
+                                         "$",
+                                         "**(C).x",
+                                         "答案",
+                                         "<answer>(",
+                                         "\"answer\": \"C",
+                                         "only ",
+                                         "C is the ",
+                                         "C\n\n```\n",
+                                         "~~C",
+                                         "if it is A, ",
+                                         ", \"a",
+                                         "all the other options ",
+                                         "wrong all but A "};
     growth_is_linear(&grader_letter, "C", pieces, sizeof pieces / sizeof *pieces);
 }
 

@@ -1,40 +1,28 @@
 /* Tests reading the files of MATH-500, GSM8K, HMMT and GPQA: their layouts, the wording of prompts,
  * and the messages for malformed files. All items are invented. */
 #include <CUnit/CUnit.h>
-#include <ftw.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
+#include "base/test/temp_folder.h"
 #include "base/test/zip_maker.h"
 #include "evals/task.h"
+#include "evals/test/task_of.h"
 
 static const char kPublished[] = "deserted-untie-orchid";
-static char folder[48];
+static char folder[TEMP_FOLDER];
 
 static void folder_open(void) {
-    (void)snprintf(folder, sizeof folder, "/tmp/snapmla-loader-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
-    (void)sb, (void)flag, (void)ftw;
-    return remove(path);
+    temp_folder_open(folder, "loader");
 }
 
 static void folder_close(void) {
-    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temp_folder_remove(folder);
 }
 
 /* Writes folder/sub/name, sub "" for none. */
 static void put(const char *sub, const char *name, const char *bytes, size_t n) {
-    char *dir = fs_join(folder, sub), *path = fs_join(dir, name);
-    CU_ASSERT_EQUAL_FATAL(fs_mkdirs(dir, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, bytes, n, NULL), SNAP_OK);
-    free(path);
-    free(dir);
+    temp_folder_put(folder, sub, name, bytes, n);
 }
 
 static snap_status load(const task_spec *t, const task_options *o, task_set *set, snap_err *err) {
@@ -89,8 +77,8 @@ static void test_math500(void) {
         "{\"problem\": \"Three?\", \"answer\": 3}\n";
     folder_open();
     put("math_500", "test.jsonl", rows, strlen(rows));
-    task_set set = loaded(&task_math500, NULL);
-    CU_ASSERT(set.n == 2 && set.grader == &grader_math_field && task_math500.samples == 1);
+    task_set set = loaded(task_of("math500"), NULL);
+    CU_ASSERT(set.n == 2 && set.grader == &grader_math_truth && task_of("math500")->samples == 1);
     CU_ASSERT_STRING_EQUAL(set.problems[0].id, "test/algebra/1.json");
     CU_ASSERT_STRING_EQUAL(set.problems[0].gold, "\\frac{1}{2}");
     CU_ASSERT_STRING_EQUAL(prompt(&set, 0),
@@ -98,15 +86,18 @@ static void test_math500(void) {
                            "within \\boxed{}.");
     CU_ASSERT_STRING_EQUAL(set.problems[1].gold, "3");
     task_set_release(&set);
-    set = loaded(&task_math500, &(task_options){.policy = MATH_STRICT});
+    set = loaded(task_of("math500"), &(task_options){.policy = MATH_FIELD});
+    CU_ASSERT_PTR_EQUAL(set.grader, &grader_math_field);
+    task_set_release(&set);
+    set = loaded(task_of("math500"), &(task_options){.policy = MATH_STRICT});
     CU_ASSERT_PTR_EQUAL(set.grader, &grader_math_strict);
     task_set_release(&set);
     static const bad_file cases[] = {
-        {"{\"problem\": \"a\"}\n", "test.jsonl:1: 'answer' must be text or a number"},
-        {"{\"problem\": \"a\", \"answer\": \" \"}\n", ":1: 'answer' must be"},
+        {"{\"problem\": \"a\"}\n", "test.jsonl:1: needs a text or number 'answer'"},
+        {"{\"problem\": \"a\", \"answer\": \" \"}\n", ":1: needs a text or number 'answer'"},
         {"{\"problem\": \"a\", \"answer\": \"1\"}\n{\"answer\": \"1\"}\n", ":2: needs a text"},
     };
-    expect_all(&task_math500, "math_500", "test.jsonl", cases, sizeof cases / sizeof *cases);
+    expect_all(task_of("math500"), "math_500", "test.jsonl", cases, sizeof cases / sizeof *cases);
     folder_close();
 }
 
@@ -118,7 +109,7 @@ static void test_gsm8k(void) {
         "{\"question\": \"Coins?\", \"answer\": \"many\\n#### 1,250\"}\n";
     folder_open();
     put("gsm8k", "test.jsonl", rows, strlen(rows));
-    task_set set = loaded(&task_gsm8k, NULL);
+    task_set set = loaded(task_of("gsm8k"), NULL);
     static const struct {
         const char *answer;
         grade_verdict verdict;
@@ -143,7 +134,7 @@ static void test_gsm8k(void) {
          ":1: the gold answer must be an int"},
         {"{\"question\": \"a\", \"answer\": \"7 ####\"}\n", ":1: the gold answer must be an int"},
     };
-    expect_all(&task_gsm8k, "gsm8k", "test.jsonl", cases, sizeof cases / sizeof *cases);
+    expect_all(task_of("gsm8k"), "gsm8k", "test.jsonl", cases, sizeof cases / sizeof *cases);
     folder_close();
 }
 
@@ -158,8 +149,8 @@ static void test_hmmt(void) {
     put_text("hmmt_feb_2025", "answers.csv", "id,answer\n1,103\n2,\"\\frac{1}{2}, 3\"\n");
     put_text("hmmt_feb_2025/problems", "1.tex", "One,\nhow many?\n");
     put_text("hmmt_feb_2025/problems", "2.tex", "Two?");
-    task_set set = loaded(&task_hmmt_feb25, NULL);
-    CU_ASSERT(set.n == 2 && set.rows == 2 && task_hmmt_feb25.samples == 32);
+    task_set set = loaded(task_of("hmmt_feb25"), NULL);
+    CU_ASSERT(set.n == 2 && set.rows == 2 && task_of("hmmt_feb25")->samples == 32);
     CU_ASSERT_STRING_EQUAL(prompt(&set, 0),
                            "Put your final answer within \\boxed{}.\n\nOne,\nhow many?");
     CU_ASSERT_STRING_EQUAL(set.problems[1].id, "2");
@@ -167,12 +158,12 @@ static void test_hmmt(void) {
     char whole[HASH_HEX];
     memcpy(whole, set.sha256, sizeof whole);
     task_set_release(&set);
-    CU_ASSERT_EQUAL_FATAL(task_load(&task_hmmt_feb25, folder, 1, NULL, &set, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(task_load(task_of("hmmt_feb25"), folder, 1, NULL, &set, NULL), SNAP_OK);
     CU_ASSERT(set.n == 1 && set.rows == 2);
     CU_ASSERT_STRING_EQUAL(set.sha256, whole);
     task_set_release(&set);
     put_text("hmmt_feb_2025/problems", "2.tex", "Two!");
-    set = loaded(&task_hmmt_feb25, NULL);
+    set = loaded(task_of("hmmt_feb25"), NULL);
     CU_ASSERT_STRING_NOT_EQUAL(set.sha256, whole);
     task_set_release(&set);
     folder_close();
@@ -183,32 +174,44 @@ static void test_hmmt_json_lines(void) {
     put_text("", "hmmt_feb_2025.jsonl",
              "{\"problem_idx\": 1, \"problem\": \"One?\", \"answer\": \"2^{25}\", "
              "\"problem_type\": [\"x\"]}\n");
-    task_set set = loaded(&task_hmmt_feb25, NULL);
+    task_set set = loaded(task_of("hmmt_feb25"), NULL);
     CU_ASSERT_STRING_EQUAL(set.problems[0].id, "1");
     CU_ASSERT_STRING_EQUAL(prompt(&set, 0), "Put your final answer within \\boxed{}.\n\nOne?");
     task_set_release(&set);
     folder_close();
 }
 
+/* Rows with a prompt of their own, or with a question, need no file. */
+static void test_hmmt_without_files(void) {
+    folder_open();
+    put_text("", "hmmt_feb_2025.jsonl",
+             "{\"problem_idx\": 1, \"prompt\": \"P\", \"answer\": \"1\"}\n"
+             "{\"problem_idx\": 2, \"question\": \"Q\", \"answer\": 2}\n");
+    task_set set = loaded(task_of("hmmt_feb25"), NULL);
+    CU_ASSERT_STRING_EQUAL(prompt(&set, 0), "P");
+    CU_ASSERT_STRING_EQUAL(prompt(&set, 1), "Put your final answer within \\boxed{}.\n\nQ");
+    task_set_release(&set);
+    folder_close();
+}
+
 static void test_hmmt_malformed(void) {
     static const bad_file cases[] = {
-        {"id\n1\n", "answers.csv:1: no column 'answer'"},
+        {"id\n1\n", "answers.csv:2: needs a text or number 'answer'"},
         {"id,answer\n1,103\n1,104\n", "problem id '1' occurs twice"},
-        {"id,answer\n../1,103\n", "answers.csv:2: 'id' must be a number"},
-        {"id,answer\n1234567,103\n", ":2: 'id' must be a number"},
-        {"id,answer\n1,\n", ":2: 'answer' must be text"},
-        {"id,answer\n3,5\n", "problems/3.tex: the file must hold the text of a problem"},
-        {"id,answer\n4,5\n", "problems/4.tex: the file must hold the text of a problem"},
+        {"id,answer\n../1,103\n", "answers.csv:2: 'problems/../1.tex' must be a relative path"},
+        {"id,answer\n1,\n", ":2: needs a text or number 'answer'"},
+        {"id,answer\n3,5\n", "problems/3.tex: the file must hold a text in UTF-8"},
+        {"id,answer\n4,5\n", "problems/4.tex: the file must hold a text in UTF-8"},
         {"id,answer\n", "no problems"},
     };
     folder_open();
     put_text("hmmt_feb_2025/problems", "1.tex", "One?");
     put_text("hmmt_feb_2025/problems", "3.tex", " \n");
     put_text("hmmt_feb_2025/problems", "4.tex", "\xFF");
-    expect_all(&task_hmmt_feb25, "hmmt_feb_2025", "answers.csv", cases,
+    expect_all(task_of("hmmt_feb25"), "hmmt_feb_2025", "answers.csv", cases,
                sizeof cases / sizeof *cases);
     put_text("hmmt_feb_2025", "answers.csv", "id,answer\n2,5\n");
-    expect(&task_hmmt_feb25, NULL, SNAP_E_IO, "problems/2.tex'");
+    expect(task_of("hmmt_feb25"), NULL, SNAP_E_IO, "problems/2.tex'");
     folder_close();
 }
 
@@ -406,13 +409,16 @@ static void test_gpqa_messages(void) {
 static void test_policies(void) {
     math_policy p;
     snap_err err = {0};
-    CU_ASSERT(task_policy_parse(NULL, &p, NULL) == SNAP_OK && p == MATH_FIELD);
+    CU_ASSERT(task_policy_parse(NULL, &p, NULL) == SNAP_OK && p == MATH_TRUTH);
     CU_ASSERT(task_policy_parse("field", &p, NULL) == SNAP_OK && p == MATH_FIELD);
+    CU_ASSERT(task_policy_parse("truth", &p, NULL) == SNAP_OK && p == MATH_TRUTH);
     CU_ASSERT(task_policy_parse("strict", &p, NULL) == SNAP_OK && p == MATH_STRICT);
     CU_ASSERT_EQUAL(task_policy_parse("lax", &p, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "unknown --math-policy 'lax' (field, strict)");
+    CU_ASSERT_STRING_EQUAL(err.text, "unknown --math-policy 'lax' (truth, field, strict)");
     for (const task_spec *const *t = task_table; *t; t++)
-        CU_ASSERT_PTR_EQUAL(task_find((*t)->name), *t);
+        CU_ASSERT_PTR_EQUAL(task_of((*t)->name), *t);
+    for (const char *const *name = task_known; *name; name++)
+        CU_ASSERT_STRING_EQUAL(task_of(*name)->name, *name);
 }
 
 CU_TestInfo tests_loaders[] = {
@@ -420,6 +426,7 @@ CU_TestInfo tests_loaders[] = {
     {"GSM8K", test_gsm8k},
     {"HMMT", test_hmmt},
     {"HMMT, JSON lines", test_hmmt_json_lines},
+    {"HMMT, rows that need no file", test_hmmt_without_files},
     {"HMMT, malformed", test_hmmt_malformed},
     {"GPQA", test_gpqa},
     {"GPQA, order of options", test_gpqa_orders},

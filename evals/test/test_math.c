@@ -175,8 +175,8 @@ static void test_values_that_agree(void) {
     EXPECT_ALL(same, MATH_EQUAL);
 }
 
-/* Pairs that no public grader equates. Most of them are equal to a human; README.md lists their
- * kinds. */
+/* Pairs that no public grader equates. Most of them are equal to a human; evals/math/README.md
+ * lists their kinds. */
 static void test_values_no_grader_equates(void) {
     static const pair other[] = {
         {"\\frac{1}{2}", "\\sin 30^\\circ"},
@@ -433,7 +433,8 @@ static void test_names_of_unparsed_golds(void) {
 }
 
 /* Lists with repeated members are equal only if they also have the same number of different
- * members. Names make members different, because the public graders compare sets. */
+ * members. Names make members different, because the public graders compare sets. A single symbol
+ * before the whole list ("x = 2,2") does not count as a name. */
 static void test_members_that_repeat(void) {
     static const pair equal[] = {
         {"2,2", "x = 2,2"},        {"2,2", "\\theta = 2,2"},       {"2,2,3", "x=2,x=2,x=3"},
@@ -572,8 +573,7 @@ static char *repeated(const char *unit, size_t times, const char *tail) {
     return s;
 }
 
-/* Bytes that MPFR and GMP hold now, and the largest number at once. Grading allocates nowhere
- * else. */
+/* Bytes that MPFR and GMP hold now, and the largest number at once. */
 static size_t held, peak;
 
 static void *count_alloc(size_t n) {
@@ -593,8 +593,8 @@ static void count_free(void *p, size_t n) {
     free(p);
 }
 
-/* No answer needs a time limit: each is refused for the given reason, and GMP and MPFR use less
- * than 1 MiB. */
+/* None of these answers needs a time limit: each ends with the given reason and is not equal, and
+ * GMP and MPFR hold less than 1 MiB. */
 static void test_hostile_answers_meet_a_limit(void) {
     static const struct {
         const char *unit;

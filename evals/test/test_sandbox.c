@@ -24,8 +24,8 @@
 enum { kOutput = 1 << 16 };
 static const size_t kMemory = (size_t)256 << 20;
 
-/* The sandbox, or NULL with a message. If python3 or bubblewrap is not installed, or a container
- * forbids user namespaces, only the refusal can be tested. */
+/* The sandbox, or NULL; the first time, with a message. If python3 or bubblewrap is not installed,
+ * or a container forbids user namespaces, only the refusal can be tested. */
 static sandbox *open_sandbox(void) {
     static bool reported;
     sandbox *s = NULL;
@@ -114,7 +114,7 @@ static int processes_with(const char *word) {
     return found;
 }
 
-/* The same after killed processes had time to end, which may take a moment on a busy machine. */
+/* The same, after waiting up to ten seconds for killed processes to end. */
 static int processes_left(const char *word) {
     int found = processes_with(word);
     for (int i = 0; i < 100 && found > 0; i++) {

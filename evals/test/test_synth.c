@@ -15,6 +15,7 @@
 #include "evals/code/grade_code.h"
 #include "evals/synth/stream.h"
 #include "evals/task.h"
+#include "evals/test/task_of.h"
 #include "generator/local/tokenizer/tokenizer.h"
 
 static const synth_style styles[] = {SYNTH_AIME, SYNTH_MATH, SYNTH_GPQA, SYNTH_CODE};
@@ -206,7 +207,7 @@ static void check_graded(const grader *g, const synth_problem *p) {
 
 static void test_graded(void) {
     static const grader *const graders[SYNTH_CODE][2] = {{&grader_aime, &grader_aime},
-                                                         {&grader_math_field, &grader_math_strict},
+                                                         {&grader_math_truth, &grader_math_strict},
                                                          {&grader_letter, &grader_letter}};
     synth_problem p = {0};
     for (int s = 0; s < SYNTH_CODE; s++)
@@ -389,8 +390,8 @@ static void test_refused(void) {
 /* ---- generated problems as tasks ---- */
 
 static void test_tasks(void) {
-    static const task_spec *const tasks[] = {&task_synth_aime, &task_synth_math, &task_synth_gpqa,
-                                             &task_synth_code};
+    const task_spec *const tasks[] = {task_of("synth_aime"), task_of("synth_math"),
+                                      task_of("synth_gpqa"), task_of("synth_code")};
     char path[] = "/tmp/snapmla-synth-XXXXXX";
     int fd = mkstemp(path);
     CU_ASSERT_FATAL(fd >= 0);

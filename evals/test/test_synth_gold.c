@@ -1,6 +1,6 @@
 /* Compares the golds of generated problems with other ways to the same result: GMP, enumeration,
- * substitution. These oracles get only `params` and the gold. The golds of programs are checked by
- * Python (test_synth.c). */
+ * substitution. These oracles use only `params` and the gold. Programs are checked by running those
+ * of the solutions (test_synth.c). */
 #include <CUnit/CUnit.h>
 #include <gmp.h>
 #include <math.h>

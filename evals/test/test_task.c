@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "evals/plan.h"
+#include "evals/test/task_of.h"
 
 /* Loads rows through a temporary file. */
 static snap_status load(const char *rows, size_t limit, task_set *set, snap_err *err) {
@@ -14,7 +15,7 @@ static snap_status load(const char *rows, size_t limit, task_set *set, snap_err 
     char *path = fs_join(folder, "rows.jsonl");
     CU_ASSERT_PTR_NOT_NULL_FATAL(path);
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, rows, strlen(rows), NULL), SNAP_OK);
-    snap_status st = task_load(&task_aime24, path, limit, NULL, set, err);
+    snap_status st = task_load(task_of("aime24"), path, limit, NULL, set, err);
     (void)unlink(path);
     (void)rmdir(folder);
     free(path);
@@ -80,16 +81,15 @@ static void test_bad_files_name_the_line(void) {
         {"\n\n", "no problems"},
         {"{\"prompt\": \"a\", \"answer\": 1}\n{oops}\n", ":2"},
         {"[1]\n", ":1"},
-        {"{\"answer\": 1}\n", ":1: needs a text 'prompt' or 'problem'"},
+        {"{\"answer\": 1}\n", ":1: needs a text or number 'prompt' or 'problem' or"},
         {"{\"prompt\": \"  \", \"answer\": 1}\n", ":1: needs a text"},
         {"{\"prompt\": \"a\\u0000b\", \"answer\": 1}\n", ":1: needs a text"},
-        {"{\"prompt\": 5, \"answer\": 1}\n", ":1: needs a text"},
-        {"{\"prompt\": \"a\"}\n", ":1: 'answer' must be an integer 0..999"},
-        {"{\"prompt\": \"a\", \"answer\": 1.5}\n", ":1: 'answer' must be"},
-        {"{\"prompt\": \"a\", \"answer\": -1}\n", ":1: 'answer' must be"},
-        {"{\"prompt\": \"a\", \"answer\": 1000}\n", ":1: 'answer' must be"},
-        {"{\"prompt\": \"a\", \"answer\": \"1/2\"}\n", ":1: 'answer' must be"},
-        {"{\"prompt\": \"a\", \"answer\": \"99999999999999999999\"}\n", ":1: 'answer' must be"},
+        {"{\"prompt\": \"a\"}\n", ":1: needs a text or number 'answer'"},
+        {"{\"prompt\": \"a\", \"answer\": 1.5}\n", ":1: the answer must be an integer 0..999"},
+        {"{\"prompt\": \"a\", \"answer\": -1}\n", ":1: the answer must be"},
+        {"{\"prompt\": \"a\", \"answer\": 1000}\n", ":1: the answer must be"},
+        {"{\"prompt\": \"a\", \"answer\": \"1/2\"}\n", ":1: the answer must be"},
+        {"{\"prompt\": \"a\", \"answer\": \"99999999999999999999\"}\n", ":1: the answer must be"},
         {"{\"prompt\": \"a\", \"answer\": 1, \"id\": \"x\"}\n"
          "{\"prompt\": \"b\", \"answer\": 1, \"id\": \"x\"}\n",
          "problem id 'x' occurs twice"},
@@ -110,12 +110,12 @@ static void test_bad_files_name_the_line(void) {
 static void test_missing_files_list_the_paths(void) {
     task_set set;
     snap_err err = {0};
-    CU_ASSERT_EQUAL(task_load(&task_aime24, "/tmp", 0, NULL, &set, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(task_load(task_of("aime24"), "/tmp", 0, NULL, &set, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/tmp/aime_2024/aime24.jsonl'"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/tmp/aime24.jsonl'"));
     task_set_release(&set);
     err = (snap_err){0};
-    CU_ASSERT_EQUAL(task_load(&task_aime24, "/nowhere", 0, NULL, &set, &err), SNAP_E_IO);
+    CU_ASSERT_EQUAL(task_load(task_of("aime24"), "/nowhere", 0, NULL, &set, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "'/nowhere' does not exist"));
     task_set_release(&set);
 }
@@ -135,7 +135,7 @@ static void make_plan(eval_plan *p) {
                          .sampling = {.temperature = 1, .top_p = 0.95, .max_tokens = 100}};
         CU_ASSERT_EQUAL_FATAL(load(rows, 3 - p->n_tasks, &t->set, NULL), SNAP_OK);
     }
-    p->tasks[1].set.task = &task_aime25;
+    p->tasks[1].set.task = task_of("aime25");
     static const char *const names[] = {"a", "b", "c"};
     for (; p->n_arms < 3; p->n_arms++)
         p->arms[p->n_arms] = (eval_arm){

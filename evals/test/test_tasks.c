@@ -1,39 +1,27 @@
 /* Tests BeyondAIME, MMLU-Pro, MMLU-Redux, ZebraLogic and Arena-Hard: rows, wording, graders. All
  * items are invented. */
 #include <CUnit/CUnit.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
+#include "base/test/temp_folder.h"
 #include "evals/arena.h"
 #include "evals/task.h"
+#include "evals/test/task_of.h"
 
-static char folder[48];
+static char folder[TEMP_FOLDER];
 
 static void folder_open(void) {
-    (void)snprintf(folder, sizeof folder, "/tmp/snapmla-tasks-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-}
-
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
-    (void)sb, (void)flag, (void)ftw;
-    return remove(path);
+    temp_folder_open(folder, "tasks");
 }
 
 static void folder_close(void) {
-    (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temp_folder_remove(folder);
 }
 
 static void put(const char *sub, const char *name, const char *text) {
-    char *dir = fs_join(folder, sub), *path = fs_join(dir, name);
-    CU_ASSERT_EQUAL_FATAL(fs_mkdirs(dir, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, text, strlen(text), NULL), SNAP_OK);
-    free(path);
-    free(dir);
+    temp_folder_put(folder, sub, name, text, strlen(text));
 }
 
 static task_set loaded(const task_spec *t) {
@@ -71,14 +59,14 @@ static void test_beyond_aime(void) {
     put("beyond_aime", "test.jsonl",
         "{\"problem\": \"How many?\", \"answer\": 123456789012}\n{\"problem\": \"b\", \"answer\": "
         "\"-7\"}\n");
-    task_set set = loaded(&task_beyond_aime);
-    CU_ASSERT(set.n == 2 && task_beyond_aime.samples == 10 && set.grader == &grader_aime);
+    task_set set = loaded(task_of("beyond_aime"));
+    CU_ASSERT(set.n == 2 && task_of("beyond_aime")->samples == 10 && set.grader == &grader_aime);
     CU_ASSERT_STRING_EQUAL(prompt(&set, 0), "How many?\nRemember to put your final answer within "
                                             "\\boxed{}.");
     CU_ASSERT_STRING_EQUAL(set.problems[0].gold, "123456789012");
     task_set_release(&set);
     put("beyond_aime", "test.jsonl", "{\"problem\": \"a\", \"answer\": \"x+1\"}\n");
-    expect(&task_beyond_aime, SNAP_E_INPUT, ":1: the gold answer must be an integer");
+    expect(task_of("beyond_aime"), SNAP_E_INPUT, ":1: the gold answer must be an integer");
     folder_close();
 }
 
@@ -92,7 +80,7 @@ static const char kPro[] =
 static void test_mmlu_pro(void) {
     folder_open();
     put("mmlu_pro", "test.jsonl", kPro);
-    task_set set = loaded(&task_mmlu_pro);
+    task_set set = loaded(task_of("mmlu_pro"));
     CU_ASSERT_STRING_EQUAL(set.problems[0].id, "70");
     CU_ASSERT_STRING_EQUAL(set.problems[0].gold, "C");
     CU_ASSERT_STRING_EQUAL(
@@ -109,7 +97,7 @@ static void test_mmlu_pro(void) {
         "\"law\", \"cot_content\": \"A: Let's think step by step. So. The answer is (A).\"}\n"
         "{\"question\": \"When?\", \"options\": [\"x\", \"y\"], \"answer\": \"A\", \"category\": "
         "\"art\", \"cot_content\": \"A: No.\"}\n");
-    set = loaded(&task_mmlu_pro);
+    set = loaded(task_of("mmlu_pro"));
     CU_ASSERT_PTR_NOT_NULL(strstr(prompt(&set, 0),
                                   "at the end.\n\nQuestion: Why?\nOptions: A. x\nB. y\nAnswer: "
                                   "Let's think step by step. So. The answer is (A).\n\nQuestion: "
@@ -118,23 +106,26 @@ static void test_mmlu_pro(void) {
     CU_ASSERT(strcmp(alone, set.sha256) != 0);
     task_set_release(&set);
     put("mmlu_pro", "validation.jsonl", "{\"question\": \"Why?\"}\n");
-    expect(&task_mmlu_pro, SNAP_E_INPUT, "validation.jsonl:1");
+    expect(task_of("mmlu_pro"), SNAP_E_INPUT, "validation.jsonl:1");
     put("mmlu_pro", "validation.jsonl", "");
     static const struct {
         const char *row, *message;
     } bad[] = {
-        {"{\"question\": \"a\", \"options\": [\"x\"], \"answer\": \"A\", \"category\": \"law\"}",
-         "2 to 10 'options'"},
-        {"{\"question\": \"a\", \"options\": [\"x\", 3], \"answer\": \"A\", \"category\": \"law\"}",
-         "option 2 must be text"},
-        {"{\"question\": \"a\", \"options\": [\"x\", \"y\"], \"answer\": \"C\", \"category\": "
+        {"{\"id\": 1, \"question\": \"a\", \"options\": [\"x\"], \"answer\": \"A\", \"category\": "
          "\"law\"}",
-         "must be the letter of an option, A..B"},
-        {"{\"question\": \"a\", \"options\": [\"x\", \"y\"], \"answer\": \"A\"}", "category"},
+         "2 to 10 'options'"},
+        {"{\"id\": 1, \"question\": \"a\", \"options\": [\"x\", [3]], \"answer\": \"A\", "
+         "\"category\": \"law\"}",
+         "choice 2 of 'options' must be text"},
+        {"{\"id\": 1, \"question\": \"a\", \"options\": [\"x\", \"y\"], \"answer\": \"C\", "
+         "\"category\": \"law\"}",
+         "must be the letter of a choice, A..B"},
+        {"{\"id\": 1, \"question\": \"a\", \"options\": [\"x\", \"y\"], \"answer\": \"A\"}",
+         "category"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         put("mmlu_pro", "test.jsonl", bad[i].row);
-        expect(&task_mmlu_pro, SNAP_E_INPUT, bad[i].message);
+        expect(task_of("mmlu_pro"), SNAP_E_INPUT, bad[i].message);
     }
     folder_close();
 }

@@ -1,0 +1,131 @@
+#include "evals/answer.h"
+
+#include <string.h>
+
+#include "evals/answer_parts.h"
+#include "evals/grade_parts.h"
+#include "evals/integer.h"
+
+void answer_add(found_answer *a, const char *rule, span s) {
+    if (s.n && a->count < ANSWER_READINGS)
+        a->reading[a->count++] = (extraction){rule, s};
+}
+
+/* ---- statements ---- */
+
+/* True if a statement gives no value: "not 5", "at most 7", "unknown". */
+static bool is_denial(span s) {
+    static pattern denial = {
+        .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither|unknown|cannot|more than|less than|fewer "
+                 "than|greater than|at most|at least|between|either)\\b|\\b(?:only if|unless)\\b|"
+                 "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
+                 "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
+    return pattern_find(&denial, s, 0, NULL);
+}
+
+/* True if the words before a statement in its sentence show that it is only supposed: "suppose the
+ * answer is 5", "if n is even, the answer is 5". */
+static bool is_supposed(span text, const char *statement) {
+    enum { kMost = 160 };
+    static pattern supposed = {
+        .regex = "(?i)\\b(?:whether|suppose|assum(?:e|ing)|(?:might|may|would|could) (?:think|say|"
+                 "guess|expect)|unclear|unless|not (?:sure|clear|certain)|don't know|common "
+                 "(?:mistake|error)|if the "
+                 "answer (?:is|were)|key says)\\b[^.!?]*$|(?<![a-z])(?:if|when|for) "
+                 "\\$?[a-z]\\$? ?(?:=|is\\b|<|>)[^.!?]*$"};
+    size_t n = (size_t)(statement - text.s);
+    span before = {text.s, n};
+    if (n > kMost)
+        before = (span){statement - kMost, kMost};
+    const char *line = before.n ? memrchr(before.s, '\n', before.n) : NULL;
+    if (line)
+        before = (span){line + 1, (size_t)(statement - line - 1)};
+    return pattern_find(&supposed, before, 0, NULL);
+}
+
+/* The statement without the letters of Asian and some other scripts at its end, because these may
+ * belong to a verb: "647입니다". */
+static span without_foreign_words(span s) {
+    size_t n = s.n;
+    for (size_t i = s.n; i && ((unsigned char)s.s[i - 1] >= 0x80 || s.s[i - 1] == ' '); i--) {
+        unsigned char lead = (unsigned char)s.s[i - 1];
+        if (lead == 0xE0 || lead == 0xE1 || (lead >= 0xE3 && lead <= 0xED))
+            n = i - 1;
+        else if (lead >= 0xC0)
+            break;
+    }
+    return answer_bare((span){s.s, n});
+}
+
+/* The number in "Answer: [3,628,800]". */
+static span without_number_brackets(span s) {
+    static pattern number = {.regex = "^\\[[0-9]{1,3}(?:,[0-9]{3}){2,}\\]$"};
+    return pattern_find(&number, s, 0, NULL) ? (span){s.s + 1, s.n - 2} : s;
+}
+
+/* Adds the readings of a statement. False if it states nothing. A denial has no readings, and
+ * nothing is guessed instead. */
+static bool add_stated(found_answer *a, span text, const extraction *stated, unsigned flags) {
+    extraction x = {0};
+    bool label = strcmp(stated->rule, "label") == 0;
+    span s = answer_without_contrast(answer_bare(stated->answer));
+    s = label ? without_foreign_words(s) : s;
+    a->stated = is_denial(s) || answer_is_doubt(s) || is_supposed(text, stated->answer.s);
+    if (a->stated)
+        return true;
+    s = without_number_brackets(answer_core(s));
+    if (!s.n || ((flags & ANSWER_DIGITS) && !answer_has_number(s)))
+        return false;
+    a->stated = true;
+    bool formula = extract_formula(s, &x);
+    span inner = answer_bare(x.answer);
+    bool foreign = formula && label; /* words of the language may follow the formula */
+    answer_add(a, stated->rule, foreign ? inner : s);
+    if (formula)
+        answer_add(a, stated->rule, foreign ? s : inner);
+    if (answer_only_number(s, &x))
+        answer_add(a, stated->rule, x.answer);
+    return true;
+}
+
+/* Adds the answer of a box, or what the text gives instead of it. */
+static void add_boxed(found_answer *a, span text, const extraction *box, unsigned flags) {
+    extraction later = {0};
+    span after = {0};
+    answer_revision revision = ANSWER_KEPT;
+    if (answer_is_undecided(text, box)) {
+        a->stated = true;
+        a->why = "the response does not choose between its answers";
+        return;
+    }
+    if (!a->open_box)
+        revision = answer_revise(text, box, &later, &after);
+    if (revision == ANSWER_REVISED && add_stated(a, text, &later, flags) && a->count)
+        return;
+    if (revision == ANSWER_RETRACTED)
+        answer_guess(a, after, flags);
+    else
+        answer_add(a, box->rule, box->answer);
+}
+
+void answer_find(found_answer *out, grade_input in, unsigned flags) {
+    *out = (found_answer){0};
+    extraction x = {0};
+    bool thinking;
+    span text = extract_visible(in.response, &thinking);
+    extract_box box = extract_boxed(text, &x);
+    out->open_box = box == EXTRACT_OPEN_BOX || box == EXTRACT_EARLIER_BOX;
+    out->why = box == EXTRACT_OPEN_BOX ? "the last \\boxed is not closed"
+                                       : grade_why_nothing(in, text, thinking);
+    if (box == EXTRACT_OPEN_BOX)
+        return;
+    bool hashes = box == EXTRACT_NO_BOX && (flags & ANSWER_HASHES) && extract_hashes(text, &x) &&
+                  integer_has_digit(x.answer);
+    if (box != EXTRACT_NO_BOX)
+        add_boxed(out, text, &x, flags);
+    else if (hashes)
+        answer_add(out, x.rule, x.answer);
+    else if ((!extract_stated(text, &x) || !add_stated(out, text, &x, flags)) && !in.truncated &&
+             !thinking)
+        answer_guess(out, text, flags);
+}

@@ -1,0 +1,368 @@
+/* Answers that a response does not declare: what its last sentence states. */
+#include <string.h>
+
+#include "evals/answer_parts.h"
+#include "evals/grade_parts.h"
+#include "evals/integer.h"
+
+enum {
+    kMoreWords = 8, /* words after a guessed answer */
+    kUnitWords = 2,
+    kSentence = 400, /* bytes of the last sentence that are searched */
+    kShortLine = 80,
+};
+
+/* True if the text ends in a word or a sign that no sentence ends in. */
+static bool is_open_word(span s) {
+    static pattern word = {.regex =
+                               "(?i)(?:^|\\W)(?:but|the|an?|of|we|and|or|so|that|is|are|for|each|"
+                               "now|to|with|then|since|if|because|as|than|in|by|this|which|it|"
+                               "from|where|when|at|on|be|has|have|must|not|gives|"
+                               "yields|equals|means|implies|how|what|also|next|first)$"};
+    return pattern_find(&word, s, 0, NULL) || (s.n && strchr(":,", s.s[s.n - 1]));
+}
+
+static span tail_of(span s, size_t most) {
+    return s.n > most ? (span){s.s + s.n - most, most} : s;
+}
+
+static span from(span text, const char *s) {
+    return (span){s, (size_t)(text.s + text.n - s)};
+}
+
+/* True if only a few words follow @x, so that the text seems to end with the answer: nothing but
+ * punctuation, a few words and a full stop, or one or two words. */
+static bool ends_text(span text, const extraction *x) {
+    enum { kMost = 160 };
+    static pattern stop = {.regex = "(?:[.!?]|\u3002|\u0964)[\\s*_$\"')\\]}`]*+$"};
+    static pattern words = {.regex = "[a-zA-Z\x80-\xFF]++"};
+    span rest = span_trim(from(text, x->answer.s + x->answer.n));
+    if (rest.n > kMost)
+        return false;
+    size_t n = pattern_count(&words, rest);
+    if (n <= kUnitWords)
+        return !is_open_word(rest);
+    return n <= kMoreWords && pattern_find(&stop, rest, 0, NULL);
+}
+
+/* The text without what its last sentence says the answer is not: "it is 11, not 13." */
+static span without_last_denial(span text) {
+    enum { kMost = 80 };
+    static pattern denial = {
+        .regex =
+            "(?i)[,;(]\\s*+(?:(?:and |but )?not|rather than|instead of)\\s[^.,;]*+[.)]*+\\s*+$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&denial, tail_of(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+#define OUR_ANSWER                                                                                 \
+    "(?:what (?:i|we)\\b|(?:the|our|my)\\s++(?:(?:final|required|desired|complete|correct) )*"     \
+    "(?:answer|result|solution|value|proof)\\b)"
+
+/* The text without sentences that only end it: "That is the final answer.", "I hope this helps!",
+ * "The bold one is my answer." *asserted: one of them says that the answer is before it. */
+static span without_closing(span text, bool *asserted) {
+    enum { kMost = 200, kSentences = 4 };
+    static pattern closing = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
+            "(?:this|that|it)\\b|let me know\\b|feel "
+            "free\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
+            "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
+            "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
+            "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
+            "[^.!?\\n$0-9]*\\b(?:is|was)\\s[^.!?\\n$0-9]*" OUR_ANSWER ")|q\\.?e\\.?"
+            "d\\b|as (?:desired|required|claimed|needed|expected)\\b|this completes\\b)"
+            "[^.!?\\n]*+[\\s.!*_)]*+$"};
+    span groups[PATTERN_GROUPS];
+    for (int i = 0; i < kSentences && pattern_find(&closing, tail_of(text, kMost), 0, groups);
+         i++) {
+        *asserted |= groups[1].s != NULL;
+        text.n = (size_t)(groups[0].s - text.s);
+        while (text.n && strchr(" ,", text.s[text.n - 1]))
+            text.n--;
+    }
+    return span_trim(text);
+}
+
+/* The text without the ``` that ends a block of code. */
+static span without_fence(span text) {
+    text = span_trim(text);
+    while (text.n && text.s[text.n - 1] == '`' && text.n > 3 && text.s[text.n - 2] == '`')
+        text.n--;
+    return text.n && text.s[text.n - 1] == '`' && text.n > 1 && text.s[text.n - 2] == '\n'
+               ? span_trim((span){text.s, text.n - 1})
+               : text;
+}
+
+/* The last sentence of the last line, at most kSentence bytes of it. */
+static span last_sentence(span text) {
+    static pattern start = {
+        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\]))"};
+    span s = tail_of(text, kSentence), groups[PATTERN_GROUPS];
+    if (pattern_find_last(&start, s, groups))
+        s = from(s, groups[0].s + groups[0].n);
+    static pattern marks = {.regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~\\s*+)++"}; /* with drafts */
+    s = span_trim(s);
+    return pattern_find(&marks, s, 0, groups) ? from(s, s.s + groups[0].n) : s;
+}
+
+/* True if the sentence states no answer: a question, a condition, something that is not known. */
+static bool is_undecided(span s) {
+    static pattern open = {
+        .regex =
+            "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
+            "[0-9]+[\\s.]*$|^\\s*(?:if|when|let [a-z$]|let us (?:assume|suppose)|suppose|assum|"
+            "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
+            "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
+            "assum(?:e|ing)|"
+            "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
+            "right|"
+            "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
+            "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
+            "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
+            "than|(?:left|remain(?:s|ing)?|need|have) to (?:check|consider|show|verify|count)|"
+            "we (?:still|must still|now) (?:need|have|consider|continue)|we continue)\\b"};
+    return pattern_find(&open, s, 0, NULL);
+}
+
+/* True if the words before a number limit or deny it: "more than 24". */
+static bool is_limited(span before) {
+    static pattern limit = {
+        .regex =
+            "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
+            "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
+            "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
+            "(?:steps?|cases?|theorem|lemma|problem|section|figure|equation|question|page|"
+            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(]*$"};
+    return pattern_find(&limit, tail_of(before, 40), 0, NULL);
+}
+
+/* True if the words after a number deny that it is the answer: "24 is too large". */
+static bool is_denied(span after) {
+    static pattern denial = {
+        .regex =
+            "(?i)^[\\s$*)]*(?:is(?:n't| not\\b)|is too\\b|is (?:an?|the|only an?) (?:upper|lower) "
+            "bound|divides\\b|(?:st|nd|rd|th)\\b|times\\b|terms\\b|cases\\b|"
+            "remaining\\b|digits\\b)"};
+    return pattern_find(&denial, after, 0, NULL);
+}
+
+/* True if the signs around a number show that it is only a part of an expression: 3 + 4i, 4:45. */
+static bool is_in_expression(span text, const extraction *x) {
+    static pattern before = {
+        .regex = "(?:[/^_{(\\[<>+:\xC2\xB1\xC3\x97\xE2\x89\x88\xB7\x9A]|[a-z0-9)] ?[-*]|\xE2"
+                 "[\x80-\xBF][\x80-\xBF]|[0-9\x80-\xBF],)[ *]*$"};
+    static pattern after = {
+        .regex = "^(?:[a-zA-Z^_/:!)\\]}|\xC2\xCF]|\xE2[\x80-\xBF]| ?[+*=<>-] ?[0-9a-z(])"};
+    span left = {text.s, (size_t)(x->answer.s - text.s)};
+    return grade_part_of_expression(text, x) || pattern_find(&before, tail_of(left, 8), 0, NULL) ||
+           pattern_find(&after, from(text, x->answer.s + x->answer.n), 0, NULL);
+}
+
+/* True if nothing but punctuation follows the answer. */
+static bool is_end(span text, const extraction *x) {
+    static pattern end = {.regex = "^[\\s.!*_`\"')}\\]]*+$"};
+    return pattern_find(&end, from(text, x->answer.s + x->answer.n), 0, NULL);
+}
+
+/* ---- the last sentence ---- */
+
+/* Adds the 5 of "In short: 5 is the final answer." */
+static bool add_subject(found_answer *a, span sentence) {
+    static pattern subject = {
+        .regex =
+            "(?i)^(?:[A-Za-z ,]{0,40}[:,]\\s|(?:hence|so|thus|therefore|finally)\\s)?(.+?)\\s++"
+            "(?:is|are)\\s++(?:therefore |thus |indeed )?(?:the|our|my)\\s++"
+            "(?:(?:final|correct|required|desired)\\s++)*(?:answer|result|solution)s?\\b"
+            "[^$]{0,40}$"};
+    static pattern object = {
+        .regex =
+            "(?i)\\b(?:get|obtain|gives?|yields?|have|arrive at|(?:end|come) up with|settle on|"
+            "left with|reach|report|take)(?: us)?\\s++([^,]+?)\\s++(?:as|for|to be)\\s++"
+            "(?:the|our|my)\\s++(?:final |correct )?(?:answer|result|solution)\\b[^$]{0,40}$"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find(&object, sentence, 0, groups) && !pattern_find(&subject, sentence, 0, groups))
+        return false;
+    static pattern clause = {.regex =
+                                 "(?i)[a-z]{2,}\\s++[a-z]{2,}.*\\b(?:is|are|equals)\\b|, which$"};
+    span found = answer_core(groups[1]);
+    if (pattern_find(&clause, found, 0, NULL))
+        return false;
+    answer_add(a, "last_sentence", found);
+    return true;
+}
+
+/* Adds the last **bold** or `code` text of the sentence if it ends the sentence. */
+static void add_marked(found_answer *a, span text, span sentence) {
+    static pattern marked = {.regex = "\\*\\*([^*\\n]++)\\*\\*|`([^`\\n]++)`"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find_last(&marked, sentence, groups))
+        return;
+    extraction x = {"last_sentence", groups[groups[1].s ? 1 : 2]};
+    span whole = answer_bare(sentence);
+    bool alone = whole.s == x.answer.s;
+    if (is_end(text, &x) && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
+        (alone || answer_has_number(x.answer) || x.answer.n < 20))
+        answer_add(a, x.rule, answer_core(x.answer));
+}
+
+/* Adds the text after the last verb that states a value, and after the last equals sign: "The sum
+ * is 7/3." */
+static void add_predicate(found_answer *a, span sentence) {
+    static pattern verb = {
+        .regex = "(?i)\\b(?:(?:equal|equals|evaluates?|converges?|simplif(?:y|ies)|reduces?|comes?|"
+                 "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
+                 "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
+                 "measures?|gives?(?: us)?|"
+                 "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
+    static pattern sign = {.regex = "(?<![<>!])=(?!>)[\\s*]*+"};
+    span groups[PATTERN_GROUPS];
+    if (memchr(sentence.s, '$', sentence.n))
+        return;
+    if (pattern_find_last(&verb, sentence, groups))
+        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+    if (pattern_find_last(&sign, sentence, groups))
+        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+}
+
+/* Adds what follows the verb of a sentence that the next one calls the answer: "which gives -3, 1
+ * and 5, and this is our answer". */
+static void add_asserted(found_answer *a, span sentence) {
+    static pattern verb = {
+        .regex = "(?i)\\b(?:is|are|equals?|becomes?|gives?|giving|yields?|yielding|get|obtain|find|"
+                 "have|(?:leads?|leading|comes?|amounts?) to|results? in|end up with|arrive at)\\b"
+                 "(?: us)?:?[\\s*_]++"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&verb, sentence, groups))
+        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+}
+
+/* Adds the lines at the end of the text if each gives a value to a name with an index: "x_1 = 2".
+ */
+static void add_lines(found_answer *a, span text) {
+    static pattern lines = {
+        .regex = "(?:(?:^|\\n)[ \\t>]*+(?:(?:[-*+]|\u2022|[0-9]\\.) ++)?[$*]*+ *+[a-zA-Z]"
+                 "(?:_\\{?[0-9]\\}?|\xE2\x82[\x80-\x89])\\$? *+=[^=\\n]++){2,}\\s*+$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&lines, tail_of(text, kSentence), 0, groups))
+        answer_add(a, "lines", span_trim(groups[0]));
+}
+
+/* Adds the bold text of "Hence the fastest is **Eve**, and the slowest is Dan." */
+static void add_marked_clause(found_answer *a, span sentence) {
+    static pattern clause = {
+        .regex = "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
+                 "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
+                 "\\s[^*]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&clause, sentence, 0, groups))
+        answer_add(a, "last_sentence", answer_core(groups[1]));
+}
+
+/* Adds the list at the end of "The solution is $x=2$, $y=-1$." */
+static void add_named_values(found_answer *a, span sentence) {
+    static pattern list = {
+        .regex = "(?i)(?<!for )(?<!if )(?<!when )(?<!since )(?<!with )"
+                 "(\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$"
+                 "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&list, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Adds a line that is only the answer: "(1+√5)/2", "#### 9√23/23". */
+static void add_line(found_answer *a, span sentence) {
+    static pattern prose = {
+        .regex = "(?i)(?<![\\\\A-Za-z])(?!arc|sqrt|sin|cos|tan|log|inf|and\\b|pi\\b|mod\\b|floor|"
+                 "ceil)"
+                 "(?:[a-z]{3,}|(?:it|is|so|we|to|of|by|if|no|as|at)\\b)"};
+    static pattern marks = {.regex = "^(?:[-\u2022]\\s++)++"};
+    span groups[PATTERN_GROUPS];
+    bool marked = pattern_find(&marks, sentence, 0, groups);
+    span s = answer_core(marked ? from(sentence, sentence.s + groups[0].n) : sentence);
+    if (s.n <= kShortLine && !pattern_find(&prose, s, 0, NULL))
+        answer_add(a, "last_line", s);
+}
+
+/* Adds the last word of the sentence if it has a digit and follows a word: "So 7/3." */
+static void add_last_word(found_answer *a, span sentence) {
+    static pattern last = {.regex =
+                               "(?i)(?<![A-Za-z])(?!and\\b|or\\b|than\\b|minus\\b|plus\\b|times\\b)"
+                               "[a-z]{2,}[:,]?\\s++[*_]*+([^\\s$*_]*\\d[^\\s$*_]*)[\\s*_.!]*+$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&last, tail_of(sentence, kShortLine), 0, groups) &&
+        !is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
+        answer_add(a, "last_word", answer_core(groups[1]));
+}
+
+/* Adds the last formula and the last number. The number comes first if it follows the formula and
+ * either ends the text or is the only one of the two with a digit. */
+static void add_last_values(found_answer *a, span text, span sentence) {
+    extraction x = {0}, number;
+    bool last = extract_last_number(text, &number) && !is_in_expression(text, &number) &&
+                ends_text(text, &number) &&
+                !is_limited((span){text.s, (size_t)(number.answer.s - text.s)}) &&
+                !is_denied(from(text, number.answer.s + number.answer.n));
+    if (!extract_formula(text, &x))
+        x.answer = (span){0};
+    bool formula = x.answer.n && ends_text(text, &x) &&
+                   !is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
+    bool later = last && x.answer.n && number.answer.s > x.answer.s + x.answer.n &&
+                 (is_end(text, &number) || !integer_has_digit(x.answer));
+    last &= number.answer.s >= sentence.s;
+    later &= last;
+    bool here = x.answer.n && x.answer.s >= sentence.s;
+    if (!here && !later)
+        add_predicate(a, sentence);
+    if (later)
+        answer_add(a, number.rule, number.answer);
+    if (formula)
+        answer_add(a, x.rule, answer_bare(x.answer));
+    if (last && !later)
+        answer_add(a, number.rule, number.answer);
+    if (!last && !formula)
+        add_last_word(a, sentence);
+}
+
+/* The clause of the sentence that gives the result: what follows ", so", without ", which ..." and
+ * without a last bracket in words. */
+static span main_clause(span sentence) {
+    static pattern result = {
+        .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?"};
+    static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
+                                     "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&result, sentence, groups))
+        sentence = from(sentence, groups[0].s + groups[0].n);
+    if (pattern_find(&aside, sentence, 0, groups) && groups[0].s > sentence.s)
+        sentence.n = (size_t)(groups[0].s - sentence.s);
+    return sentence;
+}
+
+void answer_guess(found_answer *a, span text, unsigned flags) {
+    bool asserted = false;
+    text = without_last_denial(without_closing(without_fence(text), &asserted));
+    span sentence = last_sentence(text);
+    bool open = (!asserted && is_undecided(sentence)) || answer_is_doubt(sentence);
+    if (!sentence.n || open || is_open_word(sentence))
+        return;
+    if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
+        answer_add(a, "hashes", answer_core(sentence));
+    if (add_subject(a, sentence))
+        return;
+    if (!(flags & ANSWER_DIGITS))
+        add_lines(a, text);
+    add_named_values(a, sentence);
+    add_marked(a, text, sentence);
+    add_marked_clause(a, sentence);
+    add_line(a, sentence);
+    if (asserted)
+        add_asserted(a, sentence);
+    add_last_values(a, text, main_clause(sentence));
+    if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2)
+        answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
+}

@@ -1,0 +1,42 @@
+/* answer_parts.h - declarations that the files of answer_find() share. */
+#ifndef SNAPMLA_EVALS_ANSWER_PARTS_H
+#define SNAPMLA_EVALS_ANSWER_PARTS_H
+
+#include "evals/answer.h"
+
+/* Adds a reading if it is not empty and there is room. */
+void answer_add(found_answer *a, const char *rule, span s);
+
+/* True if the text has a digit or the word of a number up to twenty. */
+bool answer_has_number(span s);
+
+/* The only number of a statement, if it has one and the characters around it are no part of an
+ * expression. */
+bool answer_only_number(span s, extraction *x);
+
+/* True if the text says that the writer does not know which of several answers is right. */
+bool answer_is_doubt(span s);
+
+/* True if the response does not choose between a box and another answer: "\boxed{2} or possibly
+ * \boxed{3}". */
+bool answer_is_undecided(span text, const extraction *box);
+
+/* What the text says about a box. */
+typedef enum {
+    ANSWER_KEPT,
+    ANSWER_REVISED,   /* it is taken back, and another answer is stated */
+    ANSWER_RETRACTED, /* it is taken back, and no other answer is stated in words */
+} answer_revision;
+
+/* Finds out whether the text after a box takes it back. @x gets the other answer, and @after the
+ * text from where the box is taken back on; both are set only if it is. */
+answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
+
+/* The 24 of "not 25, it is 24"; the whole text if it has no such contrast. */
+span answer_without_contrast(span s);
+
+/* Adds answers that are not declared. They come from the last sentence of @text or, if that states
+ * nothing, from the last formula and the last number. @flags: as for answer_find(). */
+void answer_guess(found_answer *a, span text, unsigned flags);
+
+#endif

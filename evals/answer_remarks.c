@@ -1,0 +1,152 @@
+/* Words and signs around an answer that are no part of it. */
+#include <string.h>
+
+#include "evals/answer_parts.h"
+#include "evals/grade_parts.h"
+#include "evals/integer.h"
+
+/* Signs that models put at the end of an answer, such as a check mark. */
+static const char *const end_marks[] = {"\u2705", "\u2713", "\u2714", "\u220e",    "\u25a0",
+                                        "\u25a1", "\ufe0f", "\u3002", "\U0001f389"};
+
+static size_t end_mark(span s) {
+    for (size_t i = 0; i < sizeof end_marks / sizeof *end_marks; i++) {
+        size_t n = strlen(end_marks[i]);
+        if (s.n > n && memcmp(s.s + s.n - n, end_marks[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* Length of a check mark at the start; 0 if there is none. */
+static size_t start_mark(span s) {
+    static const char *const marks[] = {"\u2705", "\u2713", "\u2714", "\ufe0f"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t n = strlen(marks[i]);
+        if (s.n > n && memcmp(s.s, marks[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+/* True if the last character ends a sentence and is no part of the answer: not "5!" or "\,". */
+static bool ends_in_punctuation(span s) {
+    char last = s.s[s.n - 1], before = s.n > 1 ? s.s[s.n - 2] : ' ';
+    bool dots = s.n > 3 && memcmp(s.s + s.n - 3, "...", 3) == 0;
+    if (dots)
+        return s.s[s.n - 4] == '.'; /* "0.333...." */
+    return (strchr(".,;*_`", last) && before != '\\') || (last == '!' && strchr("$*)]`", before));
+}
+
+span answer_bare(span s) {
+    for (size_t before = s.n + 1; s.n && s.n != before;) {
+        before = s.n;
+        s = span_trim(s);
+        while (s.n && strchr("*_`", s.s[0]) && !(s.n > 1 && s.s[0] == '_' && s.s[1] == '{'))
+            s = (span){s.s + 1, s.n - 1};
+        while (s.n && ends_in_punctuation(s))
+            s.n--;
+        s.n -= end_mark(s);
+        size_t mark = start_mark(s);
+        s = (span){s.s + mark, s.n - mark};
+    }
+    return s;
+}
+
+/* Words before an answer: "therefore 5", "given by 5". */
+static span without_adverbs(span s) {
+    static pattern words = {
+        .regex =
+            "(?i)^(?:(?:therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "actually|clearly|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
+            "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&words, s, 0, groups))
+        s = (span){s.s + groups[0].n, s.n - groups[0].n};
+    return s;
+}
+
+#define VALUE_BEFORE "(?<=[^\\s(\\[,;=])"
+
+/* The answer before a remark such as ", not 13", ", which is prime", "(by symmetry)", "(about
+ * 0.3)". A bracket that names a base or a modulus, or begins with "or", is no remark. */
+static span without_remark(span s) {
+    static pattern remarks[] = {
+        {.regex = "(?i)(?<!\\s)(?<!\\bis)(?<!\\bare)[,;]?\\s++\\(?(?:(?:and |but )?not|rather than|"
+                  "instead of|"
+                  "which|since|because)\\s"},
+        {.regex = "(?i)(?<!\\s),\\s++(?:as|so|for|where|when|with|by|using|after|and (?:this|that|"
+                  "we)|matching|confirming|consistent|obtained|provided|assuming|just|once|in "
+                  "agreement)\\s"},
+        {.regex = VALUE_BEFORE "\\s++(?:\u2014|\u2013|--)\\s++(?=[A-Za-z]{2})"},
+        {.regex = "(?i)" VALUE_BEFORE "\\s*+(?:\\\\text\\{)?\\s*+(?:(?:,\\s*+or|,|\\sor)\\s++"
+                  "(?:about|roughly|approximately|approx\\.?)|\\((?:or |i\\.e\\.,? )?(?:about|"
+                  "roughly|approximately|approx\\.?|\\\\approx|\u2248))"},
+        {.regex = VALUE_BEFORE
+         "\\s++\\((?!or\\b|and\\b)(?=[^()]*(?<![\\\\A-Za-z])(?!sin|cos|tan|inf|"
+         "log|exp|sqrt|arc|base|mod|and\\b|in base)[A-Za-z]{3})(?![^()]*\\b(?:base|mod)\\b)"
+         "[^()]*\\)[\\s.!]*$"},
+        {.regex = "(?i)(?<=[0-9)}\\]$*a-z])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
+                  "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
+                  "at (?:last|the end)|"
+                  "overall|altogether)\\b"},
+        {.regex = "(?i), (?:i (?:think|believe)|right|done|qed)\\b"},
+        {.regex = "(?i)\\s*</?(?:b|i|p|strong|em|br)\\s*/?>"},
+    };
+    span groups[PATTERN_GROUPS];
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (pattern_find(&remarks[i], s, 0, groups) && groups[0].s > s.s)
+            s.n = (size_t)(groups[0].s - s.s);
+    return s;
+}
+
+span answer_without_contrast(span s) {
+    static pattern contrast = {
+        .regex =
+            "(?i)^(?:it is )?(?:not\\s++[^\\n]{1,60}?,?\\s++(?:but|it is|it's|it equals|rather)"
+            "|(?:instead of|rather than)\\s++(?:\\([^()\\n]*\\)|[^\\n(),]){1,60}?,)\\s++"
+            "(?:rather\\s++)?(?:only\\s++)?"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find(&contrast, s, 0, groups) ? (span){s.s + groups[0].n, s.n - groups[0].n} : s;
+}
+
+/* The last form of an answer that is given in two: "x > 3, i.e. (3, \infty)". */
+static span last_form(span s) {
+    static pattern again = {
+        .regex =
+            "(?i)^[^,;]++[,;]\\s++(?:i\\.e\\.,?|that is,|in other words,?|(?:or )?equivalently,?)"
+            "\\s++(?=[0-9$\\\\({\\[]|-[0-9]|[a-z] ?[=<>]|\u2212|\u221a)"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find(&again, s, 0, groups) ? (span){s.s + groups[0].n, s.n - groups[0].n} : s;
+}
+
+span answer_core(span s) {
+    for (size_t before = s.n + 1; s.n && s.n != before;) {
+        before = s.n;
+        s = answer_without_contrast(s);
+        s = answer_bare(without_remark(last_form(without_adverbs(answer_bare(s)))));
+    }
+    return s;
+}
+
+bool answer_has_number(span s) {
+    static pattern word = {
+        .regex = "(?i)\\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+                 "(?:thir|four|fif|six|seven|eigh|nine)teen|twenty|thirty|forty|fifty|hundred)\\b"};
+    return integer_has_digit(s) || pattern_find(&word, s, 0, NULL);
+}
+
+bool answer_only_number(span s, extraction *x) {
+    static pattern other = {
+        .regex =
+            "(?i)\\b(?:multiples?|divisible|divisor|factor|than|half|twice|thrice|double|triple|"
+            "(?:square|cube)d? of|root|times|power|modulo|mod|congruent|bound|digits?|if|only|"
+            "unless|or|more|less|fewer)\\b|[0-9](?:st|nd|rd|th)\\b|[<>~\u2264\u2265\u00b1\u221a]"};
+    if (!extract_last_number(s, x) || grade_part_of_expression(s, x) ||
+        pattern_find(&other, s, 0, NULL))
+        return false;
+    const char *end = x->answer.s + x->answer.n;
+    bool more = integer_has_digit((span){s.s, (size_t)(x->answer.s - s.s)});
+    bool plain = end == s.s + s.n || !strchr("^_/!%*+=<>\\{}()|", *end);
+    return !more && plain && !memchr(s.s, '\\', s.n);
+}

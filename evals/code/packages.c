@@ -1,0 +1,51 @@
+#include "evals/code/packages.h"
+
+#include <string.h>
+
+static const char *const names[] = {"numpy", "scipy", "sympy"};
+enum { kNames = sizeof names / sizeof *names };
+
+package_set packages_all(void) {
+    return (1u << kNames) - 1;
+}
+
+static package_set package_of(span name) {
+    for (unsigned i = 0; i < kNames; i++)
+        if (name.n == strlen(names[i]) && memcmp(name.s, names[i], name.n) == 0)
+            return 1u << i;
+    return 0;
+}
+
+package_set packages_named(span text) {
+    static pattern word = {.regex = "[A-Za-z_]\\w*+"};
+    span found[PATTERN_GROUPS];
+    package_set set = 0;
+    for (size_t at = 0; at <= text.n && pattern_find(&word, text, at, found);) {
+        set |= package_of(found[0]);
+        at = (size_t)(found[0].s - text.s) + found[0].n;
+    }
+    return set;
+}
+
+package_set packages_imported(span program) {
+    /* "from numpy.linalg import norm"; "import math, numpy as np" */
+    static pattern statement = {
+        .regex = "(?:^|[;:])[ \\t]*+(?:from[ \\t]++([A-Za-z_]\\w*+)|import[ \\t]++([^\\n;#]*+))",
+        .flags = PATTERN_MULTILINE};
+    span found[PATTERN_GROUPS];
+    package_set set = 0;
+    for (size_t at = 0; at <= program.n && pattern_find(&statement, program, at, found);) {
+        set |= found[1].n ? package_of(found[1]) : packages_named(found[2]);
+        at = (size_t)(found[0].s - program.s) + found[0].n;
+    }
+    return set;
+}
+
+void packages_append(package_set set, const char *prefix, const char *between, buf *out) {
+    const char *before = "";
+    for (unsigned i = 0; i < kNames; i++)
+        if (set & 1u << i) {
+            (void)buf_printf(out, "%s%s%s", before, prefix, names[i]);
+            before = between;
+        }
+}

@@ -1,0 +1,132 @@
+/* Statements of an answer: "The answer is 5", a heading, a tag, a JSON field. */
+#include <string.h>
+
+#include "evals/answer_labels.h"
+#include "evals/extract_parts.h"
+
+/* The text up to a full stop before white space: "204. I hope this helps" states 204. */
+static span sentence(span line) {
+    static const char stop[] = "\u3002";
+    const char *wide = line.n ? memmem(line.s, line.n, stop, strlen(stop)) : NULL;
+    if (wide)
+        line.n = (size_t)(wide - line.s);
+    for (size_t i = 0; i + 1 < line.n; i++)
+        if (line.s[i] == '.' && strchr(" \t\n\r\f\v", line.s[i + 1]) &&
+            !(i && line.s[i - 1] == '.'))
+            return (span){line.s, i};
+    return line;
+}
+
+/* The last statement that the words of @p introduce: the rest of their line, or of the sentence. s
+ * NULL: none. */
+static span statement(pattern *p, span text) {
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find_last(p, text, groups))
+        return (span){NULL, 0};
+    const char *start = groups[0].s + groups[0].n, *end = text.s + text.n;
+    const char *line = memchr(start, '\n', (size_t)(end - start));
+    return span_trim(sentence((span){start, (size_t)((line ? line : end) - start)}));
+}
+
+/* The text up to the bar that ends the cell of a table. */
+static span first_cell(span row) {
+    const char *bar = row.n ? memrchr(row.s, '|', row.n) : NULL;
+    return bar ? span_trim((span){row.s, (size_t)(bar - row.s)}) : row;
+}
+
+/* The content of the last <answer>...</answer> or <final_answer>...</final_answer>. s NULL: none.
+ */
+static span tagged(span text) {
+    static const char *const tags[][2] = {{"<answer>", "</answer>"},
+                                          {"<final_answer>", "</final_answer>"}};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++) {
+        span closing = extract_last_word(text, tags[i][1]);
+        span before = {text.s, (size_t)(closing.s - text.s)};
+        span opening = closing.n ? extract_last_word(before, tags[i][0]) : closing;
+        if (opening.n) {
+            size_t n = strlen(tags[i][0]);
+            return span_trim((span){opening.s + n, opening.n - n});
+        }
+    }
+    return (span){NULL, 0};
+}
+
+/* The value of the last JSON field "answer" or "final_answer". s NULL: none. */
+static span json_field(span text) {
+    static pattern field = {
+        .regex = "\"(?:final[_ ]?)?answer\"\\s*+:\\s*+(?:\"((?:[^\"\\\\\\n]|\\\\.)*+)\"|"
+                 "(-?[0-9][0-9.]*+)(?=\\s*+[,}]))"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find_last(&field, text, groups))
+        return (span){NULL, 0};
+    return span_trim(groups[groups[1].s ? 1 : 2]);
+}
+
+/* What follows a label: spaces, Markdown characters, colons, and the brace that ends a \text. */
+#define AFTER_LABEL "[\\s*_:}]*+"
+
+/* Replaces *out by the statement @s if it is not empty and comes after the one in *out, or if *out
+ * has none. */
+static void take_later(extraction *out, const char *rule, span s) {
+    if (s.s && s.n && (!out->rule || s.s > out->answer.s))
+        *out = (extraction){rule, s};
+}
+
+/* What may follow the word "answer" and states it. */
+#define FOR_WHAT                                                                                   \
+    "(?:\\s++(?:to|for)\\s++(?:the|this|your|our)\\s++(?:\\w++\\s++){0,1}(?:question|problem))?"
+#define COMES_TO  "(?:comes|works|turns)\\s++out\\s++(?:to\\s++be|as|to)"
+#define TEX_SPACE "(?:\\s|\\\\[;:,! ]|\\\\q?quad(?![a-zA-Z]))*+"
+#define TEX_ARROW "\\}?" TEX_SPACE "(?:\\\\(?:to|(?:long)?[rR]ightarrow|implies)(?![a-zA-Z])|[=:])"
+#define STATES                                                                                     \
+    "[*_]*+" FOR_WHAT "\\s*+(?:(?:is|(?:would|will|must|should)\\s++be|equals|becomes|" COMES_TO   \
+    ")\\b|[:=]|\u2192|->|(?:-|\u2013|\u2014)[ ]|" TEX_ARROW TEX_SPACE ")"
+
+/* A heading: the line before the answer. */
+#define HEADING(words) "(?im)^[ \\t>#*_]*+" words "[*_:. \\t]*+\\n[\\s>*_#]*+"
+
+bool extract_stated(span text, extraction *out) {
+    static pattern final = {.regex = "(?i)\\bfinal\\s++(?:answer|result)" STATES AFTER_LABEL};
+    static pattern final_heading = {.regex = HEADING("(?:(?:the|my|our) )?final\\s++answer")};
+    static pattern plain = {.regex = "(?i)\\banswer" STATES AFTER_LABEL};
+    static pattern heading = {.regex = HEADING("(?:(?:the|my|our) )?answer")};
+    static pattern abbreviation = {
+        .regex = "(?im)^[ \\t>#*_]*+(?:ans|answer)\\.[*_]*+[ \\t]++" AFTER_LABEL};
+    /* "we arrive at the answer, 5", but not "to get the answer, 5 must be added" */
+    static pattern reached = {
+        .regex = "(?i)(?<!to )\\b(?:arriv(?:e|es|ed|ing) at|reach(?:es|ed)?|obtain(?:s|ed)?|get|"
+                 "gives?|yields?|have|found|find|settle on|(?:com(?:e|es|ing)|leads?|brings us|"
+                 "led) to)\\s++(?:the|our|my)\\s++(?:(?:final|desired|correct|required)\\s++)?"
+                 "(?:answer|result)(?:,|;|\\s++of\\b|\\s++as\\b)"
+                 "(?:\\s++(?:namely|i\\.e\\.),?)?" AFTER_LABEL};
+    /* a row of a table: "| answer | 5 |" */
+    static pattern cell = {
+        .regex = "(?im)^[ \\t>]*+\\|(?:[^|\\n]*+\\|)*?[ \\t*_]*+(?:(?:the|my|our) )?(?:final )?"
+                 "(?:answer|result|solution)[ \\t*_:]*+\\|"
+                 "(?=[ \\t-]*+[^|\\n\\s-][^|\\n]*+\\|[ \\t]*+$)"};
+    /* the last column of a table with one row */
+    static pattern column = {
+        .regex = "(?im)^[ \\t>]*+\\|(?:[^|\\n]*+\\|)*?[ \\t*_]*+(?:(?:the|my|our) )?(?:final )?"
+                 "(?:answer|result|solution)[ \\t*_:]*+\\|[ \\t]*+\\n[ \\t>]*+\\|[-:| \\t]++\\n"
+                 "[ \\t>]*+\\|(?:[^|\\n]*+\\|)*?"
+                 "(?=[^|\\n]*+\\|[ \\t]*+(?:\\n(?![ \\t>]*\\|)|$(?!\\n)))"};
+    static pattern label = {.regex =
+                                "(?:" ANSWER_NOUNS ")(?:\\s*+(?:" ANSWER_ADJECTIVES "))?[*_]*+\\s*+"
+                                "(?:(?:" ANSWER_VERBS ")(?![a-z])|[:=]|\uff1a)"
+                                "(?:[\\s*_:}]|\uff1a)*+"};
+    *out = (extraction){0};
+    take_later(out, "final_answer", statement(&final, text));
+    take_later(out, "final_answer", statement(&final_heading, text));
+    take_later(out, "tag", tagged(text));
+    take_later(out, "answer_field", json_field(text));
+    if (!out->rule) {
+        take_later(out, "answer", statement(&plain, text));
+        take_later(out, "answer", statement(&heading, text));
+        take_later(out, "answer", statement(&abbreviation, text));
+        take_later(out, "answer", statement(&reached, text));
+        take_later(out, "answer", first_cell(statement(&cell, text)));
+        take_later(out, "answer", first_cell(statement(&column, text)));
+    }
+    take_later(out, "label", statement(&label, text));
+    return out->rule != NULL;
+}

@@ -1,0 +1,270 @@
+/* Inequalities as intervals, for MATH_TRUTH: 1 < x \le 2 is (1,2], and x < 1 or x > 2 is a union.
+ * */
+#include "evals/math/math_judge.h"
+#include "evals/math/math_parser.h"
+
+enum { kMaxIntervals = 16 };
+
+/* One end of an interval. A part of index 0 is infinite. */
+typedef struct {
+    part value;
+    bool closed;
+} end;
+
+typedef struct {
+    end low, high;
+} interval;
+
+typedef struct {
+    interval item[kMaxIntervals];
+    int count;
+    uint64_t symbol;        /* the variable of the inequalities; 0: there are none */
+    bool inequality, other; /* other: something that is no interval */
+} intervals;
+
+static void add(intervals *s, end low, end high) {
+    if (s->count == kMaxIntervals)
+        s->other = true;
+    else
+        s->item[s->count++] = (interval){low, high};
+}
+
+static end finite(part value, bool closed) {
+    return math_infinity(value) ? (end){0} : (end){value, closed};
+}
+
+/* Notes the variable of an inequality. */
+static void set_symbol(intervals *s, part name) {
+    uint64_t id = at(name)->u.id;
+    s->other |= s->symbol && s->symbol != id;
+    s->symbol = id;
+    s->inequality = true;
+}
+
+static bool is_above(int rel) {
+    return rel == REL_GT || rel == REL_GE;
+}
+
+static bool is_order(int rel) {
+    return rel == REL_LT || rel == REL_LE || is_above(rel);
+}
+
+/* Adds |x| < 2 or |x| > 2. The fourth child of the relation is -2. */
+static void add_absolute(intervals *s, part p) {
+    part left = child(p, 0), right = child(p, 1);
+    bool swapped = !is_kind(left, NODE_FN) || at(left)->arg != FN_ABS;
+    part name = child(swapped ? right : left, 0), high = swapped ? left : right, low = child(p, 3);
+    int rel = at(p)->arg;
+    if (!is_order(rel) || !math_is_constant(high.t, high.i)) {
+        s->other = true;
+        return;
+    }
+    set_symbol(s, name);
+    bool closed = rel == REL_GE || rel == REL_LE, outside = is_above(rel) != swapped;
+    if (outside) {
+        add(s, (end){0}, finite(low, closed));
+        add(s, finite(high, closed), (end){0});
+    } else {
+        add(s, finite(low, closed), finite(high, closed));
+    }
+}
+
+/* True for \mathbb{R}. */
+static bool is_reals(part p) {
+    static const math_token sign = {.kind = TOK_SYM, .text = {"mathbb", 6}},
+                            name = {.kind = TOK_SYM, .text = {"r", 1}};
+    part first = child(p, 0), second = child(p, 1);
+    return is_kind(p, NODE_MUL) && is_kind(first, NODE_SYM) && is_kind(second, NODE_SYM) &&
+           !next(second).i && at(first)->u.id == math_hash_token(kMathHashSeed, &sign) &&
+           at(second)->u.id == math_hash_token(kMathHashSeed, &name);
+}
+
+/* Adds x > 2, 2 < x or x \ne 2. */
+static void add_relation(intervals *s, part p) {
+    part left = child(p, 0), right = child(p, 1);
+    if (child(p, 3).i) {
+        add_absolute(s, p);
+        return;
+    }
+    bool swapped = !is_kind(left, NODE_SYM);
+    part name = swapped ? right : left, value = swapped ? left : right;
+    int rel = at(p)->arg;
+    if (rel == REL_IN && is_kind(left, NODE_SYM) && is_reals(right)) {
+        set_symbol(s, left);
+        add(s, (end){0}, (end){0});
+        return;
+    }
+    if (!is_kind(name, NODE_SYM) || !is_expression(value) || is_kind(value, NODE_SYM) ||
+        !(is_order(rel) || rel == REL_NE)) {
+        s->other = true;
+        return;
+    }
+    set_symbol(s, name);
+    bool closed = rel == REL_GE || rel == REL_LE;
+    if (rel == REL_NE) {
+        add(s, (end){0}, finite(value, false));
+        add(s, finite(value, false), (end){0});
+    } else if (is_above(rel) != swapped) {
+        add(s, finite(value, closed), (end){0});
+    } else {
+        add(s, (end){0}, finite(value, closed));
+    }
+}
+
+/* Adds 1 < x \le 2 or 2 \ge x > 1. */
+static void add_chain(intervals *s, part p) {
+    part first = child(p, 0), second = next(first), name = child(first, 1);
+    int r1 = at(first)->arg, r2 = second.i ? at(second)->arg : REL_EQ;
+    if (!second.i || next(second).i || !is_kind(name, NODE_SYM) || !is_order(r1) || !is_order(r2) ||
+        is_above(r1) != is_above(r2)) {
+        s->other = true;
+        return;
+    }
+    set_symbol(s, name);
+    end one = finite(child(first, 0), r1 == REL_LE || r1 == REL_GE);
+    end two = finite(child(second, 1), r2 == REL_LE || r2 == REL_GE);
+    if (is_above(r1))
+        add(s, two, one);
+    else
+        add(s, one, two);
+}
+
+static void add_tuple(intervals *s, part p) {
+    part low = child(p, 0), high = next(low);
+    int brackets = at(p)->arg;
+    if (!high.i || next(high).i || brackets >= 4)
+        s->other = true;
+    else
+        add(s, finite(low, brackets & 1), finite(high, brackets & 2));
+}
+
+/* Adds \mathbb{R} without an interval or a point. */
+static void add_complement(intervals *s, part p) {
+    part all = child(p, 0), hole = next(all);
+    bool points = is_kind(hole, NODE_SET);
+    part low = child(hole, 0), high = points ? low : next(low);
+    if (is_kind(all, NODE_TUPLE) && points && !next(hole).i && !next(low).i) {
+        add_tuple(s, all); /* (0,9) without 4 */
+        if (!s->other) {
+            interval *last = &s->item[s->count - 1];
+            end top = last->high;
+            last->high = finite(low, false);
+            add(s, finite(low, false), top);
+            s->inequality = true;
+        }
+        return;
+    }
+    if (!is_kind(all, NODE_MUL) || !is_kind(child(all, 0), NODE_SYM) || next(hole).i || !high.i ||
+        !(points || is_kind(hole, NODE_TUPLE)) || next(high).i) {
+        s->other = true;
+        return;
+    }
+    s->inequality = true;
+    int brackets = points ? 3 : at(hole)->arg;
+    add(s, (end){0}, finite(low, !(brackets & 1)));
+    add(s, finite(high, !(brackets & 2)), (end){0});
+}
+
+/* Adds the points of a set. */
+static void add_points(intervals *s, part p) {
+    for (part c = child(p, 0); c.i; c = next(c))
+        add(s, finite(c, true), finite(c, true));
+}
+
+static void collect(intervals *s, part p, int depth) {
+    p = math_without_name(p, false);
+    switch (at(p)->kind) {
+    case NODE_REL:
+        add_relation(s, p);
+        break;
+    case NODE_AND:
+        add_chain(s, p);
+        break;
+    case NODE_TUPLE:
+        add_tuple(s, p);
+        break;
+    case NODE_DIFFERENCE:
+        add_complement(s, p);
+        break;
+    case NODE_SET:
+        add_points(s, p);
+        break;
+    case NODE_LIST:
+    case NODE_UNION:
+        for (part c = child(p, 0); c.i && depth < 2; c = next(c))
+            collect(s, c, depth + 1);
+        break;
+    case NODE_MUL:
+        s->other |= !is_reals(p);
+        s->inequality = true;
+        add(s, (end){0}, (end){0});
+        break;
+    default:
+        s->other = true;
+    }
+}
+
+static bool same_end(judge *j, end g, end a) {
+    if (g.value.i == 0 || a.value.i == 0)
+        return g.value.i == a.value.i;
+    return g.closed == a.closed && math_judge_parts(j, g.value, a.value);
+}
+
+static bool same_intervals(judge *j, const intervals *g, intervals *a) {
+    if (g->count != a->count)
+        return false;
+    for (int k = 0; k < g->count; k++) {
+        int m = k;
+        while (m < a->count && !(same_end(j, g->item[k].low, a->item[m].low) &&
+                                 same_end(j, g->item[k].high, a->item[m].high)))
+            m++;
+        if (m == a->count)
+            return false;
+        interval partner = a->item[m];
+        a->item[m] = a->item[k];
+        a->item[k] = partner;
+    }
+    return true;
+}
+
+/* True if constant @p is below constant @q. */
+static bool is_below(judge *j, part p, part q) {
+    int order = 0;
+    math_reading x = reading(j, p, true), y = reading(j, q, true);
+    return math_is_constant(p.t, p.i) && math_is_constant(q.t, q.i) &&
+           math_numeric_order(&x, p.i, &y, q.i, &order) == EVAL_OK && order < 0;
+}
+
+/* Reads "x > 1 and x < 4", or "x > 1, x < 4", as an interval: as a union they would be all numbers.
+ */
+static void intersect(judge *j, intervals *s, part p) {
+    if (!is_kind(p, NODE_LIST) || s->other || !s->inequality || s->count != 2)
+        return;
+    interval *x = &s->item[0], *y = &s->item[1];
+    if (x->low.value.i == 0) {
+        interval *swap = x;
+        x = y;
+        y = swap;
+    }
+    bool opposite = x->low.value.i && !x->high.value.i && !y->low.value.i && y->high.value.i;
+    if (!opposite || !is_below(j, x->low.value, y->high.value))
+        return;
+    s->item[0] = (interval){x->low, y->high};
+    s->count = 1;
+}
+
+bool math_judge_intervals(judge *j, part g, part a, bool *equal) {
+    intervals s = {0}, t = {0};
+    collect(&s, g, 0);
+    collect(&t, a, 0);
+    intersect(j, &s, g);
+    intersect(j, &t, a);
+    bool joined = is_kind(g, NODE_UNION) && is_kind(a, NODE_LIST); /* (1,2) or (3,4) */
+    bool comparable =
+        !s.other && !t.other && s.count && t.count && (s.inequality || t.inequality || joined);
+    if (!comparable || (s.symbol && t.symbol && s.symbol != t.symbol))
+        return false;
+    bool same = same_intervals(j, &s, &t);
+    *equal = decide(j, same, same ? "the same set of numbers" : "a different set of numbers");
+    return true;
+}

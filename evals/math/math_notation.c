@@ -1,0 +1,127 @@
+/* Notations that are read as LaTeX, and conditions that are dropped, for MATH_TRUTH. */
+#include <string.h>
+
+#include "evals/math/math_rewriter.h"
+#include "evals/math/math_wording.h"
+#include "evals/pattern.h"
+
+#define SPACES "(?:\\s|\\\\quad|\\\\qquad|\\\\[ ,;:])*+"
+#define CHOOSE "(?:\\\\(?:mathrm|text)\\{C\\}|(?<![A-Za-z])C)"
+
+/* Units that are typed without a \text if there are several of them: "9.8 m/s^2". */
+#define UNIT                                                                                       \
+    "(?:[kcm]?m|[km]?g|s|h|hr|min|k?N|k?J|k?W|Pa|Hz|V|K|mol|m?L|ft|mi|in|lb|rad)(?![A-Za-z])"
+#define POWER "(?:\\s*+\\^\\s*+(?:-?\\d|\\{-?\\d\\}))?+"
+#define TEXT  "\\\\(?:text|mathrm)\\{\\s*+"
+#define BY    "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
+
+/* "18 dollars and 50 cents" */
+#define DOLLARS_AND                                                                                \
+    "(?:\\\\?\\$\\s*+)?(?<![0-9.])(\\d++)\\s*+(?:\\\\text\\{\\s*+)?dollars?\\s*+\\}?\\s*+"         \
+    "(?:,|and|\\\\text\\{ ?and ?\\})\\s*+\\}?\\s*+"
+#define CENTS "\\s*+(?:\\\\text\\{\\s*+)?cents?\\}?"
+
+static struct {
+    pattern pattern;
+    const char *replacement;
+} notations[] = {
+    {{.regex = CHOOSE "\\s*\\((\\d+),\\s*(\\d+)\\)"}, "\\binom{$1}{$2}"},
+    {{.regex = "[_^]\\{?(\\d+)\\}?\\s*" CHOOSE "_\\{?(\\d+)\\}?"}, "\\binom{$1}{$2}"},
+    {{.regex = CHOOSE "_\\{?(\\d+)\\}?\\^\\{?(\\d+)\\}?"}, "\\binom{$1}{$2}"},
+    {{.regex = "\\(\\s*(?:\\\\text\\{)?\\s*mod\\s*\\}?\\s*(\\d+)\\s*\\)"}, "\\pmod{$1}"},
+    {{.regex = "^\\s*[A-Za-z]\\s*\\\\equiv"}, ""},
+    {{.regex =
+          "^[\\s$]*\\\\(?:text|textbf|mathrm|mathbf)\\{\\s*\\(?[A-E]\\)\\s*\\}" SPACES "(?=\\S)"},
+     ""},
+    {{.regex = "^[\\s$]*\\([A-E]\\)" SPACES "(?=[^\\s,)])"}, ""},
+    {{.regex = "\\\\(?:text|mathrm|operatorname)\\{\\s*mod\\s*\\}(?:\\s|\\\\ |~)*(\\d+)"},
+     "mod $1"},
+    {{.regex = "\\(\\s*mod\\s*(\\d+)\\s*\\)|(?<![\\\\A-Za-z])mod(?:ulo)?\\s+(\\d+)(?=[\\s.$]*$)"},
+     "\\pmod{$1$2}"},
+    {{.regex = "(?<![A-Za-z0-9])(\\d+|[A-Za-z])\\s+(?:\\\\text\\{\\s*)?choose\\s*\\}?\\s*"
+               "(\\d+|[A-Za-z])(?![A-Za-z0-9])"},
+     "\\binom{$1}{$2}"},
+    {{.regex = "(?:\\\\(?:text|mathrm|operatorname)\\{floor\\}|(?<![\\\\A-Za-z])floor)"
+               "\\s*\\(([^()]*)\\)"},
+     "\\lfloor $1 \\rfloor "},
+    {{.regex =
+          "(?:\\\\(?:text|mathrm|operatorname)\\{ceil(?:ing)?\\}|(?<![\\\\A-Za-z])ceil(?:ing)?)"
+          "\\s*\\(([^()]*)\\)"},
+     "\\lceil $1 \\rceil "},
+    {{.regex = DOLLARS_AND "(\\d\\d)" CENTS}, "\\$$$1.$2"},
+    {{.regex = DOLLARS_AND "(\\d)" CENTS}, "\\$$$1.0$2"},
+    {{.regex = TEXT "(" UNIT POWER ")" BY "(" UNIT POWER ")\\s*\\}"}, "\\text{ $1 $2}"},
+    {{.regex = "\\\\frac\\{" TEXT "([a-z]+)\\s*\\}\\}\\{" TEXT
+               "([a-z]+)\\s*\\}\\s*\\^\\s*\\{?(\\d)\\}?\\}"},
+     "\\text{ $1 per $2^$3}"},
+    {{.regex = "(?<=[\\d}])(?:\\s|~|\\\\[,; ])*+(" UNIT POWER "/" UNIT POWER ")(?=[\\s.$]*$)"},
+     "\\text{ $1}"},
+    {{.regex =
+          "(?<=[\\d}])(?:\\s|~|\\\\[,; ])++(" UNIT POWER ")" BY "(" UNIT POWER ")(?=[\\s.$]*$)"},
+     "\\text{ $1 $2}"},
+    {{.regex = TEXT "\\\\frac\\{([a-z]+)\\}\\{([a-z]+)\\s*\\^\\s*\\{?(\\d)\\}?\\}\\s*\\}"},
+     "\\text{ $1 per $2^$3}"},
+    {{.regex = TEXT "\\\\frac\\{([a-z]+)\\}\\{([a-z]+)\\}\\s*\\}"}, "\\text{ $1 per $2}"},
+    {{.regex = "(10\\s*\\^\\s*(?:-?\\d+|\\{\\s*-?\\d+\\s*\\}))\\s+(" UNIT ")(?=[\\s.$]*$)"},
+     "$1\\text{ $2}"},
+    {{.regex = "([0-9]+) out of ([0-9]+)"}, "\\frac{$1}{$2}"},
+    {{.regex = "\\\\begin\\{cases\\}([^\\\\]*)\\\\\\\\([^\\\\]*)\\\\end\\{cases\\}"}, "$1, $2"},
+    {{.regex = "cbrt\\(([^()]*)\\)"}, "\\sqrt[3]{$1}"},
+    {{.regex = "[A-Za-z]\\s*:\\s*([A-Za-z])\\s*\\\\mapsto"}, "y="},
+    {{.regex = "," SPACES "(?:\\\\text\\{ ?(?:where|for|with) ?\\})?" SPACES
+               "[a-z]\\s*\\\\in\\s*\\\\mathbb\\s*\\{?[RZNQC]\\}?[\\s.$]*$"},
+     ""},
+    {{.regex = SPACES "\\\\text\\{[ ,]*(?:for (?:all|every|any|each)|where)\\b[^}]*\\}[^,]*$"}, ""},
+    {{.regex = "\\\\text\\{\\s*(?:both|either) ?\\}"}, ""},
+    {{.regex = "\\\\text\\{ ?per cent\\}|(?<![a-z])per cent\\b"}, "\\%"},
+    {{.regex =
+          "\\\\frac\\{\\\\(?:text|mathrm)\\{([a-z]+)\\}\\}\\{\\\\(?:text|mathrm)\\{([a-z]+)\\}\\}"},
+     "\\text{$1 per $2}"},
+    {{.regex = "([<>]|\\\\[lg]eq?\\b)([^<>]*)\\\\cup(?=[^()]*(?:[<>]|\\\\[lg]e))"},
+     "$1$2\\text{ or }"},
+    {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},
+    {{.regex = "\\\\([RZNQ])(?![A-Za-z])"}, "\\mathbb{$1}"},
+    {{.regex = "\\\\\\\\\\s*\\\\\\\\"}, "\\\\ "},
+};
+
+bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    if (n + 1 > cap || memchr(s, '\0', n))
+        return false;
+    memcpy(out, s, n);
+    out[n] = '\0';
+    for (size_t i = 0; i < sizeof notations / sizeof *notations; i++)
+        (void)pattern_replace(&notations[i].pattern, out, cap, notations[i].replacement);
+    *len = strlen(out);
+    return *len != n || memcmp(out, s, n) != 0;
+}
+
+bool math_read_rows(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern rows = {.regex =
+                               "^[\\s$]*\\[([^\\[\\];,()]++(?:[,;][^\\[\\];,()]++)*)\\][\\s.$]*$"};
+    rewriter r = {.begin = s, .s = s, .end = s + n, .out = out, .cap = cap};
+    span groups[PATTERN_GROUPS];
+    if (!memchr(s, ';', n) || !pattern_find(&rows, (span){s, n}, 0, groups))
+        return false;
+    puts_to(&r, "\\begin{pmatrix}");
+    const char *end = groups[1].s + groups[1].n, *c = groups[1].s;
+    bool inside = false, apart = false; /* in a row; a space or comma came before */
+    for (; c < end && !r.full; c++) {
+        bool minus = r.out[r.used - 1] == '-';
+        if (*c == ';') {
+            puts_to(&r, "\\\\");
+            inside = apart = false;
+        } else if (*c == ',' || is_space(*c)) {
+            if (minus) /* "1 - 2" may be one entry or two */
+                return false;
+            apart = true;
+        } else {
+            puts_to(&r, inside && apart ? " & " : "");
+            put(&r, c, 1);
+            inside = true;
+            apart = false;
+        }
+    }
+    puts_to(&r, "\\end{pmatrix}");
+    *len = r.used;
+    return !r.full;
+}

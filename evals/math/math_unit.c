@@ -1,0 +1,231 @@
+#include "evals/math/math_unit.h"
+
+#include <string.h>
+
+#include "evals/math/math_spelling.h"
+
+/* The unit of a row is its first name; the others are spellings of it. A plural s may follow each
+ * name of more than two letters. */
+static const char *const known[][6] = {
+    {"cm", "centimeter", "centimetre"},
+    {"m", "meter", "metre"},
+    {"km", "kilometer", "kilometre"},
+    {"mm", "millimeter", "millimetre"},
+    {"in", "inch", "inches"},
+    {"ft", "foot", "feet"},
+    {"yd", "yard"},
+    {"mi", "mile"},
+    {"g", "gram"},
+    {"kg", "kilogram"},
+    {"mg", "milligram"},
+    {"lb", "lbs", "pound"},
+    {"oz", "ounce"},
+    {"s", "sec", "second"},
+    {"min", "mins", "minute"},
+    {"h", "hr", "hrs", "hour"},
+    {"day"},
+    {"week"},
+    {"month"},
+    {"year", "yr"},
+    {"deg", "degree"},
+    {"rad", "radian"},
+    {"am"},
+    {"pm"},
+    {"L", "l", "liter", "litre"},
+    {"mL", "ml", "milliliter", "millilitre"},
+    {"dollar", "USD"},
+    {"euro", "EUR"},
+    {"sterling", "GBP"},
+    {"yen", "JPY"},
+    {"rupee"},
+    {"cent"},
+    {"C", "celsius", "Celsius"},
+    {"F", "fahrenheit", "Fahrenheit"},
+    {"J", "joule"},
+    {"kJ", "kilojoule"},
+    {"W", "watt"},
+    {"kW", "kilowatt"},
+    {"Pa", "pascal"},
+    {"Hz", "hertz"},
+};
+
+enum { kMaxUnits = 8 };
+
+/* Words that do not change the unit of a value. */
+static const char *const ignored[] = {"cdot", "of", "units", "unit", "exactly", "the", "and"};
+
+/* The powers of the units in an answer: m/s has m to the power 1 and s to the power -1. */
+typedef struct {
+    int power[COUNT(known)];
+    int count;
+    int sign, next; /* of the next unit: -1 after "per", and 2 after "square" */
+    int last;       /* index of the last unit; -1: none */
+    bool unknown;
+} units;
+
+static int find_unit(const char *s, size_t n) {
+    for (size_t i = 0; i < COUNT(known); i++)
+        for (size_t k = 0; k < COUNT(known[i]) && known[i][k]; k++) {
+            size_t len = strlen(known[i][k]);
+            bool plural = n == len + 1 && len > 2 && s[len] == 's';
+            if ((n == len || plural) && memcmp(s, known[i][k], len) == 0)
+                return (int)i;
+        }
+    return -1;
+}
+
+static bool is_ignored(const char *s, size_t n) {
+    for (size_t i = 0; i < COUNT(ignored); i++)
+        if (span_is(s, n, ignored[i]))
+            return true;
+    return false;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): one level, for mph */
+static void add_word(units *u, const char *s, size_t n) {
+    int i = find_unit(s, n);
+    if (span_is(s, n, "per")) {
+        u->sign = -1;
+    } else if (span_is(s, n, "square") || span_is(s, n, "sq")) {
+        u->next = 2;
+    } else if (span_is(s, n, "cubic") || span_is(s, n, "cu")) {
+        u->next = 3;
+    } else if (span_is(s, n, "mph")) {
+        add_word(u, "mi", 2);
+        u->sign = -1;
+        add_word(u, "h", 1);
+    } else if (i >= 0) {
+        u->power[i] = u->sign * u->next;
+        u->last = i;
+        u->count++;
+        u->next = 1;
+    } else if (!is_ignored(s, n)) {
+        u->unknown = true;
+    }
+}
+
+static void raise(units *u, char digit) {
+    if (u->last >= 0)
+        u->power[u->last] *= digit - '0';
+    u->last = -1;
+}
+
+/* Adds a half of the day, such as "a.m." or "PM". False if the text is neither half. */
+static bool add_half_of_day(units *u, math_span t) {
+    char letters[2];
+    size_t n = 0;
+    for (uint32_t i = 0; i < t.len; i++) {
+        if (is_letter(t.s[i]) && n == 2)
+            return false;
+        if (is_letter(t.s[i]))
+            letters[n++] = (char)(t.s[i] | 32);
+        else if (t.s[i] != '.' && !is_space(t.s[i]))
+            return false;
+    }
+    if (n != 2 || letters[1] != 'm' || (letters[0] != 'a' && letters[0] != 'p'))
+        return false;
+    add_word(u, letters, n);
+    return true;
+}
+
+static void add_text(units *u, math_span t) {
+    if (add_half_of_day(u, t))
+        return;
+    for (const char *s = t.s, *end = t.s + t.len; s < end;) {
+        const char *word = s;
+        while (s < end && is_letter(*s))
+            s++;
+        if (s > word) {
+            add_word(u, word, (size_t)(s - word));
+        } else {
+            if (*s == '/')
+                u->sign = -1;
+            if (*s == '-' && u->last >= 0) /* s^{-2} */
+                u->power[u->last] = -u->power[u->last];
+            if (is_digit(*s))
+                raise(u, *s);
+            s++;
+        }
+    }
+}
+
+/* The exponent after a unit: ^2 or ^{2}. */
+static const math_token *add_power(units *u, const math_token *k) {
+    if (k->kind != TOK_CARET)
+        return k;
+    const math_token *number = k + 1 + (k[1].kind == TOK_LBRACE);
+    if (number->kind == TOK_MINUS && u->last >= 0) {
+        u->power[u->last] = -u->power[u->last];
+        number++;
+    }
+    if (number->kind == TOK_NUM && number->text.len == 1)
+        raise(u, *number->text.s);
+    return number;
+}
+
+static void collect(units *u, const math_tokens *t) {
+    *u = (units){.sign = 1, .next = 1, .last = -1};
+    static const char *const currencies[] = {[MATH_DOLLAR] = "dollar",
+                                             [MATH_EURO] = "euro",
+                                             [MATH_POUND] = "sterling",
+                                             [MATH_YEN] = "yen",
+                                             [MATH_RUPEE] = "rupee"};
+    if (t->currency)
+        add_word(u, currencies[t->currency], strlen(currencies[t->currency]));
+    for (const math_token *k = t->tok; k->kind != TOK_END; k++) {
+        if (k->kind == TOK_DEGREE) {
+            add_word(u, "deg", 3);
+            if (k[1].kind == TOK_SYM && (span_is(k[1].text.s, k[1].text.len, "C") ||
+                                         span_is(k[1].text.s, k[1].text.len, "F")))
+                add_word(u, k[1].text.s, 1);
+        } else if (k->kind == TOK_UNIT) {
+            add_text(u, k->text);
+            k = add_power(u, k + 1) - 1;
+        } else if (k->kind == TOK_SLASH && k > t->tok && k[-1].kind == TOK_UNIT) {
+            u->sign = -1;
+        } else if (k->kind != TOK_RBRACE) {
+            u->sign = 1;
+            u->next = 1;
+        }
+    }
+}
+
+/* True if the units are exactly one radian. */
+static bool is_radian(const units *u) {
+    return u->count == 1 && !u->unknown && u->power[find_unit("rad", 3)] == 1;
+}
+
+bool math_in_radians(const math_tokens *t) {
+    units u;
+    collect(&u, t);
+    return is_radian(&u);
+}
+
+static bool has_percent(const math_tokens *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tok[i].kind == TOK_PERCENT)
+            return true;
+    return false;
+}
+
+/* True if one side has a degree sign, which math_equal() can convert, and the other is in radians.
+ */
+static bool is_angle_pair(const math_tokens *g, const math_tokens *a, const units *u,
+                          const units *v) {
+    const math_tokens *degrees = is_radian(u) ? a : g;
+    bool sign = false;
+    for (size_t i = 0; i < degrees->count; i++)
+        sign |= degrees->tok[i].kind == TOK_DEGREE;
+    return sign && is_radian(u) != is_radian(v);
+}
+
+bool math_units_differ(const math_tokens *g, const math_tokens *a) {
+    units u, v;
+    collect(&u, g);
+    collect(&v, a);
+    if (u.unknown || v.unknown || is_angle_pair(g, a, &u, &v))
+        return false;
+    if ((u.count && has_percent(a)) || (v.count && has_percent(g)))
+        return has_percent(g) != has_percent(a); /* 145% is not 145 degrees */
+    return u.count && v.count && memcmp(u.power, v.power, sizeof u.power) != 0;
+}

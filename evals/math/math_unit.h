@@ -1,0 +1,15 @@
+/* math_unit.h - compares the units of two answers (MATH_TRUTH). */
+#ifndef SNAPMLA_EVALS_MATH_MATH_UNIT_H
+#define SNAPMLA_EVALS_MATH_MATH_UNIT_H
+
+#include "evals/math/math_token.h"
+
+/* True if both answers have units, all of them are known, and they differ: cm^2 and cm^3, a.m. and
+ * p.m., a percent sign and degrees. False if an answer has no unit, or one that is not in the
+ * table, and for a degree sign and radians. */
+bool math_units_differ(const math_tokens *g, const math_tokens *a);
+
+/* True if the only unit of an answer is the radian. */
+bool math_in_radians(const math_tokens *t);
+
+#endif

@@ -1,0 +1,47 @@
+/* math_wording.h - answers in words, for MATH_TRUTH: "three", "two thirds", "the empty set".
+ *
+ * Each function writes another wording of an answer to @out, which has room for @cap bytes and is
+ * not NUL-terminated, and its length to @len. False if there is no other wording, or if @out is too
+ * small. The texts come from math_rewrite(). */
+#ifndef SNAPMLA_EVALS_MATH_MATH_WORDING_H
+#define SNAPMLA_EVALS_MATH_MATH_WORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Number words become digits ("forty-two" is 42, "two thirds" is \frac{2}{3}), "minus" a sign, "in
+ * base 8" a subscript, and phrases such as "all real numbers" the sign for them. */
+bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* Reads C(20,10) and _{20}C_{10} as a binomial, "3 (mod 7)" as 3 \pmod{7}, floor(x) as
+ * \lfloor x \rfloor, and "5 dollars and 20 cents" as \$5.20. Units such as m s^{-2} get a \text.
+ * Drops conditions such as ", x \in \mathbb{R}" and "for all x". */
+bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* [1 2; 3 4] becomes a matrix: semicolons separate rows, and commas or spaces the entries. */
+bool math_read_rows(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* "3 to 5" becomes 3:5. */
+bool math_read_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* 1+2+\cdots+n = \frac{n(n+1)}{2} becomes its right side. */
+bool math_drop_left_side(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* \frac{3}{7} = 0.43 becomes \frac{3}{7}. If 0.43 is the gold answer @g rounded to two digits, then
+ * the value of @check, \lfloor (g) 10^2 + 1/2 \rfloor, is the whole number @digits. Both have room
+ * for @cap bytes. */
+bool math_drop_rounding(const char *s, size_t n, const char *g, size_t gn, char *out, char *check,
+                        char *digits, size_t cap, size_t *len);
+
+/* 3 \quad 5 becomes 3, 5. */
+bool math_read_wide_spaces(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* The LaTeX for a phrase such as "the empty set" or "all real numbers"; NULL if the answer is no
+ * such phrase. */
+const char *math_find_phrase(const char *s, size_t n);
+
+/* True if both answers are the same words, except for case, articles and a noun such as "function":
+ * "an even function" is even. At least one word has three letters. */
+bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
+
+#endif
