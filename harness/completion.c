@@ -56,8 +56,8 @@ static void write_bash(command_list commands, buf *out) {
 
 /* ---- quoting ---- */
 
-/* The first line of a help text, in single quotes of a shell. @escape: this character gets a
- * backslash before it. */
+/* Appends the first line of a help text, for a place between single quotes of a shell. @escape:
+ * this character gets a backslash before it. */
 static void put_quoted(const char *text, char escape, buf *out) {
     for (const char *p = text; *p && *p != '\n'; p++) {
         if (*p == '\'')

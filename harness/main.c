@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/nearest.h"
 #include "base/term.h"
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
@@ -17,9 +18,9 @@
 
 /* All commands, in the order of --help. */
 static const opt_command *const cmd_table[] = {
-    &cmd_bench,  &cmd_eval,     &cmd_merge,       &cmd_grade, &cmd_fidelity, &cmd_gate,
-    &cmd_report, &cmd_compare,  &cmd_verify,      &cmd_pack,  &cmd_generate, &cmd_synth,
-    &cmd_fetch,  &cmd_roofline, &cmd_conformance, &cmd_info,  NULL};
+    &cmd_bench,  &cmd_eval,    &cmd_merge,    &cmd_grade,       &cmd_fidelity, &cmd_gate,
+    &cmd_report, &cmd_compare, &cmd_verify,   &cmd_pack,        &cmd_generate, &cmd_serve,
+    &cmd_synth,  &cmd_fetch,   &cmd_roofline, &cmd_conformance, &cmd_info,     NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 
@@ -86,6 +87,7 @@ static snap_status run(const opt_command *command, int argc, const char **argv, 
                        : text_equal(shared.color, "never") ? TERM_NEVER
                                                            : TERM_AUTO);
         term_set_quiet(shared.quiet);
+        opt_check_environment(cmd_table, shared.resolved, environ);
     }
     if (st == SNAP_OK && shared.help)
         st = print_help(c, err);
@@ -124,6 +126,18 @@ static snap_status completion(const char *shell, snap_err *err) {
     return st;
 }
 
+enum { kCommands = 64 }; /* further ones are not suggested */
+
+static snap_status unknown_command(const char *name, snap_err *err) {
+    const char *names[kCommands + 1] = {0};
+    char hint[NEAREST_HINT];
+    for (size_t i = 0; cmd_table[i] && i < kCommands; i++)
+        names[i] = cmd_table[i]->name;
+    return err_set(err, SNAP_E_USAGE,
+                   "unknown command '%.100s'%s: 'snapmla --help' lists the commands", name,
+                   nearest_hint(name, names, "", hint));
+}
+
 static snap_status dispatch(int argc, const char **argv, snap_err *err) {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name)
@@ -138,8 +152,7 @@ static snap_status dispatch(int argc, const char **argv, snap_err *err) {
     else if (strcmp(name, "--completion") == 0)
         return completion(argc > 2 ? argv[2] : NULL, err);
     else if (!find(name))
-        return err_set(err, SNAP_E_USAGE,
-                       "unknown command '%s': 'snapmla --help' lists the commands", name);
+        return unknown_command(name, err);
     else
         return run(find(name), argc - 2, argv + 2, err);
     return SNAP_OK;

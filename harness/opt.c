@@ -1,14 +1,13 @@
 #include "harness/opt.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "harness/opt_inside.h"
-#include "harness/share.h"
 
 enum { kConfigLimit = 1 << 20, kMaxArgs = 4096 };
 
@@ -276,7 +275,7 @@ static const opt_command *owner_of(const opt_command *cmd, const char *name) {
 }
 
 static snap_status config_key(const tables *t, const char *path, const char *key, snap_err *err) {
-    char from[300];
+    char from[300], hint[NEAREST_HINT];
     const opt *o = search(t, match_name, key);
     (void)snprintf(from, sizeof from, "%s: key '%s'", path, key);
     /* The key "why" is a comment. A key that is an option of another verb of the same command,
@@ -284,7 +283,8 @@ static snap_status config_key(const tables *t, const char *path, const char *key
     if (strcmp(key, "why") == 0 || (!o && owner_of(t->cmd, key)))
         return SNAP_OK;
     if (!o || strcmp(o->name, "config") == 0)
-        return err_set(err, SNAP_E_USAGE, "%s is not an option of '%s'", from, t->cmd->name);
+        return err_set(err, SNAP_E_USAGE, "%s is not an option of '%s'%s", from, t->cmd->name,
+                       opt_hint(t->cmd, key, hint));
     return config_value(t->sh, o, js_get(t->sh->file, key), from, err);
 }
 
@@ -307,18 +307,12 @@ static snap_status load_config(const tables *t, const char *name, snap_err *err)
 
 /* ---- the environment ---- */
 
-static void env_name(const opt *o, char out[64]) {
-    size_t n = (size_t)snprintf(out, 64, "SNAPMLA_%s", o->name);
-    for (size_t i = 8; i < n && i < 63; i++)
-        out[i] = out[i] == '-' ? '_' : (char)toupper((unsigned char)out[i]);
-}
-
 static snap_status load_env_table(const opt *table, int n, snap_err *err) {
     for (int i = 0; i != n && table[i].type != OPT_END; i++) {
         if (table[i].type == OPT_GROUP)
             continue;
-        char name[64];
-        env_name(&table[i], name);
+        char name[OPT_ENV_NAME];
+        opt_env_name(table[i].name, name);
         const char *v = getenv(name);
         if (!v)
             continue;
@@ -347,8 +341,9 @@ static snap_status unknown(const cursor *c, const char *arg, snap_err *err) {
     const opt_command *owner = text_starts(name, "--") ? owner_of(c->t->cmd, name + 2) : NULL;
     if (owner)
         return err_set(err, SNAP_E_USAGE, "%s belongs to 'snapmla %s'", name, owner->name);
-    return err_set(err, SNAP_E_USAGE, "unknown option '%s': see 'snapmla %s --help'", arg,
-                   c->t->cmd->name);
+    char hint[NEAREST_HINT];
+    return err_set(err, SNAP_E_USAGE, "unknown option '%.100s'%s: see 'snapmla %s --help'", arg,
+                   opt_hint(c->t->cmd, name, hint), c->t->cmd->name);
 }
 
 /* A list on the command line replaces the values from the configuration file and the environment.

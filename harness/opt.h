@@ -50,7 +50,7 @@ typedef struct {
     char letter;          /* short form; 0 = none */
     void *value;          /* see opt_type; holds the default before parsing */
     const char *argument; /* placeholder in help: "FILE", "N"; NULL for flags */
-    const char *help;     /* text in --help, lower case, no full stop at the end */
+    const char *help;     /* text in --help, without a full stop at the end */
     double min, max;      /* OPT_INT and OPT_NUM; both 0 = no bounds */
 } opt;
 
@@ -74,7 +74,7 @@ typedef struct opt_command {
     const char *summary;    /* line in the list of commands or verbs; NULL: not listed */
     const char *synopsis;   /* "[options]", "FILE..." */
     const char *about;      /* one paragraph */
-    const char *examples;   /* example commands, one per line */
+    const char *examples;   /* example commands, one per line or continued after a backslash */
     const char *exits;      /* its exit codes; NULL = the usual ones */
     const opt *options;     /* OPT_END-terminated, without the shared options (--json ...) */
     int min_args, max_args; /* positional arguments; max_args -1 = any number */
@@ -112,10 +112,25 @@ snap_status opt_parse(const opt_command *cmd, int argc, const char **argv, opt_s
                       snap_err *err) SNAP_CHECK_RESULT;
 void opt_release(opt_shared *shared);
 
+/**
+ * opt_check_environment - warn about variables that begin with SNAPMLA_ and are unknown
+ *
+ * @commands:  all commands of the program, NULL-terminated
+ * @resolved:  a variable whose name occurs in a value of this configuration is known, for example
+ *             that of an arm's key_env
+ * @variables: "NAME=VALUE", NULL-terminated, as environ
+ *
+ * Known are the variables of the options of all commands, and a few others (opt_names.c). If
+ * memory is exhausted, nothing is printed.
+ */
+void opt_check_environment(const opt_command *const *commands, const js *resolved,
+                           char *const *variables);
+
 /* Appends the --help text. The help texts of options are wrapped at 100 columns. */
 void opt_help(const opt_command *cmd, buf *out);
 
-/* Appends the command's part of the man page (mdoc), with its listed verbs. */
+/* Appends the command's part of the man page (mdoc), with its listed verbs except the default
+ * one. */
 void opt_mdoc(const opt_command *cmd, buf *out);
 
 /* Calls @fn for each option of the command, including the options that every command has, but not

@@ -102,6 +102,7 @@ static void check_hashes(const run_record *r, verify_findings *f) {
         (void)snprintf(where, sizeof where, "evals[%zu]", i);
         check_hash(r->evals.at[i].prompt_sha256, "prompt_sha256", where, f);
         check_hash(r->evals.at[i].dataset.sha256, "sha256", where, f);
+        check_hash(r->evals.at[i].task_sha256, "task_sha256", where, f);
     }
 }
 

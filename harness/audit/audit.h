@@ -45,7 +45,7 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* The parts of verify_document(): bench rows; evals and verdicts; plugin and checkpoints. */
+/* Three parts of verify_document(): bench rows; evals and verdicts; plugin and checkpoints. */
 void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
@@ -57,6 +57,12 @@ snap_status verify_plugin(const results *r, const char *path, verify_findings *f
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status verify_checkpoint(const results *r, const char *dir, verify_findings *f,
                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* Computes the rows of servers under load again from the file @requests (requests.jsonl), and
+ * compares them. A row that differs, or that the requests do not give, is a finding of kind
+ * correctness. Errors: those of request_lines_read(); SNAP_E_NOMEM. */
+snap_status verify_serving(const results *r, const char *requests, verify_findings *f,
+                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* SNAP_OK, or the status whose exit code the table above names, with the number and the first of
  * its findings as the message. SNAP_E_NOMEM. */

@@ -11,8 +11,9 @@
 #include "harness/record/provenance.h"
 
 enum { kMembers = 64, kVersion = 1 };
-static const size_t kBytes = (size_t)1 << 30; /* limit on the zip file, and on all its files
-                                                 unpacked */
+static const size_t kBytes = (size_t)1 << 30; /* when a bundle is opened, limit on the zip file
+                                                 and on all its files unpacked; when it is
+                                                 packed, on each file */
 static const char *const kParts[] = {"samples.jsonl", "log",        "report.html", "report.md",
                                      "report.csv",    "parity.tex", "speed.tex"};
 enum { PARTS = sizeof kParts / sizeof *kParts };

@@ -82,8 +82,8 @@ static void check_correctness(const checker *c, const cell_record *row, const ch
     const cell_correctness *o = &row->correctness;
     bench_kind kind = BENCH_BF16;
     (void)bench_kind_parse(row->arm, &kind);
-    double widest = bench_kind_bound(kind, REF_P_BF16).out_rel; /* the largest tolerance that this
-                                                                   arm may have */
+    /* the largest tolerance that this arm may have */
+    double widest = judge_bound_rows(bench_kind_bound(kind, REF_P_BF16), o->rows_checked).out_rel;
     c->f->checks++;
     if (!o->exists || o->rows_checked < 1)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output was not checked");

@@ -40,8 +40,8 @@ static void check_rows(const run_record *r, verify_findings *f) {
     }
 }
 
-/* Compares the checkpoint of an arm with that of the first arm. Two hashes are worth a note; for
- * one folder they are an error. */
+/* Compares the checkpoint of an arm with that of the first arm. Different hashes are a note or, if
+ * both arms name the same source, a finding of kind mixed. */
 static void check_arm(const arm_list *arms, size_t a, const char *where, verify_findings *f) {
     const arm_record *arm = &arms->at[a], *first = &arms->at[0];
     const char *digest = arm->checkpoint_sha256, *other = first->checkpoint_sha256;

@@ -21,6 +21,17 @@ static bool is_inside(double x, const double ci[2]) {
 
 /* ---- evals ---- */
 
+/* Checks that the reasons of failures explain all failed samples. Older results have none. */
+static void check_failures(const arm_record *arm, const char *where, verify_findings *f) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < arm->failures.n; i++)
+        sum += arm->failures.at[i].count;
+    f->checks++;
+    if (arm->failures.n && sum != arm->failed)
+        verify_add(f, VERIFY_FORM, where, "%s: %lld failed samples, but reasons for %lld",
+                   arm->name, (long long)arm->failed, (long long)sum);
+}
+
 static void check_arm(const arm_record *arm, const char *where, verify_findings *f) {
     double accuracy = arm->accuracy_pct;
     f->checks += 2;
@@ -30,6 +41,11 @@ static void check_arm(const arm_record *arm, const char *where, verify_findings 
     if (!isnan(accuracy) && exists(arm->ci95_pct) && !is_inside(accuracy, arm->ci95_pct))
         verify_add(f, VERIFY_FORM, where, "%s: an accuracy of %.2f outside its interval", arm->name,
                    accuracy);
+    const opinion_record *o = &arm->opinions;
+    if (o->exists &&
+        (o->accepted + o->refused + o->none != o->undecided || o->accuracy_pct < accuracy - kSlack))
+        verify_add(f, VERIFY_FORM, where, "%s: the second opinions contradict each other",
+                   arm->name);
     if (!isnan(accuracy) && arm->scored == 0)
         verify_add(f, VERIFY_CORRECTNESS, where, "%s: an accuracy without a scored sample",
                    arm->name);
@@ -46,6 +62,9 @@ static void check_verdict(const pair_record *pair, const char *where, verify_fin
         verify_add(f, VERIFY_CORRECTNESS, where,
                    "'equivalent' with a 90 %% interval of [%.2f, %.2f] and a margin of %.2f",
                    ci90[0], ci90[1], margin);
+    if (strcmp(pair->verdict, "equivalent") == 0 && pair->p_tost > 0.05 + kSlack)
+        verify_add(f, VERIFY_CORRECTNESS, where, "'equivalent' with a p TOST of %.3f",
+                   pair->p_tost);
     if (strcmp(pair->verdict, "different") == 0 && has95 && ci95[0] < -kSlack && ci95[1] > kSlack)
         verify_add(f, VERIFY_CORRECTNESS, where, "'different' with a 95 %% interval around 0");
     if (has90 && has95 && (ci90[0] < ci95[0] - kSlack || ci90[1] > ci95[1] + kSlack))
@@ -115,13 +134,17 @@ static void check_pooled(const run_record *r, const pair_record *pooled, const c
 }
 
 static void check_eval(const eval_record *eval, const char *where, verify_findings *f) {
-    for (size_t i = 0; i < eval->arms.n; i++)
+    for (size_t i = 0; i < eval->arms.n; i++) {
         check_arm(&eval->arms.at[i], where, f);
+        check_failures(&eval->arms.at[i], where, f);
+    }
     for (size_t i = 0; i < eval->pairs.n; i++) {
         const pair_record *pair = &eval->pairs.at[i];
         f->checks++;
         if (!eval_arm_of(eval, pair->arm) || !eval_arm_of(eval, pair->baseline))
             verify_add(f, VERIFY_FORM, where, "a comparison of arms that the row does not have");
+        if (!isnan(eval->margin_pp) && fabs(eval->margin_pp - pair->margin_pp) > kSlack)
+            verify_add(f, VERIFY_FORM, where, "a comparison with another margin than its row");
         check_verdict(pair, where, f);
         check_lost(eval, pair, where, f);
     }

@@ -5,8 +5,8 @@
 
 enum {
     kSpareEntries = 2,  /* block-table entries after a sequence's last page */
-    kCacheTurnover = 4, /* cache sizes that are read or written, at least, between two uses of a
-                           set */
+    kCacheTurnover = 4, /* between two uses of a set, about as many cache sizes are read or
+                           written */
 };
 
 float bench_softmax_scale(void) {
@@ -27,8 +27,8 @@ static int pages_of(const bench_shape *s) {
     return (int)((s->context + MLA_PAGE - 1) / MLA_PAGE);
 }
 
-/* The bytes that a step reads and writes in one set: whole pages of the cache, BF16 queries,
- * outputs and log-sum-exps. */
+/* An estimate of the bytes that a step reads and writes in one set: whole pages of the cache, BF16
+ * queries, outputs and log-sum-exps. */
 static double set_bytes(const bench_shape *s, bench_kind k) {
     mla_precision p = bench_kind_precision(k);
     double tokens = (double)s->batch * pages_of(s) * MLA_PAGE;
@@ -388,9 +388,8 @@ static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
 
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) {
-    snap_status st = bench_arm_step(arm, scope, ns, err); /* this untimed step also makes the
-                                                             metadata and the recording of its
-                                                             set */
+    snap_status st = bench_arm_step(arm, scope, ns, err); /* the untimed step; in the kernel scope
+                                                             it makes the metadata */
     if (st != SNAP_OK)
         return st;
     TRY(mla_timer_start(arm->be, err));

@@ -3,8 +3,8 @@
  * Steps that are timed one by one start with a cold cache, except in the cases named below. If the
  * backend can flush its caches, they are flushed before each step. Otherwise the data exist several
  * times ("sets"), and the steps use the sets in turn. Between two uses of a set, the steps read and
- * write at least four times the size of the last-level cache. The factor is four because a virtual
- * machine may report one slice of a cache while its threads use several.
+ * write about four times the size of the last-level cache or more. The factor is four because a
+ * virtual machine may report one slice of a cache while its threads use several.
  *
  * In three cases there is one set and no flush. The first is sustained loops (sustained.h), where
  * the cache is cold only if one set has at least four times its size. The second is a backend that
@@ -63,9 +63,9 @@ snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs a timed step whose output may be checked later, and then gives the set other queries, so
- * that each timed step has queries of its own. One output since bench_arm_reset() is kept
- * (bench_arm_kept()): it is chosen at random among those whose queries differ from the first ones
- * of the arm, or is the first one if there are none. *ns is the time of the step alone. */
+ * that no two such steps since bench_arm_reset() have the same queries. One of their outputs is
+ * kept (bench_arm_kept()): it is chosen at random among those whose queries differ from the first
+ * ones of the arm, or is the first one if there are none. *ns is the time of the step alone. */
 snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns,
                              snap_err *err) SNAP_CHECK_RESULT;
 
@@ -108,8 +108,8 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
  * The pages of the set are exchanged at random, which gives it another block table. In each page
  * one token is replaced, always in the same slot. Its content is 1 in one column, which depends on
  * the sequence and the page, and 0 in the others. All queries become equal. They give each of these
- * tokens the same logit, and all others a logit that is lower by at least 30. So element d of a
- * sequence's output rows is the share of its replaced tokens whose column is d.
+ * tokens the same logit, and all others a much lower one. So element d of a sequence's output rows
+ * is, up to rounding, the share of its replaced tokens whose column is d.
  *
  * Set 0 becomes the next set. bench_arm_reset() restores it. In the last page no token is replaced
  * if all tokens there are new ones of the step.

@@ -60,7 +60,7 @@ snap_status arm_refill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 snap_status arm_draw_queries(bench_arm *arm, int set, uint64_t seed,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* Quantises the queries of a set, if the arm does so. */
+/* Quantises the queries of a set if the cache of the arm is FP8. */
 snap_status arm_quantise_queries(bench_arm *arm, int set, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The page numbers of the pool in random order: page i of the arm, counted over sets, sequences and

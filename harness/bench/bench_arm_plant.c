@@ -6,16 +6,15 @@
 #include "harness/bench/bench_arm_inside.h"
 #include "kernels/formats.h"
 
-/* Powers of two, so that both formats hold them exactly. The logit is 1 + kKey * kQuery times the
- * softmax scale: 148. The key lies in the last RoPE column, where no distribution of numbers.h has
- * outliers. */
+/* Powers of two, so that both arms' caches hold them exactly. The logit of a replaced token is
+ * (1 + kKey * kQuery) times the softmax scale, about 148. The key lies in the last RoPE column,
+ * where no distribution of numbers.h has outliers. */
 static const float kKey = 4096, kQuery = 0.5f;
 
 enum { kRowsAtOnce = 4096 };
 
-/* The slot of the replaced tokens. It is the same in all pages, so any 64 consecutive tokens
- * include one of them. The new tokens of a step, the last s_q of each sequence, are never
- * replaced. */
+/* The slot of the replaced tokens, the same in all pages. The new tokens of a step, the last s_q of
+ * each sequence, are never replaced. */
 static int slot_of(const bench_arm *arm) {
     int old = arm_tail(arm) - arm->shape.s_q;
     return (int)(draw_mix(arm->plant_seed) % (uint64_t)(old > 0 ? old : MLA_PAGE + old));
@@ -102,7 +101,7 @@ static void planter_release(planter *p, mla_backend *be) {
 }
 
 /* Appends the tokens of some pages. For this purpose each page is a sequence that ends with the
- * replaced token. @first counts the pages that have one. */
+ * replaced token. @first: the first page's index among the pages that have one. */
 static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order, int64_t first,
                                int n, snap_err *err) {
     const bench_shape *s = &arm->shape;

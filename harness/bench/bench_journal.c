@@ -6,8 +6,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 
-/* The hash of the options that the rows depend on: all except where ceilings are read and results
- * are written. */
+/* The hash of the configuration without `ceilings` and `out`, which the measured rows do not depend
+ * on. */
 static snap_status rows_hash(const js *config, char hash[HASH_HEX], snap_err *err) {
     buf text = {0};
     js *copy = js_copy(config);

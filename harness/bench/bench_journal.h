@@ -7,7 +7,7 @@
 
 /* Opens RUN/journal in the run's folder, which is created if needed, or FILE.json.journal. The
  * journal belongs to the configuration without the paths of ceilings and results. Errors: those of
- * results_journal_open(). */
+ * fs_mkdirs() and results_journal_open(), SNAP_E_NOMEM. */
 snap_status bench_journal_open(results_journal **journal, const char *run, const js *config,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -100,8 +100,8 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 
 /* ---- what follows from the samples ---- */
 
-/* A ceiling is the best rate ever measured, also by probes between samples. If a row is below its
- * floor, either the probes ran at a busy moment and reach more when repeated, or the row is wrong.
+/* A ceiling is the best rate known, also from probes between samples. If a row is below its floor,
+ * either the probes ran at a busy moment and reach more when repeated, or the row is wrong.
  * The probes are therefore repeated up to kRetries times. */
 static snap_status derive(bench *b, snap_err *err) {
     const mla_ceilings *best = &b->ceilings.best;

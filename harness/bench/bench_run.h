@@ -3,7 +3,8 @@
  *   RUN/run.json, or FILE.json             the result file, with sections "ceilings" and "bench"
  *   RUN/journal, or FILE.json.journal      the finished cells, until the result file is written
  *
- * A killed run continues where it stopped when the same command is given again. */
+ * A killed run continues when the same command is given again: it reuses the journal's rows of each
+ * shape and scope whose arms were all finished. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 
@@ -18,8 +19,9 @@ typedef struct {
     bench_grid_text grid;
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     int64_t seed;
-    double min_time_s, timeout_s; /* least measured time of a cell; limit on the wall clock of one
-                                     shape and scope, all arms together */
+    double min_time_s, timeout_s; /* least measured time of a cell, unless a limit ends it before;
+                                     limit on the wall clock of one shape and scope, all arms
+                                     together, without the probes */
     int64_t min_samples;
     double rest;               /* idle time between blocks of samples (interleave.h) */
     double sustained_s;        /* length of a loop in seconds (sustained.h); 0 = single steps */

@@ -27,8 +27,8 @@ typedef struct {
 /**
  * conformance_run_on - check the backends that @d names
  *
- * @d:   backend "all" means all that open here, and the CPU with each of its instruction sets. A
- *       backend that does not open is then skipped
+ * @d:   backend "all" means each backend that opens here, and the CPU with each instruction set
+ *       that it supports. A backend that does not open is then left out
  * @out: release with conformance_release(), also after an error
  *
  * Errors: those of opening and running a backend, SNAP_E_USAGE for more than CONFORMANCE_BACKENDS

@@ -120,8 +120,8 @@ static void size_pool(bench *b, int blocks) {
     b->most_batch = b->most_batch ? b->most_batch : 1;
 }
 
-/* Refuses a --memory that is too small for the prompt. (A decode row that does not fit is left out,
- * because others of the list may fit.) */
+/* Refuses a --memory that is too small for the prompt. (A decode row that does not fit gets batch 0
+ * and no times, because others of the list may fit.) */
 static snap_status check_prompt(bench *b, int blocks, snap_err *err) {
     int64_t page = token_bytes(b, blocks) * MLA_PAGE, need = pages_for(b->opt->prompt);
     size_pool(b, blocks);

@@ -5,8 +5,8 @@
  * The time of a step is measured on the host: copying lengths and block tables to the device, the
  * step, copying tokens back.
  *
- * The floor of a decode step is bytes over bandwidth: each weight that the step uses, once (of the
- * experts, those that the tokens of the step chose), and the cache that it reads. The floor of a
+ * The floor of a decode step is bytes over bandwidth: each weight of its matrix products, once (of
+ * the experts, those that the tokens of a step chose), and the cache that it reads. The floor of a
  * prompt is its floating-point operations over the BF16 rate. */
 #ifndef SNAPMLA_HARNESS_BENCH_E2E_H
 #define SNAPMLA_HARNESS_BENCH_E2E_H
@@ -50,8 +50,9 @@ typedef struct {
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* Bytes of weights that a decode step reads: 2 for each number of the dense products and 4 for each
- * of the routers. @experts: number of routed experts that are read, summed over the layers. */
+/* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
+ * for each of the others. @experts: number of routed experts that are read, summed over the
+ * layers. */
 double e2e_weight_bytes(const model_shape *s, double experts);
 
 /* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number

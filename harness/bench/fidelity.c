@@ -50,7 +50,8 @@ static int count_on(const bool *on, int n) {
     return sum;
 }
 
-/* How many configs the backend has arms for: only bf16 and snapmla, the first two of the table. */
+/* How many of the chosen configs the backend has arms for: only bf16 and snapmla, the first two of
+ * the table. */
 static int backend_configs(const fidelity_options *opt) {
     return opt->backend ? opt->config[MLA_BF16] + opt->config[MLA_FP8] : 0;
 }

@@ -179,8 +179,8 @@ snap_status grading_bench(uint64_t seed, double seconds, grading_row rows[GRADIN
         const pair_fn *makers;
         size_t n;
     } plan[GRADING_ROWS] = {
-        {&grader_math_field, false, objects, sizeof objects / sizeof *objects},
-        {&grader_math_field, true, objects, sizeof objects / sizeof *objects},
+        {&grader_math_truth, false, objects, sizeof objects / sizeof *objects},
+        {&grader_math_truth, true, objects, sizeof objects / sizeof *objects},
         {&grader_aime, false, integers, 1},
         {&grader_aime, true, integers, 1},
         {&grader_letter, true, letters, 1},

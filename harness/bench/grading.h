@@ -14,8 +14,8 @@ enum { GRADING_ROWS = 5 };
 
 typedef struct {
     const char *grader; /* its id */
-    const char *input;  /* "answer": the bare answer; "response": an answer at the end of almost 2
-                           KiB of text */
+    const char *input;  /* "answer": the bare answer; "response": an answer at the end of about 1800
+                           bytes of text */
     size_t pairs;       /* number of pairs, graded in turn */
     double rate;        /* gradings per second, median of several passes */
 } grading_row;

@@ -30,7 +30,7 @@ typedef struct {
     int n_list;
 } bench_grid;
 
-/* The options of a sweep as text. Each is a list separated by commas: "bf16,fp8", "kernel,served",
+/* The options of a sweep. Each text is a list separated by commas: "bf16,fp8", "kernel,served",
  * "1,16", ... Shapes are written as "H/s_q/batch/context". With `shapes` NULL or "", the sweep
  * takes every combination of the axes. */
 typedef struct {

@@ -4,8 +4,8 @@
 
 enum {
     kFirstRestNs = 100000000
-}; /* rest after the caches were filled and the output was
-                                      checked */
+}; /* rest before the first sample, if `rest` is above 0; the
+                                      caches were filled and the output was checked before */
 
 int interleave_arm(int64_t i, int n) {
     int at = (int)(i % (2 * n));

@@ -1,9 +1,10 @@
 /* interleave.h - times several arms in alternation, so that a drift of the machine hardly changes
  * the ratio of their times.
  *
- * The arms take steps in the order A B B A A B B A ... until each arm's stop rule has found a
- * reason to stop and the block A B B A is complete. So all arms end with the same number of
- * samples, and each mirrored block cancels a linear drift. A single arm is simply repeated. */
+ * Two arms take steps in the order A B B A A B B A ..., three in the order A B C C B A ..., until
+ * each arm's stop rule has found a reason to stop and the block is complete. So all arms end with
+ * the same number of samples, and each mirrored block cancels a linear drift. A single arm is
+ * simply repeated. */
 #ifndef SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 #define SNAPMLA_HARNESS_BENCH_INTERLEAVE_H
 
@@ -20,8 +21,8 @@ int interleave_arm(int64_t i, int n);
  * interleave_measure - one warm-up step for each arm, then samples until every rule has a reason
  *
  * @rules:  [n], initialised by the caller with stop_init()
- * @rest:   idle time after each block, as a multiple of that block's duration; 0 = none. With it, a
- *          device whose clock depends on its power stays at the clock of a short burst.
+ * @rest:   idle time between blocks, as a multiple of the block's duration; 0 = none. It keeps the
+ *          power of the device low, so that its clock can stay at that of a short burst.
  * @probes: zeroed by the caller; the ceilings are probed between blocks; NULL = no probes
  * @cancel: checked between blocks; may be NULL
  *

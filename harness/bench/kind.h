@@ -10,8 +10,8 @@
 
 /* The work inside the timed window:
  *   kernel   attention and combine; the metadata exist already
- *   served   quantising the queries (FP8 only), appending the step's tokens, metadata, attention,
- *            combine */
+ *   served   quantising the queries (if attention reads FP8 queries), appending the step's tokens,
+ *            metadata, attention, combine; for BENCH_COPIED also the conversion of the cache */
 typedef enum { BENCH_KERNEL, BENCH_SERVED } bench_scope;
 const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
 
@@ -34,7 +34,7 @@ enum { BENCH_SCOPES = 2 };
 const char *bench_kind_name(bench_kind k); /* "bf16", "fp8", "fp8-widened", ... */
 bool bench_kind_parse(const char *name, bench_kind *out);
 mla_precision bench_kind_precision(bench_kind k); /* of the arm's cache */
-lab_ablation bench_kind_ablation(bench_kind k);   /* the technique that the arm's plan leaves out */
+lab_ablation bench_kind_ablation(bench_kind k);   /* what the arm's plan leaves out, or LAB_WHOLE */
 bool bench_kind_has(bench_kind k, bench_scope s); /* whether a sweep times the arm in this scope;
                                                      the last two arms exist only in the scope
                                                      "served" */

@@ -98,7 +98,7 @@ static row_bounds bounds_of(const oracle_step *s, double *mean) {
         double scale = fmax((double)largest, 1e-10) / 448;
         b.content = fmax(b.content,
                          0x1p-4 * norm_f32(row, s->d_c) + 0x1p-10 * scale * sqrt((double)s->d_c));
-        b.rope = fmax(b.rope, 0x1p-9 * norm_f32(row + s->d_c, s->d_r));
+        b.rope = fmax(b.rope, 0x1p-8 * norm_f32(row + s->d_c, s->d_r));
     }
     for (int64_t j = 0; j < s->context; j++) {
         double sum = 0;
@@ -162,8 +162,8 @@ static snap_status measure_head(layer_bound *b, const layer_input *m, int head, 
     double uk = 0, uv = 0, move, shift;
     TRY(spectral_norm(&uk, &w_uk, err));
     TRY(spectral_norm(&uv, &w_uv, err));
-    /* q is W_UK's product rounded to bf16. Half a rounding step is at most 2^-9 of the value; the
-     * factor 1 + 2^-8 covers it. */
+    /* q is W_UK's product rounded to bf16. Rounding changes a number by at most 2^-8 of its value;
+     * the factor 1 + 2^-8 covers it. */
     move = SLACK * s->softmax_scale *
            (m->nope[head] * uk * (1 + 0x1p-8) * m->rows.content +
             norm_f32(q + s->d_c, s->d_r) * m->rows.rope);

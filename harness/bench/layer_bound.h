@@ -1,5 +1,5 @@
-/* layer_bound.h - how much the rounding of cached rows changes a layer's output: an upper bound
- * from the norms of its weights, and the measured change. model_layers.h derives the bound. */
+/* layer_bound.h - how much the rounding of cached rows changes a layer's output: a bound from the
+ * norms of its weights, and the measured change. model_layers.h derives the bound. */
 #ifndef SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 #define SNAPMLA_HARNESS_BENCH_LAYER_BOUND_H
 
@@ -17,7 +17,7 @@ typedef struct {
  * layer_bound_measure - compute the bounds and the measured errors of a layer
  *
  * @s:     queries (rounded to bf16) and cached rows
- * @nope:  [heads] the norms of the queries before W_UK was absorbed
+ * @nope:  [heads] the norms of the queries without their RoPE part, before W_UK was absorbed
  * @truth: oracle_exact() of @s
  *
  * SNAP_E_NOMEM.

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "harness/bench/grid.h"
 #include "harness/record/device_results.h"
 #include "harness/record/provenance.h"
 #include "harness/record/step.h"
-#include "harness/share.h"
 
 enum { kProbeRounds = 3 };
 static const double kProbeSeconds = 0.3;
@@ -161,7 +161,8 @@ cleanup:
 
 /* ---- the run ---- */
 
-/* Measures the device's ceilings. The backend is closed again, so its memory is free afterwards. */
+/* Opens the device, starts the result file and measures the ceilings. The backend is closed again,
+ * so its memory is free afterwards. */
 static snap_status probe_device(request *r, const model_bench_options *o, const js *config,
                                 model_bench *m, snap_err *err) {
     snap_status st;

@@ -14,7 +14,7 @@ typedef struct {
     int64_t prompt;                        /* tokens; 0 = none */
     double memory_gb;                      /* of each arm's cache, in 10^9 bytes; 0 = what the
                                               largest given batch or the prompt needs */
-    double seconds;                        /* least measured time of a row */
+    double seconds;                        /* least measured time of a row (e2e.h) */
     const char *out;                       /* a result file, or a run's folder; NULL = none */
     const volatile sig_atomic_t *cancel;
 } model_bench_options;
@@ -27,8 +27,9 @@ typedef struct {
 } model_bench;
 
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
- * that file. SNAP_E_USAGE: a wrong list or model. SNAP_E_UNSUPPORTED: the backend's memory is host
- * memory. Also the errors of opening the backend and of e2e_run(). */
+ * that file. SNAP_E_USAGE: a wrong list, or no model is named. SNAP_E_UNSUPPORTED: the backend's
+ * memory is host memory. Also the errors of reading the model's file, opening the backend,
+ * e2e_run() and saving. */
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 

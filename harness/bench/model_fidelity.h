@@ -3,10 +3,10 @@
  *
  * For each position: the KL divergence of the next-token distribution, the probability of the
  * text's next token (for the perplexity), whether the most likely token differs, and how far the
- * logits moved. The means are over all positions and over ranges of positions, which double in
- * length from MODEL_FIDELITY_FIRST on. If the text is decoded step by step, the ranges show how
- * errors grow with the steps. Every format is given the tokens of the text, never the tokens that
- * its own errors would choose.
+ * logits moved. The means are over all positions and over ranges of positions, whose ends double
+ * from MODEL_FIDELITY_FIRST on. If the text is decoded step by step, the ranges show how errors
+ * grow with the steps. Every format is given the tokens of the text, never the tokens that its own
+ * errors would choose.
  *
  * At chosen context lengths, and at the end of the text, the layers can be studied too
  * (model_layers.h). */
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     const char *format;                               /* static memory */
-    model_fidelity_sums all;                          /* every position */
+    model_fidelity_sums all;                          /* every position but the last token's */
     model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ...; the
                                                          last one has no end */
     int64_t cache_bytes;                              /* of one token, over all layers */

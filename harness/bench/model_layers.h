@@ -1,7 +1,7 @@
 /* model_layers.h - studies the layers of a model at one moment of a text: what they cache, and what
  * the cache formats do to it. The numbers are a real query and the real cached rows up to it.
  *
- * For each layer there are four kinds of rows for the section `model_fidelity`:
+ * For each layer there are up to four kinds of rows for the section `model_fidelity`:
  *   layer    the error of each config of the ablation, compared with FP64 attention over the same
  *            BF16 numbers
  *   values   magnitudes of the cached numbers, separately for content and RoPE
@@ -10,8 +10,9 @@
  *   depth    how far the residual stream of a format's own run is from that of the first format
  *
  * The bound. Rounding moves content c_j by d_j, |d_j| <= 2^-4 |c_j| + 2^-10 a_j sqrt(d_c): half a
- * step of e4m3, and half a step of its subnormals in units of the scale a_j. It moves RoPE r_j by
- * at most 2^-9 |r_j| (BF16). So the logit j of a head moves by at most
+ * step of e4m3, and half a step of its subnormals in units of the scale a_j. For RoPE r_j (BF16),
+ * 2^-9 |r_j| is taken. This is not strict: a single number can move by up to 2^-8 of its value.
+ * With these two, the logit j of a head moves by at most
  *     e_j = scale (|q_nope| |W_UK| |d_j| + |q_r| 2^-9 |r_j|)
  * its probabilities move by at most t = min(2, exp(2 max e_j) - 1) in sum, and its output
  * after W_UV by

@@ -31,8 +31,8 @@ static uint16_t *draw_pool(int width, uint64_t seed, const char *stream) {
     return pool;
 }
 
-/* The outlier columns vary by a twentieth of their mean. With a softmax scale of 1/sqrt(192) they
- * widen the range of the logits, but the softmax does not become one-hot. */
+/* The outlier columns have a standard deviation of a twentieth of their mean. They widen the range
+ * of the logits. */
 static void add_outliers(numbers *n) {
     static const float means[] = {1000.0f, -300.0f, 100.0f, -30.0f};
     enum { kColumns = sizeof means / sizeof *means };
@@ -51,8 +51,8 @@ static void scale(uint16_t *x, int n, float factor, float more) {
 }
 
 /* In the pool, a quarter of the RoPE columns is increased by 1 in queries and by 8 in sinks. With
- * 64 RoPE columns and a softmax scale of 1/sqrt(192), the logits of the sinks are then about 9
- * above the others. */
+ * 64 RoPE columns and a softmax scale of 1/sqrt(192), the logits of the sinks are then on average
+ * about 9 above the others. */
 static void add_sinks(numbers *n) {
     enum { kEvery = 1024, kSink = 7 };
     size_t width = (size_t)n->d_c + (size_t)n->d_r;

@@ -9,8 +9,8 @@
  *   normal   content, RoPE part and queries N(0, 1)
  *   mla      the same, but four RoPE columns of the tokens vary around constants of up to 1e3, as
  *            the keys of trained MLA models do (SnapMLA, arXiv 2602.10718, Fig. 3)
- *   sink     about one token in a thousand has a RoPE part to which every query gives much weight,
- *            so all other tokens get small probabilities (attention sinks, arXiv 2309.17453). About
+ *   sink     about one token in a thousand has a RoPE part to which most queries give much weight,
+ *            so the other tokens get small probabilities (attention sinks, arXiv 2309.17453). About
  *            one content in a thousand is small.
  *   adversarial
  *            the norms of contents and of RoPE parts spread over several octaves, and two RoPE

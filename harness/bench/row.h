@@ -50,8 +50,8 @@ typedef struct {
 js *row_json(const row_context *ctx, const row_measured *m);
 
 /* The key of the cell in the journal: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
- * kernel and the first 16 digits of the program's hash. Sustained cells have "sustained" after the
- * scope. */
+ * kernel and the first 16 digits of row_context.kernel_hash. Sustained cells have "sustained" after
+ * the scope. */
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 

@@ -92,8 +92,8 @@ static void find_code(kernel_code *code, const char *kernel) {
     code->kernel = kernel;
 }
 
-/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set
- * that is larger than the cache; or "none": the cache may be warm. */
+/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set of
+ * at least four times the cache's size; or "none": the cache may be warm. */
 static const char *coldness(const sweep *s, int p) {
     size_t cache = s->context.backend.cache_bytes;
     if (s->flush)

@@ -39,7 +39,8 @@ int sweep_count(const bench_grid *grid);
  *        (sweep_derive())
  *
  * A cell that cannot run or fails is a row with that status. Errors: SNAP_E_CANCELLED, those of
- * `keep`, SNAP_E_NOMEM, and those of numbers_upload(). After an error @rows has the rows so far.
+ * `keep`, of fault_of_process() and of numbers_upload(), SNAP_E_NOMEM. After an error @rows has the
+ * rows so far.
  */
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -15,8 +15,7 @@ typedef struct {
 } tokenizing_row;
 
 /* Appends about @bytes of random text: words drawn letter by letter in ten scripts, numbers,
- * punctuation of code, white space and emoji. Words are random, so few of them occur twice, and a
- * cache of pieces hardly helps. */
+ * punctuation of code, white space and emoji. Long words rarely occur twice. */
 void tokenizing_text(uint64_t seed, size_t bytes, buf *out);
 
 /* @dir: folder of the checkpoint; @text: [n]; @seconds: least measured time for encoding, and the

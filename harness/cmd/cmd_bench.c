@@ -100,10 +100,11 @@ static snap_status run(opt_shared *shared, snap_err *err) {
 
 #define ABOUT_KERNEL                                                                               \
     "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"         \
-    "after its output agrees with the FP64 oracle of its own arithmetic. The two arms\n"           \
-    "take turns in one run, with a cold cache. The column '% roof' is relative to the\n"           \
-    "ceilings, the best rates that any probe reached. The column '% then' is relative\n"           \
-    "to the median of short runs of the same probes between the row's own samples. On a\n"         \
+    "after its output agrees with an FP64 reference. The two arms take turns in one run,\n"        \
+    "with a cold cache. Times are in microseconds: 'us' is the median of the steps, next\n"        \
+    "to it are their mean and 99th percentile. The column '% roof' is relative to the\n"           \
+    "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"        \
+    "the median of short runs of the same probes between the row's own samples. On a\n"            \
     "shared machine, '% then' separates the speed of the kernel from the load of other\n"          \
     "programs."
 
@@ -119,8 +120,9 @@ static const opt_command verb_kernel = {
     .of = &cmd_bench,
 };
 
-static const opt_command *const verbs[] = {&verb_kernel, &cmd_bench_model, &cmd_bench_grading,
-                                           &cmd_bench_tokenizer, NULL};
+static const opt_command *const verbs[] = {&verb_kernel,       &cmd_bench_model,
+                                           &cmd_bench_grading, &cmd_bench_tokenizer,
+                                           &cmd_bench_serving, NULL};
 
 const opt_command cmd_bench = {
     .name = "bench",

@@ -18,12 +18,12 @@ static const opt options[] = {
      "tasks or suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
      "mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, livecodebench, humaneval, mbpp, "
      "synth_aime, synth_math, synth_gpqa, synth_code, the NAME of a file configs/suites/NAME.json, "
-     "or the path of a suite file",
+     "or the path of a suite file or of a task file of your own (see 'eval check-task')",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
      "folder of the data sets, or the file of the only task; default: the shipped datasets/", 0, 0},
-    {OPT_INT, "samples", 'n', &o.samples, "N", "samples per problem; 0 = as in the suite", 0,
-     100000},
+    {OPT_INT, "samples", 'n', &o.samples, "N",
+     "samples per problem; 0 = as in the suite, or else in the task", 0, 100000},
     {OPT_INT, "limit", 0, &o.limit, "N", "use only the first N problems of each task; 0 = all", 0,
      INT_MAX},
     {OPT_STR, "gpqa-password", 0, &o.gpqa_password, "WORD",
@@ -47,7 +47,14 @@ static const opt options[] = {
      "http(s)://HOST/v1, several servers as URL|URL*WEIGHT, local:DIR (a checkpoint that this "
      "program runs), or replay:FILE (recorded answers). Keys: model precision stream retries "
      "timeout deadline in_flight rpm tpm (requests and tokens per minute) seed temperature top_p "
-     "max_tokens. Keys of a server that needs a secret: key_env=NAME (the API key is in this "
+     "top_k min_p presence_penalty frequency_penalty repetition_penalty max_tokens "
+     "max_completion_tokens system=TEXT. Keys of requests to servers: body=JSON (further members "
+     "of each request), api (chat; completions), template=JSON (the text of a prompt for "
+     "completions), content (text; parts), reasoning (tagged; opened: the prompt opens it), "
+     "thinking_budget with server (vllm, sglang, llamacpp, template, dashscope, openrouter, "
+     "anthropic, nim). system, body and template also take @FILE; a value that begins with a "
+     "brace or a quote is JSON and may contain commas. Keys of a server that needs a secret: "
+     "key_env=NAME (the API key is in this "
      "environment variable; none: no key), header=NAME:VARIABLE or header=NAME:@FILE (may be given "
      "again). Keys of local: precision (bf16; fp8; fp32; A to F and noPV: other quantisations, "
      "for experiments), device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, "
@@ -68,6 +75,9 @@ static const opt options[] = {
     {OPT_NUM, "top-p", 0, &o.top_p, "P", "top-p; 0 = as in the suite", 0, 1},
     {OPT_INT, "max-tokens", 0, &o.max_tokens, "N",
      "maximum number of completion tokens; 0 = as in the suite", 0, INT_MAX},
+    {OPT_INT, "thinking-budget", 0, &o.thinking_budget, "N",
+     "maximum number of reasoning tokens, for arms with server=FAMILY; 0 = as in the suite", 0,
+     INT_MAX},
     {OPT_INT, "seed", 0, &o.seed, "N",
      "seed of the run; the seed of each sample is computed from it, the task, the problem and the "
      "number of the sample",
@@ -76,15 +86,20 @@ static const opt options[] = {
     {OPT_STR, "out", 'o', &o.out, "RUN", "folder of the run; an interrupted run continues", 0, 0},
     {OPT_NUM, "margin", 0, &o.margin_pp, "PP",
      "equivalence margin: the largest difference in accuracy that counts as no difference, in "
-     "percentage points; 0 = as in the suite",
+     "percentage points; 0 = as in the first suite that has one, or else in the first such task, "
+     "or else 2",
      0, 100},
     {OPT_NUM, "max-lost", 0, &o.max_lost_pct, "PCT",
      "if an arm lost more than PCT percent of its samples, no verdict is 'equivalent'; -1 = 1, or "
      "as in the run that is graded again",
      -1, 100},
+    {OPT_STR, "may-differ", 0, &o.may_differ, "LIST",
+     "what the requests of compared arms may differ in, for example body,max_tokens; arms that "
+     "differ in anything else are not compared",
+     0, 0},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
-     "grading of mathematics; field: accepts what any of the usual graders accepts; strict: as "
-     "prm800k; default: field",
+     "grading of mathematics; truth: accepts what is mathematically equal; field: gives the "
+     "verdict of the usual graders where they agree; strict: as prm800k; default: truth",
      0, 0},
     {OPT_STR, "judge", 0, &o.judge, "KIND",
      "how programs are tested; real: one Python process for each test; lcb: like LiveCodeBench's "
@@ -93,8 +108,10 @@ static const opt options[] = {
     {OPT_INT, "judge-jobs", 0, &o.judge_jobs, "N",
      "programs that are tested at the same time; 0 = one per processor", 0, 1024},
     {OPT_STR, "judge-model", 0, &o.judge_model, "GENERATOR[,KEY=VALUE...]",
-     "the model that judges open answers (arena_hard), written like an arm without its name; "
-     "default: temperature 0 and at most 16000 tokens",
+     "a judge model, written like an arm without its name; default: temperature 0 and at most "
+     "16000 tokens. It judges open answers (arena_hard). It also gives a second opinion about "
+     "mathematical answers that the rules cannot decide; these are counted separately and change "
+     "no verdict",
      0, 0},
     {OPT_FLAG, "regrade", 0, &o.regrade, NULL,
      "grade the samples in --out again, and generate nothing", 0, 0},
@@ -123,7 +140,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st == SNAP_OK ? printed : st;
 }
 
-static const opt_command *const verbs[] = {&cmd_eval_plan, &cmd_eval_show, NULL};
+static const opt_command *const verbs[] = {&cmd_eval_plan, &cmd_eval_show, &cmd_eval_check_task,
+                                           &cmd_eval_import, NULL};
 
 const opt_command cmd_eval = {
     .name = "eval",

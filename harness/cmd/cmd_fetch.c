@@ -34,7 +34,7 @@ static const opt options[] = {
 
 /* ---- --list ---- */
 
-/* Whether the manifest has the checksums of a set. */
+/* Writes the column "sha256": whether the manifest has the checksums of a set. */
 static void put_sums(table *t, int64_t unverified, int64_t files) {
     if (!unverified)
         table_put(t, "known");

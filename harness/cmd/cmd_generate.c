@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
+#include "base/share.h"
 #include "generator/local/answer.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/generate_print.h"
-#include "harness/share.h"
 
 static const char *prompt_text, *prompt_file, *system_text;
 static bool stats;

@@ -10,11 +10,11 @@ static const opt options[] = {
     {OPT_STR, "task", 't', &o.task, "NAME",
      "task of the answers: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
      "mmlu_pro, mmlu_redux, ifeval, zebralogic, livecodebench, humaneval, mbpp, synth_aime, "
-     "synth_math, synth_gpqa, synth_code",
+     "synth_math, synth_gpqa, synth_code, or the path of a task file",
      0, 0},
     {OPT_STR, "math-policy", 0, &o.math_policy, "NAME",
-     "grading of mathematics; field: accepts what any of the usual graders accepts; strict: as "
-     "prm800k; default: field",
+     "grading of mathematics; truth: accepts what is mathematically equal; field: gives the "
+     "verdict of the usual graders where they agree; strict: as prm800k; default: truth",
      0, 0},
     {OPT_STR, "judge", 0, &o.judge, "KIND",
      "how programs are tested; real: one Python process for each test; lcb: like LiveCodeBench's "

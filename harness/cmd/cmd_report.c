@@ -1,6 +1,7 @@
-/* cmd_report.c - `snapmla report`, and its verb paper. */
+/* cmd_report.c - `snapmla report`, and its verbs paper and lm-eval. */
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
+#include "harness/view/lm_eval_out.h"
 #include "harness/view/report_files.h"
 
 static report_files_options o = {.formats = "html,md,csv,tex", .samples = true};
@@ -12,7 +13,9 @@ static opt_list reported, e2e;
     {OPT_STR, "out", 'o', &o.out, "DIR",                                                           \
      "write the files here; without it Markdown is printed", 0, 0},                                \
     {OPT_STR, "format", 0, &o.formats, "LIST",                                                     \
-     "which files: html, md, csv, tex, svg (figures), or all", 0, 0},                              \
+     "which files: html, md, csv, tidy (one CSV file for each kind of row), tex, svg "             \
+     "(figures), or all",                                                                          \
+     0, 0},                                                                                        \
     {OPT_FLAG, "join", 0, &o.join, NULL,                                                           \
      "report all files as one run and write it as DIR/run.json", 0, 0}
 /* clang-format on */
@@ -76,16 +79,51 @@ static const opt_command verb_paper = {
     .of = &cmd_report,
 };
 
-static const opt_command *const verbs[] = {&verb_paper, NULL};
+/* ---- report lm-eval ---- */
+
+static const opt lm_eval_options[] = {
+    {OPT_STR, "out", 'o', &o.out, "DIR", "write the files of each arm into DIR/ARM", 0, 0},
+    {.type = OPT_END},
+};
+
+static snap_status run_lm_eval(opt_shared *shared, snap_err *err) {
+    buf written = {0};
+    snap_status st;
+    if (!o.out)
+        return err_set(err, SNAP_E_USAGE, "no folder is given for the files: name it with --out");
+    st = lm_eval_write(shared->args[0], o.out, &written, err);
+    if (st == SNAP_OK)
+        st = print_text(&written, "the paths", err);
+    buf_release(&written);
+    return st;
+}
+
+static const opt_command verb_lm_eval = {
+    .name = "report lm-eval",
+    .summary = "write a run in the files of lm-evaluation-harness",
+    .synopsis = "RUN --out DIR",
+    .about = "Writes results_DATE.json and samples_TASK_DATE.jsonl of each arm, in the layout of\n"
+             "lm-evaluation-harness, for programs that read its files. The metric is 'acc'. Tasks\n"
+             "whose authors ask that no text is published have no samples file.",
+    .examples = "  snapmla report lm-eval RUN --out DIR",
+    .options = lm_eval_options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_lm_eval,
+    .of = &cmd_report,
+};
+
+static const opt_command *const verbs[] = {&verb_paper, &verb_lm_eval, NULL};
 
 const opt_command cmd_report = {
     .name = "report",
     .summary = "make tables, figures and an HTML page from result files",
     .synopsis = "FILE_or_DIR... [options]",
-    .about = "Makes tables and figures from one or more result files: one HTML page, Markdown,\n"
-             "CSV, and LaTeX tables for \\input. A DIR is the folder of a run, which contains\n"
-             "run.json. The paths of the written files are printed. 'paper' is a verb, so write\n"
-             "./paper for a folder of that name.",
+    .about =
+        "Makes tables and figures from one or more result files: one HTML page, Markdown,\n"
+        "CSV, and LaTeX tables for \\input. A DIR is the folder of a run, which contains\n"
+        "run.json. The paths of the written files are printed. 'paper' and 'lm-eval' are verbs,\n"
+        "so write ./paper for a folder of that name.",
     .examples = "  snapmla report run.json\n"
                 "  snapmla report bench.json RUN --out report --format html,tex\n"
                 "  snapmla report paper bench.json fidelity.json RUN --out paper --format all",

@@ -28,6 +28,20 @@ static snap_status read_beside(const char *dir, buf *samples, snap_err *err) {
     return st;
 }
 
+/* Checks the rows of servers under load against the requests.jsonl of a RUN folder, if there is
+ * one. */
+static snap_status check_requests(const char *dir, const results *r, verify_findings *f,
+                                  snap_err *err) {
+    if (!fs_is_dir(dir) || !js_len(results_section(r, "serving")))
+        return SNAP_OK;
+    char *path = fs_join(dir, "requests.jsonl");
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    snap_status st = fs_exists(path) ? verify_serving(r, path, f, err) : SNAP_OK;
+    free(path);
+    return st;
+}
+
 static snap_status open_any(const char *argument, results **r, buf *samples, snap_err *err) {
     if (text_ends(argument, ".zip"))
         return bundle_open(argument, r, samples, err);
@@ -53,6 +67,7 @@ static snap_status verify(opt_shared *shared, snap_err *err) {
         TRY(verify_checkpoint(r, checkpoint, &f, err));
     if (samples.len)
         TRY(verify_samples(r, &samples, "samples.jsonl", &f, err));
+    TRY(check_requests(shared->args[0], r, &f, err));
     TRY(shared->json ? findings_json(&f, &text, err)
                      : findings_text(&f, term_use_color(STDOUT_FILENO), &text, err));
     TRY(print_text(&text, "findings", err));
@@ -73,8 +88,9 @@ const opt_command cmd_verify = {
              "file, a RUN folder or a bundle that 'snapmla pack' wrote. These things are\n"
              "checked: keys, hashes, statistics against samples, rates against times and shapes,\n"
              "times against the file's own ceilings, speeds without a passed correctness check,\n"
-             "mixed conditions, accuracies against samples, verdicts against intervals, and the\n"
-             "hashes of the measured files.",
+             "mixed conditions, accuracies against samples, servers' rates and latencies\n"
+             "against requests, verdicts against intervals, and the hashes of the measured\n"
+             "files.",
     .exits =
         "0 consistent, 2 usage, 3 malformed or altered, 6 mixed conditions, 7 an impossible speed "
         "or verdict",

@@ -18,7 +18,8 @@ static const opt options[] = {
      "show only questions of these kinds: differs (one arm is right and another is not), wrong, "
      "unparsed, truncated, empty, failed, correct",
      0, 0},
-    {OPT_STR, "problem", 0, &o.problem, "ID", "show only this problem", 0, 0},
+    {OPT_STR, "problem", 0, &o.problem, "ID",
+     "show only this problem, named as in the column 'problem'", 0, 0},
     {OPT_INT, "sample", 0, &o.sample, "K",
      "show only sample K, counted from 0; with --problem, print the full answers; -1 = all", -1,
      INT_MAX},
@@ -55,7 +56,7 @@ const opt_command cmd_eval_show = {
     .about = "Shows the questions of a run and the answers of each arm, one question per line.\n"
              "With --full it prints the full answers, arms side by side.",
     .examples = "  snapmla eval show RUN --only differs,unparsed\n"
-                "  snapmla eval show RUN --problem 2024-II-4 --sample 3",
+                "  snapmla eval show RUN --problem p08 --sample 0",
     .options = options,
     .max_args = 1,
     .run = run,

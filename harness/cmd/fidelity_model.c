@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/share.h"
 #include "base/term.h"
 #include "base/text.h"
 #include "generator/local/checkpoint/digest.h"
@@ -14,7 +15,6 @@
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
 #include "harness/record/device_results.h"
-#include "harness/share.h"
 #include "harness/view/fidelity_tables.h"
 
 typedef struct {
@@ -25,7 +25,8 @@ typedef struct {
     term_progress progress;
 } sink;
 
-/* The last component of the path, which is used as the name of the model. */
+/* The last component of the path, with slashes at its end if there are any. It is used as the name
+ * of the model. */
 static const char *name_of(const char *dir) {
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')

@@ -78,7 +78,7 @@ typedef struct {
     {OPT_NUM, "alpha", 0, &(d).alpha_pct, "PCT",                                                   \
      "probability of a false alarm of the whole gate, in percent", 1e-4, 49}
 
-/* gate run, gate selftest */
+/* More options of the group "Deciding", which only gate run and gate selftest have. */
 #define GATE_SESSIONS_OPTIONS(d)                                                                   \
     {OPT_INT, "sessions", 0, &(d).sessions, "N",                                                   \
      "sessions of the first test; a session starts both programs anew and times every cell; "      \

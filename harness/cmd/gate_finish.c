@@ -20,7 +20,7 @@ static bool wants_github(const gate_output *o) {
     return strcmp(o->annotations, "github") == 0;
 }
 
-/* Appends to the summary page of a GitHub job. Other steps of the job write to the same file. */
+/* Appends to the summary page of a GitHub job. Does nothing if there is no job. */
 static snap_status add_job_summary(const buf *text, snap_err *err) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (!path || !path[0])

@@ -38,7 +38,8 @@ static snap_status print(const results *r, const selftest *s, const opt_shared *
     return st;
 }
 
-/* Both arms are this program with the same options. selftest_run() adds a delay to the second. */
+/* Both arms are this program with the same options. selftest_run() slows the second one in all
+ * cases but the first. */
 static void set_arms(gate_run_options *o) {
     for (int i = 0; i < 2; i++) {
         gate_side *a = &o->arms[i];

@@ -9,18 +9,26 @@
  * arm_parse - parse "NAME=GENERATOR[,key=value...]"
  *
  * @flag: the option that holds the text, for messages: "--arm"
+ * @from_file: the text is from a configuration file. Then it must not name files, because it could
+ *        send any file to any server
  * @mem:  owns the arm's texts
  *
  * NAME consists of 1 to 40 letters, digits, '.', '_' and '-'. GENERATOR is an argument of
  * generator_open() without commas. The keys are: model, precision; stream (true, false), retries,
  * timeout and deadline (seconds), rpm and tpm (requests and tokens per minute), in_flight; device,
- * context, cache_mb, threads, template (local); seed, temperature, top_p, max_tokens; key_env,
- * header (arm_secrets.h).
+ * context, cache_mb, threads, template (local); seed, temperature, top_p, top_k, min_p,
+ * presence_penalty, frequency_penalty, repetition_penalty, max_tokens, max_completion_tokens,
+ * thinking_budget; body, system, template, api, content, reasoning, server (arm_request.h);
+ * key_env, header (arm_secrets.h). A value ends at the next comma, but a value that begins with a
+ * brace, a bracket or a quote is JSON and ends where that does.
  *
  * SNAP_E_USAGE for a text of another form, and for a server's URL that contains '@': credentials
  * would be stored with the run. Messages do not quote what may be a secret. SNAP_E_NOMEM.
  */
-snap_status arm_parse(const char *flag, const char *text, arena *mem, eval_arm *out,
+snap_status arm_parse(const char *flag, const char *text, bool from_file, arena *mem, eval_arm *out,
                       snap_err *err) SNAP_CHECK_RESULT;
+
+/* True if the first @n bytes of @name can be the name of an arm. */
+bool arm_name_is_valid(const char *name, size_t n);
 
 #endif

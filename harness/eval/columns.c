@@ -53,7 +53,8 @@ static glyph glyph_at(const char *s, size_t left) {
 
 /* ---- lines ---- */
 
-/* Bytes of the next line of the text, which takes at most @width cells. */
+/* Bytes of the next line of the text, which takes at most @width cells. It is broken after a space
+ * if possible. */
 static size_t line_length(const char *s, size_t left, int width) {
     size_t at = 0, space = 0;
     int cells = 0;

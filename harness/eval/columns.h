@@ -1,8 +1,8 @@
 /* columns.h - prints texts of any length side by side on a terminal.
  *
  * The texts come from models. U+FFFD replaces characters that could move the cursor or change the
- * direction of writing, and malformed UTF-8. A tab becomes four spaces. The
- * start of a line that a CI system would take as a command is escaped (text_append_shown()). */
+ * direction of writing, and malformed UTF-8. A tab becomes four spaces. What a CI system would take
+ * as a command is escaped (text_append_shown()). */
 #ifndef SNAPMLA_HARNESS_EVAL_COLUMNS_H
 #define SNAPMLA_HARNESS_EVAL_COLUMNS_H
 

@@ -1,9 +1,12 @@
 #include "harness/eval/eval_rows.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "generator/settings.h"
+#include "harness/eval/judge_model.h"
 #include "harness/eval/origins.h"
 #include "harness/eval/shared.h"
 #include "harness/fetch/manifest.h"
@@ -18,7 +21,7 @@ typedef struct {
     bool failed; /* out of memory */
 } maker;
 
-/* Sets an interval. An end that does not exist is NAN, which is written as null. */
+/* Sets an interval, scaled. An end that does not exist is NAN, which is written as null. */
 static void set_interval(double to[2], stats_interval ci, double scale) {
     to[0] = scale * ci.lo;
     to[1] = scale * ci.hi;
@@ -48,6 +51,18 @@ static void set_counts(arm_record *a, const arm_score *s) {
     a->repaired_pct = 100 * ((double)s->repaired / (double)s->scored);
 }
 
+/* Stores the reasons of failures, and the rest as the last reason. */
+static void set_failures(maker *m, arm_record *a, const failure_tally *t) {
+    a->failures.at = arena_alloc(m->mem, t->n + 1, sizeof *a->failures.at);
+    m->failed |= !a->failures.at;
+    for (size_t i = 0; a->failures.at && i < t->n; i++)
+        a->failures.at[a->failures.n++] = (failure_record){t->at[i].text, t->at[i].n};
+    if (a->failures.at && t->other)
+        a->failures.at[a->failures.n++] = (failure_record){FAILURE_OTHER, t->other};
+    if (!a->failures.n)
+        a->failures.at = NULL; /* not written */
+}
+
 static void set_passes(maker *m, arm_record *a, const arm_score *s) {
     a->pass_at.at = arena_alloc(m->mem, (size_t)s->n_pass + 1, sizeof *a->pass_at.at);
     m->failed |= !a->pass_at.at;
@@ -55,7 +70,7 @@ static void set_passes(maker *m, arm_record *a, const arm_score *s) {
         a->pass_at.at[a->pass_at.n++] = (pass_record){s->pass[i].k, 100 * s->pass[i].rate};
 }
 
-/* An arm that waited for another one on the same server has no times. */
+/* An arm that shared a server or device with another one has no times (shared.h). */
 static void set_times(const eval_plan *plan, arm_record *a, size_t index, const arm_score *s) {
     const eval_arm *other = shared_with(plan, index);
     a->shared_with = other ? other->name : NULL;
@@ -67,7 +82,36 @@ static void set_times(const eval_plan *plan, arm_record *a, size_t index, const 
     a->tok_s = s->tok_s;
 }
 
-static void fill_arm(maker *m, arm_record *a, size_t index, const arm_score *s) {
+/* Sets the texts of the arm's settings, and of its sampling if that is not the task's. */
+static void set_request(maker *m, arm_record *a, size_t task, size_t index) {
+    gen_sampling_value own[GEN_SAMPLING_VALUES], usual[GEN_SAMPLING_VALUES];
+    gen_sampling x = plan_sampling(m->plan, task, index), y = m->plan->tasks[task].sampling;
+    gen_sampling_values(&x, own);
+    gen_sampling_values(&y, usual);
+    buf text = {0};
+    bool differs = false;
+    for (int i = 0; i < GEN_SAMPLING_VALUES; i++) {
+        differs |= own[i].value < usual[i].value || own[i].value > usual[i].value;
+        if (gen_sampling_is_on(&own[i]))
+            (void)buf_printf(&text, "%s%s %.10g", text.len ? ", " : "", own[i].name, own[i].value);
+    }
+    a->request = plan_settings(m->plan, task, index)->json;
+    a->sampling = differs ? arena_strdup(m->mem, buf_str(&text)) : NULL;
+    m->failed |= text.failed || (differs && !a->sampling);
+    buf_release(&text);
+}
+
+static void set_opinions(arm_record *a, const score_opinions *s) {
+    a->opinions = (opinion_record){.exists = true,
+                                   .undecided = (int64_t)s->undecided,
+                                   .asked = (int64_t)s->asked,
+                                   .accepted = (int64_t)s->same,
+                                   .refused = (int64_t)s->different,
+                                   .none = (int64_t)(s->undecided - s->same - s->different),
+                                   .accuracy_pct = 100 * s->accuracy.mean};
+}
+
+static void fill_arm(maker *m, arm_record *a, size_t task, size_t index, const arm_score *s) {
     const eval_arm *arm = &m->plan->arms[index];
     bool http = strcmp(arm->kind, "http") == 0;
     /* The journal's row about the arm's files has keys of an arm. */
@@ -88,6 +132,11 @@ static void fill_arm(maker *m, arm_record *a, size_t index, const arm_score *s) 
     a->maj_at_k_pct = 100 * s->majority;
     a->sampling_variance = s->sampling_variance;
     a->completion_tokens_mean = s->tokens_mean;
+    a->reasoning_tokens_mean = s->reasoning_tokens_mean;
+    a->answer_tokens_mean = s->answer_tokens_mean;
+    a->reasoning_chars_mean = s->reasoning_chars_mean;
+    a->answer_chars_mean = s->answer_chars_mean;
+    set_request(m, a, task, index);
     set_times(m->plan, a, index, s);
     m->failed |= !clients_find(m->journal, arm->name, m->mem, &a->client);
 }
@@ -147,8 +196,13 @@ static void start_pair(const eval_plan *plan, pair_record *o, size_t arm, const 
     o->refused = refused;
 }
 
-static void fill_pair(const maker *m, pair_record *o, const pair_score *p) {
+static void fill_pair(maker *m, pair_record *o, size_t task, const pair_score *p) {
     start_pair(m->plan, o, p->arm, &p->diff, p->withheld, p->refused);
+    buf declared = {0};
+    plan_declared(m->plan, task, p->baseline, p->arm, &declared);
+    o->declared = declared.len ? arena_strdup(m->mem, buf_str(&declared)) : NULL;
+    m->failed |= declared.failed || (declared.len && !o->declared);
+    buf_release(&declared);
     if (!p->refused[0])
         set_comparison(o, p);
 }
@@ -180,27 +234,51 @@ static eval_dataset dataset_of(const task_set *set) {
                           .manifest = manifest_check(set->task->name, set->sha256)};
 }
 
-static eval_sampling sampling_of(gen_sampling s) {
-    return (eval_sampling){.temperature = s.temperature,
-                           .top_p = s.top_p,
-                           .top_k = s.top_k,
-                           .max_tokens = s.max_tokens,
-                           .seed = (int64_t)s.seed};
+/* The value of a parameter of the sampling; NAN if it is off. */
+static double on(double value, double off) {
+    return value < off || value > off ? value : (double)NAN;
 }
 
-static void fill_arms(maker *m, eval_record *e, const task_score *score) {
+static eval_sampling sampling_of(gen_sampling s) {
+    return (eval_sampling){
+        .temperature = s.temperature,
+        .top_p = s.top_p,
+        .top_k = s.top_k,
+        .max_tokens = s.max_tokens,
+        .seed = (int64_t)s.seed,
+        .min_p = on(s.min_p, 0),
+        .presence_penalty = on(s.presence_penalty, 0),
+        .frequency_penalty = on(s.frequency_penalty, 0),
+        .repetition_penalty = s.repetition_penalty > 0 ? on(s.repetition_penalty, 1) : (double)NAN};
+}
+
+/* Sets the second opinions. They are about the verdict, so the rows of further metrics have
+ * none. */
+static void fill_opinions(eval_record *e, const task_score *score) {
+    for (size_t a = 0; a < e->arms.n; a++)
+        set_opinions(&e->arms.at[a], &score->arms[a].opinions);
+    for (size_t i = 0; i < e->pairs.n; i++) {
+        const stats_paired *d = &score->pairs[i].with_opinions;
+        if (score->pairs[i].refused[0])
+            continue;
+        e->pairs.at[i].opinions = (opinion_difference){.exists = true, .delta_pp = 100 * d->delta};
+        set_interval(e->pairs.at[i].opinions.ci95_pp, d->ci95, 100);
+    }
+}
+
+static void fill_arms(maker *m, eval_record *e, size_t task, const task_score *score) {
     size_t n = m->plan->n_arms;
     e->arms.at = arena_alloc(m->mem, n + 1, sizeof *e->arms.at);
     e->pairs.at = arena_alloc(m->mem, n + 1, sizeof *e->pairs.at);
     m->failed |= !e->arms.at || !e->pairs.at;
     for (size_t a = 0; a < n && !m->failed; a++)
-        fill_arm(m, &e->arms.at[e->arms.n++], a, &score->arms[a]);
+        fill_arm(m, &e->arms.at[e->arms.n++], task, a, &score->arms[a]);
     for (size_t a = 1; a < n && !m->failed; a++)
-        fill_pair(m, &e->pairs.at[e->pairs.n++], &score->pairs[a - 1]);
+        fill_pair(m, &e->pairs.at[e->pairs.n++], task, &score->pairs[a - 1]);
 }
 
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
-             const results_journal *journal) {
+             const failure_tally *failures, const results_journal *journal) {
     const eval_task *t = &plan->tasks[index];
     const char *name = t->set.grader->metrics[metric];
     arena mem = {0};
@@ -211,14 +289,24 @@ js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *
                    metric ? name : "");
     record_init(&eval_type, &e);
     e.task = task;
+    e.title = t->set.task->title;
     e.metric = name;
     e.dataset = dataset_of(&t->set);
     e.prompt_sha256 = t->set.prompt_sha256;
     e.grader = t->set.grader->id;
+    e.task_sha256 = t->set.task->file_sha256;
     e.sampling = sampling_of(t->sampling);
     e.problems = (int64_t)t->set.n;
     e.samples_per_problem = t->samples;
-    fill_arms(&m, &e, metric ? &score->also[metric - 1] : score);
+    e.margin_pp = 100 * plan->margin;
+    e.max_lost_pct = plan->max_lost_pct;
+    if (t->set.grader->by_model || t->set.grader->mathematical)
+        m.failed |= !judge_model_find(journal, &mem, &e.judge);
+    fill_arms(&m, &e, index, metric ? &score->also[metric - 1] : score);
+    for (size_t a = 0; a < e.arms.n && !metric; a++)
+        set_failures(&m, &e.arms.at[a], &failures[a]);
+    if (!metric && e.judge.exists && t->set.grader->mathematical)
+        fill_opinions(&e, score);
     js *row = m.failed ? NULL : record_write(&eval_type, &e);
     arena_release(&mem);
     return row;

@@ -5,13 +5,15 @@
 #include "base/json.h"
 #include "evals/score.h"
 #include "harness/eval/clients.h"
+#include "harness/eval/failures.h"
 
-/* The row of one metric of task @index of the plan; the caller owns it. Metric 0 is that of the
- * verdict. The row of any other metric has the task name "TASK:METRIC". @score: of the task.
- * @journal: has the statistics of the HTTP clients (clients.h) and the files of the arms
- * (origins.h). NULL: out of memory. */
+/* The row of one metric of task @index of the plan; the caller owns it. @metric: index in the
+ * grader's metrics. The rows of all but metric 0 have the task name "TASK:METRIC". @score: of the
+ * task. @failures: [n_arms], of failures_collect(). @journal: has the statistics of the HTTP
+ * clients (clients.h), the files of the arms (origins.h) and the judge model (judge_model.h). NULL:
+ * out of memory. */
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
-             const results_journal *journal);
+             const failure_tally *failures, const results_journal *journal);
 
 /* The row of the section "pooled" that compares arm @pair + 1 with the baseline over all tasks.
  * NULL: out of memory. */

@@ -13,7 +13,10 @@
 #include "evals/score.h"
 #include "harness/eval/arm_secrets.h"
 #include "harness/eval/eval_rows.h"
+#include "harness/eval/failures.h"
 #include "harness/eval/games.h"
+#include "harness/eval/judge_model.h"
+#include "harness/eval/opinions.h"
 #include "harness/eval/origins.h"
 #include "harness/eval/planning.h"
 #include "harness/eval/run_files.h"
@@ -99,7 +102,7 @@ static js *configuration(const eval *e, const js *given) {
     js *c = js_copy(made);
     if (c && js_set_bool(c, "regrade", true) && js_set_str(c, "out", o->out) &&
         js_set_str(c, "data", o->data) && js_set_num(c, "margin", o->margin_pp) &&
-        js_set_num(c, "max-lost", o->max_lost_pct) &&
+        js_set_num(c, "max-lost", o->max_lost_pct) && js_set_str(c, "may-differ", o->may_differ) &&
         js_set_str(c, "math-policy", o->math_policy) && js_set_str(c, "judge", o->judge))
         return c;
     js_free(c);
@@ -146,13 +149,16 @@ static snap_status generate(eval *e, snap_err *err) {
     return kept ? explain_resume(e, st, err) : st;
 }
 
-static snap_status play_games(eval *e, snap_err *err) {
-    snap_status st =
-        games_play(&e->plan, e->store, e->opt.judge_model, &e->opt.generate, &e->log, &e->mem, err);
+static snap_status ask_judge(eval *e, snap_err *err) {
+    snap_status st = games_play(&e->plan, e->store, e->opt.judge_model, &e->opt.generate,
+                                e->journal, &e->log, &e->mem, err);
+    if (st == SNAP_OK)
+        st = opinions_ask(&e->plan, e->store, e->opt.judge_model, &e->opt.generate, e->journal,
+                          &e->log, &e->mem, err);
     if (st == SNAP_E_CANCELLED) {
         *err = (snap_err){0};
         return err_set(err, st,
-                       "interrupted: the finished games are kept in '%s'; "
+                       "interrupted: the finished judgments are kept in '%s'; "
                        "the same command continues",
                        e->opt.out);
     }
@@ -205,19 +211,36 @@ static void warn_unequal(const eval *e, size_t t, size_t a) {
                 shares[i].p < 0.001 ? 0.001 : shares[i].p);
 }
 
+static snap_status warn_failed(const eval *e, size_t t, size_t a, snap_err *err) {
+    const arm_score *s = &e->scores[t].arms[a];
+    failure_tally tally = {0};
+    buf why = {0};
+    snap_status st = SNAP_OK;
+    if (s->failed)
+        st = failures_collect(&e->plan, e->store, e->outcomes, t, a, &tally, err);
+    failures_write(&tally, &why);
+    if (st == SNAP_OK)
+        st = buf_check(&why, "the reasons of failures", err);
+    if (s->failed && st == SNAP_OK)
+        term_warn("%s, arm %s: %zu of %zu samples failed and are not scored; the same command "
+                  "tries them again. Reasons (more in '%s/log'): %s",
+                  e->plan.tasks[t].set.task->name, e->plan.arms[a].name, s->failed, s->samples,
+                  e->opt.out, buf_str(&why));
+    buf_release(&why);
+    return st;
+}
+
 /* Warnings that a reader of the table must see. */
-static void warn(const eval *e) {
+static snap_status warn(const eval *e, snap_err *err) {
     for (size_t t = 0; t < e->plan.n_tasks; t++) {
         const char *task = e->plan.tasks[t].set.task->name;
         warn_undetected_loss(e, t);
         for (size_t a = 0; a < e->plan.n_arms; a++) {
             const arm_score *s = &e->scores[t].arms[a];
             const char *arm = e->plan.arms[a].name;
-            if (s->failed)
-                term_warn(
-                    "%s, arm %s: %zu of %zu samples failed and are not scored (see '%s/log'); "
-                    "the same command tries them again",
-                    task, arm, s->failed, s->samples, e->opt.out);
+            snap_status st = warn_failed(e, t, a, err);
+            if (st != SNAP_OK)
+                return st;
             if (a)
                 warn_unequal(e, t, a);
             if (s->missing)
@@ -230,14 +253,29 @@ static void warn(const eval *e) {
                           task, arm, s->identical);
         }
     }
+    return SNAP_OK;
+}
+
+/* Adds the rows of a task, one for each metric. The first has the reasons of failures. */
+static snap_status save_task(eval *e, size_t t, snap_err *err) {
+    snap_status st = SNAP_OK;
+    failure_tally *why = calloc(e->plan.n_arms + 1, sizeof *why);
+    if (!why)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the result");
+    for (size_t a = 0; a < e->plan.n_arms; a++)
+        TRY(failures_collect(&e->plan, e->store, e->outcomes, t, a, &why[a], err));
+    for (int m = 0; m < grade_metrics(e->plan.tasks[t].set.grader); m++)
+        TRY(results_add(e->results, "evals",
+                        eval_row(&e->plan, t, m, &e->scores[t], why, e->journal), err));
+cleanup:
+    free(why);
+    return st;
 }
 
 static snap_status save(eval *e, snap_err *err) {
     snap_status st = SNAP_OK;
     for (size_t t = 0; t < e->plan.n_tasks; t++)
-        for (int m = 0; m < grade_metrics(e->plan.tasks[t].set.grader); m++)
-            TRY(results_add(e->results, "evals",
-                            eval_row(&e->plan, t, m, &e->scores[t], e->journal), err));
+        TRY(save_task(e, t, err));
     for (size_t pair = 0; e->plan.n_tasks > 1 && pair + 1 < e->plan.n_arms; pair++)
         TRY(results_add(e->results, "pooled", eval_pooled_row(&e->plan, e->scores, pair), err));
     TRY(results_save(e->results, file_in(e, "run.json"), err));
@@ -269,7 +307,7 @@ static snap_status plan_and_check(eval *e, snap_err *err) {
     snap_status st = planning_make(&e->plan, &e->opt, &e->mem, err);
     if (st == SNAP_OK)
         st = arm_secrets_check(&e->plan, &e->opt.generate, err);
-    return st == SNAP_OK ? games_check_judge(e->opt.judge_model, &e->opt.generate, err) : st;
+    return st == SNAP_OK ? judge_model_check(e->opt.judge_model, &e->opt.generate, err) : st;
 }
 
 snap_status eval_run(const eval_options *options, const js *config, results **out, snap_err *err) {
@@ -295,11 +333,11 @@ snap_status eval_run(const eval_options *options, const js *config, results **ou
     TRY(start_results(&e, config, err));
     TRY(samples_open(&e.store, &e.plan, file_in(&e, "samples.jsonl"), err));
     TRY(generate(&e, err));
-    TRY(play_games(&e, err));
+    TRY(ask_judge(&e, err));
     TRY(judge_samples(&e, err));
     if (e.plan.shards)
         goto cleanup; /* statistics of a part of the questions would mislead */
-    warn(&e);
+    TRY(warn(&e, err));
     TRY(save(&e, err));
     st = check_arms(&e, err);
     *out = e.results;

@@ -7,11 +7,10 @@
 #include "base/term.h"
 #include "base/text.h"
 #include "evals/arena.h"
-#include "harness/eval/arm_option.h"
-#include "harness/eval/arm_secrets.h"
+#include "harness/eval/judge_model.h"
 #include "harness/eval/run_log.h"
 
-enum { kJudgeTokens = 16000, kMessages = 2 };
+enum { kMessages = 2 };
 
 /* An answer, its reference and the games between them. It is freed when both games are over, or at
  * the end of games_play(). */
@@ -33,13 +32,11 @@ struct match {
 typedef struct {
     const eval_plan *plan;
     judged_rows rows;
-    const eval_arm *judge;
-    const char *name; /* the judge's name in rows */
-    gen_sampling sampling;
+    judge_model judge;
     fs_log *log;
     size_t next; /* index of the next cell to visit */
     match *open; /* matches that are not over */
-    match *half; /* match with only its first game started; NULL: none */
+    match *half; /* match whose second game has not started; NULL: none */
     snap_status status;
     snap_err *err;
     term_progress progress;
@@ -107,8 +104,9 @@ static snap_status write_prompts(match *m, const task_problem *p, snap_err *err)
     return st;
 }
 
-/* Makes the match of a cell. *out is NULL if the cell needs no game. If the cell's answer is itself
- * a reference, its row gets its verdict here. */
+/* Makes the match of a cell. *out is NULL if the cell gets no game, for example because it has been
+ * judged or because its reference is missing or failed. If the cell's answer is itself a reference,
+ * its row gets its verdict here. */
 static snap_status match_make(judging *t, size_t cell, match **out, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, cell);
     const task_set *set = &t->plan->tasks[c.task].set;
@@ -131,7 +129,7 @@ static snap_status match_make(judging *t, size_t cell, match **out, snap_err *er
     m->answer = response_of(m->row);
     if ((m->reference_row && !is_answered(m->reference_row)) ||
         (!arena_reference(p) && !m->reference_row) ||
-        arena_is_judged(m->row, t->name, m->reference))
+        arena_is_judged(m->row, t->judge.name, m->reference))
         goto cleanup;
     TRY(write_prompts(m, p, err));
     link_match(t, m);
@@ -150,15 +148,13 @@ static bool is_due(const judging *t, size_t cell) {
 
 static gen_request request_of(const judging *t, match *m) {
     plan_cell c = plan_cell_at(t->plan, m->cell);
-    gen_request q = plan_request(t->plan, c);
+    gen_request q = judge_model_request(&t->judge, t->plan, c);
     int game = m->started++, samples = t->plan->tasks[c.task].samples;
     q.id = (int64_t)(intptr_t)m;
     q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* a replayed judge
                                                                           finds a game by it */
     q.messages = m->messages[game];
     q.n_messages = kMessages;
-    q.prompt_sha256 = NULL;
-    q.sampling = t->sampling;
     q.sampling.seed = (uint64_t)game;
     return q;
 }
@@ -182,7 +178,8 @@ static bool next_game(void *ctx, gen_request *out) {
 static snap_status end_match(judging *t, match *m, snap_err *err) {
     plan_cell c = plan_cell_at(t->plan, m->cell);
     const task_set *set = &t->plan->tasks[c.task].set;
-    snap_status st = arena_set_games(m->row, set->grader, t->name, m->reference, m->result, err);
+    snap_status st =
+        arena_set_games(m->row, set->grader, t->judge.name, m->reference, m->result, err);
     return st == SNAP_OK ? t->rows.write(t->rows.ctx, m->cell, m->row, err) : st;
 }
 
@@ -212,57 +209,11 @@ static snap_status take_game(void *ctx, const gen_request *req, const gen_result
 
 /* ---- all games ---- */
 
-static snap_status parse_judge(const char *text, const generate_options *opt, arena *mem,
-                               eval_arm *out, snap_err *err) {
-    buf named = {0};
-    (void)buf_printf(&named, "judge=%s", text);
-    const char *kept = named.failed ? NULL : arena_strdup(mem, buf_str(&named));
-    buf_release(&named);
-    if (!kept)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the judge");
-    snap_status st = arm_parse("--judge-model", kept, mem, out, err);
-    out->from_file = opt->judge_from_file;
-    return st;
-}
-
-static snap_status open_judge(const eval_arm *judge, const generate_options *opt, generator **out,
-                              snap_err *err) {
-    arena secrets = {0};
-    generator_options g = {.model = judge->model,
-                           .no_stream = judge->no_stream || opt->no_stream,
-                           .max_retries = judge->max_retries,
-                           .timeout_s = judge->timeout_s,
-                           .deadline_s = judge->deadline_s,
-                           .in_flight = judge->in_flight ? judge->in_flight : opt->in_flight,
-                           .device = judge->device,
-                           .precision = judge->precision,
-                           .context = judge->context,
-                           .cache_bytes = (int64_t)judge->cache_mb << 20,
-                           .threads = judge->threads,
-                           .chat_template = judge->chat_template,
-                           .cancel = opt->cancel};
-    snap_status st = arm_secrets_read(judge, opt, &secrets, &g, err);
-    if (st == SNAP_OK && (st = generator_open(out, judge->spec, &g, err)) != SNAP_OK)
-        err_prefix(err, "the judge");
-    arena_release(&secrets);
-    return st;
-}
-
 static size_t count_due(const judging *t) {
     size_t n = 0;
     for (size_t i = 0; i < plan_cells(t->plan); i++)
         n += is_due(t, i);
     return n;
-}
-
-snap_status games_check_judge(const char *judge, const generate_options *opt, snap_err *err) {
-    arena mem = {0};
-    eval_arm arm = {0};
-    snap_status st = judge ? parse_judge(judge, opt, &mem, &arm, err) : SNAP_OK;
-    if (judge && st == SNAP_OK)
-        st = arm_secrets_check_one(&arm, opt, err);
-    arena_release(&mem);
-    return st;
 }
 
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) {
@@ -275,21 +226,18 @@ snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err)
 }
 
 snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
-                       const generate_options *opt, fs_log *log, arena *mem, snap_err *err) {
-    eval_arm arm = {0};
+                       const generate_options *opt, results_journal *journal, fs_log *log,
+                       arena *mem, snap_err *err) {
     generator *gen = NULL;
     snap_status st = SNAP_OK;
     snap_err why = {0};
-    judging t = {.plan = plan, .rows = samples_rows(store), .judge = &arm, .log = log, .err = &why};
+    judging t = {.plan = plan, .rows = samples_rows(store), .log = log, .err = &why};
     size_t due = count_due(&t);
     if (!judge || !due)
         return SNAP_OK;
-    TRY(parse_judge(judge, opt, mem, &arm, err));
-    t.name = arm.model ? arm.model : arm.spec;
-    t.sampling = (gen_sampling){.temperature = arm.temperature >= 0 ? arm.temperature : 0,
-                                .top_p = arm.top_p > 0 ? arm.top_p : 1,
-                                .max_tokens = arm.max_tokens ? arm.max_tokens : kJudgeTokens};
-    TRY(open_judge(&arm, opt, &gen, err));
+    TRY(judge_model_parse(judge, opt, mem, &t.judge, err));
+    TRY(judge_model_record(journal, &t.judge, err));
+    TRY(judge_model_open(&t.judge, opt, &gen, err));
     t.progress = term_progress_start("judge", (int64_t)due * ARENA_GAMES);
     st = generator_run(gen, next_game, &t, take_game, &t, err);
     term_progress_end(&t.progress);

@@ -8,28 +8,23 @@
 /**
  * games_play - let the judge model give a verdict on every answer that needs one
  *
- * @judge: "GENERATOR[,key=value...]", as for an arm but without a name. Its temperature is 0, top_p
- *         1 and max_tokens 16000 unless given; rpm, tpm and seed have no effect. NULL: no judge;
- *         rows without a verdict stay so.
- * @mem:   owns the judge's texts
+ * @judge:   the option (judge_model.h). NULL: no judge; rows without a verdict stay so.
+ * @journal: receives the judge's settings
+ * @mem:     owns the judge's texts
  *
- * Answers that this judge has compared with the same reference before are skipped. A row is written
- * when both of its games are over. If a game fails, the row gets no verdict, and the same command
- * tries it again. Where the first arm's answers are the references, they get their verdicts without
- * games (arena.h). SNAP_E_USAGE for a malformed judge; SNAP_E_CANCELLED; SNAP_E_NOMEM; errors of
- * generator_open(), generator_run() and the store.
+ * Answers that have a verdict of this judge against the same reference are skipped, and so are
+ * those whose reference is missing or failed. A row is written when both of its games are over. If
+ * a game fails, the row gets no verdict, and the same command tries it again. Where the first arm's
+ * answers are the references, they get their verdicts without games (arena.h). SNAP_E_USAGE for a
+ * malformed judge; SNAP_E_CANCELLED; SNAP_E_NOMEM; errors of generator_open(), generator_run() and
+ * the store.
  */
 snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
-                       const generate_options *opt, fs_log *log, arena *mem,
-                       snap_err *err) SNAP_CHECK_RESULT;
+                       const generate_options *opt, results_journal *journal, fs_log *log,
+                       arena *mem, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Returns SNAP_E_USAGE if a task needs a judge but none is given, unless plan->rejudge is set. It
  * is called before any request is sent. */
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) SNAP_CHECK_RESULT;
-
-/* Checks the form of the judge and its secrets (arm_secrets.h), before anything is stored or sent.
- * NULL is allowed. */
-snap_status games_check_judge(const char *judge, const generate_options *opt,
-                              snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +27,7 @@ typedef struct {
     fs_log *log;
     atomic_bool stop; /* after a failure: start no new request */
     atomic_int running;
-    _Atomic int64_t finished;
+    _Atomic int64_t finished, failed;
 } shared_run;
 
 typedef struct {
@@ -90,6 +91,7 @@ static snap_status take_result(void *ctx, const gen_request *req, const gen_resu
     a->failures = res->failed ? a->failures + 1 : 0;
     if (!res->failed)
         return SNAP_OK;
+    atomic_fetch_add(&a->run->failed, 1);
     const char *why = plan_public_message(a->run->plan, req, res->error ? res->error : "unknown");
     run_log(a->run->log, "arm %s: %s/%s sample %d failed after %d attempts: %s", arm_name(a),
             req->task, req->problem, req->sample, res->attempts, why);
@@ -152,15 +154,24 @@ static snap_status start(arm_run *a, snap_err *err) {
                    "cannot start a thread for an arm: memory or the limit on threads is exhausted");
 }
 
-/* While the arms run, updates the progress line and, about every second, forces the rows to disk.
+static void show_progress(shared_run *r, term_progress *progress) {
+    char note[40] = "";
+    int64_t failed = atomic_load(&r->failed);
+    if (failed)
+        (void)snprintf(note, sizeof note, "%lld failed", (long long)failed);
+    term_progress_update(progress, atomic_load(&r->finished), failed ? note : NULL);
+}
+
+/* While the arms run, updates the progress and, about every second, forces the rows to disk.
  * If that fails, the arms stop. */
 static snap_status watch(shared_run *r, int64_t total, snap_err *err) {
     snap_status st = SNAP_OK;
     term_progress progress = term_progress_start("eval", total);
+    progress.before = atomic_load(&r->finished);
     int64_t synced = clock_now_ns();
     while (atomic_load(&r->running) > 0) {
         clock_sleep_ns((int64_t)kPollMs * 1000000);
-        term_progress_update(&progress, atomic_load(&r->finished), NULL);
+        show_progress(r, &progress);
         if (st == SNAP_OK && clock_now_ns() - synced > kSyncNs) {
             st = samples_sync(r->store, err);
             synced = clock_now_ns();

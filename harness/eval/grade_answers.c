@@ -127,25 +127,40 @@ cleanup:
     return st;
 }
 
-static snap_status find_grader(grading *g, const grade_options *given, snap_err *err) {
+/* The task of --task: its name, or the path of its file. */
+static snap_status find_task(const char *name, const task_spec **out, snap_err *err) {
     char names[400];
-    const task_spec *t = given->task ? task_find(given->task) : NULL;
     task_names(names, sizeof names);
-    if (!given->task)
+    if (!name) {
         (void)err_set(err, SNAP_E_USAGE, "no task: give --task NAME (%s)", names);
-    else if (!t)
-        (void)err_set(err, SNAP_E_USAGE, "unknown task '%s' (tasks: %s)", given->task, names);
-    if (!t)
         return SNAP_E_USAGE;
+    }
+    if (strchr(name, '/') || text_ends(name, ".json"))
+        return task_open(name, out, err);
+    snap_status st = task_find(name, out, err);
+    if (st != SNAP_OK || *out)
+        return st;
+    (void)task_unknown(name, NULL, "--task", err);
+    return SNAP_E_USAGE;
+}
+
+static snap_status find_grader(grading *g, const grade_options *given, snap_err *err) {
+    const task_spec *t = NULL;
+    snap_status st = find_task(given->task, &t, err);
+    if (st != SNAP_OK)
+        return st;
     g->task = t;
     if (t->grader->by_model)
         return err_set(err, SNAP_E_USAGE,
                        "task '%s' is judged by another model: use eval --judge-model", t->name);
+    if (t->grader->recorded)
+        return err_set(err, SNAP_E_USAGE,
+                       "task '%s' takes the verdicts of another program: use eval", t->name);
     task_options o = {0};
-    snap_status st = task_policy_parse(given->math_policy, &o.policy, err);
+    st = task_policy_parse(given->math_policy, &o.policy, err);
     if (st == SNAP_OK)
         st = judge_kind_parse(given->judge, &o.judge, err);
-    return st == SNAP_OK ? task_grader(t, &o, &g->grader, err) : st;
+    return st == SNAP_OK ? task_grader(t, NULL, &o, &g->grader, err) : st;
 }
 
 snap_status grade_answers(const char *path, const grade_options *o, buf *out, snap_err *err) {

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 
 typedef struct {
-    const char *task;        /* name of the task whose grader is used */
-    const char *math_policy; /* "field", "strict"; NULL: field */
+    const char *task;        /* the task whose grader is used: its name, or the path of its file */
+    const char *math_policy; /* "truth", "field", "strict"; NULL: truth */
     const char *judge;       /* of programs: "real", "lcb"; NULL: "real" */
     int jobs;                /* how many programs run at once; 0 = one per processor */
     const volatile sig_atomic_t *cancel;

@@ -30,9 +30,9 @@ typedef struct {
 
 /* ---- a row ---- */
 
-/* "code" is a program, and "response" is a text that contains one. The rows of HumanEval and MBPP
- * may carry the reference solution as "code": a "response" beside it is what is judged. In a row of
- * another task it would not be clear which of the two is meant. */
+/* "code" is a program, and "response" is a text that contains one. The rows of MBPP have the
+ * reference solution as "code", so in tasks with assertions a "response" beside it is judged. In a
+ * row of another task it would not be clear which of the two is meant. */
 static snap_status read_input(const grading *g, js *row, const char *where, grade_input *in,
                               snap_err *err) {
     const js *code = js_get(row, "code"), *response = js_get(row, "response");
@@ -64,7 +64,7 @@ static js *parse_row(const grading *g, const line *l, char where[300], grade_inp
     if (row && !js_is_object(row))
         (void)err_set(err, SNAP_E_INPUT, "%s: a row must be an object", where);
     else if (row && read_input(g, row, where, in, err) == SNAP_OK &&
-             g->o->task->read_tests(row, tests, where, err) == SNAP_OK)
+             g->o->task->read_tests(g->o->task, row, tests, where, err) == SNAP_OK)
         return row;
     tests_release(tests);
     js_free(row);

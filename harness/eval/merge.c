@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "harness/eval/clients.h"
+#include "harness/eval/judge_model.h"
 #include "harness/eval/merge_arms.h"
 #include "harness/eval/origins.h"
 #include "harness/eval/run_files.h"
@@ -278,6 +279,8 @@ static snap_status write_journal(merge *m, snap_err *err) {
     TRY(run_journal_put(m->journal, RUN_OPTIONS, options_of_all(m, arms), err));
     TRY(run_journal_put(m->journal, RUN_CONFIG, config_of_all(m, arms), err));
     TRY(add_all_clients(m, err));
+    for (size_t i = 0; i < m->opt->n; i++)
+        TRY(judge_model_add(m->journal, m->shards[i].journal, m->opt->shards[i], err));
 cleanup:
     js_free(arms);
     js_free(merged);

@@ -1,8 +1,8 @@
 /* merge.h - merges the shards of a run into one run.
  *
  * A shard is a RUN folder made with --shard I/N. It holds the graded samples of its part, without
- * statistics. The rows of the merged run have the order in which one process would have written
- * them. `snapmla eval` can continue a merged run. Until it does, a new merge into the same folder
+ * statistics. The rows of the merged run are in plan order, as after a run of one process.
+ * `snapmla eval` can continue a merged run. Until it does, a new merge into the same folder
  * replaces the samples, for example to add shards that were missing. */
 #ifndef SNAPMLA_HARNESS_EVAL_MERGE_H
 #define SNAPMLA_HARNESS_EVAL_MERGE_H

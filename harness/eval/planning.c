@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/share.h"
+#include "base/term.h"
 #include "base/text.h"
 #include "evals/lost.h"
+#include "evals/plan_settings.h"
 #include "evals/samples_judge.h"
 #include "harness/eval/arm_option.h"
 #include "harness/eval/games.h"
 #include "harness/eval/shard.h"
 #include "harness/eval/suite.h"
-#include "harness/share.h"
 
 typedef struct {
     eval_options *opt;
@@ -25,6 +27,8 @@ static void override_sampling(const eval_options *o, suite_task *t) {
     t->sampling.max_tokens = o->max_tokens ? (int)o->max_tokens : t->sampling.max_tokens;
     t->sampling.temperature = o->temperature >= 0 ? o->temperature : t->sampling.temperature;
     t->sampling.top_p = o->top_p > 0 ? o->top_p : t->sampling.top_p;
+    if (o->thinking_budget)
+        t->settings.thinking_budget = o->thinking_budget;
 }
 
 static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *s, snap_err *err) {
@@ -49,13 +53,13 @@ static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *
         suite_task t = s->tasks[i];
         override_sampling(o, &t);
         eval_task *to = &p->tasks[p->n_tasks++];
-        *to = (eval_task){.samples = t.samples, .sampling = t.sampling};
+        *to = (eval_task){.samples = t.samples, .sampling = t.sampling, .settings = t.settings};
         st = task_load(t.task, o->data, (size_t)o->limit, &options, &to->set, err);
     }
     return st;
 }
 
-/* Adds the arm in arms[n_arms], which was filled before, unless its name is taken. */
+/* Adds the arm in arms[n_arms], which was filled before. SNAP_E_USAGE if its name is taken. */
 static snap_status add_arm(eval_plan *p, const char *flag, const char *text, snap_err *err) {
     const char *name = p->arms[p->n_arms].name;
     for (size_t i = 0; i < p->n_arms; i++)
@@ -64,6 +68,12 @@ static snap_status add_arm(eval_plan *p, const char *flag, const char *text, sna
                            (int)strcspn(text, "=,"), text, name);
     p->n_arms++;
     return SNAP_OK;
+}
+
+/* The content of files that an arm names becomes part of the option, because the run is stored with
+ * it and may be graded again without them. */
+static void keep_files(const eval_arm *a, opt_list *list, int i) {
+    list->items[i] = a->text ? a->text : list->items[i];
 }
 
 /* The control "seeds": the baseline with another seed. It shows how much the baseline differs from
@@ -86,16 +96,17 @@ static snap_status plan_other_seeds(planning *e, eval_arm *a, snap_err *err) {
     return a->name ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
 }
 
-static snap_status plan_control(planning *e, const char *kind, snap_err *err) {
+static snap_status plan_control(planning *e, int i, snap_err *err) {
     eval_plan *p = e->plan;
+    const char *kind = e->opt->controls.items[i];
     eval_arm *a = &p->arms[p->n_arms];
     snap_status st;
     if (strcmp(kind, "seeds") == 0) {
         TRY(plan_other_seeds(e, a, err));
     } else if (text_starts(kind, "damaged=")) {
-        TRY(arm_parse("--control", kind, e->mem, a, err));
+        TRY(arm_parse("--control", kind, e->opt->controls.from_file, e->mem, a, err));
         a->control = CONTROL_DAMAGED;
-        a->from_file = e->opt->controls.from_file;
+        keep_files(a, &e->opt->controls, i);
     } else {
         TRY(err_set(err, SNAP_E_USAGE,
                     "--control '%.*s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
@@ -108,7 +119,7 @@ cleanup:
 
 static snap_status plan_arms(planning *e, snap_err *err) {
     eval_plan *p = e->plan;
-    const opt_list *list = &e->opt->arms, *controls = &e->opt->controls;
+    opt_list *list = &e->opt->arms, *controls = &e->opt->controls;
     snap_status st = SNAP_OK;
     if (!list->n)
         return err_set(err, SNAP_E_USAGE, "no arm: give --arm NAME=GENERATOR, the baseline first");
@@ -116,12 +127,12 @@ static snap_status plan_arms(planning *e, snap_err *err) {
     if (!p->arms)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (int i = 0; i < list->n; i++) {
-        TRY(arm_parse("--arm", list->items[i], e->mem, &p->arms[p->n_arms], err));
-        p->arms[p->n_arms].from_file = list->from_file;
+        TRY(arm_parse("--arm", list->items[i], list->from_file, e->mem, &p->arms[p->n_arms], err));
+        keep_files(&p->arms[p->n_arms], list, i);
         TRY(add_arm(p, "--arm", list->items[i], err));
     }
     for (int i = 0; i < controls->n; i++)
-        TRY(plan_control(e, controls->items[i], err));
+        TRY(plan_control(e, i, err));
 cleanup:
     return st;
 }
@@ -143,6 +154,26 @@ static snap_status plan_shard(planning *e, snap_err *err) {
     return st;
 }
 
+/* Checks that programs can be judged, before anything is generated. */
+static snap_status check_judge(const planning *e, snap_err *err) {
+    package_set missing = 0;
+    buf names = {0}, debian = {0};
+    snap_status st;
+    TRY(samples_judge_check(e->plan, &missing, err));
+    packages_append(missing, "", ", ", &names);
+    packages_append(missing, "python3-", " ", &debian);
+    TRY(buf_check(&names, "the names of packages", err));
+    TRY(buf_check(&debian, "the names of packages", err));
+    if (missing)
+        term_warn("programs may import %s, which this machine lacks: judging ends with an error at "
+                  "the first one that does (apt-get install %s)",
+                  buf_str(&names), buf_str(&debian));
+cleanup:
+    buf_release(&names);
+    buf_release(&debian);
+    return st;
+}
+
 snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, snap_err *err) {
     planning all = {options, mem, plan}, *e = &all;
     snap_status st;
@@ -151,13 +182,16 @@ snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, sn
         return err_set(err, SNAP_E_USAGE, "no task: give --suite NAME[,NAME...]");
     TRY(plan_shard(e, err));
     TRY(plan_arms(e, err));
-    TRY(suite_resolve(e->opt->suite, &s, err));
+    TRY(suite_resolve(e->opt->suite, mem, &s, err));
     TRY(find_data(e, err));
     TRY(plan_tasks(plan, e->opt, &s, err));
+    plan->may_differ = e->opt->may_differ;
+    TRY(plan_may_differ_check(plan->may_differ, err));
+    TRY(plan_settings_resolve(plan, mem, err));
     e->plan->judge_jobs = (int)e->opt->judge_jobs;
     e->plan->rejudge = e->opt->regrade && !e->opt->keep_verdicts;
     e->plan->cancel = e->opt->generate.cancel;
-    TRY(samples_judge_check(e->plan, err));
+    TRY(check_judge(e, err));
     if (!e->opt->regrade) /* a regrade keeps the judge's existing verdicts */
         TRY(games_check(e->plan, e->opt->judge_model, err));
 cleanup:

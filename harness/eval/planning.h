@@ -10,7 +10,8 @@
  *
  * @plan:    all zero; release with plan_release(), also after a failure; its texts are borrowed
  *           from @options and @mem
- * @options: the data folder is set if it was not given
+ * @options: the data folder is set if it was not given, and arms and controls that name a file get
+ *           its content in place of @FILE
  *
  * SNAP_E_USAGE: an option is wrong. Also the errors of reading the suites and the data, and of
  * checking that programs can be judged.

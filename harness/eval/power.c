@@ -14,7 +14,7 @@
 static const int64_t kMost = INT64_C(1) << 30; /* samples or problems: larger plans are not
                                                   useful */
 
-/* For each task: the number of problems, and the mean of p (1-p) that good models usually have. */
+/* For each task: the number of problems, and an assumed mean of p (1-p) over them. */
 static const struct {
     const char *task;
     int problems;
@@ -172,7 +172,8 @@ cleanup:
 static snap_status plan_suite(const power_options *o, const run_record *run, js *out,
                               snap_err *err) {
     suite s = {0};
-    snap_status st = suite_resolve(o->suite, &s, err);
+    arena mem = {0};
+    snap_status st = suite_resolve(o->suite, &mem, &s, err);
     double margin = o->margin_pp > 0 ? o->margin_pp : s.margin_pp;
     for (size_t i = 0; i < s.n && st == SNAP_OK; i++) {
         int64_t samples = o->samples ? o->samples : s.tasks[i].samples;
@@ -181,6 +182,7 @@ static snap_status plan_suite(const power_options *o, const run_record *run, js 
             (question){.task = s.tasks[i].task->name, .samples = samples, .margin = margin / 100},
             out, err);
     }
+    arena_release(&mem);
     return st;
 }
 

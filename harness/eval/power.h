@@ -9,7 +9,7 @@
  * between: variance over the problems of the arms' true difference
  *
  * The plan assumes that the true difference is 0 on average. Both variances come from an earlier
- * run or from planning values: a usual `within` for the task, and 0 for `between`. */
+ * run or from planning values: an assumed `within` for the task, and 0 for `between`. */
 #ifndef SNAPMLA_HARNESS_EVAL_POWER_H
 #define SNAPMLA_HARNESS_EVAL_POWER_H
 

@@ -10,8 +10,8 @@
 #define RUN_OPTIONS  "asked"    /* the options from which the plan can be made again */
 #define RUN_CONFIG   "config"   /* the resolved options, for the result file */
 #define RUN_MERGED                                                                                 \
-    "merged" /* {"shards": 4}: all samples come from shards; {}: some were added
-                since */
+    "merged" /* {"shards": 4}: all samples come from shards; {}: some may have been
+                added since */
 
 /* "RUN/name"; NULL when out of memory. */
 const char *run_file(arena *mem, const char *run, const char *name);

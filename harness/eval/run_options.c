@@ -18,7 +18,9 @@ js *run_options_json(const eval_options *o) {
     bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "shard", o->shard) &&
               js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
               js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
-              js_set_int(row, "seed", o->seed) && js_set_num(row, "temperature", o->temperature) &&
+              js_set_int(row, "thinking_budget", o->thinking_budget) &&
+              js_set_str(row, "may_differ", o->may_differ) && js_set_int(row, "seed", o->seed) &&
+              js_set_num(row, "temperature", o->temperature) &&
               js_set_num(row, "top_p", o->top_p) && js_set_num(row, "margin_pp", o->margin_pp) &&
               js_set_num(row, "max_lost_pct", o->max_lost_pct) &&
               js_set_str(row, "math_policy", o->math_policy) &&
@@ -52,6 +54,8 @@ snap_status run_options_recall(eval_options *o, const results_journal *journal, 
     o->samples = js_get_int(was, "samples", 0);
     o->limit = js_get_int(was, "limit", 0);
     o->max_tokens = js_get_int(was, "max_tokens", 0);
+    o->thinking_budget = js_get_int(was, "thinking_budget", 0);
+    o->may_differ = o->may_differ ? o->may_differ : js_get_str(was, "may_differ");
     o->seed = js_get_int(was, "seed", 0);
     o->temperature = js_get_num(was, "temperature", -1);
     o->top_p = js_get_num(was, "top_p", 0);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/share.h"
 #include "harness/fetch/fetch.h"
-#include "harness/share.h"
 
 void fetch_choice_release(fetch_choice *c) {
     free(c->chosen);

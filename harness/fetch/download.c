@@ -258,7 +258,7 @@ static snap_status download_body(job *j, snap_err *err) {
         if (!is_transient(j) || failures > j->req->retries)
             return fetch_error(j, err);
         if (j->status == 416 && j->outcome == HTTP_COMPLETE)
-            TRY(start_over(j, err)); /* the part is longer than the file */
+            TRY(start_over(j, err)); /* the part is as long as the file, or longer */
         TRY(wait_for(j, failures, err));
     }
 cleanup:

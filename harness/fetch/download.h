@@ -18,10 +18,10 @@ typedef struct {
     const char *name;       /* for the progress line */
     int64_t bytes;          /* expected; -1 = not known */
     bool checked;           /* true if the caller compares a checksum afterwards */
-    int retries;            /* consecutive attempts, after the first, that may fail without
-                    progress */
-    double wait_s;          /* wait before the second attempt; doubles with each failure (retry.h),
-                               up to 30 */
+    int retries;            /* most retries in a row without progress; errors that are not transient
+                               are not retried */
+    double wait_s;          /* longest wait in seconds before the second attempt; doubles with each
+                               failure, up to 30, unless the server names a time (retry.h) */
 } download_request;
 
 /**
@@ -31,9 +31,9 @@ typedef struct {
  *
  * Follows at most 8 redirects. Returns SNAP_E_NET with the URL if the file cannot be fetched,
  * SNAP_E_IO if the part file cannot be opened, written or synced, SNAP_E_INPUT if the file is
- * longer or shorter than expected, SNAP_E_CANCELLED and SNAP_E_NOMEM. After SNAP_E_INPUT the part
- * file is deleted; after the others it keeps the bytes that arrived. After a failure @h may only be
- * freed.
+ * longer or shorter than expected, SNAP_E_CANCELLED and SNAP_E_NOMEM. After SNAP_E_INPUT, or if it
+ * is empty, the part file is deleted; otherwise it keeps the bytes that arrived. After a failure @h
+ * may only be freed.
  */
 snap_status download(http *h, const download_request *req, bool *resumed,
                      snap_err *err) SNAP_CHECK_RESULT;

@@ -7,9 +7,9 @@
 #include "base/hash.h"
 #include "base/http.h"
 #include "base/json.h"
+#include "base/share.h"
 #include "base/term.h"
 #include "base/text.h"
-#include "harness/share.h"
 
 enum { kFileLimit = 4 << 20 };
 
@@ -168,9 +168,9 @@ const manifest_set *manifest_find(const manifest *m, const char *name) {
     return NULL;
 }
 
-/* A task set read from several files has the digest of its files' digests: those of the files that
- * hold problems, in order, then that of the file that lists them. Returns whether @sha256 is that
- * digest for the first @n files and the last file of @s. */
+/* A task set read from several files has the digest of its files' digests, in the order of the
+ * manifest. If the user limits the number of problems, files before the last one can be left out.
+ * Returns whether @sha256 is that digest for the first @n files and the last file of @s. */
 static bool is_digest_of(const manifest_set *s, size_t n, const char *sha256) {
     buf lines = {0};
     char sum[HASH_HEX];

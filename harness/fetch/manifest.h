@@ -5,7 +5,8 @@
  *    "sets": [{"name": "math500", "title", "rows", "large", "licence", "notice", "home",
  *              "files": [{"path": "math_500/test.jsonl", "bytes", "sha256", "url", "convert"}]}]}
  *
- * A set has the name of its task. datasets/fetch.sh reads the same file line by line. */
+ * A set has the name of its task; data for a task's grader (punkt) has a name of its own and no
+ * rows. datasets/fetch.sh reads the same file line by line. */
 #ifndef SNAPMLA_HARNESS_FETCH_MANIFEST_H
 #define SNAPMLA_HARNESS_FETCH_MANIFEST_H
 
@@ -29,7 +30,7 @@ typedef struct {
     const char *name, *title, *licence, *home;
     const char *notice; /* what a user should know about the data; NULL = nothing */
     int64_t rows;
-    bool large; /* fetched only if it is named, or if all large sets are requested */
+    bool large; /* chosen only if it is named, or if fetch_wanted.large is set (choice.h) */
     manifest_file *files;
     size_t n_files;
 } manifest_set;
@@ -55,9 +56,9 @@ size_t manifest_unverified(const manifest_set *s); /* the number of files withou
 
 /* Compares the checksum of data for @task with the manifest. Returns "match", "differs",
  * "unverified" if the manifest lacks the checksum of one of the set's files, or "unknown" if it has
- * no set of that name. A task set that was read
- * from several files has a digest of their digests, one per line: first the files that hold the
- * problems, then the one file that lists them. The manifest names the files in this order. */
+ * no set of that name. A task set that was read from several files has a digest of their digests,
+ * one per line: first the files that hold the problems, then the one file that lists them. The
+ * manifest names the files in this order. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);
 
 /* The same with the program's own manifest. If that cannot be read, warns and returns "unknown". */

@@ -207,9 +207,8 @@ static int steps_of_turn(double step_ns) {
 }
 
 /* Flushing the caches before a step takes time that step_ns does not contain. So a turn of short
- * steps lasts longer than kTurnNs. Lowers the number of steps to what fits, but not below
- * kEnoughSteps. @elapsed_ns is the duration of the shortest
- * of several turns of @steps steps. */
+ * steps can last longer than kTurnNs. Lowers the number of steps to what fits, but not below
+ * kEnoughSteps. @elapsed_ns is the duration of the shortest of several turns of @steps steps. */
 static int steps_that_fit(int steps, double elapsed_ns) {
     double fit = ceil(steps * kTurnNs / fmax(elapsed_ns, 1));
     return (int)fmin(steps, fmax(fit, kEnoughSteps));

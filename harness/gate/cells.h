@@ -10,10 +10,9 @@
  * ln(B) - ln(A) of the arms' times.
  *
  * The time of a turn is the lower quartile of its steps, and the time of a session is the lower
- * quartile of its turns. On a machine with other load, disturbances only make steps longer, so the
- * lower quartile varies less between sessions than the mean or the median. Rare slow steps are seen
- * in the mean of all steps of a session, and in the 99th percentile of all steps of all sessions
- * (tail.h). */
+ * quartile of its turns. On a machine with other load, disturbances only make steps longer, so they
+ * change the lower quartile less than the mean. Rare slow steps are seen in the mean of all steps
+ * of a session, and in the 99th percentile of all steps of all sessions (tail.h). */
 #ifndef SNAPMLA_HARNESS_GATE_CELLS_H
 #define SNAPMLA_HARNESS_GATE_CELLS_H
 

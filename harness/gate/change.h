@@ -31,7 +31,7 @@ double change_distance(const double *x, size_t n, size_t at);
  * @alpha: level of the permutation test, for instance 0.05
  * @out:   [CHANGE_MAX]; *found is the number of points
  *
- * A segment has at least 3 values. SNAP_E_NOMEM.
+ * Each side of a split has at least 3 values. SNAP_E_NOMEM.
  */
 snap_status change_find(const double *x, size_t n, double alpha, uint64_t seed, change_point *out,
                         size_t *found, snap_err *err) SNAP_CHECK_RESULT;

@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "harness/gate/files.h"
 #include "harness/gate/quality.h"
+#include "harness/gate/serving_gate.h"
 
 typedef struct {
     results *run;
@@ -58,6 +59,7 @@ static snap_status compare(const gate_check_options *o, const side *before, cons
     TRY(gate_check_speed(before->run, now->run, &files, rows, err));
     TRY(gate_check_fidelity(before->run, now->run, &files, rows, err));
     TRY(gate_check_quality(before->run, now->run, &quality, rows, err));
+    TRY(gate_check_serving(before->run, now->run, &o->limits, rows, err));
     if (!js_len(rows))
         st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' have nothing to compare", o->baseline,
                      o->current);

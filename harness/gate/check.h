@@ -1,4 +1,5 @@
-/* check.h - `gate check`: compares two result files in speed, numerical error and quality. */
+/* check.h - `gate check`: compares two result files in speed, numerical error, quality and
+ * serving. */
 #ifndef SNAPMLA_HARNESS_GATE_CHECK_H
 #define SNAPMLA_HARNESS_GATE_CHECK_H
 

@@ -94,7 +94,7 @@ snap_status gate_run(const gate_run_options *opt, gate_measured *m, snap_err *er
     int64_t from = clock_now_ns();
     snap_status st = prepare(opt, m, err);
     for (int look = 0; look < opt->limits.looks && st == SNAP_OK; look++) {
-        int64_t now = clock_now_ns(); /* the next look takes as long as all looks before it */
+        int64_t now = clock_now_ns(); /* a look takes about as long as all looks before it */
         if (look == 0 || !opt->deadline_ns || now + (now - from) <= opt->deadline_ns)
             st = run_look(opt, m, look, err);
     }

@@ -1,5 +1,5 @@
-/* compare_builds.h - `gate run`: measures two arms in alternation until every cell has a verdict or
- * all sessions are used. */
+/* compare_builds.h - `gate run`: measures two arms in alternation until every cell has a verdict,
+ * all sessions are used, or the deadline is too near for another look. */
 #ifndef SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 #define SNAPMLA_HARNESS_GATE_COMPARE_BUILDS_H
 
@@ -34,9 +34,8 @@ void gate_measured_release(gate_measured *m); /* the struct is reusable; initial
 snap_status gate_run(const gate_run_options *opt, gate_measured *out,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the rows for `verdicts`: one row for each statistic of each cell, one for a cell without
- * sessions, and one for the geometric mean of the lower quartiles if a cell has sessions.
- * SNAP_E_NOMEM. */
+/* Appends the rows for `verdicts`: those of verdicts_of_cell() for each cell, and one for the
+ * geometric mean of the lower quartiles if a cell has sessions. SNAP_E_NOMEM. */
 snap_status gate_run_rows(const gate_run_options *opt, const gate_measured *m, js *rows,
                           snap_err *err) SNAP_CHECK_RESULT;
 

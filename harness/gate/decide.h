@@ -13,8 +13,8 @@
  *                  rejected, with Holm's correction over all statistics of all cells.
  *   OK             For the lower quartile, the hypothesis "slower by at least the threshold" is
  *                  rejected. The run is good only if every cell is OK. This needs no correction
- *                  (intersection-union test). The mean and p99 can only raise an alarm. They vary
- *                  too much on most machines to show that they did not grow.
+ *                  (intersection-union test). The mean and p99 can only raise an alarm, because
+ *                  they often vary too much to show that they did not grow.
  *   INCONCLUSIVE   Neither. More sessions are measured: there are up to `looks` looks at the data,
  *                  and each doubles the number of sessions.
  *
@@ -40,9 +40,9 @@ typedef struct {
 #define GATE_DEFAULTS                                                                              \
     { .share = 0.02, .ns = 500, .alpha = 0.05, .sessions = 12, .looks = 3 }
 
-/* SNAP_E_USAGE naming the limit that is out of its range, or if no number of slow sessions could
- * make one of @cells cells REGRESSED at the last look. The message then has the smallest number of
- * sessions that can. */
+/* SNAP_E_USAGE naming the limit that is out of its range, or if one of @cells cells could not
+ * become REGRESSED at the last look, even if all its sessions were slow. The message then has the
+ * smallest number of sessions of the first look that suffices. */
 snap_status gate_limits_check(const gate_limits *l, size_t cells, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The log-ratio that a cell with this baseline may reach. */

@@ -395,7 +395,7 @@ static js *fidelity_row(const fidelity_record *before, const fidelity_record *af
         (void)snprintf(reason, sizeof reason, "relative L2 error was %.3g, is %.3g", a, b);
     }
     verdict_record v = verdict_start("fidelity", name, verdict, reason, VERDICT_ERROR);
-    v.ratio = b / a;
+    v.ratio = a > 0 && b > 0 ? b / a : (double)NAN; /* an error may be exactly 0 */
     v.threshold = 1 + opt->error_growth;
     return record_write(&verdict_type, &v);
 }

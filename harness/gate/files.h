@@ -9,8 +9,9 @@
  *
  * If other work used the processors in one of the runs (flag "shared"), the lower quartiles of the
  * stretches are compared, and the threshold is at least the disturbance: the largest range of the
- * stretches of a cell in the two runs. A larger slow-down is a regression. A cell whose change lies
- * below the threshold is OK, if that is at most 28 %. Every other disturbed cell is "invalid".
+ * stretches of one disturbed cell in one run. A cell that is shown to be slower by more is
+ * "regressed", or "noise" if both runs have the same code. A cell whose change is shown to lie
+ * below the threshold is "ok", if that is at most 28 %. Every other disturbed cell is "invalid".
  *
  * Two rows of a cell are not comparable if the input or the state of the cache differ. Rows of
  * different modes belong to different cells. */

@@ -2,7 +2,7 @@
  * and how much it varies from run to run. Each line is one run:
  *
  *   {"started","commit","machine",
- *    "cells":{"fp8 kernel H16 s1 b8 c8192, normal, rotate":median_ns,...}}
+ *    "cells":{"fp8 kernel H16 s1 b8 c8192 d512+64, normal, rotate":median_ns,...}}
  *
  * Lines are only appended. Only runs on the same machine form a series. */
 #ifndef SNAPMLA_HARNESS_GATE_HISTORY_H

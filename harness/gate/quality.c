@@ -198,6 +198,8 @@ static const char *why_not(const eval_record *a, const eval_record *b) {
         return "not comparable: the data differ";
     if (strcmp(a->prompt_sha256, b->prompt_sha256) != 0)
         return "not comparable: the prompts differ";
+    if (a->task_sha256[0] && b->task_sha256[0] && strcmp(a->task_sha256, b->task_sha256) != 0)
+        return "not comparable: the task files differ";
     if (strcmp(a->grader, b->grader) != 0)
         return "not comparable: the graders differ";
     if (!record_equal(&eval_sampling_type, &a->sampling, &b->sampling))
@@ -205,9 +207,28 @@ static const char *why_not(const eval_record *a, const eval_record *b) {
     return "";
 }
 
+/* Why one arm of the two runs of a task cannot be compared; "" if it can. */
+static const char *why_not_arm(const eval_record *a, const eval_record *b, const char *name) {
+    const arm_record *x = eval_arm_of(a, name), *y = eval_arm_of(b, name);
+    if (!x || !y)
+        return "";
+    if (strcmp(x->sampling, y->sampling) != 0)
+        return "not comparable: the arm's sampling differs";
+    if (strcmp(x->request, y->request) != 0)
+        return "not comparable: the settings of the arm's requests differ";
+    return "";
+}
+
+/* The first of two values that exists, else the third. */
+static double first_of(double a, double b, double otherwise) {
+    return !isnan(a) ? a : !isnan(b) ? b : otherwise;
+}
+
+/* The margin of a run's task. In older files, only comparisons have it. */
 static double margin_of(const eval_record *eval) {
-    double margin = eval && eval->pairs.n ? eval->pairs.at[0].margin_pp : kMargin;
-    return isnan(margin) ? kMargin : margin;
+    const pair_record *pair = eval && eval->pairs.n ? eval->pairs.at : NULL;
+    return first_of(eval ? eval->margin_pp : (double)NAN, pair ? pair->margin_pp : (double)NAN,
+                    kMargin);
 }
 
 static lost_count lost_in(const scores *s, const char *key, const char *name) {
@@ -216,8 +237,9 @@ static lost_count lost_in(const scores *s, const char *key, const char *name) {
 }
 
 static double max_lost_of(const eval_record *eval) {
-    double pct = eval && eval->pairs.n ? eval->pairs.at[0].max_lost_pct : (double)NAN;
-    return isnan(pct) ? LOST_MAX_PCT : pct;
+    const pair_record *pair = eval && eval->pairs.n ? eval->pairs.at : NULL;
+    return first_of(eval ? eval->max_lost_pct : (double)NAN,
+                    pair ? pair->max_lost_pct : (double)NAN, LOST_MAX_PCT);
 }
 
 static snap_status compare_cell(list *l, const char *key, const scores *x_run, const scores *y_run,
@@ -235,9 +257,12 @@ static snap_status compare_cell(list *l, const char *key, const scores *x_run, c
     const eval_record *eval = eval_of(b, task);
     size_t n = x && y ? shared_problems(before, after, x, y) : 0;
     comparison c = {.margin = margin_of(eval), .refused = why_not(eval_of(a, task), eval)};
+    if (!c.refused[0])
+        c.refused = why_not_arm(eval_of(a, task), eval, end + 1);
     if (!c.refused[0] && !n)
         c.refused = "the runs share no judged problem";
-    stats_paired diff = stats_compare(x ? x : &c.p, y ? y : &c.p, n, c.margin / 100);
+    double step = eval ? 1 / (double)eval->samples_per_problem : 0;
+    stats_paired diff = stats_compare(x ? x : &c.p, y ? y : &c.p, n, step, c.margin / 100);
     c.delta = 100 * diff.delta;
     c.ci90[0] = 100 * diff.ci90.lo;
     c.ci90[1] = 100 * diff.ci90.hi;

@@ -5,13 +5,16 @@
  * samples.jsonl, each arm is compared with itself, paired by problem, with the same statistics
  * (evals/stats.h). The verdict of a comparison is the first of these that applies:
  *
- *   invalid        not comparable: other data, prompts, graders or sampling, no row or no problem
- *                  that both runs share, or the run refused the comparison
- *   regressed      the comparison says "different", the arm is worse, and the sign-flip test is
+ *   invalid        not comparable: other data, prompts, graders, sampling or settings of the
+ *                  requests, no row or no problem that both runs share, or the run refused the
+ *                  comparison
+ *   regressed      the comparison says "different", the arm is worse, the 90 % interval does not
+ *                  lie above -margin, and the p-value (of the sign-flip test if there is one) is
  *                  significant after Holm's correction over all comparisons
  *   inconclusive   an arm, or a run, lost more of its samples than the run's --max-lost allows
  *                  (evals/lost.h)
- *   ok             equivalent, or better, or the lower end of the 90 % interval is above -margin
+ *   ok             equivalent, or shown to be better, or the lower end of the 90 % interval is
+ *                  above -margin
  *   inconclusive   none of these
  *
  * A task of which only the baseline has a row gets a row with the verdict "missing". */

@@ -29,8 +29,8 @@ void selftest_release(selftest *s) {
 
 /* ---- runs ---- */
 
-/* The sessions of one cell in one case, from all runs of equal arms: each session as it was, and
- * with the arms exchanged. */
+/* The sessions of one cell, from all runs of equal arms, slowed as one case says: each session once
+ * with the arms as they were, and once with the arms exchanged. */
 typedef struct {
     double *x[GATE_STATISTICS]; /* owned */
     size_t n;
@@ -153,8 +153,8 @@ cleanup:
     return st;
 }
 
-/* Whether another run would end in time at the pace so far. Runs with delays near the threshold
- * need most looks. */
+/* Whether another run would end in time at the pace so far. A run with a delay near the threshold
+ * is assumed to need all looks, any other run one. */
 static bool fits_in_time(const gate_limits *l, int which, const selftest *s, double elapsed,
                          double seconds) {
     size_t so_far = 0;

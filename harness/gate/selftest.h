@@ -2,12 +2,13 @@
  *
  * The cases are equal arms, delays of 1, 2 and 5 %, 20 ms more in every 97th step, and 8 % more in
  * every 10th turn. The selftest makes as many gate runs as the time allows, but at least 1 and at
- * most 200. The first and about half of them have equal arms, so every alarm is false. A run leaves
- * out the looks for which there is no time.
+ * most 200. The first run and about half of all runs have equal arms, and an alarm in such a run is
+ * false. A run leaves out the looks for which there is no time.
  *
- * Then it simulates thousands of comparisons of each case (simulate.h). They give rates that a few
- * runs cannot give, and the smallest slow-down of a single cell that is found in 19 of 20 cases.
- * Their noise is that of the equal arms, of which each step is slowed as the case says. */
+ * Then it simulates 2000 comparisons of each case (simulate.h), which give rates that a few runs
+ * cannot give. Further simulations find the smallest slow-down of a single cell that is found in 19
+ * of 20 comparisons. The noise of a case is that of the equal arms, with the steps of the second
+ * arm slowed as the case says. */
 #ifndef SNAPMLA_HARNESS_GATE_SELFTEST_H
 #define SNAPMLA_HARNESS_GATE_SELFTEST_H
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "harness/bench/kind.h"
 
@@ -53,6 +54,16 @@ bool gate_slowing_any(const gate_slowing *s) {
     return s->delay_pct > 0 || s->spike_ms > 0 || s->slow_pct > 0;
 }
 
+static snap_status unknown_key(const char *key, snap_err *err) {
+    static const char *const known[] = {"name",  "backend", "isa",  "threads", "precision",
+                                        "delay", "spike",   "slow", NULL};
+    char hint[NEAREST_HINT];
+    return err_set(err, SNAP_E_USAGE,
+                   "unknown key '%.40s' of an arm%s: name, backend, isa, threads, precision, "
+                   "delay, spike, slow",
+                   key, nearest_hint(key, known, "", hint));
+}
+
 static snap_status put_key(gate_side *a, const char *key, const char *value, snap_err *err) {
     double number = 0;
     if (strcmp(key, "name") == 0)
@@ -73,10 +84,7 @@ static snap_status put_key(gate_side *a, const char *key, const char *value, sna
         return st;
     }
     if (strcmp(key, "precision") != 0)
-        return err_set(err, SNAP_E_USAGE,
-                       "unknown key '%s' of an arm: name, backend, isa, threads, precision, delay, "
-                       "spike, slow",
-                       key);
+        return unknown_key(key, err);
     bench_kind kind;
     if (!bench_kind_parse(value, &kind))
         return err_set(err, SNAP_E_USAGE,

@@ -2,13 +2,13 @@
  *
  *   PROGRAM[,KEY=VALUE...]    "build-old/snapmla", "self,precision=fp8", "self,isa=avx2,threads=1"
  *
- * The keys are name, backend, isa, threads, precision, delay, spike and slow. "self" is the running
- * program. The last three are known regressions, with which the gate itself can be tested. The arm
- * makes steps longer by waiting:
+ * "self" is the running program. The keys are name, backend, isa, threads, precision, delay, spike
+ * and slow. The last three keys make known regressions, with which the gate itself can be tested.
+ * The arm then makes steps longer by waiting:
  *
- *   delay=PCT      each step, by a share of its time
+ *   delay=PCT      each step, by a share of the time of a step
  *   spike=MS/N     every N-th step, by MS milliseconds
- *   slow=PCT/N     all steps of every N-th turn, by a share of their time */
+ *   slow=PCT/N     all steps of every N-th turn, by a share of the time of a step */
 #ifndef SNAPMLA_HARNESS_GATE_SIDE_H
 #define SNAPMLA_HARNESS_GATE_SIDE_H
 
@@ -26,8 +26,8 @@ typedef struct {
     int64_t spike_every, slow_every; /* 0 = never */
 } gate_slowing;
 
-/* The nanoseconds that are added to step @step of turn @turn of an arm, both counted from 0 without
- * regard to cells. @step_ns: the time of a step. */
+/* The nanoseconds that are added to step @step of turn @turn of an arm. Both are counted over all
+ * cells. @step_ns: the time of a step. */
 double gate_slowing_ns(const gate_slowing *s, double step_ns, int64_t step, int64_t turn);
 bool gate_slowing_any(const gate_slowing *s); /* whether any step gets longer */
 

@@ -1,9 +1,9 @@
 /* tail.h - rare slow steps of two arms, which the lower quartile of the steps does not show.
  *
  * Disturbances by other processes are rare slow steps too. They hit both arms alike, but change the
- * mean and the 99th percentile (p99) from session to session, on a shared machine by many percent.
- * So the thresholds of these statistics are at least what the baseline differs from itself between
- * two sessions (tail_wander). */
+ * mean and the 99th percentile (p99) from session to session. So the thresholds of these statistics
+ * are at least what the baseline typically differs from itself between two neighbouring sessions
+ * (tail_wander). */
 #ifndef SNAPMLA_HARNESS_GATE_TAIL_H
 #define SNAPMLA_HARNESS_GATE_TAIL_H
 

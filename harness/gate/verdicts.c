@@ -73,7 +73,7 @@ static const char *judge(const gate_timed *t, const gate_test *c, bool tail,
     return "noise";
 }
 
-/* The times of the statistic @s of an arm in nanoseconds. */
+/* The statistic @s of an arm's times, in nanoseconds. */
 static double time_of(const gate_timed *t, gate_statistic s, int arm) {
     return s == GATE_QUARTILE ? gate_timed_median(t, arm)
            : s == GATE_MEAN   ? t->mean[arm]
@@ -196,6 +196,7 @@ static const outcome kOutcomes[] = {
     {"quality", "regressed", SNAP_E_WORSE, "regressed in quality"},
     {"fidelity", "regressed", SNAP_E_WORSE, "regressed in numerical error"},
     {"speed", "regressed", SNAP_E_SLOWER, "regressed in speed"},
+    {"serving", "regressed", SNAP_E_SLOWER, "regressed under load"},
     {NULL, "invalid", SNAP_E_ENV, "can't be judged"},
     {NULL, "inconclusive", SNAP_E_OPEN, "are inconclusive"},
     {NULL, "missing", SNAP_E_OPEN, "are missing"},

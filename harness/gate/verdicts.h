@@ -6,17 +6,17 @@
  *   noise          slower, but with the same machine code: only reported   0
  *   inconclusive   neither was shown                                       4
  *   missing        an arm or the current run lacks the cell or the task    4
- *   regressed      slower: a row of kind speed                             1
+ *   regressed      slower: a row of kind speed or serving                  1
  *                  worse: a row of kind quality or fidelity                5
  *   invalid        throttled, disturbed, or not comparable                 6
  *   wrong          the output failed its check                             7
  *
  * With several verdicts the exit code is the first of 7, 5, 1, 6, 4, because a cell that cannot be
  * judged does not excuse one that regressed. An invalid row of kind environment concerns all cells
- * and comes before 5. Rows that decide nothing have no
- * verdict: the geometric mean, the p99 of too few steps, the single cases of a self-test, and the
- * changes in a history. In rows of the mean and p99 of a cell, "ok" means that no slow-down was
- * shown. The column `visible` says which one would have been. */
+ * and comes before 5. Rows that decide nothing have no verdict: the geometric mean, the p99 of too
+ * few steps, the single cases of a self-test, and the changes in a history. In rows of the mean and
+ * p99 of a cell, "ok" means that no slow-down was shown. The column `visible` (`visible_pp` for
+ * p99) says which one would have been. */
 #ifndef SNAPMLA_HARNESS_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_GATE_VERDICTS_H
 

@@ -165,7 +165,7 @@ static snap_status build(worker *w, const bench_shape *s, bench_kind p, double *
     int sets = bench_arm_sets(s, p, w->rotate ? w->info.cache_bytes : 0);
     double bytes = bench_arm_bytes(s, p, sets), have = (double)w->info.memory_bytes;
     snap_status st = SNAP_OK;
-    if (have > 0 && bytes > 0.4 * have) /* the other arm needs as much memory */
+    if (have > 0 && bytes > 0.4 * have) /* the other arm needs memory, too */
         return err_set(err, SNAP_E_NOMEM, "the shape needs %.1f GiB twice, the device has %.1f GiB",
                        bytes / 0x1p30, have / 0x1p30);
     if (w->from.d_c != s->d_c || w->from.d_r != s->d_r) {

@@ -1,5 +1,5 @@
 /* ceilings.h - the measured ceilings of a device, as a result file stores them. Each probe is
- * repeated. 64 repetitions are kept, among them the best one, which is the ceiling. */
+ * repeated. At most 64 repetitions are kept, among them the best one, which is the ceiling. */
 #ifndef SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 #define SNAPMLA_HARNESS_MEASURE_CEILINGS_H
 

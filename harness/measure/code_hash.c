@@ -11,8 +11,8 @@ enum { kCudaMachine = 190 };
 
 static const char kSelf[] = "/proc/self/exe";
 
-/* Each step also runs kernels from these files (scheduling, combining, dataflow). The names of
- * those kernels contain these names. */
+/* Steps also run kernels from these files; only steps of the portable kernels run those of combine.
+ * The names of the kernels contain these names. */
 static const char *const kStepFiles[] = {"sched_cu", "combine_cu", "dataflow_cu", "prepare_cu"};
 
 static bool inside(uint64_t offset, uint64_t size, size_t n) {

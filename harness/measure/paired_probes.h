@@ -1,6 +1,6 @@
 /* paired_probes.h - short probes of the device's ceilings between the samples of a row.
  *
- * A ceiling is the best rate ever measured. On a machine that shares its memory or its processors
+ * A ceiling is the best rate of many probes. On a machine that shares its memory or its processors
  * with others, the rate may be much lower most of the time. A row's percentage of the ceiling then
  * depends on the load by others. Short runs of the same probes, alternating with the samples, have
  * about the same load. So the median of the row is compared with the medians of these probes. */

@@ -132,7 +132,7 @@ static void rank_signed(const double *x, size_t n, double limit, signed_ranks *r
     r->n = k;
 }
 
-/* P value of a sum of signed ranks. */
+/* P value of a sum of signed ranks, by the normal approximation. */
 static double p_of_sum(double w, size_t n, double ties) {
     double c = (double)n, mean = c * (c + 1) / 4;
     double sd = sqrt(c * (c + 1) * (2 * c + 1) / 24 - ties / 48);

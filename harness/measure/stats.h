@@ -7,7 +7,7 @@
 typedef struct {
     double min, q1, median, q3, max;
     double mean;
-    double p99; /* NAN for fewer than STATS_P99_FEWEST values, of which none lies above it */
+    double p99; /* NAN for fewer than STATS_P99_FEWEST values */
 } stats_summary;
 
 enum { STATS_P99_FEWEST = 100 };

@@ -1,5 +1,5 @@
-/* ceiling.h - a row of the section `ceilings`: the best rate that probes of the device reached, or
- * a time that a probe measured. */
+/* ceiling.h - a row of the section `ceilings`: the best rate that probes of the device reached, a
+ * rate that it sustained, or a time that a probe measured. */
 #ifndef SNAPMLA_HARNESS_RECORD_CEILING_H
 #define SNAPMLA_HARNESS_RECORD_CEILING_H
 
@@ -7,8 +7,8 @@
 
 typedef struct {
     const char *name;       /* "read_bandwidth", "bf16_mma", "fp8_mma", "timer", ... */
-    double value;           /* in `unit`; the best rate of all probes, also of those between the
-                               samples of cells */
+    double value;           /* in `unit`; of a best rate, the best of all probes, also of those
+                               between the samples of cells */
     const char *unit;       /* "B/s", "FLOP/s", "ns" */
     const char *method;     /* how it was measured */
     record_numbers samples; /* in `unit`: one for each repetition, 64 at most */

@@ -44,8 +44,8 @@ enum { CELL_DERIVED = 1 };
 typedef struct {
     bool exists;
     unsigned parts;            /* CELL_DERIVED, or 0 before cell_derive() */
-    record_numbers samples_ns; /* time of a step; in mode "sustained" the mean of the steps of
-                                  about 30 ms, or of one longer step */
+    record_numbers samples_ns; /* time of a step; in mode "sustained" the mean over the steps
+                                  that fit into about 30 ms, at least one */
     double min_ns, q1_ns, median_ns, q3_ns, max_ns;
     double mean_ns, p99_ns;  /* p99_ns: only with at least STATS_P99_FEWEST samples (stats.h); older
                                 rows have neither */
@@ -67,7 +67,7 @@ typedef struct {
     const char *backend;     /* name of the backend: "cuda" */
     const char *kernel;      /* name of the kernel that ran, or the backend's description of its
                                 kernels; may be "" */
-    const char *kernel_hash; /* SHA-256 of the machine code that a step runs (measure/code_hash.h);
+    const char *kernel_hash; /* SHA-256 of machine code (code_hash_of() in measure/code_hash.h);
                                 "" = unknown */
     const char *scope;       /* "kernel", "served" */
     const char *mode;        /* "burst" (single steps), "sustained" (loops); older rows have none */

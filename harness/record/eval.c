@@ -34,6 +34,10 @@ static const field sampling_fields[] = {
     {FIELD_OF(eval_sampling, top_k), FIELD_COUNT},
     {FIELD_OF(eval_sampling, max_tokens), FIELD_COUNT},
     {FIELD_OF(eval_sampling, seed), FIELD_INTEGER},
+    {FIELD_OF(eval_sampling, min_p), FIELD_NUMBER, OPT},
+    {FIELD_OF(eval_sampling, presence_penalty), FIELD_NUMBER, OPT},
+    {FIELD_OF(eval_sampling, frequency_penalty), FIELD_NUMBER, OPT},
+    {FIELD_OF(eval_sampling, repetition_penalty), FIELD_NUMBER, OPT},
 };
 const record_type eval_sampling_type = {
     .name = "sampling", .size = sizeof(eval_sampling), RECORD_FIELDS(sampling_fields),
@@ -45,6 +49,14 @@ static const field pass_fields[] = {
 };
 static const record_type pass_type = {
     .name = "pass", .size = sizeof(pass_record), RECORD_FIELDS(pass_fields)};
+
+static const field failure_fields[] = {
+    {FIELD_OF(failure_record, reason), FIELD_TEXT, FIELD_NAME, .csv = "reason"},
+    {FIELD_OF(failure_record, count), FIELD_COUNT, .low = 1, .csv = "count"},
+};
+const record_type failure_type = {
+    .name = "failure", .about = "why samples failed, and how many",
+    .size = sizeof(failure_record), RECORD_FIELDS(failure_fields)};
 
 static const field client_fields[] = {
     {FIELD_OF(client_record, transfers), FIELD_COUNT},
@@ -58,6 +70,40 @@ const record_type client_type = {
     .about = "connections of the HTTP client in the last session, and its delay in handling events",
     .size = sizeof(client_record), RECORD_FIELDS(client_fields),
     .exists = RECORD_MEMBER(client_record, exists)};
+
+static const field judge_fields[] = {
+    {FIELD_OF(judge_record, generator), FIELD_TEXT, FIELD_NAME, .csv = "judge"},
+    {FIELD_OF(judge_record, host), FIELD_TEXT, NUL, .csv = "judge_host"},
+    {FIELD_OF(judge_record, source), FIELD_TEXT, NUL},
+    {FIELD_OF(judge_record, model), FIELD_TEXT, NUL, .csv = "judge_model"},
+    {FIELD_OF(judge_record, sampling), FIELD_TEXT, .csv = "judge_sampling"},
+    {FIELD_OF(judge_record, request), FIELD_TEXT, NUL, .csv = "judge_request",
+     .about = "settings of its requests, beside messages and sampling, as JSON"},
+};
+const record_type judge_type = {
+    .name = "judge",
+    .about = "the model that judged open answers, or gave second opinions about answers that the "
+             "rules leave undecided",
+    .size = sizeof(judge_record), RECORD_FIELDS(judge_fields),
+    .exists = RECORD_MEMBER(judge_record, exists)};
+
+static const field opinion_fields[] = {
+    {FIELD_OF(opinion_record, undecided), FIELD_COUNT, .csv = "undecided",
+     .about = "scored answers that the rules show neither to be equal to the gold nor to differ; "
+              "none of them counts as correct in the arm's own accuracy_pct"},
+    {FIELD_OF(opinion_record, asked), FIELD_COUNT, .csv = "opinions_asked"},
+    {FIELD_OF(opinion_record, accepted), FIELD_COUNT, .csv = "opinions_accepted"},
+    {FIELD_OF(opinion_record, refused), FIELD_COUNT, .csv = "opinions_refused"},
+    {FIELD_OF(opinion_record, none), FIELD_COUNT, .csv = "opinions_none",
+     .about = "undecided answers without an opinion, because the request failed or its reply was "
+              "neither YES nor NO"},
+    {FIELD_OF(opinion_record, accuracy_pct), FIELD_NUMBER, PERCENT, .csv = "opinions_accuracy_pct",
+     .about = "accuracy if the accepted answers counted as correct"},
+};
+static const record_type opinion_type = {
+    .name = "opinions", .about = "second opinions of a judge model; no verdict uses them",
+    .size = sizeof(opinion_record), RECORD_FIELDS(opinion_fields),
+    .exists = RECORD_MEMBER(opinion_record, exists)};
 
 static const field plugin_fields[] = {
     {FIELD_OF(plugin_record, file), FIELD_TEXT, FIELD_NAME},
@@ -101,6 +147,19 @@ static const field arm_fields[] = {
      .about = "of the scored samples"},
     {A(identical_samples), FIELD_COUNT, NUL | OPT, .csv = "identical_samples"},
     {A(completion_tokens_mean), FIELD_NUMBER, FROM_0 | OPT, .csv = "tokens_mean"},
+    {A(reasoning_tokens_mean), FIELD_NUMBER, FIELD_FROM_0 | OPT, .csv = "reasoning_tokens_mean",
+     .about = "completion tokens that are reasoning, of the samples whose server reports them"},
+    {A(answer_tokens_mean), FIELD_NUMBER, FIELD_FROM_0 | OPT, .csv = "answer_tokens_mean",
+     .about = "the other completion tokens of these samples"},
+    {A(reasoning_chars_mean), FIELD_NUMBER, FIELD_FROM_0 | OPT, .csv = "reasoning_chars_mean",
+     .about = "Unicode characters of the reasoning with its tags, of the samples that have "
+              "reasoning or whose server counts it"},
+    {A(answer_chars_mean), FIELD_NUMBER, FIELD_FROM_0 | OPT, .csv = "answer_chars_mean",
+     .about = "Unicode characters of the rest of these samples' text"},
+    {A(request), FIELD_TEXT, OPT | FIELD_OMITTED, .csv = "request",
+     .about = "settings of the arm's requests, beside messages and sampling, as JSON"},
+    {A(sampling), FIELD_TEXT, OPT | FIELD_OMITTED, .csv = "arm_sampling",
+     .about = "the arm's sampling without the seed, if it differs from that of the row"},
     {A(shared_with), FIELD_TEXT, NUL | OPT, .csv = "shared_with",
      .about = "another arm that used the same server or processor at the same time, so this arm "
               "has no times"},
@@ -109,6 +168,10 @@ static const field arm_fields[] = {
     {A(itl_ms_p99), FIELD_NUMBER, FROM_0 | OPT},
     {A(tok_s), FIELD_NUMBER, FROM_0 | OPT, .csv = "tok_s"},
     {A(client), FIELD_RECORD, NUL | OPT, .of = &client_type},
+    {A(failures), FIELD_RECORDS, OPT, .of = &failure_type,
+     .about = "why samples failed, the most frequent reasons first; messages that differ only in "
+              "numbers are one reason"},
+    {A(opinions), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &opinion_type},
     {A(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
 };
 #undef A
@@ -132,6 +195,16 @@ static const record_type length_type = {
     .name = "length", .about = "the arm's completions against the baseline's",
     .size = sizeof(length_record), RECORD_FIELDS(length_fields),
     .exists = RECORD_MEMBER(length_record, exists)};
+
+static const field opinion_difference_fields[] = {
+    {FIELD_OF(opinion_difference, delta_pp), FIELD_NUMBER, NUL, .csv = "opinions_delta_pp"},
+    {FIELD_OF(opinion_difference, ci95_pp), FIELD_INTERVAL, NUL, .csv = "opinions_ci95"},
+};
+static const record_type opinion_difference_type = {
+    .name = "opinion_difference",
+    .about = "the paired difference if the answers that the judge model accepts counted as correct",
+    .size = sizeof(opinion_difference), RECORD_FIELDS(opinion_difference_fields),
+    .exists = RECORD_MEMBER(opinion_difference, exists)};
 
 #define P(member) FIELD_OF(pair_record, member)
 static const field pair_fields[] = {
@@ -167,7 +240,10 @@ static const field pair_fields[] = {
      .about = "the same for repaired samples"},
     {P(discordant), FIELD_RECORD, NUL, .of = &discordant_type},
     {P(length), FIELD_RECORD, NUL, .of = &length_type},
+    {P(opinions), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &opinion_difference_type},
     {P(refused), FIELD_TEXT, NUL, .csv = "refused"},
+    {P(declared), FIELD_TEXT, OPT | FIELD_OMITTED, .csv = "declared",
+     .about = "what the requests of the arms differ in, as --may-differ allows"},
 };
 #undef P
 static const record_rule pair_rules[] = {
@@ -181,15 +257,22 @@ const record_type pair_type = {
 #define E(member) FIELD_OF(eval_record, member)
 static const field eval_fields[] = {
     {E(task), FIELD_TEXT, FIELD_NAME, .csv = "task"},
+    {E(title), FIELD_TEXT, NUL | OPT, .csv = "task_title"},
     {E(metric), FIELD_TEXT, OPT,
      .about = "what the accuracies of this row measure, in a task with several metrics; the other "
               "metrics have rows of their own, named task:metric"},
     {E(dataset), FIELD_RECORD, .of = &eval_dataset_type},
     {E(prompt_sha256), FIELD_TEXT, FIELD_SHA256, .csv = "prompt_sha256"},
     {E(grader), FIELD_TEXT, FIELD_NAME, .csv = "grader"},
+    {E(task_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256, .csv = "task_sha256",
+     .about = "SHA-256 of the task file; absent if the task is defined in the program"},
     {E(sampling), FIELD_RECORD, .of = &eval_sampling_type},
     {E(problems), FIELD_COUNT},
     {E(samples_per_problem), FIELD_COUNT},
+    {E(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0 | OPT,
+     .about = "margin of equivalence of the run, which a run of one arm has too"},
+    {E(max_lost_pct), FIELD_NUMBER, FIELD_PERCENT | OPT},
+    {E(judge), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &judge_type},
     {E(arms), FIELD_RECORDS, .of = &arm_type},
     {E(pairs), FIELD_RECORDS, .of = &pair_type},
 };

@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     double temperature, top_p;
     int64_t top_k, max_tokens, seed;
+    double min_p, presence_penalty, frequency_penalty, repetition_penalty; /* missing: off */
 } eval_sampling;
 
 /* pass@k in percent. For k = 1 it is the accuracy over the problems that have a scored sample. */
@@ -29,6 +30,17 @@ typedef struct {
     size_t n;
 } pass_list;
 
+/* Why samples failed, and how many did for this reason. */
+typedef struct {
+    const char *reason;
+    int64_t count;
+} failure_record;
+
+typedef struct {
+    failure_record *at;
+    size_t n;
+} failure_list;
+
 /* What an arm's HTTP client counted in the last session with transfers; in a merged run, the sums
  * and the longest lags of the parts. The lag is the delay with which the client itself handled
  * network events. */
@@ -37,6 +49,26 @@ typedef struct {
     int64_t transfers, connections, outages;
     double lag_ms_p99, lag_ms_max;
 } client_record;
+
+/* The model of --judge-model, which judged open answers or gave second opinions. */
+typedef struct {
+    bool exists;
+    const char *generator; /* "local", "http", "replay" */
+    const char *host;      /* hosts of an http generator: "127.0.0.1:8000"; else "" */
+    const char *source;    /* what the option named, without folders; "" for http */
+    const char *model;
+    const char *sampling; /* "temperature 0, top_p 1, max_tokens 16000" */
+    const char *request;  /* settings of its requests as JSON; "" if there are none */
+} judge_record;
+
+/* What the judge model said about an arm's answers that the rules leave undecided. An answer that
+ * it accepts counts as correct in accuracy_pct here, but nowhere else. */
+typedef struct {
+    bool exists;
+    int64_t undecided, asked, accepted, refused;
+    int64_t none; /* undecided answers without an opinion */
+    double accuracy_pct;
+} opinion_record;
 
 typedef struct {
     const char *name;
@@ -61,12 +93,18 @@ typedef struct {
                                  the problems with two and more scored samples */
     double truncated_pct, empty_pct, unparsed_pct, failed_pct, repaired_pct;
     double completion_tokens_mean;
+    double reasoning_tokens_mean, answer_tokens_mean; /* as far as the server reports them */
+    double reasoning_chars_mean, answer_chars_mean;   /* of the samples that have them */
+    const char *request;     /* settings of the arm's requests as JSON; "" if there are none */
+    const char *sampling;    /* the arm's sampling if it is not that of the row, without the seed */
     const char *shared_with; /* another arm that used the same server or processor at the same time;
                                 then the four times below do not exist. "" if there is none */
     double ttft_ms_median;   /* time to the first token */
     double itl_ms_median, itl_ms_p99; /* time between tokens */
     double tok_s;                     /* tokens per second */
     client_record client;
+    failure_list failures; /* the most frequent reasons first; the last may stand for the others */
+    opinion_record opinions;
 } arm_record;
 
 typedef struct {
@@ -87,9 +125,14 @@ typedef struct {
     double delta_tokens, ci95_tokens[2];
 } length_record;
 
+/* The comparison with the accuracies of opinion_record. */
+typedef struct {
+    bool exists;
+    double delta_pp, ci95_pp[2];
+} opinion_difference;
+
 /* An arm compared with its baseline: in one task or, in the section "pooled", over all tasks of a
- * run. Differences are the arm's value minus the baseline's, in
- * percentage points. */
+ * run. Differences are the arm's value minus the baseline's, in percentage points. */
 typedef struct {
     const char *baseline, *arm;
     const char *control;     /* "seeds", "damaged"; "" for an arm that is no control */
@@ -107,7 +150,9 @@ typedef struct {
     double p_failed, p_repaired; /* do the arms differ in failed samples, in repaired ones? */
     discordant_record discordant;
     length_record length;
-    const char *refused; /* why the comparison was refused; "" if it was made */
+    opinion_difference opinions;
+    const char *refused;  /* why the comparison was refused; "" if it was made */
+    const char *declared; /* what the arms' requests differ in, as the user allows: "body, top_k" */
 } pair_record;
 
 typedef struct {
@@ -117,11 +162,16 @@ typedef struct {
 
 typedef struct {
     const char *task;   /* "ifeval", "ifeval:prompt_loose" */
+    const char *title;  /* of the task: "IFEval"; "" in older files */
     const char *metric; /* what the accuracies measure, for tasks that have several metrics */
     eval_dataset dataset;
     const char *prompt_sha256, *grader;
+    const char *task_sha256; /* SHA-256 of the task file; "": the result states none */
     eval_sampling sampling;
     int64_t problems, samples_per_problem;
+    double margin_pp, max_lost_pct; /* of the run; missing in older files. Its comparisons have the
+                                       same values */
+    judge_record judge;
     arm_list arms;
     pair_list pairs;
 } eval_record;
@@ -131,7 +181,7 @@ typedef struct {
 const char *eval_data_mark(const eval_record *e);
 
 extern const record_type eval_type, eval_dataset_type, eval_sampling_type;
-extern const record_type arm_type, pair_type, client_type;
+extern const record_type arm_type, pair_type, client_type, judge_type, failure_type;
 
 typedef struct {
     eval_record *at;

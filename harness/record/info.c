@@ -7,12 +7,12 @@
 
 #include "base/fs.h"
 #include "base/parallel.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "evals/code/sandbox.h"
 #include "harness/record/origin.h"
 #include "harness/record/provenance.h"
 #include "harness/record/results.h"
-#include "harness/share.h"
 #include "kernels/lab.h"
 
 enum { kConfigLimit = 1 << 20 };
@@ -110,14 +110,22 @@ static js *configs(void) {
     return rows;
 }
 
-/* {"present", "reason"}: whether this machine can run the programs that graded answers contain. */
+/* {"present", "reason", "missing"}: whether this machine can run the programs that graded answers
+ * contain, and which packages such programs may import but this machine lacks (NULL: none). */
 static js *code_judge_state(void) {
     js *o = js_new_object();
     sandbox *s = NULL;
     snap_err why = {0};
+    buf missing = {0};
     bool can = sandbox_open(&s, NULL, &why) == SNAP_OK;
+    if (can)
+        packages_append(sandbox_missing(s), "", ", ", &missing);
     sandbox_close(s);
-    if (o && js_set_bool(o, "present", can) && js_set_str(o, "reason", can ? NULL : why.text))
+    bool ok = o && !missing.failed && js_set_bool(o, "present", can) &&
+              js_set_str(o, "reason", can ? NULL : why.text) &&
+              js_set_str(o, "missing", missing.len ? buf_str(&missing) : NULL);
+    buf_release(&missing);
+    if (ok)
         return o;
     js_free(o);
     return NULL;

@@ -45,7 +45,7 @@ typedef struct {
     const char *precision, *reference; /* the cache format, and the first format */
     /* layer, values, bound, depth */
     int64_t layer, context; /* index of the layer, from 0; tokens in the cache at that moment */
-    /* layer, where config names the cache format; rel_l2 also in rows of kind depth */
+    /* kind layer, where config names a configuration of the ablation; rel_l2 also kind depth */
     const char *config;
     double rmse, cosine_diff, rel_l2, lse_error, max_abs;
     /* values */

@@ -2,7 +2,8 @@
  * configuration, seed and start time.
  *
  * Sources are the build, uname(), sysconf(), the environment, and files of Linux in /proc, /sys,
- * /etc and /run. The host's name is stored only as a SHA-256. The user's name is not looked up. */
+ * /etc and /run, and /.dockerenv. The host's name is stored only as a SHA-256. The user's name is
+ * not looked up. */
 #ifndef SNAPMLA_HARNESS_RECORD_PROVENANCE_H
 #define SNAPMLA_HARNESS_RECORD_PROVENANCE_H
 

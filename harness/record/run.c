@@ -25,6 +25,7 @@ static const field fields[] = {
     {R(evals), FIELD_RECORDS, .of = &eval_type},
     {R(pooled), FIELD_RECORDS, FIELD_OPTIONAL, .of = &pair_type,
      .about = "comparisons over all tasks of a run: the mean difference over all problems"},
+    {R(serving), FIELD_RECORDS, FIELD_OPTIONAL, .of = &serving_type},
     {R(verdicts), FIELD_RECORDS, .of = &verdict_type},
 };
 #undef R

@@ -9,6 +9,7 @@
 #include "harness/record/model_record.h"
 #include "harness/record/origin.h"
 #include "harness/record/results.h"
+#include "harness/record/serving.h"
 #include "harness/record/step.h"
 #include "harness/record/verdict.h"
 
@@ -29,6 +30,7 @@ typedef struct {
     step_list e2e;
     eval_list evals;
     pair_list pooled; /* comparisons over all tasks of a run */
+    serving_list serving;
     verdict_list verdicts;
 } run_record;
 

@@ -2,7 +2,7 @@
 
 /* clang-format off */
 static const char *const kKinds[] = {"speed", "geomean", "quality", "fidelity", "environment",
-                                     "selftest", "change", NULL};
+                                     "selftest", "change", "serving", NULL};
 static const char *const kVerdicts[] = {"ok", "noise", "inconclusive", "missing", "regressed",
                                         "invalid", "wrong", NULL};
 static const char *const kStatistics[] = {"lower quartile", "mean", "p99", "median", NULL};

@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     unsigned parts;
     const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", "selftest",
-                         "change" */
+                         "change", "serving" */
     const char *name; /* name of the cell or comparison */
     /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong"; "" = the row
      * decides nothing */

@@ -141,7 +141,7 @@ static bool ask(browser *b, const char *method, js *params) {
     return ok;
 }
 
-/* The answer to the last request. Messages that arrive before it are kept as events. */
+/* The answer to the last request, owned by the caller. Events that arrive before it are kept. */
 static js *answer(browser *b) {
     for (;;) {
         js *message = receive(b);
@@ -240,7 +240,8 @@ void browser_go(browser *b, const char *url) {
 js *browser_value(browser *b, const char *expression) {
     js *params = js_new_object();
     CU_ASSERT(js_set_str(params, "expression", expression) &&
-              js_set_bool(params, "returnByValue", true));
+              js_set_bool(params, "returnByValue", true) &&
+              js_set_bool(params, "awaitPromise", true));
     js *answer = browser_call(b, "Runtime.evaluate", params);
     if (js_get(answer, "exceptionDetails")) {
         buf text = {0};

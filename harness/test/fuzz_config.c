@@ -5,6 +5,8 @@
 
 #include "base/term.h"
 #include "base/test/fuzz_file.h"
+#include "generator/http/chat_request.h"
+#include "generator/settings.h"
 #include "harness/eval/arm_option.h"
 #include "harness/eval/suite.h"
 #include "harness/fetch/manifest.h"
@@ -50,10 +52,12 @@ static snap_status read_options(const char *path, snap_err *err) {
 
 static snap_status read_suite(const char *path, snap_err *err) {
     suite s;
-    snap_status st = suite_resolve(path, &s, err);
+    arena mem = {0};
+    snap_status st = suite_resolve(path, &mem, &s, err);
     for (size_t i = 0; i < s.n && st == SNAP_OK; i++)
         if (s.tasks[i].samples < 1 || s.tasks[i].sampling.max_tokens < 1)
             __builtin_trap();
+    arena_release(&mem);
     return st;
 }
 
@@ -75,11 +79,25 @@ static snap_status read_results(const char *path, snap_err *err) {
     return st;
 }
 
+/* Settings that passed the check can be sent, and described. */
+static void write_request(const gen_settings *settings) {
+    static const gen_message message = {"user", "why?"};
+    const gen_request req = {.messages = &message, .n_messages = 1, .settings = settings};
+    buf body = {0};
+    js *described = gen_settings_json(settings);
+    if (!described || chat_request_write(&req, "m", true, &body, NULL) != SNAP_OK)
+        __builtin_trap();
+    js_free(described);
+    buf_release(&body);
+}
+
 static snap_status read_arm(const uint8_t *data, size_t size, snap_err *err) {
     arena mem = {0};
     eval_arm arm;
     char *spec = strndup((const char *)data, size);
-    snap_status st = spec ? arm_parse("--arm", spec, &mem, &arm, err) : SNAP_OK;
+    snap_status st = spec ? arm_parse("--arm", spec, true, &mem, &arm, err) : SNAP_OK;
+    if (spec && st == SNAP_OK && gen_settings_check(&arm.settings, NULL) == SNAP_OK)
+        write_request(&arm.settings);
     free(spec);
     arena_release(&mem);
     return st;

@@ -1,5 +1,5 @@
-/* Reads random bytes as a history of times. It is refused with a message, or its changes and its
- * spreads can be computed and shown. */
+/* Reads random bytes as a history of times. It is refused with a message, or its changes can be
+ * computed and shown, and no cell that changed has a negative spread. */
 #include <stdint.h>
 
 #include "base/test/fuzz_file.h"

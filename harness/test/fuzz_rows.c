@@ -1,5 +1,5 @@
-/* Reads random bytes as a page of the Hugging Face rows API. It is refused with a message and
- * without output, or gives one JSON object per line, as many as it says. */
+/* Reads random bytes as a page of the Hugging Face rows API. It is refused with a message, or gives
+ * one JSON object per line, as many as the page's row count says. */
 #include <stdint.h>
 
 #include "base/json.h"

@@ -1,8 +1,8 @@
 /* Reads random bytes as a result file. It is refused with a message, or the three readers of result
  * files from other people can use it. The report is UTF-8. As Markdown and HTML it has no control
- * characters, and as CSV all rows have as many fields. `verify-run` gives findings. `gate check`
- * gives verdicts, finds nothing slower in a file that is compared with itself, and writes nothing
- * into the log of a CI job but lines of its own. */
+ * characters but line ends and tabs, and as CSV its rows have equal numbers of fields. `verify-run`
+ * gives findings. `gate check` gives verdicts, finds no slow-down and no larger error in a file
+ * that is compared with itself, and writes only lines of its own into the log of a CI job. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-// What a report's page must keep, asked inside a browser: every function gives an array of faults.
-// An expression, so that a debugger can evaluate it: ({structure, ...})[name]().
+// Checks of a report's page, for evaluation in a browser. structure(), room(), contrast() and
+// tools() return an array of faults. The file is one expression, an object. A test evaluates
+// (FILE).name().
 ({
     // Language, title, landmarks, headings, names, links.
     structure() {
@@ -31,7 +32,7 @@
         return faults;
     },
 
-    // Nothing is wider than the window but what scrolls, and what scrolls can be reached by keyboard.
+    // The page is not wider than the window, and elements that scroll can be reached by keyboard.
     room() {
         const faults = [], page = document.documentElement;
         if (page.scrollWidth > innerWidth + 1) faults.push(`the page is ${page.scrollWidth} wide, the window ${innerWidth}`);
@@ -45,7 +46,8 @@
         return faults;
     },
 
-    // Text against what lies behind it: 4.5 to 1, 3 to 1 where it is large (WCAG 2.2, 1.4.3).
+    // The contrast of text with its background: at least 4.5 to 1, for large text 3 to 1 (WCAG 2.2,
+    // 1.4.3).
     contrast() {
         const faults = new Map();
         const rgba = s => { const n = s.match(/[\d.]+/g); return n && /^rgb/.test(s) ? [...n.slice(0, 3).map(Number), n[3] === undefined ? 1 : +n[3]] : null; };
@@ -61,7 +63,7 @@
             }
             return layers.reverse().reduce((under, top) => over(top, under), matchMedia('(prefers-color-scheme:dark)').matches && !matchMedia('print').matches ? [18, 18, 18, 1] : [255, 255, 255, 1]);
         };
-        const shapes = new Map(); // of a drawing: what may lie under its text
+        const shapes = new Map(); // for each drawing: its rectangles, which may lie under its text
         const under = text => {
             const svg = text.ownerSVGElement, box = text.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
             if (!shapes.has(svg)) shapes.set(svg, [...svg.querySelectorAll('rect')].map(r => [r, r.getBoundingClientRect()]));
@@ -91,15 +93,67 @@
         return [...faults].map(([what, how]) => `contrast ${how}, ${what}`);
     },
 
-    // What the tabulator must come by, as many as there are; the browser counts what it came by.
+    // Every table can be sorted and searched, and what is saved and copied has the rows that are
+    // shown. Expected orders are computed here from the cells, without the page's script.
+    async tools() {
+        const faults = [], tables = [...document.querySelectorAll('.scroll table')];
+        const number = s => Number(s.replace('\u2212', '-'));
+        for (const t of tables) {
+            const body = t.tBodies[0], shown = () => [...body.rows].filter(r => !r.hidden), texts = () => shown().map(r => r.textContent);
+            const tools = t.closest('.scroll').previousElementSibling, original = texts().join('\n');
+            const heads = [...t.tHead.rows[t.tHead.rows.length - 1].cells];
+            if (!tools || !tools.matches('.tools')) { faults.push(`no tools at ${t.id}`); continue; }
+            heads.forEach((h, i) => {
+                const button = h.querySelector('button');
+                if (!button) { if (h.textContent.trim()) faults.push(`no button in head ${i} of ${t.id}`); return; }
+                const cells = () => shown().map(r => r.cells[i].textContent.trim()).filter(s => s && s !== '-' && s !== '–');
+                const numeric = cells().every(s => !isNaN(number(s)));
+                const sorted = way => cells().every((s, k, all) => !k || (numeric ? way * (number(s) - number(all[k - 1])) >= 0 : true));
+                button.click();
+                if (h.getAttribute('aria-sort') !== 'ascending' || !sorted(1)) faults.push(`column ${i} of ${t.id} does not ascend`);
+                button.click();
+                if (h.getAttribute('aria-sort') !== 'descending' || !sorted(-1)) faults.push(`column ${i} of ${t.id} does not descend`);
+                button.click();
+                if (h.hasAttribute('aria-sort') || texts().join('\n') !== original) faults.push(`column ${i} of ${t.id}: the first order does not return`);
+            });
+            const input = tools.querySelector('input'), word = body.rows[body.rows.length - 1].cells[0].textContent.trim();
+            const search = s => { input.value = s; input.dispatchEvent(new Event('input')); };
+            search(word);
+            const want = [...body.rows].filter(r => word.toLowerCase().split(/\s+/).every(w => [...r.cells].map(c => c.textContent).join(' ').toLowerCase().includes(w)));
+            if (shown().length !== want.length || !shown().every(r => want.includes(r))) faults.push(`search in ${t.id}: ${shown().length} rows, not ${want.length}`);
+            const kept = URL.createObjectURL, saved = [];
+            URL.createObjectURL = blob => { saved.push(blob); return 'data:,'; };
+            HTMLAnchorElement.prototype.click = () => {};
+            [...tools.querySelectorAll('button')].find(b => /Download/.test(b.textContent)).click();
+            URL.createObjectURL = kept;
+            delete HTMLAnchorElement.prototype.click;
+            const lines = saved.length === 1 ? (await saved[0].text()).replace(/^\ufeff/, '').split('\r\n') : [];
+            if (lines.length !== want.length + 2) faults.push(`${t.id} is saved in ${lines.length} lines for ${want.length} rows`);
+            let copied = '';
+            Object.defineProperty(navigator, 'clipboard', {value: {writeText: async s => { copied = s; }}, configurable: true});
+            [...tools.querySelectorAll('button')].find(b => /Copy/.test(b.textContent)).click();
+            await new Promise(done => setTimeout(done));
+            delete navigator.clipboard;
+            const rows = copied.split('\n').slice(0, -1).map(s => s.split('\t').length);
+            if (rows.length !== want.length + 1 || rows.some(n => n !== heads.length)) faults.push(`${t.id} is copied in ${rows.length} lines for ${want.length} rows`);
+            search('no row has this text');
+            if (shown().length) faults.push(`search in ${t.id} finds what is not there`);
+            search('');
+            if (texts().join('\n') !== original) faults.push(`search in ${t.id} does not end`);
+        }
+        return tables.length ? faults : ['no table'];
+    },
+
+    // The number of elements that the tab key must reach.
     stops() {
-        return [...document.querySelectorAll('a[href],summary,input,[tabindex="0"]')].filter(e => {
-            const group = e.type === 'radio' && !e.checked; // one stop a group
+        return [...document.querySelectorAll('a[href],summary,input,button,[tabindex="0"]')].filter(e => {
+            const group = e.type === 'radio' && !e.checked; // a group of radio buttons is one stop
             return !group && e.checkVisibility();
         }).length;
     },
 
-    // The element in focus, and whether one sees that it is.
+    // The element in focus: its tag and its place in the page, after "unseen" if its focus is not
+    // visible. "" if no element is in focus.
     focus() {
         const e = document.activeElement, style = getComputedStyle(e);
         const label = e.nextElementSibling && e.matches('input') ? getComputedStyle(e.nextElementSibling) : style;

@@ -74,7 +74,8 @@ static void set_width(browser *b, int width) {
                           width));
 }
 
-/* A picture of the window, as base64 of PNG. A picture with one colour has at most 4 KB. */
+/* A picture of the window, as base64 of PNG. It must have more than 8000 characters, which is meant
+ * to exclude an empty window. */
 static char *picture(browser *b) {
     js *shot = browser_callf(b, "Page.captureScreenshot", "{\"format\":\"png\"}");
     const char *data = js_get_str(shot, "data");
@@ -106,7 +107,7 @@ static void expect_looks(browser *b, const char *page) {
 }
 
 static void expect_room(browser *b, const char *page) {
-    static const int widths[] = {kNarrow, 768, kWide};
+    static const int widths[] = {kNarrow, 768, kWide, 1600};
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         char how[24];
         (void)snprintf(how, sizeof how, "%d wide", widths[i]);
@@ -195,6 +196,24 @@ static void expect_heard(browser *b, const char *page) {
     js_free(tree);
 }
 
+/* Without scripts the page has the same tables, and no controls. */
+static void expect_static(browser *b, const char *page, const char *url) {
+    js *with = browser_value(b, "document.querySelectorAll('tbody tr').length");
+    js_free(browser_callf(b, "Emulation.setScriptExecutionDisabled", "{\"value\":true}"));
+    browser_go(b, url);
+    js *without = browser_value(b, "document.querySelectorAll('tbody tr').length");
+    js *tools = browser_value(b, "document.querySelectorAll('.tools,thead button').length");
+    CU_ASSERT(js_num(with) > 0);
+    CU_ASSERT_EQUAL(js_num(without), js_num(with));
+    CU_ASSERT_EQUAL(js_num(tools), 0);
+    expect_check(b, page, "without scripts", "structure");
+    expect_check(b, page, "without scripts", "room");
+    js_free(browser_callf(b, "Emulation.setScriptExecutionDisabled", "{\"value\":false}"));
+    js_free(with);
+    js_free(without);
+    js_free(tools);
+}
+
 /* ---- pages ---- */
 
 static void expect_good(browser *b, const report_model *m, const char *page) {
@@ -211,7 +230,9 @@ static void expect_good(browser *b, const report_model *m, const char *page) {
     expect_keyboard(b, page);
     expect_looks(b, page);
     expect_room(b, page);
+    expect_check(b, page, "tools", "tools");
     expect_quiet(b, page);
+    expect_static(b, page, url);
     buf_release(&html);
 }
 

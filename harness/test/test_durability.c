@@ -162,8 +162,8 @@ static eval_options options_of(const answering *a) {
                           .temperature = -1};
 }
 
-/* Starts a process that evaluates. Its exit status is that of the run, and its error message is
- * written to @message, a pipe, or -1. */
+/* Starts a process that evaluates. Its exit status is that of the run. @message: the pipe that
+ * receives the error message; -1: none. */
 static pid_t start_eval(const eval_options *o, int message) {
     (void)fflush(stdout);
     pid_t child = fork();
@@ -312,7 +312,7 @@ static int status_of(pid_t child, int message, char said[600]) {
     return WEXITSTATUS(status);
 }
 
-/* Limits the size of files to @limit: a write beyond it fails, as on a full disk. */
+/* Runs with files limited to @limit bytes: a write beyond it fails, as on a full disk. */
 static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     int ends[2];
     CU_ASSERT_EQUAL_FATAL(pipe2(ends, O_CLOEXEC), 0);
@@ -331,7 +331,7 @@ static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     return status;
 }
 
-/* Wherever the space ends, the message says why, no row is cut or lost, no incomplete file stays,
+/* Wherever the space ends, the message says why, no complete row is lost, no unfinished copy stays,
  * and the run continues when there is space again. */
 static void test_files_that_cannot_grow(void) {
     folder_open();

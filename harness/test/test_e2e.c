@@ -49,8 +49,8 @@ static void test_shares_are_models(void) {
     CU_ASSERT_EQUAL(v3.num_hidden_layers, 61);
 }
 
-/* The pool of a small --memory has fewer pages than the prompt. This is refused before a device is
- * opened. */
+/* The pool of a small --memory has fewer pages than the prompt needs. This is refused before a
+ * device is opened. */
 static void test_prompt_beyond_the_memory(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     const int64_t contexts[] = {64}, batches[] = {1}, token = 1152 * 27;

@@ -11,7 +11,7 @@
 #include "base/term.h"
 #include "generator/test/scripted_server.h"
 #include "harness/eval/eval_run.h"
-#include "harness/eval/games.h"
+#include "harness/eval/judge_model.h"
 #include "harness/eval/shared.h"
 #include "harness/view/run_report.h"
 
@@ -126,7 +126,8 @@ static void expect_control_last(const server *s) {
     free(samples);
 }
 
-/* Each question is sent twice, each time with another seed. */
+/* An arm and its control ask the same questions. No two requests for a problem have the same
+ * seed. */
 static void test_other_seeds(void) {
     static const reply answer = {.type = "text/event-stream",
                                  .body = CHAT_STREAM("it is \\\\boxed{", "2}")};
@@ -283,7 +284,7 @@ static void expect_secrets(const server *s, unsigned mask) {
 }
 
 /* Two arms on two servers that repeat their secrets in answers and errors, and a third without a
- * key. Each server receives its arm's secrets only, and no file and no message holds one. */
+ * key. Each server receives its arm's secrets only, and no file of the run holds one. */
 static void test_each_arm_has_its_own_secrets(void) {
     static char arms[3][200], body[2][400], refusal[2][200];
     static const char *const said[2] = {"sk-general-0123456789",
@@ -338,8 +339,10 @@ static void test_each_arm_has_its_own_secrets(void) {
     folder_close();
 }
 
-/* What was written in the place of a variable's name, and a key that must not be sent, end the run
- * before the folder exists. */
+/* eval_run() refuses an arm with a secret in its URL, or where key_env= and header= take the name
+ * of an environment variable. It also refuses an arm whose URL would send the key unencrypted to
+ * another machine. The run's folder does not exist then. judge_model_check() refuses such a judge,
+ * and one from a file that would get the general key. */
 static void test_secrets_are_checked_first(void) {
     static const char *const arms[] = {"a=http://127.0.0.1:9/v1,key_env=sk_secret_typed_here",
                                        "a=http://127.0.0.1:9/v1,header=K:sk_secret_typed_here",
@@ -363,10 +366,10 @@ static void test_secrets_are_checked_first(void) {
     }
     const generate_options general = {.api_key = secrets[0]},
                            from_file = {.api_key = secrets[0], .judge_from_file = true};
-    CU_ASSERT_EQUAL(games_check_judge("https://judge/v1,model=j", &general, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL(games_check_judge("http://judge/v1,model=j", &general, NULL), SNAP_E_USAGE);
-    CU_ASSERT_EQUAL(games_check_judge("https://judge/v1,model=j", &from_file, NULL), SNAP_E_USAGE);
-    CU_ASSERT_EQUAL(games_check_judge(NULL, &from_file, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(judge_model_check("https://judge/v1,model=j", &general, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(judge_model_check("http://judge/v1,model=j", &general, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(judge_model_check("https://judge/v1,model=j", &from_file, NULL), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(judge_model_check(NULL, &from_file, NULL), SNAP_OK);
 }
 
 CU_TestInfo tests_eval_http[] = {

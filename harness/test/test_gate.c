@@ -221,8 +221,8 @@ static void test_decide_tails(void) {
     CU_ASSERT(cells[2].state == GATE_REGRESSED);
 }
 
-/* Limits are refused exactly if a gate of cells that are all much slower in one statistic of one
- * cell cannot find it; the number of sessions in the message is the smallest that can. */
+/* Limits are refused exactly if a gate cannot find one cell that is much slower in one statistic.
+ * The number of sessions in the message is the smallest with which it can. */
 static void test_limits(void) {
     static const gate_limits some[] = {{0.02, 500, 0.05, 5, 1},
                                        {0.02, 500, 0.05, 12, 3},
@@ -280,7 +280,7 @@ static void test_tail(void) {
     double x[kTailSessions], y[kTailSessions], mean[kTailSessions], p99, each[kTailSessions];
     fill_steps(a, b, 97, 1);
     tail_means(&t, 1, mean);
-    CU_ASSERT(mean[0] > 1.9e5 && mean[0] < 6e5); /* two or three spikes in 200 steps */
+    CU_ASSERT(mean[0] > 1.9e5 && mean[0] < 6e5); /* two spikes in 200 steps */
     CU_ASSERT(tail_p99(&t, 0, &p99, each, NULL) == SNAP_OK);
     CU_ASSERT(p99 < 2.1e4 && each[0] < 5e6);
     CU_ASSERT(tail_p99(&t, 1, &p99, NULL, NULL) == SNAP_OK && p99 > 1e5);
@@ -301,7 +301,7 @@ static void test_tail(void) {
     CU_ASSERT(alarms <= 33); /* 5 % of 400, and three standard deviations */
 }
 
-/* A cell of steps that were measured: the steps of arms A and B of fill_steps() without spikes. */
+/* A cell with the steps of arms A and B that fill_steps() makes without spikes. */
 static gate_timed timed_cell(void) {
     gate_timed c = {.n = kTailSessions, .steps = kTailSteps / GATE_TURNS};
     for (int arm = 0; arm < 2; arm++) {
@@ -414,7 +414,7 @@ static void test_power(void) {
     free(rec);
 }
 
-/* At an alpha of 0.3, the same simulation finds false alarms in more than 8 % of comparisons. So it
+/* At an alpha of 0.3, the simulation finds false alarms in more than 8 % of comparisons. So it
  * can distinguish a gate that keeps an error rate of 5 % from one that does not. */
 static void test_simulation_can_fail(void) {
     double x[GATE_STATISTICS][400], effects[8];

@@ -147,8 +147,8 @@ static void test_conditions(void) {
     results_free(now);
 }
 
-/* Lengthens the samples of every row: those of the first half by @first, those of the second half
- * by @second, as other work on the machine does. */
+/* Multiplies the samples of every row: the first half by @first, the second half by @second, as
+ * other work on the machine lengthens them. Flags the rows as shared. */
 static void disturb(results *r, double first, double second) {
     js *rows = results_section(r, "bench");
     for (size_t i = 0; i < js_len(rows); i++) {
@@ -168,8 +168,8 @@ static void disturb(results *r, double first, double second) {
     }
 }
 
-/* What can be decided with neighbours: a change that exceeds the disturbance, and that there is
- * none above it. The rest cannot be judged. */
+/* What can be decided if other programs used the processors: that a cell is slower by more than the
+ * disturbance, or that it is not, if the disturbance is small. The rest cannot be judged. */
 static void test_disturbed(void) {
     static const struct {
         double factor, first, second; /* slow-down of the current run, and its disturbance */
@@ -260,6 +260,23 @@ static void test_fidelity(void) {
     CU_ASSERT_EQUAL(verdict_count(rows, "fidelity", "regressed"), 1);
     CU_ASSERT(verdict_status(rows, NULL) == SNAP_E_WORSE);
     js_free(rows);
+    results_free(before);
+    results_free(now);
+}
+
+/* An error of exactly 0 is possible, and a ratio to it is not: the row has none, and a result file
+ * accepts it. */
+static void test_fidelity_without_error(void) {
+    results *before = load(), *now = load(), *out = NULL;
+    js *rows = js_new_array();
+    CU_ASSERT(js_set_num(js_at(results_section(now, "fidelity"), 0), "rel_l2", 0));
+    CU_ASSERT(gate_check_fidelity(before, now, &defaults, rows, NULL) == SNAP_OK);
+    CU_ASSERT(verdict_count(rows, "fidelity", "regressed") == 0);
+    CU_ASSERT(gate_check_fidelity(now, before, &defaults, rows, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL(verdict_count(rows, "fidelity", "regressed"), 1);
+    CU_ASSERT_FATAL(results_new(&out, "gate", NULL, 0, NULL) == SNAP_OK);
+    CU_ASSERT(results_add_all(out, "verdicts", rows, NULL) == SNAP_OK);
+    results_free(out);
     results_free(before);
     results_free(now);
 }
@@ -520,6 +537,7 @@ CU_TestInfo tests_gate_files[] = {{"speed from files", test_speed},
                                   {"missing and wrong cells", test_missing_and_wrong},
                                   {"few samples decide nothing", test_few_samples},
                                   {"numerical error", test_fidelity},
+                                  {"a numerical error of 0", test_fidelity_without_error},
                                   {"quality within a run", test_quality},
                                   {"quality between runs", test_quality_between_runs},
                                   {"history", test_history},

@@ -13,7 +13,7 @@
 #include "harness/eval/eval_run.h"
 #include "harness/view/run_report.h"
 
-/* A wrong verdict on one of the pairs is an error. */
+/* grading_bench() fails if a verdict on one of the pairs is wrong. */
 static void test_bench(void) {
     grading_row rows[GRADING_ROWS];
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -150,13 +150,13 @@ static void test_policies(void) {
     eval_options o = options_of(&p, "math500");
     evaluate(&o);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-field-4"), "run.json"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-truth-1"), "run.json"));
     eval_options again = {
         .report = run_report_write, .out = p.run, .regrade = true, .math_policy = "strict"};
     evaluate(&again);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "samples.jsonl ");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-4"), "run.json"));
-    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-field-4"), "");
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-5"), "run.json"));
+    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-truth-1"), "");
     buf_release(&data);
     buf_release(&rows);
     place_close(&p);

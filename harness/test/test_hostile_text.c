@@ -1,5 +1,5 @@
-/* No text of a result file reaches a terminal or the log of a CI system as it is. Each text of a
- * file, one at a time, becomes one with escape sequences and commands, and everything that is
+/* No text of a result file may act on a terminal or on the log of a CI system. Keys and texts of a
+ * file, one at a time, are replaced by a text with escape sequences and commands, and what is
  * printed from the file is searched for them. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "harness/view/writers.h"
 
 /* Begins with a command; then a line that is one; then sequences for a terminal, with ESC and with
- * C1; a change of the writing direction; the other form of a command. */
+ * C1; DEL; a change of the writing direction; the other form of a command. */
 #define EVIL                                                                                       \
     "::stop-commands::x\n::error::y\r\033[2J\xC2\x9B"                                              \
     "31m\x7F\xE2\x80\xAE##[error]z"
@@ -134,7 +134,7 @@ static void check_changed(const char *text, string old, const char *where) {
     buf_release(&changed);
 }
 
-/* Changes the first value of each key, and the key itself. */
+/* Changes each key where it first occurs, and its value there if that is a text. */
 static void test_each_text_of_a_file(void) {
     static string keys[kStrings];
     buf text = {0};
@@ -172,7 +172,7 @@ static js *evil_verdicts(void) {
     return rows;
 }
 
-/* The number of lines that begin as our own annotations do. */
+/* The number of titles of our own annotations. */
 static int own_annotations(const char *text) {
     int n = 0;
     for (const char *s = text; (s = strstr(s, "title=snapmla gate")); s++)

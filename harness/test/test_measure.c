@@ -74,9 +74,9 @@ static void test_insert_sorts(void) {
     CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
 }
 
-/* The interval behind the noise must contain the true median in 95 of 100 experiments. Its half
- * width is noise times median, and the true median of these samples is 100. So coverage is counted
- * directly. */
+/* The interval behind the noise must contain the true median in about 95 of 100 experiments. Its
+ * half width is noise times median, and the true median of these samples is 100. So coverage is
+ * counted directly. */
 static void test_noise_coverage(void) {
     enum { kRuns = 4000, kN = 40 };
     int covered = 0;
@@ -248,8 +248,8 @@ static void test_code_hash(void) {
     CU_ASSERT(strlen(a) == 64);
 }
 
-/* No truncated image and no flipped bit of its first 64 bytes may cause reads outside the image
- * (checked by ASan). */
+/* No truncated image and no flipped bit of its first 64 bytes may give a section outside the image.
+ * ASan also finds reads outside the whole image. */
 static void test_code_find_hostile(void) {
     buf image = {0};
     size_t offset, size;

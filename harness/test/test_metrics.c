@@ -1,15 +1,14 @@
 /* Tests tasks with several metrics and tasks that a model judges, from recorded answers to result
  * rows. */
 #include <CUnit/CUnit.h>
-#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/term.h"
+#include "base/test/temp_folder.h"
 #include "base/text.h"
 #include "harness/audit/bundle.h"
 #include "harness/eval/eval_run.h"
@@ -19,18 +18,13 @@
 /* ---- a folder with data, recordings and runs ---- */
 
 typedef struct {
-    char dir[48];
+    char dir[TEMP_FOLDER];
     char run[80], samples[120], arms[3][140];
 } place;
 
-static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
-    (void)sb, (void)flag, (void)ftw;
-    return remove(path);
-}
-
 static void place_open(place *p) {
-    *p = (place){.dir = "/tmp/snapmla-metrics-XXXXXX"};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(p->dir));
+    *p = (place){0};
+    temp_folder_open(p->dir, "metrics");
     (void)snprintf(p->run, sizeof p->run, "%s/run", p->dir);
     (void)snprintf(p->samples, sizeof p->samples, "%s/samples.jsonl", p->run);
     (void)snprintf(p->arms[0], sizeof p->arms[0], "a=replay:%s/a.jsonl", p->dir);
@@ -40,13 +34,11 @@ static void place_open(place *p) {
 }
 
 static void place_close(place *p) {
-    (void)nftw(p->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    temp_folder_remove(p->dir);
 }
 
 static void put(const place *p, const char *name, const char *text) {
-    char *path = fs_join(p->dir, name);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, text, strlen(text), NULL), SNAP_OK);
-    free(path);
+    temp_folder_put(p->dir, "", name, text, strlen(text));
 }
 
 typedef struct {
@@ -129,7 +121,7 @@ static void expect_consistent(const place *p, results *r) {
     buf_release(&text);
 }
 
-/* ... and that it does not, if the accuracy of row @i changes. */
+/* The audit finds a change of the accuracy of row @i. */
 static void expect_found(const place *p, const results *r, size_t i) {
     buf text = {0};
     verify_findings f = {0};

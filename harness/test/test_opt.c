@@ -70,6 +70,9 @@ static void test_refusals_name_the_option(void) {
     } cases[] = {
         {"--bogus", "unknown option '--bogus': see 'snapmla try --help'"},
         {"--bat 3", "unknown option '--bat': see 'snapmla try --help'"},
+        {"--bacth 3",
+         "unknown option '--bacth' (did you mean '--batch'?): see 'snapmla try --help'"},
+        {"--jsom", "unknown option '--jsom' (did you mean '--json'?): see 'snapmla try --help'"},
         {"-x", "unknown option '-x': see 'snapmla try --help'"},
         {"--", NULL},
         {"--batch", "--batch needs a value: N"},
@@ -140,7 +143,7 @@ static void test_bad_config_files(void) {
     static const struct {
         const char *json, *message;
     } cases[] = {
-        {"{\"bach\": 1}", "key 'bach' is not an option of 'try'"},
+        {"{\"bach\": 1}", "key 'bach' is not an option of 'try' (did you mean 'batch'?)"},
         {"{\"batch\": \"x\"}", "key 'batch' must be an integer, got 'x'"},
         {"{\"batch\": 1.5}", "key 'batch' must be an integer, got '1.5'"},
         {"{\"batch\": [1]}", "key 'batch' does not take this array"},

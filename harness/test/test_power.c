@@ -1,5 +1,5 @@
-/* Compares `eval plan` with a table that was computed independently, and with the variances of a
- * run. */
+/* Compares `eval plan` with values computed by hand, from planning values and from the variances of
+ * a run. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -135,7 +135,7 @@ static void test_what_does_not_exist(void) {
     arena_release(&mem);
 }
 
-/* A value of another type than the field's counts as missing. */
+/* A value of another type than the field's, or outside of its range, counts as missing. */
 static void test_hostile_rows(void) {
     static const char *const lines[] = {
         "{\"shape\":[1,2],\"flags\":{\"a\":1},\"arm\":7,\"performance\":[],\"status\":null}",

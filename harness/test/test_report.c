@@ -13,6 +13,7 @@
 #include "harness/view/figures.h"
 #include "harness/view/format.h"
 #include "harness/view/model.h"
+#include "harness/view/outline.h"
 #include "harness/view/pages.h"
 #include "harness/view/report.h"
 #include "harness/view/writers.h"
@@ -421,6 +422,66 @@ static void test_unverified_data_is_marked(void) {
     }
 }
 
+/* A page about servers or recordings is named after its arms, and one about kernels or checkpoints
+ * after the formats. */
+static void test_title(void) {
+    static const struct {
+        const char *arms, *generator, *control, *title;
+        bool cells;
+    } cases[] = {
+        {"base new", "http", "", "Quality of new against base", false},
+        {"base new other", "replay", "", "Quality of new and other against base", false},
+        {"base a b c d e f", "http", "", "Quality of a, b, c, d and others against base", false},
+        {"base new", "http", "new", "Quality of base", false},
+        {"base new", "http", "base", "Quality of new", false},
+        {"one", "http", "", "Quality of one", false},
+        {"bf16 fp8", "local", "", "FP8 MLA decoding against BF16", false},
+        {"base new", "http", "", "FP8 MLA decoding against BF16", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[40];
+        arm_record arms[8] = {{0}};
+        pair_record pair = {.arm = cases[i].control, .control = "seeds"};
+        eval_record e = {.arms = {.at = arms}, .pairs = {.at = &pair, .n = 1}};
+        report_eval row = {.row = &e};
+        report_model m = {.outline = &report_outline_whole,
+                          .evals = &row,
+                          .n_evals = 1,
+                          .n_cells = cases[i].cells};
+        buf title = {0};
+        char *rest;
+        (void)snprintf(words, sizeof words, "%s", cases[i].arms);
+        for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
+            arms[e.arms.n++] = (arm_record){.name = w, .generator = cases[i].generator};
+        report_title(&m, &title);
+        CU_ASSERT_STRING_EQUAL(buf_str(&title), cases[i].title);
+        buf_release(&title);
+    }
+}
+
+/* One circle for each arm with a length and an accuracy, except rows of further metrics, and one
+ * for each class of arms in the legend. */
+static void test_lengths(void) {
+    static const double kNone = (double)NAN;
+    arm_record arms[3] = {{.name = "a", .accuracy_pct = 50, .completion_tokens_mean = 100},
+                          {.name = "b", .accuracy_pct = 60, .completion_tokens_mean = 9000},
+                          {.name = "c", .accuracy_pct = 60, .completion_tokens_mean = kNone}};
+    for (size_t i = 0; i < 3; i++)
+        arms[i].ci95_pct[0] = arms[i].ci95_pct[1] = kNone;
+    eval_record e = {.task = "t", .arms = {.at = arms, .n = 3}};
+    eval_record further = {.task = "t:loose", .arms = {.at = arms, .n = 3}};
+    report_eval rows[2] = {{.row = &e}, {.row = &further}};
+    report_model m = {.evals = rows, .n_evals = 2};
+    buf svg = {0};
+    CU_ASSERT(figure_length(&m, 0, false, &svg));
+    CU_ASSERT_EQUAL(count_of(buf_str(&svg), "<circle"), 2 + 2);
+    expect_xml(buf_str(&svg));
+    CU_ASSERT_FALSE(figure_length(&m, 1, false, &svg));
+    arms[0].accuracy_pct = arms[1].completion_tokens_mean = kNone;
+    CU_ASSERT_FALSE(figure_length(&m, 0, false, &svg));
+    buf_release(&svg);
+}
+
 CU_TestInfo tests_report[] = {
     {"unverified data is marked", test_unverified_data_is_marked},
     {"other runs are not compared", test_other_runs_are_not_compared},
@@ -433,5 +494,7 @@ CU_TestInfo tests_report[] = {
     {"the ablation is compared with the full arm", test_ablation_is_held_against_the_whole_arm},
     {"layers of a model", test_layers_of_a_model},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
+    {"title", test_title},
+    {"accuracy against length", test_lengths},
     CU_TEST_INFO_NULL,
 };

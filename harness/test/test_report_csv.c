@@ -8,7 +8,7 @@
 #include "harness/view/format.h"
 #include "harness/view/pages.h"
 
-enum { kSheetFields = 160 };
+enum { kSheetFields = 320 };
 typedef struct {
     char *fields[kSheetFields];
     int n;
@@ -100,6 +100,54 @@ static void test_csv_brings_every_number_back(void) {
     results_free(r);
 }
 
+/* Compares a row of one section with the same row of the whole file: equal fields, and no value
+ * that is missing. Returns the number of fields with a value. */
+static size_t compare_rows(const record *head, const record *row, const record *whole_head,
+                           const record *whole) {
+    size_t values = 0, expected = 0;
+    for (int i = 0; i < head->n; i++) {
+        CU_ASSERT_STRING_EQUAL(row->fields[i], field_of(whole_head, whole, head->fields[i]));
+        values += row->fields[i][0] != '\0';
+    }
+    for (int i = 0; i < whole_head->n; i++)
+        expected += strcmp(whole_head->fields[i], "section") != 0 && whole->fields[i][0];
+    CU_ASSERT_EQUAL(values, expected);
+    return values;
+}
+
+/* The files of the sections together have the rows of the whole file, in its order. */
+static void test_tidy_files_have_all_rows(void) {
+    results *r = fixture_load();
+    report_model *m = fixture_model(r);
+    size_t in_whole = 0, in_sections = 0;
+    for (const char *const *s = csv_sections; *s; s++) {
+        buf whole = {0}, part = {0};
+        record whole_head, whole_row, head, row;
+        write_csv(m, &whole);
+        write_csv_section(m, *s, &part);
+        char *p = whole.data, *q = part.len ? part.data : NULL;
+        CU_ASSERT_FATAL(next_record(&p, &whole_head));
+        if (q) {
+            CU_ASSERT_FATAL(next_record(&q, &head));
+            CU_ASSERT(head.n < whole_head.n);
+        }
+        for (in_whole = 0; next_record(&p, &whole_row); in_whole++) {
+            if (strcmp(field_of(&whole_head, &whole_row, "section"), *s) != 0)
+                continue;
+            CU_ASSERT_FATAL(q && next_record(&q, &row));
+            CU_ASSERT(compare_rows(&head, &row, &whole_head, &whole_row) > 3);
+            in_sections++;
+        }
+        CU_ASSERT(!q || !next_record(&q, &row));
+        buf_release(&whole);
+        buf_release(&part);
+    }
+    CU_ASSERT(in_whole > 0);
+    CU_ASSERT_EQUAL(in_sections, in_whole);
+    report_model_free(m);
+    results_free(r);
+}
+
 /* No text field may start a formula. */
 static void test_csv_has_no_formulas(void) {
     static const char *const texts[] = {"=1+1", "+1",  "-1",   "@x",    "\tx",
@@ -116,6 +164,7 @@ static void test_csv_has_no_formulas(void) {
 
 CU_TestInfo tests_report_csv[] = {
     {"CSV keeps every number exactly", test_csv_brings_every_number_back},
+    {"tidy files have all rows", test_tidy_files_have_all_rows},
     {"CSV has no formulas", test_csv_has_no_formulas},
     CU_TEST_INFO_NULL,
 };

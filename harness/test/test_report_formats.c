@@ -1,4 +1,4 @@
-/* Tests all formats with ordinary and hostile texts and numbers. */
+/* Tests the formats of reports with ordinary and hostile texts and numbers. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -72,6 +72,12 @@ static void test_numbers(void) {
     CU_ASSERT_STRING_EQUAL(out, "1.00e+300");
     format_signed(0.3, 2, out);
     CU_ASSERT_STRING_EQUAL(out, "+0.30");
+    format_signed(0.5, 0, out); /* rounded to even */
+    CU_ASSERT_STRING_EQUAL(out, "0");
+    format_fixed(-0.5, 0, out);
+    CU_ASSERT_STRING_EQUAL(out, "0");
+    format_fixed(-1.5, 0, out);
+    CU_ASSERT_STRING_EQUAL(out, "−2");
     format_interval((double[2]){-1.694, 0.5}, 2, out);
     CU_ASSERT_STRING_EQUAL(out, "[−1.69, +0.50]");
     format_interval((double[2]){(double)NAN, 0.5}, 2, out);
@@ -150,8 +156,8 @@ static void test_rates_in_every_format(void) {
     results_free(r);
 }
 
-/* Strings that come from outside are hostile, in all sections of a result file that the fixture
- * has. */
+/* Strings that come from outside are hostile: some in the provenance and in every section of which
+ * the fixture has rows. Every format must stay well formed. */
 static void test_hostile_strings(void) {
     results *r = fixture_load();
     js *doc = results_document(r), *evals = js_get_array(doc, "evals");

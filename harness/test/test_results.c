@@ -74,7 +74,8 @@ static void mutate(js *document, const char *path, const char *json) {
     CU_ASSERT_FATAL(js_set_new(object, last, value));
 }
 
-/* Row 0 is a measured bf16 cell that passed, row 15 one that failed, row 18 a reported one. */
+/* Row 0 is a measured bf16 cell that passed, row 15 an fp8 cell that failed, row 18 a reported
+ * cell. */
 static void test_schema_refuses_with_the_path(void) {
     static const struct {
         const char *path, *json, *message;

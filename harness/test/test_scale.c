@@ -1,8 +1,8 @@
 /* Measures the memory of a long run and the load of its client.
  *
- * SNAPMLA_TEST_SCALE is the number of samples of such a run, with a thousand requests in flight on
- * one processor and answers that take about one second. If it is not set or below 10000, a small
- * run is made as fast as possible. */
+ * SNAPMLA_TEST_SCALE is the number of samples of such a run (rounded down to a multiple of 10000),
+ * with a thousand requests in flight, the client on one processor, and answers that take about one
+ * second. If it is not set or below 10000, a small run is made as fast as possible. */
 #include <CUnit/CUnit.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -166,8 +166,8 @@ static const double kBytesEach = kSanitized ? 1e9 : 400; /* sanitizers keep free
 
 enum { PROBLEMS = 500, IN_FLIGHT = 64 };
 
-/* With ten times the samples, a run keeps at most a few hundred bytes for each further sample, so
- * nothing of its answer. */
+/* With ten times the samples, the peak memory of a run grows by less than kBytesEach for each
+ * further sample. */
 static void test_memory(void) {
     enum { FEW = 1, MANY = 10 };
     int until;

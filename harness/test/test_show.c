@@ -150,7 +150,7 @@ static void test_refusals(void) {
     expect_refused((show_options){.only = "wrong,odd"}, "--only 'odd' is unknown: use differs");
     expect_refused((show_options){.arm = "c"}, "no arm 'c' in this run: it has a, b");
     expect_refused((show_options){.tasks = "u"}, "no task 'u' in this run: it has t");
-    expect_refused((show_options){.problem = "q9"}, "no question of");
+    expect_refused((show_options){.problem = "q9"}, "no problem 'q9' in this run (did you mean");
 }
 
 CU_TestInfo tests_show[] = {

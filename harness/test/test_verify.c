@@ -93,7 +93,8 @@ static void generous(results *r) {
     CU_ASSERT(js_set_num(c, "error", 0.5) && js_set_num(c, "tolerance", 1));
 }
 
-/* All times become a tenth, and all rates ten times as high: consistent, but impossible. */
+/* The times of row 1 become a tenth, and its rates ten times as high: consistent, but
+ * impossible. */
 static void impossible(results *r) {
     static const char *const shorter[] = {"min_ns", "q1_ns", "median_ns", "q3_ns", "max_ns"};
     static const char *const higher[] = {"tflops", "gb_s", "tok_s", "roofline_pct"};
@@ -167,8 +168,8 @@ static void test_forgeries(void) {
 /* ---- files ---- */
 
 /* A fixture serves as the plugin file, and its folder as the checkpoint. At first, the result names
- * neither, so each comparison is a finding. When the result holds the plugin
- * file's hash, comparing it adds no finding. */
+ * neither, so each comparison is a finding. When the result holds the plugin file's hash, comparing
+ * it adds no finding. */
 static void test_files(void) {
     static const char plugin[] = "harness/test/fixtures/bench.json";
     static const char checkpoint[] = "harness/test/fixtures";
@@ -376,7 +377,7 @@ static void test_bundle(void) {
     (void)rmdir(dir);
 }
 
-/* A file of a run that is a link, or a pipe, is not packed; neither is a link as run.json. */
+/* A run in which a link or a pipe stands in the place of a file is not packed. */
 static void test_bundle_has_no_links(void) {
     static const char *const names[] = {"samples.jsonl", "log", "report.html", "journal",
                                         "run.json"};

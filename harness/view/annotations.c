@@ -6,8 +6,9 @@
 #include "harness/gate/verdicts.h"
 #include "harness/view/gate_verdicts.h"
 
-/* Escapes text for a GitHub workflow command: % CR LF everywhere, and also : , in properties. The
- * text is shown first (text_append_shown()), because the log prints it without these escapes. */
+/* Escapes text for a GitHub workflow command: % CR LF everywhere, and also : , in properties.
+ * Before that, text_append_shown() makes the text printable, because the log prints it without the
+ * escapes of the command. */
 static void put_escaped(buf *out, const char *text, bool property) {
     buf shown = {0};
     text_append_shown(&shown, text);

@@ -31,7 +31,8 @@ static bool same_row(const report_cell *a, const report_cell *b, int axis) {
            strcmp(a->row->cold, b->row->cold) == 0 && strcmp(a->row->mode, b->row->mode) == 0;
 }
 
-/* Collects the series that starts at @from. Speeds are sorted, so its values ascend. */
+/* Collects the series that starts at @from. Its values ascend: a value that is not larger than the
+ * last one is skipped. */
 static void collect(const report_model *m, size_t from, int axis, report_axis *out) {
     const report_speed *first = &m->speeds[from];
     int64_t last = -1;

@@ -30,6 +30,8 @@ static void add_row(table *t, const cell_list *rows, size_t i) {
     table_cell(t, "%lld", (long long)c->shape.batch);
     table_cell(t, "%lld", (long long)c->shape.context);
     table_number(t, perf->median_ns / 1e3, 1);
+    table_number(t, perf->mean_ns / 1e3, 1);
+    table_number(t, perf->p99_ns / 1e3, 1);
     table_number(t, perf->tflops, 3);
     table_number(t, perf->gb_s, 1);
     table_number(t, perf->roofline_pct, 1);
@@ -40,9 +42,9 @@ static void add_row(table *t, const cell_list *rows, size_t i) {
 }
 
 table bench_table(const js *rows) {
-    static const char *const heads[] = {"arm",     "scope", "H",        "s_q",  "batch",
-                                        "context", "us",    "TFLOPS",   "GB/s", "% roof",
-                                        "% then",  "bound", "FP8/BF16", "flags"};
+    static const char *const heads[] = {"arm",    "scope", "H",        "s_q",    "batch", "context",
+                                        "us",     "mean",  "p99",      "TFLOPS", "GB/s",  "% roof",
+                                        "% then", "bound", "FP8/BF16", "flags"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     arena mem = {0};
     cell_list all = {0};

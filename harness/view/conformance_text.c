@@ -41,8 +41,9 @@ static snap_status put_table(const conformance_result *s, bool color, buf *out, 
     return st;
 }
 
-/* The bounds in the table belong to the paper's arithmetic. A backend that rounds P by another rule
- * has another bound, which is printed here. */
+/* Explains the "*" in the table, if there is one: this backend rounds P by another rule than the
+ * paper, so the row was compared with exact probabilities and has its own bound. Prints the bound
+ * of the first such row only. */
 static void put_own_rules(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++)
@@ -56,8 +57,8 @@ static void put_own_rules(const conformance_result *s, buf *out) {
             }
 }
 
-/* Lists the rows with a log-sum-exp that exceeds its bound only because the tensor cores keep fewer
- * bits of a sum. */
+/* Lists the rows with a log-sum-exp that exceeds its bound, but not if the reference scores are
+ * summed with as few bits as the backend declares for its tensor cores. */
 static void put_short_sums(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++) {

@@ -1,10 +1,12 @@
-/* csv.c - writes the rows of the report to one CSV file. Each field has a column, which is empty in
- * rows that do not have the field.
+/* csv.c - writes the rows of the report to one CSV file, or those of one section to a file of their
+ * own. A column is empty in rows that do not have its field. Of a list of numbers, the column has
+ * the length.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
- * ceiling, bench, fidelity, arm, pair, pooled; for a model predictions, layer, values, bound,
- * depth. 'report paper' adds quote (figures that others report) and step (speed of a whole model in
- * tokens per second). */
+ * ceiling, bench, fidelity, arm, failure, pair, pooled; for a model predictions, layer, values,
+ * bound, depth; for servers under load: load, latency, target, difference, series, knee, ratio.
+ * 'report paper' adds quote (figures that others report) and step (speed of a whole model in tokens
+ * per second). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,17 +51,21 @@ static const char *const kOrder[] = {
     "logit_error",   "logit_bound",   "value_error",    "value_bound",
     "mode",          "device",        "tok_j",          "tok_usd",
     "against_first", "differs",       "what",           "bf16",
-    "fp8",           "peak_pct"};
-enum { COLUMNS_MAX = 192, NAME_MAX_BYTES = 48 };
+    "fp8",           "peak_pct",      "task_sha256"};
+enum { COLUMNS_MAX = 320, NAME_MAX_BYTES = 48 };
 
 typedef struct {
     char name[NAME_MAX_BYTES];
-    buf text; /* cell of the row that is being written */
+    buf text;  /* cell of the row that is being written */
+    bool set;  /* the row has the field, maybe without a value */
+    bool used; /* a row of line.only has the field */
 } column;
 
 typedef struct {
     column columns[COLUMNS_MAX];
     size_t n;
+    const char *only; /* the section of which rows are written; NULL = all */
+    bool marking;     /* write no row, but set column.used */
     bool failed;
 } line;
 
@@ -82,6 +88,7 @@ static buf *cell_of(line *l, const char *name) {
     column *c = find(l, name);
     if (!c)
         SNAP_BUG("no such column of the sheet");
+    c->set = true;
     return &c->text;
 }
 
@@ -90,8 +97,9 @@ static void text(line *l, const char *name, const char *s) {
 }
 
 static void number(line *l, const char *name, double x) {
+    buf *cell = cell_of(l, name);
     if (isfinite(x))
-        (void)buf_printf(cell_of(l, name), "%.17g", x);
+        (void)buf_printf(cell, "%.17g", x);
 }
 
 static void add_visited(void *ctx, const char *name, const char *s, double x) {
@@ -111,9 +119,9 @@ static void put_record(line *l, const record_type *type, const void *record) {
 }
 
 static void add_columns(line *l) {
-    static const record_type *const types[] = {&ceiling_type, &cell_type, &fidelity_type,
-                                               &model_type,   &eval_type, &arm_type,
-                                               &pair_type,    NULL};
+    static const record_type *const types[] = {&ceiling_type, &cell_type,    &fidelity_type,
+                                               &model_type,   &eval_type,    &arm_type,
+                                               &pair_type,    &serving_type, NULL};
     for (size_t i = 0; i < sizeof kOrder / sizeof *kOrder; i++)
         add_column(l, kOrder[i]);
     for (const record_type *const *t = types; *t; t++)
@@ -125,15 +133,37 @@ static void start(line *l, const char *section, const char *file) {
     text(l, "file", file);
 }
 
+static void write_line(const line *l, buf *out) {
+    size_t written = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (!l->only || l->columns[i].used)
+            (void)buf_printf(out, "%s%s", written++ ? "," : "", buf_str(&l->columns[i].text));
+    (void)buf_puts(out, "\r\n");
+}
+
+/* Ends a row, and empties the cells for the next one. */
 static void finish(line *l, buf *out) {
+    bool wanted = !l->only || strcmp(buf_str(cell_of(l, "section")), l->only) == 0;
+    if (wanted && !l->marking)
+        write_line(l, out);
     for (size_t i = 0; i < l->n; i++) {
-        buf *cell = &l->columns[i].text;
-        (void)buf_printf(out, "%s%s", i ? "," : "", buf_str(cell));
-        out->failed |= cell->failed;
-        buf_clear(cell);
+        column *c = &l->columns[i];
+        c->used |= l->marking && wanted && c->set;
+        c->set = false;
+        out->failed |= c->text.failed;
+        buf_clear(&c->text);
     }
     out->failed |= l->failed;
-    (void)buf_puts(out, "\r\n");
+}
+
+static void write_heads(line *l, buf *out) {
+    for (size_t i = 0; i < l->n; i++)
+        (void)buf_puts(&l->columns[i].text, l->columns[i].name);
+    write_line(l, out);
+    for (size_t i = 0; i < l->n; i++) {
+        out->failed |= l->columns[i].text.failed;
+        buf_clear(&l->columns[i].text);
+    }
 }
 
 static void write_ceilings(const report_model *m, line *l, buf *out) {
@@ -185,6 +215,14 @@ static void write_fidelity(const report_model *m, line *l, buf *out) {
     }
 }
 
+static void write_serving(const report_model *m, line *l, buf *out) {
+    for (size_t i = 0; i < m->n_serving; i++) {
+        start(l, m->serving[i].row->kind, m->files[m->serving[i].file]);
+        put_record(l, &serving_type, m->serving[i].row);
+        finish(l, out);
+    }
+}
+
 static void start_task(const report_model *m, const report_eval *e, const char *section, line *l) {
     start(l, section, m->files[e->file]);
     put_record(l, &eval_type, e->row);
@@ -201,6 +239,14 @@ static void write_eval(const report_model *m, const report_eval *e, line *l, buf
         number(l, "pass_at_k_pct", arm_pass_of_all(a));
         finish(l, out);
     }
+    for (size_t i = 0; i < row->arms.n; i++)
+        for (size_t k = 0; k < row->arms.at[i].failures.n; k++) {
+            start(l, "failure", m->files[e->file]);
+            text(l, "task", row->task);
+            text(l, "arm", row->arms.at[i].name);
+            put_record(l, &failure_type, &row->arms.at[i].failures.at[k]);
+            finish(l, out);
+        }
     for (size_t i = 0; i < row->pairs.n; i++) {
         start_task(m, e, "pair", l);
         put_record(l, &pair_type, &row->pairs.at[i]);
@@ -245,23 +291,51 @@ static void write_paper(const report_model *m, line *l, buf *out) {
     }
 }
 
+static void write_rows(const report_model *m, line *l, buf *out) {
+    write_ceilings(m, l, out);
+    write_cells(m, l, out);
+    write_fidelity(m, l, out);
+    for (size_t i = 0; i < m->n_evals; i++)
+        write_eval(m, &m->evals[i], l, out);
+    for (size_t i = 0; i < m->n_pooled; i++) {
+        start(l, "pooled", m->files[m->pooled[i].file]);
+        put_record(l, &pair_type, m->pooled[i].row);
+        finish(l, out);
+    }
+    write_serving(m, l, out);
+    write_paper(m, l, out);
+}
+
+static void release(line *l) {
+    for (size_t i = 0; i < l->n; i++)
+        buf_release(&l->columns[i].text);
+}
+
 void write_csv(const report_model *m, buf *out) {
     line l = {0};
     add_columns(&l);
+    write_heads(&l, out);
+    write_rows(m, &l, out);
+    release(&l);
+}
+
+const char *const csv_sections[] = {
+    "ceiling", "bench",      "fidelity", "arm",   "pair",  "failure", "pooled", "predictions",
+    "layer",   "values",     "bound",    "depth", "quote", "step",    "load",   "latency",
+    "target",  "difference", "series",   "knee",  "ratio", NULL};
+
+void write_csv_section(const report_model *m, const char *section, buf *out) {
+    line l = {.only = section, .marking = true};
+    bool any = false;
+    add_columns(&l);
+    write_rows(m, &l, out);
+    l.marking = false;
+    find(&l, "section")->used = false;
     for (size_t i = 0; i < l.n; i++)
-        (void)buf_puts(&l.columns[i].text, l.columns[i].name);
-    finish(&l, out);
-    write_ceilings(m, &l, out);
-    write_cells(m, &l, out);
-    write_fidelity(m, &l, out);
-    for (size_t i = 0; i < m->n_evals; i++)
-        write_eval(m, &m->evals[i], &l, out);
-    for (size_t i = 0; i < m->n_pooled; i++) {
-        start(&l, "pooled", m->files[m->pooled[i].file]);
-        put_record(&l, &pair_type, m->pooled[i].row);
-        finish(&l, out);
+        any |= l.columns[i].used;
+    if (any) {
+        write_heads(&l, out);
+        write_rows(m, &l, out);
     }
-    write_paper(m, &l, out);
-    for (size_t i = 0; i < l.n; i++)
-        buf_release(&l.columns[i].text);
+    release(&l);
 }

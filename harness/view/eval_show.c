@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "evals/sample_index.h"
 #include "harness/eval/columns.h"
@@ -98,6 +99,24 @@ static snap_status add_task(void *ctx, const char *name, snap_err *err) {
     return SNAP_OK;
 }
 
+/* Refuses a problem that the file does not have. */
+static snap_status check_problem(const show *s, snap_err *err) {
+    char hint[NEAREST_HINT];
+    const char **known = calloc(s->index.n_questions + 1, sizeof *known);
+    snap_status st = known ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for names");
+    bool found = false;
+    for (size_t i = 0; known && i < s->index.n_questions; i++) {
+        known[i] = s->index.questions[i].rows->problem;
+        found |= strcmp(known[i], s->opt->problem) == 0;
+    }
+    if (known && !found)
+        st = err_set(err, SNAP_E_USAGE,
+                     "no problem '%.100s' in this run%s: 'snapmla eval show %s --rows 0' lists all",
+                     s->opt->problem, nearest_hint(s->opt->problem, known, "", hint), s->opt->run);
+    free(known);
+    return st;
+}
+
 static snap_status choose(show *s, snap_err *err) {
     const show_options *o = s->opt;
     snap_status st = SNAP_OK;
@@ -109,6 +128,8 @@ static snap_status choose(show *s, snap_err *err) {
     s->arm = o->arm ? find_name(s->index.arms, s->index.n_arms, o->arm) : -1;
     if (o->arm && s->arm < 0)
         TRY(unknown("arm", o->arm, s->index.arms, s->index.n_arms, err));
+    if (o->problem)
+        TRY(check_problem(s, err));
 cleanup:
     return st;
 }
@@ -236,10 +257,14 @@ static void describe(const show *s, const sample_row *r, const js *row, buf *out
     put_field(out, "extracted", js_get_str(row, "extracted"));
     put_field(out, "rule", js_get_str(row, "rule"));
     put_field(out, "reason", js_get_str(row, "reason"));
+    put_field(out, "second opinion", js_get_str(js_get_object(row, "opinion"), "verdict"));
     put_field(out, "finish reason", js_get_str(row, "finish_reason"));
     put_field(out, "error", js_get_str(row, "error"));
     if (r->tokens >= 0)
         (void)buf_printf(out, "tokens: %lld\n", (long long)r->tokens);
+    int64_t reasoning_tokens = js_get_int(row, "reasoning_tokens", -1);
+    if (reasoning_tokens >= 0)
+        (void)buf_printf(out, "of them reasoning: %lld\n", (long long)reasoning_tokens);
     (void)buf_printf(out, "time: %.1f s\n", js_get_num(row, "total_ms", 0) / 1000);
     const char *reasoning = js_get_str(row, "reasoning"), *text = js_get_str(row, "response");
     if (reasoning)

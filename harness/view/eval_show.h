@@ -9,10 +9,11 @@
 typedef struct {
     const char *run;     /* a RUN folder, or a file of samples */
     const char *tasks;   /* "aime24,aime25"; NULL: all */
-    const char *only;    /* list of sample_kinds, one of which must apply; NULL: all questions */
+    const char *only;    /* "wrong,empty": sample_kinds, one of which must apply; NULL: all */
     const char *problem; /* id; NULL: all */
     int64_t sample;      /* -1: all */
-    const char *arm;     /* only this arm is shown and counts for @only; NULL: all arms */
+    const char *arm;     /* only this arm is shown and counts for @only, except for "differs", which
+                            compares all arms; NULL: all arms */
     int64_t rows;        /* maximum number of questions; 0: all */
     bool full;           /* print full answers, arms side by side */
     bool json;           /* print the stored rows, one per line */

@@ -62,7 +62,62 @@ static snap_status arms_table(const eval_record *row, bool color, buf *out, snap
     return st;
 }
 
-/* The purpose of a control arm; "" for any other arm. */
+/* The lengths of the reasoning and of the answers; nothing if no arm has the counts. */
+static snap_status reasoning_table(const eval_record *row, bool color, buf *out, snap_err *err) {
+    static const char *const heads[] = {"arm", "reasoning tokens", "answer tokens",
+                                        "reasoning characters", "answer characters"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    size_t shown = 0;
+    for (size_t i = 0; i < row->arms.n; i++) {
+        const arm_record *a = &row->arms.at[i];
+        if (isnan(a->reasoning_tokens_mean) && isnan(a->reasoning_chars_mean))
+            continue;
+        shown++;
+        table_cell(&t, "%s", a->name);
+        table_number(&t, a->reasoning_tokens_mean, 0);
+        table_number(&t, a->answer_tokens_mean, 0);
+        table_number(&t, a->reasoning_chars_mean, 0);
+        table_number(&t, a->answer_chars_mean, 0);
+    }
+    (void)buf_puts(out, shown ? "\n" : "");
+    snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
+    table_release(&t);
+    return st;
+}
+
+/* The second opinions of a judge model; nothing if no arm could get one. */
+static snap_status opinions_table(const eval_record *row, bool color, buf *out, snap_err *err) {
+    static const char *const heads[] = {"second opinions", "undecided", "asked",
+                                        "accepted",        "refused",   "no opinion",
+                                        "accuracy %",      "pp",        "95 % CI"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    size_t shown = 0;
+    for (size_t i = 0; i < row->arms.n; i++) {
+        const opinion_record *o = &row->arms.at[i].opinions;
+        const pair_record *pair = NULL;
+        for (size_t k = 0; k < row->pairs.n; k++)
+            if (strcmp(row->pairs.at[k].arm, row->arms.at[i].name) == 0)
+                pair = &row->pairs.at[k];
+        if (!o->exists)
+            continue;
+        shown++;
+        table_cell(&t, "%s", row->arms.at[i].name);
+        table_number(&t, record_count(o->undecided), 0);
+        table_number(&t, record_count(o->asked), 0);
+        table_number(&t, record_count(o->accepted), 0);
+        table_number(&t, record_count(o->refused), 0);
+        table_number(&t, record_count(o->none), 0);
+        table_number(&t, o->accuracy_pct, 2);
+        cell_difference(&t, pair ? pair->opinions.delta_pp : (double)NAN);
+        cell_interval(&t, pair ? pair->opinions.ci95_pp : (const double[]){NAN, NAN}, 2);
+    }
+    (void)buf_puts(out, shown ? "\n" : "");
+    snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
+    table_release(&t);
+    return st;
+}
+
+/* The kind of a control arm, for the table; "" for any other arm. */
 static const char *purpose(const pair_record *pair) {
     if (strcmp(pair->control, "seeds") == 0)
         return " (noise floor)";
@@ -87,7 +142,7 @@ static void pair_cells(table *t, const pair_record *p) {
     cell_interval(t, p->length.ci95_tokens, 0);
 }
 
-/* A line about a pair of arms that has no row, or not the verdict that it could have. */
+/* Writes a line about a pair of arms that is not compared, or that cannot be "equivalent". */
 static void put_note(const pair_record *p, const char *what, const char *why, buf *out) {
     text_append_shown_printf(out, "%s - %s: %s, %s", p->arm, p->baseline, what, why);
     (void)buf_puts(out, "\n");
@@ -108,6 +163,8 @@ static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, sna
             pair_cells(&t, p);
         if (p->withheld[0])
             put_note(p, "'equivalent' cannot be shown", p->withheld, &notes);
+        if (p->declared[0])
+            put_note(p, "the requests differ as --may-differ allows", p->declared, &notes);
     }
     (void)buf_puts(out, shown ? "\n" : "");
     snap_status st = shown ? write_text(&t, color, out, err) : SNAP_OK;
@@ -128,9 +185,16 @@ static snap_status task_view(const eval_record *row, bool color, buf *out, snap_
         (void)buf_printf(out, ", margin %g pp", row->pairs.at[0].margin_pp);
     if (eval_data_mark(row)[0])
         (void)buf_printf(out, ", %s", eval_data_mark(row));
+    if (row->judge.exists)
+        text_append_shown_printf(out, ", judge model %s",
+                                 row->judge.model[0] ? row->judge.model : row->judge.source);
     (void)buf_puts(out, "\n\n");
     snap_status st = arms_table(row, color, out, err);
-    return st == SNAP_OK ? pairs_table(&row->pairs, color, out, err) : st;
+    if (st == SNAP_OK)
+        st = reasoning_table(row, color, out, err);
+    if (st == SNAP_OK)
+        st = pairs_table(&row->pairs, color, out, err);
+    return st == SNAP_OK ? opinions_table(row, color, out, err) : st;
 }
 
 static snap_status pooled_view(const pair_list *pairs, bool color, buf *out, snap_err *err) {

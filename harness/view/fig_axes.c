@@ -1,6 +1,7 @@
-/* fig_axes.c - draws TFLOPS of both arms over one number of the shape while the others are fixed.
- * There is one panel for each number and one figure for each file. The values on the x axis are
- * spaced evenly, because they usually are powers of two. */
+/* fig_axes.c - draws the rates of both arms over one number of the shape while the others are
+ * fixed. There is one figure for each file that has such a series, and in it one panel for each
+ * number that varies. The values on the x axis are spaced evenly, because they usually are powers
+ * of two. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* fig_fidelity.c - draws the relative L2 error over the context, both logarithmic. There is one
  * line for each configuration and source, with its name at its end. BF16 and SnapMLA have strong
- * colours, the formats they are compared with are grey. */
+ * colours; the other formats are grey. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

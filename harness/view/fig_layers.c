@@ -79,7 +79,7 @@ static void scale(plot *p) {
     p->y = svg_log(low / 1.5, high * 1.5, LINES_BOTTOM, LINES_TOP);
 }
 
-/* Draws one line through the rows in the order of the file, which is that of the layers. */
+/* Draws one line through the rows, in the order of the file. */
 static void draw_series(buf *out, const plot *p, const lines_series *s) {
     const char *cls = lines_class(s->config);
     char text[200];

@@ -1,5 +1,6 @@
-/* fig_parity.c - draws a forest plot. Each comparison is one line: its difference with the 90 %
- * interval (thick) and the 95 % interval (thin), over a band that shows the margin. */
+/* fig_parity.c - draws a forest plot. Each comparison is one line. Unless it was refused, the line
+ * shows its difference with the 90 % interval (thick) and the 95 % interval (thin), over a band
+ * that shows the margin. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -54,7 +54,7 @@ static bool set_up(plot *p, const report_model *m, int file) {
     return true;
 }
 
-/* The scales include every point and both ridge points, with a factor of at least 1.6 around
+/* The scales include every drawn point and both peaks, with a factor of at least 1.6 around
  * them. */
 static void scale(plot *p) {
     double ridge = fmax(p->bf16, p->fp8) / p->c.read.rate;
@@ -102,7 +102,8 @@ static void grid(buf *out, const plot *p, bool vertical) {
     }
 }
 
-/* Draws one roofline: it rises with the bandwidth and is level at the peak. */
+/* Draws one roofline: up to the ridge, intensity times bandwidth; from there on it is level at
+ * @peak. */
 static void roof(buf *out, const plot *p, const char *cls, double peak) {
     double x0 = p->x.lo, y0 = x0 * p->c.read.rate / p->unit;
     if (y0 < p->y.lo) { /* start at the lower edge of the plot */

@@ -1,6 +1,6 @@
 /* fig_speedup.c - draws the speed-up of FP8 over context (horizontal) and batch (vertical), with
- * one panel for each number of heads. Every cell shows its speed-up as text, so the colours are not
- * needed to read the figure. */
+ * one panel for each number of heads. The speed-up is also written in its cell, so the colours are
+ * not needed to read the figure. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,27 +5,43 @@
 
 #include "harness/view/model.h"
 
-/* Draws figure @index of a kind, counted from 0; false if there is none. @alone as in svg_head. */
 enum { FIGURES_MAX = 48 }; /* limit for each kind */
+/* Draws figure @index of a kind, counted from 0; false if there is none. @alone as in svg_head. */
 typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *out);
 
 /* Speed-up over context x batch; one panel for each number of heads, one figure for each group of
- * cells that agree in file, backend, scope, input, cache, s_q and widths. */
+ * cells that agree in file, backend, scope, input, cache, mode, s_q and widths. A group without a
+ * speed-up has no figure. */
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
 /* TFLOPS (or GFLOPS) over heads, batch, context and s_q, with the others fixed; one figure for each
  * file that has such a series. */
 bool figure_axes(const report_model *m, size_t index, bool alone, buf *out);
 /* Rate over arithmetic intensity under the measured ceilings; one figure for each file that has
- * ceilings and cells. */
+ * cells and the ceilings of memory reads, BF16 and FP8 products. */
 bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 /* Paired differences of accuracy with their intervals and the margin; one figure. */
 bool figure_parity(const report_model *m, size_t index, bool alone, buf *out);
+/* Accuracy over the mean length of answers, one point for each arm and task; one figure. */
+bool figure_length(const report_model *m, size_t index, bool alone, buf *out);
 /* Error over context, one line for each configuration and source; one figure for each file, kind
  * and input distribution. */
 bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out);
 /* Error over layer, one line for each configuration; one figure for each file and model, at its
  * longest context. */
 bool figure_layers(const report_model *m, size_t index, bool alone, buf *out);
+
+/* Output tokens per second of a server over the tokens per second of one user, one line for each
+ * arm; one figure for each file, kind of loop and kind of workload with load points. */
+bool figure_serving_pareto(const report_model *m, size_t index, bool alone, buf *out);
+/* Goodput over the offered load, with intervals and the knees; one figure for each file and kind of
+ * loop that has targets. */
+bool figure_serving_goodput(const report_model *m, size_t index, bool alone, buf *out);
+/* Distributions of latencies, one panel for each latency and one line for each arm; one figure for
+ * each load point. */
+bool figure_serving_cdf(const report_model *m, size_t index, bool alone, buf *out);
+/* Requests in flight and output tokens per second over time, with the steady window; one figure for
+ * each pair of blocks with the number 0. */
+bool figure_serving_course(const report_model *m, size_t index, bool alone, buf *out);
 
 typedef struct {
     const char *name; /* "speedup": part of the file's name and of the SVG's id */

@@ -21,9 +21,14 @@ static void put(char out[FORMAT_MAX], const char *sign, double x, int decimals) 
         (void)snprintf(out, FORMAT_MAX, "%s", FORMAT_NONE);
 }
 
-/* Whether the number prints as zero. If so, it gets no sign. */
+/* Whether the number prints as zero. If so, it gets no sign. The digits decide, since printf rounds
+ * a tie to even. */
 static bool rounds_to_zero(double x, int decimals) {
-    return fabs(x) < 0.5 * pow(10, -decimals);
+    char digits[FORMAT_MAX];
+    if (!(fabs(x) < 1))
+        return false;
+    (void)snprintf(digits, sizeof digits, "%.*f", decimals, fabs(x));
+    return digits[strspn(digits, "0.")] == '\0';
 }
 
 void format_fixed(double x, int decimals, char out[FORMAT_MAX]) {
@@ -108,7 +113,7 @@ void format_markdown(buf *out, const char *text) {
     buf_release(&shown);
 }
 
-/* The characters that need a replacement in LaTeX with its default encodings. */
+/* The replacements in LaTeX: for characters with a meaning there, and for some outside ASCII. */
 static const struct {
     const char *utf8, *latex;
 } kLatex[] = {

@@ -40,7 +40,7 @@ void format_csv_text(buf *out, const char *s);
 
 /* Appends text for XML and HTML, as content or attribute. Markup is escaped. Malformed UTF-8 and
  * characters that XML 1.0 does not allow are replaced by U+FFFD. format_xml_cut() stops after
- * @columns code points with "…". */
+ * @columns code points; if text is left, "…" follows. */
 void format_xml(buf *out, const char *s);
 void format_xml_cut(buf *out, const char *s, size_t columns);
 

@@ -1,9 +1,9 @@
 /* html.c - writes the report as an HTML page: summary, warnings, then the sections of the outline
  * and the sources.
  *
- * The page is also well-formed XML. It contains no script and loads nothing from a server. The
- * content security policy in its head makes the browser enforce this, even if the name of a task or
- * model contains markup. */
+ * The page is also well-formed XML. It contains no script but page.js, which only adds controls to
+ * the tables, and loads nothing from a server. The content security policy in its head makes the
+ * browser enforce this, even if the name of a task or model contains markup. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "harness/view/format.h"
 #include "harness/view/outline.h"
 #include "harness/view/pages.h"
+#include "harness/view/script.h"
 #include "harness/view/writers.h"
 
 static void text(buf *out, const char *s) {
@@ -55,7 +56,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median over the cells without flags; NAN if there is none. */
+/* The median percentage of the roofline over the arm's cells without flags; NAN if there is
+ * none. */
 static double median_roofline(const report_model *m, const char *arm) {
     double *x = malloc((m->n_measured + 1) * sizeof *x);
     size_t n = 0;
@@ -101,7 +103,7 @@ static void card_roofline(const report_model *m, buf *out) {
         a, b);
 }
 
-/* The verdicts over all tasks of a run. */
+/* The verdicts over all tasks of a run, except those on controls and refused ones. */
 static void card_pooled(const report_model *m, buf *out) {
     for (size_t i = 0; i < m->n_pooled; i++) {
         const pair_record *p = m->pooled[i].row;
@@ -356,29 +358,42 @@ static void lead(const report_model *m, buf *out) {
     (void)buf_puts(out, "</p>\n");
 }
 
+static void title_text(const report_model *m, buf *out) {
+    buf plain = {0};
+    report_title(m, &plain);
+    text(out, buf_str(&plain));
+    out->failed |= plain.failed;
+    buf_release(&plain);
+}
+
 void write_page(const report_model *m, buf *out) {
-    buf body = {0}, nav = {0};
+    buf body = {0}, nav = {0}, title = {0}, source = {0};
     sections(m, &body, &nav);
+    title_text(m, &title);
+    script_source(&source);
     (void)buf_printf(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
         "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" content=\"width=device-width\"/>\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-        "'unsafe-inline'; img-src data:\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n"
-        "<title>snapmla report</title>\n<style>%s%s</style>\n</head>\n<body>\n"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src %s; "
+        "style-src 'unsafe-inline'; img-src data:\"/>\n<link rel=\"icon\" href=\"data:,\"/>\n"
+        "<title>%s</title>\n<style>%s%s</style>\n</head>\n<body>\n"
         "<a class=\"skip\" href=\"#content\">Skip to the content</a>\n"
         "<header><h1>%s</h1>\n",
-        asset_page_css, asset_figure_css, m->outline->title);
+        buf_str(&source), buf_str(&title), asset_page_css, asset_figure_css, buf_str(&title));
     lead(m, out);
     (void)buf_printf(out, "<nav aria-label=\"Sections\"><ul>\n%s</ul></nav></header>\n",
                      buf_str(&nav));
     (void)buf_puts(out, "<main id=\"content\">\n");
     cards(m, out);
     warnings(m, out);
-    (void)buf_printf(out,
-                     "%s</main>\n<footer>Made by snapmla %s (%s).</footer>\n</body>\n</html>\n",
-                     buf_str(&body), results_program_version(), results_program_commit());
-    out->failed |= body.failed || nav.failed;
+    (void)buf_printf(out, "%s</main>\n<footer>Made by snapmla %s (%s).</footer>\n", buf_str(&body),
+                     results_program_version(), results_program_commit());
+    script_element(out);
+    (void)buf_puts(out, "</body>\n</html>\n");
+    out->failed |= body.failed || nav.failed || title.failed || source.failed;
+    buf_release(&source);
+    buf_release(&title);
     buf_release(&body);
     buf_release(&nav);
 }

@@ -90,11 +90,14 @@ snap_status machine_info_text(const js *doc, bool color, buf *out, snap_err *err
     for (size_t i = 0; i < js_len(list); i++)
         show_backend(js_at(list, i), "  ", out);
     const js *judge = js_get_object(doc, "code_judge");
+    const char *missing = js_get_str(judge, "missing");
     heading(out, color, "code judge");
     text_append_shown_printf(out, "  %s",
                              js_get_bool(judge, "present", false)
                                  ? "yes, python3 in bubblewrap"
                                  : or_unknown(js_get_str(judge, "reason")));
+    if (missing)
+        text_append_shown_printf(out, "; not installed for programs: %s", missing);
     (void)buf_puts(out, "\n");
     heading(out, color, "configurations");
     for (size_t i = 0; i < js_len(files); i++) {

@@ -1,6 +1,6 @@
 /* latex.c - writes a table for \input. It uses booktabs and prints only the columns with `paper`
- * set. Numbers are aligned to the right. A table that fits on a page is scaled down if it is wider
- * than the text. */
+ * set. Numbers are aligned to the right. A table with at most kPageRows rows is scaled down if it
+ * is wider than the text. */
 #include <string.h>
 
 #include "harness/view/format.h"

@@ -1,6 +1,6 @@
 /* lines.h - the common parts of line figures: the frame, a logarithmic error axis, and names at the
- * ends of the lines, placed so that they do not overlap. BF16 and SnapMLA have strong colours, the
- * formats they are compared with are grey. */
+ * ends of the lines, placed so that they do not overlap. BF16 and SnapMLA have strong colours; the
+ * other formats are grey. */
 #ifndef SNAPMLA_HARNESS_VIEW_LINES_H
 #define SNAPMLA_HARNESS_VIEW_LINES_H
 
@@ -20,8 +20,7 @@ enum {
 };
 
 typedef struct {
-    const char *config, *source; /* the configuration, and what computed it; source is "" in a
-                                    figure with one source */
+    const char *config, *source; /* the configuration, and what computed it; source may be "" */
     double last;                 /* error at the line's end */
     double label;                /* y coordinate of the name */
 } lines_series;

@@ -44,10 +44,21 @@ static double or_0(double x) {
 /* The sampling parameters as text, without the seed, which may differ between comparable runs. NULL
  * if memory is exhausted. */
 static const char *sampling_of(report_model *m, const eval_sampling *s) {
-    char text[160];
-    (void)snprintf(text, sizeof text, "T %.10g, top_p %.10g, top_k %.10g, %.10g tokens",
-                   or_0(s->temperature), or_0(s->top_p), or_0(record_count(s->top_k)),
-                   or_0(record_count(s->max_tokens)));
+    const struct {
+        const char *name;
+        double value;
+    } more[] = {{"min_p", s->min_p},
+                {"presence_penalty", s->presence_penalty},
+                {"frequency_penalty", s->frequency_penalty},
+                {"repetition_penalty", s->repetition_penalty}};
+    char text[320];
+    int n = snprintf(text, sizeof text, "T %.10g, top_p %.10g, top_k %.10g, %.10g tokens",
+                     or_0(s->temperature), or_0(s->top_p), or_0(record_count(s->top_k)),
+                     or_0(record_count(s->max_tokens)));
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        if (!isnan(more[i].value))
+            n += snprintf(text + n, sizeof text - (size_t)n, ", %s %.10g", more[i].name,
+                          more[i].value);
     return arena_strdup(&m->mem, text);
 }
 
@@ -68,7 +79,7 @@ static run_record *read_runs(report_model *m, results *const *runs, int n) {
 
 static bool reserve(report_model *m, const run_record *runs, int n) {
     size_t sources = 0, ceilings = 0, cells = 0, fidelity = 0, model_rows = 0, evals = 0,
-           pooled = 0;
+           pooled = 0, serving = 0;
     for (int i = 0; i < n; i++) {
         sources += sources_of(&runs[i]);
         ceilings += runs[i].ceilings.n;
@@ -77,6 +88,7 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
         model_rows += runs[i].model_fidelity.n;
         evals += runs[i].evals.n;
         pooled += runs[i].pooled.n;
+        serving += runs[i].serving.n;
     }
     m->files = arena_alloc(&m->mem, (size_t)n + 1, sizeof *m->files);
     m->sources = arena_alloc(&m->mem, sources + 1, sizeof *m->sources);
@@ -87,8 +99,9 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
     m->model_rows = arena_alloc(&m->mem, model_rows + 1, sizeof *m->model_rows);
     m->evals = arena_alloc(&m->mem, evals + 1, sizeof *m->evals);
     m->pooled = arena_alloc(&m->mem, pooled + 1, sizeof *m->pooled);
+    m->serving = arena_alloc(&m->mem, serving + 1, sizeof *m->serving);
     return m->files && m->sources && m->ceilings && m->cells && m->speeds && m->fidelity &&
-           m->model_rows && m->evals && m->pooled;
+           m->model_rows && m->evals && m->pooled && m->serving;
 }
 
 static bool add_run(report_model *m, const run_record *r, int file) {
@@ -106,6 +119,8 @@ static bool add_run(report_model *m, const run_record *r, int file) {
         m->model_rows[m->n_model_rows++] = model_row_of(&r->model_fidelity.at[i], file);
     for (size_t i = 0; i < r->pooled.n; i++)
         m->pooled[m->n_pooled++] = (report_pooled){file, &r->pooled.at[i]};
+    for (size_t i = 0; i < r->serving.n; i++)
+        m->serving[m->n_serving++] = (report_serving){file, &r->serving.at[i]};
     for (size_t i = 0; i < r->evals.n && ok; i++) {
         const eval_record *row = &r->evals.at[i];
         report_eval *e = &m->evals[m->n_evals++];
@@ -126,7 +141,8 @@ static bool is_sustained(const report_cell *c) {
     return strcmp(c->row->mode, "sustained") == 0;
 }
 
-/* Returns 0 for two arms of the same shape, of one file, with the same input and mode. */
+/* Returns 0 for two rows of one file and backend with the same shape, scope and conditions (input,
+ * cache, mode). Their arms may differ. */
 static int by_shape(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->origin, b->row->origin); /* "measured" before "reported" */
     d = d ? d : by_number(a->file, b->file);

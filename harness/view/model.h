@@ -59,6 +59,12 @@ typedef struct {
     const pair_record *row;
 } report_pooled;
 
+/* A row of the section serving. */
+typedef struct {
+    int file;
+    const serving_record *row;
+} report_serving;
+
 /* The origin of rows: a result file, or one of the sources of a joined file. */
 typedef struct {
     int file;
@@ -97,14 +103,16 @@ struct report_model {
     int n_files;
     report_source *sources;
     report_ceiling *ceilings;
-    report_cell *cells;   /* sorted: measured before reported, then by file, backend, scope, input
-                             and shape */
+    report_cell *cells;   /* sorted: measured before reported, then by file and by by_shape()
+                             (model.c), then by arm */
     report_speed *speeds; /* measured cells but the ablation, paired, in the order of the cells */
     report_fidelity *fidelity;
     report_model_row *model_rows;
     report_eval *evals;
     report_pooled *pooled;
-    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals, n_pooled;
+    report_serving *serving; /* in the order of the files */
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals, n_pooled,
+        n_serving;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
     report_gain gains[REPORT_SCOPES]; /* kernel, served */
@@ -113,10 +121,11 @@ struct report_model {
 /* The ceiling with this name in a file; 0 if the file has none. */
 double report_ceiling_of(const report_model *m, int file, const char *name);
 
-/* Whether the cell is a variant of the FP8 arm that leaves out one technique. */
+/* Whether the cell is a variant of the FP8 arm that leaves out one technique ("fp8-..."). */
 bool report_is_ablated(const report_cell *c);
 
-/* The complete FP8 arm with the same shape and scope as such a variant; NULL if there is none. */
+/* The complete FP8 arm of the same file with the same shape, scope and conditions as the variant
+ * @c; NULL if there is none. */
 const report_cell *report_whole_of(const report_model *m, const report_cell *c);
 
 /* Writes the name of a cell: "fp8 kernel H16 s1 b8 c8192". */

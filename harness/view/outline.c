@@ -23,9 +23,25 @@ static const report_section whole[] = {
     {.id = "quality",
      .title = "Quality",
      .parts = {{.draw = figure_parity},
+               {.draw = figure_length},
                {.build = report_table_parity},
                {.build = report_table_arms},
+               {.build = report_table_failures},
+               {.build = report_table_opinions},
+               {.build = report_table_reasoning},
+               {.build = report_table_requests},
+               {.build = report_table_judges},
                {.build = report_table_mismatches}}},
+    {.id = "serving",
+     .title = "Serving",
+     .parts = {{.build = report_table_knees},
+               {.draw = figure_serving_pareto},
+               {.draw = figure_serving_goodput},
+               {.build = report_table_serving},
+               {.build = report_table_serving_pairs},
+               {.draw = figure_serving_cdf},
+               {.build = report_table_latencies},
+               {.draw = figure_serving_course}}},
     {.id = "samples", .title = "Samples", .samples = true},
     {.id = "fidelity",
      .title = "Numerical fidelity",
@@ -68,6 +84,10 @@ static bool has_evals(const report_model *m) {
     return m->n_evals > 0;
 }
 
+static bool has_serving(const report_model *m) {
+    return m->n_serving > 0;
+}
+
 static const report_section paper[] = {
     {.id = "speed",
      .title = "Decoding over configurations",
@@ -101,6 +121,14 @@ static const report_section paper[] = {
      .parts = {{.draw = figure_parity}, {.build = report_table_paper_quality}},
      .measured = has_evals,
      .absent = "Not measured in these runs. 'snapmla eval' measures it."},
+    {.id = "serving",
+     .title = "Serving",
+     .parts = {{.draw = figure_serving_pareto},
+               {.build = report_table_knees},
+               {.build = report_table_serving},
+               {.build = report_table_serving_pairs}},
+     .measured = has_serving,
+     .absent = "Not measured in these runs. 'snapmla bench serving' measures it."},
     {.id = "reported", .title = "Reported by others", .parts = {{.build = report_table_reported}}},
     {.title = NULL},
 };

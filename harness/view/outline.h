@@ -1,4 +1,4 @@
-/* outline.h - the sections of a report and their parts: one list for all formats. */
+/* outline.h - the sections of a report and their parts, in order. HTML and Markdown follow it. */
 #ifndef SNAPMLA_HARNESS_VIEW_OUTLINE_H
 #define SNAPMLA_HARNESS_VIEW_OUTLINE_H
 
@@ -11,7 +11,7 @@ typedef struct {
     report_table_fn build;
 } report_part;
 
-enum { OUTLINE_PARTS = 8 };
+enum { OUTLINE_PARTS = 10 };
 
 typedef struct {
     const char *id, *title;
@@ -22,9 +22,13 @@ typedef struct {
 } report_section;
 
 typedef struct report_outline {
-    const char *title;              /* of the page */
+    const char *title;
     const report_section *sections; /* ends with a NULL title */
 } report_outline;
+
+/* Appends the title of the report as plain text. For results of servers and recordings alone it
+ * names their arms; otherwise it is that of the outline. */
+void report_title(const report_model *m, buf *out);
 
 extern const report_outline report_outline_whole, report_outline_paper;
 

@@ -42,8 +42,8 @@ typedef struct {
 extern const char *const report_axis_names[AXES]; /* "heads" */
 int64_t report_axis_value(const report_cell *c, int axis);
 
-/* Finds a series in scope kernel. Returns false if no two cells of @file differ in this axis alone.
- * Of series of equal length, the one with the most work is taken. */
+/* Finds the longest series of @file in scope kernel along @axis. Of series of equal length, the one
+ * with the most work is taken. Returns false if no series has two points. */
 bool report_axis_find(const report_model *m, int file, int axis, report_axis *out);
 
 /* Percentage of the peak of the FP8 arm's mix of products, from the file's own ceilings; NAN if it

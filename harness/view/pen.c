@@ -102,3 +102,9 @@ void pen_drop_last_unless(table *t, bool needed) {
     if (!needed)
         t->columns[n - 1] = (table_column){0};
 }
+
+void pen_task(pen *p, const eval_record *e) {
+    const char *mark = eval_data_mark(e);
+    pen_printf(p, "%s%s%s%s", e->task[0] ? e->task : FORMAT_NONE, mark[0] ? " (" : "", mark,
+               mark[0] ? ")" : "");
+}

@@ -14,8 +14,13 @@ const figure report_figures[] = {{"speedup", figure_speedup},
                                  {"axes", figure_axes},
                                  {"roofline", figure_roofline},
                                  {"parity", figure_parity},
+                                 {"length", figure_length},
                                  {"fidelity", figure_fidelity},
                                  {"layers", figure_layers},
+                                 {"serving-pareto", figure_serving_pareto},
+                                 {"serving-goodput", figure_serving_goodput},
+                                 {"serving-cdf", figure_serving_cdf},
+                                 {"serving-course", figure_serving_course},
                                  {NULL, NULL}};
 
 /* ---- formats ---- */
@@ -23,8 +28,13 @@ const figure report_figures[] = {{"speedup", figure_speedup},
 static const struct {
     const char *name;
     unsigned format;
-} kFormats[] = {{"html", REPORT_HTML}, {"md", REPORT_MD},   {"csv", REPORT_CSV},
-                {"tex", REPORT_TEX},   {"svg", REPORT_SVG}, {"all", REPORT_DEFAULT | REPORT_SVG}};
+} kFormats[] = {{"html", REPORT_HTML},
+                {"md", REPORT_MD},
+                {"csv", REPORT_CSV},
+                {"tidy", REPORT_TIDY},
+                {"tex", REPORT_TEX},
+                {"svg", REPORT_SVG},
+                {"all", REPORT_DEFAULT | REPORT_TIDY | REPORT_SVG}};
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     unsigned *formats = ctx;
@@ -33,7 +43,8 @@ static snap_status add_format(void *ctx, const char *name, snap_err *err) {
             *formats |= kFormats[i].format;
             return SNAP_OK;
         }
-    return err_set(err, SNAP_E_USAGE, "unknown format '%s': html, md, csv, tex, svg or all", name);
+    return err_set(err, SNAP_E_USAGE, "unknown format '%s': html, md, csv, tidy, tex, svg or all",
+                   name);
 }
 
 snap_status report_parse_formats(const char *list, unsigned *formats, snap_err *err) {
@@ -112,6 +123,17 @@ static snap_status put_whole(const report_model *m, const target *to, const char
     return st;
 }
 
+static snap_status put_section(const report_model *m, const target *to, const char *section,
+                               snap_err *err) {
+    char name[64];
+    buf text = {0};
+    (void)snprintf(name, sizeof name, "tidy-%s.csv", section);
+    write_csv_section(m, section, &text);
+    snap_status st = put_file(to, name, &text, err);
+    buf_release(&text);
+    return st;
+}
+
 /* Writes all tables of the outline into one file. */
 static snap_status put_outline(const report_model *m, const target *to, const char *name,
                                snap_err *err) {
@@ -126,14 +148,16 @@ static snap_status put_outline(const report_model *m, const target *to, const ch
 }
 
 static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
-    static const report_table_fn compare[] = {report_table_machines, report_table_compare, NULL},
-                                 speed[] = {report_table_speed, NULL},
-                                 ablation[] = {report_table_ablation, NULL},
-                                 parity[] = {report_table_parity, report_table_arms,
-                                             report_table_mismatches, NULL},
-                                 fidelity[] = {report_table_predictions, report_table_layers,
-                                               report_table_values,      report_table_bounds,
-                                               report_table_depth,       NULL};
+    static const report_table_fn
+        compare[] = {report_table_machines, report_table_compare, NULL},
+        speed[] = {report_table_speed, NULL}, ablation[] = {report_table_ablation, NULL},
+        parity[] = {report_table_parity,   report_table_arms,       report_table_failures,
+                    report_table_opinions, report_table_reasoning,  report_table_requests,
+                    report_table_judges,   report_table_mismatches, NULL},
+        serving[] = {report_table_knees, report_table_serving, report_table_serving_pairs,
+                     report_table_latencies, NULL},
+        fidelity[] = {report_table_predictions, report_table_layers, report_table_values,
+                      report_table_bounds,      report_table_depth,  NULL};
     snap_status st = SNAP_OK;
     if (m->outline == &report_outline_paper)
         return put_outline(m, to, "paper.tex", err);
@@ -141,6 +165,7 @@ static snap_status put_tables(const report_model *m, const target *to, snap_err 
     TRY(put_latex(m, to, "speed.tex", speed, err));
     TRY(put_latex(m, to, "ablation.tex", ablation, err));
     TRY(put_latex(m, to, "parity.tex", parity, err));
+    TRY(put_latex(m, to, "serving.tex", serving, err));
     TRY(put_latex(m, to, "model.tex", fidelity, err));
 cleanup:
     return st;
@@ -157,6 +182,8 @@ snap_status report_write(const report_model *m, const char *dir, unsigned format
         TRY(put_whole(m, &to, "report.md", report_markdown, err));
     if (formats & REPORT_CSV)
         TRY(put_whole(m, &to, "report.csv", write_csv, err));
+    for (const char *const *s = csv_sections; (formats & REPORT_TIDY) && *s; s++)
+        TRY(put_section(m, &to, *s, err));
     if (formats & REPORT_TEX)
         TRY(put_tables(m, &to, err));
     for (const figure *f = report_figures; (formats & REPORT_SVG) && f->name; f++)

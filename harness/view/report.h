@@ -44,8 +44,8 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
  * @prices: {"part of a device's name": dollars per hour, ...}; the longest part that matches is
  *          used; NULL = no prices
  *
- * SNAP_E_ENV if no cell is in two files; SNAP_E_USAGE for a price that is not a positive number;
- * SNAP_E_NOMEM.
+ * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price that is not a positive
+ * number; SNAP_E_NOMEM.
  */
 snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -53,7 +53,7 @@ snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHEC
  * report_paper - show the paper's tables and figures, measured and reported, instead of the full
  * report
  *
- * The figures that the paper itself reports are built in. Errors: SNAP_E_NOMEM.
+ * The figures that the paper itself reports are built in. Errors: those of report_add_reported().
  */
 snap_status report_paper(report_model *m, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -70,15 +70,18 @@ snap_status report_add_e2e(report_model *m, const js *doc, const char *name,
 enum {
     REPORT_HTML = 1 << 0, /* report.html: one page that loads nothing from elsewhere */
     REPORT_MD = 1 << 1,   /* report.md */
-    REPORT_CSV = 1 << 2,  /* report.csv: a line for each row of the report, at full precision */
-    /* compare.tex, speed.tex, ablation.tex, parity.tex, model.tex, for \input; after report_paper()
-     * only paper.tex. Files without a table are left out. */
+    REPORT_CSV = 1 << 2,  /* report.csv (csv.c): the rows of the files, at full precision */
+    /* compare.tex, speed.tex, ablation.tex, parity.tex, serving.tex, model.tex, for \input; after
+     * report_paper() only paper.tex. Files without a table are left out. */
     REPORT_TEX = 1 << 3,
     REPORT_SVG = 1 << 4, /* each figure as a file */
+    /* tidy-SECTION.csv: the rows of report.csv, one file for each kind of row, with the columns of
+     * that kind */
+    REPORT_TIDY = 1 << 5,
     REPORT_DEFAULT = REPORT_HTML | REPORT_MD | REPORT_CSV | REPORT_TEX,
 };
 
-/* Parses "html,md" to REPORT_HTML | REPORT_MD; "all" means all five. SNAP_E_USAGE, naming an
+/* Parses "html,md" to REPORT_HTML | REPORT_MD; "all" means all six. SNAP_E_USAGE, naming an
  * unknown format. */
 snap_status report_parse_formats(const char *list, unsigned *formats,
                                  snap_err *err) SNAP_CHECK_RESULT;

@@ -39,7 +39,8 @@ static const char *machine_of(const results *r) {
     return hash ? hash : "";
 }
 
-/* A joined file has one set of ceilings, so its rows must come from one machine. */
+/* A joined file has one set of ceilings, so the files that have ceilings must be from one
+ * machine. */
 static snap_status check_one_machine(const request *q, snap_err *err) {
     int first = -1;
     for (int i = 0; i < q->n_runs; i++) {

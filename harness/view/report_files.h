@@ -19,8 +19,8 @@ typedef struct {
     bool keep_gpqa_text;        /* also show the answers to GPQA, which may quote it */
     bool paper;                 /* make the paper's tables and figures: report_paper() */
     report_paths reported, e2e; /* further input for the paper */
-    bool json;        /* print the result document, not Markdown or paths; several files are
-                         joined */
+    bool json;        /* print the result document, not Markdown or paths; if there are several
+                         files, they are joined first */
     const js *config; /* the resolved options, for a joined document */
 } report_files_options;
 

@@ -39,8 +39,8 @@ static const char *tail_of(const char *s, size_t n, size_t keep) {
     return from;
 }
 
-/* Writes a text. Of a long text, only the beginning and the end are written; the end has the
- * answer. */
+/* Writes a text. Of a long text, only the beginning and the end are written; the end usually has
+ * the answer. */
 static void put_text(buf *out, const char *s) {
     size_t n = strlen(s), head = SAMPLES_TEXT / 4;
     if (n <= SAMPLES_TEXT) {
@@ -140,11 +140,11 @@ static int rank_of(const sample_question *q) {
 }
 
 static bool is_hidden(const page *p, int task) {
-    const task_spec *t = task_find(p->index->tasks[task]);
-    return t && t->confidential && !p->of->confidential;
+    return task_is_confidential(p->index->tasks[task]) && !p->of->confidential;
 }
 
-/* Writes the questions of one rank. Returns how many were written. */
+/* Writes questions of one rank, at most @most and until p->room is used up. Returns their
+ * number. */
 static size_t put_rank(page *p, int task, int rank, size_t most, bool hidden) {
     size_t shown = 0;
     for (size_t i = 0; i < p->index->n_questions && shown < most; i++) {

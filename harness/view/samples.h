@@ -1,9 +1,9 @@
 /* samples.h - a section of the page: questions and answers, one by one.
  *
- * Each question is a line with the verdict of every arm. Opened, it shows the answers side by side.
- * Radio buttons above select a kind of question. They work with style rules only, so the page has
- * no script. The number of questions is limited: first come those on which arms differ, then those
- * with other problems, then the rest. */
+ * Each question is a line with the verdicts of its answers. Opened, it shows the answers side by
+ * side. Radio buttons above select a kind of question. They work with style rules only, without a
+ * script. The number of questions is limited: first come those on which arms differ, then
+ * those with other problems, then the rest. */
 #ifndef SNAPMLA_HARNESS_VIEW_SAMPLES_H
 #define SNAPMLA_HARNESS_VIEW_SAMPLES_H
 

@@ -3,7 +3,7 @@
  *
  * Tables on a terminal and tables in a report have this type. A writer (writers.h) prints a table
  * as text, Markdown, HTML or LaTeX. All but the writer of text escape the cells for their format.
- * Cells are UTF-8 without markup.
+ * A cell is plain text, in which nothing is markup.
  *
  *   static const char *const heads[] = {"arm", "us"};
  *   table t = table_new(heads, 2);
@@ -36,12 +36,12 @@ typedef struct {
     bool paper; /* the column is also in the LaTeX table, which has less space */
 } table_column;
 
-/* TABLE_CELL: size of the longest cell in bytes, including the NUL; table_cell() cuts longer
- * ones. */
+/* TABLE_CELL: table_cell() cuts its text to so many bytes, including the NUL. table_put() has no
+ * limit. */
 enum { TABLE_COLUMNS_MAX = 24, TABLE_CELL = 96 };
 
 typedef struct {
-    const char *id;      /* "speed": HTML anchor and LaTeX label; NULL on a terminal */
+    const char *id;      /* "speed": HTML anchor and LaTeX label; other formats do not use it */
     const char *caption; /* title, with the units that the columns do not name */
     const char *note;    /* explanation below the table; "" = none */
     table_column columns[TABLE_COLUMNS_MAX];

@@ -1,5 +1,5 @@
-/* table_compare.c - the tables that compare machines: one summary per machine and arm, and every
- * cell on every machine. */
+/* table_compare.c - the tables that compare machines: one summary per file and arm, and all cells
+ * that at least two files have. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ const char *report_device_of(const report_model *m, int file) {
 typedef struct {
     size_t rows, differ; /* all rows, rows under other conditions */
     size_t flagged;      /* rows that have a flag, or are compared with a row that has one */
-    size_t n;            /* other rows with a ratio */
+    size_t n;            /* rows with a ratio that are not counted in `flagged` */
     double sum;          /* sum of the logarithms of their ratios */
 } gain;
 

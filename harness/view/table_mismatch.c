@@ -4,12 +4,13 @@
 #include "harness/view/pen.h"
 
 /* Two evaluations of a task are comparable only if they agree in these properties. */
-enum { MUST_AGREE = 4 };
-static const char *const kNames[MUST_AGREE] = {"data", "prompts", "grader", "sampling"};
+enum { MUST_AGREE = 5, DIGESTS = 3 };
+static const char *const kNames[MUST_AGREE] = {"data", "prompts", "task file", "grader",
+                                               "sampling"};
 
 static const char *value(const report_eval *e, int i) {
     const char *const values[MUST_AGREE] = {e->row->dataset.sha256, e->row->prompt_sha256,
-                                            e->row->grader, e->sampling};
+                                            e->row->task_sha256, e->row->grader, e->sampling};
     return values[i];
 }
 
@@ -23,12 +24,12 @@ static const report_eval *earlier(const report_model *m, size_t index) {
 }
 
 static bool differ(const report_eval *a, const report_eval *b, int i) {
-    return a && strcmp(value(a, i), value(b, i)) != 0;
+    return a && value(a, i)[0] && value(b, i)[0] && strcmp(value(a, i), value(b, i)) != 0;
 }
 
-/* The first two properties are digests: only their first 12 digits are shown. */
+/* The first properties are digests: only their first 12 digits are shown. */
 static void put_value(pen *p, const report_eval *e, int i) {
-    if (i < 2)
+    if (i < DIGESTS)
         pen_printf(p, "%.12s", value(e, i));
     else
         pen_text(p, value(e, i));
@@ -38,8 +39,9 @@ bool report_table_mismatches(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "mismatches",
         .caption = "Runs of a task that are not comparable",
-        .note = "These runs of a task differ in their data, prompts, grader or sampling. Their "
-                "accuracies are compared within each run but not between runs.",
+        .note =
+            "These runs of a task differ in their data, prompts, task file, grader or sampling. "
+            "Their accuracies are compared within each run but not between runs.",
         .columns = {{"task", "", TABLE_TEXT, true},
                     {"differs", "", TABLE_TEXT, true},
                     {"file", "first", TABLE_TEXT, true},

@@ -61,7 +61,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median of the numbers @key in a group. */
+/* The median of the numbers @key in a group; of an even count, the upper of the two middle ones. */
 static double median_of(const report_model *m, const report_model_row *group, const char *key,
                         arena *mem) {
     double *all = arena_alloc(mem, m->n_model_rows + 1, sizeof *all);

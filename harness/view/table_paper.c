@@ -298,8 +298,8 @@ static int by_task(const void *x, const void *y) {
     return d ? d : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Collects all comparisons except controls, which the paper does not have. Returns their number.
- * @out may be NULL to count only. */
+/* Collects the measured comparisons in single tasks, except controls, which the paper does not
+ * have, and the reported ones. Returns their number. @out may be NULL to count only. */
 static size_t collect(const report_model *m, quality *out) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
@@ -323,7 +323,7 @@ static size_t collect(const report_model *m, quality *out) {
 static void put_quality(pen *p, const report_model *m, const quality *q) {
     const eval_record *e = q->eval->row;
     const arm_record *a = eval_arm_of(e, q->pair->baseline), *b = eval_arm_of(e, q->pair->arm);
-    pen_text(p, q->task);
+    pen_task(p, e);
     pen_put(p, kMeasured);
     pen_text(p, a ? a->model : "");
     pen_printf(p, "%s, %s", q->pair->baseline, q->pair->arm);

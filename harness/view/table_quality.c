@@ -18,7 +18,9 @@ static void put_comparison(pen *p, const pair_record *pair) {
         why = " (control: other seeds)";
     else if (strcmp(pair->control, "damaged") == 0)
         why = " (control: damaged)";
-    pen_printf(p, "%s vs %s%s", pair->arm, pair->baseline, why);
+    const char *declared = pair->declared;
+    pen_printf(p, "%s vs %s%s%s%s%s", pair->arm, pair->baseline, why,
+               declared[0] ? " (requests differ in " : "", declared, declared[0] ? ")" : "");
 }
 
 static void put_discordant(pen *p, const pair_record *pair) {
@@ -27,13 +29,6 @@ static void put_discordant(pen *p, const pair_record *pair) {
                    (long long)pair->discordant.arm_only);
     else
         pen_text(p, "");
-}
-
-/* "ifeval (data UNVERIFIED)" */
-static void put_task(pen *p, const eval_record *e) {
-    const char *mark = eval_data_mark(e);
-    pen_printf(p, "%s%s%s%s", e->task[0] ? e->task : FORMAT_NONE, mark[0] ? " (" : "", mark,
-               mark[0] ? ")" : "");
 }
 
 static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
@@ -45,7 +40,7 @@ static void put_accuracy(pen *p, const eval_record *e, const char *arm) {
 static void put_pair(pen *p, const report_model *m, int file, const eval_record *e,
                      const pair_record *pair) {
     if (e)
-        put_task(p, e);
+        pen_task(p, e);
     else
         pen_printf(p, "all %zu tasks", pair->tasks.n);
     put_comparison(p, pair);
@@ -71,11 +66,11 @@ static void put_pair(pen *p, const report_model *m, int file, const eval_record 
 
 #define PARITY_NOTE                                                                                \
     "Accuracies are in percent, Δ and the margin in percentage points. Differences are paired "   \
-    "by problem. Equivalent: the 90 % interval lies within ±margin (two one-sided tests at "      \
-    "5 %). Not shown: the data do not decide. Different: the 95 % interval excludes 0. All "       \
-    "tasks: the mean difference over all problems, each of which counts the same. An arm that "    \
-    "lost too many samples is not called equivalent. p failed and p repaired test whether the "    \
-    "arms differ in failed or repaired answers."
+    "by problem. Equivalent: both of two one-sided tests give p < 5 % (p TOST); then the 90 % "    \
+    "interval lies within ±margin. Not shown: the data do not decide. Different: the 95 % "       \
+    "interval excludes 0. All tasks: the mean difference over all problems, each of which "        \
+    "counts the same. An arm that lost too many samples is not called equivalent. p failed and "   \
+    "p repaired test whether the arms differ in failed or repaired answers."
 
 static bool any_control(const report_model *m) {
     for (size_t i = 0; i < m->n_evals; i++)
@@ -131,8 +126,15 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
-    put_task(p, e);
+static bool any_title(const report_model *m) {
+    for (size_t i = 0; i < m->n_evals; i++)
+        if (m->evals[i].row->title[0])
+            return true;
+    return false;
+}
+
+static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a, bool titled) {
+    pen_task(p, e);
     pen_text(p, a->name);
     pen_text(p, a->model);
     pen_fixed(p, a->accuracy_pct, 2);
@@ -152,6 +154,8 @@ static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a) {
     pen_fixed(p, a->tok_s, 1);
     pen_fixed(p, a->client.lag_ms_p99, 2);
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
+    if (titled)
+        pen_text(p, e->title);
 }
 
 bool report_table_arms(const report_model *m, arena *mem, table *t) {
@@ -184,7 +188,10 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
                     {"median ITL, ms", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, false},
                     {"client lag p99, ms", "", TABLE_NUMBER, false},
-                    {"generator", "", TABLE_TEXT, false}}};
+                    {"generator", "", TABLE_TEXT, false},
+                    {"title of the task", "", TABLE_TEXT, false}}};
+    bool titled = any_title(m);
+    pen_drop_last_unless(t, titled);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->arms.n;
@@ -193,7 +200,7 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->arms.n; k++)
-            put_eval_arm(&p, m->evals[i].row, &m->evals[i].row->arms.at[k]);
+            put_eval_arm(&p, m->evals[i].row, &m->evals[i].row->arms.at[k], titled);
     return !p.failed;
 }
 

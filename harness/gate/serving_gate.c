@@ -1,0 +1,193 @@
+#include "harness/gate/serving_gate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "evals/distributions.h"
+#include "harness/gate/verdicts.h"
+#include "harness/record/run.h"
+
+static const double kZ95 = 1.959963984540054, kZ90 = 1.6448536269514722;
+
+/* Three rates, then medians, then p99s. */
+enum { RATES = 3, MEDIANS = 3, METRICS = RATES + MEDIANS + 4 };
+static const char *const kMetrics[METRICS] = {
+    "output_tok_s", "requests_s", "goodput_s", "ttft", "tpot", "e2e", "ttft", "itl", "tpot", "e2e"};
+
+/* A value with its interval. */
+typedef struct {
+    double value, lo, hi;
+} estimate;
+
+/* One metric at one load point. */
+typedef struct {
+    char name[160];
+    int metric;
+    bool decides; /* the metric must be shown not to be slower */
+    estimate before, after;
+    bool missing; /* the current run lacks it */
+    double log_ratio, se;
+    gate_cell cell;
+} comparison;
+
+static estimate of(double value, const double ci[2]) {
+    return (estimate){value, ci[0], ci[1]};
+}
+
+static bool is_same_load(const serving_record *a, const serving_record *b) {
+    return strcmp(a->arm, b->arm) == 0 && strcmp(a->loop, b->loop) == 0 &&
+           fabs(a->load - b->load) <= 1e-9 * fabs(a->load);
+}
+
+static const serving_record *find(const serving_list *all, const serving_record *like,
+                                  const char *kind, const char *metric) {
+    for (size_t i = 0; i < all->n; i++) {
+        const serving_record *r = &all->at[i];
+        if (strcmp(r->kind, kind) == 0 && is_same_load(r, like) &&
+            (!metric || strcmp(r->metric, metric) == 0))
+            return r;
+    }
+    return NULL;
+}
+
+/* The value of a metric at the load point of the row @like of kind load. NANs if it is missing. */
+static estimate value_of(const serving_list *all, const serving_record *like, int metric) {
+    const estimate none = {(double)NAN, (double)NAN, (double)NAN};
+    const serving_record *r = metric < RATES ? find(all, like, "load", NULL)
+                                             : find(all, like, "latency", kMetrics[metric]);
+    if (!r)
+        return none;
+    switch (metric) {
+    case 0:
+        return of(r->output_tok_s, r->output_tok_s_ci95);
+    case 1:
+        return of(r->requests_s, r->requests_s_ci95);
+    case 2:
+        return of(r->goodput_s, r->goodput_s_ci95);
+    default:
+        return metric < RATES + MEDIANS ? of(r->p50_ms, r->p50_ms_ci95)
+                                        : of(r->p99_ms, r->p99_ms_ci95);
+    }
+}
+
+static bool is_known(const estimate *e) {
+    return e->value > 0 && e->lo > 0 && isfinite(e->hi) && e->hi >= e->lo;
+}
+
+static double se_of(const estimate *e) {
+    return log(e->hi / e->lo) / (2 * kZ95);
+}
+
+/* P(Z > z) for z = (x - limit) / se; without spread, x itself decides. */
+static double p_above(double x, double limit, double se) {
+    if (se > 0)
+        return normal_cdf((limit - x) / se);
+    return x > limit ? 0 : 1;
+}
+
+static void test(comparison *c, double threshold) {
+    c->cell.test[GATE_QUARTILE].p_slower = c->cell.p_within = 1;
+    c->missing = !is_known(&c->after);
+    if (c->missing)
+        return;
+    double sign = c->metric < RATES ? -1 : 1;
+    c->log_ratio = sign * log(c->after.value / c->before.value);
+    c->se = hypot(se_of(&c->before), se_of(&c->after));
+    c->cell.test[GATE_QUARTILE].p_slower = p_above(c->log_ratio, threshold, c->se);
+    c->cell.p_within = p_above(-c->log_ratio, -threshold, c->se);
+}
+
+static js *row_of(const comparison *c, double threshold) {
+    char reason[200] = "";
+    const char *verdict = "ok";
+    bool rate = c->metric < RATES;
+    if (c->missing) {
+        verdict = "missing";
+        (void)snprintf(reason, sizeof reason, "the current run has no value with an interval");
+    } else if (c->cell.state == GATE_REGRESSED) {
+        verdict = "regressed";
+        (void)snprintf(reason, sizeof reason, "was %.4g, is %.4g%s", c->before.value,
+                       c->after.value, rate ? " per second" : " ms");
+    } else if (c->decides && c->cell.state == GATE_INCONCLUSIVE) {
+        verdict = "inconclusive";
+        (void)snprintf(reason, sizeof reason,
+                       "not enough evidence for either slower or not slower: measure more blocks");
+    }
+    verdict_record v = verdict_start("serving", c->name, verdict, reason, VERDICT_COMPARED);
+    v.threshold = exp(threshold);
+    if (!c->missing) {
+        v.ratio = exp(c->log_ratio);
+        v.ci90[0] = exp(c->log_ratio - kZ90 * c->se);
+        v.ci90[1] = exp(c->log_ratio + kZ90 * c->se);
+        v.p_slower = c->cell.test[GATE_QUARTILE].p_slower;
+        v.p_holm = c->cell.test[GATE_QUARTILE].p_holm;
+        v.p_within = c->decides ? c->cell.p_within : (double)NAN;
+    }
+    if (!rate) {
+        v.baseline_ns = 1e6 * c->before.value;
+        v.current_ns = c->missing ? (double)NAN : 1e6 * c->after.value;
+    }
+    return record_write(&verdict_type, &v);
+}
+
+static size_t compare(const run_record *before, const run_record *after, double threshold,
+                      comparison *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < before->serving.n; i++) {
+        const serving_record *r = &before->serving.at[i];
+        bool open = strcmp(r->loop, "open") == 0;
+        for (int k = 0; k < METRICS && strcmp(r->kind, "load") == 0; k++) {
+            comparison *c = &out[n];
+            *c = (comparison){.metric = k,
+                              .decides = k < RATES ? !open : k < RATES + MEDIANS,
+                              .before = value_of(&before->serving, r, k)};
+            if (!is_known(&c->before))
+                continue;
+            c->after = value_of(&after->serving, r, k);
+            (void)snprintf(c->name, sizeof c->name, "%.60s %.4g%s %s%s", r->arm, r->load,
+                           open ? "/s" : " at a time", kMetrics[k],
+                           k < RATES             ? ""
+                           : k < RATES + MEDIANS ? "_p50"
+                                                 : "_p99");
+            test(c, threshold);
+            n++;
+        }
+    }
+    return n;
+}
+
+static snap_status check(const run_record *before, const run_record *after,
+                         const gate_limits *limits, js *rows, snap_err *err) {
+    double threshold = log1p(fmax(limits->share, SERVING_GATE_SHARE));
+    comparison *all = calloc(before->serving.n * METRICS + 1, sizeof *all);
+    gate_cell *cells = calloc(before->serving.n * METRICS + 1, sizeof *cells);
+    bool ok = all && cells;
+    size_t n = ok ? compare(before, after, threshold, all) : 0;
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < n; i++)
+        cells[i] = all[i].cell;
+    if (n)
+        st = gate_settle(cells, n, 1, limits->alpha, err);
+    for (size_t i = 0; i < n && ok && st == SNAP_OK; i++) {
+        all[i].cell = cells[i];
+        ok = js_push_new(rows, row_of(&all[i], threshold));
+    }
+    free(all);
+    free(cells);
+    return ok ? st : err_set(err, SNAP_E_NOMEM, "out of memory for verdicts");
+}
+
+snap_status gate_check_serving(const results *baseline, const results *current,
+                               const gate_limits *limits, js *rows, snap_err *err) {
+    arena mem = {0};
+    run_record before, after;
+    snap_status st = SNAP_OK;
+    TRY(run_read(&before, baseline, &mem, err));
+    TRY(run_read(&after, current, &mem, err));
+    st = check(&before, &after, limits, rows, err);
+cleanup:
+    arena_release(&mem);
+    return st;
+}

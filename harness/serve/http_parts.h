@@ -1,0 +1,46 @@
+/* http_parts.h - what the files that call libmicrohttpd share. Private to http.c and
+ * http_requests.c. */
+#ifndef SNAPMLA_HARNESS_SERVE_HTTP_PARTS_H
+#define SNAPMLA_HARNESS_SERVE_HTTP_PARTS_H
+
+#include <microhttpd.h>
+
+#include "harness/serve/serve_parts.h"
+
+/* An open connection. */
+typedef struct peer {
+    struct peer *next, *prev; /* list of the idle ones, the one that has been idle longest first */
+    struct MHD_Connection *connection;
+    int fd;
+    bool idle;        /* no complete request is in progress */
+    int64_t since_ns; /* when it became idle */
+} peer;
+
+typedef struct {
+    server s;
+    struct MHD_Daemon *daemon;
+    int events, wake; /* epoll; eventfd */
+    peer *first, *last;
+} http;
+
+/* ---- http_requests.c ---- */
+
+/* Callbacks of the library. Each gets the http as its first argument. */
+void http_on_connection(void *cls, struct MHD_Connection *c, void **context,
+                        enum MHD_ConnectionNotificationCode what);
+enum MHD_Result http_on_request(void *cls, struct MHD_Connection *c, const char *url,
+                                const char *method, const char *version, const char *body,
+                                size_t *n, void **context);
+void http_on_completed(void *cls, struct MHD_Connection *c, void **context,
+                       enum MHD_RequestTerminationCode why);
+
+/* Closes an idle connection. */
+void http_hang_up(http *h, peer *p);
+
+/* Lets a suspended connection go on, because its answer has grown. */
+void http_resume(exchange *x);
+
+/* The client of an exchange has left: its work ends, and the connection is closed. */
+void http_lose(exchange *x);
+
+#endif

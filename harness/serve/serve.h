@@ -1,0 +1,57 @@
+/* serve.h - an HTTP server with OpenAI's interface over a checkpoint that runs in this process.
+ *
+ *   POST /v1/chat/completions, /v1/completions   whole answers, or streams of server-sent events
+ *   GET  /v1/models, /v1/models/NAME, /version
+ *   GET  /health    200, or 503 while the server drains or after the engine failed
+ *   GET  /metrics   for Prometheus
+ *   POST /tokenize  the number and ids of a prompt's tokens
+ *
+ * Two threads work: the caller's runs HTTP, and the other runs the engine (serve_engine.h). */
+#ifndef SNAPMLA_HARNESS_SERVE_SERVE_H
+#define SNAPMLA_HARNESS_SERVE_SERVE_H
+
+#include <signal.h>
+
+#include "generator/local/local.h"
+
+typedef struct {
+    const char *host;    /* an IPv4 or IPv6 address, or "localhost" */
+    int port;            /* 0 = a free one */
+    const char *model;   /* name of the model in the interface; UTF-8 */
+    const char *version; /* of the program */
+    const char *api_key; /* a bearer token that /v1 and /tokenize require; NULL = none */
+    int max_queue;    /* most sequences that wait, beyond those that the engine decodes at once */
+    int64_t max_body; /* most bytes of a request's body */
+    double timeout_s; /* an answer that takes longer ends with an error; 0 = no limit */
+    double drain_s;   /* time for the answers in progress after *cancel is set */
+    double receive_s; /* a connection is closed if no whole request arrives in this time; it is
+                            also the limit for a client that does not read its answer; whole
+                            seconds */
+    int max_connections; /* when they are reached, the one that is idle for the longest time is
+                            closed */
+    const volatile sig_atomic_t *cancel;       /* set to end the server */
+    void (*ready)(void *ctx, const char *url); /* called once when the server listens */
+    void *ctx;
+} serve_options;
+
+/* Values for a server without special needs. */
+enum {
+    SERVE_QUEUE = 1024,
+    SERVE_BODY = 4 << 20,
+    SERVE_CONNECTIONS = 4096,
+    SERVE_RECEIVE_S = 60,
+    SERVE_DRAIN_S = 30
+};
+
+/**
+ * serve_run - serve until *cancel is set
+ *
+ * After *cancel is set, new requests get 503 while the answers in progress go on, at most for
+ * drain_s. Then the server ends with SNAP_OK.
+ *
+ * SNAP_E_USAGE for a host that is no address; SNAP_E_IO if the port cannot be used; SNAP_E_NOMEM;
+ * the error of engine_step() if the engine fails.
+ */
+snap_status serve_run(local_model *m, const serve_options *o, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,425 @@
+#include "harness/serve/serve_engine.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct serve_choice {
+    serve_job *job;
+    serve_engine *engine;
+    int index;
+    tok_stream stream;
+    buf text;
+    size_t sent; /* bytes of the text that were passed on */
+    int64_t tokens;
+    token_logit top[ENGINE_TOP];
+    int n_top;
+    bool stopped, done;
+};
+
+struct serve_engine {
+    local_model *m;
+    int wake;
+    pthread_t thread;
+
+    /* used by the thread only */
+    serve_job *active;  /* jobs that are not released */
+    serve_job *touched; /* jobs with something in `made`, or that ended */
+
+    pthread_mutex_t lock; /* guards what follows, and `ready` of all jobs */
+    pthread_cond_t work;
+    serve_job *in, **in_end; /* submitted */
+    serve_job *cancels;
+    serve_job *published, **published_end; /* with something in `ready`, or that ended */
+    bool stop;
+    serve_load load;
+};
+
+/* ---- news ---- */
+
+void serve_news_clear(serve_news *n) {
+    n->n = n->n_top = 0;
+    n->failed = false;
+    buf_clear(&n->text);
+}
+
+static void news_release(serve_news *n) {
+    free(n->v);
+    free(n->top);
+    buf_release(&n->text);
+    *n = (serve_news){0};
+}
+
+/* Makes room for @more elements after the first @n. */
+static bool reserve(void **v, size_t *cap, size_t n, size_t more, size_t size) {
+    if (n + more <= *cap)
+        return true;
+    size_t want = 2 * (n + more) + 6;
+    void *p = realloc(*v, want * size);
+    if (!p)
+        return false;
+    *v = p;
+    *cap = want;
+    return true;
+}
+
+static void news_add(serve_news *to, const serve_piece *p, const token_logit *top,
+                     const char *text) {
+    void *v = to->v, *t = to->top;
+    bool ok = reserve(&v, &to->cap, to->n, 1, sizeof *to->v);
+    to->v = v;
+    ok = ok && reserve(&t, &to->cap_top, to->n_top, (size_t)p->n_top, sizeof *to->top);
+    to->top = t;
+    ok = ok && buf_append(&to->text, text, p->text_n);
+    if (!ok) {
+        to->failed = true;
+        return;
+    }
+    to->v[to->n++] = *p;
+    if (p->n_top)
+        memcpy(to->top + to->n_top, top, (size_t)p->n_top * sizeof *top);
+    to->n_top += (size_t)p->n_top;
+}
+
+/* Moves all pieces of @from to the end of @to. */
+static void news_move(serve_news *to, serve_news *from) {
+    if (!to->n && !to->failed) {
+        serve_news empty = *to;
+        *to = *from;
+        *from = empty;
+        serve_news_clear(from);
+        return;
+    }
+    size_t text = 0, top = 0;
+    for (size_t i = 0; i < from->n; i++) {
+        news_add(to, &from->v[i], from->top + top, buf_str(&from->text) + text);
+        text += from->v[i].text_n;
+        top += (size_t)from->v[i].n_top;
+    }
+    to->failed |= from->failed;
+    serve_news_clear(from);
+}
+
+/* ---- callbacks of the engine ---- */
+
+static void touch(serve_engine *e, serve_job *j) {
+    if (j->touched)
+        return;
+    j->touched = true;
+    j->next_touched = e->touched;
+    e->touched = j;
+}
+
+/* Passes on the text that no stop string can cut any more; with @end all of it. */
+static void pass(serve_choice *c, serve_piece *p, bool end) {
+    serve_job *j = c->job;
+    size_t sure = end ? c->text.len : stop_settled(&j->stop, buf_str(&c->text), c->text.len);
+    p->choice = c->index;
+    p->text_n = sure > c->sent ? sure - c->sent : 0;
+    p->ns = clock_now_ns();
+    news_add(&j->made, p, c->top, buf_str(&c->text) + c->sent);
+    c->sent += p->text_n;
+    j->made.failed |= c->text.failed;
+    if (c->sent == c->text.len && !j->stop.n) { /* nothing is searched: the text is not needed */
+        buf_clear(&c->text);
+        c->sent = 0;
+    }
+    touch(c->engine, j);
+}
+
+static void take_top(void *user, const token_logit *top, int n) {
+    serve_choice *c = user;
+    c->n_top = n;
+    memcpy(c->top, top, (size_t)n * sizeof *top);
+}
+
+static bool take_token(void *user, int32_t token, float logprob) {
+    serve_choice *c = user;
+    size_t seen = c->text.len;
+    tok_stream_push(&c->stream, token, &c->text);
+    c->tokens++;
+    c->stopped = c->tokens >= c->job->how.min_tokens && stop_cut(&c->job->stop, &c->text, seen);
+    serve_piece p = {.kind = PIECE_TOKEN, .token = token, .logprob = logprob, .n_top = c->n_top};
+    pass(c, &p, c->stopped);
+    return !c->stopped;
+}
+
+static void take_score(void *user, int position, float logprob, const token_logit *top, int n) {
+    serve_choice *c = user;
+    serve_scores *to = &c->job->scores[c->index];
+    size_t k = (size_t)c->job->how.top_logprobs;
+    to->logprob[position] = logprob;
+    if (n)
+        memcpy(to->top + (size_t)position * k, top, (size_t)n * sizeof *top);
+    to->n_top[position] = n;
+}
+
+static void end_choice(serve_choice *c, piece_kind kind) {
+    serve_piece p = {.kind = kind};
+    c->done = true;
+    c->job->left--;
+    if (!c->stopped)
+        tok_stream_finish(&c->stream, &c->text);
+    pass(c, &p, true);
+    tok_stream_release(&c->stream);
+    buf_release(&c->text);
+}
+
+/* The first failure of a job is its error. Once it is published, it does not change. */
+static void fail_choice(serve_choice *c, const snap_err *err) {
+    if (!c->job->error[0])
+        (void)snprintf(c->job->error, sizeof c->job->error, "%.299s", err->text);
+    end_choice(c, PIECE_FAILED);
+}
+
+static void take_end(void *user, finish_reason why) {
+    serve_choice *c = user;
+    const serve_job *j = c->job;
+    snap_err err = {0};
+    int64_t tokens = (int64_t)j->prompts[c->index / j->n].n + c->tokens;
+    if (local_finish_error(c->engine->m, why, tokens, &err) != SNAP_OK)
+        fail_choice(c, &err);
+    else
+        end_choice(c, why == FINISH_STOP ? PIECE_STOP : PIECE_LENGTH);
+}
+
+/* ---- jobs ---- */
+
+static void add_choice(serve_engine *e, serve_job *j, int i) {
+    serve_choice *c = &j->choice[i];
+    const tok_ids *prompt = &j->prompts[i / j->n];
+    snap_err err = {0};
+    *c = (serve_choice){.job = j, .engine = e, .index = i};
+    c->stream = tok_stream_make(e->m->tokenizer, true);
+    engine_request req = j->how;
+    req.prompt = prompt->v;
+    req.n_prompt = prompt->n < INT32_MAX ? (int)prompt->n : INT32_MAX;
+    req.seed += (uint64_t)(i % j->n);
+    req.token = take_token;
+    req.done = take_end;
+    req.top = req.logprobs ? take_top : NULL;
+    req.score = j->scores ? take_score : NULL;
+    req.user = c;
+    if (engine_add(e->m->engine, &req, &err) != SNAP_OK)
+        fail_choice(c, &err);
+}
+
+static void begin_job(serve_engine *e, serve_job *j) {
+    int n = j->n_prompts * j->n;
+    j->next = e->active;
+    if (j->next)
+        j->next->prev = j;
+    e->active = j;
+    j->left = n;
+    for (int i = 0; i < n; i++)
+        add_choice(e, j, i);
+}
+
+static void drop_choices(serve_engine *e, serve_job *j) {
+    for (int i = 0; i < j->n_prompts * j->n; i++) {
+        serve_choice *c = &j->choice[i];
+        if (c->done)
+            continue;
+        (void)engine_remove(e->m->engine, c);
+        tok_stream_release(&c->stream);
+        buf_release(&c->text);
+        c->done = true;
+    }
+    j->left = 0;
+}
+
+static void cancel_job(serve_engine *e, serve_job *j) {
+    if (j->ended)
+        return;
+    drop_choices(e, j);
+    touch(e, j);
+}
+
+/* Takes the job off the lists of active and cancelled ones. The server's thread may free it once it
+ * is published. */
+static void end_job(serve_engine *e, serve_job *j) {
+    serve_job **at = &e->cancels;
+    while (*at && *at != j)
+        at = &(*at)->next_cancel;
+    if (*at)
+        *at = j->next_cancel;
+    if (j->prev)
+        j->prev->next = j->next;
+    else
+        e->active = j->next;
+    if (j->next)
+        j->next->prev = j->prev;
+    j->ended = true;
+}
+
+/* Ends everything after a failed step. */
+static void fail_all(serve_engine *e, const snap_err *err) {
+    engine_clear(e->m->engine);
+    for (serve_job *j = e->active; j; j = j->next)
+        for (int i = 0; i < j->n_prompts * j->n; i++)
+            if (!j->choice[i].done)
+                fail_choice(&j->choice[i], err);
+}
+
+/* ---- the thread ---- */
+
+/* Under the lock: hands over what the step has made. */
+static void publish(serve_engine *e) {
+    bool any = e->touched != NULL;
+    while (e->touched) {
+        serve_job *j = e->touched;
+        e->touched = j->next_touched;
+        j->touched = false;
+        if (!j->left)
+            end_job(e, j);
+        news_move(&j->ready, &j->made);
+        if (!j->published) {
+            j->published = true;
+            j->next_published = NULL;
+            *e->published_end = j;
+            e->published_end = &j->next_published;
+        }
+    }
+    e->load.now = engine_load_of(e->m->engine);
+    e->load.stats = engine_stats_of(e->m->engine);
+    uint64_t one = 1;
+    if (any && write(e->wake, &one, sizeof one) < 0) {
+        /* The counter is full only if the server's thread has not read it yet: it will wake up. */
+    }
+}
+
+/* Does what was submitted, then one step. */
+static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (serve_job *j = in, *next; j; j = next) {
+        next = j->next_in;
+        begin_job(e, j);
+    }
+    for (serve_job *j = cancels, *next; j; j = next) {
+        next = j->next_cancel;
+        cancel_job(e, j);
+    }
+    st = engine_step(e->m->engine, err);
+    if (st != SNAP_OK)
+        fail_all(e, err);
+    return st;
+}
+
+static void *run(void *ctx) {
+    serve_engine *e = ctx;
+    (void)pthread_mutex_lock(&e->lock);
+    while (!e->stop) {
+        if (!e->in && !e->cancels && !engine_pending(e->m->engine)) {
+            (void)pthread_cond_wait(&e->work, &e->lock);
+            continue;
+        }
+        serve_job *in = e->in, *cancels = e->cancels;
+        snap_err err = {0};
+        e->in = e->cancels = NULL;
+        e->in_end = &e->in;
+        (void)pthread_mutex_unlock(&e->lock);
+        bool failed = turn(e, in, cancels, &err) != SNAP_OK;
+        (void)pthread_mutex_lock(&e->lock);
+        if (failed && !e->load.broken) {
+            e->load.broken = true;
+            e->load.reason = err;
+        }
+        publish(e);
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    engine_clear(e->m->engine);
+    for (serve_job *j = e->active; j; j = j->next)
+        drop_choices(e, j);
+    return NULL;
+}
+
+/* ---- for the server's thread ---- */
+
+bool serve_job_prepare(serve_job *j) {
+    j->choice = calloc((size_t)j->n_prompts * (size_t)j->n, sizeof *j->choice);
+    return j->choice != NULL;
+}
+
+void serve_engine_submit(serve_engine *e, serve_job *j) {
+    (void)pthread_mutex_lock(&e->lock);
+    j->next_in = NULL;
+    *e->in_end = j;
+    e->in_end = &j->next_in;
+    (void)pthread_cond_signal(&e->work);
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+void serve_engine_cancel(serve_engine *e, serve_job *j) {
+    (void)pthread_mutex_lock(&e->lock);
+    if (!j->cancelled && !j->ended) {
+        j->cancelled = true;
+        j->next_cancel = e->cancels;
+        e->cancels = j;
+        (void)pthread_cond_signal(&e->work);
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+serve_job *serve_engine_collect(serve_engine *e, serve_load *load) {
+    serve_job *list = NULL, **end = &list;
+    (void)pthread_mutex_lock(&e->lock);
+    /* The list that is returned has links of its own: the engine may publish a job of it again. */
+    for (serve_job *j = e->published; j; j = j->next_published) {
+        j->published = false;
+        news_move(&j->news, &j->ready);
+        j->released = j->ended;
+        *end = j;
+        end = &j->next_news;
+    }
+    *end = NULL;
+    e->published = NULL;
+    e->published_end = &e->published;
+    *load = e->load;
+    (void)pthread_mutex_unlock(&e->lock);
+    return list;
+}
+
+void serve_job_release(serve_job *j) {
+    news_release(&j->news);
+    news_release(&j->made);
+    news_release(&j->ready);
+    free(j->choice);
+    j->choice = NULL;
+}
+
+snap_status serve_engine_start(serve_engine **out, local_model *m, int wake, snap_err *err) {
+    serve_engine *e = calloc(1, sizeof *e);
+    *out = NULL;
+    if (!e)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a server");
+    e->m = m;
+    e->wake = wake;
+    e->in_end = &e->in;
+    e->published_end = &e->published;
+    e->load.now = engine_load_of(m->engine);
+    (void)pthread_mutex_init(&e->lock, NULL);
+    (void)pthread_cond_init(&e->work, NULL);
+    if (pthread_create(&e->thread, NULL, run, e) != 0) {
+        free(e);
+        return err_set(err, SNAP_E_IO, "cannot start the engine's thread");
+    }
+    *out = e;
+    return SNAP_OK;
+}
+
+void serve_engine_stop(serve_engine *e) {
+    if (!e)
+        return;
+    (void)pthread_mutex_lock(&e->lock);
+    e->stop = true;
+    (void)pthread_cond_signal(&e->work);
+    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_join(e->thread, NULL);
+    (void)pthread_mutex_destroy(&e->lock);
+    (void)pthread_cond_destroy(&e->work);
+    free(e);
+}

@@ -1,0 +1,106 @@
+/* serve_engine.h - the thread that runs the engine for a server.
+ *
+ * One thread owns the engine of a local_model. The server's thread submits jobs and takes their
+ * news: tokens, text and ends. After each step of the engine all news is published at once, and the
+ * server's thread is woken through an event descriptor. */
+#ifndef SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
+#define SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
+
+#include "generator/local/engine/stop.h"
+#include "generator/local/local.h"
+
+typedef enum { PIECE_TOKEN, PIECE_STOP, PIECE_LENGTH, PIECE_FAILED } piece_kind;
+
+/* A token of a choice with the text that it completes, or the end of a choice with the rest of its
+ * text. */
+typedef struct {
+    piece_kind kind;
+    int choice;
+    int32_t token;
+    float logprob;
+    int n_top;     /* the next n_top entries of serve_news.top belong to it */
+    size_t text_n; /* the next text_n bytes of serve_news.text belong to it */
+    int64_t ns;    /* when it was made, clock_now_ns() */
+} serve_piece;
+
+/* Pieces in the order in which they were made. */
+typedef struct {
+    serve_piece *v;
+    size_t n, cap;
+    token_logit *top;
+    size_t n_top, cap_top;
+    buf text;
+    bool failed; /* memory was exhausted: pieces are missing */
+} serve_news;
+
+/* The scores of the prompt of one choice; valid after the first piece of this choice. */
+typedef struct {
+    float *logprob;   /* [n]; of tokens 1 .. n - 1 */
+    token_logit *top; /* [n][k] */
+    int *n_top;       /* [n] */
+} serve_scores;
+
+typedef struct serve_choice serve_choice;
+
+/* One HTTP request. The server fills the first part; it must stay as it is until `released`. */
+typedef struct serve_job {
+    tok_ids *prompts;   /* [n_prompts] */
+    int n_prompts, n;   /* choices are numbered prompt * n + i */
+    engine_request how; /* without prompt, callbacks and user; choice i of a prompt has seed + i */
+    stop_strings stop;
+    serve_scores *scores; /* [n_prompts * n]; NULL = prompts are not scored */
+    void *user;
+
+    serve_news news; /* the server's: filled by serve_engine_collect() */
+    bool released;   /* set by serve_engine_collect(): the engine is done with the job */
+    char error[300]; /* why choices failed; valid if one is PIECE_FAILED */
+    struct serve_job *next_news; /* next in the list of serve_engine_collect() */
+
+    /* used by serve_engine.c only */
+    serve_choice *choice;
+    int left;
+    serve_news made, ready;
+    bool touched, published, cancelled, ended;
+    struct serve_job *next, *prev, *next_touched, *next_published, *next_in, *next_cancel;
+} serve_job;
+
+/* The state of the engine after its last step. */
+typedef struct {
+    engine_load now;
+    engine_stats stats;
+    bool broken;     /* a step failed: nothing can be generated any more */
+    snap_err reason; /* why */
+} serve_load;
+
+typedef struct serve_engine serve_engine;
+
+/* Starts the thread. @m is borrowed; its engine and runner belong to the thread until
+ * serve_engine_stop(). @wake: an eventfd that is written when there is news. SNAP_E_NOMEM,
+ * SNAP_E_IO. */
+snap_status serve_engine_start(serve_engine **out, local_model *m, int wake,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* Drops what is left, joins the thread and frees @e. Jobs that are not released are the caller's
+ * again. NULL is allowed. */
+void serve_engine_stop(serve_engine *e);
+
+/* Allocates what the engine needs for the choices of a job. False if memory is exhausted. */
+bool serve_job_prepare(serve_job *j);
+
+/* Queues a job that is prepared. */
+void serve_engine_submit(serve_engine *e, serve_job *j);
+
+/* Drops the sequences of a job before the next step. The job is released by a later
+ * serve_engine_collect(). */
+void serve_engine_cancel(serve_engine *e, serve_job *j);
+
+/* Returns the jobs with news, in a list, and moves their news to `news`, where the caller takes
+ * them out with serve_news_clear(). Fills @load. */
+serve_job *serve_engine_collect(serve_engine *e, serve_load *load);
+
+void serve_news_clear(serve_news *n);
+
+/* Frees what belongs to the job, but not the job and not what the server filled. */
+void serve_job_release(serve_job *j);
+
+#endif

@@ -1,0 +1,99 @@
+/* serve_parts.h - what the files of the server share: its state, and one HTTP request with its
+ * answer. Private to serve/. */
+#ifndef SNAPMLA_HARNESS_SERVE_SERVE_PARTS_H
+#define SNAPMLA_HARNESS_SERVE_SERVE_PARTS_H
+
+#include "base/rng.h"
+#include "harness/serve/openai_answer.h"
+#include "harness/serve/serve.h"
+#include "harness/serve/serve_engine.h"
+#include "harness/serve/serve_metrics.h"
+
+typedef struct exchange exchange;
+
+/* A job of the engine with what it needs. It outlives its exchange if the client leaves, until the
+ * engine releases it. */
+typedef struct serve_work {
+    struct serve_work *next, *prev; /* list of all */
+    serve_job job;
+    openai_request req;
+    openai_answer answer;
+    tok_ids *prompts;
+    serve_scores *scores;
+    int64_t *last_ns; /* [choices] when the last token came; 0 = none came */
+    int choices;
+    bool cancelled;
+    exchange *x; /* NULL: the client has left, or has its answer */
+} serve_work;
+
+/* One HTTP request and its answer. */
+struct exchange {
+    exchange *next, *prev; /* list of all */
+    struct server *s;
+    const char *method; /* borrowed from the HTTP library */
+    char *url;
+    bool authorized;
+    int64_t start_ns; /* when the request was complete */
+
+    buf body;
+    int64_t too_much; /* bytes of the body beyond the limit, which were dropped */
+
+    int status;        /* of the answer; 0 = not decided */
+    const char *type;  /* Content-Type */
+    const char *allow; /* Allow, for 405 */
+    int retry_after;   /* seconds; 0 = no such header */
+    buf out;           /* bytes of the answer */
+    bool streaming;    /* `out` is sent while it grows */
+    bool complete;     /* nothing will be added to `out` */
+    serve_work *work;  /* NULL: none, or it is released */
+
+    /* used by http.c only */
+    void *connection, *peer;
+    int fd;
+    size_t sent; /* bytes of `out` that a stream has passed on */
+    bool handled, suspended, watched, gone;
+};
+
+typedef struct server {
+    const serve_options *o;
+    local_model *m;
+    serve_engine *engine;
+    serve_load load;
+    serve_metrics metrics;
+    serve_work *work; /* all */
+    exchange *exchanges;
+    int64_t context; /* most tokens of a prompt with its answer */
+    int pending;     /* sequences that are not released */
+    int connections;
+    uint64_t number; /* of the last answer */
+    rng random;      /* seeds of requests that have none */
+    int64_t started; /* seconds since the epoch */
+    bool draining;
+} server;
+
+/* ---- serve_routes.c ---- */
+
+/* Answers a complete request: fills in the answer, or submits a job whose news serve_take() turns
+ * into the answer. */
+void serve_handle(exchange *x);
+
+/* Answers with an error. A stream that has begun ends with it. */
+void serve_fail(exchange *x, const openai_error *e);
+
+/* ---- serve_work.c ---- */
+
+/* Makes a job of the request and submits it. */
+void serve_submit(exchange *x, openai_kind kind);
+
+/* Answers /tokenize. */
+void serve_tokenize(exchange *x);
+
+/* Takes the news of a job. Frees the work if it is released and the client has gone. */
+void serve_take(server *s, serve_work *w);
+
+/* Ends the work of an exchange: its sequences are dropped if they are not finished. */
+void serve_leave(exchange *x);
+
+void serve_work_free(server *s, serve_work *w);
+
+#endif

@@ -1,0 +1,72 @@
+/* block.h - one turn of an arm at a load point: sends requests and records what happened.
+ *
+ * One thread sends all requests and receives all answers. A request is sent when it is due,
+ * whatever became of the others. None is repeated. In a closed loop, each of a number of users
+ * sends its next request when its last one has ended and its think time has passed. In an open
+ * loop, conversations start at the times of an arrival process or of a trace, and later turns
+ * follow after the think time.
+ *
+ * No request is sent after duration_s, and no more than `requests`. The block then lasts until the
+ * requests in flight have ended, but no longer than drain_s; those still in flight are cut. */
+#ifndef SNAPMLA_HARNESS_SERVING_BLOCK_H
+#define SNAPMLA_HARNESS_SERVING_BLOCK_H
+
+#include <signal.h>
+
+#include "base/http.h"
+#include "generator/http/chat_answer.h"
+#include "harness/serving/arrivals.h"
+#include "harness/serving/request.h"
+#include "harness/serving/target.h"
+#include "harness/serving/work.h"
+
+typedef struct {
+    int64_t users;           /* > 0: closed loop with so many users; 0: open loop */
+    double rate;             /* conversations per second; 0: the times of the trace */
+    double from_rate;        /* > 0: the rate rises or falls from here to `rate` over duration_s */
+    double speed;            /* the trace's times are divided by it */
+    arrival_pattern pattern; /* of the open loop with a rate */
+} serving_load;
+
+/* One arm's part of a block. */
+typedef struct {
+    serving_target *target;
+    int arm, point, block;
+    serving_load load;
+    double duration_s; /* 0 = no limit */
+    int64_t requests;  /* 0 = no limit */
+    double drain_s;
+} block_plan;
+
+/* Takes a request that has ended or was cut. Everything is borrowed. @problem: that of a task, or
+ * NULL. @answer: has its text only if block_options.keep_text is set, or if the conversation has
+ * several turns. */
+typedef snap_status (*block_sink_fn)(void *ctx, const serving_request *r,
+                                     const task_problem *problem, const chat_answer *answer,
+                                     snap_err *err);
+
+typedef struct {
+    const serving_work *work;
+    http *engine; /* without running transfers; keeps its connections for the next block */
+    bool keep_text;
+    block_sink_fn sink;
+    void *sink_ctx;
+} block_options;
+
+/* The largest number of requests in flight. Requests beyond it wait, which counts as lag. */
+enum { BLOCK_IN_FLIGHT_MAX = 16384 };
+
+/**
+ * block_run - run a block; several plans run at the same time
+ *
+ * @plans: [n]
+ *
+ * SNAP_E_NET with the last failure if the first BLOCK_GIVE_UP requests of an arm all fail;
+ * SNAP_E_CANCELLED; errors of the sink and of http_start(); SNAP_E_NOMEM. After an error no
+ * transfer is running.
+ */
+enum { BLOCK_GIVE_UP = 32 };
+snap_status block_run(const block_plan *plans, int n, const block_options *opt,
+                      snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,91 @@
+/* measured.h - everything that is stated about the arms at one load point of a serving benchmark:
+ * their metrics with intervals, whether they meet the targets, whether they are saturated, and the
+ * differences between them. It is computed from the requests alone, so it can be computed again
+ * from requests.jsonl. */
+#ifndef SNAPMLA_HARNESS_SERVING_MEASURED_H
+#define SNAPMLA_HARNESS_SERVING_MEASURED_H
+
+#include "harness/serving/interval.h"
+
+enum { SERVING_ARMS_MAX = 8, SERVING_CDF = 101 };
+
+typedef struct {
+    bool open;     /* requests are due at times that do not depend on the server (open loop) */
+    int arms;      /* number of arms, 1 .. SERVING_ARMS_MAX */
+    double gpus;   /* GPUs of a server; 0 = not stated */
+    double margin; /* ratio - 1 up to which two values count as equal, > 0: 0.05 */
+    double level;  /* of the tests of targets, for instance 0.99 (slo.h) */
+    slo_list targets;
+    uint64_t seed; /* of the bootstrap */
+} serving_measure_options;
+#define SERVING_MEASURE_DEFAULTS                                                                   \
+    { .open = true, .arms = 2, .margin = 0.05, .level = 0.99, .seed = 1 }
+
+typedef struct {
+    double value;   /* NAN: it does not exist or is refused */
+    double ci95[2]; /* NANs: not known, or the values are worth too few independent ones */
+    size_t needs;   /* of a percentile that lacks its interval: values that it needs; else 0 */
+} serving_estimate;
+
+typedef struct {
+    size_t blocks, requests, answered, failed, cut; /* whole blocks */
+    size_t cohort;                                  /* requests whose latencies count */
+    double window_s;                                /* of all blocks together */
+    double block_s;                                 /* the same before anything is left out */
+    bool steady;                                    /* every block has a steady part */
+    bool correlated;        /* neighbouring slices are correlated: the intervals are too narrow */
+    size_t slices;          /* 0: there are no intervals */
+    steady_backlog backlog; /* of an open loop; in a closed loop never saturated */
+    double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */
+    double lag_p50_s, lag_p99_s, lag_max_s;  /* delay that the client added, over all requests */
+    bool late[SERVING_TIMES];                /* the lag can change the latency by more than 1 % */
+    size_t values[SERVING_TIMES];
+    serving_estimate metric[SERVING_METRICS];
+    double cdf[SERVING_TIMES][SERVING_CDF]; /* quantiles 0, 0.01 ... 1; NAN without values */
+    slo_result target[SLO_MAX];
+    slo_state state; /* of all targets: meets them all, fails one, or open. A saturated arm
+                            fails; without targets it is open */
+} serving_arm;
+
+typedef enum {
+    SERVING_INCONCLUSIVE,
+    SERVING_EQUAL, /* the 90 % interval of the ratio lies within the margin (two one-sided tests) */
+    SERVING_FASTER, /* better: the latency is lower or the rate is higher */
+    SERVING_SLOWER,
+} serving_verdict;
+const char *serving_verdict_name(serving_verdict v);
+
+/* One metric of an arm compared with arm 0. */
+typedef struct {
+    double ratio, ci95[2], ci90[2]; /* arm / baseline; NANs if a value is not positive or refused */
+    double delta, delta_ci95[2];    /* arm - baseline */
+    double p;                       /* two-sided, of "the ratio is 1", or without a ratio of "the
+                                       difference is 0"; NAN = not tested */
+    double p_holm; /* after Holm's correction over the metrics with a verdict of all arms */
+    bool judged;   /* the metric has a verdict */
+    serving_verdict verdict;
+} serving_difference;
+
+typedef struct {
+    int point, arms;
+    serving_arm arm[SERVING_ARMS_MAX];
+    serving_difference difference[SERVING_ARMS_MAX][SERVING_METRICS]; /* of arm 0: not set */
+} serving_measured;
+
+/* The metrics whose differences have verdicts: median and p99 of ttft, itl, tpot and e2e, and the
+ * rates of requests, output tokens and goodput. */
+bool serving_is_judged(int metric);
+
+/**
+ * serving_measure_point - compute all of one load point
+ *
+ * @requests: [n] requests, in any order. Those of other points and arms are skipped
+ * @out:      caller owns it, free() it; NULL on failure
+ *
+ * SNAP_E_INPUT: an arm has no request at this point, or more than SLICES_MOST blocks. SNAP_E_NOMEM.
+ */
+snap_status serving_measure_point(const serving_request *requests, size_t n, int point,
+                                  const serving_measure_options *o, serving_measured **out,
+                                  snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,78 @@
+/* serving_run.h - a serving benchmark, from options to a RUN folder:
+ *
+ *   requests.jsonl  every request (request_lines.h)
+ *   answers.jsonl   with `grade`: the answers (answers.h)
+ *   journal         the configuration, what the first requests showed about the length of prompts,
+ *                   and the blocks that are complete
+ *   log             a log with times, for people
+ *
+ * At each load point the arms take turns, A B B A ..., so that a linear drift of a machine cancels
+ * in their difference. Block b of one arm and block b of another have the same prompts, lengths and
+ * due times. An interrupted run continues with the block that was not complete.
+ *
+ * With `search`, the load points follow from what was measured (load_search.h). The journal has
+ * each choice, so the search continues from there. */
+#ifndef SNAPMLA_HARNESS_SERVING_SERVING_RUN_H
+#define SNAPMLA_HARNESS_SERVING_SERVING_RUN_H
+
+#include "harness/opt.h"
+#include "harness/serving/answers.h"
+#include "harness/serving/load_search.h"
+#include "harness/serving/request_lines.h"
+#include "harness/serving/result_rows.h"
+
+typedef struct {
+    opt_list arms;                                            /* NAME=URL[,key=value...] */
+    const char *concurrency, *rate, *ramp, *speed, *arrivals; /* load_points_parse() */
+    const char *search;                                       /* load_range_parse(); NULL: none */
+    slo_list targets;                                         /* of `search` */
+    const char *trace;                                        /* a file; NULL: none */
+    const char *input, *output; /* draw_parse(); output NULL: that of the trace or the task */
+    const char *think;          /* draw_parse() */
+    const char *prompts;        /* "task:NAME"; NULL: made */
+    const char *data;           /* of the task; NULL: the program's own datasets/ */
+    const char *tokenizer;      /* the folder of a checkpoint; NULL: none */
+    double prefix_share;
+    int64_t prefixes, turns;
+    bool ignore_eos;
+    int64_t max_tokens; /* for a task without `output`; 0: that of the suite */
+    double temperature; /* -1: 0, or that of the suite */
+    double duration_s;  /* of a block; 0: no limit */
+    int64_t requests;   /* of a block; 0: no limit */
+    int64_t blocks;     /* turns of each arm at a load point, each time that it is chosen */
+    int64_t warmup;     /* requests before an arm's first turn at a load point; not recorded */
+    double drain_s;
+    bool concurrent_arms; /* all arms at the same time */
+    bool grade;           /* store the answers to the problems of a task, and grade them */
+    double margin_pp;     /* of `grade`: the largest difference that counts as equal */
+    int64_t seed;
+    const char *out; /* the RUN folder */
+    generate_options generate;
+} serving_options;
+
+typedef struct {
+    load_points points;
+    serving_arm_facts *arms; /* [n_arms] as the options state them; owned by mem */
+    int n_arms;
+    bool counted; /* the first arm's server reports usage, or the prompts are a task's */
+    request_list requests;
+    parity_row *parity; /* [n_parity], with `grade` and two arms or more; owned by mem */
+    int n_parity;
+    arena mem;
+} serving_result;
+
+/**
+ * serving_run - run a benchmark, or continue one
+ *
+ * @config: the resolved options, which a run that is continued must repeat, except `out` and what
+ *          only judges the requests: `slo`, `gpus` and `margin`
+ * @out:    all requests; release with serving_result_release(), also after a failure
+ *
+ * SNAP_E_USAGE for wrong options; SNAP_E_CANCELLED if it was interrupted; SNAP_E_NET if a server is
+ * of no use (block_run()); errors of reading files and of the journal.
+ */
+snap_status serving_run(const serving_options *o, const js *config, serving_result *out,
+                        snap_err *err) SNAP_CHECK_RESULT;
+void serving_result_release(serving_result *r);
+
+#endif

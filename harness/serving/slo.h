@@ -1,0 +1,78 @@
+/* slo.h - latency targets of a server (service level objectives), and whether they are met.
+ *
+ *   --slo ttft_p99=500ms,tpot_p99=50ms,e2e_p95=10s
+ *
+ * A target is used in two ways. A load point meets ttft_p99=500ms if at least 99 % of its requests
+ * have a TTFT of at most 500 ms. One request meets it if its own TTFT is at most 500 ms; goodput
+ * counts the requests that meet every target. For itl the values are gaps: a load point meets
+ * itl_p99=80ms if 99 % of all gaps are at most 80 ms, and a request if 99 % of its own gaps are. */
+#ifndef SNAPMLA_HARNESS_SERVING_SLO_H
+#define SNAPMLA_HARNESS_SERVING_SLO_H
+
+#include "base/buf.h"
+#include "harness/serving/metrics.h"
+
+enum { SLO_MAX = 8 };
+
+typedef struct {
+    serving_time latency;
+    double quantile; /* 0.99 for p99 */
+    double limit_s;
+} slo_target;
+
+typedef struct {
+    slo_target at[SLO_MAX];
+    size_t n;
+} slo_list;
+
+/* Parses a list such as "ttft_p99=500ms,e2e_p95=10s". The latencies are those of metrics.h, the
+ * percentile lies above 0 and below 100, the units are us, ms and s. SNAP_E_USAGE, with the part
+ * that is wrong and what is allowed. */
+snap_status slo_parse(const char *list, slo_list *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Appends "ttft_p99", and "500 ms" for the limit. */
+void slo_name(const slo_target *t, buf *out);
+void slo_limit(const slo_target *t, buf *out);
+
+/* Whether one request meets the target. A failed request does not. A cut one does only for ttft,
+ * and only if its first piece came in time. An answered request without a tpot or normalised
+ * latency meets a target for it; one without text does not meet one for ttft. */
+bool slo_met(const slo_target *t, const serving_request *r);
+bool slo_all_met(const slo_list *t, const serving_request *r); /* all of them */
+
+typedef enum {
+    SLO_OPEN,  /* the values are too few or too close to the limit to decide */
+    SLO_MEETS, /* the interval of the share lies at or above the quantile */
+    SLO_FAILS, /* it lies below */
+} slo_state;
+const char *slo_state_name(slo_state s); /* "open", "meets", "fails" */
+
+/* A share of values within the limit, counted in slices of time (interval.h). */
+typedef struct {
+    double share;  /* NAN without values */
+    double lo, hi; /* interval at the level that the caller stated */
+    size_t n;      /* values */
+    size_t needed; /* values that would be enough for "meets" if none exceeded the limit */
+    slo_state state;
+} slo_result;
+
+/* The design effect of a share of values that are counted in slices of time: the ratio of its
+ * variance between slices to the binomial variance, at least 1. The values of a slice resemble each
+ * other, and n of them are worth n / effect independent ones (Kish 1965). @hits, @totals: [slices]
+ * values that count, and all values, of each slice. 1 if all values agree. */
+double slo_design_effect(const double *hits, const double *totals, size_t slices);
+
+/* The two-sided interval of a share of values that are worth @independent ones: Wilson's, with the
+ * quantile of Student's t for slices - 1 degrees of freedom (Korn and Graubard 1998, who take that
+ * of Clopper and Pearson). 0 and 1 without values or with less than two slices. */
+void slo_share_interval(double share, double independent, size_t slices, double level,
+                        double ci[2]);
+
+/* Is the share of the values within the limit at least the target's quantile? Each of the two wrong
+ * decisions has a probability of at most (1 - @level) / 2. @effect: least design effect, from the
+ * values themselves (sliced_effect()): few values beyond the limit say little about how they
+ * cluster. */
+slo_result slo_test(const slo_target *t, const double *hits, const double *totals, size_t slices,
+                    double effect, double level);
+
+#endif

@@ -1,0 +1,82 @@
+/* steady.h - the part of a block in which the server is in its steady state, and whether it falls
+ * behind.
+ *
+ * A block begins with an idle server and ends when its last requests have left. Neither end shows
+ * how the server behaves under the load. Three rules find the window between them.
+ *
+ *   Begin. Two series are computed over the block: the mean number of requests in flight and the
+ *   number of pieces, both in 200 equal steps. MSER-5 (White, Cobb and Spratt 2000) finds how much
+ *   to leave out of each: the steps are averaged in groups of five, and of all truncations d up to
+ *   half of the groups, it takes the one with the least sum (x_i - mean)^2 / (n - d)^2 over the
+ *   groups after d. The truncation is taken only if the mean before it lies below the mean after
+ *   it, as it does when a server starts from idle. A high begin is a chance excursion of the queue:
+ *   leaving it out would make the latencies look better than they are. The window begins after the
+ *   longer of the two truncations, and at the earliest one request (the 95th percentile of e2e)
+ *   after the first request, as before that, requests arrive but few can end.
+ *   End. The window ends when the last request is sent, as the load falls from then on.
+ *   Cohort. The latencies are those of the requests that are due between the begin of the window
+ *   and one request before its end, so that they end within it. Requests are chosen by when they
+ *   were due, never by when they ended: leaving out those that end late would leave out the slow
+ *   ones.
+ *
+ * If the least sum lies at the largest truncation, the series has no steady part. Then the window
+ * is the second half of the block, and `steady` is false. */
+#ifndef SNAPMLA_HARNESS_SERVING_STEADY_H
+#define SNAPMLA_HARNESS_SERVING_STEADY_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "harness/serving/request.h"
+
+enum { STEADY_STEPS = 200 };
+
+typedef struct {
+    double from, to;  /* seconds since the start of the block; empty if to <= from */
+    double cohort_to; /* the requests that are due in [from, cohort_to) give the latencies */
+    bool steady;
+} steady_window;
+
+/* The course of one block, in STEADY_STEPS steps of step_s seconds from its start. */
+typedef struct {
+    double step_s;
+    double in_flight[STEADY_STEPS]; /* mean number of requests in flight */
+    double pieces_s[STEADY_STEPS];  /* pieces per second */
+    double ended_s[STEADY_STEPS];   /* answered requests per second */
+    double tokens_s[STEADY_STEPS];  /* completion tokens per second, each request's at equal steps
+                                       from its first to its last piece */
+} steady_series;
+
+/* The number of steps to leave out at the begin of @n steps, by the rule above: a multiple of 5
+ * between 0 and half of the steps. */
+size_t steady_mser5(const double *x, size_t n);
+
+/* Computes the course of a block of @n >= 1 requests. */
+void steady_series_of(const serving_request *r, size_t n, steady_series *out);
+
+/* Finds the window of a block of @n >= 1 requests of one arm. SNAP_E_NOMEM. */
+snap_status steady_find(const serving_request *r, size_t n, const steady_series *s,
+                        steady_window *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The growth of the requests in flight during a window. */
+typedef struct {
+    double slope;      /* requests per second */
+    double variance;   /* of the slope, by least squares over 20 groups of steps, corrected for the
+                          correlation of adjacent residuals (a first-order autoregression) */
+    double freedom;    /* degrees of freedom: effective number of groups - 2 */
+    double arrivals_s; /* requests that were due, per second */
+} steady_growth;
+
+steady_growth steady_growth_of(const serving_request *r, size_t n, const steady_series *s);
+
+/* The growth in all blocks of a load point together. */
+typedef struct {
+    double slope;   /* mean of the blocks, requests per second; NAN if there are too few steps */
+    double share;   /* slope / arrivals per second: the share of the requests that stay behind */
+    double p;       /* one-sided p value of "the backlog does not grow" */
+    bool saturated; /* p < 1 % and share > 2 % */
+} steady_backlog;
+
+steady_backlog steady_backlog_of(const steady_growth *blocks, size_t n);
+
+#endif

@@ -1,0 +1,221 @@
+#include "harness/test/serve_child.h"
+
+#include <CUnit/CUnit.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "generator/test/tiny_model.h"
+
+enum { kVocab = 640, kContext = 8192 };
+
+/* Gives the model a context in which an answer takes long. */
+static void lengthen_context(const char *dir) {
+    char path[128];
+    buf text = {0};
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    CU_ASSERT_EQUAL_FATAL(fs_read(path, &text, NULL), SNAP_OK);
+    js *config = js_parse(text.data, text.len, path, NULL);
+    CU_ASSERT_FATAL(js_set_int(config, "max_position_embeddings", kContext));
+    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
+    js_free(config);
+    buf_release(&text);
+}
+
+void serve_child_make(serve_child *c) {
+    char path[128];
+    buf b = {0};
+    (void)snprintf(c->dir, sizeof c->dir, "/tmp/snapmla-serve-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(c->dir));
+    tiny_write(c->dir, "v3", kVocab);
+    lengthen_context(c->dir);
+    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
+                          SNAP_OK);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", c->dir);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
+    buf_release(&b);
+}
+
+void serve_child_remove(serve_child *c) {
+    tiny_remove(c->dir);
+}
+
+/* ---- the child ---- */
+
+static volatile sig_atomic_t cancelled;
+
+static void on_signal(int number) {
+    (void)number;
+    cancelled = 1;
+}
+
+static void tell_url(void *ctx, const char *url) {
+    const int *fd = ctx;
+    if (write(*fd, url, strlen(url)) < 0)
+        _exit(9);
+    (void)close(*fd);
+}
+
+static int serve(const char *dir, serve_options o, int sequences, int fd) {
+    local_model m;
+    snap_err err = {0};
+    local_options how = {
+        .context = kContext, .sequences = sequences, .threads = 1, .cache_bytes = 1 << 26};
+    (void)signal(SIGTERM, on_signal);
+    (void)signal(SIGPIPE, SIG_IGN);
+    o.cancel = &cancelled;
+    o.ready = tell_url;
+    o.ctx = &fd;
+    snap_status st = local_open(&m, dir, &how, &err);
+    if (st == SNAP_OK)
+        st = serve_run(&m, &o, &err);
+    if (st != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    local_close(&m);
+    return st == SNAP_OK ? 0 : 1;
+}
+
+void serve_child_start(serve_child *c, const serve_options *given, int sequences) {
+    int ends[2];
+    serve_options o = *given;
+    o.host = "127.0.0.1";
+    o.model = "tiny";
+    o.version = "1.2.3";
+    o.max_body = o.max_body ? o.max_body : 1 << 20;
+    o.max_queue = o.max_queue ? o.max_queue : 100;
+    o.drain_s = o.drain_s > 0 ? o.drain_s : 60;
+    o.receive_s = o.receive_s > 0 ? o.receive_s : 120;
+    o.max_connections = o.max_connections ? o.max_connections : 1000;
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    (void)fflush(NULL);
+    c->pid = fork();
+    CU_ASSERT_FATAL(c->pid >= 0);
+    if (c->pid == 0) {
+        (void)close(ends[0]);
+        exit(serve(c->dir, o, sequences, ends[1]));
+    }
+    (void)close(ends[1]);
+    ssize_t n = read(ends[0], c->url, sizeof c->url - 1);
+    CU_ASSERT_FATAL(n > 0);
+    c->url[n] = '\0';
+    (void)close(ends[0]);
+    c->port = atoi(strrchr(c->url, ':') + 1);
+}
+
+void serve_child_stop(serve_child *c) {
+    int status = 0;
+    CU_ASSERT_EQUAL(kill(c->pid, SIGTERM), 0);
+    CU_ASSERT_EQUAL(waitpid(c->pid, &status, 0), c->pid);
+    CU_ASSERT_TRUE(WIFEXITED(status));
+    CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+}
+
+/* ---- the client ---- */
+
+int serve_connect(const serve_child *c) {
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)c->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct timeval limit = {.tv_sec = 60};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CU_ASSERT_FATAL(fd >= 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+void serve_send(int fd, const char *path, const char *headers, const char *body) {
+    buf b = {0};
+    (void)buf_printf(&b, "%s %s HTTP/1.1\r\nHost: here\r\nConnection: close\r\n%s",
+                     body ? "POST" : "GET", path, headers ? headers : "");
+    if (body)
+        (void)buf_printf(&b, "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+    else
+        (void)buf_puts(&b, "\r\n");
+    CU_ASSERT_EQUAL(send(fd, buf_str(&b), b.len, MSG_NOSIGNAL), (ssize_t)b.len);
+    buf_release(&b);
+}
+
+/* Takes the pieces of a chunked transfer together. The last one may be cut. */
+static void unchunk(const char *s, buf *out) {
+    for (;;) {
+        size_t n = strtoul(s, NULL, 16);
+        const char *from = strstr(s, "\r\n");
+        if (!n || !from)
+            return;
+        from += 2;
+        size_t left = strlen(from);
+        (void)buf_append(out, from, n < left ? n : left);
+        if (left < n + 2)
+            return;
+        s = from + n + 2;
+    }
+}
+
+void serve_read(int fd, serve_reply *r) {
+    char piece[1 << 14];
+    buf all = {0};
+    ssize_t n;
+    *r = (serve_reply){0};
+    while ((n = recv(fd, piece, sizeof piece, 0)) > 0)
+        (void)buf_append(&all, piece, (size_t)n);
+    (void)close(fd);
+    const char *end = strstr(buf_str(&all), "\r\n\r\n");
+    if (end) {
+        (void)buf_append(&r->head, buf_str(&all), (size_t)(end - buf_str(&all)) + 2);
+        r->status = atoi(buf_str(&all) + strlen("HTTP/1.1 "));
+        if (strcasestr(buf_str(&r->head), "transfer-encoding: chunked"))
+            unchunk(end + 4, &r->body);
+        else
+            (void)buf_puts(&r->body, end + 4);
+    }
+    buf_release(&all);
+}
+
+void serve_reply_release(serve_reply *r) {
+    buf_release(&r->head);
+    buf_release(&r->body);
+}
+
+void serve_ask(const serve_child *c, const char *path, const char *headers, const char *body,
+               serve_reply *r) {
+    int fd = serve_connect(c);
+    CU_ASSERT_FATAL(fd >= 0);
+    serve_send(fd, path, headers, body);
+    serve_read(fd, r);
+}
+
+double serve_metric(const serve_child *c, const char *name) {
+    serve_reply r;
+    char line[128];
+    serve_ask(c, "/metrics", NULL, NULL, &r);
+    (void)snprintf(line, sizeof line, "\n%s", name);
+    const char *at = strstr(buf_str(&r.body), line);
+    at = at ? strchr(at, '}') : NULL;
+    double x = at ? strtod(at + 1, NULL) : -1;
+    serve_reply_release(&r);
+    return x;
+}
+
+bool serve_await(const serve_child *c, const char *name, double value) {
+    for (int i = 0; i < 6000; i++) {
+        if (serve_metric(c, name) == value)
+            return true;
+        clock_sleep_ns(10000000);
+    }
+    return false;
+}

@@ -1,0 +1,44 @@
+/* serving_sim.h - simulated servers whose truth is known, for tests of the statistics of a serving
+ * benchmark. */
+#ifndef SNAPMLA_HARNESS_TEST_SERVING_SIM_H
+#define SNAPMLA_HARNESS_TEST_SERVING_SIM_H
+
+#include <stddef.h>
+
+#include "harness/serving/request.h"
+
+/* A growing list of requests, which owns their gaps. Release it with sim_release(). */
+typedef struct {
+    serving_request *at;
+    size_t n, capacity;
+} sim_log;
+
+void sim_release(sim_log *log);
+
+/* Where the requests belong, and the block's load. */
+typedef struct {
+    int arm, point, block;
+    double rate;    /* Poisson arrivals per second; the same seed gives the same arrivals */
+    int concurrent; /* closed loop with so many slots instead, if above 0 */
+    double seconds; /* no request is sent later */
+    uint64_t seed;  /* of the arrivals */
+    uint64_t noise; /* of the service times */
+} sim_block;
+
+/* An M/M/1 queue, first come first served: e2e is exponential with the rate (service - arrivals),
+ * once the queue is stationary. The first piece comes in the middle of the service, the other
+ * @pieces - 1 at equal steps. completion_tokens = pieces. */
+void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces);
+
+/* A server that works in steps, as inference engines do. Each step makes one token of each of up to
+ * @slots requests and takes step_s + token_s for each of them + prefill_s for each request that
+ * begins in it. */
+typedef struct {
+    int slots, tokens; /* completion tokens of a request */
+    double step_s, token_s, prefill_s;
+    double jitter; /* standard deviation of the logarithm of a step's time */
+} sim_engine;
+
+void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e);
+
+#endif

@@ -1,0 +1,131 @@
+/* Tests the control arms of an evaluation. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/test/temp_folder.h"
+#include "harness/test/eval_place.h"
+#include "harness/view/eval_text.h"
+#include "harness/view/run_report.h"
+
+static void with_control(eval_options *o, const char *kind) {
+    o->controls.items[o->controls.n++] = kind;
+}
+
+/* Refused are other seeds of a recording, unknown kinds, bad generators, and names in use. */
+static void test_controls_that_cannot_be(void) {
+    static const struct {
+        const char *kind, *message;
+    } bad[] = {{"seeds", "--control seeds: arm 'a' is recorded"},
+               {"noise", "--control 'noise' is neither 'seeds' nor"},
+               {"damaged", "--control 'damaged' is neither"},
+               {"damaged=", "--control damaged: generator '' must be http"},
+               {"damaged=replay:f,color=red", "--control damaged: unknown key 'color'"}};
+    eval_place p;
+    eval_place_open(&p);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        eval_options o = eval_options_of(&p);
+        with_control(&o, bad[i].kind);
+        eval_expect(&o, SNAP_E_USAGE, bad[i].message);
+    }
+    eval_options o = eval_options_of(&p);
+    o.arms.items[0] = "x=http://127.0.0.1:9/v1";
+    o.arms.items[1] = "x.control=http://127.0.0.1:9/v1";
+    with_control(&o, "seeds");
+    eval_expect(&o, SNAP_E_USAGE, "--control seeds: the name 'x.control' is taken");
+    o.arms.items[1] = "y=http://127.0.0.1:9/v1";
+    with_control(&o, "seeds");
+    eval_expect(&o, SNAP_E_USAGE, "--control seeds: the name 'x.control' is taken");
+    eval_place_close(&p);
+}
+
+/* A recording of an arm that is wrong on the first @wrong problems, in every sample. */
+static void record_damaged(const eval_place *p, int wrong) {
+    buf rows = {0}, path = {0};
+    for (int i = 0; i < PROBLEMS; i++)
+        for (int k = 0; k < SAMPLES; k++)
+            (void)buf_printf(&rows,
+                             "{\"task\": \"synth_aime\", \"problem\": \"q%d\", \"sample\": %d, "
+                             "\"response\": \"hm %d, \\\\boxed{%d}\", \"finish_reason\": "
+                             "\"stop\", \"completion_tokens\": 100}\n",
+                             i, k, k, i < wrong ? 999 : i);
+    (void)buf_printf(&path, "%s/damaged.jsonl", p->dir);
+    eval_write_text(buf_str(&path), &rows);
+    buf_release(&path);
+    buf_release(&rows);
+}
+
+/* Damage of 8 or 9 problems of 9 is detected; no damage and one damaged problem are not. The
+ * damaged arm does not change the comparison of the others. */
+static void test_a_damaged_arm_shows_what_is_seen(void) {
+    static const struct {
+        int wrong;
+        const char *sensitivity;
+    } cases[] = {{8, "sees damage"}, {9, "sees damage"}, {0, "blind"}, {1, "blind"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        eval_place p;
+        char control[120];
+        eval_place_open(&p);
+        record_damaged(&p, cases[i].wrong);
+        eval_options o = eval_options_of(&p);
+        results *alone = eval_complete(&o);
+        temp_folder_remove(p.run);
+        (void)snprintf(control, sizeof control,
+                       "damaged=replay:%s/damaged.jsonl,precision=config-a", p.dir);
+        with_control(&o, control);
+        results *r = eval_complete(&o);
+        const js *row = js_at(results_section(r, "evals"), 0);
+        const js *first = js_at(js_get_array(row, "pairs"), 0);
+        const js *damaged = js_at(js_get_array(row, "pairs"), 1);
+        CU_ASSERT(js_equal(
+            first, js_at(js_get_array(js_at(results_section(alone, "evals"), 0), "pairs"), 0)));
+        CU_ASSERT_PTR_NULL(js_get(first, "control"));
+        CU_ASSERT_PTR_NULL(js_get(first, "sensitivity"));
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "control"), "damaged");
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "sensitivity"), cases[i].sensitivity);
+        const js *arm = js_at(js_get_array(row, "arms"), 2);
+        CU_ASSERT_STRING_EQUAL(js_get_str(arm, "precision"), "config-a");
+        buf view = {0};
+        CU_ASSERT_EQUAL(eval_view(r, false, &view, NULL), SNAP_OK);
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), "damaged - a (damaged)"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&view), cases[i].sensitivity));
+        buf_release(&view);
+        results_free(r);
+        results_free(alone);
+        o = (eval_options){.report = run_report_write,
+                           .out = p.run,
+                           .regrade = true}; /* the control belongs to the run */
+        r = eval_complete(&o);
+        row = js_at(results_section(r, "evals"), 0);
+        damaged = js_at(js_get_array(row, "pairs"), 1);
+        CU_ASSERT_STRING_EQUAL(js_get_str(damaged, "sensitivity"), cases[i].sensitivity);
+        results_free(r);
+        eval_place_close(&p);
+    }
+}
+
+/* A damaged arm with other sampling is not compared, so it has no sensitivity. */
+static void test_a_damaged_arm_can_be_refused(void) {
+    eval_place p;
+    char control[120];
+    eval_place_open(&p);
+    record_damaged(&p, PROBLEMS);
+    eval_options o = eval_options_of(&p);
+    (void)snprintf(control, sizeof control, "damaged=replay:%s/damaged.jsonl,top_p=0.5", p.dir);
+    with_control(&o, control);
+    results *r = eval_complete(&o);
+    const js *row = js_at(results_section(r, "evals"), 0);
+    const js *pair = js_at(js_get_array(row, "pairs"), 1);
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
+    CU_ASSERT_PTR_NULL(js_get(pair, "sensitivity"));
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "refused"), "top_p differs: 0.95 against 0.5");
+    results_free(r);
+    eval_place_close(&p);
+}
+
+CU_TestInfo tests_eval_controls[] = {
+    {"impossible controls are refused", test_controls_that_cannot_be},
+    {"a damaged arm shows which loss is detected", test_a_damaged_arm_shows_what_is_seen},
+    {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,740 @@
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "generator/local/answer.h"
+#include "harness/test/serve_child.h"
+
+#define CHAT        "/v1/chat/completions"
+#define COMPLETIONS "/v1/completions"
+#define MESSAGES    "\"messages\":[{\"role\":\"user\",\"content\":\"What is 2 + 2?\"}]"
+#define RUNNING     "vllm:num_requests_running"
+
+static const char *const kQuestion = "What is 2 + 2?";
+
+/* ---- answers ---- */
+
+static js *parse(const serve_reply *r) {
+    snap_err err = {0};
+    js *v = js_parse(buf_str(&r->body), r->body.len, "an answer", &err);
+    if (!v)
+        (void)fprintf(stderr, "%s\n%s\n", err.text, buf_str(&r->body));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(v);
+    return v;
+}
+
+/* Sends a request whose answer must have status 200. The caller frees the answer. */
+static js *ask(const serve_child *c, const char *path, const char *body) {
+    serve_reply r;
+    serve_ask(c, path, NULL, body, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    js *v = parse(&r);
+    serve_reply_release(&r);
+    return v;
+}
+
+static js *choice_of(const js *answer, size_t i) {
+    js *c = js_at(js_get_array(answer, "choices"), i);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    return c;
+}
+
+static const char *content_of(const js *answer, size_t i) {
+    const char *s = js_get_str(js_get_object(choice_of(answer, i), "message"), "content");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    return s;
+}
+
+static int64_t usage_of(const js *answer, const char *what) {
+    return js_get_int(js_get_object(answer, "usage"), what, -1);
+}
+
+/* ---- streams ---- */
+
+typedef struct {
+    buf text[4]; /* by choice */
+    const char *finish[4];
+    int events, done;
+    int64_t prompt, completion; /* usage; -1 = none */
+    js *all;                    /* the events */
+} stream;
+
+static void take_event(stream *s, const char *json, size_t n) {
+    snap_err err = {0};
+    if (n == 6 && memcmp(json, "[DONE]", 6) == 0) {
+        s->done++;
+        return;
+    }
+    CU_ASSERT_EQUAL(s->done, 0);
+    js *v = js_parse(json, n, "an event", &err);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(v);
+    (void)js_push_new(s->all, v);
+    js *usage = js_get_object(v, "usage");
+    if (usage) {
+        s->prompt = js_get_int(usage, "prompt_tokens", -1);
+        s->completion = js_get_int(usage, "completion_tokens", -1);
+    }
+    js *c = js_at(js_get_array(v, "choices"), 0);
+    if (!c)
+        return;
+    int64_t i = js_get_int(c, "index", -1);
+    CU_ASSERT_FATAL(i >= 0 && i < 4);
+    js *delta = js_get_object(c, "delta");
+    const char *text = delta ? js_get_str(delta, "content") : js_get_str(c, "text");
+    CU_ASSERT_PTR_NULL(s->finish[i]); /* nothing follows the end of a choice */
+    s->finish[i] = js_get_str(c, "finish_reason");
+    if (text && *text) {
+        s->events++;
+        (void)buf_puts(&s->text[i], text);
+    }
+}
+
+static stream read_stream(const serve_reply *r) {
+    stream s = {.prompt = -1, .completion = -1, .all = js_new_array()};
+    const char *at = buf_str(&r->body);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r->head), "text/event-stream"));
+    while (*at) {
+        const char *end = strstr(at, "\n\n");
+        CU_ASSERT_FATAL(end && strncmp(at, "data: ", 6) == 0);
+        take_event(&s, at + 6, (size_t)(end - at - 6));
+        at = end + 2;
+    }
+    return s;
+}
+
+static void stream_release(stream *s) {
+    for (int i = 0; i < 4; i++)
+        buf_release(&s->text[i]);
+    js_free(s->all);
+}
+
+static stream ask_stream(const serve_child *c, const char *path, const char *body) {
+    serve_reply r;
+    serve_ask(c, path, NULL, body, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    stream s = read_stream(&r);
+    CU_ASSERT_EQUAL(s.done, 1);
+    serve_reply_release(&r);
+    return s;
+}
+
+/* ---- tests of answers ---- */
+
+/* The answer that the engine gives without a server. */
+static void answer_here(const serve_child *c, int max_tokens, local_answers *out) {
+    local_model m;
+    local_options how = {.context = 8192, .threads = 1};
+    gen_message message = {"user", kQuestion};
+    answer_options o = {.samples = 1, .max_tokens = max_tokens};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, c->dir, &how, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(local_answer_prompt(&m, &message, 1, &o, out, NULL), SNAP_OK);
+    local_close(&m);
+}
+
+static void test_answers_are_those_of_the_engine(void) {
+    serve_child c;
+    local_answers here;
+    serve_child_make(&c);
+    answer_here(&c, 40, &here);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    js *whole = ask(&c, CHAT, "{" MESSAGES ",\"temperature\":0,\"max_tokens\":40}");
+    CU_ASSERT_STRING_EQUAL(content_of(whole, 0), buf_str(&here.all[0].text));
+    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(whole, 0), "finish_reason"),
+                           here.all[0].why == FINISH_STOP ? "stop" : "length");
+    CU_ASSERT_EQUAL(usage_of(whole, "prompt_tokens"), here.prompt_tokens);
+    CU_ASSERT_EQUAL(usage_of(whole, "completion_tokens"), here.all[0].tokens);
+    CU_ASSERT_EQUAL(usage_of(whole, "total_tokens"), here.prompt_tokens + here.all[0].tokens);
+    stream s = ask_stream(&c, CHAT,
+                          "{" MESSAGES ",\"temperature\":0,\"max_completion_tokens\":40,\"stream\":"
+                          "true,\"stream_options\":{\"include_usage\":true},\"model\":\"tiny\"}");
+    CU_ASSERT_STRING_EQUAL(buf_str(&s.text[0]), buf_str(&here.all[0].text));
+    CU_ASSERT_EQUAL(s.completion, here.all[0].tokens);
+    CU_ASSERT_EQUAL(s.prompt, here.prompt_tokens);
+    CU_ASSERT(s.events > 5);
+    stream_release(&s);
+    js *plain =
+        ask(&c, COMPLETIONS, "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":40}");
+    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(plain, 0), "text"), buf_str(&here.all[0].text));
+    js_free(plain);
+    js_free(whole);
+    serve_child_stop(&c);
+    local_answers_release(&here);
+    serve_child_remove(&c);
+}
+
+static void test_choices_seeds_and_stops(void) {
+    serve_child c;
+    char body[400];
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+#define SEEDED "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,\"n\":3"
+    js *whole = ask(&c, CHAT, SEEDED "}");
+    stream s = ask_stream(&c, CHAT, SEEDED ",\"stream\":true}");
+    CU_ASSERT_EQUAL(js_len(js_get_array(whole, "choices")), 3);
+    CU_ASSERT_EQUAL(usage_of(whole, "completion_tokens"), 90);
+    CU_ASSERT_EQUAL(s.completion, -1); /* usage was not asked for */
+    for (size_t i = 0; i < 3; i++) {
+        CU_ASSERT_STRING_EQUAL(buf_str(&s.text[i]), content_of(whole, i));
+        CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(whole, i), "finish_reason"), "length");
+    }
+    CU_ASSERT_STRING_NOT_EQUAL(content_of(whole, 0), content_of(whole, 1));
+    /* A piece of the first answer as a stop string, at a boundary of characters. */
+    const char *text = content_of(whole, 0), *from = text + strlen(text) / 2;
+    while (((unsigned char)*from & 0xC0) == 0x80)
+        from++;
+    js *one = js_new_object();
+    buf quoted = {0};
+    js *stop = js_new_strn(from, strlen(from));
+    CU_ASSERT_EQUAL_FATAL(js_write(stop, JS_COMPACT, &quoted, NULL), SNAP_OK);
+    (void)snprintf(body, sizeof body,
+                   "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,"
+                   "\"stop\":[\"never\",%.200s]}",
+                   buf_str(&quoted));
+    js *cut = ask(&c, CHAT, body);
+    const char *first = strstr(text, from);
+    CU_ASSERT_EQUAL(strlen(content_of(cut, 0)), (size_t)(first - text));
+    CU_ASSERT_EQUAL(strncmp(content_of(cut, 0), text, (size_t)(first - text)), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(cut, 0), "finish_reason"), "stop");
+    js_free(stop);
+    js_free(one);
+    js_free(cut);
+    js_free(whole);
+    buf_release(&quoted);
+    stream_release(&s);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* The log-probabilities of an answer must be those that scoring the answer as a prompt gives. */
+static void test_scores_of_prompts(void) {
+    serve_child c;
+    buf body = {0};
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    js *ids = ask(&c, "/tokenize", "{\"prompt\":\"What is 2 + 2?\"}");
+    js *made = ask(&c, COMPLETIONS,
+                   "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":20,"
+                   "\"ignore_eos\":true,\"logprobs\":3,\"echo\":true}");
+    js *logprobs = js_get_object(choice_of(made, 0), "logprobs");
+    int64_t n = js_get_int(ids, "count", -1), all = n + 20;
+    CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "tokens")), all);
+    CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "top_logprobs")), all);
+    CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "text_offset")), all);
+    js *values = js_get_array(logprobs, "token_logprobs");
+    CU_ASSERT_TRUE(js_is_null(js_at(values, 0)));
+    CU_ASSERT_EQUAL(strncmp(js_get_str(choice_of(made, 0), "text"), kQuestion, strlen(kQuestion)),
+                    0);
+    /* greedy tokens are the likeliest ones */
+    for (int64_t i = n; i < all; i++) {
+        const js *top = js_at(js_get_array(logprobs, "top_logprobs"), (size_t)i);
+        double own = js_num(js_at(values, (size_t)i));
+        for (void *it = js_first(top); it; it = js_next(top, it))
+            CU_ASSERT(js_num(js_value(it)) <= own);
+    }
+    /* chat gives the same numbers as completions */
+    js *chat = ask(&c, CHAT,
+                   "{" MESSAGES ",\"temperature\":0,\"max_tokens\":20,\"ignore_eos\":true,"
+                   "\"logprobs\":true,\"top_logprobs\":2}");
+    js *content = js_get_array(js_get_object(choice_of(chat, 0), "logprobs"), "content");
+    CU_ASSERT_EQUAL(js_len(content), 20);
+    for (size_t i = 0; i < 20; i++) {
+        CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(content, i), "logprob", 1),
+                               js_num(js_at(values, (size_t)n + i)), 2e-2);
+        CU_ASSERT_EQUAL(js_len(js_get_array(js_at(content, i), "top_logprobs")), 2);
+    }
+    /* the prompt alone, given as ids */
+    (void)buf_puts(&body, "{\"max_tokens\":0,\"echo\":true,\"logprobs\":0,\"prompt\":");
+    CU_ASSERT_EQUAL(js_write(js_get_array(ids, "tokens"), JS_COMPACT, &body, NULL), SNAP_OK);
+    (void)buf_puts(&body, "}");
+    js *scored = ask(&c, COMPLETIONS, buf_str(&body));
+    js *again = js_get_array(js_get_object(choice_of(scored, 0), "logprobs"), "token_logprobs");
+    CU_ASSERT_EQUAL((int64_t)js_len(again), n);
+    for (int64_t i = 1; i < n; i++)
+        CU_ASSERT_EQUAL(js_num(js_at(again, (size_t)i)), js_num(js_at(values, (size_t)i)));
+    CU_ASSERT_EQUAL(usage_of(scored, "completion_tokens"), 0);
+    /* each of several choices has the scores, also in a stream */
+    stream s = ask_stream(&c, COMPLETIONS,
+                          "{\"prompt\":\"What is 2 + 2?\",\"max_tokens\":2,\"ignore_eos\":true,"
+                          "\"logprobs\":1,\"echo\":true,\"n\":3,\"stream\":true}");
+    bool seen[3] = {false};
+    for (size_t i = 0; i < js_len(s.all); i++) {
+        const js *first = choice_of(js_at(s.all, i), 0);
+        const js *list = js_get_array(js_get_object(first, "logprobs"), "token_logprobs");
+        int64_t index = js_get_int(first, "index", 0);
+        if (seen[index])
+            continue;
+        seen[index] = true;
+        CU_ASSERT((int64_t)js_len(list) >= n);
+        CU_ASSERT_EQUAL(js_num(js_at(list, 2)), js_num(js_at(values, 2)));
+        CU_ASSERT_EQUAL(strncmp(buf_str(&s.text[index]), kQuestion, strlen(kQuestion)), 0);
+    }
+    CU_ASSERT_TRUE(seen[0] && seen[1] && seen[2]);
+    stream_release(&s);
+    js_free(scored);
+    js_free(chat);
+    js_free(made);
+    js_free(ids);
+    buf_release(&body);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_lists_of_prompts(void) {
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 2);
+    js *v = ask(&c, COMPLETIONS,
+                "{\"prompt\":[\"one\",\"two\",[5,6,7]],\"n\":2,\"max_tokens\":3,\"temperature\":0,"
+                "\"ignore_eos\":true}");
+    CU_ASSERT_EQUAL(js_len(js_get_array(v, "choices")), 6);
+    js_free(v);
+    serve_reply r;
+    serve_ask(&c, COMPLETIONS, NULL, "{\"prompt\":[\"one\",[1]],\"max_tokens\":1}", &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_reply_release(&r);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* ---- other endpoints, and refusals ---- */
+
+typedef struct {
+    const char *path, *body;
+    int status;
+    const char *param, *code; /* NULL = null */
+} refusal;
+
+static void check_refusal(const serve_child *c, const refusal *x) {
+    serve_reply r;
+    serve_ask(c, x->path, NULL, x->body, &r);
+    js *v = parse(&r), *e = js_get_object(v, "error");
+    const char *param = js_get_str(e, "param"), *code = js_get_str(e, "code");
+    if (r.status != x->status || (param ? !x->param || strcmp(param, x->param) != 0 : !!x->param) ||
+        (code ? !x->code || strcmp(code, x->code) != 0 : !!x->code)) {
+        (void)fprintf(stderr, "%s: %d %s\n", x->body, r.status, buf_str(&r.body));
+        CU_FAIL("an unexpected refusal");
+    }
+    CU_ASSERT_PTR_NOT_NULL(js_get_str(e, "message"));
+    CU_ASSERT_PTR_NOT_NULL(js_get_str(e, "type"));
+    js_free(v);
+    serve_reply_release(&r);
+}
+
+static void test_refusals(void) {
+    static const refusal all[] = {
+        {"/nothing", NULL, 404, NULL, "not_found"},
+        {CHAT, NULL, 405, NULL, "method_not_allowed"},
+        {"/health", "{}", 405, NULL, "method_not_allowed"},
+        {"/v1/models/other", NULL, 404, "model", "model_not_found"},
+        {CHAT, "", 400, NULL, "invalid_json"},
+        {CHAT, "{", 400, NULL, "invalid_json"},
+        {CHAT, "[]", 400, NULL, "invalid_json"},
+        {CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", 400, NULL,
+         "invalid_json"},
+        {CHAT, "{}", 400, "messages", NULL},
+        {CHAT, "{\"messages\":[]}", 400, "messages", NULL},
+        {CHAT, "{\"messages\":[1]}", 400, "messages", NULL},
+        {CHAT, "{\"messages\":[{\"role\":\"tool\",\"content\":\"x\"}]}", 400, "messages", NULL},
+        {CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\"}]}]}", 400,
+         "messages", NULL},
+        {CHAT, "{\"messages\":[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]}", 400, "messages",
+         NULL},
+        {CHAT, "{" MESSAGES ",\"temperature\":-1}", 400, "temperature", NULL},
+        {CHAT, "{" MESSAGES ",\"temperature\":1e300}", 400, "temperature", NULL},
+        {CHAT, "{" MESSAGES ",\"temperature\":1e999}", 400, NULL, "invalid_json"},
+        {CHAT, "{" MESSAGES ",\"temperature\":NaN}", 400, NULL, "invalid_json"},
+        {CHAT, "{" MESSAGES ",\"top_p\":0}", 400, "top_p", NULL},
+        {CHAT, "{" MESSAGES ",\"n\":0}", 400, "n", NULL},
+        {CHAT, "{" MESSAGES ",\"n\":5000}", 400, "n", NULL},
+        {CHAT, "{" MESSAGES ",\"n\":\"2\"}", 400, "n", NULL},
+        {CHAT, "{" MESSAGES ",\"max_tokens\":0}", 400, "max_tokens", NULL},
+        {CHAT, "{" MESSAGES ",\"max_tokens\":9000}", 400, "messages", "context_length_exceeded"},
+        {CHAT, "{" MESSAGES ",\"max_tokens\":5,\"min_tokens\":6}", 400, "min_tokens", NULL},
+        {CHAT, "{" MESSAGES ",\"top_logprobs\":2}", 400, "top_logprobs", NULL},
+        {CHAT, "{" MESSAGES ",\"stop\":[1]}", 400, "stop", NULL},
+        {CHAT, "{" MESSAGES ",\"stream\":1}", 400, "stream", NULL},
+        {CHAT, "{" MESSAGES ",\"tools\":[{}]}", 400, "tools", "unsupported_parameter"},
+        {CHAT, "{" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", 400,
+         "response_format", "unsupported_parameter"},
+        {CHAT, "{" MESSAGES ",\"model\":\"other\"}", 404, "model", "model_not_found"},
+        {COMPLETIONS, "{\"prompt\":[]}", 400, "prompt", NULL},
+        {COMPLETIONS, "{\"prompt\":[640]}", 400, "prompt", NULL},
+        {COMPLETIONS, "{\"prompt\":[-1]}", 400, "prompt", NULL},
+        {COMPLETIONS, "{\"prompt\":[1,\"x\"]}", 400, "prompt", NULL},
+        {COMPLETIONS, "{\"prompt\":\"x\",\"logprobs\":21}", 400, "logprobs", NULL},
+        {COMPLETIONS, "{\"prompt\":\"x\",\"best_of\":3}", 400, "best_of", "unsupported_parameter"},
+        {COMPLETIONS, "{\"prompt\":\"x\",\"n\":200}", 429, NULL, "queue_full"},
+    };
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_queue = 100}, 4);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        check_refusal(&c, &all[i]);
+    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2,\"unknown\":[1],\"user\":null}");
+    js_free(v);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_other_endpoints(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.api_key = "secret"}, 4);
+    serve_ask(&c, "/health", NULL, NULL, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_reply_release(&r);
+    serve_ask(&c, "/version", NULL, NULL, &r);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "\"1.2.3\""));
+    serve_reply_release(&r);
+    static const char *const wrong[] = {NULL, "Authorization: Bearer secre\r\n",
+                                        "Authorization: Bearer secrets\r\n",
+                                        "Authorization: Basic secret\r\n"};
+    for (int i = 0; i < 4; i++) {
+        serve_ask(&c, "/v1/models", wrong[i], NULL, &r);
+        CU_ASSERT_EQUAL(r.status, 401);
+        CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "WWW-Authenticate: Bearer"));
+        serve_reply_release(&r);
+    }
+    serve_ask(&c, "/v1/models", "Authorization: Bearer secret\r\n", NULL, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    js *v = parse(&r);
+    js *model = js_at(js_get_array(v, "data"), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(model, "id"), "tiny");
+    CU_ASSERT_EQUAL(js_get_int(model, "max_model_len", 0), 8192);
+    js_free(v);
+    serve_reply_release(&r);
+    serve_ask(&c, CHAT, "Authorization: bearer secret\r\n",
+              "{" MESSAGES ",\"max_tokens\":2,\"ignore_eos\":true}", &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_reply_release(&r);
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:generation_tokens_total"), 2);
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:request_success_total{finished_reason=\"length\""), 1);
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:time_to_first_token_seconds_count"), 1);
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:inter_token_latency_seconds_count"), 1);
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:e2e_request_latency_seconds_count"), 1);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* ---- load, hostile clients, the end ---- */
+
+/* An answer that takes long: 8000 tokens. */
+#define LONG(more) "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":8000" more "}"
+
+static void test_clients_that_vanish(void) {
+    serve_child c;
+    int fd[6];
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    for (int i = 0; i < 6; i++) {
+        fd[i] = serve_connect(&c);
+        serve_send(fd[i], CHAT, NULL, i % 2 ? LONG() : LONG(",\"stream\":true"));
+    }
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 4));
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 2));
+    for (int i = 0; i < 6; i++)
+        (void)close(fd[i]);
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 0));
+    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:request_success_total{finished_reason=\"abort\""), 6);
+    CU_ASSERT(serve_metric(&c, "vllm:generation_tokens_total") < 6 * 8000);
+    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
+    js_free(v);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_a_full_queue(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_queue = 1}, 1);
+    int a = serve_connect(&c), b = serve_connect(&c);
+    serve_send(a, CHAT, NULL, LONG(",\"stream\":true"));
+    serve_send(b, CHAT, NULL, LONG());
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 1));
+    serve_ask(&c, CHAT, NULL, "{" MESSAGES "}", &r);
+    CU_ASSERT_EQUAL(r.status, 429);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "Retry-After: "));
+    serve_reply_release(&r);
+    CU_ASSERT_EQUAL(serve_metric(&c, "snapmla:requests_refused_total"), 1);
+    (void)close(a);
+    (void)close(b);
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_the_end_waits_for_streams(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    int fd = serve_connect(&c);
+    serve_send(fd, CHAT, NULL,
+               "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":1500,\"stream\":true}");
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 1));
+    CU_ASSERT_EQUAL(kill(c.pid, SIGTERM), 0);
+    do
+        serve_ask(&c, "/health", NULL, NULL, &r);
+    while (r.status == 200 && (serve_reply_release(&r), true));
+    CU_ASSERT_EQUAL(r.status, 503);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "Retry-After: "));
+    serve_reply_release(&r);
+    serve_ask(&c, CHAT, NULL, "{" MESSAGES "}", &r);
+    CU_ASSERT_EQUAL(r.status, 503);
+    serve_reply_release(&r);
+    serve_read(fd, &r);
+    stream s = read_stream(&r);
+    CU_ASSERT_EQUAL(s.done, 1);
+    CU_ASSERT_TRUE(text_equal(s.finish[0], "length"));
+    stream_release(&s);
+    serve_reply_release(&r);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_the_end_does_not_wait_for_ever(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.drain_s = 0.05}, 4);
+    int fd = serve_connect(&c);
+    serve_send(fd, CHAT, NULL, LONG(",\"stream\":true,\"n\":4"));
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 4));
+    serve_child_stop(&c);
+    serve_read(fd, &r);
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&r.body), "[DONE]"));
+    serve_reply_release(&r);
+    serve_child_remove(&c);
+}
+
+static void test_time_limit(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.timeout_s = 0.3}, 4);
+    serve_ask(&c, CHAT, NULL, LONG(",\"n\":4"), &r);
+    CU_ASSERT_EQUAL(r.status, 504);
+    serve_reply_release(&r);
+    serve_ask(&c, CHAT, NULL, LONG(",\"n\":4,\"stream\":true"), &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "data: {\"error\":"));
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&r.body), "[DONE]"));
+    serve_reply_release(&r);
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void send_text(int fd, const char *s) {
+    (void)send(fd, s, strlen(s), MSG_NOSIGNAL);
+}
+
+static void test_large_bodies(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_body = 5000}, 4);
+    int fd = serve_connect(&c); /* the body never comes */
+    send_text(fd, "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+    serve_read(fd, &r);
+    CU_ASSERT_EQUAL(r.status, 413);
+    serve_reply_release(&r);
+    char piece[1100];
+    memset(piece, ' ', sizeof piece);
+    (void)snprintf(piece, sizeof piece, "400\r\n%1024s\r\n", "");
+    for (int pieces = 6; pieces < 1000; pieces += 500) {
+        fd = serve_connect(&c);
+        send_text(fd, "POST " CHAT " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n");
+        for (int i = 0; i < pieces; i++)
+            send_text(fd, piece);
+        send_text(fd, "0\r\n\r\n");
+        serve_read(fd, &r);
+        CU_ASSERT_EQUAL(r.status, pieces < 10 ? 413 : 0); /* far too much: the connection ends */
+        serve_reply_release(&r);
+    }
+    buf head = {0};
+    (void)buf_puts(&head, "GET /health HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 1000; i++)
+        (void)buf_printf(&head, "X-%d: %0100d\r\n", i, i);
+    fd = serve_connect(&c);
+    send_text(fd, buf_str(&head));
+    send_text(fd, "\r\n");
+    serve_read(fd, &r);
+    CU_ASSERT(r.status == 431 || r.status == 0); /* the rest of the headers may reset it */
+    serve_reply_release(&r);
+    serve_ask(&c, "/health", NULL, NULL, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_reply_release(&r);
+    buf_release(&head);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_idle_and_slow_connections(void) {
+    enum { kIdle = 60 };
+    serve_child c;
+    serve_reply r;
+    int fd[kIdle];
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_connections = 20}, 4);
+    int busy = serve_connect(&c);
+    serve_send(busy, CHAT, NULL,
+               "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":1000,\"stream\":true}");
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 1));
+    for (int i = 0; i < kIdle; i++) {
+        fd[i] = serve_connect(&c);
+        CU_ASSERT_FATAL(fd[i] >= 0);
+        if (i % 2)
+            send_text(fd[i], "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Le");
+    }
+    int tries = 0;
+    while (serve_metric(&c, "snapmla:connections") > 21 && tries < 6000) {
+        clock_sleep_ns(10000000);
+        tries++;
+    }
+    CU_ASSERT(tries < 6000);
+    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
+    js_free(v);
+    serve_read(busy, &r); /* the stream goes on undisturbed */
+    stream s = read_stream(&r);
+    CU_ASSERT_EQUAL(s.done, 1);
+    CU_ASSERT_TRUE(text_equal(s.finish[0], "length"));
+    stream_release(&s);
+    serve_reply_release(&r);
+    for (int i = 0; i < kIdle; i++)
+        (void)close(fd[i]);
+    serve_child_stop(&c);
+    /* A request that does not arrive in time. */
+    serve_child_start(&c, &(serve_options){.receive_s = 1}, 4);
+    int slow = serve_connect(&c);
+    int64_t from = clock_now_ns();
+    send_text(slow, "POST " CHAT " HTTP/1.1\r\n");
+    for (int i = 0; i < 300; i++) {
+        char byte;
+        send_text(slow, "X");
+        if (recv(slow, &byte, 1, MSG_DONTWAIT) == 0)
+            break;
+        clock_sleep_ns(100000000);
+    }
+    serve_read(slow, &r);
+    CU_ASSERT_EQUAL(r.status, 0);
+    CU_ASSERT((double)(clock_now_ns() - from) / 1e9 > 0.9);
+    serve_reply_release(&r);
+    CU_ASSERT_TRUE(serve_await(&c, "snapmla:connections", 1));
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* Two requests on one connection, sent at once. */
+static void test_one_connection_for_many_requests(void) {
+    static const char *const pair =
+        "POST " COMPLETIONS " HTTP/1.1\r\nHost: x\r\nContent-Length: 47\r\n\r\n"
+        "{\"prompt\":\"x\",\"max_tokens\":1,\"ignore_eos\":true}"
+        "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    int fd = serve_connect(&c);
+    send_text(fd, pair);
+    serve_read(fd, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "\"finish_reason\":\"length\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "\"version\":\"1.2.3\""));
+    serve_reply_release(&r);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_many_streams(void) {
+    enum { kStreams = 200 };
+    static int fd[kStreams];
+    serve_child c;
+    serve_reply r;
+    buf first = {0};
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_queue = 300}, 16);
+    for (int i = 0; i < kStreams; i++) {
+        fd[i] = serve_connect(&c);
+        CU_ASSERT_FATAL(fd[i] >= 0);
+        serve_send(fd[i], CHAT, NULL,
+                   "{" MESSAGES ",\"temperature\":0,\"ignore_eos\":true,\"max_tokens\":12,"
+                   "\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+    }
+    for (int i = 0; i < kStreams; i++) {
+        serve_read(fd[i], &r);
+        stream s = read_stream(&r);
+        CU_ASSERT_EQUAL(s.done, 1);
+        CU_ASSERT_EQUAL(s.completion, 12);
+        if (!i)
+            (void)buf_puts(&first, buf_str(&s.text[0]));
+        CU_ASSERT_STRING_EQUAL(buf_str(&s.text[0]), buf_str(&first));
+        stream_release(&s);
+        serve_reply_release(&r);
+    }
+    buf_release(&first);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+static void test_places_that_cannot_be_used(void) {
+    serve_child c;
+    local_model m;
+    snap_err err = {0};
+    volatile sig_atomic_t cancel = 1;
+    local_options how = {.context = 256, .sequences = 1, .threads = 1};
+    serve_options o = {.host = "256.1.1.1",
+                       .model = "tiny",
+                       .version = "1",
+                       .max_body = 100,
+                       .receive_s = 1,
+                       .max_connections = 4,
+                       .cancel = &cancel};
+    serve_child_make(&c);
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, c.dir, &how, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(serve_run(&m, &o, &err), SNAP_E_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "256.1.1.1"));
+    err = (snap_err){0};
+    o.host = "192.0.2.1"; /* no machine has this address */
+    CU_ASSERT_EQUAL(serve_run(&m, &o, &err), SNAP_E_IO);
+    serve_child_start(&c, &(serve_options){0}, 1);
+    o.host = "127.0.0.1";
+    o.port = c.port; /* another server has it */
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(serve_run(&m, &o, &err), SNAP_E_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "Address already in use"));
+    serve_child_stop(&c);
+    local_close(&m);
+    serve_child_remove(&c);
+}
+
+CU_TestInfo tests_serve[] = {
+    {"answers are those of the engine", test_answers_are_those_of_the_engine},
+    {"choices, seeds and stop strings", test_choices_seeds_and_stops},
+    {"log-probabilities of prompts and answers", test_scores_of_prompts},
+    {"lists of prompts", test_lists_of_prompts},
+    {"refusals", test_refusals},
+    {"other endpoints, the key, the metrics", test_other_endpoints},
+    {"clients that vanish", test_clients_that_vanish},
+    {"a full queue", test_a_full_queue},
+    {"the end waits for streams", test_the_end_waits_for_streams},
+    {"the end does not wait for ever", test_the_end_does_not_wait_for_ever},
+    {"the limit on time", test_time_limit},
+    {"large bodies and headers", test_large_bodies},
+    {"idle and slow connections", test_idle_and_slow_connections},
+    {"one connection for many requests", test_one_connection_for_many_requests},
+    {"many streams at once", test_many_streams},
+    {"places that cannot be used", test_places_that_cannot_be_used},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,400 @@
+/* Checks targets, the search for the highest load within them, and the headline: by hand, and on a
+ * simulated engine whose true knee is known. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/serving/headline.h"
+#include "harness/serving/load_search.h"
+#include "harness/serving/measured.h"
+#include "harness/test/serving_sim.h"
+
+/* ---- targets ---- */
+
+static void test_targets_are_read(void) {
+    slo_list t;
+    snap_err err = {0};
+    buf text = {0};
+    CU_ASSERT_FATAL(slo_parse("ttft_p99=500ms,ttft_due_p50=2s,itl_p99.9=80us", &t, &err) ==
+                    SNAP_OK);
+    CU_ASSERT_EQUAL(t.n, 3);
+    CU_ASSERT(t.at[0].latency == SERVING_TTFT && t.at[1].latency == SERVING_TTFT_DUE &&
+              t.at[2].latency == SERVING_ITL);
+    CU_ASSERT_DOUBLE_EQUAL(t.at[0].limit_s, 0.5, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(t.at[1].limit_s, 2, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(t.at[2].limit_s, 80e-6, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(t.at[2].quantile, 0.999, 1e-12);
+    slo_name(&t.at[2], &text);
+    CU_ASSERT_STRING_EQUAL(buf_str(&text), "itl_p99.9");
+    buf_clear(&text);
+    slo_limit(&t.at[0], &text);
+    CU_ASSERT_STRING_EQUAL(buf_str(&text), "500 ms");
+    buf_release(&text);
+}
+
+static void test_targets_are_refused(void) {
+    static const char *const bad[] = {"",
+                                      "ttft",
+                                      "ttft_p99",
+                                      "ttft=500ms",
+                                      "ttft_p99=500",
+                                      "ttft_p99=-1s",
+                                      "ttft_p99=0s",
+                                      "ttft_p99=nans",
+                                      "ttft_p100=1s",
+                                      "ttft_p0=1s",
+                                      "ttft_pp=1s",
+                                      "wait_p99=1s",
+                                      "ttft_p99=1s,ttft_p99=2s",
+                                      "ttft_p99=1s,,e2e_p50=1s",
+                                      "ttft_p99999999999999999999999999=1s",
+                                      "ttft_p99=11111111111111111111111111111111111111111s"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        slo_list t;
+        snap_err err = {0};
+        CU_ASSERT_EQUAL(slo_parse(bad[i], &t, &err), SNAP_E_USAGE);
+    }
+}
+
+static void test_one_request_and_its_targets(void) {
+    static const float gaps[] = {0.1F, 0.1F, 0.1F, 0.4F};
+    slo_list t;
+    snap_err err = {0};
+    serving_request r = {
+        .first_s = 1, .end_s = 2, .completion_tokens = 5, .pieces = 5, .gap_s = gaps};
+    CU_ASSERT_FATAL(slo_parse("ttft_p99=1s,e2e_p99=2s,itl_p75=100.1ms,tpot_p50=180ms", &t, &err) ==
+                    SNAP_OK);
+    CU_ASSERT(slo_all_met(&t, &r));
+    t.at[2].quantile = 0.76; /* only three of the four gaps are short */
+    CU_ASSERT(!slo_all_met(&t, &r));
+    r.cut = true;
+    CU_ASSERT(slo_met(&t.at[0], &r));
+    CU_ASSERT(!slo_met(&t.at[1], &r));
+    r.cut = false;
+    r.failed = true;
+    CU_ASSERT(!slo_met(&t.at[0], &r));
+}
+
+/* ---- the search on an exact server ---- */
+
+static size_t search_exactly(double truth, const knee_options *o, knee_step *out) {
+    knee_point p[64];
+    size_t n = 0;
+    for (;; n++) {
+        *out = knee_next(p, n, o);
+        if (out->done || n == 64)
+            return n;
+        p[n] = (knee_point){
+            .load = out->load, .state = out->load <= truth ? SLO_MEETS : SLO_FAILS, .turns = 1};
+    }
+}
+
+static void test_exact_search(void) {
+    static const double truths[] = {0.3, 0.99, 1, 7.3, 100, 1000};
+    for (size_t i = 0; i < sizeof truths / sizeof *truths; i++) {
+        knee_options o = KNEE_DEFAULTS;
+        knee_step s;
+        o.turns = 40;
+        CU_ASSERT(search_exactly(truths[i], &o, &s) < 20);
+        CU_ASSERT_STRING_EQUAL(s.why, "narrow enough");
+        CU_ASSERT(s.lo <= truths[i] && truths[i] <= s.hi && s.hi / s.lo <= 1.0501);
+        o.whole = true; /* the concurrency that meets is found exactly */
+        o.resolution = 0;
+        if (truths[i] < 1)
+            continue;
+        (void)search_exactly(truths[i], &o, &s);
+        CU_ASSERT(s.lo == floor(truths[i]) && s.hi == s.lo + 1);
+    }
+}
+
+static void test_ends_of_the_search(void) {
+    knee_options o = KNEE_DEFAULTS;
+    knee_step s;
+    o.most = 16;
+    o.least = 0.5;
+    (void)search_exactly(1e9, &o, &s);
+    CU_ASSERT_STRING_EQUAL(s.why, "meets at the highest load");
+    CU_ASSERT(s.lo == 16 && isinf(s.hi));
+    (void)search_exactly(0.1, &o, &s);
+    CU_ASSERT_STRING_EQUAL(s.why, "fails at the lowest load");
+    CU_ASSERT(s.lo == 0 && s.hi == 0.5);
+    o.turns = 3;
+    (void)search_exactly(7, &o, &s);
+    CU_ASSERT_STRING_EQUAL(s.why, "no more turns");
+}
+
+/* An open load is approached from both sides, then measured again. */
+static void test_open_loads(void) {
+    const knee_options o = KNEE_DEFAULTS;
+    knee_point p[] = {
+        {4, SLO_MEETS, false, 1}, {8, SLO_FAILS, false, 1}, {5.6, SLO_OPEN, false, 1}};
+    knee_step s = knee_next(p, 3, &o);
+    CU_ASSERT(!s.done && (s.load < 5.6 || s.load > 5.6) && s.load > 4 && s.load < 8);
+    p[0].load = 5.5;
+    p[1].load = 5.8;
+    CU_ASSERT_DOUBLE_EQUAL(knee_next(p, 3, &o).load, 5.6, 1e-12);
+    p[2].turns = o.turns_each;
+    s = knee_next(p, 3, &o);
+    CU_ASSERT(s.done);
+    CU_ASSERT_STRING_EQUAL(s.why, "open loads");
+    CU_ASSERT(s.lo == 5.5 && s.hi == 5.8);
+    p[2] = (knee_point){1, SLO_OPEN, true, 1}; /* too few values: measured again first */
+    CU_ASSERT_DOUBLE_EQUAL(knee_next(p + 2, 1, &o).load, 1, 1e-12);
+}
+
+/* A load that meets above one that fails: the interval spans both. */
+static void test_contradiction(void) {
+    const knee_options o = KNEE_DEFAULTS;
+    const knee_point p[] = {{2, SLO_MEETS, false, 1},
+                            {3, SLO_FAILS, false, 1},
+                            {4, SLO_MEETS, false, 1},
+                            {5, SLO_FAILS, false, 1}};
+    knee_step s = knee_next(p, 4, &o);
+    CU_ASSERT(s.lo == 2 && s.hi == 5);
+}
+
+/* ---- the search on a simulated engine ---- */
+
+static const sim_engine kEngine = {
+    .slots = 8, .tokens = 20, .step_s = 0.008, .token_s = 0.001, .prefill_s = 0.004, .jitter = 0.1};
+
+static void add_blocks(sim_log *log, double rate, double seconds, int from, int to, uint64_t seed) {
+    for (int b = from; b < to; b++)
+        sim_batches(log,
+                    &(sim_block){.block = b,
+                                 .rate = rate,
+                                 .seconds = seconds,
+                                 .seed = seed + (uint64_t)(1e6 * rate) + (uint64_t)b,
+                                 .noise = seed + (uint64_t)b},
+                    &kEngine);
+}
+
+/* The share of requests of a long simulation whose ttft is within the limit. */
+static double true_share(double rate, const slo_target *t) {
+    sim_log log = {0};
+    size_t met = 0, all = 0;
+    add_blocks(&log, rate, 2000, 0, 1, 99);
+    for (size_t i = 0; i < log.n; i++) {
+        all += log.at[i].due_s > 50;
+        met += log.at[i].due_s > 50 && slo_met(t, &log.at[i]);
+    }
+    sim_release(&log);
+    return (double)met / (double)all;
+}
+
+static double true_knee(const slo_target *t) {
+    double lo = 5, hi = 30;
+    for (int i = 0; i < 9; i++) {
+        double mid = sqrt(lo * hi);
+        *(true_share(mid, t) >= t->quantile ? &lo : &hi) = mid;
+    }
+    return sqrt(lo * hi);
+}
+
+static slo_state measure(const serving_measure_options *o, double rate, int turns, uint64_t seed) {
+    sim_log log = {0};
+    serving_measured *l;
+    snap_err err = {0};
+    add_blocks(&log, rate, 60, 0, 2 * turns, seed);
+    CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, o, &l, &err) == SNAP_OK);
+    slo_state state = l->arm[0].state;
+    free(l);
+    sim_release(&log);
+    return state;
+}
+
+static knee_step search(const serving_measure_options *o, const knee_options *k, uint64_t seed) {
+    knee_point p[32];
+    size_t n = 0;
+    for (;;) {
+        knee_step s = knee_next(p, n, k);
+        size_t i = 0;
+        if (s.done)
+            return s;
+        while (i < n && fabs(p[i].load - s.load) > 1e-9)
+            i++;
+        if (i == n)
+            p[n++] = (knee_point){.load = s.load};
+        p[i].turns++;
+        p[i].state = measure(o, s.load, p[i].turns, seed);
+    }
+}
+
+/* The interval must hold the true knee: each decision errs with 0.5 %, so 12 of them with 6 % at
+ * most. And it must be useful: its ends are less than a factor of 1.5 apart. */
+static void test_simulated_knee(void) {
+    enum { kRuns = 12 };
+    int held = 0, narrow = 0;
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    knee_options k = KNEE_DEFAULTS;
+    snap_err err = {0};
+    o.arms = 1;
+    k.first = 4;
+    k.turns_each = 2;
+    CU_ASSERT_FATAL(slo_parse("ttft_p90=100ms", &o.targets, &err) == SNAP_OK);
+    double truth = true_knee(&o.targets.at[0]);
+    for (int i = 0; i < kRuns; i++) {
+        knee_step s = search(&o, &k, 1000 * (uint64_t)(i + 1));
+        held += s.lo <= truth && truth <= s.hi;
+        narrow += s.hi / s.lo < 1.5;
+    }
+    if (held < kRuns - 2 || narrow < kRuns - 2)
+        printf("\nthe knee %g held %d times, narrow %d times, of %d", truth, held, narrow, kRuns);
+    CU_ASSERT(held >= kRuns - 2);
+    CU_ASSERT(narrow >= kRuns - 2);
+}
+
+/* ---- the search for two arms ---- */
+
+static void test_search_range(void) {
+    static const char *const kRefused[] = {"",
+                                           "rate",
+                                           "rate:",
+                                           "rate:1",
+                                           "rate:2-1",
+                                           "rate:0-1",
+                                           "rate:1-1",
+                                           "rate:1-x",
+                                           "speed:1-2",
+                                           "rate:1-1e9",
+                                           "rate:nan-2",
+                                           "concurrency:0-4",
+                                           "concurrency:1.5-4"};
+    load_range r;
+    snap_err err = {0};
+    for (size_t i = 0; i < sizeof kRefused / sizeof *kRefused; i++) {
+        err = (snap_err){0};
+        CU_ASSERT_EQUAL(load_range_parse(kRefused[i], &r, &err), SNAP_E_USAGE);
+    }
+    CU_ASSERT_FATAL(load_range_parse("rate:0.5-16", &r, &err) == SNAP_OK);
+    CU_ASSERT(!r.closed && r.least == 0.5 && r.most == 16);
+    CU_ASSERT_STRING_EQUAL(load_range_point(&r, 2.828, (arrival_pattern){1}).name, "rate 2.828");
+    CU_ASSERT_FATAL(load_range_parse("concurrency:1-64", &r, &err) == SNAP_OK);
+    CU_ASSERT(r.closed && r.least == 1 && r.most == 64);
+    load_point p = load_range_point(&r, 8, (arrival_pattern){1});
+    CU_ASSERT(p.load.users == 8 && strcmp(p.name, "concurrency 8") == 0);
+}
+
+/* Two engines, of which the second takes half the time for each step: the search ends, within its
+ * number of turns, and the interval of each arm holds the knee of its engine. */
+static void test_search_for_two_arms(void) {
+    enum { kMost = 2 * LOAD_SEARCH_TURNS };
+    const sim_engine fast = {.slots = 8,
+                             .tokens = 20,
+                             .step_s = 0.004,
+                             .token_s = 0.0005,
+                             .prefill_s = 0.002,
+                             .jitter = 0.1};
+    const load_range range = {.least = 2, .most = 100};
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    double load[kMost], next;
+    knee_point known[2][kMost];
+    int turns[kMost] = {0}, points = 0, chosen = 0;
+    sim_log log = {0};
+    snap_err err = {0};
+    CU_ASSERT_FATAL(slo_parse("ttft_p90=100ms", &o.targets, &err) == SNAP_OK);
+    for (;; chosen++) {
+        CU_ASSERT_FATAL(load_search_next(&range, log.at, log.n, load, turns, points, &o, &next,
+                                         &err) == SNAP_OK);
+        if (isnan(next))
+            break;
+        CU_ASSERT_FATAL(chosen < kMost && next >= range.least && next <= range.most);
+        int p = 0;
+        while (p < points && fabs(load[p] - next) > 1e-9)
+            p++;
+        points += p == points;
+        load[p] = next;
+        for (int i = 0; i < 4; i++) {
+            sim_block b = {.arm = i % 2,
+                           .point = p,
+                           .block = 2 * turns[p] + i / 2,
+                           .rate = next,
+                           .seconds = 40,
+                           .seed = (uint64_t)(100 * chosen + i / 2 + 1),
+                           .noise = (uint64_t)(100 * chosen + i + 50)};
+            sim_batches(&log, &b, b.arm ? &fast : &kEngine);
+        }
+        turns[p]++;
+    }
+    CU_ASSERT(chosen > 4);
+    for (int p = 0; p < points; p++) {
+        serving_measured *m;
+        CU_ASSERT(turns[p] <= LOAD_SEARCH_TURNS_EACH);
+        CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, p, &o, &m, &err) == SNAP_OK);
+        for (int a = 0; a < 2; a++)
+            known[a][p] = (knee_point){.load = load[p], .state = m->arm[a].state, .turns = 1};
+        free(m);
+    }
+    double truth = true_knee(&o.targets.at[0]);
+    knee_options k = KNEE_DEFAULTS;
+    knee_step slow = knee_next(known[0], (size_t)points, &k);
+    knee_step quick = knee_next(known[1], (size_t)points, &k);
+    CU_ASSERT(slow.lo <= truth && truth <= slow.hi && slow.hi / slow.lo < 2);
+    CU_ASSERT(quick.lo > slow.lo && quick.hi > slow.hi && quick.hi / quick.lo < 2);
+    sim_release(&log);
+}
+
+/* ---- the headline ---- */
+
+static void expect_headline(knee_step baseline, knee_step arm, const char *quality,
+                            const char *wanted) {
+    const headline_facts f = {.baseline = "bf16",
+                              .arm = "fp8",
+                              .knee = {baseline, arm},
+                              .quality = quality,
+                              .margin_pp = 2,
+                              .delta_pp = -3.1,
+                              .ci95_pp = {-4.6, -1.5}};
+    buf text = {0};
+    serving_headline(&f, &text);
+    if (strcmp(buf_str(&text), wanted) != 0)
+        printf("\n%s\n%s", buf_str(&text), wanted);
+    CU_ASSERT_STRING_EQUAL(buf_str(&text), wanted);
+    buf_release(&text);
+}
+
+static knee_step ends(double lo, double hi) {
+    return (knee_step){.done = true, .lo = lo, .hi = hi, .why = ""};
+}
+
+static void test_headline(void) {
+    expect_headline(ends(10, 10.5), ends(15, 18), "equivalent",
+                    "fp8 serves 1.6x (1.4 to 1.8) the requests of bf16 within the targets at equal "
+                    "quality (margin 2 points)");
+    expect_headline(ends(10, 10.5), ends(15, 18), "not shown",
+                    "fp8 serves 1.6x (1.4 to 1.8) the requests of bf16 within the targets; equal "
+                    "quality (margin 2 points) is not shown");
+    expect_headline(ends(10, 10.5), ends(15, 18), "different",
+                    "fp8 serves 1.6x (1.4 to 1.8) the requests of bf16 within the targets; its "
+                    "answers differ in quality: -3.1 points (-4.6 to -1.5)");
+    expect_headline(ends(10, 12), ends(11, 13), "",
+                    "no difference between fp8 and bf16 in the requests within the targets is "
+                    "shown: 1.1x (0.92 to 1.3); quality was not measured");
+    expect_headline(ends(10, 12), ends(15, INFINITY), "",
+                    "fp8 serves at least 1.2x the requests of bf16 within the targets; quality was "
+                    "not measured");
+    expect_headline(ends(10, 12), ends(0, 8), "",
+                    "fp8 serves at most 0.8x the requests of bf16 within the targets; quality was "
+                    "not measured");
+    expect_headline(ends(10, INFINITY), ends(0, INFINITY), "",
+                    "no ratio of the requests within the targets: bf16 met the targets at the "
+                    "highest load that was decided; fp8 was neither shown to meet nor to miss the "
+                    "targets; quality was not measured");
+}
+
+CU_TestInfo tests_serving_knee[] = {
+    {"targets are read", test_targets_are_read},
+    {"targets are refused", test_targets_are_refused},
+    {"one request and its targets", test_one_request_and_its_targets},
+    {"exact search", test_exact_search},
+    {"ends of the search", test_ends_of_the_search},
+    {"open loads", test_open_loads},
+    {"contradiction", test_contradiction},
+    {"simulated knee", test_simulated_knee},
+    {"ranges of the search", test_search_range},
+    {"search for two arms", test_search_for_two_arms},
+    {"headline", test_headline},
+    CU_TEST_INFO_NULL,
+};

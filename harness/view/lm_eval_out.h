@@ -1,0 +1,23 @@
+/* lm_eval_out.h - a run in the files of lm-evaluation-harness, for programs that read those. */
+#ifndef SNAPMLA_HARNESS_VIEW_LM_EVAL_OUT_H
+#define SNAPMLA_HARNESS_VIEW_LM_EVAL_OUT_H
+
+#include "base/buf.h"
+
+/**
+ * lm_eval_write - write OUT/ARM/results_DATE.json and OUT/ARM/samples_TASK_DATE.jsonl of each arm
+ *
+ * @run:     the folder of a run
+ * @written: the paths of the written files are appended, one per line
+ *
+ * The metric is "acc": the accuracy, or of one problem the mean of its samples. The date is when
+ * the run started. Tasks whose authors ask that no text is published have no samples file. Failed
+ * samples are left out, as are problems without any other.
+ *
+ * SNAP_E_INPUT for a malformed run and for names that cannot be names of files; SNAP_E_IO;
+ * SNAP_E_NOMEM.
+ */
+snap_status lm_eval_write(const char *run, const char *out, buf *written,
+                          snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
