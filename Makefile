@@ -15,7 +15,7 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
 VERSION := 0.2.0
-PACKAGES := libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib libseccomp
+PACKAGES := libcurl libmicrohttpd jansson libpcre2-8 libcrypto libzip gmp mpfr zlib libseccomp libzstd
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -n 1),1,0)
 
@@ -45,7 +45,7 @@ HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 UTF8PROC := $(shell $(PKG_CONFIG) --exists libutf8proc 2>/dev/null && echo libutf8proc)
 PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC)
 PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) $(UTF8PROC))
-LIBS = $(PKG_LIBS) $(CUDA_LIBS) -lpthread -lm
+LIBS = $(PKG_LIBS) -lsnappy $(CUDA_LIBS) -lpthread -lm
 Q := $(if $(filter 1,$(V)),,@)
 
 # ---- CUDA: kernels are compiled for sm_90a, and for 8.0 and newer unless they use instructions of
@@ -132,7 +132,8 @@ CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
 $(BUILD)/obj/harness/record/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_record_provenance := -I$(BUILD)
 # files read by .incbin, which -MMD does not find
-$(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.css harness/view/paper.json
+$(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.css harness/view/page.js \
+    harness/view/paper.json
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
@@ -165,9 +166,9 @@ TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))
 tests_of = $(sort $(wildcard $(1)/test/test_*.c))
 CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
-# more sources for the tests of a layer: an allocator that fails; the scripted server, tiny checkpoints
-TEST_ALSO_evals := base/test/failing_alloc.c
-TEST_ALSO_harness := generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
+# more sources for the tests of a layer: an allocator that fails; temporary folders; the scripted server, tiny checkpoints
+TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
+TEST_ALSO_harness := base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
@@ -179,6 +180,10 @@ $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/t
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
+# a server that streams tokens at a fixed rate, for measuring the client of bench serving
+$(BUILD)/test/load_server: $(call objects,harness/test/load/load_server.c) $(BUILD)/libbase.a
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
 # number of test programs that run at the same time
 TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
@@ -195,7 +200,7 @@ test-units: $(TEST_PROGRAMS) $(GRID_TEST)
 CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
 $(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
 	@echo "  LINK    $@"
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 .PHONY: cuda-checks
 cuda-checks: $(CUDA_CHECKS)
 .SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS) $(GRID_TEST))
@@ -268,9 +273,10 @@ golden-record: $(BUILD)/snapmla
 format:
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
-# Runs the commands of docs/tutorial.md and compares their output with the document.
+# Runs the commands of these documents and compares their output with the document.
 test-tutorial: all
 	$(Q)sh ci/tutorial.sh $(BUILD)
+	$(Q)sh ci/tutorial.sh $(BUILD) docs/evals.md
 
 # ---- measurements in tests: coverage of intervals, the HTTP client's reactions to faults ----
 .PHONY: figures
@@ -365,7 +371,7 @@ help:
 	@echo 'make test         install missing packages, build, run all tests'
 	@echo 'make check        test, test-alloc, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
-	@echo 'make test-tutorial  run the commands of docs/tutorial.md and compare their output'
+	@echo 'make test-tutorial  run the commands of docs/tutorial.md and docs/evals.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
 	@echo 'make test-packages  installs each package in a fresh root and runs it (root, debootstrap)'

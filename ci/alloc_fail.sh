@@ -17,9 +17,6 @@
 #
 # Prints one line for each command. Exits with 1 if a run was not right, or if a command has created a
 # file in the working directory, where none writes.
-#
-# The list has no command that makes the sandbox of judged programs: libseccomp 2.5.4 itself may crash or
-# hang when an allocation fails.
 set -u
 all=0 jobs=$(nproc)
 while [ $# -gt 0 ]; do
@@ -32,6 +29,8 @@ while [ $# -gt 0 ]; do
 done
 program=$(realpath "$1") failing=$(realpath "$2")
 export NO_COLOR=1
+# No OpenCL driver is loaded: one written in C++ aborts the process when an allocation fails.
+export OCL_ICD_VENDORS=/nonexistent
 shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -51,11 +50,19 @@ grade          400  100 grade --task aime24 $dir/integers.jsonl
 grade-math     400  100 grade --task math500 $dir/math.jsonl
 grade-letter   400  100 grade --task gpqa_diamond $dir/letters.jsonl
 grade-ifeval   400  100 grade --task ifeval $dir/ifeval.jsonl
+grade-code      20   20 grade --task humaneval --jobs 1 $dir/programs.jsonl
+info            20   20 info
 eval           300  500 eval $few $arms --out FILES
 eval-http      300  100 eval $few --limit 1 --arm a=http://127.0.0.1:9/v1,model=m,retries=0 --out FILES
+bench-serving  300  100 bench serving --concurrency 1 -n 1 --arm a=http://127.0.0.1:9/v1 --out FILES
 merge          200  100 merge SHARDS/1 SHARDS/2 --out FILES
+check-task     300  400 eval check-task datasets/capitals/capitals.json -n 1
+check-choices  300  200 eval check-task mmlu_pro --data $dir/choices.jsonl -n 1
 eval-show      300  100 eval show $dir/run
-report         200  500 report --format html,csv,tex,md,svg $fixtures/run.json $dir/run --out FILES
+import         200  300 eval import a=$fixtures/logs/samples_sums_2026-01-01T00-00-00.000000.jsonl --filter strict --metric exact_match --out FILES
+import-inspect 200  300 eval import a=$fixtures/logs/bf16.json b=$fixtures/logs/fp8.json --task gsm8k --out FILES
+report-lm-eval 200  200 report lm-eval $dir/run --out FILES
+report         200  500 report --format html,csv,tidy,tex,md,svg $fixtures/run.json $dir/run --out FILES
 report-print   200  200 report $fixtures/run.json
 compare        200  200 compare $fixtures/run.json $fixtures/run.json
 verify         200  200 verify-run $dir/run
@@ -87,8 +94,15 @@ cat >"$dir/letters.jsonl" <<'END'
 {"gold":"C","response":"Therefore the correct option is **(C)**."}
 {"gold":"A","response":"**B** it is"}
 END
+cat >"$dir/choices.jsonl" <<'END'
+{"question_id": 1, "question": "Which?", "options": ["a", "b", "N/A"], "answer": "B", "category": "law"}
+{"question_id": 2, "question": "Which?", "options": ["c", "d"], "answer": "A", "category": "law"}
+END
 cat >"$dir/ifeval.jsonl" <<'END'
 {"key": 1, "prompt": "x", "instruction_id_list": ["length_constraints:number_sentences", "change_case:capital_word_frequency"], "kwargs": [{"num_sentences": 2, "relation": "at least"}, {"capital_frequency": 1, "capital_relation": "at least"}], "response": "Mr. Jones has come. NASA, too."}
+END
+cat >"$dir/programs.jsonl" <<'END'
+{"task_id": "T/0", "prompt": "def f(x):\n    \"\"\"Doubles.\"\"\"\n", "entry_point": "f", "test": "def check(c):\n    assert c(2) == 4\n", "response": "```python\ndef f(x):\n    return 2 * x\n```"}
 END
 cat >"$dir/worker.jsonl" <<'END'
 {"protocol": 1, "backend": "cpu", "isa": "auto", "threads": 1, "delay_pct": 0, "distribution": "normal", "cold": false, "seed": 1}
@@ -118,9 +132,10 @@ collect() {
             -e 's/"(seconds|started|ended|wall_s|cpu_s|elapsed[a-z_]*|pid|sha256|digest|load[a-z_0-9]*|samples_sha256)": *[^,}]*/"\1":0/g'
 }
 
-# Leaves out measured figures, their number, and what depends on them.
+# Leaves out measured figures, their number, and what depends on them. A "-" stands in a table for a
+# figure that needs more samples than there was time for.
 mask() {
-    sed -E -e 's/-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?|null/N/g' -e 's/N(, ?N)+/N/g' -e 's/ +/ /g' \
+    sed -E -e 's/-?[0-9]+(\.[0-9]+)?(e[-+][0-9]+)?|null/N/g' -e ':dash s/(^| )-( |$)/\1N\2/; t dash' -e 's/N(, ?N)+/N/g' -e 's/ +/ /g' \
         -e 's/\b(shared|noisy|outliers|bytes|flops)\b//g' -e 's/"(flags|stop_reason)": ?(\[[^]]*\]|"[a-z]*")//g'
 }
 

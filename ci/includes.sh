@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks the order of includes between the layers (base <- kernels <- generator <- evals <- harness) and
-# inside harness (opt, share <- measure <- record <- fetch <- bench, eval <- gate, audit <- view <- cmd
-# <- main): a file may include only its own part and those before it. Also checks that each external
+# inside harness (opt <- measure <- record <- fetch <- bench, eval, serve <- serving <- gate, audit <- view
+# <- cmd <- main): a file may include only its own part and those before it. Also checks that each external
 # library is used in one place only.
 set -eu
 bad=0
@@ -36,16 +36,17 @@ done
 # Folders of harness with the same rank stand side by side: neither includes the other.
 harness_rank() {
     case $1 in
-    harness/opt*|harness/share.*|harness/completion.*) echo 0 ;;
+    harness/opt*|harness/completion.*) echo 0 ;;
     harness/measure/*) echo 1 ;;
     harness/record/*) echo 2 ;;
     harness/fetch/*) echo 3 ;;
-    harness/bench/*|harness/eval/*) echo 4 ;;
-    harness/gate/*|harness/audit/*) echo 5 ;;
-    harness/view/*) echo 6 ;;
-    harness/cmd/*) echo 7 ;;
-    harness/main.c|harness/test/*) echo 8 ;;
-    *) echo 9 ;;
+    harness/bench/*|harness/eval/*|harness/serve/*) echo 4 ;;
+    harness/serving/*) echo 5 ;;
+    harness/gate/*|harness/audit/*) echo 6 ;;
+    harness/view/*) echo 7 ;;
+    harness/cmd/*) echo 8 ;;
+    harness/main.c|harness/test/*) echo 9 ;;
+    *) echo 10 ;;
     esac
 }
 for line in $(grep -rnoE '^#include "harness/[^"]+"' harness --include='*.[ch]' | tr ' ' '@'); do
@@ -54,7 +55,7 @@ for line in $(grep -rnoE '^#include "harness/[^"]+"' harness --include='*.[ch]' 
     path=${path%\"}
     [ "${file%/*}" = "${path%/*}" ] && continue
     own=$(harness_rank "$file")
-    [ "$own" != 9 ] || complain "$file: harness_rank in ci/includes.sh does not know its folder"
+    [ "$own" != 10 ] || complain "$file: harness_rank in ci/includes.sh does not know its folder"
     [ "$(harness_rank "$path")" -lt "$own" ] || complain "$file may not include $path"
 done
 same=$(find harness -name '*.h' | sed 's|.*/||' | sort | uniq -d)
@@ -67,10 +68,12 @@ only() {
 }
 only 'jansson.h' 'base/json.c'
 only 'curl/curl.h' 'base/http.c'
+only 'microhttpd.h' 'harness/serve/http_parts\.h'
 only 'zip.h' 'base/zip\.c|base/test/zip_maker\.h'
 only 'utf8proc.h' 'generator/local/tokenizer/forms\.c'
-only 'zlib.h' 'evals/code/tests_unpack\.c|evals/test/.*'
-only 'pcre2.h' 'evals/pattern\.c|generator/local/tokenizer/regex\.c'
+only 'zlib.h' 'base/unpack\.c|evals/code/tests_unpack\.c|evals/test/.*'
+only 'zstd.*|snappy-c.h' 'base/unpack\.c'
+only 'pcre2.h' 'evals/pattern\.c|evals/pattern_memory\.h|generator/local/tokenizer/regex\.c'
 only 'seccomp.h' 'evals/code/seccomp\.c'
 only 'gmp.h|mpfr.h' 'evals/math/.*|evals/test/test_(math|synth_gold)\.c'
 only 'openssl/.*' 'base/hash.c|.*/test/.*'

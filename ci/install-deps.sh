@@ -4,7 +4,7 @@
 # build: packages for building the program; test: also for its tests; package: also for `make dist`,
 # `make deb` and `make wheel`; lint: for every check of `make check`.
 set -eu
-build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libseccomp-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
+build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libmicrohttpd-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libzstd-dev libsnappy-dev libseccomp-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
 test="$build libcunit1-dev ca-certificates"
 package="$build patchelf dpkg-dev file lintian"
 lint="$test $package clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe zsh libxml2-utils pocl-opencl-icd"
@@ -19,9 +19,9 @@ esac
 
 # Without dpkg the packages have other names, so the libraries are searched instead.
 if ! command -v dpkg-query >/dev/null 2>&1; then
-    pkg-config --exists libcurl jansson libpcre2-8 libcrypto libzip gmp mpfr zlib libseccomp && exit 0
+    pkg-config --exists libcurl libmicrohttpd jansson libpcre2-8 libcrypto libzip gmp mpfr zlib libzstd libseccomp && exit 0
     echo "install-deps: needs a C compiler, make, pkg-config, and the development files of" >&2
-    echo "libcurl, jansson, pcre2, openssl, libzip, gmp, mpfr, zlib and libseccomp (for tests: cunit; to run programs of a model: bubblewrap, python3; for language checks: python3-langdetect)" >&2
+    echo "libcurl, libmicrohttpd, jansson, pcre2, openssl, libzip, gmp, mpfr, zlib, zstd, snappy and libseccomp (for tests: cunit; to run programs of a model: bubblewrap, python3; for language checks: python3-langdetect)" >&2
     exit 1
 fi
 
