@@ -255,7 +255,7 @@ static snap_status decompress(reading *r, part from, size_t size, buf *out, snap
 }
 
 static snap_status read_data(reading *r, const parquet_page *page, part body, snap_err *err) {
-    part def = {0}, rep = {0};
+    part def = {body.p, 0}, rep = {body.p, 0}; /* empty if the column has no such levels */
     const parquet_node *node = r->node;
     size_t existing, n = (size_t)page->values;
     if (page->type == PARQUET_DATA_PAGE) {
