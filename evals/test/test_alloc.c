@@ -1,5 +1,5 @@
-/* Tests that a failed allocation never becomes a verdict: each of the first 600 allocations of a
- * case fails in turn, and so does a sample of the later ones.
+/* Tests that a failed allocation never becomes a verdict: each of the first allocations of a case
+ * fails in turn, and so does a sample of the later ones.
  *
  * Each failure occurs in a process of its own, because a pattern is compiled at its first use only.
  * This suite must run before others have used the patterns, so its file is the first by name. */
@@ -21,7 +21,16 @@
 #include "evals/sample_index.h"
 #include "evals/task.h"
 
-enum { kEach = 600, kText = 700 };
+enum { kText = 700 };
+
+/* One pass over the allocations of a case. All of the first `each` fail, then every n / 8-th. */
+typedef struct {
+    size_t each;
+    bool all;      /* all later allocations fail, too */
+    bool compiled; /* this process has compiled the case's patterns before */
+} pass;
+/* A process that must compile the patterns takes 100 times as long as one that has them. */
+static const pass kPasses[] = {{40, false, false}, {250, false, true}, {250, true, true}};
 
 /* The result of a case, in memory that both processes share. */
 typedef struct {
@@ -54,32 +63,38 @@ static bool is_clear(const outcome *o) {
     return o->st != SNAP_OK && o->err.code == o->st && strstr(o->err.text, "memory");
 }
 
-/* Fails every allocation up to kEach, and a sample of those after it: first alone, then with all
- * later ones. Between the two, the operation runs in this process, too, so that the patterns that
- * it compiles are ready from then on: to compile them in each process would take minutes. */
+/* Runs one pass. @want: the outcome without a failure. */
+static void fail_in_pass(const char *name, operation run, const void *what, const pass *p,
+                         const outcome *want, outcome *shared) {
+    for (size_t n = 1; n <= want->allocations; n += n < p->each ? 1 : n / 8) {
+        bool ended = run_in_process(run, what, n, p->all, shared);
+        bool same = ended && shared->st == SNAP_OK && strcmp(shared->text, want->text) == 0;
+        bool ok = same || (ended && is_clear(shared));
+        if (!ok)
+            printf("\n    %s, allocation %zu%s: %s, status %d, '%s'\n      %s\n      not %s\n",
+                   name, n, p->all ? " and all later ones" : "", ended ? "ended" : "CRASHED",
+                   (int)shared->st, shared->err.text, shared->text, want->text);
+        CU_ASSERT(ok);
+    }
+}
+
+/* Fails allocations of a case in each of the passes. */
 static void fail_each(const char *name, operation run, const void *what) {
     outcome *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(shared, MAP_FAILED);
-    bool ran = run_in_process(run, what, 0, false, shared);
-    const outcome want = *shared;
-    if (!ran || want.st != SNAP_OK)
-        printf("\n    %s: %s\n", name, ran ? want.err.text : "crashed without a failure");
-    CU_ASSERT(ran && want.st == SNAP_OK);
-    for (int all = 0; all < 2 && ran; all++) {
-        for (size_t n = 1; n <= want.allocations; n += n < kEach ? 1 : n / 8) {
-            bool ended = run_in_process(run, what, n, all, shared);
-            bool same = ended && shared->st == SNAP_OK && strcmp(shared->text, want.text) == 0;
-            if (!same && !(ended && is_clear(shared)))
-                printf("\n    %s, allocation %zu%s: %s, status %d, '%s'\n      %s\n      not %s\n",
-                       name, n, all ? " and all later ones" : "", ended ? "ended" : "CRASHED",
-                       (int)shared->st, shared->err.text, shared->text, want.text);
-            CU_ASSERT(same || (ended && is_clear(shared)));
-        }
-        if (!all) {
+    for (size_t i = 0; i < sizeof kPasses / sizeof *kPasses; i++) {
+        if (kPasses[i].compiled) {
             memset(shared, 0, sizeof *shared);
             run(what, shared);
         }
+        bool ran = run_in_process(run, what, 0, false, shared);
+        const outcome want = *shared;
+        if (!ran || want.st != SNAP_OK)
+            printf("\n    %s: %s\n", name, ran ? want.err.text : "crashed without a failure");
+        CU_ASSERT(ran && want.st == SNAP_OK);
+        if (ran)
+            fail_in_pass(name, run, what, &kPasses[i], &want, shared);
     }
     (void)munmap(shared, sizeof *shared);
 }
