@@ -236,7 +236,8 @@ test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
 # The steps run one after the other, because each uses all processors.
 check:
 	$(Q)for step in test test-alloc test-tutorial lint includes audit sanitize test-install test-jobs; do \
-	    $(MAKE) --no-print-directory $$step || exit 1; done
+	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
+	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
 	@echo "check: all passed"
 
 lint:

@@ -221,7 +221,7 @@ static void test_no_proxy_goes_direct(void) {
 
 /* The proxy sees the host name and port in the CONNECT request; everything after that is TLS. */
 static void test_an_https_proxy_is_tunnelled_through(void) {
-    static const reply script[] = {
+    const reply script[] = {
         {.raw = "HTTP/1.1 200 Connection established\r\n\r\n", .then_tls = true}, good};
     authority *a = authority_new();
     SSL_CTX *tls = certificate_for(a, "DNS:model.invalid", -kDay, kDay);
