@@ -34,14 +34,20 @@ static float *alloc_floats(int64_t rows, int width) {
     return calloc((size_t)rows + 1, (size_t)width * sizeof(float));
 }
 
-/* @dims: content columns that share a scale, a divisor of d_c */
-static snap_status rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int dims, snap_err *err) {
-    int groups = d_c / dims;
-    *r = (ref_rows){.rows = rows, .d_c = d_c, .d_r = d_r, .groups = groups, .dims = dims};
+snap_status ref_rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int dims, int rope_dims,
+                          snap_err *err) {
+    int groups = d_c / dims, rope_groups = d_r / rope_dims;
+    *r = (ref_rows){.rows = rows,
+                    .d_c = d_c,
+                    .d_r = d_r,
+                    .groups = groups,
+                    .dims = dims,
+                    .rope_groups = rope_groups,
+                    .rope_dims = rope_dims};
     r->content = alloc_floats(rows, d_c);
     r->rope = alloc_floats(rows, d_r);
     r->scale = alloc_floats(rows, groups);
-    r->rope_scale = alloc_floats(rows, 1);
+    r->rope_scale = alloc_floats(rows, rope_groups);
     if (r->content && r->rope && r->scale && r->rope_scale)
         return SNAP_OK;
     ref_rows_release(r);
@@ -131,7 +137,7 @@ snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64
     if (grouped && d_c % kGroupDims != 0)
         return err_set(err, SNAP_E_SHAPE, "format %s needs d_c to be a multiple of %d, got '%d'",
                        kNames[f], kGroupDims, d_c);
-    snap_status st = rows_init(out, rows, d_c, d_r, grouped ? kGroupDims : d_c, err);
+    snap_status st = ref_rows_init(out, rows, d_c, d_r, grouped ? kGroupDims : d_c, d_r, err);
     if (st != SNAP_OK)
         return st;
     choose_scales(out, f, x);
@@ -175,7 +181,7 @@ static void decode_row(ref_rows *r, int64_t i, mla_precision p, const void *cont
 snap_status ref_rows_from_cache(ref_rows *out, mla_precision p, int d_c, int d_r,
                                 const mla_cache *cache, const int32_t *table_row, int64_t tokens,
                                 snap_err *err) {
-    snap_status st = rows_init(out, tokens, d_c, d_r, d_c, err);
+    snap_status st = ref_rows_init(out, tokens, d_c, d_r, d_c, d_r, err);
     for (int64_t i = 0; st == SNAP_OK && i < tokens; i++)
         decode_row(out, i, p, cache->content, cache->rope, cache->scale,
                    mla_slot(table_row, cache->pages, i));
@@ -185,7 +191,7 @@ snap_status ref_rows_from_cache(ref_rows *out, mla_precision p, int d_c, int d_r
 snap_status ref_rows_from_queries(ref_rows *out, mla_precision p, int d_c, int d_r,
                                   const mla_attn *attn, int64_t first, int64_t rows,
                                   snap_err *err) {
-    snap_status st = rows_init(out, rows, d_c, d_r, d_c, err);
+    snap_status st = ref_rows_init(out, rows, d_c, d_r, d_c, d_r, err);
     for (int64_t i = 0; st == SNAP_OK && i < rows; i++)
         decode_row(out, i, p, attn->q, attn->q_rope, attn->q_scale, first + i);
     return st;
@@ -202,15 +208,33 @@ static double dot(const float *a, const float *b, int n) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-static double logit(const ref_rows *q, int64_t i, const ref_rows *k, int64_t j) {
-    int d_c = q->d_c, parts = q->groups > k->groups ? q->groups : k->groups, n = d_c / parts;
+/* Row i of one part, content or RoPE, with its scales. */
+typedef struct {
+    const float *x, *scale;
+    int groups;
+} scaled_row;
+
+static scaled_row content_row(const ref_rows *r, int64_t i) {
+    return (scaled_row){r->content + i * r->d_c, r->scale + i * r->groups, r->groups};
+}
+
+static scaled_row rope_row(const ref_rows *r, int64_t i) {
+    return (scaled_row){r->rope + i * r->d_r, r->rope_scale + i * r->rope_groups, r->rope_groups};
+}
+
+/* The product of two rows of @width columns, one common group of columns after the other. */
+static double product(scaled_row a, scaled_row b, int width) {
+    int parts = a.groups > b.groups ? a.groups : b.groups, n = width / parts;
     double sum = 0.0;
     for (int g = 0; g < parts; g++)
-        sum += dot(q->content + i * d_c + g * n, k->content + j * d_c + g * n, n) *
-               (double)q->scale[i * q->groups + g * q->groups / parts] *
-               (double)k->scale[j * k->groups + g * k->groups / parts];
-    return sum + dot(q->rope + i * q->d_r, k->rope + j * k->d_r, q->d_r) *
-                     (double)q->rope_scale[i] * (double)k->rope_scale[j];
+        sum += dot(a.x + g * n, b.x + g * n, n) * (double)a.scale[g * a.groups / parts] *
+               (double)b.scale[g * b.groups / parts];
+    return sum;
+}
+
+static double logit(const ref_rows *q, int64_t i, const ref_rows *k, int64_t j) {
+    return product(content_row(q, i), content_row(k, j), q->d_c) +
+           product(rope_row(q, i), rope_row(k, j), q->d_r);
 }
 
 /* Computes weight[j], the factor of the content of token first + j in scale group @g. */

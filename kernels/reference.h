@@ -44,16 +44,22 @@ typedef enum {
 ref_pv ref_format_pv(ref_format f);
 
 /* Rows in the form that a multiplier reads. Element d of row i stands for
- *     content[i][d] * scale[i][d / dims]        and        rope[i][d] * rope_scale[i].  */
+ *     content[i][d] * scale[i][d / dims]    and    rope[i][d] * rope_scale[i][d / rope_dims].  */
 typedef struct {
     int64_t rows;
     int d_c, d_r;
-    int groups, dims;  /* scales per row; columns that share one scale */
+    int groups, dims; /* scales per row; columns that share one scale */
+    int rope_groups, rope_dims;
     float *content;    /* [rows][d_c] */
     float *rope;       /* [rows][d_r] */
     float *scale;      /* [rows][groups] */
-    float *rope_scale; /* [rows] */
+    float *rope_scale; /* [rows][rope_groups] */
 } ref_rows;
+
+/* Allocates rows of zeros. @dims and @rope_dims: divisors of d_c and d_r. The caller releases @r;
+ * empty on failure. SNAP_E_NOMEM. */
+snap_status ref_rows_init(ref_rows *r, int64_t rows, int d_c, int d_r, int dims, int rope_dims,
+                          snap_err *err) SNAP_CHECK_RESULT;
 
 void ref_rows_release(ref_rows *r); /* frees and zeroes; initialise with {0} */
 

@@ -15,8 +15,8 @@
  * Encoding rounds once, to nearest, ties to even. Values beyond the range saturate, infinities
  * included, except in bf16, fp16 and fp32, where they become infinity as IEEE 754 says. e5m2
  * saturates at 57344. A NaN stays a NaN in types that have one; in int8, int4 and e2m1 it becomes
- * 0. In ue8m0, which has no sign, zero and negative numbers become 2^-127; infinity becomes a
- * NaN. */
+ * 0. ue8m0 has no sign and rounds up to a power of two: zero and negative numbers become 2^-127,
+ * and numbers above 2^127 become NaN. */
 #ifndef SNAPMLA_KERNELS_FORMAT_ELEMENT_H
 #define SNAPMLA_KERNELS_FORMAT_ELEMENT_H
 

@@ -51,7 +51,7 @@ typedef enum {
     SCALE_NONE,    /* 1, not stored */
     SCALE_FIXED,   /* a constant of the format, not stored */
     SCALE_OWN,     /* chosen from the part's largest magnitudes, and stored */
-    SCALE_CONTENT, /* RoPE only: the content's scale; the magnitudes of the RoPE part do not count */
+    SCALE_CONTENT, /* RoPE only: the content's scale, chosen without the RoPE part's magnitudes */
     SCALE_SHARED,  /* RoPE only: the content's scale, chosen from the magnitudes of both parts */
 } cache_scale_kind;
 
@@ -110,7 +110,7 @@ typedef struct {
     ref_pv pv;
 } cache_format;
 
-/* ---- reading ----------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /**
  * cache_format_load - read a format
@@ -146,7 +146,7 @@ typedef struct {
 } cache_plane_name;
 int cache_format_planes(const cache_format *f, cache_plane_name out[CACHE_PLANES]);
 
-/* ---- sizes ------------------------------------------------------------------------------------- */
+/* ---- sizes ---- */
 
 /* Bytes of paged memory for each token, padding and the page's shared values included. Not always
  * a whole number: values shared by a page count 1 / page_tokens each. */
@@ -162,7 +162,7 @@ double cache_format_read_bytes(const cache_format *f, int64_t tokens);
 /* Scales of the content for each token (1 if it has none). */
 int cache_format_groups(const cache_format *f);
 
-/* ---- bytes ------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 /* The cache of one layer in host memory. cache_bytes_release() frees it; initialise with {0}. */
 typedef struct {
@@ -180,8 +180,8 @@ void cache_bytes_release(cache_bytes *b);
  *          page_tokens
  *
  * Divisions by a scale are FP32 divisions; magnitudes ignore NaNs. An infinite magnitude gives an
- * infinite scale, where the scale's type has one. Errors: SNAP_E_SHAPE (tokens below 0 or more than
- * memory can hold), SNAP_E_NOMEM.
+ * infinite scale, where the scale's type has one. Errors: SNAP_E_SHAPE (tokens outside 0 ..
+ * MLA_MAX_CONTEXT), SNAP_E_NOMEM.
  */
 snap_status cache_format_pack(cache_bytes *out, const cache_format *f, const float *x,
                               int64_t tokens, snap_err *err) SNAP_CHECK_RESULT;
@@ -207,7 +207,7 @@ snap_status cache_format_rows(ref_rows *out, const cache_format *f, const cache_
                               const int32_t *table_row, int64_t tokens,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* ---- attention --------------------------------------------------------------------------------- */
+/* ---- attention ---- */
 
 /* Attention in FP64 over what a format holds. The struct's functions only read it, so threads may
  * share it. */
@@ -238,19 +238,21 @@ void cache_oracle_release(cache_oracle *o);
 void cache_oracle_attend(const cache_oracle *o, int64_t query, int64_t visible,
                          double softmax_scale, ref_pv pv, double *out, double *lse);
 
-/* ---- what a correct implementation may differ by ------------------------------------------------ */
+/* ---- what a correct implementation may differ by ---- */
 
 /* The largest |unpacked - x| of the content or of the RoPE part, divided by the largest magnitude
  * that the column's scale covers (for unscaled columns: divided by |x|). It holds where that
- * magnitude lies between the smallest and the largest that the scale's type can serve. A format with
- * transform or offset has this bound in the transformed space. */
+ * magnitude lies between the smallest and the largest that the scale's type can serve. A format
+ * with transform or offset has this bound in the transformed space. */
 double cache_part_rounding(const cache_format *f, const cache_part *part);
 
 /* The largest errors of a correct backend that reads this format, against cache_oracle_attend()
- * with the format's pv over the same bytes. */
+ * with the format's pv over the same bytes. The bounds are those of judge_bound_of(). Where the
+ * format's values are not exact in bf16 and P is not e4m3, they are wider, because the backend may
+ * round each value to bf16 before it multiplies. */
 judge_bound cache_format_bound(const cache_format *f);
 
-/* ---- inputs for conformance --------------------------------------------------------------------- */
+/* ---- inputs for conformance ---- */
 
 /* Tokens that try the edges of a format. */
 typedef enum {

@@ -1,0 +1,168 @@
+/* pack.c - quantises tokens and stores them in pages. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/format/layout.h"
+#include "kernels/format/scale.h"
+#include "kernels/format/transform.h"
+#include "kernels/formats.h"
+
+void cache_bytes_release(cache_bytes *b) {
+    for (int i = 0; i < CACHE_POOLS; i++)
+        free(b->pool[i]);
+    *b = (cache_bytes){0};
+}
+
+static snap_status alloc_pools(cache_bytes *b, const cache_format *f, int64_t tokens,
+                               snap_err *err) {
+    b->pages = tokens / f->page_tokens + (tokens % f->page_tokens != 0);
+    for (int i = 0; i < f->pools; i++) {
+        int64_t bytes = cache_format_pool_bytes(f, i, b->pages);
+        b->pool[i] = bytes < 0 ? NULL : calloc((size_t)bytes + 1, 1);
+        if (!b->pool[i])
+            return err_set(err, SNAP_E_NOMEM, "out of memory for %lld pages of format %s",
+                           (long long)b->pages, f->name);
+    }
+    return SNAP_OK;
+}
+
+/* ---- the transformed content ----------------------------------------------------------------- */
+
+/* The content of the tokens as it is quantised. */
+typedef struct {
+    scale_rows rows;
+    float *owned; /* [tokens][d_c] if there is a transform or an offset, else NULL */
+} transformed;
+
+static void transform_row(float *out, const cache_format *f, const float *x, const float *mean) {
+    double row[MLA_MAX_CONTENT];
+    for (int d = 0; d < f->d_c; d++)
+        row[d] = (double)x[d] - (mean ? (double)mean[d] : 0.0);
+    transform_hadamard(row, f->d_c, f->hadamard);
+    for (int d = 0; d < f->d_c; d++)
+        out[d] = (float)row[d];
+}
+
+static void store_floats(const cache_format *f, const cache_bytes *b, const cache_plane *p,
+                         const float *x) {
+    for (int d = 0; d < p->columns; d++)
+        element_store(p->type, layout_at(f, b, p, 0, 0), d, element_encode(p->type, (double)x[d]));
+}
+
+static snap_status transform(transformed *out, const cache_format *f, const cache_bytes *b,
+                             const float *x, int64_t tokens, snap_err *err) {
+    float mean[MLA_MAX_CONTENT];
+    int64_t width = f->d_c + f->d_r;
+    *out = (transformed){{x, tokens, width, f->d_c}, NULL};
+    if (!f->hadamard && !f->offset.columns)
+        return SNAP_OK;
+    out->owned = calloc((size_t)tokens + 1, (size_t)f->d_c * sizeof *out->owned);
+    if (!out->owned)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens", (long long)tokens);
+    if (f->offset.columns) {
+        transform_means(mean, x, tokens, width, f->d_c);
+        store_floats(f, b, &f->offset, mean);
+    }
+    for (int64_t i = 0; i < tokens; i++)
+        transform_row(out->owned + i * f->d_c, f, x + i * width, f->offset.columns ? mean : NULL);
+    out->rows = (scale_rows){out->owned, tokens, f->d_c, f->d_c};
+    return SNAP_OK;
+}
+
+/* ---- storing --------------------------------------------------------------------------------- */
+
+static void store_scales(const cache_format *f, const cache_bytes *b, const cache_part *part,
+                         const scale_set *s) {
+    const cache_plane *p = &part->scale.plane, *z = &part->zero;
+    cache_scale_per per = part->scale.per;
+    for (int64_t u = 0; u < s->units; u++) {
+        int64_t page = per == SCALE_PER_TOKEN ? u / f->page_tokens : per == SCALE_PER_PAGE ? u : 0;
+        int64_t slot = per == SCALE_PER_TOKEN ? u % f->page_tokens : 0;
+        for (int g = 0; g < s->groups; g++) {
+            element_store(p->type, layout_at(f, b, p, page, slot), g, s->code[u * s->groups + g]);
+            if (s->zero)
+                element_store(z->type, layout_at(f, b, z, page, slot), g,
+                              element_encode(z->type, (double)s->zero[u * s->groups + g]));
+        }
+    }
+    if (part->scale.tensor.columns)
+        store_floats(f, b, &part->scale.tensor, &s->tensor);
+}
+
+/* The code of one number. Without a scale above 0, the group has only zeros. */
+static uint32_t code_of(element_type type, float x, float scale, float zero) {
+    if (scale == 0.0f)
+        return element_encode(type, (double)zero);
+    double quotient = (double)(x / scale);
+    if (!element_is_integer(type))
+        return element_encode(type, quotient);
+    return element_encode(type, (isnan(quotient) ? 0.0 : nearbyint(quotient)) + (double)zero);
+}
+
+static void store_part(const cache_format *f, const cache_bytes *b, const cache_part *part,
+                       scale_rows x, const scale_set *s) {
+    const cache_plane *p = &part->plane;
+    for (int64_t i = 0; i < x.rows; i++) {
+        uint8_t *at = layout_at(f, b, p, i / f->page_tokens, i % f->page_tokens);
+        for (int d = 0; d < x.columns; d++)
+            element_store(p->type, at, d,
+                          code_of(p->type, x.at[i * x.width + d],
+                                  scale_of_column(s, i, d, x.columns),
+                                  scale_zero_of_column(s, i, d, x.columns)));
+    }
+}
+
+static snap_status pack(cache_bytes *out, const cache_format *f, const float *x, int64_t tokens,
+                        snap_err *err) {
+    scale_set content_scale = {0}, rope_scale = {0};
+    transformed content = {0};
+    cache_scale_kind kind = f->rope.scale.kind;
+    bool own = kind != SCALE_CONTENT && kind != SCALE_SHARED;
+    int64_t width = f->d_c + f->d_r;
+    const scale_rows rope = {x + f->d_c, tokens, width, f->d_r}, none = {0};
+    snap_status st = SNAP_OK;
+    TRY(alloc_pools(out, f, tokens, err));
+    TRY(transform(&content, f, out, x, tokens, err));
+    TRY(scale_choose(&content_scale, &f->content, f->page_tokens, content.rows,
+                     kind == SCALE_SHARED ? rope : none, err));
+    if (own)
+        TRY(scale_choose(&rope_scale, &f->rope, f->page_tokens, rope, none, err));
+    if (f->content.scale.kind == SCALE_OWN)
+        store_scales(f, out, &f->content, &content_scale);
+    if (f->rope.scale.kind == SCALE_OWN)
+        store_scales(f, out, &f->rope, &rope_scale);
+    store_part(f, out, &f->content, content.rows, &content_scale);
+    store_part(f, out, &f->rope, rope, own ? &rope_scale : &content_scale);
+cleanup:
+    free(content.owned);
+    scale_release(&content_scale);
+    scale_release(&rope_scale);
+    return st;
+}
+
+snap_status cache_format_pack(cache_bytes *out, const cache_format *f, const float *x,
+                              int64_t tokens, snap_err *err) {
+    *out = (cache_bytes){0};
+    if (tokens < 0 || tokens > MLA_MAX_CONTEXT)
+        return err_set(err, SNAP_E_SHAPE, "a cache packs 0..%lld tokens at a time, not %lld",
+                       (long long)MLA_MAX_CONTEXT, (long long)tokens);
+    snap_status st = pack(out, f, x, tokens, err);
+    if (st != SNAP_OK)
+        cache_bytes_release(out);
+    return st;
+}
+
+snap_status cache_format_pack_bf16(cache_bytes *out, const cache_format *f, const uint16_t *x,
+                                   int64_t tokens, snap_err *err) {
+    int64_t n = tokens > 0 && tokens <= MLA_MAX_CONTEXT ? tokens * (f->d_c + f->d_r) : 0;
+    float *wide = malloc(((size_t)n + 1) * sizeof *wide);
+    *out = (cache_bytes){0};
+    if (!wide)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens", (long long)tokens);
+    for (int64_t i = 0; i < n; i++)
+        wide[i] = bf16_to_f32(x[i]);
+    snap_status st = cache_format_pack(out, f, wide, tokens, err);
+    free(wide);
+    return st;
+}
