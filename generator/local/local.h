@@ -8,7 +8,7 @@
 #include "generator/local/tokenizer/tokenizer.h"
 
 typedef struct {
-    const char *precision; /* a name of cache_format_parse(): the cache format, which also decides
+    const char *precision; /* a name of kv_format_parse(): the cache format, which also decides
                               the attention arm; NULL = "bf16" */
     int64_t cache_bytes;   /* most bytes of the cache over all layers, whatever its format; 0 = the
                               default, see below */

@@ -41,7 +41,7 @@ static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
  * assertions. */
 typedef struct {
     tiny_model t;
-    cache_format format;
+    kv_format format;
     int piece; /* tokens per step */
     comm *comm;
     runner *r;
@@ -110,7 +110,7 @@ static double distance(const float *a, const float *b, int64_t n) {
     return sqrt(diff / size);
 }
 
-static void check(const char *name, cache_format format, int piece, double most) {
+static void check(const char *name, kv_format format, int piece, double most) {
     shared_sums m = {0};
     rank_comm comms[kRanks];
     part ranks[kRanks], whole = {.format = format, .piece = piece};

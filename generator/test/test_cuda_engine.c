@@ -106,7 +106,7 @@ static double disagreement(const tiny_model *m, const runner_options *opt, const
 
 /* In BF16 the order of sums differs. In FP8 the device's decode steps also round queries and P,
  * while the CPU scores the text in chunks, which do not. */
-static double bound_of(cache_format format) {
+static double bound_of(kv_format format) {
     return format == CACHE_FP8 ? 0.15 : 0.05;
 }
 
@@ -121,7 +121,7 @@ static void check_measure(const tiny_model *m, const runner_options *opt, sample
     CU_ASSERT(apart > 2 * bound_of(CACHE_FP8));
 }
 
-static void check(const tiny_model *m, cache_format format, const char *isa, int64_t pages) {
+static void check(const tiny_model *m, kv_format format, const char *isa, int64_t pages) {
     static sample samples[kSamples];
     runner_options opt = {.format = format,
                           .pages = pages,
@@ -144,7 +144,7 @@ static void check(const tiny_model *m, cache_format format, const char *isa, int
         (void)printf(
             "\n| %s, %s, %lld pages | %lld preemptions, up to %d at once | log-probabilities "
             "%.1e apart |",
-            cache_format_name(format), isa ? isa : "best", (long long)pages,
+            kv_format_name(format), isa ? isa : "best", (long long)pages,
             (long long)stats.preemptions, stats.most_running, apart);
     CU_ASSERT(apart < bound_of(format));
     if (format == CACHE_BF16 && !isa && pages == kManyPages)
@@ -153,7 +153,7 @@ static void check(const tiny_model *m, cache_format format, const char *isa, int
 
 static void test_samples_are_the_models(void) {
     static const char *const isas[] = {NULL, "portable"};
-    static const cache_format formats[] = {CACHE_BF16, CACHE_FP8};
+    static const kv_format formats[] = {CACHE_BF16, CACHE_FP8};
     tiny_model m;
     if (!tiny_on_cuda())
         return;

@@ -45,7 +45,7 @@ static void close_subject(subject *s) {
     tiny_close(&s->model);
 }
 
-static runner *start(const subject *s, cache_format format, const char *device) {
+static runner *start(const subject *s, kv_format format, const char *device) {
     runner *r = NULL;
     snap_err err = {0};
     runner_options opt = {.format = format,

@@ -15,7 +15,7 @@ static const char kExample[] = "plugin:" PLUGINS "/plugins/example.so";
 /* The pages of the only sequence, out of order. */
 static const int32_t pages[] = {5, 2};
 
-static runner *start(const tiny_model *t, cache_format format, const char *device, snap_err *err) {
+static runner *start(const tiny_model *t, kv_format format, const char *device, snap_err *err) {
     runner *r = NULL;
     runner_options opt = {.format = format,
                           .pages = kPages,
@@ -57,7 +57,7 @@ static double distance(const tiny_model *t, const float *a, const float *b) {
     return sqrt(diff / size);
 }
 
-static float *run(const tiny_model *t, cache_format format, const char *device) {
+static float *run(const tiny_model *t, kv_format format, const char *device) {
     snap_err err = {0};
     runner *r = start(t, format, device, &err);
     if (!r)

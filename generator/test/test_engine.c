@@ -35,7 +35,7 @@ static void note_done(void *user, finish_reason why) {
     s->why = why;
 }
 
-static runner *start(const tiny_model *t, cache_format format, int64_t pages, int decode) {
+static runner *start(const tiny_model *t, kv_format format, int64_t pages, int decode) {
     runner *r = NULL;
     runner_options opt = {.format = format,
                           .pages = pages,
@@ -76,7 +76,7 @@ static void add(engine_stats *sum, const engine *e) {
 
 /* Runs all samples, at most @together at the same time. If @together is 1, each sample has its own
  * engine. @pages and @decode limit the cache and the sequences of a step. */
-static engine_stats run_all(const tiny_model *t, cache_format format, int64_t pages, int decode,
+static engine_stats run_all(const tiny_model *t, kv_format format, int64_t pages, int decode,
                             int together, bool recompute, sample *samples) {
     engine *e = NULL;
     engine_stats sum = {0};
@@ -100,7 +100,7 @@ static engine_stats run_all(const tiny_model *t, cache_format format, int64_t pa
     return sum;
 }
 
-static engine_stats run(const tiny_model *t, cache_format format, int64_t pages, int decode,
+static engine_stats run(const tiny_model *t, kv_format format, int64_t pages, int decode,
                         int together, sample *samples) {
     return run_all(t, format, pages, decode, together, false, samples);
 }
@@ -118,7 +118,7 @@ static void same(const sample *a, const sample *b) {
 }
 
 static void test_a_sample_does_not_depend_on_its_neighbours(void) {
-    static const cache_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32};
+    static const kv_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32};
     static sample alone[kSamples], together[kSamples], tight[kSamples], few[kSamples];
     for (int f = 0; f < kFormats; f++) {
         tiny_model t;
@@ -149,7 +149,7 @@ static void test_a_sample_does_not_depend_on_its_neighbours(void) {
 /* Preempted sequences are computed again. Every sample must finish; in FP32, where chunks and steps
  * round alike, with the same tokens. */
 static void test_recomputation(void) {
-    static const cache_format formats[] = {CACHE_F32, CACHE_BF16, CACHE_FP8};
+    static const kv_format formats[] = {CACHE_F32, CACHE_BF16, CACHE_FP8};
     static sample alone[kSamples], again[kSamples];
     for (int f = 0; f < kFormats; f++) {
         tiny_model t;

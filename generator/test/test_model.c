@@ -12,7 +12,7 @@ enum { kPages = 8, kContext = 81, kMostPerToken = 16 };
 /* The pages of the only sequence, out of order. */
 static const int32_t pages[] = {5, 2};
 
-static runner *start(const tiny_model *t, cache_format format, const char *isa) {
+static runner *start(const tiny_model *t, kv_format format, const char *isa) {
     runner *r = NULL;
     snap_err err = {0};
     runner_options opt = {.format = format,
@@ -180,7 +180,7 @@ static void test_formats(void) {
         double kl[CACHE_FORMATS];
         tiny_open(&t, tiny_names[m]);
         for (int f = 0; f < CACHE_FORMATS; f++) {
-            runner *r = start(&t, (cache_format)f, NULL);
+            runner *r = start(&t, (kv_format)f, NULL);
             CU_ASSERT_PTR_NOT_NULL_FATAL(r);
             float *steps = logits_of(&t, r, 1), *whole = logits_of(&t, r, TINY_TOKENS);
             kl[f] = divergence(&t, t.exact, steps);
@@ -191,7 +191,7 @@ static void test_formats(void) {
                       (f == CACHE_C || f == CACHE_D ? 4 : 2) * kl[f] + 1e-4);
             if (getenv("SHOW_FIGURES"))
                 (void)printf("\n| %s | KL of %s, decoding, from transformers' fp32 | %.1e |",
-                             tiny_names[m], cache_format_name((cache_format)f), kl[f]);
+                             tiny_names[m], kv_format_name((kv_format)f), kl[f]);
             free(steps);
             free(whole);
             runner_free(r);
@@ -221,13 +221,13 @@ static void test_quantised_rope_is_worse(void) {
     CU_ASSERT(largest > 500 && largest < 2000);
     runner_free(r);
     for (int f = 0; f < CACHE_FORMATS; f++) {
-        r = start(&t, (cache_format)f, NULL);
+        r = start(&t, (kv_format)f, NULL);
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         float *steps = logits_of(&t, r, 1);
         kl[f] = divergence(&t, exact, steps);
         if (getenv("SHOW_FIGURES"))
             (void)printf("\n| strong RoPE | KL of %s from fp32 | %.1e |",
-                         cache_format_name((cache_format)f), kl[f]);
+                         kv_format_name((kv_format)f), kl[f]);
         free(steps);
         runner_free(r);
     }
@@ -246,7 +246,7 @@ static void test_quantised_rope_is_worse(void) {
  * have the scales applied, bit for bit, with FP32, BF16 and FP8 caches. */
 static void test_e4m3_weights(void) {
     static const struct {
-        cache_format format;
+        kv_format format;
         tiny_flavour written;
     } runs[] = {{CACHE_F32, TINY_E4M3_AS_F32},
                 {CACHE_BF16, TINY_E4M3_AS_BF16},

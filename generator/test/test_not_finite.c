@@ -62,7 +62,7 @@ static void spoil_rotary_key(tiny_model *t) {
     spoil(t, &d);
 }
 
-static runner *start(const tiny_model *t, const char *device, cache_format format, int decode) {
+static runner *start(const tiny_model *t, const char *device, kv_format format, int decode) {
     runner *r = NULL;
     snap_err err = {0};
     runner_options opt = {.format = format,
@@ -80,10 +80,10 @@ static runner *start(const tiny_model *t, const char *device, cache_format forma
 
 /* ---- one sequence ---- */
 
-static void expect_refused(snap_status st, const snap_err *err, cache_format format, int position) {
+static void expect_refused(snap_status st, const snap_err *err, kv_format format, int position) {
     char at[40], precision[40];
     (void)snprintf(at, sizeof at, "position %d ", position);
-    (void)snprintf(precision, sizeof precision, "precision %s,", cache_format_name(format));
+    (void)snprintf(precision, sizeof precision, "precision %s,", kv_format_name(format));
     CU_ASSERT_EQUAL(st, SNAP_E_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err->text, at));
     CU_ASSERT_PTR_NOT_NULL(strstr(err->text, precision));
@@ -91,7 +91,7 @@ static void expect_refused(snap_status st, const snap_err *err, cache_format for
 
 /* Runs a chunk of a prompt, and then a decode step. runner_step() and runner_step_greedy() must
  * refuse both, and runner_step_read() must return READ_NOT_FINITE. */
-static void check_damaged(const tiny_model *t, const char *device, cache_format format) {
+static void check_damaged(const tiny_model *t, const char *device, kv_format format) {
     static const int32_t tokens[] = {3, 1, 4, 15, 9, 2, 6, 5, 35}, pages[] = {1, 0};
     static float logits[kMostVocab];
     enum { CHUNK = 8 };
@@ -118,7 +118,7 @@ static void check_damaged(const tiny_model *t, const char *device, cache_format 
     runner_free(r);
 }
 
-static void check_all(origin from, const char *device, const cache_format *format, int n) {
+static void check_all(origin from, const char *device, const kv_format *format, int n) {
     enum { DAMAGES = sizeof damages / sizeof *damages };
     for (int d = 0; d <= DAMAGES; d++) {
         tiny_model t = {0};
@@ -134,7 +134,7 @@ static void check_all(origin from, const char *device, const cache_format *forma
 }
 
 static void test_damaged_weights(void) {
-    static const cache_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32, CACHE_A, CACHE_NO_PV};
+    static const kv_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32, CACHE_A, CACHE_NO_PV};
     check_all(FROM_V3, NULL, formats, kSanitized ? 2 : 5);
     check_all(FROM_V2_LITE, NULL, formats, kSanitized ? 1 : 2);
     if (!tiny_on_cuda())
@@ -208,7 +208,7 @@ static void test_router(void) {
 
 /* Of the rows of a step, only the one whose token has a damaged embedding is not finite, whatever
  * is read of it. */
-static void check_rows(origin from, const char *device, cache_format format) {
+static void check_rows(origin from, const char *device, kv_format format) {
     static const reading kinds[] = {{.kind = READ_LOGITS},
                                     {.kind = READ_BEST},
                                     {READ_SHARE, 0.8, 0.5},
@@ -277,7 +277,7 @@ static void note_done(void *user, finish_reason why) {
 
 /* Runs all samples at once with a cache of few pages, which are used again and again. Three samples
  * share a prompt. */
-static void run(const tiny_model *t, const char *device, cache_format format, sample *samples) {
+static void run(const tiny_model *t, const char *device, kv_format format, sample *samples) {
     engine *e = NULL;
     runner *r = start(t, device, format, 4);
     CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
@@ -328,7 +328,7 @@ static int32_t choose_token(const sample *s) {
 /* Makes the embedding of one token NaN. A sample that has the token ends there. On the CPU all
  * tokens up to there, and all other samples, are as without the damage; on a device the numbers
  * depend on the batch. */
-static void check_engine(origin from, const char *device, cache_format format) {
+static void check_engine(origin from, const char *device, kv_format format) {
     static sample sound[kSamples], damaged[kSamples];
     int ended = 0;
     tiny_model t = {0};

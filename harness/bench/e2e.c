@@ -69,7 +69,7 @@ double e2e_prompt_flop(const model_shape *s, double tokens) {
 
 typedef struct {
     const e2e_options *opt;
-    cache_format arm;
+    kv_format arm;
     runner *r;
     const model_shape *shape;
     int64_t pool; /* pages */
@@ -129,8 +129,8 @@ static snap_status check_prompt(bench *b, int blocks, snap_err *err) {
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
                    "%s: a prompt of %lld tokens needs %.2g GB of cache, --memory gives %.2g GB",
-                   cache_format_name(b->arm), (long long)b->opt->prompt,
-                   (double)(need * page) * 1e-9, (double)b->opt->cache_bytes * 1e-9);
+                   kv_format_name(b->arm), (long long)b->opt->prompt, (double)(need * page) * 1e-9,
+                   (double)b->opt->cache_bytes * 1e-9);
 }
 
 static snap_status allocate(bench *b, snap_err *err) {

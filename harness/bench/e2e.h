@@ -19,7 +19,7 @@
 enum { E2E_ROWS = 128, E2E_MOST_BATCH = 1024 };
 
 typedef struct {
-    cache_format arm;
+    kv_format arm;
     int batch; /* sequences; 0 if they do not fit into the memory */
     int64_t context;
     bool prompt;  /* a prompt of `context` tokens at once instead of a decode step */
@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     const model_shape *shape;
     const char *device, *isa;
-    cache_format arms[2];
+    kv_format arms[2];
     int n_arms;
     const int64_t *contexts, *batches; /* a batch of 0 means as many sequences as fit,
                                           E2E_MOST_BATCH at most */

@@ -43,7 +43,7 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     request *r = ctx;
     if (r->run.n_arms == 2)
         return err_set(err, SNAP_E_USAGE, "--arms lists more than 2 arms");
-    return cache_format_parse(part, &r->run.arms[r->run.n_arms++], err);
+    return kv_format_parse(part, &r->run.arms[r->run.n_arms++], err);
 }
 
 /* Reads the file @name or, if there is none, the shipped configs/models/NAME.json. */
@@ -105,7 +105,7 @@ double model_bench_gain(const e2e_row *rows, int n, int at) {
 static js *row_json(const e2e_row *r, const e2e_row *rows, int n, int i) {
     step_record s;
     record_init(&step_type, &s);
-    s.arm = cache_format_name(r->arm);
+    s.arm = kv_format_name(r->arm);
     s.step = r->prompt ? "prompt" : "decode";
     s.context = r->context;
     s.batch = r->batch;

@@ -33,13 +33,13 @@ typedef struct {
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     comparison *c = ctx;
-    cache_format f;
-    snap_status st = cache_format_parse(name, &f, err);
+    kv_format f;
+    snap_status st = kv_format_parse(name, &f, err);
     if (st != SNAP_OK)
         return st;
     if (c->n == MODEL_FIDELITY_FORMATS)
         return err_set(err, SNAP_E_USAGE, "at most %d precisions", MODEL_FIDELITY_FORMATS);
-    c->rows[c->n++] = (model_fidelity_row){.format = cache_format_name(f)};
+    c->rows[c->n++] = (model_fidelity_row){.format = kv_format_name(f)};
     return SNAP_OK;
 }
 

@@ -60,7 +60,7 @@ table bench_table(const js *rows) {
 static void add_step(table *t, const e2e_row *rows, int n, int i) {
     const e2e_row *r = &rows[i];
     double times = model_bench_gain(rows, n, i);
-    table_cell(t, "%s", cache_format_name(r->arm));
+    table_cell(t, "%s", kv_format_name(r->arm));
     table_cell(t, "%s", r->prompt ? "prompt" : "decode");
     table_cell(t, "%lld", (long long)r->context);
     table_cell(t, "%d%s", r->batch, r->largest ? " (max)" : "");

@@ -215,7 +215,7 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
     if (o.format != CACHE_BF16 && o.format != CACHE_FP8)
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the CUDA model does not support precision '%s' (bf16, fp8)",
-                       cache_format_name(o.format));
+                       kv_format_name(o.format));
     return SNAP_OK;
 }
 

@@ -46,7 +46,7 @@ static void through_fp8(uint16_t *row, int d_c, int d_r) {
     dequant_row(c8, rope, scale, d_c, d_r, row);
 }
 
-static void quantise_row(cache_format f, int d_c, int d_r, uint16_t *row) {
+static void quantise_row(kv_format f, int d_c, int d_r, uint16_t *row) {
     block content = {row, 1, 0, d_c}, turned = {row + d_c, 1, 0, d_r},
           both = {row, 1, 0, d_c + d_r};
     if (f == CACHE_A) {
@@ -88,7 +88,7 @@ static void quantise_pages(int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t
     }
 }
 
-void ablation_quantise(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
+void ablation_quantise(kv_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
                        int at) {
     block all = {rows, n, d_c + d_r, d_c + d_r};
     if (f == CACHE_C)

@@ -20,7 +20,7 @@
 /* Rounds bf16 rows [n][d_c + d_r] in place; they are appended together to one sequence. Formats
  * that are not ablation formats change nothing. @page: the stored rows [..][d_c + d_r] of the page
  * that the first row joins at index @at; only D reads it. */
-void ablation_quantise(cache_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
+void ablation_quantise(kv_format f, int d_c, int d_r, uint16_t *rows, int64_t n, uint16_t *page,
                        int at);
 
 #endif

@@ -10,7 +10,7 @@ enum { kPlanes = 3 };
 
 struct kv_cache {
     mla_backend *be; /* borrowed */
-    cache_format format;
+    kv_format format;
     int layers, d_c, d_r;
     int64_t pages;
     size_t bytes[kPlanes]; /* bytes of a page of one layer in each plane: content, rope, scale */
@@ -20,10 +20,10 @@ struct kv_cache {
 static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "A", "B",
                                                  "C",    "D",   "E",    "F", "noPV"};
 
-snap_status cache_format_parse(const char *name, cache_format *out, snap_err *err) {
+snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) {
     for (int f = 0; f < CACHE_FORMATS; f++)
         if (text_equal(name, names[f])) {
-            *out = (cache_format)f;
+            *out = (kv_format)f;
             return SNAP_OK;
         }
     return err_set(
@@ -32,11 +32,11 @@ snap_status cache_format_parse(const char *name, cache_format *out, snap_err *er
         name);
 }
 
-const char *cache_format_name(cache_format f) {
+const char *kv_format_name(kv_format f) {
     return names[f];
 }
 
-mla_precision cache_precision(cache_format f) {
+mla_precision cache_precision(kv_format f) {
     return f == CACHE_FP8 ? MLA_FP8 : MLA_BF16;
 }
 
@@ -62,7 +62,7 @@ static snap_status allocate(kv_cache *c, snap_err *err) {
     return SNAP_OK;
 }
 
-snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format, int layers,
+snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format, int layers,
                             int64_t pages, int d_c, int d_r, snap_err *err) {
     *out = NULL;
     kv_cache *c = calloc(1, sizeof *c);

@@ -21,21 +21,20 @@ typedef enum {
     CACHE_F,
     CACHE_NO_PV,
     CACHE_FORMATS
-} cache_format;
+} kv_format;
 
 /* Parses "bf16", "fp8", "fp32", "A" .. "F" or "noPV"; SNAP_E_USAGE for anything else. */
-snap_status cache_format_parse(const char *name, cache_format *out,
-                               snap_err *err) SNAP_CHECK_RESULT;
-const char *cache_format_name(cache_format f);
+snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) SNAP_CHECK_RESULT;
+const char *kv_format_name(kv_format f);
 
 /* The attention arm that reads the format. CACHE_F32 has none and gives MLA_BF16. */
-mla_precision cache_precision(cache_format f);
+mla_precision cache_precision(kv_format f);
 
 typedef struct kv_cache kv_cache;
 
 /* Creates a cache of @layers layers with @pages pages each. Caller owns *out: kv_cache_free().
  * SNAP_E_NOMEM. */
-snap_status kv_cache_create(kv_cache **out, mla_backend *be, cache_format format, int layers,
+snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format, int layers,
                             int64_t pages, int d_c, int d_r, snap_err *err) SNAP_CHECK_RESULT;
 void kv_cache_free(kv_cache *c); /* NULL is allowed */
 

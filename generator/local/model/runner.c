@@ -56,7 +56,7 @@ static snap_status open_backend(runner *r, snap_err *err) {
         mla_backend_close(be);
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "precision '%s' needs the cache in host memory, but '%s' has its own memory",
-                       cache_format_name(r->opt.format), info.name);
+                       kv_format_name(r->opt.format), info.name);
     }
     return staged_open(&r->be, be, err);
 }
@@ -187,7 +187,7 @@ snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) 
                    "the logits at position %lld are NaN or infinite (precision %s, device %s): a "
                    "number overflowed, or a weight of the checkpoint is NaN or infinite; if "
                    "precision fp32 on device cpu fails too, the checkpoint is damaged",
-                   (long long)position, cache_format_name(r->opt.format),
+                   (long long)position, kv_format_name(r->opt.format),
                    r->opt.device ? r->opt.device : "cpu");
 }
 

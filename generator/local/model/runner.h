@@ -25,7 +25,7 @@
 /* Devices: NULL or "cpu"; "cuda", which runs the whole model; "opencl" and "plugin:PATH", which
  * hold the cache and compute the attention of decode steps, while the CPU does the rest. */
 typedef struct {
-    cache_format format;
+    kv_format format;
     int64_t pages;      /* number of pages in the cache */
     int64_t context;    /* longest sequence in tokens */
     int max_rows;       /* most tokens in a step */
