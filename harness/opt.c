@@ -154,9 +154,11 @@ static snap_status add_item(const opt *o, const char *text, const char *from, sn
 }
 
 static snap_status refuse_gone(const opt *o, const char *text, const char *from, snap_err *err) {
-    for (const opt_gone *g = o->value; g->value; g++)
-        if (strcmp(g->value, text) == 0)
-            return err_set(err, SNAP_E_USAGE, "%s was removed: write '%s' instead", from, g->now);
+    const opt_gone *g = o->value;
+    while (g->value && strcmp(g->value, text) != 0)
+        g++;
+    if (g->now)
+        return err_set(err, SNAP_E_USAGE, "%s was removed: write '%s' instead", from, g->now);
     return err_set(err, SNAP_E_USAGE, "%s was removed: '%s' has no replacement", from, text);
 }
 

@@ -40,8 +40,8 @@ typedef struct {
 
 /* The replacement for one value of a removed option. */
 typedef struct {
-    const char *value; /* "e2e"; NULL ends the table */
-    const char *now;   /* the command to write for that value: "snapmla bench model" */
+    const char *value; /* "e2e"; NULL ends the table and stands for all other values */
+    const char *now;   /* what to write for that value: "snapmla bench model"; NULL: nothing */
 } opt_gone;
 
 typedef struct {

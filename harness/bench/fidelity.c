@@ -12,15 +12,22 @@
 
 /* ---- options ---- */
 
-static snap_status add_config(void *ctx, const char *part, snap_err *err) {
+static snap_status add_format(void *ctx, const char *part, snap_err *err) {
     fidelity_options *opt = ctx;
-    for (int i = 0; i < FIDELITY_CONFIGS; i++)
-        if (strcmp(part, oracle_configs[i].name) == 0) {
-            opt->config[i] = true;
-            return SNAP_OK;
-        }
-    return err_set(err, SNAP_E_USAGE,
-                   "--configs must list some of bf16,snapmla,A,B,C,D,E,F,noPV, got '%s'", part);
+    cache_format *f = &opt->format[opt->n_format];
+    if (opt->n_format == FIDELITY_FORMATS)
+        return err_set(err, SNAP_E_USAGE, "--formats lists more than %d formats", FIDELITY_FORMATS);
+    snap_status st = cache_format_load(f, part, opt->d_c, opt->d_r, err);
+    if (st != SNAP_OK) {
+        err_prefix(err, "--formats");
+        return st;
+    }
+    for (int i = 0; i < opt->n_format; i++)
+        if (strcmp(f->name, opt->format[i].name) == 0)
+            return err_set(err, SNAP_E_USAGE, "--formats lists two formats with the name '%s'",
+                           f->name);
+    opt->n_format++;
+    return SNAP_OK;
 }
 
 static snap_status add_distribution(void *ctx, const char *part, snap_err *err) {
@@ -32,15 +39,24 @@ static snap_status add_distribution(void *ctx, const char *part, snap_err *err) 
     return st;
 }
 
-snap_status fidelity_parse(fidelity_options *opt, const char *config_list,
-                           const char *distributions, const char *contexts, snap_err *err) {
+snap_status fidelity_parse(fidelity_options *opt, const char *formats, const char *distributions,
+                           const char *contexts, snap_err *err) {
     snap_status st = SNAP_OK;
-    TRY(text_split(config_list, ',', "--configs", add_config, opt, err));
+    opt->format = calloc(FIDELITY_FORMATS, sizeof *opt->format);
+    if (!opt->format)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the formats");
+    TRY(text_split(formats, ',', "--formats", add_format, opt, err));
     TRY(text_split(distributions, ',', "--distribution", add_distribution, opt, err));
     TRY(bench_parse_list(contexts, "--contexts", 1, MLA_MAX_CONTEXT, opt->context, GRID_AXIS,
                          &opt->n_context, err));
 cleanup:
     return st;
+}
+
+void fidelity_release(fidelity_options *opt) {
+    free(opt->format);
+    opt->format = NULL;
+    opt->n_format = 0;
 }
 
 static int count_on(const bool *on, int n) {
@@ -50,14 +66,17 @@ static int count_on(const bool *on, int n) {
     return sum;
 }
 
-/* How many of the chosen configs the backend has arms for: only bf16 and snapmla, the first two of
- * the table. */
-static int backend_configs(const fidelity_options *opt) {
-    return opt->backend ? opt->config[MLA_BF16] + opt->config[MLA_FP8] : 0;
+/* True if the backend has an arm that reads the format: only bf16 and snapmla. */
+static bool has_arm(const fidelity_options *opt, const cache_format *f, bench_kind *kind) {
+    *kind = strcmp(f->name, "bf16") == 0 ? (bench_kind)MLA_BF16 : (bench_kind)MLA_FP8;
+    return opt->backend && (*kind == (bench_kind)MLA_BF16 || strcmp(f->name, "snapmla") == 0);
 }
 
 int fidelity_count(const fidelity_options *opt) {
-    int per_problem = count_on(opt->config, FIDELITY_CONFIGS) + backend_configs(opt);
+    int per_problem = opt->n_format;
+    bench_kind kind;
+    for (int i = 0; i < opt->n_format; i++)
+        per_problem += has_arm(opt, &opt->format[i], &kind);
     return opt->n_context * count_on(opt->distribution, NUMBERS_KINDS) * per_problem;
 }
 
@@ -133,15 +152,16 @@ cleanup:
 
 /* ---- rows ---- */
 
-static snap_status emit_row(const problem *p, const char *name, const char *source,
+static snap_status emit_row(const problem *p, const cache_format *f, const char *source,
                             fidelity_emit emit, void *ctx, snap_err *err) {
     oracle_errors e = oracle_compare(&p->now, &p->truth, p->opt->heads, p->opt->d_c);
     const fidelity_record r = {.kind = "kernel",
-                               .config = name,
+                               .config = f->name,
                                .source = source,
                                .distribution = numbers_kind_name(p->kind),
                                .context = p->context,
                                .heads = p->opt->heads,
+                               .bytes_per_token = cache_format_token_bytes(f),
                                .seed = (int64_t)p->opt->seed,
                                .rmse = e.rmse,
                                .cosine_diff = e.cosine_diff,
@@ -163,18 +183,18 @@ static snap_status run_configs(problem *p, fidelity_emit emit, void *ctx, snap_e
     const fidelity_options *opt = p->opt;
     oracle_step step = step_of(p);
     snap_status st = SNAP_OK;
-    for (int i = 0; i < FIDELITY_CONFIGS; i++)
-        if (opt->config[i]) {
-            TRY(check_cancel(opt, err));
-            TRY(oracle_attend(&step, &oracle_configs[i], &p->now, err));
-            TRY(emit_row(p, oracle_configs[i].name, "reference", emit, ctx, err));
-        }
-    for (int i = MLA_BF16; i <= MLA_FP8 && opt->backend; i++)
-        if (opt->config[i]) {
+    bench_kind kind;
+    for (int i = 0; i < opt->n_format; i++) {
+        TRY(check_cancel(opt, err));
+        TRY(oracle_attend(&step, &opt->format[i], &p->now, err));
+        TRY(emit_row(p, &opt->format[i], "reference", emit, ctx, err));
+    }
+    for (int i = 0; i < opt->n_format; i++)
+        if (has_arm(opt, &opt->format[i], &kind)) {
             mla_backend_info info;
             mla_backend_describe(opt->backend, &info);
-            TRY(run_backend(p, (bench_kind)i, &p->now, err));
-            TRY(emit_row(p, oracle_configs[i].name, info.name, emit, ctx, err));
+            TRY(run_backend(p, kind, &p->now, err));
+            TRY(emit_row(p, &opt->format[i], info.name, emit, ctx, err));
         }
 cleanup:
     return st;

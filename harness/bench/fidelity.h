@@ -15,12 +15,14 @@
 #include "harness/bench/numbers.h"
 #include "harness/bench/oracle.h"
 #include "harness/record/fidelity_record.h"
+#include "kernels/format/format.h"
 
-/* "bf16", "snapmla", "A" .. "F", and "noPV": the cache of snapmla, but P in BF16 */
-enum { FIDELITY_CONFIGS = ORACLE_CONFIGS };
+enum { FIDELITY_FORMATS = 64 };
 
 typedef struct {
-    bool config[FIDELITY_CONFIGS], distribution[NUMBERS_KINDS];
+    cache_format *format; /* [FIDELITY_FORMATS], of fidelity_parse() */
+    int n_format;
+    bool distribution[NUMBERS_KINDS];
     int64_t context[GRID_AXIS];
     int n_context;
     int heads, d_c, d_r;
@@ -30,9 +32,12 @@ typedef struct {
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } fidelity_options;
 
-/* Parses comma-separated lists into @opt. SNAP_E_USAGE: the message names the wrong part. */
-snap_status fidelity_parse(fidelity_options *opt, const char *configs, const char *distributions,
+/* Parses comma-separated lists into @opt, whose widths are set. @formats: names of shipped formats
+ * and paths of files. SNAP_E_USAGE: the message names the wrong part; SNAP_E_NOMEM; errors of
+ * cache_format_load(). The caller calls fidelity_release(), also after a failure. */
+snap_status fidelity_parse(fidelity_options *opt, const char *formats, const char *distributions,
                            const char *contexts, snap_err *err) SNAP_CHECK_RESULT;
+void fidelity_release(fidelity_options *opt);
 
 /* How many rows fidelity_run() emits. */
 int fidelity_count(const fidelity_options *opt);

@@ -181,7 +181,7 @@ cleanup:
 snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const double *nope,
                                 const attention_weights *a, const model_shape *shape,
                                 const oracle_result *truth, snap_err *err) {
-    static const oracle_config rows_only = {"rows", REF_PLAIN, REF_SNAPMLA, REF_P_EXACT};
+    cache_format rows_only;
     snap_status st;
     oracle_result rounded = {0};
     ref_rows k = {0};
@@ -193,6 +193,9 @@ snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const do
         goto cleanup;
     }
     TRY(oracle_result_init(&rounded, s->heads, s->d_c, err));
+    TRY(cache_format_load(&rows_only, "snapmla", s->d_c, s->d_r, err));
+    rows_only.queries = QUERIES_EXACT;
+    rows_only.pv = REF_P_EXACT;
     TRY(oracle_attend(s, &rows_only, &rounded, err));
     TRY(ref_rows_quantise(&k, REF_SNAPMLA, s->kv, s->context, s->d_c, s->d_r, err));
     layer_input m = {.s = s,

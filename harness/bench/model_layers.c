@@ -127,6 +127,9 @@ typedef struct {
     void *ctx;
 } study;
 
+static const char *const formats[MODEL_LAYERS_FORMATS] = {"bf16", "snapmla", "A", "B",   "C",
+                                                          "D",    "E",       "F", "noPV"};
+
 static model_record row_of(const study *t, const char *kind) {
     model_record row = model_record_new(kind);
     row.layer = t->layer;
@@ -138,14 +141,18 @@ static snap_status emit_configs(study *t, snap_err *err) {
     snap_status st = SNAP_OK;
     const oracle_step *s = &t->step;
     TRY(oracle_exact(s, &t->truth, err));
-    for (int i = 0; i < ORACLE_CONFIGS; i++) {
-        const oracle_config *c = &oracle_configs[i];
-        if (s->d_c % 128 && (c->tokens == REF_D || c->tokens == REF_E))
+    for (int i = 0; i < MODEL_LAYERS_FORMATS; i++) {
+        cache_format f;
+        snap_err unfit = {0};
+        st = cache_format_load(&f, formats[i], s->d_c, s->d_r, &unfit);
+        if (st == SNAP_E_SHAPE)
             continue; /* the scales of D and E cover 128 columns */
-        TRY(oracle_attend(s, c, &t->now, err));
+        if (st != SNAP_OK)
+            TRY(err_set(err, st, "%s", unfit.text));
+        TRY(oracle_attend(s, &f, &t->now, err));
         oracle_errors e = oracle_compare(&t->now, &t->truth, s->heads, s->d_c);
         model_record row = row_of(t, "layer");
-        row.config = c->name;
+        row.config = f.name;
         row.rmse = e.rmse;
         row.cosine_diff = e.cosine_diff;
         row.rel_l2 = e.rel_l2;

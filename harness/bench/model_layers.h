@@ -31,6 +31,10 @@
 /* Receives a row, which is borrowed during the call. */
 typedef snap_status (*model_fidelity_emit)(void *ctx, const model_record *row, snap_err *err);
 
+/* The formats of the rows "layer": bf16, snapmla, A to F, noPV. One that does not have the model's
+ * widths is left out. */
+enum { MODEL_LAYERS_FORMATS = 9 };
+
 typedef struct model_layers model_layers;
 
 /**

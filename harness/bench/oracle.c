@@ -3,18 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-const oracle_config oracle_configs[ORACLE_CONFIGS] = {
-    {"bf16", REF_BF16, REF_BF16, REF_P_BF16},
-    {"snapmla", REF_SNAPMLA, REF_SNAPMLA, REF_P_E4M3},
-    {"A", REF_A, REF_A, REF_P_E4M3},
-    {"B", REF_B, REF_B, REF_P_E4M3},
-    {"C", REF_C, REF_C, REF_P_E4M3},
-    {"D", REF_D, REF_D, REF_P_E4M3},
-    {"E", REF_E, REF_E, REF_P_E4M3},
-    {"F", REF_F, REF_F, REF_P_E4M3},
-    {"noPV", REF_SNAPMLA, REF_SNAPMLA, REF_P_BF16},
-};
-
 snap_status oracle_result_init(oracle_result *r, int heads, int d_c, snap_err *err) {
     r->o = calloc((size_t)heads * (size_t)d_c, sizeof *r->o);
     r->lse = calloc((size_t)heads, sizeof *r->lse);
@@ -30,7 +18,7 @@ void oracle_result_release(oracle_result *r) {
 
 typedef struct {
     const oracle_step *s;
-    const ref_rows *q, *k;
+    const cache_oracle *oracle;
     ref_pv pv;
     oracle_result *out;
 } attend_job;
@@ -38,27 +26,50 @@ typedef struct {
 static void attend_head(void *ctx, int worker, int64_t head) {
     const attend_job *j = ctx;
     (void)worker;
-    ref_attend(j->q, head, j->k, j->s->context, j->s->softmax_scale, j->pv,
+    cache_oracle_attend(j->oracle, head, j->s->context, j->s->softmax_scale, j->pv,
+                        j->out->o + head * j->s->d_c, j->out->lse + head);
+}
+
+snap_status oracle_attend(const oracle_step *s, const cache_format *f, oracle_result *out,
+                          snap_err *err) {
+    cache_bytes cache = {0};
+    cache_oracle oracle = {0};
+    snap_status st;
+    TRY(cache_format_pack(&cache, f, s->kv, s->context, err));
+    TRY(cache_oracle_init(&oracle, f, s->q, s->heads, &cache, NULL, s->context, err));
+    cache_bytes_release(&cache);
+    attend_job job = {.s = s, .oracle = &oracle, .pv = f->pv, .out = out};
+    parallel_for(s->pool, s->heads, attend_head, &job);
+cleanup:
+    cache_bytes_release(&cache);
+    cache_oracle_release(&oracle);
+    return st;
+}
+
+typedef struct {
+    const oracle_step *s;
+    const ref_rows *q, *k;
+    oracle_result *out;
+} exact_job;
+
+static void attend_exactly(void *ctx, int worker, int64_t head) {
+    const exact_job *j = ctx;
+    (void)worker;
+    ref_attend(j->q, head, j->k, j->s->context, j->s->softmax_scale, REF_P_EXACT,
                j->out->o + head * j->s->d_c, j->out->lse + head);
 }
 
-snap_status oracle_attend(const oracle_step *s, const oracle_config *c, oracle_result *out,
-                          snap_err *err) {
+snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err) {
     ref_rows q = {0}, k = {0};
     snap_status st;
-    TRY(ref_rows_quantise(&q, c->queries, s->q, s->heads, s->d_c, s->d_r, err));
-    TRY(ref_rows_quantise(&k, c->tokens, s->kv, s->context, s->d_c, s->d_r, err));
-    attend_job job = {.s = s, .q = &q, .k = &k, .pv = c->pv, .out = out};
-    parallel_for(s->pool, s->heads, attend_head, &job);
+    TRY(ref_rows_quantise(&q, REF_PLAIN, s->q, s->heads, s->d_c, s->d_r, err));
+    TRY(ref_rows_quantise(&k, REF_PLAIN, s->kv, s->context, s->d_c, s->d_r, err));
+    exact_job job = {.s = s, .q = &q, .k = &k, .out = out};
+    parallel_for(s->pool, s->heads, attend_exactly, &job);
 cleanup:
     ref_rows_release(&q);
     ref_rows_release(&k);
     return st;
-}
-
-snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err) {
-    static const oracle_config plain = {"plain", REF_PLAIN, REF_PLAIN, REF_P_EXACT};
-    return oracle_attend(s, &plain, out, err);
 }
 
 /* Returns the larger one, or NaN if either is NaN, so that a NaN is never hidden. */

@@ -1,23 +1,12 @@
 /* oracle.h - computes one decode step of some heads over one sequence with the FP64 oracle
- * (kernels/reference.h), and measures how far two results differ. The heads are distributed over
+ * (kernels/format/format.h), and measures how far two results differ. The heads are distributed over
  * threads. */
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
 
 #include "base/err.h"
 #include "base/parallel.h"
-#include "kernels/reference.h"
-
-/* The number formats of one configuration of the ablation. */
-typedef struct {
-    const char *name;
-    ref_format queries, tokens;
-    ref_pv pv;
-} oracle_config;
-
-/* Their names, in order: "bf16", "snapmla", "A" .. "F", "noPV" */
-enum { ORACLE_CONFIGS = 9 };
-extern const oracle_config oracle_configs[ORACLE_CONFIGS];
+#include "kernels/format/format.h"
 
 typedef struct {
     parallel *pool;
@@ -37,12 +26,13 @@ snap_status oracle_result_init(oracle_result *r, int heads, int d_c,
                                snap_err *err) SNAP_CHECK_RESULT;
 void oracle_result_release(oracle_result *r);
 
-/* SNAP_E_SHAPE if a format does not support these widths; SNAP_E_NOMEM. @out is from
+/* Packs the tokens in a format with the step's widths, and computes attention over what it holds, in
+ * the arithmetic of the format's arm. SNAP_E_SHAPE, SNAP_E_NOMEM. @out is from
  * oracle_result_init(). */
-snap_status oracle_attend(const oracle_step *s, const oracle_config *c, oracle_result *out,
+snap_status oracle_attend(const oracle_step *s, const cache_format *f, oracle_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The exact result: FP64 throughout. */
+/* The exact result: nothing is quantised, FP64 throughout. */
 snap_status oracle_exact(const oracle_step *s, oracle_result *out, snap_err *err) SNAP_CHECK_RESULT;
 
 typedef struct {

@@ -9,17 +9,22 @@
 #include "harness/view/fidelity_tables.h"
 
 static device_options device = DEVICE_DEFAULTS;
-static const char *configs = "bf16,snapmla,A,B,C,D,E,F,noPV";
+static const char *formats = "bf16,snapmla,A,B,C,D,E,F,noPV";
 static const char *distributions = "normal,mla";
 static const char *contexts = "1024,4096,32768";
 static int64_t heads = 16, seed = 1;
 static const char *out;
 static fidelity_model_args model = {.precisions = "bf16,fp8,A"};
 
+static opt_gone no_configs[] = {{NULL, "--formats LIST"}};
+
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
-    {OPT_STR, "configs", 0, &configs, "LIST",
-     "cache formats: bf16, snapmla, A to F (other scales), noPV (snapmla with P in bf16)", 0, 0},
+    {OPT_STR, "formats", 0, &formats, "LIST",
+     "cache formats: names of shipped ones, which 'snapmla formats' lists, and paths of .json files; "
+     "A to F are snapmla with other scales, noPV is snapmla with P in bf16",
+     0, 0},
+    {OPT_GONE, "configs", 0, no_configs, "LIST", NULL, 0, 0},
     {OPT_STR, "contexts", 0, &contexts, "LIST", "numbers of cached tokens", 0, 0},
     {OPT_STR, "distribution", 0, &distributions, "LIST",
      "random input; normal: N(0,1); mla: outliers up to 1e3 in the RoPE columns; sink: one token "
@@ -85,7 +90,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
                              .threads = (int)device.threads,
                              .cancel = &cmd_cancelled};
     snap_status st = SNAP_OK;
-    TRY(fidelity_parse(&what, configs, distributions, contexts, err));
+    TRY(fidelity_parse(&what, formats, distributions, contexts, err));
     TRY(device_open(&be, &device, err));
     what.backend = be;
     TRY(results_of_device(&r, be, &device, "fidelity", shared->resolved, seed, err));
@@ -97,6 +102,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(print_results(r, shared, &t, err));
 cleanup:
     table_release(&t);
+    fidelity_release(&what);
     results_free(r);
     mla_backend_close(be);
     return st;
@@ -111,10 +117,11 @@ const opt_command cmd_fidelity = {
              "arithmetic is the cost of the format. The error of the backend's arms shows what\n"
              "this implementation adds to it. With --model it measures how the formats change a\n"
              "model's predictions of a text.",
-    .examples = "  snapmla fidelity\n"
-                "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
-                "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
-                "  snapmla fidelity --configs snapmla,A,noPV --contexts 1024,131072 --out RUN",
+    .examples =
+        "  snapmla fidelity\n"
+        "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
+        "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
+        "  snapmla fidelity --formats snapmla,nvfp4,my.json --contexts 1024,131072 --out RUN",
     .options = options,
     .run = run,
 };

@@ -14,6 +14,7 @@ static const field fields[] = {
     {F(context), FIELD_COUNT, .csv = "context"},
     {F(heads), FIELD_COUNT, .csv = "heads"},
     {F(seed), FIELD_INTEGER, .csv = "seed"},
+    {F(bytes_per_token), FIELD_NUMBER, FIELD_ABOVE_0 | FIELD_OPTIONAL, .csv = "bytes_per_token"},
     {F(rmse), FIELD_NUMBER, FROM_0, .csv = "rmse"},
     {F(cosine_diff), FIELD_NUMBER, FIELD_NULLABLE, .csv = "cosine_diff"},
     {F(rel_l2), FIELD_NUMBER, FROM_0, .csv = "rel_l2"},

@@ -7,11 +7,12 @@
 
 typedef struct {
     const char *kind;         /* "kernel" */
-    const char *config;       /* the cache format: "bf16", "snapmla", "A" .. "F", "noPV" */
+    const char *config;       /* name of the cache format: "bf16", "snapmla", "A", "nvfp4" */
     const char *source;       /* "reference" (the oracle on the CPU), or the backend's name */
     const char *distribution; /* of the random inputs */
     int64_t context, heads;   /* context in tokens of one sequence; number of heads */
     int64_t seed;
+    double bytes_per_token;                    /* of the cache; absent in rows of older versions */
     double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
     double lse_error;                          /* over the heads, the largest |difference| / max(1,
                                                   |exact log-sum-exp|) */

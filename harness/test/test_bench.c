@@ -781,16 +781,24 @@ static void test_fidelity(void) {
     CU_ASSERT_DOUBLE_EQUAL(figure(c.rows, "bf16", "cpu", "rel_l2"), bf16, 2.5e-3);
     CU_ASSERT_DOUBLE_EQUAL(figure(c.rows, "snapmla", "cpu", "rel_l2"), snapmla, 0.1 * snapmla);
     js_free(c.rows);
+    fidelity_release(&opt);
     close_fake(be);
 }
 
-static void test_fidelity_refuses(void) {
-    fidelity_options opt = {0};
+static void refuse_fidelity(const char *formats, const char *distributions, const char *contexts,
+                            const char *said) {
+    fidelity_options opt = {.d_c = 512, .d_r = 64};
     snap_err err = {0};
-    CU_ASSERT(fidelity_parse(&opt, "bf16,G", "mla", "500", &err) == SNAP_E_USAGE);
-    CU_ASSERT(strstr(err.text, "'G'") != NULL);
-    CU_ASSERT(fidelity_parse(&opt, "bf16", "gauss", "500", NULL) == SNAP_E_USAGE);
-    CU_ASSERT(fidelity_parse(&opt, "bf16", "mla", "-1", NULL) == SNAP_E_USAGE);
+    CU_ASSERT(fidelity_parse(&opt, formats, distributions, contexts, &err) == SNAP_E_USAGE);
+    CU_ASSERT(strstr(err.text, said) != NULL);
+    fidelity_release(&opt);
+}
+
+static void test_fidelity_refuses(void) {
+    refuse_fidelity("bf16,G", "mla", "500", "'G'");
+    refuse_fidelity("bf16,configs/formats/bf16.json", "mla", "500", "two formats with the name");
+    refuse_fidelity("bf16", "gauss", "500", "gauss");
+    refuse_fidelity("bf16", "mla", "-1", "-1");
 }
 
 static bool shapes_parse(const char *shapes, bench_grid *g) {

@@ -165,7 +165,7 @@ static void test_layers(void) {
         for (size_t i = 0; i < js_len(list); i++)
             check_layer_row(js_at(list, i));
         /* two moments, three layers; formats D and E need 128 columns, which the model lacks */
-        CU_ASSERT_EQUAL(count_kind(list, "layer"), 2 * 3 * (ORACLE_CONFIGS - 2));
+        CU_ASSERT_EQUAL(count_kind(list, "layer"), 2 * 3 * (MODEL_LAYERS_FORMATS - 2));
         CU_ASSERT_EQUAL(count_kind(list, "values"), 2 * 3 * 2);
         CU_ASSERT_EQUAL(count_kind(list, "bound"), 2 * 3);
         CU_ASSERT_EQUAL(count_kind(list, "depth"), 2 * 3 * 2);

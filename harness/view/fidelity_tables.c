@@ -7,8 +7,9 @@
 /* ---- errors of the cache formats ---- */
 
 table fidelity_table(void) {
-    static const char *const heads[] = {"distribution", "context",  "config",    "source",   "RMSE",
-                                        "rel. L2",      "1-cosine", "LSE error", "max. abs."};
+    static const char *const heads[] = {"distribution", "context",  "format",  "bytes/token",
+                                        "source",       "RMSE",     "rel. L2", "1-cosine",
+                                        "LSE error",    "max. abs."};
     return table_new(heads, sizeof heads / sizeof *heads);
 }
 
@@ -17,6 +18,7 @@ void fidelity_table_add(table *t, const js *row) {
     table_cell(t, "%s", js_get_str(row, "distribution"));
     table_cell(t, "%lld", (long long)js_get_int(row, "context", 0));
     table_cell(t, "%s", js_get_str(row, "config"));
+    table_cell(t, "%.7g", js_get_num(row, "bytes_per_token", (double)NAN));
     table_cell(t, "%s", js_get_str(row, "source"));
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         table_science(t, js_get_num(row, figures[i], (double)NAN));

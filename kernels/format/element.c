@@ -93,9 +93,9 @@ static uint32_t encode_float(const element_spec *s, double x) {
     if (isnan(x))
         return s->nan < 0 ? 0u : sign | (uint32_t)s->nan;
     double magnitude = fabs(x), largest = (double)s->largest;
-    uint32_t most = encode_magnitude(s, largest);
     if (magnitude <= largest)
         return sign | encode_magnitude(s, magnitude);
+    uint32_t most = encode_magnitude(s, largest);
     /* Half a step beyond the largest number rounds to even, and that is infinity. */
     double step = ldexp(1.0, ilogb(largest) - s->mantissa);
     bool infinite = s->beyond == TO_INFINITY && magnitude >= largest + step / 2.0;
@@ -135,6 +135,8 @@ float element_decode(element_type t, uint32_t code) {
         memcpy(&x, &code, sizeof x);
         return x;
     }
+    if (t == ELEMENT_BF16)
+        return bf16_to_f32((uint16_t)code);
     if (t == ELEMENT_UE8M0)
         return code == 0xff ? NAN : ldexpf(1.0f, (int)code - 127);
     if (element_is_integer(t)) {

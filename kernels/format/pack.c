@@ -103,13 +103,15 @@ static uint32_t code_of(element_type type, float x, float scale, float zero) {
 static void store_part(const cache_format *f, const cache_bytes *b, const cache_part *part,
                        scale_rows x, const scale_set *s) {
     const cache_plane *p = &part->plane;
+    int columns = x.columns / s->groups;
     for (int64_t i = 0; i < x.rows; i++) {
         uint8_t *at = layout_at(f, b, p, i / f->page_tokens, i % f->page_tokens);
-        for (int d = 0; d < x.columns; d++)
-            element_store(p->type, at, d,
-                          code_of(p->type, x.at[i * x.width + d],
-                                  scale_of_column(s, i, d, x.columns),
-                                  scale_zero_of_column(s, i, d, x.columns)));
+        for (int g = 0; g < s->groups; g++) {
+            int64_t unit = i / s->tokens_per_unit * s->groups + g;
+            float scale = s->value[unit] * s->tensor, zero = s->zero ? s->zero[unit] : 0.0f;
+            for (int d = g * columns; d < (g + 1) * columns; d++)
+                element_store(p->type, at, d, code_of(p->type, x.at[i * x.width + d], scale, zero));
+        }
     }
 }
 

@@ -124,15 +124,3 @@ void scale_release(scale_set *s) {
     free(s->code);
     *s = (scale_set){0};
 }
-
-static int64_t index_of(const scale_set *s, int64_t row, int d, int columns) {
-    return row / s->tokens_per_unit * s->groups + d / (columns / s->groups);
-}
-
-float scale_of_column(const scale_set *s, int64_t row, int d, int columns) {
-    return s->value[index_of(s, row, d, columns)] * s->tensor;
-}
-
-float scale_zero_of_column(const scale_set *s, int64_t row, int d, int columns) {
-    return s->zero ? s->zero[index_of(s, row, d, columns)] : 0.0f;
-}

@@ -31,8 +31,4 @@ snap_status scale_choose(scale_set *out, const cache_part *part, int page_tokens
                          scale_rows also, snap_err *err) SNAP_CHECK_RESULT;
 void scale_release(scale_set *s);
 
-/* The factor of column @d of a row, and its zero point. */
-float scale_of_column(const scale_set *s, int64_t row, int d, int columns);
-float scale_zero_of_column(const scale_set *s, int64_t row, int d, int columns);
-
 #endif
