@@ -14,7 +14,7 @@ static void widen(range *r, float x) {
 }
 
 static float magnitude(range r) {
-    return r.high > -r.low ? r.high : -r.low;
+    return r.high >= -r.low ? r.high : -r.low; /* 0 stays 0, not -0 */
 }
 
 static void find_ranges(const scale_set *s, range *r, scale_rows x) {

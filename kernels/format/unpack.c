@@ -66,8 +66,10 @@ static void unpack_content(float *x, token_at t) {
     for (int d = 0; d < f->d_c; d++)
         row[d] = (double)codes[d] * (double)scales[d / columns];
     transform_hadamard(row, f->d_c, f->hadamard);
+    for (int d = 0; d < f->d_c && f->offset.columns; d++)
+        row[d] += (double)read_plane(t, &f->offset, d);
     for (int d = 0; d < f->d_c; d++)
-        x[d] = (float)(row[d] + (f->offset.columns ? (double)read_plane(t, &f->offset, d) : 0.0));
+        x[d] = (float)row[d];
 }
 
 static void unpack_rope(float *x, token_at t) {

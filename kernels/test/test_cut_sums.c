@@ -18,7 +18,8 @@ typedef struct {
 } row;
 
 static ref_rows rows_of(row *r) {
-    return (ref_rows){1, kWidth, kRope, 1, kWidth, r->content, r->rope, &r->scale, &r->scale};
+    return (ref_rows){1,     kWidth,     kRope,   1,         kWidth,   1,
+                      kRope, r->content, r->rope, &r->scale, &r->scale};
 }
 
 /* The log-sum-exp of a single score is that score. */
@@ -101,7 +102,8 @@ static void test_lse(void) {
         memcpy(rope + i * kRope, token.rope, sizeof token.rope);
         scale[i] = 0x1p-9f;
     }
-    ref_rows k = {kTokens, kWidth, kRope, 1, kWidth, content, rope, scale, scale}, x = rows_of(&q);
+    ref_rows k = {kTokens, kWidth, kRope, 1, kWidth, 1, kRope, content, rope, scale, scale};
+    ref_rows x = rows_of(&q);
     for (int n = 0; n <= kTokens; n++) {
         ref_attend(&x, 0, &k, n, 0.5, REF_P_EXACT, o, &want);
         double lse = cut_sums_lse(kMany, &x, 0, &k, n, 0.5);
