@@ -18,9 +18,10 @@
 
 /* All commands, in the order of --help. */
 static const opt_command *const cmd_table[] = {
-    &cmd_bench,  &cmd_eval,    &cmd_merge,    &cmd_grade,       &cmd_fidelity, &cmd_gate,
-    &cmd_report, &cmd_compare, &cmd_verify,   &cmd_pack,        &cmd_generate, &cmd_serve,
-    &cmd_synth,  &cmd_fetch,   &cmd_roofline, &cmd_conformance, &cmd_info,     NULL};
+    &cmd_bench,       &cmd_eval,    &cmd_merge,   &cmd_grade,  &cmd_fidelity,
+    &cmd_gate,        &cmd_report,  &cmd_compare, &cmd_verify, &cmd_pack,
+    &cmd_generate,    &cmd_serve,   &cmd_synth,   &cmd_fetch,  &cmd_roofline,
+    &cmd_conformance, &cmd_formats, &cmd_info,    NULL};
 
 volatile sig_atomic_t cmd_cancelled;
 

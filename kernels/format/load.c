@@ -24,6 +24,14 @@ static int is_json(const struct dirent *e) {
     return text_ends(e->d_name, ".json") && e->d_name[0] != '.';
 }
 
+/* In the order of the names without ".json", in every locale. */
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    char x[sizeof(*a)->d_name], y[sizeof(*b)->d_name];
+    (void)snprintf(x, sizeof x, "%.*s", (int)strlen((*a)->d_name) - 5, (*a)->d_name);
+    (void)snprintf(y, sizeof y, "%.*s", (int)strlen((*b)->d_name) - 5, (*b)->d_name);
+    return strcmp(x, y);
+}
+
 snap_status cache_format_each(cache_format_fn fn, void *ctx, snap_err *err) {
     struct dirent **at = NULL;
     char *folder = share_find(kFolder);
@@ -31,7 +39,7 @@ snap_status cache_format_each(cache_format_fn fn, void *ctx, snap_err *err) {
     if (!folder)
         return err_set(err, SNAP_E_IO, "cannot find the folder %s of the shipped cache formats",
                        kFolder);
-    int n = scandir(folder, &at, is_json, alphasort);
+    int n = scandir(folder, &at, is_json, by_name);
     if (n < 0)
         st = err_set_errno(err, "cannot list %s", folder);
     for (int i = 0; i < n; i++) {

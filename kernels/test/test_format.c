@@ -240,8 +240,8 @@ typedef struct {
     float x[kTokens * kWidth], y[kTokens * kWidth], q[kQueries * kWidth];
 } numbers;
 
-/* The largest |y - x| of the content, divided by the largest magnitude of the columns that share the
- * scale. */
+/* The largest |y - x| of the content, divided by the largest magnitude of the columns that share
+ * the scale. */
 static double worst_rounding(const cache_format *f, const numbers *n) {
     int width = f->content.scale.columns;
     double worst = 0.0;
