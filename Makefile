@@ -290,7 +290,7 @@ FUZZ_CC ?= clang-14
 FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/test/fuzz_*.c)))
-FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base generator evals harness,$(call sources,$(l))))
+FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base kernels/format generator evals harness,$(call sources,$(l))))
 .PHONY: fuzz
 fuzz: $(FUZZERS)
 	$(Q)printf '%s\n' $(FUZZERS) | xargs -P $(JOBS) -I % sh ci/fuzz.sh % $(FUZZ_SECONDS)
