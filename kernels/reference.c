@@ -5,17 +5,6 @@
 
 #include "kernels/formats.h"
 
-enum {
-    kGroupDims = 128,  /* columns that share a scale in D and E */
-    kBlockTokens = 64, /* tokens that share a scale in D */
-};
-
-static const char *const kNames[REF_FORMATS] = {
-    [REF_PLAIN] = "plain", [REF_BF16] = "bf16", [REF_SNAPMLA] = "snapmla",
-    [REF_A] = "A",         [REF_B] = "B",       [REF_C] = "C",
-    [REF_D] = "D",         [REF_E] = "E",       [REF_F] = "F",
-};
-
 ref_pv ref_format_pv(ref_format f) {
     return f == REF_PLAIN ? REF_P_EXACT : f == REF_BF16 ? REF_P_BF16 : REF_P_E4M3;
 }
@@ -65,48 +54,12 @@ static float scale_of(float largest) {
     return fmaxf(largest, QUANT_MIN_MAX) / E4M3_MAX;
 }
 
-static float pow2_at_least(float x) {
-    int e;
-    float m = frexpf(x, &e);
-    return m > 0.5f ? ldexpf(1.0f, e) : x;
-}
-
-/* Sets the content scales and the RoPE scale of every row. */
+/* Sets the scales of every row. */
 static void choose_scales(ref_rows *r, ref_format f, const float *x) {
-    int width = r->d_c + r->d_r, dims = r->dims;
-    float tensor = f == REF_C ? 0.0f : E4M3_MAX; /* E4M3_MAX is for B: it gives the scale 1.0 */
-    for (int64_t i = 0; f == REF_C && i < r->rows; i++)
-        tensor = largest_of(x + i * width, width, tensor);
+    int width = r->d_c + r->d_r;
     for (int64_t i = 0; i < r->rows; i++) {
-        const float *row = x + i * width;
-        float *scale = r->scale + i * r->groups;
-        r->rope_scale[i] = 1.0f;
-        for (int g = 0; g < r->groups; g++)
-            scale[g] = scale_of(largest_of(row + g * dims, dims, 0.0f));
-        if (f == REF_PLAIN || f == REF_BF16)
-            scale[0] = 1.0f;
-        else if (f == REF_B || f == REF_C)
-            scale[0] = r->rope_scale[i] = scale_of(tensor);
-        else if (f == REF_F)
-            scale[0] = r->rope_scale[i] = pow2_at_least(scale[0]);
-        else if (f == REF_SNAPMLA)
-            r->rope_scale[i] = scale[0];
-        else if (f == REF_A)
-            r->rope_scale[i] = scale_of(largest_of(row + r->d_c, r->d_r, 0.0f));
-    }
-}
-
-/* Format D: the scale of a block is the largest scale among its tokens. */
-static void share_block_scales(ref_rows *r) {
-    for (int64_t first = 0; first < r->rows; first += kBlockTokens) {
-        int64_t end = first + kBlockTokens < r->rows ? first + kBlockTokens : r->rows;
-        for (int g = 0; g < r->groups; g++) {
-            float shared = 0.0f;
-            for (int64_t i = first; i < end; i++)
-                shared = fmaxf(shared, r->scale[i * r->groups + g]);
-            for (int64_t i = first; i < end; i++)
-                r->scale[i * r->groups + g] = shared;
-        }
+        float scale = scale_of(largest_of(x + i * width, r->d_c, 0.0f));
+        r->scale[i] = r->rope_scale[i] = f == REF_SNAPMLA ? scale : 1.0f;
     }
 }
 
@@ -123,31 +76,23 @@ static float round_content(ref_format f, float x) {
 }
 
 static float round_rope(ref_format f, float x) {
-    bool e4m3 = f == REF_A || f == REF_B || f == REF_C;
-    return f == REF_PLAIN ? x : e4m3 ? as_e4m3(x) : as_bf16(x);
+    return f == REF_PLAIN ? x : as_bf16(x);
 }
 
 snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64_t rows, int d_c,
                               int d_r, snap_err *err) {
     *out = (ref_rows){0};
-    bool grouped = f == REF_D || f == REF_E;
     if (rows < 0 || d_c < 1 || d_r < 1)
         return err_set(err, SNAP_E_SHAPE, "a row must have content and rope, got %d + %d", d_c,
                        d_r);
-    if (grouped && d_c % kGroupDims != 0)
-        return err_set(err, SNAP_E_SHAPE, "format %s needs d_c to be a multiple of %d, got '%d'",
-                       kNames[f], kGroupDims, d_c);
-    snap_status st = ref_rows_init(out, rows, d_c, d_r, grouped ? kGroupDims : d_c, d_r, err);
+    snap_status st = ref_rows_init(out, rows, d_c, d_r, d_c, d_r, err);
     if (st != SNAP_OK)
         return st;
     choose_scales(out, f, x);
-    if (f == REF_D)
-        share_block_scales(out);
-    int dims = out->dims;
     for (int64_t i = 0; i < rows; i++) {
-        const float *row = x + i * (d_c + d_r), *scale = out->scale + i * out->groups;
+        const float *row = x + i * (d_c + d_r);
         for (int d = 0; d < d_c; d++)
-            out->content[i * d_c + d] = round_content(f, row[d] / scale[d / dims]);
+            out->content[i * d_c + d] = round_content(f, row[d] / out->scale[i]);
         for (int d = 0; d < d_r; d++)
             out->rope[i * d_r + d] = round_rope(f, row[d_c + d] / out->rope_scale[i]);
     }

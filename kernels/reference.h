@@ -14,21 +14,12 @@
 
 #include "kernels/mla.h"
 
-/* Formats of queries and cached tokens. Every format except PLAIN and BF16 stores the content as
- * e4m3 values times an FP32 scale; A, B and C store the RoPE part so, too. */
+/* The forms of queries and cached tokens that the backends' arms have. kernels/format/format.h
+ * brings any other cache format into rows. */
 typedef enum {
-    REF_PLAIN = 0, /* "plain": the given numbers, unquantised */
-    REF_BF16,      /* "bf16": the baseline arm */
-    REF_SNAPMLA,   /* "snapmla": content e4m3, one scale per token; RoPE bf16, divided by that
-                      scale */
-    REF_A,         /* "A": as snapmla, but RoPE e4m3 with its own scale per token */
-    REF_B,         /* "B": content and RoPE e4m3, scale 1.0 */
-    REF_C,         /* "C": content and RoPE e4m3, one scale for the whole tensor */
-    REF_D,         /* "D": content e4m3, one scale per 64 tokens x 128 dims; RoPE bf16 */
-    REF_E,         /* "E": content e4m3, one scale per 128 dims of a token; RoPE bf16 */
-    REF_F, /* "F": as snapmla, but the scale is rounded up to a power of two, so that dividing RoPE
-              by it changes no mantissa */
-    REF_FORMATS
+    REF_PLAIN = 0, /* the given numbers, unquantised */
+    REF_BF16,      /* the baseline arm */
+    REF_SNAPMLA,   /* content e4m3, one scale per token; RoPE bf16, divided by that scale */
 } ref_format;
 
 /* How the probabilities P are rounded before the product P.V. */
@@ -39,8 +30,8 @@ typedef enum {
                     of 64 tokens */
 } ref_pv;
 
-/* The rounding that the arm of that format uses: EXACT for PLAIN, BF16 for BF16, E4M3 for the
- * rest. */
+/* The rounding that the arm of that format uses: EXACT for PLAIN, BF16 for BF16, E4M3 for
+ * SNAPMLA. */
 ref_pv ref_format_pv(ref_format f);
 
 /* Rows in the form that a multiplier reads. Element d of row i stands for
@@ -67,10 +58,9 @@ void ref_rows_release(ref_rows *r); /* frees and zeroes; initialise with {0} */
  * ref_rows_quantise - quantise plain numbers in a format
  *
  * @out: the caller releases it; empty on failure
- * @x:   fp32 [rows][d_c + d_r], RoPE last; for D, row 0 is the first of a block of 64
+ * @x:   fp32 [rows][d_c + d_r], RoPE last
  *
- * Errors: SNAP_E_SHAPE (rows below 0, d_c or d_r below 1; D and E need d_c to be a multiple of
- * 128), SNAP_E_NOMEM.
+ * Errors: SNAP_E_SHAPE (rows below 0, d_c or d_r below 1), SNAP_E_NOMEM.
  */
 snap_status ref_rows_quantise(ref_rows *out, ref_format f, const float *x, int64_t rows, int d_c,
                               int d_r, snap_err *err) SNAP_CHECK_RESULT;
