@@ -1,5 +1,5 @@
-/* oracle.h - computes one decode step of some heads over one sequence with the FP64 oracle
- * (kernels/format/format.h), and measures how far two results differ. The heads are distributed over
+/* oracle.h - computes one decode step of some heads over one sequence with the FP64 oracle of
+ * kernels/format/format.h, and measures how far two results differ. The heads are distributed over
  * threads. */
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
@@ -26,8 +26,8 @@ snap_status oracle_result_init(oracle_result *r, int heads, int d_c,
                                snap_err *err) SNAP_CHECK_RESULT;
 void oracle_result_release(oracle_result *r);
 
-/* Packs the tokens in a format with the step's widths, and computes attention over what it holds, in
- * the arithmetic of the format's arm. SNAP_E_SHAPE, SNAP_E_NOMEM. @out is from
+/* Packs the tokens in a format with the step's widths, and computes attention over what it holds,
+ * in the arithmetic of the format's arm. SNAP_E_SHAPE, SNAP_E_NOMEM. @out is from
  * oracle_result_init(). */
 snap_status oracle_attend(const oracle_step *s, const cache_format *f, oracle_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;

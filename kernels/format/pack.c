@@ -158,7 +158,7 @@ snap_status cache_format_pack(cache_bytes *out, const cache_format *f, const flo
 snap_status cache_format_pack_bf16(cache_bytes *out, const cache_format *f, const uint16_t *x,
                                    int64_t tokens, snap_err *err) {
     int64_t n = tokens > 0 && tokens <= MLA_MAX_CONTEXT ? tokens * (f->d_c + f->d_r) : 0;
-    float *wide = malloc(((size_t)n + 1) * sizeof *wide);
+    float *wide = calloc((size_t)n + 1, sizeof *wide);
     *out = (cache_bytes){0};
     if (!wide)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens", (long long)tokens);
