@@ -19,6 +19,8 @@ sh ci/hardened.sh "$dir/root/opt/snapmla/bin/snapmla" "$build"/plugins/*.so || f
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla --version >/dev/null) || fail 'installed program does not start'
 (cd "$dir" && env -i root/opt/snapmla/bin/snapmla eval --suite demo --print-config >/dev/null) ||
     fail 'installed program does not find its suites'
+(cd "$dir" && env -i root/opt/snapmla/bin/snapmla formats check snapmla >/dev/null) ||
+    fail 'installed program does not find its cache formats'
 [ -s "$dir/root/opt/snapmla/share/man/man1/snapmla.1" ] || fail 'no man page'
 manual=root/opt/snapmla/share/doc/snapmla
 [ -s "$dir/$manual/docs/plugin.md" ] || fail 'no manual of plugins'

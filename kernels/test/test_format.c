@@ -189,6 +189,28 @@ static void test_refused_files(void) {
     js_free(list);
 }
 
+/* Lists in lists: the parser refuses too many, and the format refuses any. */
+static void test_deep_json(void) {
+    enum { kFew = 1000, kMany = 100000 };
+    static char text[2 * kMany + 1];
+    cache_format f;
+    for (int deep = kFew; deep <= kMany; deep += kMany - kFew) {
+        memset(text, '[', (size_t)deep);
+        memset(text + deep, ']', (size_t)deep);
+        snap_err err = {0};
+        js *list = js_parse(text, (size_t)(2 * deep), "x.json", &err);
+        CU_ASSERT_EQUAL(list != NULL, deep == kFew);
+        if (!list)
+            continue;
+        js *doc = js_new_object();
+        CU_ASSERT(js_set_str(doc, "name", "x") && js_set_str(doc, "description", "d") &&
+                  js_set_new(doc, "content", list));
+        CU_ASSERT_EQUAL(cache_format_read(&f, doc, "x.json", kC, kR, &err), SNAP_E_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "content"));
+        js_free(doc);
+    }
+}
+
 /* A struct that was not read from JSON is checked as well. */
 static void test_wrong_structs(void) {
     cache_format f = load("snapmla"), g = f;
@@ -401,6 +423,7 @@ CU_TestInfo tests_format[] = {
     {"planar, interleaved and page order", test_orders},
     {"wrong descriptors are refused with the field", test_refused},
     {"wrong names, files and widths", test_refused_files},
+    {"deep JSON is refused", test_deep_json},
     {"wrong structs are refused", test_wrong_structs},
     {"snapmla has the bytes of the backends", test_same_as_backends},
     {"rounding stays within its bound", test_rounding},
