@@ -68,10 +68,10 @@ static snap_status end_line(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
 }
 
 static size_t to_line_end(const char *bytes, size_t n) {
-    size_t i = 0;
-    while (i < n && bytes[i] != '\n' && bytes[i] != '\r')
-        i++;
-    return i;
+    const char *lf = memchr(bytes, '\n', n);
+    size_t to = lf ? (size_t)(lf - bytes) : n;
+    const char *cr = memchr(bytes, '\r', to);
+    return cr ? (size_t)(cr - bytes) : to;
 }
 
 snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void *ctx,
