@@ -171,6 +171,64 @@ bool report_table_latencies(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
+/* The latency row of the arm and load point of a row of kind load; NULL if there is none. */
+static const serving_record *latency_of(const report_model *m, const report_serving *load,
+                                        const char *metric) {
+    for (size_t i = 0; i < m->n_serving; i++) {
+        const report_serving *s = &m->serving[i];
+        if (is_kind(s, "latency") && s->file == load->file && s->row->point == load->row->point &&
+            strcmp(s->row->arm, load->row->arm) == 0 && strcmp(s->row->metric, metric) == 0)
+            return s->row;
+    }
+    return NULL;
+}
+
+static void put_latencies_of(pen *p, const report_model *m, const report_serving *load) {
+    static const char *const metrics[] = {"ttft", "itl", "tpot", "e2e"};
+    buf late = {0};
+    for (size_t k = 0; k < sizeof metrics / sizeof *metrics; k++) {
+        const serving_record *r = latency_of(m, load, metrics[k]);
+        put_scaled(p, r ? r->p50_ms : (double)NAN);
+        put_scaled(p, r ? r->p99_ms : (double)NAN);
+        if (r && r->late)
+            (void)buf_printf(&late, "%s%s", late.len ? ", " : "late: ", metrics[k]);
+    }
+    pen_put(p, buf_str(&late));
+    p->failed |= late.failed;
+    buf_release(&late);
+}
+
+bool report_table_latencies_brief(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "latencies-brief",
+                 .caption = "Latencies under load, in ms",
+                 .columns = {{"load", "", TABLE_NUMBER, true},
+                             {"arm", "", TABLE_TEXT, true},
+                             {"ttft p50", "", TABLE_NUMBER, true},
+                             {"p99", "", TABLE_NUMBER, true},
+                             {"itl p50", "", TABLE_NUMBER, true},
+                             {"p99", "", TABLE_NUMBER, true},
+                             {"tpot p50", "", TABLE_NUMBER, true},
+                             {"p99", "", TABLE_NUMBER, true},
+                             {"e2e p50", "", TABLE_NUMBER, true},
+                             {"p99", "", TABLE_NUMBER, true},
+                             {"flags", "", TABLE_FLAGS, false},
+                             {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count(m, "load")))
+        return false;
+    pen p = {t, mem, false};
+    for (size_t i = 0; i < m->n_serving; i++) {
+        if (!is_kind(&m->serving[i], "load"))
+            continue;
+        put_load(&p, m->serving[i].row);
+        pen_text(&p, m->serving[i].row->arm);
+        put_latencies_of(&p, m, &m->serving[i]);
+        if (m->n_files > 1)
+            pen_file(&p, m, m->serving[i].file);
+    }
+    return !p.failed;
+}
+
 static bool is_judged(const report_serving *r) {
     return is_kind(r, "difference") && r->row->verdict[0];
 }
