@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "harness/serving/knee.h"
 
 static const double kLeastRate = 1e-4, kMostRate = 1e6;
 
@@ -64,61 +63,97 @@ static bool has_few(const serving_arm *a, size_t targets) {
     return few && a->state == SLO_OPEN;
 }
 
-/* @known: [arms][points] */
-static snap_status survey(const serving_request *requests, size_t n, const double *load,
-                          const int *turns, int points, const serving_measure_options *o,
-                          knee_point *known, snap_err *err) {
-    for (int p = 0; p < points; p++) {
-        serving_measured *m;
-        snap_status st = serving_measure_point(requests, n, p, o, &m, err);
-        if (st != SNAP_OK)
-            return st;
-        for (int a = 0; a < o->arms; a++)
-            known[a * points + p] = (knee_point){.load = load[p],
-                                                 .state = m->arm[a].state,
-                                                 .few = has_few(&m->arm[a], o->targets.n),
-                                                 .turns = turns[p]};
-        free(m);
-    }
+load_search load_search_make(const load_range *range, const serving_measure_options *o) {
+    load_search s = {.range = *range, .options = *o};
+    s.options.open = !range->closed;
+    s.options.states_only = true;
+    return s;
+}
+
+void load_search_release(load_search *s) {
+    for (int p = 0; p < s->n; p++)
+        request_list_release(&s->requests[p]);
+    s->n = 0;
+}
+
+/* The number of a load's point; `n` if it was not chosen. */
+static int find(const load_search *s, double load) {
+    int p = 0;
+    while (p < s->n && fabs(s->load[p] - load) > 1e-9 * load)
+        p++;
+    return p;
+}
+
+int load_search_choose(load_search *s, double load) {
+    int p = find(s, load);
+    if (p == LOAD_POINTS_MAX)
+        return -1;
+    if (p == s->n)
+        s->load[s->n++] = load;
+    s->turns[p]++;
+    s->choices++;
+    return p;
+}
+
+static snap_status measure(load_search *s, int point, snap_err *err) {
+    const request_list *own = &s->requests[point];
+    serving_measured *m;
+    snap_status st = serving_measure_point(own->at, own->n, point, &s->options, &m, err);
+    if (st != SNAP_OK)
+        return st;
+    s->measured += own->n;
+    for (int a = 0; a < s->options.arms; a++)
+        s->known[a][point] = (knee_point){.state = m->arm[a].state,
+                                          .few = has_few(&m->arm[a], s->options.targets.n)};
+    free(m);
     return SNAP_OK;
 }
 
-/* How often a load was chosen. It can be chosen too often only if states contradict each other: if
- * a load meets the targets above one that fails. */
-static int turns_at(double wanted, const double *load, const int *turns, int points) {
-    for (int p = 0; p < points; p++)
-        if (fabs(load[p] - wanted) <= 1e-9 * wanted)
-            return turns[p];
-    return 0;
+snap_status load_search_add(load_search *s, const serving_request *requests, size_t n,
+                            snap_err *err) {
+    bool changed[LOAD_POINTS_MAX] = {false};
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < n && st == SNAP_OK; i++) {
+        int p = requests[i].point;
+        if (p < 0 || p >= s->n)
+            return err_set(err, SNAP_E_INPUT, "a request belongs to load point %d of %d", p, s->n);
+        changed[p] = true;
+        st = request_list_add(&s->requests[p], &requests[i], err);
+    }
+    for (int p = 0; p < s->n && st == SNAP_OK; p++)
+        if (changed[p])
+            st = measure(s, p, err);
+    return st;
 }
 
-snap_status load_search_next(const load_range *range, const serving_request *requests, size_t n,
-                             const double *load, const int *turns, int points,
-                             const serving_measure_options *o, double *next, snap_err *err) {
-    serving_measure_options own = *o;
+/* A load can be chosen too often only if states contradict each other: if a load meets the targets
+ * above one that fails. */
+static bool may_choose(const load_search *s, double load) {
+    int p = find(s, load);
+    return p == s->n || s->turns[p] < LOAD_SEARCH_TURNS_EACH;
+}
+
+double load_search_next(const load_search *s) {
     knee_options options = KNEE_DEFAULTS;
-    knee_point *known = calloc((size_t)o->arms * (size_t)points + 1, sizeof *known);
-    int taken = 0;
-    *next = (double)NAN;
-    if (!known)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the search");
-    own.open = !range->closed;
-    options.least = range->least;
-    options.most = range->most;
-    options.first = sqrt(range->least * range->most);
-    options.whole = range->closed;
+    int arms = s->options.arms;
+    options.least = s->range.least;
+    options.most = s->range.most;
+    options.first = sqrt(s->range.least * s->range.most);
+    options.whole = s->range.closed;
     options.turns_each = LOAD_SEARCH_TURNS_EACH;
-    options.turns = LOAD_SEARCH_TURNS * o->arms;
-    snap_status st = survey(requests, n, load, turns, points, &own, known, err);
-    for (int p = 0; p < points; p++)
-        taken += turns[p];
-    for (int i = 0; i < o->arms && st == SNAP_OK && isnan(*next); i++) {
-        int arm = (taken + i) % o->arms;
-        knee_step step = knee_next(known + arm * points, (size_t)points, &options);
-        double wanted = range->closed ? step.load : rounded(step.load);
-        if (!step.done && turns_at(wanted, load, turns, points) < LOAD_SEARCH_TURNS_EACH)
-            *next = wanted;
+    options.turns = LOAD_SEARCH_TURNS * arms;
+    for (int i = 0; i < arms; i++) {
+        knee_point known[LOAD_POINTS_MAX];
+        int arm = (s->choices + i) % arms;
+        for (int p = 0; p < s->n; p++) {
+            known[p] = s->known[arm][p];
+            known[p].load = s->load[p];
+            known[p].turns = s->turns[p];
+        }
+        knee_step step = knee_next(known, (size_t)s->n, &options);
+        double wanted = s->range.closed ? step.load : rounded(step.load);
+        if (!step.done && may_choose(s, wanted))
+            return wanted;
     }
-    free(known);
-    return st;
+    return (double)NAN;
 }

@@ -355,13 +355,12 @@ static void set_verdicts(serving_measured *out, double margin) {
 static snap_status estimate(work *w, const serving_measure_options *o, snap_err *err) {
     serving_measured *out = w->out;
     sliced_arm *arms = arena_alloc(&w->mem, (size_t)o->arms, sizeof *arms);
-    double *draws =
-        arena_alloc(&w->mem, (size_t)o->arms * SLICED_DRAWS, SERVING_METRICS * sizeof *draws);
+    double *draws = NULL;
     bool correlated;
     size_t each = sliced_choose((const sliced_block *const *)w->block, (size_t)o->arms, w->blocks,
                                 &correlated);
     snap_status st = SNAP_OK;
-    if (!arms || !draws)
+    if (!arms)
         return no_memory(err);
     for (int a = 0; a < o->arms; a++) {
         serving_arm *arm = &out->arm[a];
@@ -373,6 +372,10 @@ static snap_status estimate(work *w, const serving_measure_options *o, snap_err 
         set_values(arm, &arms[a]);
         test_targets(arm, &arms[a], o);
     }
+    if (o->states_only)
+        return SNAP_OK;
+    draws = arena_alloc(&w->mem, (size_t)o->arms * SLICED_DRAWS, SERVING_METRICS * sizeof *draws);
+    TRY(draws ? SNAP_OK : no_memory(err));
     if (each)
         sliced_bootstrap(arms, (size_t)o->arms, SLICED_DRAWS, o->seed, draws);
     for (int a = 0; a < o->arms; a++) {

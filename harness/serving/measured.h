@@ -16,7 +16,9 @@ typedef struct {
     double margin; /* ratio - 1 up to which two values count as equal, > 0: 0.05 */
     double level;  /* of the tests of targets, for instance 0.99 (slo.h) */
     slo_list targets;
-    uint64_t seed; /* of the bootstrap */
+    uint64_t seed;    /* of the bootstrap */
+    bool states_only; /* leave out intervals and differences, which take most of the time; the
+                         states of the targets do not depend on them */
 } serving_measure_options;
 #define SERVING_MEASURE_DEFAULTS                                                                   \
     { .open = true, .arms = 2, .margin = 0.05, .level = 0.99, .seed = 1 }

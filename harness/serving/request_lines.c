@@ -187,6 +187,36 @@ snap_status request_lines_read(const char *path, request_list *out, snap_err *er
     return st;
 }
 
+/* Reads the bytes of a file after the first @from. */
+static snap_status read_after(FILE *f, const char *path, int64_t from, buf *text, snap_err *err) {
+    char block[1 << 16];
+    size_t n;
+    if (fseeko(f, (off_t)from, SEEK_SET) != 0)
+        return err_set_errno(err, "cannot read '%s'", path);
+    while ((n = fread(block, 1, sizeof block, f)) > 0)
+        (void)buf_append(text, block, n);
+    if (ferror(f))
+        return err_set_errno(err, "cannot read '%s'", path);
+    return buf_check(text, path, err);
+}
+
+snap_status request_lines_read_new(const char *path, int64_t *from, request_list *out,
+                                   snap_err *err) {
+    buf text = {.limit = kMostBytes};
+    FILE *f = NULL;
+    snap_status st = fs_stream_regular(path, &f, err);
+    if (st == SNAP_OK)
+        st = read_after(f, path, *from, &text, err);
+    if (st == SNAP_OK)
+        st = request_lines_parse(buf_str(&text), text.len, path, out, err);
+    if (st == SNAP_OK)
+        *from += (int64_t)text.len;
+    if (f)
+        (void)fclose(f);
+    buf_release(&text);
+    return st;
+}
+
 snap_status request_list_add(request_list *list, const serving_request *from, snap_err *err) {
     serving_request r = *from;
     size_t gaps = r.pieces > 1 ? (size_t)r.pieces - 1 : 0;

@@ -337,6 +337,34 @@ static bool knee_of(const knee_point *known, const serving_point *points, int n,
     return k > 0;
 }
 
+/* Copies the requests in the order of their load points. The requests of point p are
+ * [first[p], first[p + 1]). Requests of other points are left out. @first: [n_points + 1] */
+static serving_request *sort_by_point(const serving_request *requests, size_t n, int n_points,
+                                      size_t *first) {
+    serving_request *sorted = malloc((n + 1) * sizeof *sorted);
+    size_t at = 0, *next = calloc((size_t)n_points + 1, sizeof *next);
+    if (sorted && next) {
+        for (size_t i = 0; i < n; i++)
+            if (requests[i].point >= 0 && requests[i].point < n_points)
+                next[requests[i].point]++;
+        for (int p = 0; p < n_points; p++) {
+            first[p] = at;
+            at += next[p];
+            next[p] = first[p];
+        }
+        first[n_points] = at;
+        for (size_t i = 0; i < n; i++)
+            if (requests[i].point >= 0 && requests[i].point < n_points)
+                sorted[next[requests[i].point]++] = requests[i];
+    }
+    bool complete = next;
+    free(next);
+    if (complete)
+        return sorted;
+    free(sorted);
+    return NULL;
+}
+
 snap_status serving_rows_of_run(const serving_request *requests, size_t n,
                                 const serving_point *points, int n_points,
                                 const serving_rows_context *c, const serving_quality *quality,
@@ -347,14 +375,17 @@ snap_status serving_rows_of_run(const serving_request *requests, size_t n,
     knee_step knees[SERVING_ARMS_MAX];
     knee_point *known = calloc((size_t)(n_points + 1) * (size_t)arms, sizeof *known);
     knee_point *some = calloc((size_t)n_points + 1, sizeof *some);
+    size_t *first = calloc((size_t)n_points + 1, sizeof *first);
+    serving_request *sorted = first ? sort_by_point(requests, n, n_points, first) : NULL;
     snap_status st = SNAP_OK;
-    if (!known || !some) {
+    if (!known || !some || !sorted) {
         st = err_set(err, SNAP_E_NOMEM, "out of memory for the rows of a server");
         goto cleanup;
     }
     for (int p = 0; p < n_points; p++) {
         options.open = points[p].open;
-        TRY(add_point(requests, n, p, &points[p], &own, known + p * arms, rows, err));
+        TRY(add_point(sorted + first[p], first[p + 1] - first[p], p, &points[p], &own,
+                      known + p * arms, rows, err));
     }
     for (int open = 0; open < 2 && options.targets.n; open++) {
         bool any = false;
@@ -367,5 +398,7 @@ snap_status serving_rows_of_run(const serving_request *requests, size_t n,
 cleanup:
     free(known);
     free(some);
+    free(first);
+    free(sorted);
     return st;
 }

@@ -277,62 +277,102 @@ static void test_search_range(void) {
     CU_ASSERT(p.load.users == 8 && strcmp(p.name, "concurrency 8") == 0);
 }
 
+static const sim_engine kFast = {.slots = 8,
+                                 .tokens = 20,
+                                 .step_s = 0.004,
+                                 .token_s = 0.0005,
+                                 .prefill_s = 0.002,
+                                 .jitter = 0.1};
+
+/* Adds two more blocks of each of two engines at a load point of the search. */
+static void add_turn(sim_log *log, const load_search *s, int point) {
+    for (int i = 0; i < 4; i++) {
+        sim_block b = {.arm = i % 2,
+                       .point = point,
+                       .block = 2 * (s->turns[point] - 1) + i / 2,
+                       .rate = s->load[point],
+                       .seconds = 40,
+                       .seed = (uint64_t)(100 * (s->choices - 1) + i / 2 + 1),
+                       .noise = (uint64_t)(100 * (s->choices - 1) + i + 50)};
+        sim_batches(log, &b, b.arm ? &kFast : &kEngine);
+    }
+}
+
+/* The knee of an arm, from a measurement of each load point by itself. */
+static knee_step knee_of_arm(const load_search *s, const sim_log *log, int arm) {
+    knee_point known[LOAD_POINTS_MAX];
+    knee_options k = KNEE_DEFAULTS;
+    serving_measure_options o = s->options;
+    snap_err err = {0};
+    o.states_only = false;
+    for (int p = 0; p < s->n; p++) {
+        serving_measured *m;
+        CU_ASSERT_FATAL(serving_measure_point(log->at, log->n, p, &o, &m, &err) == SNAP_OK);
+        known[p] = (knee_point){.load = s->load[p], .state = m->arm[arm].state, .turns = 1};
+        CU_ASSERT_EQUAL(s->known[arm][p].state, m->arm[arm].state);
+        free(m);
+    }
+    return knee_next(known, (size_t)s->n, &k);
+}
+
 /* Two engines, of which the second takes half the time for each step: the search ends, within its
- * number of turns, and the interval of each arm holds the knee of its engine. */
+ * number of turns, and the interval of each arm holds the knee of its engine. Each choice measures
+ * the requests of one load point only, so no request is measured more often than its load is
+ * chosen. */
 static void test_search_for_two_arms(void) {
-    enum { kMost = 2 * LOAD_SEARCH_TURNS };
-    const sim_engine fast = {.slots = 8,
-                             .tokens = 20,
-                             .step_s = 0.004,
-                             .token_s = 0.0005,
-                             .prefill_s = 0.002,
-                             .jitter = 0.1};
     const load_range range = {.least = 2, .most = 100};
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
-    double load[kMost], next;
-    knee_point known[2][kMost];
-    int turns[kMost] = {0}, points = 0, chosen = 0;
+    sim_log log = {0};
+    snap_err err = {0};
+    double load;
+    CU_ASSERT_FATAL(slo_parse("ttft_p90=100ms", &o.targets, &err) == SNAP_OK);
+    load_search s = load_search_make(&range, &o);
+    while (!isnan(load = load_search_next(&s))) {
+        size_t before = log.n;
+        CU_ASSERT_FATAL(s.choices < 2 * LOAD_SEARCH_TURNS && load >= range.least &&
+                        load <= range.most);
+        add_turn(&log, &s, load_search_choose(&s, load));
+        CU_ASSERT_FATAL(load_search_add(&s, log.at + before, log.n - before, &err) == SNAP_OK);
+    }
+    CU_ASSERT(s.choices > 4);
+    size_t bound = 0;
+    for (size_t i = 0; i < log.n; i++)
+        bound += (size_t)s.turns[log.at[i].point];
+    CU_ASSERT(s.measured >= log.n && s.measured <= bound);
+    for (int p = 0; p < s.n; p++)
+        CU_ASSERT(s.turns[p] <= LOAD_SEARCH_TURNS_EACH);
+    double truth = true_knee(&o.targets.at[0]);
+    knee_step slow = knee_of_arm(&s, &log, 0), quick = knee_of_arm(&s, &log, 1);
+    CU_ASSERT(slow.lo <= truth && truth <= slow.hi && slow.hi / slow.lo < 2);
+    CU_ASSERT(quick.lo > slow.lo && quick.hi > slow.hi && quick.hi / quick.lo < 2);
+    load_search_release(&s);
+    sim_release(&log);
+}
+
+/* A search that gets the requests of all its turns at once, as after an interruption, goes on with
+ * the same load. */
+static void test_search_goes_on(void) {
+    enum { kTurns = 5 };
+    const load_range range = {.least = 2, .most = 100};
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     sim_log log = {0};
     snap_err err = {0};
     CU_ASSERT_FATAL(slo_parse("ttft_p90=100ms", &o.targets, &err) == SNAP_OK);
-    for (;; chosen++) {
-        CU_ASSERT_FATAL(load_search_next(&range, log.at, log.n, load, turns, points, &o, &next,
-                                         &err) == SNAP_OK);
-        if (isnan(next))
-            break;
-        CU_ASSERT_FATAL(chosen < kMost && next >= range.least && next <= range.most);
-        int p = 0;
-        while (p < points && fabs(load[p] - next) > 1e-9)
-            p++;
-        points += p == points;
-        load[p] = next;
-        for (int i = 0; i < 4; i++) {
-            sim_block b = {.arm = i % 2,
-                           .point = p,
-                           .block = 2 * turns[p] + i / 2,
-                           .rate = next,
-                           .seconds = 40,
-                           .seed = (uint64_t)(100 * chosen + i / 2 + 1),
-                           .noise = (uint64_t)(100 * chosen + i + 50)};
-            sim_batches(&log, &b, b.arm ? &fast : &kEngine);
-        }
-        turns[p]++;
+    load_search s = load_search_make(&range, &o), again = load_search_make(&range, &o);
+    for (int i = 0; i < kTurns; i++) {
+        size_t before = log.n;
+        double load = load_search_next(&s);
+        add_turn(&log, &s, load_search_choose(&s, load));
+        (void)load_search_choose(&again, load);
+        CU_ASSERT_FATAL(load_search_add(&s, log.at + before, log.n - before, &err) == SNAP_OK);
     }
-    CU_ASSERT(chosen > 4);
-    for (int p = 0; p < points; p++) {
-        serving_measured *m;
-        CU_ASSERT(turns[p] <= LOAD_SEARCH_TURNS_EACH);
-        CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, p, &o, &m, &err) == SNAP_OK);
-        for (int a = 0; a < 2; a++)
-            known[a][p] = (knee_point){.load = load[p], .state = m->arm[a].state, .turns = 1};
-        free(m);
-    }
-    double truth = true_knee(&o.targets.at[0]);
-    knee_options k = KNEE_DEFAULTS;
-    knee_step slow = knee_next(known[0], (size_t)points, &k);
-    knee_step quick = knee_next(known[1], (size_t)points, &k);
-    CU_ASSERT(slow.lo <= truth && truth <= slow.hi && slow.hi / slow.lo < 2);
-    CU_ASSERT(quick.lo > slow.lo && quick.hi > slow.hi && quick.hi / quick.lo < 2);
+    CU_ASSERT_FATAL(load_search_add(&again, log.at, log.n, &err) == SNAP_OK);
+    CU_ASSERT_EQUAL(again.measured, log.n);
+    CU_ASSERT_DOUBLE_EQUAL(load_search_next(&again), load_search_next(&s), 0);
+    log.at[0].point = again.n;
+    CU_ASSERT_EQUAL(load_search_add(&again, log.at, 1, &err), SNAP_E_INPUT);
+    load_search_release(&s);
+    load_search_release(&again);
     sim_release(&log);
 }
 
@@ -395,6 +435,7 @@ CU_TestInfo tests_serving_knee[] = {
     {"simulated knee", test_simulated_knee},
     {"ranges of the search", test_search_range},
     {"search for two arms", test_search_for_two_arms},
+    {"search goes on", test_search_goes_on},
     {"headline", test_headline},
     CU_TEST_INFO_NULL,
 };
