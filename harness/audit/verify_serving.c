@@ -118,8 +118,8 @@ static bool is_stated(const char *key) {
 
 /* Whether two rows describe the same thing. */
 static bool is_same_row(const js *a, const js *b) {
-    static const char *const keys[] = {"kind",  "arm",    "baseline", "loop",
-                                       "point", "metric", "target",   "block"};
+    static const char *const keys[] = {"kind",   "arm",    "baseline", "loop", "point",
+                                       "metric", "target", "block",    "part"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!same_value(js_get(a, keys[i]), js_get(b, keys[i])))
             return false;

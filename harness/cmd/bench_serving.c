@@ -1,14 +1,11 @@
 /* bench_serving.c - `snapmla bench serving` */
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/term.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
+#include "harness/cmd/print_serving.h"
 #include "harness/serving/serving_results.h"
-#include "harness/view/serving_text.h"
 
 static serving_options o = {.arrivals = "poisson",
                             .think = "0",
@@ -118,61 +115,27 @@ static const opt options[] = {
      0, 0},
     {OPT_NUM, "gpus", 0, &gpus, "N",
      "GPUs of each server, for tokens per second and GPU; 0 = not stated", 0, 1e6},
+    {.type = OPT_GROUP, .help = "Several processes"},
+    {OPT_STR, "part", 0, &o.part, "I/N",
+     "send part I of N of the load: a share of the users, or every N-th conversation; 'snapmla "
+     "merge' joins the folders of the parts",
+     0, 0},
+    {OPT_STR, "meet", 0, &o.meet, "HOST:PORT",
+     "with --part: where part 1 listens and the others connect, so that all begin each block at "
+     "the same time",
+     0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &o.out, "RUN",
      "folder of the run; an interrupted run continues with the block that was not complete", 0, 0},
     {.type = OPT_END},
 };
 
-/* ---- the accuracies ---- */
-
-static void put_parity(table *t, const serving_result *res, const parity_row *p) {
-    table_put(t, res->points.at[p->point].name);
-    table_put(t, res->arms[p->arm].name);
-    table_cell(t, "%zu", p->diff.n);
-    table_cell(t, "%zu", p->answers[0]);
-    table_cell(t, "%zu", p->answers[1]);
-    table_number(t, 100 * p->accuracy[0], 2);
-    table_number(t, 100 * p->accuracy[1], 2);
-    table_number(t, 100 * p->diff.delta, 2);
-    if (isnan(p->diff.ci95.lo))
-        table_cell(t, "-");
-    else
-        table_cell(t, "[%+.2f, %+.2f]", 100 * p->diff.ci95.lo, 100 * p->diff.ci95.hi);
-    table_number(t, 100 * p->truncated[0], 1);
-    table_number(t, 100 * p->truncated[1], 1);
-    table_put(t, stats_verdict_name(p->diff.verdict));
-}
-
-static table parity_table(const serving_result *res) {
-    static const char *const heads[] = {"load",           "arm",
-                                        "problems",       "baseline's answers",
-                                        "its answers",    "baseline's accuracy %",
-                                        "its accuracy %", "difference pp",
-                                        "95 % CI",        "baseline truncated %",
-                                        "truncated %",    "verdict"};
-    table t = table_new(heads, sizeof heads / sizeof *heads);
-    for (int i = 0; i < res->n_parity; i++)
-        put_parity(&t, res, &res->parity[i]);
-    return t;
-}
-
-/* Prints the result document with --json, else its tables. */
-static snap_status print_result(results *r, const serving_result *res, bool json, snap_err *err) {
+static snap_status print_part(snap_err *err) {
     buf text = {0};
-    snap_status st = SNAP_OK;
-    if (json)
-        return print_json(results_document(r), err);
-    TRY(serving_view(r, term_use_color(STDOUT_FILENO), &text, err));
-    TRY(print_text(&text, "the result", err));
-    if (res->n_parity) {
-        table t = parity_table(res);
-        st = print_bytes("\n", 1, err);
-        if (st == SNAP_OK)
-            st = print_table(&t, err);
-        table_release(&t);
-    }
-cleanup:
+    (void)buf_printf(&text,
+                     "part %s is complete in %s; 'snapmla merge' joins the folders of all parts\n",
+                     o.part, o.out);
+    snap_status st = print_text(&text, "the result", err);
     buf_release(&text);
     return st;
 }
@@ -189,8 +152,12 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         TRY(slo_parse(slo, &judge.targets, err));
     o.targets = judge.targets;
     TRY(serving_run(&o, shared->resolved, &res, err));
+    if (o.part) {
+        TRY(print_part(err));
+        goto cleanup;
+    }
     TRY(serving_results_make(&o, &res, &judge, shared->resolved, &r, err));
-    TRY(print_result(r, &res, shared->json, err));
+    TRY(print_serving(r, &res, shared->json, err));
 cleanup:
     results_free(r);
     serving_result_release(&res);

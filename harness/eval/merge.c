@@ -111,25 +111,6 @@ static snap_status check_same_run(const source *a, const source *b, snap_err *er
     return st == SNAP_OK ? check_equal(a->folder, a->options, b->folder, b->options, err) : st;
 }
 
-static bool same_folder(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Refuses folders that are the same. It runs before locks are taken: the second lock of a folder
- * that is given twice would fail as if another process held it. */
-static snap_status check_folders(const merge_options *o, snap_err *err) {
-    for (size_t i = 0; i < o->n; i++) {
-        if (same_folder(o->shards[i], o->out))
-            return err_set(err, SNAP_E_USAGE, "--out '%s' is one of the shards", o->out);
-        for (size_t k = 0; k < i; k++)
-            if (same_folder(o->shards[i], o->shards[k]))
-                return err_set(err, SNAP_E_USAGE, "'%s' and '%s' are the same folder", o->shards[k],
-                               o->shards[i]);
-    }
-    return SNAP_OK;
-}
-
 static snap_status open_shards(merge *m, snap_err *err) {
     snap_status st = SNAP_OK;
     m->shards = calloc(m->opt->n, sizeof *m->shards);
@@ -299,7 +280,7 @@ snap_status merge_shards(const merge_options *o, const js *config, results **out
     snap_status st;
     merge m = {.opt = o};
     *out = NULL;
-    TRY(check_folders(o, err));
+    TRY(shard_check_folders(o->shards, o->n, o->out, err));
     TRY(open_shards(&m, err));
     TRY(open_target(&m, err));
     TRY(write_journal(&m, err));

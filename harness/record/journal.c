@@ -62,7 +62,7 @@ static snap_status read_header(reader *rd, const js *object, long line, snap_err
     if (!sha256 || js_get_int(object, "journal", 0) != kVersion)
         return err_set(err, SNAP_E_INPUT, "%s:%ld: not a journal of this version of snapmla",
                        rd->path, line);
-    if (strcmp(sha256, rd->sha256) != 0)
+    if (rd->sha256 && strcmp(sha256, rd->sha256) != 0)
         return err_set(err, SNAP_E_USAGE,
                        "'%s' belongs to a run with another configuration: run with the same "
                        "options to go on with it, choose another --out, or delete it",
@@ -92,7 +92,8 @@ static snap_status read_rows(results_journal *j, const char *path, const char *s
     if (st == SNAP_OK)
         st = js_each_line(buf_str(&text), text.len, path, read_line, &rd, err);
     if (st == SNAP_OK && !rd.headed)
-        st = write_header(j, sha256, err);
+        st = sha256 ? write_header(j, sha256, err)
+                    : err_set(err, SNAP_E_INPUT, "'%s' is empty", path);
     buf_release(&text);
     return st;
 }

@@ -115,7 +115,8 @@ typedef struct results_journal results_journal;
  * results_journal_open - open or create a journal
  *
  * @path:          e.g. RUN/journal; "<path>.lock" beside it is held while the journal is open
- * @config_sha256: hash of the configuration, or of the part of it that the rows depend on
+ * @config_sha256: hash of the configuration, or of the part of it that the rows depend on. NULL: a
+ *                 journal of any configuration, which must exist
  *
  * An incomplete last line, left by a killed process, is dropped. Of rows with the same key the last
  * one counts. SNAP_E_USAGE: the journal has another configuration (the message says what to do).

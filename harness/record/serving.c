@@ -4,7 +4,7 @@
 
 /* clang-format off */
 static const char *const kKinds[] = {"load", "latency", "target", "difference", "series", "knee",
-                                     "ratio", NULL};
+                                     "ratio", "part", NULL};
 static const char *const kLoops[] = {"open", "closed", NULL};
 static const char *const kStates[] = {"open", "meets", "fails", NULL};
 static const char *const kVerdicts[] = {"equal", "faster", "slower", "inconclusive", NULL};
@@ -18,6 +18,7 @@ static const record_kind kinds[] = {
     {"series", SERVED_POINT | SERVED_SERIES},
     {"knee", SERVED_KNEE},
     {"ratio", SERVED_RATIO},
+    {"part", SERVED_POINT | SERVED_PART},
 };
 
 enum {
@@ -31,6 +32,7 @@ enum {
     SERIES = SERVED_SERIES,
     KNEE = SERVED_KNEE,
     RATIO = SERVED_RATIO,
+    PART = SERVED_PART,
 };
 
 #define S(member) FIELD_OF(serving_record, member)
@@ -55,7 +57,9 @@ static const field fields[] = {
     {S(precision), FIELD_TEXT, NUL, LOAD},
     {S(workload), FIELD_TEXT, NUL, LOAD, .csv = "workload"},
     {S(blocks), FIELD_COUNT, 0, LOAD, .csv = "blocks"},
-    {S(requests), FIELD_COUNT, 0, LOAD, .csv = "requests"},
+    {S(part), FIELD_COUNT, 0, PART, .csv = "part",
+     .about = "number of the process, from 1"},
+    {S(requests), FIELD_COUNT, 0, LOAD | PART, .csv = "requests"},
     {S(answered), FIELD_COUNT, 0, LOAD, .csv = "answered"},
     {S(failed), FIELD_COUNT, 0, LOAD, .csv = "failed"},
     {S(cut), FIELD_COUNT, 0, LOAD, .csv = "cut",
@@ -76,10 +80,10 @@ static const field fields[] = {
     {S(prompt_tokens_mean), FIELD_NUMBER, FROM_0, LOAD, .csv = "prompt_tokens_mean"},
     {S(completion_tokens_mean), FIELD_NUMBER, FROM_0, LOAD, .csv = "completion_tokens_mean"},
     {S(gpus), FIELD_NUMBER, FROM_0, LOAD, .csv = "gpus"},
-    {S(lag_p50_ms), FIELD_NUMBER, FROM_0, LOAD, .csv = "lag_p50_ms",
+    {S(lag_p50_ms), FIELD_NUMBER, FROM_0, LOAD | PART, .csv = "lag_p50_ms",
      .about = "delay that the client itself added"},
-    {S(lag_p99_ms), FIELD_NUMBER, FROM_0, LOAD, .csv = "lag_p99_ms"},
-    {S(lag_max_ms), FIELD_NUMBER, FROM_0, LOAD, .csv = "lag_max_ms"},
+    {S(lag_p99_ms), FIELD_NUMBER, FROM_0, LOAD | PART, .csv = "lag_p99_ms"},
+    {S(lag_max_ms), FIELD_NUMBER, FROM_0, LOAD | PART, .csv = "lag_max_ms"},
     RATE(offered_s, "requests that were due"),
     RATE(requests_s, "answered requests"),
     RATE(input_tok_s, "prompt tokens, by usage"),

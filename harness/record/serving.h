@@ -2,6 +2,7 @@
  * highest load at which they meet their targets. The kind of a row decides which fields it has:
  *
  *   load        one arm at one load point: counts, rates, saturation, flags
+ *   part        what one process of a run by several sent to an arm at a load point, and its lag
  *   latency     one latency of an arm at a load point: mean, percentiles, distribution
  *   target      one target of an arm at a load point: the share within the limit, and its state
  *   difference  one metric of two arms at a load point, compared block by block
@@ -25,6 +26,7 @@ enum {
     SERVED_SERIES = 1 << 5,
     SERVED_KNEE = 1 << 6,
     SERVED_RATIO = 1 << 7,
+    SERVED_PART = 1 << 8,
 };
 
 typedef struct {
@@ -57,6 +59,7 @@ typedef struct {
     double failed_pct, failed_pct_ci95[2];
     record_texts flags; /* "saturated", "unsteady", "correlated", "client lag", "failed", "cut", "no
                            usage", "no intervals" */
+    int64_t part; /* of kind part: from 1 */
     /* latency */
     const char *metric; /* "ttft"; of a difference "ttft_p99" or "output_tok_s" */
     int64_t values;

@@ -172,17 +172,23 @@ static void run(block *b, double drain_s) {
     }
 }
 
+int64_t block_users(const block_plan *plan) {
+    int64_t users = plan->load.users, parts = plan->parts ? plan->parts : 1;
+    return users / parts + (plan->part ? plan->part - 1 < users % parts : 0);
+}
+
 static void make_lane(block *b, lane *l, const block_plan *p) {
     *l = (lane){.block = b,
                 .plan = p,
                 .work = work_block_make(b->opt->work, p->point, p->block),
+                .next_conversation = p->part ? p->part - 1 : 0,
                 .end_ns = p->duration_s > 0 ? (int64_t)(p->duration_s * 1e9) : INT64_MAX};
     bool ramp = p->load.from_rate > 0;
     if (p->load.rate > 0)
         l->arrivals = arrivals_make(p->load.pattern, ramp ? p->load.from_rate : p->load.rate,
                                     p->load.rate, ramp ? p->duration_s : 0, b->opt->work->seed,
                                     l->work.input ^ rng_stream_of("arrivals"));
-    for (int64_t i = 0; i < (p->load.users ? p->load.users : 1) && !l->exhausted; i++)
+    for (int64_t i = 0; i < (p->load.users ? block_users(p) : 1) && !l->exhausted; i++)
         prepare_next(l);
 }
 

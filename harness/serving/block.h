@@ -36,7 +36,14 @@ typedef struct {
     double duration_s; /* 0 = no limit */
     int64_t requests;  /* 0 = no limit */
     double drain_s;
+    /* Part `part` (1 .. parts) of the block; 0 and 0: all of it. Conversation c belongs to part
+     * c % parts + 1. An open loop leaves out the arrivals of the other parts, so that all parts
+     * together have the arrivals of one process. A closed loop has its share of the users. */
+    int part, parts;
 } block_plan;
+
+/* The users of a plan's part. */
+int64_t block_users(const block_plan *plan);
 
 /* Takes a request that has ended or was cut. Everything is borrowed. @problem: that of a task, or
  * NULL. @answer: has its text only if block_options.keep_text is set, or if the conversation has

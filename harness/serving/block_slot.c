@@ -139,9 +139,10 @@ static bool is_planned(const lane *l, int64_t index) {
 /* When the conversation is due in an open loop; false after the end of a trace. */
 static bool next_arrival(lane *l, int64_t *due_ns) {
     const trace *t = l->work.work->trace;
-    double s;
+    double s = 0;
     if (l->plan->load.rate > 0) {
-        s = arrivals_next(&l->arrivals);
+        for (; l->arrived <= l->next_conversation; l->arrived++)
+            s = arrivals_next(&l->arrivals);
     } else {
         if (l->next_conversation >= (int64_t)t->n)
             return false;
@@ -159,7 +160,8 @@ bool load_slot_begin(load_slot *s, int64_t due_ns) {
         l->exhausted = true;
         return false;
     }
-    s->conversation = l->next_conversation++;
+    s->conversation = l->next_conversation;
+    l->next_conversation += l->plan->parts ? l->plan->parts : 1;
     s->turn = 0;
     s->due_ns = due_ns;
     if (due_ns < l->end_ns)
@@ -193,6 +195,7 @@ static void pass_on(load_slot *s, bool cut, int64_t end_ns) {
         .point = p->point,
         .block = p->block,
         .index = (int)s->index,
+        .part = p->part,
         .due_s = (double)s->due_ns * 1e-9,
         .sent_s = (double)s->sent_ns * 1e-9,
         .first_s = a->first_token_ns < 0 ? -1 : seconds(s, a->first_token_ns),

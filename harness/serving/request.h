@@ -13,6 +13,7 @@ typedef struct {
     /* Number within the block. The same index has the same prompt, the same wanted length and, in
      * an open loop, the same due time in every arm and block pair. */
     int index;
+    int part;      /* of a run by several processes: the process that sent it, from 1; else 0 */
     double due_s;  /* when it should have been sent; in a closed loop: when its slot became free */
     double sent_s; /* when the client began to send it */
     double first_s, end_s;                    /* first piece of text; last byte. -1 = never */

@@ -64,6 +64,8 @@ void request_line_append(const serving_request *r, buf *out) {
     put_count(out, ",\"point\":", r->point);
     put_count(out, ",\"block\":", r->block);
     put_count(out, ",\"index\":", r->index);
+    if (r->part)
+        put_count(out, ",\"part\":", r->part);
     put_time(out, ",\"due\":", r->due_s);
     put_time(out, ",\"sent\":", r->sent_s);
     put_time(out, ",\"first\":", r->first_s);
@@ -155,6 +157,8 @@ static snap_status read_line(void *ctx, js *o, long line, snap_err *err) {
         !take_small(o, "block", &r.block) || !take_small(o, "index", &r.index) ||
         !take_small(o, "pieces", &r.pieces))
         return refuse(rd, line, "arm, point, block, index and pieces must be counts", err);
+    if (js_has(o, "part") && (!take_small(o, "part", &r.part) || r.part < 1))
+        return refuse(rd, line, "part must be a number from 1 on", err);
     if (!take_time(o, "due", true, &r.due_s) || !take_time(o, "sent", true, &r.sent_s) ||
         !take_time(o, "lag", true, &r.lag_s) || !take_time(o, "first", false, &r.first_s) ||
         !take_time(o, "end", false, &r.end_s) || !are_in_order(&r))

@@ -4,6 +4,7 @@
  *    "prompt_tokens":512,"completion_tokens":64,"wanted_tokens":64,"pieces":64,
  *    "gap_us":[19012,18990],"lag":0.000041,"cut":true,"failed":true,"error":"HTTP 503"}
  *
+ * A run by several processes also has "part": the process that sent the request, from 1.
  * Times are seconds with six decimals, gaps are microseconds. What is unknown (-1 in
  * serving_request) and what is false is left out. */
 #ifndef SNAPMLA_HARNESS_SERVING_REQUEST_LINES_H

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/serving/part_rows.h"
+
 static const double kMs = 1e3;
 static const double kManyCut = 0.01; /* share of cut or failed requests that is flagged */
 
@@ -319,6 +321,9 @@ static snap_status add_point(const serving_request *requests, size_t n, int poin
     st = serving_rows_of_point(l, c, load, rows, err);
     for (int a = 0; a < c->options->arms; a++) {
         known[a] = (knee_point){.load = load, .state = l->arm[a].state, .turns = 1};
+        const serving_record base = start_point("part", c, a, point, load);
+        if (st == SNAP_OK)
+            st = serving_rows_of_parts(requests, n, a, &base, rows, err);
         if (st == SNAP_OK)
             st = serving_rows_of_blocks(requests, n, point, a, c, load, rows, err);
     }

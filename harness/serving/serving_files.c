@@ -36,15 +36,19 @@ char *serving_files_path(const serving_files *f, const char *name) {
 
 /* ---- opening ---- */
 
-/* The options that may change when a run continues. All but `out` only judge the requests. */
-static const char *const kFree[] = {"out", "slo", "gpus", "margin"};
+/* The options that may change when a run continues. All but `out` and `meet` only judge the
+ * requests. */
+static const char *const kFree[] = {"out", "meet", "slo", "gpus", "margin"};
 
-static snap_status config_hash(const js *config, char hash[HASH_HEX], snap_err *err) {
+/* @part: which part of a run it is counts, too. */
+static snap_status config_hash(const js *config, bool part, char hash[HASH_HEX], snap_err *err) {
     buf text = {0};
     js *copy = config ? js_copy(config) : js_new_object();
     snap_status st = copy ? SNAP_OK : no_memory(err);
     for (size_t i = 0; i < sizeof kFree / sizeof *kFree; i++)
         (void)js_delete(copy, kFree[i]);
+    if (!part || !js_get_str(copy, "part")) /* a run without parts has the hash of a joined one */
+        (void)js_delete(copy, "part");
     if (st == SNAP_OK)
         st = js_write(copy, JS_COMPACT, &text, err);
     if (st == SNAP_OK)
@@ -54,13 +58,17 @@ static snap_status config_hash(const js *config, char hash[HASH_HEX], snap_err *
     return st;
 }
 
+snap_status serving_files_settings(const js *config, char hash[HASH_HEX], snap_err *err) {
+    return config_hash(config, false, hash, err);
+}
+
 snap_status serving_files_open(serving_files *f, const js *config, snap_err *err) {
     char hash[HASH_HEX], *journal = serving_files_path(f, "journal"),
                          *log = serving_files_path(f, "log");
     snap_status st = journal && log ? SNAP_OK : no_memory(err);
     TRY(st);
     TRY(fs_mkdirs(f->dir, err));
-    TRY(config_hash(config, hash, err));
+    TRY(config_hash(config, true, hash, err));
     TRY(results_journal_open(&f->journal, journal, hash, err));
     TRY(fs_log_open(&f->log, log, err));
 cleanup:
@@ -69,9 +77,20 @@ cleanup:
     return st;
 }
 
-/* The key of a block in the journal. */
-static void block_key(char key[64], int point, int arm, int block) {
-    (void)snprintf(key, 64, "block %d %d %d", point, arm, block);
+void serving_block_key(char key[SERVING_BLOCK_KEY], int point, int arm, int block) {
+    (void)snprintf(key, SERVING_BLOCK_KEY, "block %d %d %d", point, arm, block);
+}
+
+snap_status serving_files_put_part(serving_files *f, const js *config, const char *part,
+                                   const char *version, snap_err *err) {
+    if (results_journal_find(f->journal, SERVING_PART))
+        return SNAP_OK;
+    js *row = js_new_object();
+    if (row && js_set_str(row, "part", part) && js_set_str(row, "version", version) &&
+        js_set_new(row, "config", config ? js_copy(config) : js_new_object()))
+        return run_journal_put(f->journal, SERVING_PART, row, err);
+    js_free(row);
+    return no_memory(err);
 }
 
 /* Cuts off the bytes after the first @bytes, which a block that was not complete wrote. */
@@ -102,9 +121,9 @@ static snap_status open_lines(serving_files *f, fs_log *log, const char *name, i
 snap_status serving_files_resume(serving_files *f, bool answers, int points, int arms, int blocks,
                                  snap_err *err) {
     int64_t bytes = 0, answer_bytes = 0;
-    char key[64];
+    char key[SERVING_BLOCK_KEY];
     for (int i = 0; i < points * arms * blocks; i++) {
-        block_key(key, i / (arms * blocks), i / blocks % arms, i % blocks);
+        serving_block_key(key, i / (arms * blocks), i / blocks % arms, i % blocks);
         const js *row = results_journal_find(f->journal, key);
         int64_t n = js_get_int(row, "bytes", 0), m = js_get_int(row, "answer_bytes", 0);
         bytes = n > bytes ? n : bytes;
@@ -117,8 +136,8 @@ snap_status serving_files_resume(serving_files *f, bool answers, int points, int
 }
 
 bool serving_files_has(const serving_files *f, int point, int arm, int block) {
-    char key[64];
-    block_key(key, point, arm, block);
+    char key[SERVING_BLOCK_KEY];
+    serving_block_key(key, point, arm, block);
     return results_journal_find(f->journal, key) != NULL;
 }
 
@@ -170,14 +189,14 @@ static js *row_of(const serving_files *f) {
 
 snap_status serving_files_finish(serving_files *f, int point, const int *arms, int n, int block,
                                  snap_err *err) {
-    char key[64];
+    char key[SERVING_BLOCK_KEY];
     snap_status st;
     TRY(flush_all(f, err));
     TRY(fs_log_sync(&f->lines, err));
     if (stores_answers(f))
         TRY(fs_log_sync(&f->answers, err));
     for (int i = 0; i < n; i++) {
-        block_key(key, point, arms[i], block);
+        serving_block_key(key, point, arms[i], block);
         TRY(run_journal_put(f->journal, key, row_of(f), err));
     }
     f->written = 0;

@@ -3,6 +3,7 @@
 #define SNAPMLA_HARNESS_SERVING_SERVING_FILES_H
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "harness/record/results.h"
 #include "harness/serving/answers.h"
 
@@ -18,8 +19,22 @@ typedef struct {
 serving_files serving_files_make(const char *dir);
 void serving_files_close(serving_files *f);
 
+/* Keys of the journal: the part of a run, as {"part": "1/2", "version", "config"}; a block that is
+ * complete, as {"bytes", "requests"}: the size of requests.jsonl after it, and its requests. */
+#define SERVING_PART "part"
+enum { SERVING_BLOCK_KEY = 64 };
+void serving_block_key(char key[SERVING_BLOCK_KEY], int point, int arm, int block);
+
+/* The hash of the options that all parts of a run have in common. SNAP_E_NOMEM. */
+snap_status serving_files_settings(const js *config, char hash[HASH_HEX],
+                                   snap_err *err) SNAP_CHECK_RESULT;
+
+/* Notes in the journal, once, which part of a run the folder has. @part: "1/2". */
+snap_status serving_files_put_part(serving_files *f, const js *config, const char *part,
+                                   const char *version, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Creates the folder, and opens the journal and the log. @config: the resolved options; all but
- * `out`, `slo`, `gpus` and `margin` must be those of the run that is continued. Errors of
+ * `out`, `meet`, `slo`, `gpus` and `margin` must be those of the run that is continued. Errors of
  * results_journal_open(). */
 snap_status serving_files_open(serving_files *f, const js *config, snap_err *err) SNAP_CHECK_RESULT;
 

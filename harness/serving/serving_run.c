@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/hash.h"
+
 #include "harness/serving/serving_state.h"
 
 snap_status serving_no_memory(snap_err *err) {
@@ -56,6 +58,26 @@ cleanup:
     return st;
 }
 
+/* How long a part waits for the others to be started. */
+static const double kPatienceS = 600;
+
+/* Notes which part the folder has, and waits for the other parts. */
+static snap_status meet_parts(serving *s, const js *config, snap_err *err) {
+    char hash[HASH_HEX], version[96];
+    (void)snprintf(version, sizeof version, "%.40s-%.40s", results_program_version(),
+                   results_program_commit());
+    snap_status st = serving_files_settings(config, hash, err);
+    if (st == SNAP_OK)
+        st = serving_files_put_part(&s->files, config, s->opt->part, version, err);
+    const meeting_options o = {.place = s->opt->meet,
+                               .part = s->part,
+                               .version = version,
+                               .settings = hash,
+                               .patience_s = kPatienceS,
+                               .cancel = s->opt->generate.cancel};
+    return st == SNAP_OK ? meeting_open(&s->meeting, &o, err) : st;
+}
+
 static snap_status run_all(serving *s, const js *config, snap_err *err) {
     const serving_options *o = s->opt;
     snap_status st;
@@ -63,6 +85,8 @@ static snap_status run_all(serving *s, const js *config, snap_err *err) {
     TRY(serving_files_open(&s->files, config, err));
     raise_file_limit();
     TRY(open_engines(s, err));
+    if (s->part.index)
+        TRY(meet_parts(s, config, err));
     if (o->search)
         TRY(serving_restore_search(s, err));
     TRY(serving_files_resume(&s->files, o->grade, s->out->points.n, s->out->n_arms,
@@ -87,6 +111,7 @@ snap_status serving_run(const serving_options *o, const js *config, serving_resu
     s->mem = &out->mem;
     s->files = serving_files_make(o->out);
     snap_status st = run_all(s, config, err);
+    meeting_close(s->meeting);
     for (int i = 0; i < SERVING_TARGETS_MAX; i++) {
         http_free(s->engines[i]);
         serving_target_release(&s->targets[i]);
@@ -96,6 +121,22 @@ snap_status serving_run(const serving_options *o, const js *config, serving_resu
     trace_release(&s->trace);
     task_set_release(&s->task);
     serving_files_close(&s->files);
+    free(s);
+    return st;
+}
+
+snap_status serving_run_read(const serving_options *o, serving_result *out, snap_err *err) {
+    *out = (serving_result){0};
+    serving *s = calloc(1, sizeof *s);
+    if (!s)
+        return serving_no_memory(err);
+    s->opt = o;
+    s->out = out;
+    s->mem = &out->mem;
+    s->files = serving_files_make(o->out);
+    snap_status st = serving_setup_read(s, err);
+    if (st == SNAP_OK)
+        st = read_result(s, err);
     free(s);
     return st;
 }

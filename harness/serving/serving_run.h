@@ -10,6 +10,10 @@
  * in their difference. Block b of one arm and block b of another have the same prompts, lengths and
  * due times. An interrupted run continues with the block that was not complete.
  *
+ * With `part`, the run has several processes. Each has its own folder, sends its part of the
+ * requests (block_plan), and begins each block when all parts are there (meeting.h). The folders are
+ * joined by serving_join() (join_parts.h).
+ *
  * With `search`, the load points follow from what was measured (load_search.h). The journal has
  * each choice, so the search continues from there. */
 #ifndef SNAPMLA_HARNESS_SERVING_SERVING_RUN_H
@@ -46,7 +50,9 @@ typedef struct {
     bool grade;           /* store the answers to the problems of a task, and grade them */
     double margin_pp;     /* of `grade`: the largest difference that counts as equal */
     int64_t seed;
-    const char *out; /* the RUN folder */
+    const char *part;     /* "1/4", shard_parse(): one of several processes; NULL: the only one */
+    const char *meet;     /* with `part`: HOST:PORT of part 1 (meeting.h) */
+    const char *out;      /* the RUN folder */
     generate_options generate;
 } serving_options;
 
@@ -73,6 +79,11 @@ typedef struct {
  */
 snap_status serving_run(const serving_options *o, const js *config, serving_result *out,
                         snap_err *err) SNAP_CHECK_RESULT;
+
+/* Reads a run that is complete, without sending anything. Its loads and arms follow from the
+ * options. SNAP_E_USAGE for wrong ones; errors of request_lines_read(). */
+snap_status serving_run_read(const serving_options *o, serving_result *out,
+                             snap_err *err) SNAP_CHECK_RESULT;
 void serving_result_release(serving_result *r);
 
 #endif

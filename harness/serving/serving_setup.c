@@ -42,6 +42,37 @@ static snap_status check_options(const serving_options *o, snap_err *err) {
     return o->search ? check_search(o, err) : SNAP_OK;
 }
 
+static snap_status parse_part(serving *s, snap_err *err) {
+    const serving_options *o = s->opt;
+    if (!o->part != !o->meet)
+        return err_set(err, SNAP_E_USAGE,
+                       "--part I/N and --meet HOST:PORT must be given together: the parts begin "
+                       "each block at the same time");
+    if (o->part &&
+        (shard_parse(o->part, &s->part, NULL) != SNAP_OK || s->part.of > MEETING_PARTS_MAX))
+        return err_set(err, SNAP_E_USAGE,
+                       "--part '%s' must be I/N, the number of this part and of all parts: 1/2 "
+                       "and 2/2 (at most %d parts)",
+                       o->part, MEETING_PARTS_MAX);
+    if (o->part && (o->search || o->grade))
+        return err_set(err, SNAP_E_USAGE,
+                       "%s needs the requests of all parts: it cannot be given with --part",
+                       o->search ? "--search" : "--grade");
+    return SNAP_OK;
+}
+
+/* Each part needs a user of its own. */
+static snap_status check_users(const serving *s, snap_err *err) {
+    for (int p = 0; p < s->out->points.n; p++) {
+        int64_t users = s->out->points.at[p].load.users;
+        if (users && users < s->part.of)
+            return err_set(err, SNAP_E_USAGE,
+                           "--concurrency %lld has fewer users than --part %s has parts",
+                           (long long)users, s->opt->part);
+    }
+    return SNAP_OK;
+}
+
 /* The prompts of --prompts task:NAME. */
 static snap_status load_task(serving *s, snap_err *err) {
     const serving_options *o = s->opt;
@@ -158,9 +189,27 @@ static snap_status parse_load(serving *s, snap_err *err) {
 snap_status serving_setup(serving *s, snap_err *err) {
     snap_status st;
     TRY(check_options(s->opt, err));
+    TRY(parse_part(s, err));
     TRY(parse_load(s, err));
+    TRY(check_users(s, err));
     TRY(parse_work(s, err));
     TRY(parse_arms(s, err));
 cleanup:
+    return st;
+}
+
+snap_status serving_setup_read(serving *s, snap_err *err) {
+    const serving_options *o = s->opt;
+    snap_status st = parse_load(s, err);
+    s->out->n_arms = o->arms.n;
+    s->out->arms = arena_alloc(s->mem, (size_t)o->arms.n + 1, sizeof *s->out->arms);
+    if (!s->out->arms)
+        return serving_no_memory(err);
+    for (int i = 0; i < o->arms.n && st == SNAP_OK; i++) {
+        eval_arm arm;
+        st = arm_parse("--arm", o->arms.items[i], o->arms.from_file, s->mem, &arm, err);
+        if (st == SNAP_OK)
+            s->out->arms[i] = facts_of(&arm);
+    }
     return st;
 }

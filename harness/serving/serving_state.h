@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_HARNESS_SERVING_SERVING_STATE_H
 #define SNAPMLA_HARNESS_SERVING_SERVING_STATE_H
 
+#include "harness/serving/meeting.h"
 #include "harness/serving/serving_files.h"
 #include "harness/serving/serving_run.h"
 
@@ -22,6 +23,8 @@ typedef struct {
     arrival_pattern pattern;       /* of the search */
     load_search search;
     int64_t searched; /* bytes of requests.jsonl that the search has */
+    eval_shard part; /* 0 and 0: the only process */
+    meeting *meeting;
     serving_files files;
 } serving;
 
@@ -33,6 +36,9 @@ snap_status serving_no_memory(snap_err *err) SNAP_CHECK_RESULT;
 /* Checks the options, and fills loads, work, targets and the facts of the arms from them. Errors of
  * serving_run() before anything is sent. */
 snap_status serving_setup(serving *s, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The same for a run that is only read: loads and the facts of the arms. */
+snap_status serving_setup_read(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- serving_prompts.c ---- */
 

@@ -1,4 +1,6 @@
 /* The turns of the arms at a load point. */
+#include <stdio.h>
+
 #include "base/term.h"
 #include "harness/eval/run_log.h"
 #include "harness/serving/serving_state.h"
@@ -27,7 +29,19 @@ static block_plan plan_of(serving *s, int point, int arm, int block) {
                         .load = p->load,
                         .duration_s = limited ? s->opt->duration_s : kDefaultDurationS,
                         .requests = s->opt->requests,
-                        .drain_s = s->opt->drain_s};
+                        .drain_s = s->opt->drain_s,
+                        .part = s->part.index,
+                        .parts = s->part.of};
+}
+
+/* Waits for the other parts at the begin or the end of a block. */
+static snap_status meet(serving *s, const char *where, int point, int arm, int block,
+                        snap_err *err) {
+    char step[MEETING_STEP];
+    if (!s->meeting)
+        return SNAP_OK;
+    (void)snprintf(step, sizeof step, "%s of block %d %d %d", where, point, arm, block);
+    return meeting_wait(s->meeting, step, err);
 }
 
 static snap_status warm_up(serving *s, int point, int arm, http *engine, snap_err *err) {
@@ -40,7 +54,9 @@ static snap_status warm_up(serving *s, int point, int arm, http *engine, snap_er
                        .block = -1, /* other prompts than those of the blocks */
                        .load = {.users = users && users < n ? users : n},
                        .requests = n,
-                       .drain_s = s->opt->drain_s};
+                       .drain_s = s->opt->drain_s,
+                       .part = s->part.index,
+                       .parts = s->part.of};
     block_options options = {.work = &s->work, .engine = engine, .sink = drop};
     return block_run(&plan, 1, &options, err);
 }
@@ -68,6 +84,7 @@ static snap_status run_block(serving *s, int point, const int *arms, int n, int 
         plans[i] = plan_of(s, point, arms[i], block);
         TRY(warm_up(s, point, arms[i], engine, err));
     }
+    TRY(meet(s, "begin", point, arms[0], block, err));
     TRY(block_run(plans, n,
                   &(block_options){.work = &s->work,
                                    .engine = engine,
@@ -76,6 +93,7 @@ static snap_status run_block(serving *s, int point, const int *arms, int n, int 
                                    .sink_ctx = &s->files},
                   err));
     log_block(s, point, arms, n, block);
+    TRY(meet(s, "end", point, arms[0], block, err));
     TRY(serving_files_finish(&s->files, point, arms, n, block, err));
 cleanup:
     return st;

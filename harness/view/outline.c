@@ -41,6 +41,7 @@ static const report_section whole[] = {
                {.build = report_table_serving_pairs},
                {.draw = figure_serving_cdf},
                {.build = report_table_latencies},
+               {.build = report_table_serving_parts},
                {.draw = figure_serving_course}}},
     {.id = "samples", .title = "Samples", .samples = true},
     {.id = "fidelity",

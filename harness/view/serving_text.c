@@ -19,7 +19,8 @@ static snap_status append(const report_model *m, report_table_fn build, bool col
 }
 
 snap_status serving_view(results *r, bool color, buf *out, snap_err *err) {
-    static const report_table_fn builds[] = {report_table_serving, report_table_latencies_brief,
+    static const report_table_fn builds[] = {report_table_serving, report_table_serving_parts,
+                                             report_table_latencies_brief,
                                              report_table_serving_pairs, report_table_knees};
     report_model *m = NULL;
     snap_status st = SNAP_OK;

@@ -229,6 +229,40 @@ bool report_table_latencies_brief(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
+bool report_table_serving_parts(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "serving-parts",
+                 .caption = "Processes that sent the load",
+                 .note = "The load of this run came from several processes (--part). Lag: delay "
+                         "that the process itself added.",
+                 .columns = {{"load", "", TABLE_NUMBER, true},
+                             {"arm", "", TABLE_TEXT, true},
+                             {"part", "", TABLE_NUMBER, true},
+                             {"requests", "", TABLE_NUMBER, true},
+                             {"lag p50 ms", "", TABLE_NUMBER, false},
+                             {"lag p99 ms", "", TABLE_NUMBER, true},
+                             {"lag max ms", "", TABLE_NUMBER, false},
+                             {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    if (!pen_start(t, mem, count(m, "part")))
+        return false;
+    pen p = {t, mem, false};
+    for (size_t i = 0; i < m->n_serving; i++) {
+        const serving_record *r = m->serving[i].row;
+        if (!is_kind(&m->serving[i], "part"))
+            continue;
+        put_load(&p, r);
+        pen_text(&p, r->arm);
+        pen_fixed(&p, (double)r->part, 0);
+        pen_fixed(&p, (double)r->requests, 0);
+        put_scaled(&p, r->lag_p50_ms);
+        put_scaled(&p, r->lag_p99_ms);
+        put_scaled(&p, r->lag_max_ms);
+        if (m->n_files > 1)
+            pen_file(&p, m, m->serving[i].file);
+    }
+    return !p.failed;
+}
+
 static bool is_judged(const report_serving *r) {
     return is_kind(r, "difference") && r->row->verdict[0];
 }

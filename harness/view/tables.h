@@ -33,6 +33,7 @@ bool report_table_latencies(const report_model *m, arena *mem, table *t);
 /* For the terminal: one row for each load point and arm, with the medians and the p99 of four
  * latencies. */
 bool report_table_latencies_brief(const report_model *m, arena *mem, table *t);
+bool report_table_serving_parts(const report_model *m, arena *mem, table *t);
 bool report_table_serving_pairs(const report_model *m, arena *mem, table *t);
 bool report_table_knees(const report_model *m, arena *mem, table *t);
 bool report_table_sources(const report_model *m, arena *mem, table *t);
