@@ -65,8 +65,8 @@ static bool take_line(peer *p, char line[kLine]) {
     return true;
 }
 
-/* Reads a line within @ms; -1: as long as it takes. Returns SNAP_E_NET if the connection ended, if
- * the line is too long, or if it did not come. */
+/* Reads a line within @ms; -1: as long as it takes. Returns SNAP_E_NET, without a message, if the
+ * connection ended, if the line is too long, or if it did not come. SNAP_E_CANCELLED. */
 static snap_status read_line(const meeting *m, peer *p, int ms, char line[kLine], snap_err *err) {
     int64_t end_ns = ms < 0 ? INT64_MAX : clock_now_ns() + ms * INT64_C(1000000);
     snap_status st = SNAP_OK;
@@ -79,7 +79,7 @@ static snap_status read_line(const meeting *m, peer *p, int ms, char line[kLine]
         }
         st = check_cancel(m, err);
         if (st == SNAP_OK && (n <= 0 || clock_now_ns() > end_ns))
-            st = err_set(err, SNAP_E_NET, "the connection has ended");
+            st = SNAP_E_NET;
     }
     return st;
 }
@@ -177,8 +177,6 @@ static snap_status let_in(meeting *m, int *missing, snap_err *err) {
         (void)send_line(&p, "refused", fault ? fault : "");
         hang_up(&p);
     }
-    if (err)
-        *err = (snap_err){0};
     return SNAP_OK;
 }
 
