@@ -184,6 +184,10 @@ $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 $(BUILD)/test/load_server: $(call objects,harness/test/load/load_server.c) $(BUILD)/libbase.a
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
+# how often the intervals of bench serving hold the truth, on simulated queues
+$(BUILD)/test/coverage: $(call objects,harness/test/load/coverage.c harness/test/serving_sim.c) $(call libs,harness)
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
 # number of test programs that run at the same time
 TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))

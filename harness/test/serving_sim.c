@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "harness/serving/arrivals.h"
 
 void sim_release(sim_log *log) {
     for (size_t i = 0; i < log->n; i++)
@@ -47,8 +48,8 @@ static double exponential(rng *r, double rate) {
 }
 
 void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces) {
-    rng arrivals = rng_make(b->seed, 1), service = rng_make(b->noise, 2);
-    double free_at = 0, due = exponential(&arrivals, b->rate);
+    rng come = rng_make(b->seed, 1), service = rng_make(b->noise, 2);
+    double free_at = 0, due = exponential(&come, b->rate);
     for (int index = 0; due < b->seconds; index++) {
         size_t at = add(log, b, index, due); /* may move the list */
         serving_request *r = &log->at[at];
@@ -61,7 +62,29 @@ void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces) 
         r->pieces = pieces;
         r->completion_tokens = pieces;
         r->gap_s = gaps;
-        due += exponential(&arrivals, b->rate);
+        due += exponential(&come, b->rate);
+    }
+}
+
+void sim_gamma_queue(sim_log *log, const sim_block *b, const sim_queue *q) {
+    arrivals come =
+        arrivals_make((arrival_pattern){q->arrival_shape}, b->rate, b->rate, 0, b->seed, 1);
+    arrivals served = arrivals_make((arrival_pattern){q->service_shape}, 1, 1, 0, b->noise, 2);
+    double free_at[64] = {0}, due = arrivals_next(&come), before = 0;
+    for (int index = 0; due < b->seconds; index++, due = arrivals_next(&come)) {
+        size_t at = add(log, b, index, due); /* may move the list */
+        serving_request *r = &log->at[at];
+        double *first = free_at, sum = arrivals_next(&served), time = sum - before;
+        for (int k = 1; k < q->servers; k++)
+            first = free_at[k] < *first ? &free_at[k] : first;
+        before = sum;
+        r->first_s = fmax(due, *first) + time / 2;
+        *first = r->end_s = fmax(due, *first) + time;
+        r->pieces = 2;
+        r->completion_tokens = 2;
+        float *gaps = gaps_of(1);
+        gaps[0] = (float)(time / 2);
+        r->gap_s = gaps;
     }
 }
 

@@ -30,6 +30,17 @@ typedef struct {
  * @pieces - 1 at equal steps. completion_tokens = pieces. */
 void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces);
 
+/* A queue with several servers, first come first served. Gaps between arrivals and service times are
+ * gamma distributed with these shapes: 1 is exponential, a smaller one gives bursts of arrivals and
+ * a heavier tail of service times. The rate of arrivals is that of the block, and the mean service
+ * time is 1 s. */
+typedef struct {
+    int servers; /* at most 64 */
+    double arrival_shape, service_shape;
+} sim_queue;
+
+void sim_gamma_queue(sim_log *log, const sim_block *b, const sim_queue *q);
+
 /* A server that works in steps, as inference engines do. Each step makes one token of each of up to
  * @slots requests and takes step_s + token_s for each of them + prefill_s for each request that
  * begins in it. */
