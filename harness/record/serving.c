@@ -99,7 +99,10 @@ static const field fields[] = {
     {S(values), FIELD_COUNT, 0, LATENCY | TARGET, .csv = "values"},
     TIME(mean_ms), TIME(p50_ms), TIME(p90_ms), TIME(p95_ms), TIME(p99_ms), TIME(p999_ms),
     {S(needed), FIELD_NUMBERS, FIELD_FROM_0, LATENCY,
-     .about = "values that p50, p90, p95, p99 and p99.9 need for an interval; 0: there are enough"},
+     .about = "values that p50, p90, p95, p99 and p99.9 need; 0: there are enough"},
+    {S(least_ms), FIELD_NUMBERS, FIELD_FROM_0, LATENCY,
+     .about = "lower ends of the intervals of p50, p90, p95, p99 and p99.9 whose upper end is "
+              "unknown; 0: there is none"},
     {S(cdf_ms), FIELD_NUMBERS, 0, LATENCY, .about = "quantiles 0, 0.01 ... 1"},
     {S(late), FIELD_BOOL, 0, LATENCY, .csv = "late",
      .about = "the client's lag can change the latency by more than 1 %"},

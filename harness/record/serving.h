@@ -59,16 +59,17 @@ typedef struct {
     double failed_pct, failed_pct_ci95[2];
     record_texts flags; /* "saturated", "unsteady", "correlated", "client lag", "failed", "cut", "no
                            usage", "no intervals" */
-    int64_t part; /* of kind part: from 1 */
+    int64_t part;       /* of kind part: from 1 */
     /* latency */
     const char *metric; /* "ttft"; of a difference "ttft_p99" or "output_tok_s" */
     int64_t values;
     double mean_ms, mean_ms_ci95[2], p50_ms, p50_ms_ci95[2], p90_ms, p90_ms_ci95[2];
     double p95_ms, p95_ms_ci95[2], p99_ms, p99_ms_ci95[2], p999_ms, p999_ms_ci95[2];
-    record_numbers needed; /* values that p50, p90, p95, p99 and p99.9 need for an interval; 0:
-                              there are enough */
-    record_numbers cdf_ms; /* quantiles 0, 0.01 ... 1 */
-    bool late;             /* the client's lag can change the latency by more than 1 % */
+    record_numbers needed; /* values that p50, p90, p95, p99 and p99.9 need; 0: there are enough */
+    record_numbers least_ms; /* lower ends of the intervals of p50, p90, p95, p99 and p99.9 whose
+                                upper end is unknown; 0: there is none */
+    record_numbers cdf_ms;   /* quantiles 0, 0.01 ... 1 */
+    bool late;               /* the client's lag can change the latency by more than 1 % */
     /* target */
     const char *target;                                     /* "ttft_p99" */
     double limit_ms, share_pct, share_pct_ci[2], level_pct; /* the interval's level */

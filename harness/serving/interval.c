@@ -164,6 +164,7 @@ size_t sliced_choose(const sliced_block *const *blocks, size_t arms, size_t n, b
 
 typedef struct {
     double value;
+    uint32_t place;
     uint16_t slice;
 } valued;
 
@@ -183,7 +184,8 @@ static bool put(valued_list *l, double value, int slice) {
         l->at = more;
         l->capacity = capacity;
     }
-    l->at[l->n++] = (valued){value, (uint16_t)slice};
+    l->at[l->n] = (valued){value, (uint32_t)l->n, (uint16_t)slice};
+    l->n++;
     return true;
 }
 
@@ -201,15 +203,19 @@ static bool index_values(sliced_values *out, valued_list *l, size_t slices, aren
     out->step = (n + SLICED_MARKS - 1) / SLICED_MARKS;
     out->value = arena_alloc(mem, n + 1, sizeof *out->value);
     out->slice = arena_alloc(mem, n + 1, sizeof *out->slice);
+    out->place = arena_alloc(mem, n + 1, sizeof *out->place);
+    out->level = arena_alloc(mem, n + 1, sizeof *out->level);
     out->sum = arena_alloc(mem, slices, sizeof *out->sum);
     out->count = arena_alloc(mem, slices, sizeof *out->count);
     out->below = arena_alloc(mem, (SLICED_MARKS + 1) * slices, sizeof *out->below);
-    if (!out->value || !out->slice || !out->sum || !out->count || !out->below)
+    if (!out->value || !out->slice || !out->place || !out->level || !out->sum || !out->count ||
+        !out->below)
         return false;
     for (size_t i = 0; i < n; i++) {
         size_t s = l->at[i].slice;
         out->value[i] = l->at[i].value;
         out->slice[i] = l->at[i].slice;
+        out->place[i] = l->at[i].place;
         out->sum[s] += l->at[i].value;
         out->count[s] += 1;
     }
@@ -436,6 +442,23 @@ static double effect_at(const sliced_arm *arm, serving_time l, double at) {
     return slo_design_effect(hits, v->count, arm->slices);
 }
 
+double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit) {
+    const sliced_values *v = &arm->latency[l];
+    double middle = sliced_quantile(arm, l, 0.5), size = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < v->n; i++)
+        v->level[v->place[i]] = v->value[i] <= middle ? 0 : v->value[i] <= limit ? 1 : 2;
+    for (size_t i = 0; i <= v->n; i++) {
+        if (i < v->n && v->level[i]) {
+            size += v->level[i] == 2;
+            continue;
+        }
+        sum += size;
+        squares += size * size;
+        size = 0;
+    }
+    return sum > 0 ? squares / sum : 1;
+}
+
 double sliced_effect(const sliced_arm *arm, serving_time l) {
     return effect_at(arm, l, sliced_quantile(arm, l, 0.5));
 }
@@ -445,10 +468,12 @@ void sliced_quantile_interval(const sliced_arm *arm, serving_time l, double q, d
     ci[0] = ci[1] = (double)NAN;
     if (!(n > 0) || arm->slices < 2)
         return;
-    double effect = fmax(sliced_effect(arm, l), effect_at(arm, l, sliced_quantile(arm, l, q)));
+    double at = sliced_quantile(arm, l, q);
+    double effect = fmax(sliced_effect(arm, l), effect_at(arm, l, at));
+    effect = fmax(effect, sliced_cluster_effect(arm, l, at));
     slo_share_interval(q, n / effect, arm->slices, 0.95, share);
-    for (int i = 0; i < 2; i++)
-        ci[i] = sliced_quantile(arm, l, share[i]);
+    ci[0] = sliced_quantile(arm, l, share[0]);
+    ci[1] = (1 - share[1]) * n / effect < 1 ? (double)INFINITY : sliced_quantile(arm, l, share[1]);
 }
 
 void sliced_bootstrap(const sliced_arm *arms, size_t n, int draws, uint64_t seed, double *out) {

@@ -50,6 +50,8 @@ typedef struct {
 typedef struct {
     double *value;
     uint16_t *slice; /* [n] the slice of each value */
+    uint32_t *place; /* [n] its place in the order in which the requests were due */
+    uint8_t *level;  /* [n] scratch of sliced_cluster_effect(), by place */
     size_t n;
     double *sum, *count; /* [slices] */
     uint32_t *below;     /* [SLICED_MARKS + 1][slices] values before every step-th value */
@@ -92,9 +94,19 @@ double sliced_quantile(const sliced_arm *arm, serving_time l, double q);
  * in which they happen to be small also seems to have independent ones. */
 double sliced_effect(const sliced_arm *arm, serving_time l);
 
+/* The design effect of the values above @limit by their clusters: the mean of the squared sizes
+ * over the mean size, at least 1. A queue exceeds a high limit in excursions, and the values of one
+ * excursion are worth one. A cluster is a sequence of values in the order in which the requests
+ * were due. It begins with a value above the median and ends before the next value that is not, when
+ * the queue has recovered. Its size is its number of values above the limit. The variance of a sum
+ * of independent clusters exceeds that of independent values by this factor. */
+double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
+
 /* The 95 % interval of quantile @q (Woodruff 1952): the interval of the share of values up to the
- * quantile, turned back into values. The design effect is the larger of those at the median and at
- * the quantile. NANs if there are too few values or slices. */
+ * quantile, turned back into values. The design effect is the largest of those at the median, at
+ * the quantile and by clusters. The upper end is INFINITY if the values beyond it are worth less
+ * than one independent value: the largest values that came say nothing about what did not come.
+ * NANs without values or with fewer than two slices. */
 void sliced_quantile_interval(const sliced_arm *arm, serving_time l, double q, double ci[2]);
 
 /**

@@ -207,14 +207,13 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
     for (int l = 0; l < SERVING_TIMES; l++) {
         size_t n = s->latency[l].n;
         arm->values[l] = n;
-        double effect = arm->slices ? sliced_effect(s, (serving_time)l) : 1;
         for (int q = SERVING_P50; q < SERVING_STATISTICS; q++) {
             size_t least = serving_values_needed((serving_statistic)q);
             serving_estimate *e = &arm->metric[l * SERVING_STATISTICS + q];
-            if ((double)n < effect * (double)least)
-                e->needs = (size_t)ceil(effect * (double)least);
-            if (n < least)
+            if (n < least) {
+                e->needs = least;
                 e->value = (double)NAN;
+            }
         }
         arm->late[l] = is_late(arm, s, (serving_time)l);
         for (int k = 0; k < SERVING_CDF; k++)
@@ -226,9 +225,11 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
 static void test_targets(serving_arm *arm, const sliced_arm *s, const serving_measure_options *o) {
     bool all = o->targets.n > 0, fails = false;
     for (size_t k = 0; k < o->targets.n && s->hits[k]; k++) {
-        arm->target[k] =
-            slo_test(&o->targets.at[k], s->hits[k], s->totals[k], arm->slices ? s->slices : 0,
-                     sliced_effect(s, o->targets.at[k].latency), o->level);
+        const slo_target *t = &o->targets.at[k];
+        arm->target[k] = slo_test(
+            t, s->hits[k], s->totals[k], arm->slices ? s->slices : 0,
+            fmax(sliced_effect(s, t->latency), sliced_cluster_effect(s, t->latency, t->limit_s)),
+            o->level);
         all &= arm->target[k].state == SLO_MEETS;
         fails |= arm->target[k].state == SLO_FAILS;
     }

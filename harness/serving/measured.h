@@ -25,8 +25,9 @@ typedef struct {
 
 typedef struct {
     double value;   /* NAN: it does not exist or is refused */
-    double ci95[2]; /* NANs: not known, or the values are worth too few independent ones */
-    size_t needs;   /* of a percentile that lacks its interval: values that it needs; else 0 */
+    double ci95[2]; /* NANs: not known. [1] of a percentile is INFINITY if the values above it are
+                       worth too few independent ones */
+    size_t needs;   /* of a percentile that lacks its value: values that it needs; else 0 */
 } serving_estimate;
 
 typedef struct {

@@ -120,7 +120,7 @@ static snap_status add_latency(const serving_measured *l, int arm, serving_time 
                                snap_err *err) {
     const serving_arm *a = &l->arm[arm];
     serving_record r = start_point("latency", c, arm, l->point, load);
-    double needed[SERVING_STATISTICS - 1], cdf[SERVING_CDF];
+    double needed[SERVING_STATISTICS - 1], least[SERVING_STATISTICS - 1], cdf[SERVING_CDF];
     const struct {
         double *value, *ci;
     } to[SERVING_STATISTICS] = {{&r.mean_ms, r.mean_ms_ci95}, {&r.p50_ms, r.p50_ms_ci95},
@@ -129,15 +129,20 @@ static snap_status add_latency(const serving_measured *l, int arm, serving_time 
     for (int s = 0; s < SERVING_STATISTICS; s++) {
         const serving_estimate *e = &a->metric[serving_metric_of(which, (serving_statistic)s)];
         *to[s].value = kMs * e->value;
-        put_interval(to[s].ci, e->ci95, kMs);
-        if (s)
+        bool open = isinf(e->ci95[1]);
+        if (!open)
+            put_interval(to[s].ci, e->ci95, kMs);
+        if (s) {
             needed[s - 1] = (double)e->needs;
+            least[s - 1] = open ? kMs * e->ci95[0] : 0;
+        }
     }
     for (int k = 0; k < SERVING_CDF; k++)
         cdf[k] = kMs * a->cdf[which][k];
     r.metric = serving_time_name(which);
     r.values = (int64_t)a->values[which];
     r.needed = (record_numbers){needed, SERVING_STATISTICS - 1};
+    r.least_ms = (record_numbers){least, SERVING_STATISTICS - 1};
     r.cdf_ms = (record_numbers){cdf, SERVING_CDF};
     r.late = a->late[which];
     return push(rows, &r, err);

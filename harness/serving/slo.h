@@ -70,8 +70,8 @@ void slo_share_interval(double share, double independent, size_t slices, double 
 
 /* Is the share of the values within the limit at least the target's quantile? Each of the two wrong
  * decisions has a probability of at most (1 - @level) / 2. @effect: least design effect, from the
- * values themselves (sliced_effect()): few values beyond the limit say little about how they
- * cluster. */
+ * values themselves (sliced_effect(), sliced_cluster_effect()): few values beyond the limit say
+ * little about how they vary from slice to slice. */
 slo_result slo_test(const slo_target *t, const double *hits, const double *totals, size_t slices,
                     double effect, double level);
 

@@ -113,12 +113,18 @@ static void put_percentile(pen *p, const serving_record *r, double x, size_t k) 
         put_scaled(p, x);
 }
 
-/* The interval of p99, or how many values it needs. */
+/* The interval of p99, or its lower end if the upper one is unknown. */
 static void put_percentile_range(pen *p, const serving_record *r) {
-    if (isnan(r->p99_ms_ci95[0]) && r->needed.n > 3 && r->needed.at[3] > 0 && !isnan(r->p99_ms))
-        pen_printf(p, "needs %.0f", r->needed.at[3]);
-    else
+    format_scale s = {0};
+    char text[FORMAT_MAX];
+    bool open = isnan(r->p99_ms_ci95[0]) && r->least_ms.n > 3 && r->least_ms.at[3] > 0;
+    if (open) {
+        format_scale_add(&s, r->least_ms.at[3]);
+        format_fixed(r->least_ms.at[3], format_scale_decimals(&s), text);
+        pen_printf(p, "at least %s", text);
+    } else {
         put_scaled_range(p, r->p99_ms_ci95);
+    }
 }
 
 bool report_table_latencies(const report_model *m, arena *mem, table *t) {
@@ -128,8 +134,9 @@ bool report_table_latencies(const report_model *m, arena *mem, table *t) {
         .note = "ttft: time to the first piece of text; itl: between pieces; tpot: per "
                 "output token after the first; e2e: the whole answer; normalised: e2e "
                 "per output token. A percentile with less than five values above it is "
-                "not stated; its interval needs as many independent values, and values of "
-                "requests that wait in one queue are not independent. The values of itl "
+                "not stated. \"At least\": too few independent values lie above the percentile "
+                "for an upper end of its interval, as values of requests that wait in one queue "
+                "are not independent. The values of itl "
                 "are gaps, the others are requests. "
                 "\"late\": the client's own delay may have changed the latency by more than 1 %.",
         .columns = {{"load", "", TABLE_NUMBER, true},
