@@ -39,7 +39,8 @@ arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets
 few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 
 # ---- the commands: name, FIRST, MORE, arguments ----
-# FILES is a path for what the command writes, SHARDS a copy of two parts of a run that it may lock.
+# FILES is a path for what the command writes. SHARDS and PARTS are copies of two parts of an
+# evaluation and of a serving benchmark, which it may lock.
 
 commands() {
     cat <<END
@@ -56,6 +57,9 @@ eval           300  500 eval $few $arms --out FILES
 eval-http      300  100 eval $few --limit 1 --arm a=http://127.0.0.1:9/v1,model=m,retries=0 --out FILES
 bench-serving  300  100 bench serving --concurrency 1 -n 1 --arm a=http://127.0.0.1:9/v1 --out FILES
 merge          200  100 merge SHARDS/1 SHARDS/2 --out FILES
+merge-serving  150  100 merge PARTS/1 PARTS/2 --out FILES
+report-serving 150  150 report --format html,csv,tidy,tex,md,svg $dir/served --out FILES
+verify-serving 100  100 verify-run $dir/served
 check-task     300  400 eval check-task datasets/capitals/capitals.json -n 1
 check-choices  300  200 eval check-task mmlu_pro --data $dir/choices.jsonl -n 1
 eval-show      300  100 eval show $dir/run
@@ -123,6 +127,12 @@ for run in run "shards/1 --shard 1/2" "shards/2 --shard 2/2"; do
     }
 done
 
+cp -r $fixtures/serving-parts "$dir/parts"
+"$program" merge "$dir/parts/1" "$dir/parts/2" --out "$dir/served" >"$dir/log" 2>&1 || {
+    cat "$dir/log" >&2
+    exit 2
+}
+
 # ---- one command ----
 
 # The output in $1 and the files in $2, without times, dates and the paths of this run; $3: its folder.
@@ -156,10 +166,10 @@ run() {
     shift
     stdin=/dev/null
     [ "${2:-}" = worker ] && stdin=$dir/worker.jsonl
-    [ "$1" = merge ] && cp -r "$dir/shards" "$here/shards"
+    [ "$1" = merge ] && cp -r "$dir/shards" "$dir/parts" "$here/"
     # With the plugin loaded already, the loader allocates nothing: its messages hide exhausted memory.
     # shellcheck disable=SC2046
-    LD_PRELOAD="$failing $plugin" "$program" $(echo "$*" | sed "s#FILES#$here/files#; s#SHARDS#$here/shards#g") <"$stdin"
+    LD_PRELOAD="$failing $plugin" "$program" $(echo "$*" | sed "s#FILES#$here/files#; s#SHARDS#$here/shards#g; s#PARTS#$here/parts#g") <"$stdin"
 }
 
 # Prints "kind n exit CODE: MESSAGE" for each run of the folder $1; $2: the right exit code. Whether an
