@@ -45,6 +45,7 @@ harness_rank() {
     harness/gate/*|harness/audit/*) echo 6 ;;
     harness/view/*) echo 7 ;;
     harness/cmd/*) echo 8 ;;
+    harness/test/load/*) echo 11 ;; # programs that use headers of the tests
     harness/main.c|harness/test/*) echo 9 ;;
     *) echo 10 ;;
     esac

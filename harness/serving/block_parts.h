@@ -41,9 +41,9 @@ struct lane {
     arrivals arrivals;
     int64_t next_conversation;
     int64_t arrived; /* arrivals that were drawn, those of other parts included */
-    int64_t end_ns; /* no request is due from here on; INT64_MAX = no limit */
-    bool exhausted; /* all requests of the plan are under way */
-    int failures;   /* until the first success */
+    int64_t end_ns;  /* no request is due from here on; INT64_MAX = no limit */
+    bool exhausted;  /* all requests of the plan are under way */
+    int failures;    /* until the first success */
     bool succeeded;
 };
 

@@ -36,9 +36,9 @@ typedef struct {
     serving_measure_options options; /* with targets */
     int n;                           /* load points */
     double load[LOAD_POINTS_MAX];
-    int turns[LOAD_POINTS_MAX];             /* how often each load was chosen */
-    int choices;                            /* all turns */
-    request_list requests[LOAD_POINTS_MAX]; /* of each load point; owned */
+    int turns[LOAD_POINTS_MAX];                          /* how often each load was chosen */
+    int choices;                                         /* all turns */
+    request_list requests[LOAD_POINTS_MAX];              /* of each load point; owned */
     knee_point known[SERVING_ARMS_MAX][LOAD_POINTS_MAX]; /* by arm and load point */
     size_t measured; /* requests that were measured, each as often as its point was */
 } load_search;

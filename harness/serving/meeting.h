@@ -1,8 +1,8 @@
 /* meeting.h - where the processes of one serving run wait for each other.
  *
  * A run with --part I/N has N processes, on one host or several. Each block must begin at the same
- * time in all of them, or the server would not get the load of all together. Part 1 listens on a TCP
- * port, and the others connect to it. The connection stays open for the whole run:
+ * time in all of them, or the server would not get the load of all together. Part 1 listens on a
+ * TCP port, and the others connect to it. The connection stays open for the whole run:
  *
  *   part I:  snapmla-part I/N VERSION SETTINGS      part 1:  welcome
  *   part I:  at STEP                                part 1:  go STEP, when all parts are there

@@ -41,8 +41,8 @@ snap_status request_lines_parse(const char *text, size_t n, const char *name, re
 snap_status request_lines_read(const char *path, request_list *out,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Reads what was appended to such a file since the last call: all lines after the first *from bytes.
- * Sets *from to the size of the file. Errors of request_lines_read(). */
+/* Reads what was appended to such a file since the last call: all lines after the first *from
+ * bytes. Sets *from to the size of the file. Errors of request_lines_read(). */
 snap_status request_lines_read_new(const char *path, int64_t *from, request_list *out,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

@@ -11,8 +11,8 @@
  * due times. An interrupted run continues with the block that was not complete.
  *
  * With `part`, the run has several processes. Each has its own folder, sends its part of the
- * requests (block_plan), and begins each block when all parts are there (meeting.h). The folders are
- * joined by serving_join() (join_parts.h).
+ * requests (block_plan), and begins each block when all parts are there (meeting.h). The folders
+ * are joined by serving_join() (join_parts.h).
  *
  * With `search`, the load points follow from what was measured (load_search.h). The journal has
  * each choice, so the search continues from there. */
@@ -50,9 +50,9 @@ typedef struct {
     bool grade;           /* store the answers to the problems of a task, and grade them */
     double margin_pp;     /* of `grade`: the largest difference that counts as equal */
     int64_t seed;
-    const char *part;     /* "1/4", shard_parse(): one of several processes; NULL: the only one */
-    const char *meet;     /* with `part`: HOST:PORT of part 1 (meeting.h) */
-    const char *out;      /* the RUN folder */
+    const char *part; /* "1/4", shard_parse(): one of several processes; NULL: the only one */
+    const char *meet; /* with `part`: HOST:PORT of part 1 (meeting.h) */
+    const char *out;  /* the RUN folder */
     generate_options generate;
 } serving_options;
 

@@ -23,7 +23,7 @@ typedef struct {
     arrival_pattern pattern;       /* of the search */
     load_search search;
     int64_t searched; /* bytes of requests.jsonl that the search has */
-    eval_shard part; /* 0 and 0: the only process */
+    eval_shard part;  /* 0 and 0: the only process */
     meeting *meeting;
     serving_files files;
 } serving;
