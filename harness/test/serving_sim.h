@@ -32,7 +32,7 @@ void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces);
 
 /* A queue with several servers, first come first served. Gaps between arrivals and service times
  * are gamma distributed with these shapes: 1 is exponential, a smaller one gives bursts of arrivals
- * and a heavier tail of service times. The rate of arrivals is that of the block, and the mean service
+ * and a heavier tail of service times. The rate of arrivals is that of the block. The mean service
  * time is 1 s. */
 typedef struct {
     int servers; /* at most 64 */
