@@ -225,8 +225,8 @@ JOBS := $(shell nproc 2>/dev/null || echo 2)
 
 # ---- the program while memory runs out: one failed allocation at a time ----
 FAILING_ALLOC := $(BUILD)/test/failing_alloc.so
-$(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc.h
-	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DFAILING_ALLOC_PRELOAD -fPIC -shared -o $@ $<
+$(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc_client.c $(wildcard base/test/failing_alloc*.h)
+	$(Q)mkdir -p $(@D) && $(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DFAILING_ALLOC_PRELOAD -fPIC -shared -o $@ $(filter %.c,$^)
 # test-alloc-full runs more of the allocations of each command, which takes up to half an hour.
 ALLOC_COMMANDS ?=
 .PHONY: test-alloc test-alloc-full

@@ -81,6 +81,7 @@ formats-check  200  200 formats check nvfp4
 synth          200   50 synth --style aime --level 3 --count 2 --out FILES
 eval-plan      200  100 eval plan --suite aime24,math500 --samples 4 --json
 fetch          400  200 fetch --list --dir $dir/none
+serve           20   30 serve --port 0 --threads 1 --context 256 --sequences 2
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
 END
 }
@@ -116,6 +117,13 @@ cat >"$dir/worker.jsonl" <<'END'
 {"steps": 3}
 {"end": true}
 END
+cat >"$dir/chat.json" <<'END'
+{"messages":[{"role":"user","content":"Hi"}],"max_tokens":6,"temperature":0,"stream":true,"logprobs":true,"top_logprobs":1}
+END
+{
+    printf 'POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n' "$(wc -c <"$dir/chat.json")"
+    cat "$dir/chat.json"
+} >"$dir/chat.http"
 # The example plugin has no probes, which would take seconds for each run.
 plugin=$(dirname "$program")/plugins/minimal.so
 sed 's/Example CPU, 2 threads/one thread of the host/' $fixtures/run.json >"$dir/ceilings.json"
@@ -140,6 +148,7 @@ collect() {
     { cat "$1"; find "$2" -type f ! -name '*.lock' ! -name log 2>/dev/null | LC_ALL=C sort |
         while read -r f; do echo "== ${f#"$2"}"; cat "$f"; done; } |
         sed -E -e "s#$3/##g" \
+            -e 's#http://127.0.0.1:[0-9]+#URL#g; s/"(id":"chatcmpl-|created":)[0-9a-f]+/"\10/g' \
             -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+Z?)?/DATE/g' \
             -e 's/"(seconds|started|ended|wall_s|cpu_s|elapsed[a-z_]*|pid|sha256|digest|load[a-z_0-9]*|samples_sha256)": *[^,}]*/"\1":0/g'
 }
@@ -157,6 +166,7 @@ numbers() {
     [ "$1" -lt "$first" ] && first=$1
     seq 1 "$first"
     [ "$1" -gt "$first" ] && [ "$3" -gt 0 ] && seq $((first + 1)) $((($1 - first) / $3 + 1)) "$1"
+    [ "$name" != serve ] || seq $(($1 - 160)) "$1" # the request, after the start
 }
 
 # Runs a command: run FOLDER ARGUMENT..., with FILES as FOLDER/files. Further variables for failing_alloc.c
@@ -166,10 +176,27 @@ run() {
     shift
     stdin=/dev/null
     [ "${2:-}" = worker ] && stdin=$dir/worker.jsonl
+    ALLOC_FAIL_REQUEST=
+    [ "$1" = serve ] && ALLOC_FAIL_REQUEST=$dir/chat.http
+    export ALLOC_FAIL_REQUEST
     [ "$1" = merge ] && cp -r "$dir/shards" "$dir/parts" "$here/"
     # With the plugin loaded already, the loader allocates nothing: its messages hide exhausted memory.
     # shellcheck disable=SC2046
     LD_PRELOAD="$failing $plugin" "$program" $(echo "$*" | sed "s#FILES#$here/files#; s#SHARDS#$here/shards#g; s#PARTS#$here/parts#g") <"$stdin"
+}
+
+# Whether the output $1 of a server is right although its memory ran out: it is the wanted one up to an
+# error, or up to where the connection ended.
+is_partly_right() {
+    awk 'FILENAME == ARGV[1] { want[FNR] = $0; next }
+        ended && NF { wrong = 1 }
+        ended || $0 == want[FNR] { next }
+        /^status [45]/ { refused = 1; next }
+        refused && /^\{"error":/ || /^data: \{"error":/ || $0 == "no answer" { ended = 1; next }
+        /"finish_reason":"error"/ { next }
+        index(want[FNR], $0) == 1 { ended = 1; next }
+        { wrong = 1 }
+        END { exit wrong }' "$want" "$1"
 }
 
 # Prints "kind n exit CODE: MESSAGE" for each run of the folder $1; $2: the right exit code. Whether an
@@ -194,6 +221,12 @@ judge() {
             grep -q 'out of memory' "$1/seen" && kind=clear
             [ -n "${DIFF:-}" ] && [ $kind = wrong ] && diff "$want" "$1/seen" | cut -c 1-200 | head -n 10 >&2
         fi
+        if [ "$name" = serve ] && { [ "$kind" = clear ] || [ "$kind" = wrong ]; }; then
+            n=${rest%% *}
+            collect "$1/$n.out" "$1/$n.files" "$1" >"$1/seen"
+            kind=clear
+            is_partly_right "$1/seen" || kind=wrong
+        fi
         printf "%s %s\n" "$kind" "$rest"
     done
 }
@@ -214,7 +247,7 @@ test_command() {
         mask <"$dir/$name.1.all" >"$want"
     fi
     n=$(cat "$dir/count")
-    numbers "$n" "$first" "$more" >"$dir/numbers"
+    numbers "$n" "$first" "$more" | sort -nu >"$dir/numbers"
     for job in $(seq "$jobs"); do
         mkdir "$dir/$name.job$job"
         awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$dir/$name.job$job/list"

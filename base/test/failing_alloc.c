@@ -91,12 +91,17 @@ bool failing_alloc_works(void) {
  *                          DIR/n.files if the program has written DIR/files. The file DIR/results
  *                          gets a line "n exit-code" for each, with 128 + S after signal S.
  *
+ *   ALLOC_FAIL_REQUEST=FILE  main() is a server, and a client sends it this request
+ *                          (failing_alloc_client.h)
+ *
  * Only allocations during main() count: the CUDA runtime allocates before it, in constructors that
  * cannot report a failure. Nothing fails in programs that this one starts. Nothing is synced. */
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+#include "base/test/failing_alloc_client.h"
 
 enum { kSeconds = 60 }; /* a process that runs longer is killed */
 
@@ -129,6 +134,15 @@ static void redirect(int to, const char *path) {
     (void)close(fd);
 }
 
+/* Runs main() while the @n-th allocation fails. */
+static int armed_main(size_t n, bool all, int argc, char **argv, char **env) {
+    const char *request = getenv("ALLOC_FAIL_REQUEST");
+    if (request && *request)
+        failing_alloc_client(request);
+    failing_alloc_arm(n, all);
+    return program_main(argc, argv, env);
+}
+
 /* The exit code of main() with the failure that @number describes. */
 static int run_one(const char *dir, const char *number, int argc, char **argv, char **env) {
     char path[4096], kept[4096];
@@ -141,8 +155,8 @@ static int run_one(const char *dir, const char *number, int argc, char **argv, c
         (void)snprintf(path, sizeof path, "%s/%s.err", dir, number);
         redirect(STDERR_FILENO, path);
         (void)alarm(kSeconds);
-        failing_alloc_arm(strtoul(number, NULL, 10), strchr(number, '+') != NULL);
-        int code = program_main(argc, argv, env);
+        int code =
+            armed_main(strtoul(number, NULL, 10), strchr(number, '+') != NULL, argc, argv, env);
         (void)failing_alloc_disarm();
         exit(code);
     }
@@ -174,8 +188,7 @@ static int counted_main(int argc, char **argv, char **env) {
     (void)unsetenv("LD_PRELOAD");
     if (list && dir)
         return run_list(list, dir, argc, argv, env);
-    failing_alloc_arm(0, false);
-    int code = program_main(argc, argv, env);
+    int code = armed_main(0, false, argc, argv, env);
     write_count(getenv("ALLOC_FAIL_COUNT"), failing_alloc_disarm());
     return code;
 }

@@ -129,6 +129,8 @@ static snap_status resolve(const serve_options *o, struct addrinfo **out, snap_e
     char port[16];
     (void)snprintf(port, sizeof port, "%d", o->port);
     int e = getaddrinfo(o->host, port, &want, out);
+    if (e == EAI_MEMORY)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the address of a server");
     return e == 0 ? SNAP_OK
                   : err_set(err, SNAP_E_USAGE, "the host '%s' cannot be used: %s", o->host,
                             gai_strerror(e));

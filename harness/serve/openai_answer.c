@@ -182,29 +182,33 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
         if (a->req->logprobs)
             openai_logprobs_add(&c->logprobs, a->tokens, p->token, p->logprob, top, p->n_top);
     }
+    a->failed |= first.failed || c->logprobs.failed;
     if (!stream) {
         (void)buf_append(&c->text, text, p->text_n);
         c->begun = true;
+    } else if (a->failed) {
+        /* What is known is incomplete, so no event is written. */
     } else if (first.len) {
         (void)buf_append(&first, text, p->text_n);
         write_event(a, p->choice, buf_str(&first), first.len, out);
     } else if (p->text_n || p->kind != PIECE_TOKEN || c->logprobs.n) {
         write_event(a, p->choice, text, p->text_n, out);
     }
-    a->failed |= c->text.failed || first.failed || c->logprobs.failed;
+    a->failed |= c->text.failed || first.failed;
     buf_release(&first);
 }
 
 void openai_answer_take(openai_answer *a, const serve_news *news, buf *out) {
     const char *text = buf_str(&news->text);
     const token_logit *top = news->top;
-    for (size_t i = 0; i < news->n; i++) {
+    a->failed |= news->failed; /* pieces are missing, perhaps between others */
+    for (size_t i = 0; i < news->n && !a->failed; i++) {
         const serve_piece *p = &news->v[i];
         take_piece(a, p, text, top, out);
         text += p->text_n;
         top += p->n_top;
     }
-    a->failed |= news->failed || out->failed;
+    a->failed |= out->failed;
 }
 
 static void write_whole(openai_answer *a, buf *out) {

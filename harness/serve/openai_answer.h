@@ -27,7 +27,8 @@ snap_status openai_answer_begin(openai_answer *a, const openai_request *req, con
                                 snap_err *err) SNAP_CHECK_RESULT;
 void openai_answer_release(openai_answer *a);
 
-/* Takes all news of the job. With a stream, appends the events to @out. */
+/* Takes all news of the job. With a stream, appends the events to @out. Once a->failed is set, no
+ * further event is written. */
 void openai_answer_take(openai_answer *a, const serve_news *news, buf *out);
 
 /* Appends what follows the last news: the whole answer, or the end of the stream. */

@@ -405,7 +405,10 @@ snap_status serve_engine_start(serve_engine **out, local_model *m, int wake, sna
     (void)pthread_cond_init(&e->work, NULL);
     if (pthread_create(&e->thread, NULL, run, e) != 0) {
         free(e);
-        return err_set(err, SNAP_E_IO, "cannot start the engine's thread");
+        return err_set(
+            err, SNAP_E_IO,
+            "cannot start the engine's thread: there is too little memory, or there are too "
+            "many threads");
     }
     *out = e;
     return SNAP_OK;
