@@ -329,6 +329,26 @@ static void test_stops(void) {
     tiny_close(&t);
 }
 
+/* A prompt of 50 tokens takes three steps of 24. Its first token comes with the third one, and each
+ * further step gives one token. */
+static void test_first_token_comes_with_its_prompt(void) {
+    tiny_model t;
+    engine *e = NULL;
+    sample s;
+    tiny_open(&t, "minicpm3");
+    runner *r = start(&t, CACHE_BF16, 8, 4);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    engine_request req = request(&t, 0, &s);
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    for (int step = 1; step <= 8; step++) {
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(s.n, step < 3 ? 0 : step - 2);
+    }
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
 static void test_refusals(void) {
     tiny_model t;
     engine *e = NULL;
@@ -394,6 +414,8 @@ CU_TestInfo tests_engine[] = {
     {"many at once, on one thread or three", test_many_at_once},
     {"greedy tokens are what scoring expects", test_greedy_is_what_scoring_expects},
     {"stop ids, the caller's word, max tokens, the context", test_stops},
+    {"the first token comes with the last chunk of its prompt",
+     test_first_token_comes_with_its_prompt},
     {"what does not fit", test_refusals},
     {"one budget admits more in FP8", test_one_budget_admits_more_in_fp8},
     CU_TEST_INFO_NULL,

@@ -279,6 +279,14 @@ static void take_results(engine *e) {
     }
 }
 
+/* Whether this step has computed the last chunk of a prompt. */
+static bool prompt_is_ready(const engine *e) {
+    for (int i = 0; i < e->chunks; i++)
+        if (e->chunked[i]->computed == e->chunked[i]->n)
+            return true;
+    return false;
+}
+
 snap_status engine_step(engine *e, snap_err *err) {
     snap_status st;
     TRY(engine_admit_swapped(e, err));
@@ -289,6 +297,8 @@ snap_status engine_step(engine *e, snap_err *err) {
         TRY(runner_step_read(e->r, e->piece, pieces, e->wanted, e->got, e->logits, err));
         count_step(e, pieces);
         take_results(e);
+        if (prompt_is_ready(e)) /* its first token need not wait for the next step */
+            TRY(admit_queue(e, err));
     }
 cleanup:
     return st;

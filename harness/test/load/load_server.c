@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hist.h"
+#include "base/text.h"
 
 enum { kMost = 1 << 16, kEvents = 512, kBurst = 64 };
 
@@ -118,10 +119,18 @@ static bool begin(peer *p, int64_t now) {
     size_t body = length && length < end ? strtoul(length + 17, NULL, 10) : 0;
     if (p->in.len < (size_t)(end + 4 - p->in.data) + body)
         return true;
+    if (text_starts(buf_str(&p->in), "GET ")) { /* the health and models that clients ask for */
+        static const char kModel[] =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n"
+            "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}";
+        buf_clear(&p->in);
+        return put(p, kModel, sizeof kModel - 1);
+    }
     p->prompt = 5;
     for (const char *s = end + 4; *s; s++)
         p->prompt += *s == ' ';
     p->left = number_after(end, "\"max_tokens\":");
+    p->left = p->left > 0 ? p->left : number_after(end, "\"max_completion_tokens\":");
     p->left = p->left > 0 ? p->left : 16;
     p->sent = 0;
     buf_clear(&p->in);
