@@ -13,14 +13,19 @@ static void write_number(buf *out, float x) {
         (void)buf_printf(out, "%.9g", isfinite(x) ? (double)x : -9999.0);
 }
 
-static void write_chat_token(buf *out, const buf *text, float logprob) {
+/* @text: of the token alone. Bytes that are a part of a character are U+FFFD there, and as they are
+ * in `bytes`. */
+static void write_chat_token(buf *out, const tokenizer *t, int32_t token, const buf *text,
+                             float logprob) {
+    size_t n;
+    const char *bytes = tokenizer_bytes(t, token, &n);
     (void)buf_puts(out, "{\"token\":");
     openai_quote(out, buf_str(text), text->len);
     (void)buf_puts(out, ",\"logprob\":");
     write_number(out, logprob);
     (void)buf_puts(out, ",\"bytes\":[");
-    for (size_t i = 0; i < text->len; i++)
-        (void)buf_printf(out, "%s%d", i ? "," : "", (unsigned char)text->data[i]);
+    for (size_t i = 0; i < n; i++)
+        (void)buf_printf(out, "%s%d", i ? "," : "", (unsigned char)bytes[i]);
     (void)buf_puts(out, "]");
 }
 
@@ -81,16 +86,16 @@ static void add_completion(openai_logprobs *l, const tokenizer *t, const buf *ow
         write_tops(l, t, own, logprob, top, n_top);
 }
 
-static void add_chat(openai_logprobs *l, const tokenizer *t, const buf *own, float logprob,
-                     const token_logit *top, int n_top) {
+static void add_chat(openai_logprobs *l, const tokenizer *t, int32_t token, const buf *own,
+                     float logprob, const token_logit *top, int n_top) {
     buf text = {0};
     (void)buf_puts(&l->content, l->n ? "," : "");
-    write_chat_token(&l->content, own, logprob);
+    write_chat_token(&l->content, t, token, own, logprob);
     (void)buf_puts(&l->content, ",\"top_logprobs\":[");
     for (int i = 0; i < n_top; i++) {
         decode(l, t, top[i].id, &text);
         (void)buf_puts(&l->content, i ? "," : "");
-        write_chat_token(&l->content, &text, top[i].logit);
+        write_chat_token(&l->content, t, top[i].id, &text, top[i].logit);
         (void)buf_puts(&l->content, "}");
     }
     (void)buf_puts(&l->content, "]}");
@@ -102,7 +107,7 @@ void openai_logprobs_add(openai_logprobs *l, const tokenizer *t, int32_t token, 
     buf own = {0};
     decode(l, t, token, &own);
     if (l->chat)
-        add_chat(l, t, &own, logprob, top, n_top);
+        add_chat(l, t, token, &own, logprob, top, n_top);
     else
         add_completion(l, t, &own, logprob, top, n_top);
     l->n++;

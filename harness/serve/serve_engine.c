@@ -137,12 +137,19 @@ static void take_top(void *user, const token_logit *top, int n) {
     memcpy(c->top, top, (size_t)n * sizeof *top);
 }
 
+/* Whether a stop string is in the text, of which the bytes from @seen on are new. Then the text ends
+ * before it. */
+static bool cut(serve_choice *c, size_t seen) {
+    const serve_job *j = c->job;
+    return c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
+}
+
 static bool take_token(void *user, int32_t token, float logprob) {
     serve_choice *c = user;
     size_t seen = c->text.len;
     tok_stream_push(&c->stream, token, &c->text);
     c->tokens++;
-    c->stopped = c->tokens >= c->job->how.min_tokens && stop_cut(&c->job->stop, &c->text, seen);
+    c->stopped = cut(c, seen);
     serve_piece p = {.kind = PIECE_TOKEN, .token = token, .logprob = logprob, .n_top = c->n_top};
     pass(c, &p, c->stopped);
     return !c->stopped;
@@ -158,12 +165,16 @@ static void take_score(void *user, int position, float logprob, const token_logi
     to->n_top[position] = n;
 }
 
+/* The rest of the text is that of an incomplete character. A stop string may end with it. */
 static void end_choice(serve_choice *c, piece_kind kind) {
     serve_piece p = {.kind = kind};
+    size_t seen = c->text.len;
     c->done = true;
     c->job->left--;
     if (!c->stopped)
         tok_stream_finish(&c->stream, &c->text);
+    if (!c->stopped && kind == PIECE_LENGTH && cut(c, seen))
+        p.kind = PIECE_STOP;
     pass(c, &p, true);
     tok_stream_release(&c->stream);
     buf_release(&c->text);

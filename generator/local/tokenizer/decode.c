@@ -99,6 +99,12 @@ cleanup:
     return st;
 }
 
+const char *tokenizer_bytes(const tokenizer *t, int32_t id, size_t *n) {
+    bool known = id >= 0 && id < t->vocab.n && t->texts[id].s;
+    *n = known ? t->texts[id].n : 0;
+    return known ? t->texts[id].s : NULL;
+}
+
 /* ---- the stream ---- */
 
 tok_stream tok_stream_make(const tokenizer *t, bool skip_special) {

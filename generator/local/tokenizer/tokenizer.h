@@ -46,6 +46,10 @@ void tokenizer_free(tokenizer *t); /* NULL is allowed */
 /* One more than the greatest id. A model's vocabulary may be larger (padding). */
 int32_t tokenizer_size(const tokenizer *t);
 
+/* The bytes that an id stands for in a text, not NUL-terminated; they may be a part of a character.
+ * *n is 0, and the result NULL, if there is no such id. */
+const char *tokenizer_bytes(const tokenizer *t, int32_t id, size_t *n);
+
 /* The content of an id, spelled as vocab.h says, NUL-terminated; NULL if there is none. */
 const char *tokenizer_content(const tokenizer *t, int32_t id);
 
