@@ -13,7 +13,7 @@
 static const char *const kDefaultModel = "models/snapmla-10m";
 
 static const char *key_env;
-static int64_t port = 8000, cache_mb, threads, sequences, max_queue = SERVE_QUEUE,
+static int64_t port = 8000, cache_mb, threads, sequences, max_queue = SERVE_QUEUE, max_per_client,
                max_body = SERVE_BODY;
 static local_options model = {.precision = "bf16", .device = "cpu"};
 static serve_options server = {.host = "127.0.0.1",
@@ -56,6 +56,10 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "max-queue", 0, &max_queue, "N",
      "most sequences that wait; further requests get status 429", 0, 1 << 20},
+    {OPT_INT, "max-per-client", 0, &max_per_client, "N",
+     "most sequences of one client address that wait or run; further requests get status 429; 0 = no "
+     "limit",
+     0, 1 << 20},
     {OPT_INT, "max-body", 0, &max_body, "BYTES",
      "largest body of a request; larger ones get status 413", 1024, 1 << 30},
     {OPT_NUM, "timeout", 0, &server.timeout_s, "S",
@@ -102,6 +106,7 @@ static void complete_options(void) {
     model.threads = (int)threads;
     server.port = (int)port;
     server.max_queue = (int)max_queue;
+    server.max_per_client = (int)max_per_client;
     server.max_body = max_body;
     server.version = results_program_version();
     server.cancel = &cmd_cancelled;

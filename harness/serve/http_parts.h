@@ -12,6 +12,7 @@ typedef struct peer {
     struct peer *next, *prev; /* list of the idle ones, the one that has been idle longest first */
     struct MHD_Connection *connection;
     int fd;
+    serve_client client;
     bool idle;        /* no complete request is in progress */
     int64_t since_ns; /* when it became idle */
 } peer;

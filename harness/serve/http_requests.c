@@ -3,6 +3,7 @@
  *
  * A connection whose answer is not ready is suspended: the library does not watch it. So the event
  * loop itself watches for clients that close such a connection. */
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,18 @@ void http_hang_up(http *h, peer *p) {
     MHD_resume_connection(p->connection);
 }
 
+static serve_client client_of(struct MHD_Connection *c) {
+    serve_client out = {{0}};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *at = info ? info->client_addr : NULL;
+    if (at && at->sa_family == AF_INET)
+        memcpy(out.bytes, &((const struct sockaddr_in *)(const void *)at)->sin_addr, 4);
+    else if (at && at->sa_family == AF_INET6)
+        memcpy(out.bytes, &((const struct sockaddr_in6 *)(const void *)at)->sin6_addr, 8);
+    return out;
+}
+
 void http_on_connection(void *cls, struct MHD_Connection *c, void **context,
                         enum MHD_ConnectionNotificationCode what) {
     http *h = cls;
@@ -60,6 +73,7 @@ void http_on_connection(void *cls, struct MHD_Connection *c, void **context,
         }
         p->connection = c;
         p->fd = info->connect_fd;
+        p->client = client_of(c);
         if (h->s.connections > h->s.o->max_connections && h->first)
             http_hang_up(h, h->first);
         idle_add(h, p);
@@ -188,6 +202,7 @@ static exchange *exchange_new(http *h, struct MHD_Connection *c, const char *url
     x->s = &h->s;
     x->connection = c;
     x->fd = ((peer *)x->peer)->fd;
+    x->client = ((peer *)x->peer)->client;
     x->method = method;
     x->authorized = is_authorized(h, c);
     x->next = h->s.exchanges;

@@ -20,11 +20,12 @@ typedef struct {
     const char *model;   /* name of the model in the interface; UTF-8 */
     const char *version; /* of the program */
     const char *api_key; /* a bearer token that /v1 and /tokenize require; NULL = none */
-    int max_queue;    /* most sequences that wait, beyond those that the engine decodes at once */
-    int64_t max_body; /* most bytes of a request's body */
-    double timeout_s; /* an answer that takes longer ends with an error; 0 = no limit */
-    double drain_s;   /* time for the answers in progress after *cancel is set */
-    double receive_s; /* a connection is closed if no whole request arrives in this time; it is
+    int max_queue;      /* most sequences that wait, beyond those that the engine decodes at once */
+    int max_per_client; /* most sequences of one client address that wait or run; 0 = no limit */
+    int64_t max_body;   /* most bytes of a request's body */
+    double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
+    double drain_s;     /* time for the answers in progress after *cancel is set */
+    double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
                             also the limit for a client that does not read its answer; whole
                             seconds */
     int max_connections; /* when they are reached, the one that is idle for the longest time is

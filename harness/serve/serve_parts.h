@@ -11,6 +11,12 @@
 
 typedef struct exchange exchange;
 
+/* Who sent a request: the IPv4 address, or the first 64 bits of the IPv6 address, because one client
+ * often has all addresses that begin with them. Unused bytes are 0. */
+typedef struct {
+    unsigned char bytes[8];
+} serve_client;
+
 /* A job of the engine with what it needs. It outlives its exchange if the client leaves, until the
  * engine releases it. */
 typedef struct serve_work {
@@ -22,6 +28,7 @@ typedef struct serve_work {
     serve_scores *scores;
     int64_t *last_ns; /* [choices] when the last token came; 0 = none came */
     int choices;
+    serve_client client;
     bool cancelled;
     exchange *x; /* NULL: the client has left, or has its answer */
 } serve_work;
@@ -33,6 +40,7 @@ struct exchange {
     const char *method; /* borrowed from the HTTP library */
     char *url;
     bool authorized;
+    serve_client client;
     int64_t start_ns; /* when the request was complete */
 
     buf body;

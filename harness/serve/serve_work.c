@@ -115,6 +115,29 @@ static bool check_model(const server *s, const openai_request *r, openai_error *
                        s->o->model);
 }
 
+/* The sequences of a client that wait or run. */
+static int64_t pending_of(const server *s, const serve_client *c) {
+    int64_t n = 0;
+    for (const serve_work *w = s->work; w; w = w->next)
+        if (memcmp(&w->client, c, sizeof *c) == 0)
+            n += w->choices;
+    return n;
+}
+
+/* Whether a client may have as many sequences as a request adds. The request's own work, whose
+ * choices are 0 so far, is already in the list. */
+static bool check_client(exchange *x, int choices, openai_error *e) {
+    int most = x->s->o->max_per_client;
+    int64_t has = most ? pending_of(x->s, &x->client) : 0;
+    if (!most || has + choices <= most)
+        return true;
+    x->retry_after = 1;
+    return openai_fail(e, 429, NULL, "client_limit",
+                       "%lld sequences of your address wait or run, and this request would add %d: "
+                       "at most %d are possible",
+                       (long long)has, choices, most);
+}
+
 /* Whether the queue has room for the choices of a request. */
 static bool check_queue(exchange *x, int choices, openai_error *e) {
     const server *s = x->s;
@@ -135,13 +158,15 @@ static bool prepare(exchange *x, serve_work *w, openai_error *e) {
         return openai_fail(e, 503, NULL, NULL, "the engine has failed: %s", s->load.reason.text);
     if (!check_model(s, r, e))
         return false;
-    w->choices = r->n * r->n_prompts;
+    int choices = r->n * r->n_prompts;
+    if (!check_client(x, choices, e) || !check_queue(x, choices, e))
+        return false;
+    w->client = x->client;
+    w->choices = choices;
     w->prompts = calloc((size_t)r->n_prompts, sizeof *w->prompts);
     w->last_ns = calloc((size_t)w->choices, sizeof *w->last_ns);
     if (!w->prompts || !w->last_ns)
         return no_memory(e);
-    if (!check_queue(x, w->choices, e))
-        return false;
     for (int i = 0; i < r->n_prompts; i++)
         if (!encode(s, r, i, &w->prompts[i], e))
             return false;

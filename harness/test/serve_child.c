@@ -123,7 +123,8 @@ void serve_child_stop(serve_child *c) {
 
 /* ---- the client ---- */
 
-int serve_connect(const serve_child *c) {
+int serve_connect_from(const serve_child *c, unsigned address) {
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)c->port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -132,10 +133,15 @@ int serve_connect(const serve_child *c) {
     CU_ASSERT_FATAL(fd >= 0);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    CU_ASSERT_EQUAL(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
     if (connect(fd, (struct sockaddr *)&at, sizeof at) == 0)
         return fd;
     (void)close(fd);
     return -1;
+}
+
+int serve_connect(const serve_child *c) {
+    return serve_connect_from(c, INADDR_LOOPBACK);
 }
 
 void serve_send(int fd, const char *path, const char *headers, const char *body) {

@@ -27,6 +27,9 @@ void serve_child_remove(serve_child *c); /* the checkpoint */
 /* A connection; -1 if it is refused. Reads and writes fail after 60 seconds. */
 int serve_connect(const serve_child *c);
 
+/* The same from a local address, in host byte order, such as INADDR_LOOPBACK + 1. */
+int serve_connect_from(const serve_child *c, unsigned address);
+
 /* Sends a request with "Connection: close". @body may be NULL: then it is a GET. @headers: more
  * header lines, each with \r\n; may be NULL. */
 void serve_send(int fd, const char *path, const char *headers, const char *body);

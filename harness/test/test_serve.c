@@ -1,5 +1,6 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
+#include "generator/local/tokenizer/utf8.h"
 #include "harness/test/serve_child.h"
 
 #define CHAT        "/v1/chat/completions"
@@ -208,6 +210,40 @@ static void test_choices_seeds_and_stops(void) {
     js_free(whole);
     buf_release(&quoted);
     stream_release(&s);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* The bytes of all tokens are the text of the answer. The tiny model's tokens are single bytes or
+ * longer, and its answer has parts of characters: their tokens have bytes that their texts lack. */
+static void test_bytes_of_tokens(void) {
+    serve_child c;
+    buf bytes = {0}, text = {0};
+    int parts = 0;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    js *v = ask(&c, CHAT,
+                "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,"
+                "\"logprobs\":true,\"top_logprobs\":1}");
+    js *content = js_get_array(js_get_object(choice_of(v, 0), "logprobs"), "content");
+    for (size_t i = 0; i < js_len(content); i++) {
+        const js *token = js_at(content, i), *list = js_get_array(token, "bytes");
+        buf own = {0};
+        for (size_t b = 0; b < js_len(list); b++)
+            (void)buf_append(&own, &(char){(char)js_num(js_at(list, b))}, 1);
+        (void)buf_append(&bytes, own.data, own.len);
+        (void)utf8_append_repaired(&text, own.data, own.len, false);
+        CU_ASSERT_STRING_EQUAL(js_get_str(token, "token"), buf_str(&text));
+        parts += own.len != text.len || memcmp(own.data, text.data, own.len) != 0;
+        buf_clear(&text);
+        buf_release(&own);
+    }
+    CU_ASSERT(parts > 0);
+    (void)utf8_append_repaired(&text, bytes.data, bytes.len, false);
+    CU_ASSERT_STRING_EQUAL(content_of(v, 0), buf_str(&text));
+    js_free(v);
+    buf_release(&bytes);
+    buf_release(&text);
     serve_child_stop(&c);
     serve_child_remove(&c);
 }
@@ -473,6 +509,39 @@ static void test_a_full_queue(void) {
     serve_child_remove(&c);
 }
 
+static void test_one_client_has_too_many(void) {
+    serve_child c;
+    serve_reply r;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_per_client = 3}, 2);
+    int a = serve_connect(&c), b = serve_connect(&c);
+    serve_send(a, CHAT, NULL, LONG(",\"stream\":true"));
+    serve_send(b, CHAT, NULL, LONG());
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 2));
+    serve_ask(&c, CHAT, NULL, "{" MESSAGES ",\"n\":2}", &r);
+    CU_ASSERT_EQUAL(r.status, 429);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "Retry-After: "));
+    js *v = parse(&r);
+    CU_ASSERT_TRUE(text_equal(js_get_str(js_get_object(v, "error"), "code"), "client_limit"));
+    js_free(v);
+    serve_reply_release(&r);
+    int other = serve_connect_from(&c, INADDR_LOOPBACK + 1), own = serve_connect(&c);
+    serve_send(other, CHAT, NULL, LONG(",\"n\":3"));
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 3));
+    serve_send(own, CHAT, NULL, LONG());
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 4));
+    (void)close(a);
+    (void)close(b);
+    (void)close(own);
+    (void)close(other);
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 0));
+    js_free(ask(&c, CHAT, "{" MESSAGES ",\"n\":3,\"max_tokens\":2}")); /* nothing is left of them */
+    CU_ASSERT_EQUAL(serve_metric(&c, "snapmla:requests_refused_total"), 1);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
 static void test_the_end_waits_for_streams(void) {
     serve_child c;
     serve_reply r;
@@ -723,11 +792,13 @@ CU_TestInfo tests_serve[] = {
     {"answers are those of the engine", test_answers_are_those_of_the_engine},
     {"choices, seeds and stop strings", test_choices_seeds_and_stops},
     {"log-probabilities of prompts and answers", test_scores_of_prompts},
+    {"the bytes of tokens", test_bytes_of_tokens},
     {"lists of prompts", test_lists_of_prompts},
     {"refusals", test_refusals},
     {"other endpoints, the key, the metrics", test_other_endpoints},
     {"clients that vanish", test_clients_that_vanish},
     {"a full queue", test_a_full_queue},
+    {"one client has too many sequences", test_one_client_has_too_many},
     {"the end waits for streams", test_the_end_waits_for_streams},
     {"the end does not wait for ever", test_the_end_does_not_wait_for_ever},
     {"the limit on time", test_time_limit},
