@@ -1,7 +1,20 @@
 #include "generator/local/local.h"
 
 #include "base/text.h"
-#include "generator/local/checkpoint/inventory.h"
+#include "generator/local/random_model.h"
+
+/* A CUDA device makes the random weights itself. */
+static snap_status make_random(local_model *m, const local_options *opt, snap_err *err) {
+    snap_status st;
+    m->shape = *opt->random;
+    TRY(random_tokenizer(&m->tokenizer, m->shape.vocab_size, err));
+    if (text_equal(opt->device, "cuda"))
+        return weights_outline(&m->weights, &m->shape, err);
+    TRY(random_checkpoint(&m->files, &m->shape, err));
+    TRY(weights_bind(&m->weights, &m->shape, m->files, err));
+cleanup:
+    return st;
+}
 
 static snap_status open_files(local_model *m, const char *dir, snap_err *err) {
     snap_status st;
@@ -9,6 +22,14 @@ static snap_status open_files(local_model *m, const char *dir, snap_err *err) {
     TRY(checkpoint_open(&m->files, dir, err));
     TRY(weights_bind(&m->weights, &m->shape, m->files, err));
     TRY(tokenizer_open(&m->tokenizer, dir, err));
+cleanup:
+    return st;
+}
+
+static snap_status open_parts(local_model *m, const char *dir, const local_options *opt,
+                              snap_err *err) {
+    snap_status st;
+    TRY(opt->random ? make_random(m, opt, err) : open_files(m, dir, err));
     TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
     if (tokenizer_size(m->tokenizer) > m->shape.vocab_size)
         TRY(err_set(err, SNAP_E_INPUT, "%s: the tokenizer has %d ids, the model %d", dir,
@@ -23,6 +44,8 @@ static snap_status choose_template(local_model *m, const char *dir, const local_
     *s = (chat_style){.thinking = opt->thinking,
                       .bos = tokenizer_content(m->tokenizer, tokenizer_bos(m->tokenizer)),
                       .eos = tokenizer_content(m->tokenizer, tokenizer_eos(m->tokenizer))};
+    if (opt->random && !opt->chat_template)
+        return SNAP_OK; /* plain text */
     return opt->chat_template ? chat_template_parse(opt->chat_template, &s->template, err)
                               : chat_template_choose(dir, &s->template, err);
 }
@@ -91,7 +114,7 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
     runner_options r = {.threads = opt->threads, .device = opt->device};
     bool cuda = text_equal(opt->device, "cuda");
     TRY(kv_format_parse(opt->precision ? opt->precision : "bf16", &r.format, err));
-    TRY(open_files(m, dir, err));
+    TRY(open_parts(m, dir, opt, err));
     TRY(choose_template(m, dir, opt, err));
     collect_stops(m);
     int64_t longest = m->shape.max_position_embeddings;

@@ -18,7 +18,9 @@ typedef struct {
     int threads;     /* 0 = all cores; "cuda" uses at most RUNNER_HOST_THREADS */
     const char *device;        /* NULL or "cpu", "cuda", "opencl", "plugin:PATH"; see runner.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
-    bool thinking;             /* only used by the template "deepseek-v3.1" */
+    const model_shape
+        *random;   /* weights are random, of this shape; no folder is read; NULL = not */
+    bool thinking; /* only used by the template "deepseek-v3.1" */
 } local_options;
 
 /* By default the cache has LOCAL_CACHE bytes; with device "cuda" it has an eighth of the device's

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
-#include "base/share.h"
 #include "base/text.h"
 #include "harness/bench/grid.h"
+#include "harness/bench/model_config.h"
 #include "harness/record/device_results.h"
 #include "harness/record/provenance.h"
 #include "harness/record/step.h"
@@ -46,30 +45,12 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return kv_format_parse(part, &r->run.arms[r->run.n_arms++], err);
 }
 
-/* Reads the file @name or, if there is none, the shipped configs/models/NAME.json. */
-static snap_status open_model(request *r, const char *name, snap_err *err) {
-    snap_status st;
-    buf path = {0}, text = {0};
-    char *shipped = NULL;
-    if (!name)
-        return err_set(err, SNAP_E_USAGE, "bench model needs --model-config");
-    (void)buf_printf(&path, "configs/models/%s.json", name);
-    TRY(buf_check(&path, "a path", err));
-    if (!fs_exists(name))
-        shipped = share_find(buf_str(&path));
-    TRY(fs_read(shipped ? shipped : name, &text, err));
-    TRY(model_shape_parse(&r->shape, text.data, text.len, name, err));
-cleanup:
-    free(shipped);
-    buf_release(&path);
-    buf_release(&text);
-    return st;
-}
-
 static snap_status read_request(request *r, const model_bench_options *o, model_bench *m,
                                 snap_err *err) {
     snap_status st;
-    TRY(open_model(r, o->model_config, err));
+    if (!o->model_config)
+        return err_set(err, SNAP_E_USAGE, "bench model needs --model-config");
+    TRY(model_config_open(&r->shape, o->model_config, err));
     TRY(bench_parse_list(o->contexts, "--context", 1, r->shape.max_position_embeddings, r->contexts,
                          GRID_AXIS, &r->run.n_contexts, err));
     TRY(text_split(o->batches, ',', "--batch", add_batch, r, err));

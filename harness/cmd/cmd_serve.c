@@ -6,13 +6,15 @@
 
 #include "base/share.h"
 #include "base/text.h"
+#include "harness/bench/model_config.h"
 #include "harness/cmd/cmd.h"
 #include "harness/record/results.h"
 #include "harness/serve/serve.h"
 
 static const char *const kDefaultModel = "models/snapmla-10m";
 
-static const char *key_env;
+static const char *key_env, *random_config;
+static model_shape random_shape;
 static int64_t port = 8000, cache_mb, threads, sequences, max_queue = SERVE_QUEUE, max_per_client,
                max_body = SERVE_BODY;
 static local_options model = {.precision = "bf16", .device = "cpu"};
@@ -29,6 +31,10 @@ static const opt options[] = {
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
      "kimi-k2, longcat, chatml; default: the checkpoint's own",
+     0, 0},
+    {OPT_STR, "random-weights", 0, &random_config, "FILE",
+     "instead of DIR: config.json of a model, or the name of a file in configs/models; its weights are "
+     "random, to measure speed",
      0, 0},
     {OPT_STR, "served-model-name", 0, &server.model, "NAME",
      "name of the model in requests; default: the last part of DIR", 0, 0},
@@ -69,9 +75,11 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-/* The last part of a path. Slashes at its end are cut off. The caller frees it. */
+/* The last part of a path. Slashes and ".json" at its end are cut off. The caller frees it. */
 static char *last_part(const char *path) {
     size_t n = strlen(path);
+    if (random_config && n > 5 && text_ends(path, ".json"))
+        n -= 5;
     while (n > 1 && path[n - 1] == '/')
         n--;
     size_t from = n;
@@ -116,7 +124,9 @@ static void complete_options(void) {
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     local_model m = {0};
-    const char *dir = shared->n_args ? shared->args[0] : kDefaultModel;
+    const char *dir = random_config    ? random_config
+                      : shared->n_args ? shared->args[0]
+                                       : kDefaultModel;
     char *shipped = share_find(dir), *name = last_part(dir);
     complete_options();
     server.ctx = shared;
@@ -127,6 +137,11 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         server.model = name;
     if (!server.model || !*server.model || !text_is_utf8(server.model, strlen(server.model)))
         TRY(err_set(err, SNAP_E_USAGE, "--served-model-name: the name must be UTF-8 text"));
+    if (random_config && shared->n_args)
+        TRY(err_set(err, SNAP_E_USAGE, "--random-weights needs no folder of a checkpoint"));
+    if (random_config)
+        TRY(model_config_open(&random_shape, random_config, err));
+    model.random = random_config ? &random_shape : NULL;
     TRY(local_open(&m, shipped ? shipped : dir, &model, err));
     st = serve_run(&m, &server, err);
 cleanup:

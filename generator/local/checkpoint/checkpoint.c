@@ -16,6 +16,7 @@ struct checkpoint {
     size_t n_shards;
     tensor *tensors; /* tensors of all shards, sorted by name */
     size_t n;
+    arena mem; /* of tensors without a file */
 };
 
 static const char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors.index.json";
@@ -73,6 +74,15 @@ static int by_name(const void *a, const void *b) {
     return strcmp(x->name, y->name);
 }
 
+static snap_status sort(checkpoint *c, snap_err *err) {
+    qsort(c->tensors, c->n, sizeof *c->tensors, by_name);
+    for (size_t i = 1; i < c->n; i++)
+        if (strcmp(c->tensors[i - 1].name, c->tensors[i].name) == 0)
+            return err_set(err, SNAP_E_INPUT, "tensor '%.120s' is in both '%s' and '%s'",
+                           c->tensors[i].name, c->tensors[i - 1].file, c->tensors[i].file);
+    return SNAP_OK;
+}
+
 static snap_status collect(checkpoint *c, snap_err *err) {
     size_t n = 0;
     for (size_t i = 0; i < c->n_shards; i++)
@@ -83,14 +93,8 @@ static snap_status collect(checkpoint *c, snap_err *err) {
     for (size_t i = 0; i < c->n_shards; i++)
         for (size_t k = 0; k < c->shards[i].n; k++)
             c->tensors[c->n++] = c->shards[i].tensors[k];
-    qsort(c->tensors, c->n, sizeof *c->tensors, by_name);
-    for (size_t i = 1; i < c->n; i++)
-        if (strcmp(c->tensors[i - 1].name, c->tensors[i].name) == 0)
-            return err_set(err, SNAP_E_INPUT, "tensor '%.120s' is in both '%s' and '%s'",
-                           c->tensors[i].name, c->tensors[i - 1].file, c->tensors[i].file);
-    return SNAP_OK;
+    return sort(c, err);
 }
-
 static bool is_in(const tensor *t, const char *shard) {
     const char *slash = strrchr(t->file, '/');
     return strcmp(slash ? slash + 1 : t->file, shard) == 0;
@@ -164,6 +168,25 @@ snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) {
     return st;
 }
 
+snap_status checkpoint_of(checkpoint **out, tensor *tensors, size_t n, arena *mem, snap_err *err) {
+    snap_status st = SNAP_OK;
+    checkpoint *c = calloc(1, sizeof *c);
+    *out = NULL;
+    if (!c) {
+        free(tensors);
+        arena_release(mem);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a checkpoint");
+    }
+    *c = (checkpoint){.tensors = tensors, .n = n, .mem = *mem};
+    *mem = (arena){0};
+    TRY(sort(c, err));
+    *out = c;
+    c = NULL;
+cleanup:
+    checkpoint_close(c);
+    return st;
+}
+
 void checkpoint_close(checkpoint *c) {
     if (!c)
         return;
@@ -174,6 +197,7 @@ void checkpoint_close(checkpoint *c) {
     free(c->shards);
     free(c->names);
     free(c->tensors);
+    arena_release(&c->mem);
     free(c);
 }
 

@@ -4,6 +4,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_CHECKPOINT_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "generator/local/checkpoint/tensor.h"
 
@@ -19,6 +20,11 @@ typedef struct checkpoint checkpoint; /* immutable: threads may share it */
  * the index states, or if a tensor is in two shards. Any error of safetensors_open(). */
 snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
+
+/* A checkpoint of tensors in memory. Takes over @tensors [n], which malloc() allocated, and *mem, which
+ * has what they point to; also after a failure. SNAP_E_INPUT for two tensors of one name. */
+snap_status checkpoint_of(checkpoint **out, tensor *tensors, size_t n, arena *mem,
+                          snap_err *err) SNAP_CHECK_RESULT;
 
 /* NULL if no tensor has this name. */
 const tensor *checkpoint_find(const checkpoint *c, const char *name);
