@@ -40,7 +40,7 @@ static int await_port(pid_t server) {
     return 0;
 }
 
-/* Sends the request and reads up to the end of the connection. Returns whether that came in time. */
+/* Sends the request and reads up to the end of the connection. False if that took too long. */
 static bool exchange(int port, size_t n) {
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),

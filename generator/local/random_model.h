@@ -1,5 +1,5 @@
-/* random_model.h - a model of a given shape with random weights, to measure speed without a checkpoint.
- * Its answers mean nothing. */
+/* random_model.h - a model of a given shape with random weights, to measure speed without a
+ * checkpoint. Its answers mean nothing. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANDOM_MODEL_H
 #define SNAPMLA_GENERATOR_LOCAL_RANDOM_MODEL_H
 

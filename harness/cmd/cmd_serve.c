@@ -33,8 +33,8 @@ static const opt options[] = {
      "kimi-k2, longcat, chatml; default: the checkpoint's own",
      0, 0},
     {OPT_STR, "random-weights", 0, &random_config, "FILE",
-     "instead of DIR: config.json of a model, or the name of a file in configs/models; its weights are "
-     "random, to measure speed",
+     "instead of DIR: config.json of a model, or the name of a file in configs/models; its weights "
+     "are random, to measure speed",
      0, 0},
     {OPT_STR, "served-model-name", 0, &server.model, "NAME",
      "name of the model in requests; default: the last part of DIR", 0, 0},
@@ -63,8 +63,8 @@ static const opt options[] = {
     {OPT_INT, "max-queue", 0, &max_queue, "N",
      "most sequences that wait; further requests get status 429", 0, 1 << 20},
     {OPT_INT, "max-per-client", 0, &max_per_client, "N",
-     "most sequences of one client address that wait or run; further requests get status 429; 0 = no "
-     "limit",
+     "most sequences of one client address that wait or run; further requests get status 429; 0 = "
+     "no limit",
      0, 1 << 20},
     {OPT_INT, "max-body", 0, &max_body, "BYTES",
      "largest body of a request; larger ones get status 413", 1024, 1 << 30},

@@ -137,8 +137,8 @@ static void take_top(void *user, const token_logit *top, int n) {
     memcpy(c->top, top, (size_t)n * sizeof *top);
 }
 
-/* Whether a stop string is in the text, of which the bytes from @seen on are new. Then the text ends
- * before it. */
+/* Whether a stop string is in the text, of which the bytes from @seen on are new. Then the text
+ * ends before it. */
 static bool cut(serve_choice *c, size_t seen) {
     const serve_job *j = c->job;
     return c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);

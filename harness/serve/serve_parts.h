@@ -11,8 +11,8 @@
 
 typedef struct exchange exchange;
 
-/* Who sent a request: the IPv4 address, or the first 64 bits of the IPv6 address, because one client
- * often has all addresses that begin with them. Unused bytes are 0. */
+/* Who sent a request: the IPv4 address, or the first 64 bits of the IPv6 address, because one
+ * client often has all addresses that begin with them. Unused bytes are 0. */
 typedef struct {
     unsigned char bytes[8];
 } serve_client;
