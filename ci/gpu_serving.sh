@@ -52,7 +52,7 @@ load() {
     shift 2
     # shellcheck disable=SC2086 # a list of options
     step "$name" "$limit" "$snapmla" bench serving -q $arms --warmup 1 --out "$out/$name" "$@"
-    "$snapmla" report "$out/$name" --format csv --out "$out/$name.csv" >"$out/logs/$name-report.txt" 2>&1
+    "$snapmla" report "$out/$name" --format csv --out "$out/$name-report" >"$out/logs/$name-report.txt" 2>&1
 }
 
 # latency RUN ARM METRIC MEMBER: a number from run.json, whose rows are lines; of the first load point
