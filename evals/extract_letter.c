@@ -1,199 +1,192 @@
 /* extract_letter.c - multiple choice: finds the option that a response chooses.
  *
- * The search runs over the plain form of the response (letter_text.h). Rules are patterns for
- * statements with a letter (letter_rules.h). The text around each match may take the statement back
- * (letter_context.h). */
+ * The response is brought into a plain form (letter_text.h) and split into tokens
+ * (letter_token.h). Each clause with a mention of an option gets a verdict (letter_clause.h). The
+ * last one that commits to an option decides, unless the text after it takes it back. */
+#include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "evals/extract.h"
-#include "evals/letter_context.h"
-#include "evals/letter_rules.h"
+#include "evals/letter_clause.h"
+#include "evals/letter_lines.h"
 #include "evals/letter_text.h"
 
 enum { kPart = 12000 }; /* bytes at the end of a text, and at its beginning, that are searched */
 
-/* The last choice in the text from @from on that a rule matches and that is not refuted. *rule gets
- * the name of its rule. *differ: such choices have different letters. There is no choice if two
- * matches begin with conditions ("if ...") and name different letters, and the second follows the
- * first in the search, which goes rule by rule. */
-static letter_choice find_statement(const letter_paper *p, letter_rule *rules, size_t n,
-                                    size_t from, const char **rule, bool *differ) {
-    static pattern when = {
-        .regex = "^\\s*+(?i:and |or )?(?i:if|for|when|in case|in the case|under|at|with"
-                 "|where)\\b"};
-    letter_choice found = {0};
-    bool condition = false;
-    *differ = false;
-    for (size_t i = 0; i < n; i++) {
-        span groups[PATTERN_GROUPS];
-        for (size_t at = from;
-             at <= p->text.n && pattern_find(&rules[i].pattern, p->text, at, groups);) {
-            letter_choice c = letter_of_match(p, groups);
-            size_t match = (size_t)(groups[0].s - p->text.s);
-            at = c.at > at ? c.at : match + 1;
-            if (!c.at || letter_is_refuted(p, match, c, rules[i].excludes))
-                continue;
-            bool conditional = pattern_find(&when, letter_sentence(p->text, match), 0, NULL);
-            if (conditional && condition && found.letter != c.letter)
-                return (letter_choice){0};
-            condition = conditional;
-            *differ = *differ || (found.at && found.letter != c.letter);
-            if (c.at > found.at) {
-                found = c;
-                *rule = rules[i].rule;
-            }
-        }
-    }
-    return found;
-}
+/* A letter that the text chooses. */
+typedef struct {
+    size_t at; /* its place in the text, from 1; 0: none */
+    char letter;
+    const char *rule;
+} choice;
 
-/* ---- statements without words ---- */
+/* The statements of one strength. */
+typedef struct {
+    clause last; /* the last one; first = SIZE_MAX: none */
+    bool differ; /* they have different letters */
+    bool
+        before; /* the one before it begins with a circumstance, as it does, and has another letter */
+} statements;
 
-static size_t last_paragraph(span text) {
-    for (size_t i = text.n; i > 1; i--)
-        if (text.s[i - 1] == '\n' && text.s[i - 2] == '\n')
-            return i;
-    return 0;
-}
+static const char letters[] = "ABCDEFGHIJ";
 
-/* The only option whose line has a check mark, or "correct" or a similar word after a colon, a
- * bracket or a dash, or right after the letter: "B: 5 (correct)", "B Yes", "C. Correct". */
-static letter_choice find_checked(const letter_paper *p) {
-    static pattern yes = {
-        .regex = "(?m)^(?:\x01 ?(?i:option |choice |answer )?[(\\[]?([A-J])(?:[)\\].:]| - |$)"
-                 "|(?i:option "
-                 "|choice |answer )?[(\\[]?([A-J])"
-                 "(?:(?=[)\\].:]| -)[^\n]*?(?:\x01|[:(-] ?(?i:correct|true|right|yes)\\b)"
-                 "| (?i:correct|true|right|yes) ?$"
-                 "|[)\\].:]{1,2} (?i:correct|true|right|yes)(?=[:.,;]| - )"
-                 "|[.:] (?i:correct|true|right|yes)$)|([A-J]) ?\x01)"};
-    letter_choice found = {0};
-    span groups[PATTERN_GROUPS];
-    for (size_t at = 0; at <= p->text.n && pattern_find(&yes, p->text, at, groups);) {
-        letter_choice c = letter_of_match(p, groups);
-        at = (size_t)(groups[0].s - p->text.s) + groups[0].n;
-        if (found.at && c.letter != found.letter)
-            return (letter_choice){0};
-        found = c.at ? c : found;
-    }
-    return found;
-}
+/* ---- what the text says about itself ---- */
 
-/* True if a line that begins with an option, as in "A: I think so. B: I don't.", names another. */
-static bool names_others(span line, char own) {
-    static pattern label = {.regex = "[ ,;(\\[]([A-Ja-j])[).:\\]]"};
-    span groups[PATTERN_GROUPS];
-    for (size_t at = 1; at < line.n && pattern_find(&label, line, at, groups);) {
-        if (letter_option(groups[1], 'J') != own)
+/* The first word after the token @from that takes something back, unless the text after it
+ * confirms; SIZE_MAX: none. */
+static bool is_revoked(const letter_tokens *t, size_t from) {
+    for (size_t i = from; i < t->n; i++)
+        if (t->t[i].is & WORD_WAIT) {
+            for (size_t j = i + 1; j < t->n; j++)
+                if (t->t[j].is & WORD_YES && !(t->t[j].is & WORD_FIT && t->t[j].n == 6))
+                    return false;
             return true;
-        at = (size_t)(groups[1].s - line.s) + 1;
-    }
+        }
     return false;
 }
 
-/* The option that the line at @at consists of or begins with: "C", "(C)", "C) text". */
-static letter_choice find_in_line(const letter_paper *p, size_t at) {
-    span line = letter_line(p->text, at);
-    char letter = letter_label(line, p->last);
-    bool marked = line.n && line.s[0] != 'A' && line.s[0] != 'I';
-    if (!letter || names_others(line, letter) || letter_in_list(p, (size_t)(line.s - p->text.s)) ||
-        (!marked && line.n == 2 && line.s[1] == ','))
-        return (letter_choice){0};
-    return (letter_choice){(size_t)(line.s - p->text.s) + 1, letter};
+/* True if the text after the token @from says that several options are answers: "both apply". */
+static bool is_joined(const letter_tokens *t, size_t from) {
+    enum { NEAR = 6 };
+    for (size_t i = from; i < t->n; i++)
+        if (t->t[i].is & WORD_BOTH)
+            for (size_t j = i + 1; j < t->n && j < i + NEAR; j++)
+                if (t->t[j].is & (WORD_BE | WORD_FIT | WORD_AUX | WORD_ANSWER) ||
+                    (t->t[j].n == 5 && !strncmp(t->text.s + t->t[j].at, "apply", 5)))
+                    return true;
+    return false;
 }
 
-static letter_choice find_in_last_line(const letter_paper *p) {
-    static pattern closing = {
-        .regex =
-            "(?:^(?:.{0,300}(?:(?<![A-Z] )=>|(?<![A-Z] )->|=) ?|A: ?)?|(?:^|[.!?;]"
-            " )(?i:tl;? ?dr|[a-z_]*answer|prediction|[a-z]*_?choice|class|"
-            "letter|final|key|label|correct|so|thus|hence|therefore|probably|(?:most"
-            " )?likely|clearly|"
-            "definitely|obviously|certainly|must be)[,:]? ?"
-            "|[.!?] (?=[(\\[]?[A-J])| - (?i:option|choice|answer) "
-            "|[.!?,:] (?i:which is )?(?i:option|choice|answer)"
-            " (?=[(\\[]?[A-J][)\\]]?\\.$)|, (?i:and )?(?i:but|so|hence|thus|therefore"
-            "|i\\.e\\.|that is),? |(?:(?<=[a-z0-9%.])|(?<=[0-9] [A-Z])"
-            "|(?<=[0-9] [a-zA-Z][A-Z])),? (?=\\([A-J]\\)|\\[[A-J]\\])"
-            "|(?<=[a-z0-9%.]),? \\((?i:option |choice |answer ))"
-            "(?i:it's |option |choice |answer )?[(\\[]?([A-J])[)\\]]?(?: it is|"
-            ",? (?i:without (?:any |a )?doubt|no doubt|for sure|definitely"
-            "|certainly|clearly|final answer|I'm (?:pretty |quite |fairly |very )?(?:sure|certain"
-            "|confident)))?[.!]*$",
-        .flags = PATTERN_LONG};
-    span groups[PATTERN_GROUPS], text = p->text;
-    letter_choice c = find_in_line(p, text.n);
-    if (c.at)
-        return c;
-    span line = letter_line(text, text.n);
-    size_t skip = line.n > LETTER_SENTENCE ? line.n - LETTER_SENTENCE : 0;
-    if (!pattern_find(&closing, (span){line.s + skip, line.n - skip}, 0, groups))
-        return (letter_choice){0};
-    c = letter_of_match(p, groups);
-    return c.at && !letter_is_refuted(p, c.at - 1, c, false) ? c : (letter_choice){0};
+/* ---- statements ---- */
+
+static void add_statement(statements *s, clause c) {
+    bool other = s->last.first != SIZE_MAX && s->last.letter != c.letter;
+    s->differ = s->differ || (other && c.letter && s->last.letter);
+    s->before = other && s->last.circumstance && c.circumstance;
+    s->last = c;
 }
 
-/* The option that the first line consists of, if an empty line and an explanation follow. */
-static letter_choice find_in_first_line(const letter_paper *p) {
-    span line = letter_line(p->text, 0);
-    bool followed = line.n + 1 < p->text.n && p->text.s[line.n + 1] == '\n';
-    return followed ? find_in_line(p, 0) : (letter_choice){0};
+/* True if the text defines the letter at the token @i as something else before: "let A be a set". */
+static bool is_variable(const letter_tokens *t, size_t i) {
+    enum { LINES = 400 };
+    for (size_t j = i > LINES ? i - LINES : 0; j + 2 < i; j++)
+        if (t->t[j].n == 3 && !strncasecmp(t->text.s + t->t[j].at, "let", 3) &&
+            t->t[j + 1].letter == t->t[i].letter && t->t[j + 2].is & WORD_BE)
+            return !t->t[i].framed;
+    return false;
 }
 
-/* The option in bold or in parentheses, if there is only one in the text or in its last paragraph
- * and the other options are not named there. */
-static letter_choice find_marked(const letter_paper *p) {
-    static pattern mark = {
-        .regex = "(?<![A-Za-z0-9)])\\(([A-J])\\)(?!\\()"
-                 "|(?<![A-Za-z0-9(\\[-])(?<![0-9] )([B-HJ])(?![A-Za-z0-9_^=+'(/&)\\]-])"};
+/* Collects the statements from the token @from on. Answers with several letters count as
+ * statements without a letter. */
+static void collect(const letter_tokens *t, size_t from, statements *declared,
+                    statements *concluded) {
+    *declared = *concluded = (statements){.last.first = SIZE_MAX};
+    for (size_t i = from; i < t->n; i++) {
+        if (t->t[i].kind != TOKEN_OPTION)
+            continue;
+        clause c = letter_clause(t, i);
+        bool listed = letter_in_list(t, i) || (c.verdict == CLAUSE_CONCLUDES && is_variable(t, i));
+        if (c.verdict == CLAUSE_DECLARES && !listed)
+            add_statement(declared, c);
+        else if (c.verdict == CLAUSE_CONCLUDES && !listed)
+            add_statement(concluded, c);
+        else if (c.verdict == CLAUSE_OPEN && !c.letter && c.rule && !listed)
+            add_statement(strcmp(c.rule, "answer") == 0 ? declared : concluded, c);
+        i = c.end - 1;
+    }
+}
+
+static choice choice_of(const letter_tokens *t, const clause *c) {
+    const token *k = &t->t[c->end - 1];
+    return c->letter ? (choice){k->at + 1, c->letter, c->rule} : (choice){0};
+}
+
+/* The choice of a text. A later conclusion replaces a declaration only if the text after the
+ * declaration takes it back. */
+static choice find(const letter_tokens *t, bool guesses) {
+    statements declared, concluded;
+    collect(t, 0, &declared, &concluded);
     size_t from = 0;
-    for (int pass = 0; pass < 2; pass++, from = last_paragraph(p->text)) {
-        letter_choice found = {0};
-        bool single = true;
-        span groups[PATTERN_GROUPS];
-        for (size_t at = from; at <= p->text.n && pattern_find(&mark, p->text, at, groups);) {
-            letter_choice c = letter_of_match(p, groups);
-            at = (size_t)(groups[0].s - p->text.s) + groups[0].n;
-            single = single && (!found.at || !c.at || c.letter == found.letter);
-            if (c.at && (groups[1].n || !found.at))
-                found = c;
+    if (declared.last.first != SIZE_MAX) {
+        from = declared.last.end;
+        if (!is_revoked(t, from)) {
+            bool none = declared.before || (declared.differ && is_joined(t, from));
+            return none ? (choice){0} : choice_of(t, &declared.last);
         }
-        if (found.at && single && p->text.s[found.at - 2 + (found.at == 1)] == '(' &&
-            !letter_is_refuted(p, found.at - 1, found, false))
-            return found;
     }
-    return (letter_choice){0};
-}
-
-static letter_choice guess(const letter_paper *p, const char **rule) {
-    static const struct {
-        const char *rule;
-        letter_choice (*find)(const letter_paper *p);
-    } ways[] = {{"last_line", find_in_last_line},
-                {"check_mark", find_checked},
-                {"first_line", find_in_first_line},
-                {"marked", find_marked}};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        letter_choice c = ways[i].find(p);
-        *rule = ways[i].rule;
-        if (c.at)
-            return c;
+    if (!guesses)
+        return (choice){0};
+    if (from)
+        collect(t, from, &declared, &concluded);
+    if (concluded.last.first != SIZE_MAX) {
+        bool none =
+            concluded.before || (concluded.differ && !from &&
+                                 (!concluded.last.weighs || is_joined(t, concluded.last.end)));
+        return none || is_revoked(t, concluded.last.end) ? (choice){0}
+                                                         : choice_of(t, &concluded.last);
     }
-    return (letter_choice){0};
+    const char *rule;
+    size_t i = from ? SIZE_MAX : letter_without_words(t, &rule);
+    return i == SIZE_MAX ? (choice){0} : (choice){t->t[i].at + 1, t->t[i].letter, rule};
 }
 
 /* ---- the search ---- */
 
+/* Searches the end of the text and, if that has no answer, its beginning. @skipped: bytes before
+ * the part in which the answer was found. */
+static choice find_in_parts(span text, char last, bool guesses, size_t *skipped) {
+    size_t skip = text.n > kPart ? text.n - kPart : 0;
+    span parts[] = {{text.s + skip, text.n - skip}, {text.s, kPart}};
+    choice found = {0};
+    for (size_t i = 0; !found.at && i < (skip ? 2U : 1U); i++) {
+        letter_tokens t;
+        *skipped = i ? 0 : skip;
+        if (letter_tokenize(parts[i], last, &t))
+            found = find(&t, guesses);
+        letter_tokens_release(&t);
+    }
+    return found;
+}
+
+/* True if the tokens are only a letter with words such as "option" before it and its text after
+ * it. */
+static char only_letter(const letter_tokens *t) {
+    size_t i = 0;
+    while (i < t->n &&
+           (t->t[i].kind == TOKEN_COLON || t->t[i].kind == TOKEN_OPEN ||
+            (t->t[i].kind == TOKEN_WORD &&
+             t->t[i].is & (WORD_OPTION | WORD_ANSWER | WORD_FILL | WORD_SO | WORD_RIGHT))))
+        i++;
+    if (i >= t->n || (t->t[i].kind != TOKEN_OPTION && t->t[i].kind != TOKEN_NAME) ||
+        !t->t[i].letter || i > 6)
+        return '\0';
+    clause c = t->t[i].kind == TOKEN_OPTION ? letter_clause(t, i)
+                                            : (clause){.letter = t->t[i].letter, .end = i + 1};
+    const token *k = &t->t[i];
+    size_t end = c.end;
+    while (end < t->n && (t->t[end].kind == TOKEN_CLOSE || t->t[end].kind == TOKEN_STOP ||
+                          t->t[end].kind == TOKEN_COLON))
+        end++;
+    bool label =
+        k->framed || k->bracket || end > c.end || (end < t->n && t->t[end].kind == TOKEN_DASH);
+    return end == t->n || label ? c.letter : '\0';
+}
+
 bool extract_bare_letter(span answer, char last, extraction *out) {
-    static pattern bare = {
-        .regex = "^[\\s(\\[]*+(?i:(?:the|option|choice|answer|letter|clearly|therefore)[: ]+){0,4}"
-                 "[(\\[]?([A-Za-z])" SINGLE "(?:[)\\].:!>\\s]*+$|[).:\\]]++\\s| -)"};
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    span groups[PATTERN_GROUPS];
     buf plain = {0};
+    letter_tokens t;
+    char c = '\0';
     (void)letter_text(answer, NULL, &plain);
     span text = span_trim((span){buf_str(&plain), plain.len});
-    char c = pattern_find(&bare, text, 0, groups) ? letter_option(groups[1], last) : '\0';
+    text.n = text.n < kPart ? text.n : kPart;
+    if (text.n == 1)
+        c = letter_option(text.s[0], last);
+    else if (letter_tokenize(text, last, &t)) {
+        c = only_letter(&t);
+    }
+    if (text.n != 1)
+        letter_tokens_release(&t);
     buf_release(&plain);
     if (!c)
         return false;
@@ -201,70 +194,32 @@ bool extract_bare_letter(span answer, char last, extraction *out) {
     return true;
 }
 
-/* The choice of a text. A later conclusion replaces a declaration only if the text after the
- * declaration takes it back. */
-static letter_choice find_any(const letter_paper *p, bool guesses, const char **rule) {
-    const char *name = NULL;
-    bool differ;
-    letter_choice c =
-        find_statement(p, letter_declarations, letter_n_declarations, 0, rule, &differ);
-    size_t from = c.at;
-    bool revoked = from && letter_is_revoked((span){p->text.s + from, p->text.n - from});
-    if (from && !revoked) {
-        bool joined = differ && letter_is_joined((span){p->text.s + from, p->text.n - from});
-        return joined ? (letter_choice){0} : c;
-    }
-    if (!guesses)
-        return (letter_choice){0};
-    letter_choice d =
-        find_statement(p, letter_conclusions, letter_n_conclusions, from, &name, &differ);
-    if (d.at && differ && !from &&
-        (!letter_concludes(p, d) || letter_is_joined((span){p->text.s + d.at, p->text.n - d.at})))
-        d = (letter_choice){0};
-    if (!d.at && !from)
-        d = guess(p, &name);
-    *rule = name;
-    return d;
-}
-
-static letter_choice find(const letter_paper *p, bool guesses, const char **rule) {
-    letter_choice c = find_any(p, guesses, rule);
-    return c.at && letter_is_alternative(p, c) ? (letter_choice){0} : c;
-}
-
-/* Searches the end of the text and, if that has no answer, its beginning. @skipped: bytes before
- * the part in which the answer was found. */
-static letter_choice find_in_parts(span text, char last, bool guesses, const char **rule,
-                                   size_t *skipped) {
-    static pattern option = {.regex = "(?<![A-Za-z0-9])[A-Ja-j](?![A-Za-z0-9])|[^\\x00-\\x7F]"};
-    size_t skip = text.n > kPart ? text.n - kPart : 0;
-    letter_paper p = {{text.s + skip, text.n - skip}, last};
-    *skipped = skip;
-    letter_choice found =
-        pattern_find(&option, p.text, 0, NULL) ? find(&p, guesses, rule) : (letter_choice){0};
-    if (found.at || !skip)
-        return found;
-    *skipped = 0;
-    p.text = (span){text.s, kPart};
-    return pattern_find(&option, p.text, 0, NULL) ? find(&p, guesses, rule) : (letter_choice){0};
-}
-
 /* True if a box before the last one has another letter, and the text after them joins the two. */
 static bool boxes_are_joined(span text, const extraction *boxed, char letter, char last,
                              span after) {
     extraction first, x;
+    letter_tokens t;
     span earlier = {text.s, (size_t)(boxed->answer.s - text.s)};
-    if (!letter_is_joined(after))
+    after.n = after.n < kPart ? after.n : kPart;
+    bool joined = letter_tokenize(after, last, &t) && is_joined(&t, 0);
+    letter_tokens_release(&t);
+    if (!joined)
         return false;
     extract_box box = extract_boxed(earlier, &first);
     return (box == EXTRACT_BOX || box == EXTRACT_EARLIER_BOX) &&
            extract_bare_letter(first.answer, last, &x) && x.answer.s[0] != letter;
 }
 
+static bool text_is_revoked(span after, char last) {
+    letter_tokens t;
+    after.n = after.n < kPart ? after.n : kPart;
+    bool revoked = letter_tokenize(after, last, &t) && is_revoked(&t, 0);
+    letter_tokens_release(&t);
+    return revoked;
+}
+
 bool extract_letter(span text, char last, bool guesses, extraction *out) {
-    static const char letters[] = "ABCDEFGHIJ";
     extraction boxed, x;
-    const char *rule = NULL;
     buf plain = {0};
     size_t skipped;
     extract_box box = extract_boxed(text, &boxed);
@@ -272,17 +227,16 @@ bool extract_letter(span text, char last, bool guesses, extraction *out) {
     bool in_box = has_box && extract_bare_letter(boxed.answer, last, &x);
     size_t box_at = letter_text(text, in_box ? boxed.answer.s : NULL, &plain);
     span all = span_trim((span){buf_str(&plain), plain.len});
-    letter_choice found = find_in_parts(all, last, guesses && !in_box, &rule, &skipped);
+    choice found = find_in_parts(all, last, guesses && !in_box, &skipped);
     /* a letter in the box may have a bracket before it in the plain text */
     bool box_last = in_box && box_at + 3 >= found.at + (found.at ? skipped : 0);
     span after = {buf_str(&plain) + box_at, plain.len - box_at};
-    if (box_last && !letter_is_revoked(after)) {
+    if (box_last && !text_is_revoked(after, last)) {
         bool joined = boxes_are_joined(text, &boxed, x.answer.s[0], last, after);
-        found = joined ? (letter_choice){0} : (letter_choice){1, x.answer.s[0]};
-        rule = boxed.rule;
+        found = joined ? (choice){0} : (choice){1, x.answer.s[0], boxed.rule};
     }
     buf_release(&plain);
-    *out = (extraction){found.at ? rule : NULL,
+    *out = (extraction){found.at ? found.rule : NULL,
                         found.at ? (span){letters + (found.letter - 'A'), 1} : (span){NULL, 0}};
     return found.at != 0;
 }

@@ -105,11 +105,11 @@ static void test_guessed(void) {
         {"Not A), not B).\n\n(C) 3.4 eV", "last_line", "C"},
         {"All in all I choose C.", "chosen", "C"},
         {"Therefore, **C**.", "points_to", "C"},
-        {"Energy is conserved -> C", "last_line", "C"},
+        {"Energy is conserved -> C", "points_to", "C"},
         {"I would go with option C!", "chosen", "C"},
         {"It must be **C**, as charge is conserved.", "points_to", "C"},
         {"**C) 3.4 eV** it is, for sure.", "last_line", "C"},
-        {"**A)** is wrong, **B)** too.\n\nSo **C** remains for us.", "fits", "C"},
+        {"**A)** is wrong, **B)** too.\n\nSo **C** remains for us.", "points_to", "C"},
         {"It is (C), as charge is conserved.", "points_to", "C"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

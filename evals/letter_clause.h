@@ -1,0 +1,27 @@
+/* letter_clause.h - what the clause around a mention of an option says about it. */
+#ifndef SNAPMLA_EVALS_LETTER_CLAUSE_H
+#define SNAPMLA_EVALS_LETTER_CLAUSE_H
+
+#include "evals/letter_token.h"
+
+typedef enum {
+    CLAUSE_SILENT,    /* it does not say whether the option is the answer */
+    CLAUSE_DENIES,    /* it says that the option is wrong */
+    CLAUSE_OPEN,      /* it asks, supposes, quotes, or names several options */
+    CLAUSE_CONCLUDES, /* the option follows from it: "only C fits" */
+    CLAUSE_DECLARES   /* it says which option is the answer: "the answer is C" */
+} clause_verdict;
+
+typedef struct {
+    clause_verdict verdict;
+    size_t first, end; /* the tokens of the mention: several if options are joined, "A or B" */
+    char letter;       /* '\0' if several letters are joined */
+    bool weighs;       /* it compares with other options or concludes: "so", "only", "I choose" */
+    bool circumstance; /* it begins with a circumstance: "for metals ..." */
+    const char *rule;  /* static; of CLAUSE_CONCLUDES and CLAUSE_DECLARES, also if open */
+} clause;
+
+/* Reads the clause around the mention that begins at the token @i. */
+clause letter_clause(const letter_tokens *t, size_t i);
+
+#endif
