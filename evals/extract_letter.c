@@ -83,7 +83,7 @@ static void collect(const letter_tokens *t, size_t from, statements *declared,
                     statements *concluded) {
     *declared = *concluded = (statements){.last.first = SIZE_MAX};
     for (size_t i = from; i < t->n; i++) {
-        if (t->t[i].kind != TOKEN_OPTION)
+        if (t->t[i].kind != TOKEN_OPTION && !t->t[i].named)
             continue;
         clause c = letter_clause(t, i);
         bool listed = letter_in_list(t, i) || (c.verdict == CLAUSE_CONCLUDES && is_variable(t, i));
@@ -107,7 +107,9 @@ static choice choice_of(const letter_tokens *t, const clause *c) {
 static choice find(const letter_tokens *t, bool guesses) {
     statements declared, concluded;
     collect(t, 0, &declared, &concluded);
-    size_t from = 0;
+    size_t from = 0, final = guesses ? letter_final(t) : SIZE_MAX;
+    if (final != SIZE_MAX)
+        return (choice){t->t[final].at + 1, t->t[final].letter, "last_line"};
     if (declared.last.first != SIZE_MAX) {
         from = declared.last.end;
         if (!is_revoked(t, from)) {

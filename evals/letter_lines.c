@@ -8,7 +8,7 @@
 
 #define NONE SIZE_MAX
 
-enum { LABEL_WORDS = 4, CLOSING_WORDS = 8, HEADING_WORDS = 16 };
+enum { LABEL_WORDS = 4, CLOSING_WORDS = 8, HEADING_WORDS = 16, GLOSS = 8 };
 
 #define IS(t, c) (((t)->is & (c)) != 0)
 
@@ -51,7 +51,8 @@ static size_t label_of(const letter_tokens *t, line l) {
     size_t i = l.first;
     for (size_t n = 0; i < l.end && n < LABEL_WORDS; n++, i++) {
         const token *k = &t->t[i];
-        bool skip = k->kind == TOKEN_YES || k->kind == TOKEN_NO || k->kind == TOKEN_OPEN ||
+        bool skip = (n < 2 && (k->kind == TOKEN_NUMBER || (n && k->kind == TOKEN_STOP))) ||
+                    k->kind == TOKEN_YES || k->kind == TOKEN_NO || k->kind == TOKEN_OPEN ||
                     (k->kind == TOKEN_WORD && IS(k, WORD_OPTION));
         if (!skip)
             break;
@@ -132,7 +133,10 @@ static size_t in_line(const letter_tokens *t, line l) {
 
 /* True if nothing but closing words comes after the token @i in its line. */
 static bool closes(const letter_tokens *t, size_t i, line l) {
-    for (size_t n = 0; i < l.end; i++, n++) {
+    bool text = t->t[i - 1].framed && i > 1 && l.end - i <= GLOSS; /* "(C) property" */
+    for (size_t j = i - 1; text && j > l.first && t->t[j - 1].kind != TOKEN_STOP; j--)
+        text = t->t[j - 1].kind != TOKEN_OPTION && t->t[j - 1].kind != TOKEN_NAME;
+    for (size_t n = 0; i < l.end && !text; i++, n++) {
         const token *k = &t->t[i];
         bool closing = k->kind == TOKEN_STOP || k->kind == TOKEN_CLOSE || k->kind == TOKEN_COMMA ||
                        k->kind == TOKEN_YES ||
@@ -189,6 +193,22 @@ static bool is_set_off(const letter_tokens *t, size_t i, line l) {
     return true;
 }
 
+size_t letter_final(const letter_tokens *t) {
+    line l = line_before(t, (line){t->n, t->n});
+    size_t found = NONE;
+    for (size_t i = l.first; i < l.end; i++) {
+        const token *k = &t->t[i];
+        if (k->kind == TOKEN_OPTION && found == NONE && !k->native && !k->ordinal)
+            found = i;
+        else if (k->kind == TOKEN_OPTION || k->kind == TOKEN_WORD || k->kind == TOKEN_NUMBER ||
+                 k->kind == TOKEN_NAME || k->kind == TOKEN_ASK || k->kind == TOKEN_NO ||
+                 (k->kind == TOKEN_SIGN && !strchr("<>|~#.", t->text.s[k->at])))
+            return NONE;
+    }
+    bool listed = found != NONE && letter_in_list(t, found);
+    return listed ? NONE : found;
+}
+
 static size_t in_last_line(const letter_tokens *t) {
     line l = line_before(t, (line){t->n, t->n});
     size_t i = in_line(t, l);
@@ -233,12 +253,13 @@ static bool is_checked(const letter_tokens *t, line l, size_t i) {
                     (k->n == 3 && !strncasecmp(t->text.s + k->at, "yes", 3)));
         bool set_off = before->kind == TOKEN_COLON || before->kind == TOKEN_OPEN ||
                        before->kind == TOKEN_DASH || before->kind == TOKEN_STOP ||
+                       before->kind == TOKEN_ARROW ||
                        (j == i + 1 && !t->t[i].framed && !t->t[i].bracket);
         const token *next = at(t, j + 1);
-        bool ended = next->kind == TOKEN_LINE || next->kind == TOKEN_STOP ||
-                     next->kind == TOKEN_CLOSE || next->kind == TOKEN_COLON ||
-                     next->kind == TOKEN_COMMA || next->kind == TOKEN_DASH ||
-                     next->kind == TOKEN_SEMICOLON || before->kind == TOKEN_COLON;
+        bool ended =
+            next->kind == TOKEN_LINE || next->kind == TOKEN_STOP || next->kind == TOKEN_CLOSE ||
+            next->kind == TOKEN_COLON || next->kind == TOKEN_COMMA || next->kind == TOKEN_DASH ||
+            next->kind == TOKEN_SEMICOLON || before->kind == TOKEN_COLON || IS(next, WORD_AND);
         if (yes && set_off && ended)
             return true;
     }

@@ -10,6 +10,9 @@
  * follow. */
 bool letter_in_list(const letter_tokens *t, size_t i);
 
+/* The token of the letter of which the last line consists; SIZE_MAX if there is none. */
+size_t letter_final(const letter_tokens *t);
+
 /* The token of the letter that the text gives without a sentence; SIZE_MAX if there is none. In
  * this order: the last line consists of it or ends with it, it is the only option with a check
  * mark, the first line consists of it, it is the only one in bold or in parentheses. *rule: which

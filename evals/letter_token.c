@@ -14,6 +14,7 @@ static const char *const natives[] = {"أ", "ب", "ج",  "د",  "অ",  "ব",  
 typedef struct {
     span in;
     size_t at;
+    bool open; /* in brackets */
     letter_tokens *out;
 } reader;
 
@@ -79,8 +80,8 @@ static bool is_followed_by_word(const reader *r, size_t from, word_class *is) {
 
 #define AFTER_ARTICLE                                                                              \
     (WORD_BE | WORD_AUX | WORD_FIT | WORD_POINT | WORD_CLAIM | WORD_END | WORD_WHY | WORD_NOT |    \
-     WORD_OR | WORD_AND | WORD_BUT | WORD_LEAVE | WORD_MAY | WORD_THAN | WORD_CASE | WORD_WRONG |  \
-     WORD_SO | WORD_IF)
+     WORD_OR | WORD_AND | WORD_BUT | WORD_LEAVE | WORD_MAY | WORD_THAN | WORD_AFTER | WORD_CASE |  \
+     WORD_WRONG | WORD_SO | WORD_IF)
 
 /* True if the letter at the current place is the article "A" or the pronoun "I". */
 static bool is_word_of_one_letter(const reader *r, size_t from, bool *unknown) {
@@ -92,20 +93,10 @@ static bool is_word_of_one_letter(const reader *r, size_t from, bool *unknown) {
     if (!follows || (c != 'A' && c != 'I') || (c == 'A' && last && last->is & WORD_OPTION))
         return false;
     span s = rest(r, from + 1);
-    size_t n = word_length(s);
-    bool adverb =
-        (n == 4 && memcmp(s.s, "best", 4) == 0) || (n > 4 && !memcmp(s.s + n - 2, "ly", 2) && is) ||
-        (n == 2 && memcmp(s.s, "it", 2) == 0) || (n == 4 && memcmp(s.s, "then", 4) == 0) ||
-        (n == 3 && memcmp(s.s, "the", 3) == 0 && s.n > 9) ||
-        (n == 2 && memcmp(s.s, "on", 2) == 0) || (n == 4 && !memcmp(s.s, "only", 4)) ||
-        (n == 4 && !memcmp(s.s, "here", 4)) || (n == 2 && !memcmp(s.s, "as", 2)) ||
-        (n == 5 && !memcmp(s.s, "which", 5)) || (n == 5 && !memcmp(s.s, "alone", 5)) ||
-        (n == 4 && !memcmp(s.s, "from", 4)) || (n == 2 && !memcmp(s.s, "to", 2)) ||
-        (n == 4 && !memcmp(s.s, "over", 4)) || (n == 5 && !memcmp(s.s, "based", 5)) ||
-        (n == 7 && !memcmp(s.s, "instead", 7)) || (n == 6 && !memcmp(s.s, "rather", 6));
+    bool am = word_length(s) == 2 && memcmp(s.s, "am", 2) == 0;
     if (c == 'I')
-        return !(is & (WORD_BE | WORD_FIT)) || (n == 2 && memcmp(s.s, "am", 2) == 0);
-    return !(adverb || (is & AFTER_ARTICLE));
+        return !(is & (WORD_BE | WORD_FIT)) || am;
+    return !(is & AFTER_ARTICLE);
 }
 
 /* True if the letter is part of a formula or of a longer name: "C = 5", "A-type", "4.0 J". */
@@ -207,16 +198,18 @@ static bool read_letter(reader *r) {
     if (!framed && is_start_of_word(r))
         return false;
     n = framed ? n : 1;
-    bool bracket = !framed && (peek(r, 1) == ')' || peek(r, 1) == ']') && peek(r, 2) != '(';
+    bool bracket =
+        !framed && (peek(r, 1) == ')' || peek(r, 1) == ']') && peek(r, 2) != '(' && !r->open;
     char c = letter_inside(r, n), letter = letter_option(c, r->out->last);
     bool small = is_small(c);
     bool word = !framed && !bracket && is_word_of_one_letter(r, 1, &unknown);
     if (small ? !is_small_option(r, n + bracket, framed || bracket) : word)
         return false;
     bool named = is_named(r) && (!framed || peek(r, 0) == '[');
-    bool option = letter && !(framed ? false : is_in_formula(r, n)) && !named;
+    bool in_formula = !framed && is_in_formula(r, n), option = letter && !in_formula && !named;
     token *t = add(r, option ? TOKEN_OPTION : TOKEN_NAME, n + bracket);
     t->letter = letter;
+    t->named = named && letter && !in_formula && !(t[-1].is & WORD_THING);
     t->framed = framed;
     t->bracket = bracket;
     t->small = small;
@@ -330,6 +323,7 @@ static void read_sign(reader *r) {
         for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
             kind = c == signs[i].c ? signs[i].kind : kind;
     }
+    r->open = kind == TOKEN_OPEN || (r->open && kind != TOKEN_CLOSE && kind != TOKEN_LINE);
     (void)add(r, kind, n);
 }
 

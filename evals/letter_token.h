@@ -40,6 +40,7 @@ typedef struct {
     bool small;       /* "(c)" */
     bool ordinal;     /* "the third option" */
     bool native;      /* a letter of another script */
+    bool named;       /* a TOKEN_NAME after a noun: "diagram C" */
     bool before_word; /* an unknown word follows: "B cells" */
 } token;
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Entries of one class, separated by "|". An entry that ends in "*" is a prefix: "eliminat*". */
+/* Entries of one class, separated by "|". */
 typedef struct {
     word_class is;
     const char *entries;
@@ -49,7 +49,7 @@ static const word_list english[] = {
      "land on|landing on|landed on|land at|end up with|end up at|end up on|end up|ending up with|"
      "ending up at|ending up on|come down on|come down to|plump for|plumping for|side with|"
      "siding with|back|backing|endorse|endorsing|put down|put|report|conclude with|conclude|"
-     "infer|deduce|guess|guessing|take|taking|accept|answer|answer with|enter|entering|commit to|"
+     "infer|deduce|guess|guessing|take|taking|accept|answer|answering|answer with|answering with|enter|entering|commit to|"
      "committing to|settle|write|write down|conclude for|fill in|bubble in|plumped for|sticking to|"
      "stick to|declare|shade|go|"
      "nominate|adopt|arrive at|arriving at|arrives at|arrived at|come out at|come to"},
@@ -92,7 +92,7 @@ static const word_list english[] = {
      "states precisely|states this|predicts|reproduces|respects|honors|honours|"
      "mirrors|fulfills|fulfils|achieves|supports"},
     {WORD_LEAVE,
-     "leave|leaves|leaving|is left|are left|left with|left standing|remain|remains|remaining|stay|stays|survive|survives|"
+     "wins|prevails|leave|leaves|leaving|is left|are left|left with|left standing|remain|remains|remaining|stay|stays|survive|survives|"
      "leaves us with|leaving us with|leaves me with|leaving me with|leave us with|still standing|"
      "last one standing|survivor|down to"},
     {WORD_BE,
@@ -126,15 +126,16 @@ static const word_list english[] = {
      "discarding|discarded|cross out|crossed out|crosses out|crossing out|cross off|crossed off|"
      "strike out|struck out|strike off|struck off|dismiss|dismisses|dismissed|dismissing|drop|dropping|"
      "dropped|refute|refutes|refuted|disqualify|disqualifies|disqualified|disprove|disproves|"
-     "knocks out|knock out|rule|avoid|set aside|throw out|thrown out|toss out|disregard|"
+     "knocks out|knock out|rule|avoid|set aside|retract|withdraw|throw out|thrown out|toss out|disregard|"
      "contradict|contradicts|contradicted|rule it out"},
+    {WORD_CASE | WORD_IF | WORD_AUX, "assuming|assuming that|provided|provided that"},
     {WORD_IF,
-     "if|unless|provided|assuming|suppose|supposing|assume|provided that|in case|only if|"
+     "if|unless|suppose|supposing|assume|in case|only if|"
      "only when|as long as|hypothetically|imagine|pretend|had|otherwise|if not|"
      "depends on|depends|depending|depending on"},
     {WORD_MAY,
      "might|may|could|perhaps|maybe|possibly|potentially|conceivably|arguably|tentatively|"
-     "plausibly|seemingly|superficially|partly|partially|half|mostly|for now|for the moment|"
+     "plausibly|would have been|would've been|could have been|might have been|seemingly|superficially|partly|partially|half|mostly|for now|for the moment|"
      "as a possibility|as a candidate|in mind|in play|on the table"},
     {WORD_MAY | WORD_BE, "can be"},
     {WORD_MAY | WORD_FILL,
@@ -169,9 +170,9 @@ static const word_list english[] = {
      "initially|initial guess|initial answer|initial thought|initial pick|initial choice|initial instinct|"
      "initial reaction|initial impression|originally|at first|first glance|first i|first instinct|earlier|"
      "previously|first thought|first impression|first sight|at first sight|at one point|"
-     "used to|originally chosen|thought|wrote|said|first pick|leaned|leaned towards|leaned toward|was going to|was about to"},
+     "used to|originally chosen|i thought|we thought|i'd thought|wrote|said|first pick|leaned|leaned towards|leaned toward|was going to|was about to"},
     {WORD_WAIT,
-     "wait|hold on|hmm*|hm|let me recheck|let me reconsider|let me redo|let me recompute|"
+     "wait|hold on|hmm|hmmm|hmmmm|hm|let me recheck|let me reconsider|let me redo|let me recompute|"
      "let me recalculate|let me revisit|let me rethink|let me reread|let me re-read|let me check|"
      "let me double|let me re-check|let me re-examine|that's wrong|that is wrong|that's not right|that is not right|"
      "can't be right|cannot be right|made a mistake|made an error|correction|on second thought|"
@@ -180,7 +181,7 @@ static const word_list english[] = {
      "disregard that|ignore that|on reflection that is|that was wrong|that was a mistake|"
      "that is incorrect|that's incorrect|i was mistaken|sorry"},
     {WORD_YES,
-     "yes|confirm*|checks out|this is right|this is fine|this is correct|that is right|"
+     "yes|confirm|confirms|confirmed|confirming|checks out|this is right|this is fine|this is correct|that is right|"
      "that is fine|that is correct|that's right|that's fine|that's correct|indeed|consistent|"
      "as before|stands|holds|still holds|agrees"},
     {WORD_STUDY,
@@ -200,7 +201,7 @@ static const word_list english[] = {
      "presented|as follows|number|item|given|again|in this case|to me|per|all|well|fairly|"
      "pretty|therefore|undoubtedly|presumably|evidently|apparently|in my view|in my opinion|considered|"
      "as|that|with|our|my|its|up|down|this time|for me|uniquely|directly|strongly|"
-     "by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
+     "last|remaining|by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
      "easy|e.g.|etc.|cf.|approx.|okay|ok|alright|right|yes|sure|great|done|one|two|three|four|both|me|us|only|even|"
      "in fact|of course|after all|in turn|respectively|hereby|ahead|going|final|real|"
      "true|actual|logical|overall|to the question|to this question|to this problem|for this question|firmly|solidly|"
@@ -232,6 +233,10 @@ static const word_list english[] = {
     {WORD_CLAIM,
      "says|said|claims|claimed|argues|states|asserts|believes|thinks|describes|mentions|refers|"
      "talks|would say|suggests|proposes|uses|assumes"},
+    {WORD_AFTER,
+     "best|it|then|the|on|only|here|as|which|alone|from|to|over|based|instead|rather|by|exactly|"
+     "correctly|clearly|perfectly|precisely|definitely|obviously|probably|certainly|in|se|kwa|"
+     "also|still|after|now|really|actually|accurately|itself"},
     {WORD_END, "seçeneğidir|seçeneği|şıkkıdır|please|thanks|thank you|for sure|without doubt|no doubt"},
 };
 
@@ -265,7 +270,7 @@ static const word_list foreign[] = {
      "đáp án|phương án|lựa chọn|seçenek|seçeneği|seçeneğidir|şık|şıkkı|şıkkıdır|harfi|optie|odpowiedź|litera|选项|選項|選択肢|"
      "선택지|보기|option|答案|项|項|번"},
     {WORD_RIGHT,
-     "richtig|richtige|richtigen|korrekt|korrekte|beste|rätt|correcte|correct|bonne|juste|exacte|"
+     "zu wählen|richtig|richtige|richtigen|korrekt|korrekte|beste|rätt|correcte|correct|bonne|juste|exacte|"
      "exact|correcta|correcto|correta|correto|certa|certo|corretta|corretto|esatta|esatto|giusta|giusto|adecuada|"
      "apropiada|poprawna|prawidłowa|правильный|правильным|правильно|верный|верным|верно|верен|правильна|"
      "doğru|doğrudur|benar|tepat|sahihi|lililo sahihi|đúng|đúng nhất|chính xác|tó tọ́|tó tọ̀nà|tọ́|tó pé|"
@@ -274,11 +279,11 @@ static const word_list foreign[] = {
     {WORD_RIGHT | WORD_ANSWER, "正解|정답|richtige antwort|正答"},
     {WORD_FALSE | WORD_WRONG,
      "falsch|falsche|falso|falsa|fausse|faux|incorrecta|incorrecto|incorreta|incorreto|"
-     "неверн*|неправильн*"},
+     "неверно|неверный|неверен|неверна|неверны|неправильно|неправильный|неправильна|неправилен|неправильны"},
     {WORD_WRONG,
      "errada|errado|errónea|erróneo|sbagliata|sbagliato|fausse|faux|scheidet|scheiden|"
      "entfällt|weg|fällt|incorrecte|verkeerd|vervalt|yanlış|yanlıştır|elenir|elendi|salah|adalah salah|sai|خاطئ|خاطئة|غلط|ผิด|odpada|"
-     "отпада*|исключа*|éliminé|éliminée|exclu|exclue|écarter|descarta|descartada|esclusa|escludere|scartata|গলত|ভুল|गलत|"
+     "отпадает|отпадают|исключается|исключаются|исключаем|исключён|éliminé|éliminée|exclu|exclue|écarter|descarta|descartada|esclusa|escludere|scartata|গলত|ভুল|गलत|"
      "不对|不正确|不正確|错|錯|错误|錯誤|间违|間違|間違っている|誤り|誤|を除外|は不適|不符合|不符|被排除|可以排除|排除|틀|틀렸|"
      "excluída|eliminada"},
     {WORD_CHOOSE,
@@ -329,7 +334,7 @@ static const word_list foreign[] = {
     {WORD_IT, "das|es|dies|ça|cela|ce|esto|eso|isso|isto|questo|ciò|это|ini|itu|đó|这|這|これ|それ|이것|bu|هذا|ذلك|यह|এটি"},
     {WORD_I, "ich|wir|je|j'|nous|yo|nosotros|eu|nós|io|noi|я|мы|saya|kita|tôi|ben|biz|我|我们|我們|私|저는|나는|أنا|मैं|আমি|on|ik|wij|mijn|meine|ma|mi|minha|mia|mein|moja|mój|mon|mijn|benim|मेरा|আমার|私の|我的"},
     {WORD_FIRST, "zunächst|zuerst|anfangs|d'abord|au début|al principio|inicialmente|inizialmente|сначала|最初|一开始|처음|ban đầu|awalnya|önce|başta|primeramente"},
-    {WORD_WAIT, "moment|halt|attends|espera|espere|aspetta|подожди*|tunggu|khoan|等等|不对|待って|잠깐|잠깐만|korrektur|correction|corrección|correção|correzione"},
+    {WORD_WAIT, "moment|halt|attends|espera|espere|aspetta|подожди|подождите|tunggu|khoan|等等|不对|待って|잠깐|잠깐만|korrektur|correction|corrección|correção|correzione"},
     {WORD_WHY, "weil|da|denn|parce que|puisque|porque|ya que|pues|porque|pois|já que|perché|poiché|так как|потому что|поскольку|karena|vì|bởi vì|kwa sababu|çünkü|için|olduğu için|لأن|क्योंकि|কারণ|เพราะ|因为|因為|由于|なぜなら|ので|なので|때문|because|ponieważ|omdat|eftersom"},
     {WORD_FILL,
      "die|der|das|den|la|el|le|l'|o|os|as|il|lo|un|une|una|uma|eine|ein|de|het|l'option|l'opzione|под|"
@@ -339,15 +344,53 @@ static const word_list foreign[] = {
      "über|pour|cette|esta|本题|故本题|最终|该|dir|dır|dur|nhé|ạ|जो|तो|হচ্ছে|项|項|也|就|来|其中|ten|ta|это|т.е.|أن|एक|"
      "en|der frage|auf diese frage|na|bei|unter|von|vom|zur|zum|du|della|do|da|do que|most|mest|für|alle"},
 };
+/* Czech, Slovak, Hungarian, Romanian, Finnish, Estonian, Danish, Norwegian, Croatian, Serbian,
+ * Bulgarian, Catalan, Lithuanian, Tagalog, Hebrew, Persian, Urdu, Tamil, Telugu, Marathi, Gujarati,
+ * Hausa, Malay. */
+static const word_list more_foreign[] = {
+    {WORD_ANSWER,
+     "odpověď|odpoveď|válasz|megoldás|răspuns|răspunsul|raspuns|raspunsul|vastaus|vastaukseni|ratkaisu|vastus|"
+     "svaret|svar|løsning|løsningen|odgovor|rješenje|одговор|отговор|отговорът|resposta|atsakymas|sagot|kasagutan|"
+     "תשובה|התשובה|پاسخ|جواب|جواب یہ|பதில்|விடை|సమాధానం|జవాబు|उत्तर|જવાબ|amsa|amsar|jawapan|ответът|απάντηση"},
+    {WORD_OPTION,
+     "možnost|možnosť|variantu|varianta|varianty|válasz|lehetőség|opció|opțiunea|optiunea|varianta|litera|vaihtoehto|"
+     "vastausvaihtoehto|variant|valik|mulighed|svarmulighed|alternativ|svaralternativ|alternativet|opcija|mogućnost|"
+     "опција|вариант|opció|lletra|variantas|opsyon|titik|pagpipilian|אפשרות|תשובה|האפשרות|گزینه|گزینهٔ|گزینه‌ی|آپشن|"
+     "விருப்பம்|தெரிவு|ఎంపిక|ఐచ్ఛికం|पर्याय|વિકલ્પ|zaɓi|jawapan|pilihan|επιλογή|svarsalternativ|variante|variant"},
+    {WORD_RIGHT,
+     "správná|správný|správne|správna|správně|helyes|jó|corect|corectă|corecta|corectul|oikea|oikein|õige|"
+     "rigtig|rigtige|korrekt|korrekte|riktig|riktige|rett|rette|točan|točna|tačan|tačna|ispravan|ispravna|тачан|исправан|"
+     "верен|верният|правилен|правилният|правилният|correcta|correcte|teisingas|tama|tamang|wasto|"
+     "הנכונה|נכונה|נכון|صحیح|درست|درست ہے|சரியான|సరైన|योग्य|बरोबर|સાચો|daidai|betul|σωστή|σωστό|beste"},
+    {WORD_BE,
+     "je|jest|este|er|är|és|jesu|је|е|és|yra|ay|ang|הוא|היא|است|می‌باشد|ہے|ஆகும்|అవుతుంది|आहे|છે|ialah|είναι|tehát"},
+    {WORD_SO,
+     "proto|tedy|takže|tudíž|tehát|ezért|így|deci|așadar|prin urmare|astfel|joten|näin ollen|seega|derfor|altså|"
+     "dakle|stoga|zato|дакле|следователно|per tant|doncs|todėl|kaya|samakatuwid|לכן|אם כן|بنابراین|پس|لہذا|எனவே|కాబట్టి|म्हणून|તેથી|don haka|άρα|επομένως|därför|alltså"},
+    {WORD_NOT,
+     "není|nie je|nem|nu|nu este|ei|ei ole|ikke|ikkje|nije|није|не е|no és|nėra|hindi|לא|אינה|אינו|نیست|نہیں|இல்லை|కాదు|नाही|નથી|bukan|δεν|inte|ei|nincs"},
+    {WORD_WRONG,
+     "špatně|nesprávná|nesprávně|chybná|nevyhovuje|hibás|helytelen|rossz|greșit|greșită|gresita|incorect|incorectă|väärä|väärin|vale|"
+     "forkert|feil|galt|pogrešan|pogrešna|netočan|netočna|погрешан|грешен|incorrecta|neteisingas|mali|שגויה|שגוי|לא נכונה|نادرست|غلط|தவறானது|తప్పు|चूक|ખોટો|kuskure|λάθος|λανθασμένη"},
+    {WORD_FILL, "az|că|cea|cel|tedy|ang|ng|sa|na|det|den|og|je to|að|הזו|ה|که|గా|ही|ο|η|το"},
+    {WORD_BUT, "ale|však|azonban|dar|însă|mutta|kuid|ali|али|но|però|pero|ngunit|אבל|اما|لیکن|ஆனால்|కానీ|पण|પણ|amma|αλλά"},
+    {WORD_MAY, "možná|talán|poate|ehkä|võib|måske|kanskje|možda|можда|може би|potser|galbūt|baka|siguro|אולי|شاید|ஒருவேళ|బహుశా|कदाचित|કદાચ|ίσως|kanske|mungkin"},
+    {WORD_OR, "nebo|alebo|vagy|sau|või|eller|ili|или|arba|או|یا|அல்லது|లేదా|किंवा|અથવા|és|și|og|ו|و|اور|மற்றும்|మరియు|आणि|અને|και|samt"},
+    {WORD_IF, "pokud|jestli|dacă|hvis|dersom|ako|ако|jei|kung|אם|اگر|என்றால்|ఒకవేళ|जर|જો|idan|εάν|αν"},
+    {WORD_ONLY, "pouze|csak|doar|numai|vain|ainult|bare|samo|само|només|tik|lamang|רק|فقط|صرف|மட்டுமே|మాత్రమే|फक्त|માત્ર|kawai|μόνο|endast|bara"},
+    {WORD_CHOOSE, "volím|vybírám|választom|valitsen|valin|vælger|velger|biram|бирам|избирам|renkuosi|pinipili ko|בוחר|انتخاب می‌کنم|επιλέγω"},
+};
 /* clang-format on */
 
-enum { SLOTS = 8192, ENTRY_MAX = 48 };
+enum { SLOTS = 16384, ENTRY_MAX = 48 };
+
+#define HASH_START 2166136261U /* FNV-1a */
 
 typedef struct {
     const char *at; /* NULL: the slot is free */
     unsigned char n;
-    bool prefix;
-    word_class is;
+    bool more;     /* a longer entry begins with it */
+    word_class is; /* 0: it is only the beginning of entries */
 } slot;
 
 static slot slots[SLOTS];
@@ -392,31 +435,44 @@ static slot *find_slot(const char *text, size_t n, uint32_t h) {
     }
 }
 
-static void add_list(const word_list *list) {
-    for (const char *at = list->entries; *at;) {
-        size_t n = strcspn(at, "|"), next = n + (at[n] == '|');
-        bool prefix = n && at[n - 1] == '*';
-        uint32_t h = 2166136261U;
-        n -= prefix;
-        for (size_t i = 0; i < n; i++)
-            h = hash_step(h, at[i]);
-        slot *s = find_slot(at, n, h);
-        *s = (slot){at, (unsigned char)n, s->prefix || prefix, s->is | list->is | WORD_KNOWN};
-        at += next;
+static bool is_alnum(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* True if a word of the entry may end before the byte @c. */
+static bool is_break(char c) {
+    return (unsigned char)c < 0x80 && !is_alnum(c);
+}
+
+/* Adds an entry, and the parts before its breaks. */
+static void add_entry(const char *at, size_t n, word_class is) {
+    uint32_t h = HASH_START;
+    for (size_t i = 0; i < n; i++) {
+        h = hash_step(h, at[i]);
+        bool whole = i + 1 == n;
+        if (!whole && !is_break(at[i + 1]))
+            continue;
+        slot *s = find_slot(at, i + 1, h);
+        word_class had = s->at ? s->is : 0;
+        *s = (slot){at, (unsigned char)(i + 1), s->more || !whole, had | (whole ? is : 0)};
     }
 }
 
-static void build(void) {
-    for (size_t i = 0; i < sizeof english / sizeof *english; i++)
-        add_list(&english[i]);
-    for (size_t i = 0; i < sizeof ordinals / sizeof *ordinals; i++)
-        add_list(&ordinals[i]);
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        add_list(&foreign[i]);
+static void add_lists(const word_list *lists, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (const char *at = lists[i].entries; *at;) {
+            size_t length = strcspn(at, "|");
+            if (length)
+                add_entry(at, length, lists[i].is | WORD_KNOWN);
+            at += length + (at[length] == '|');
+        }
 }
 
-static bool is_alnum(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+static void build(void) {
+    add_lists(english, sizeof english / sizeof *english);
+    add_lists(ordinals, sizeof ordinals / sizeof *ordinals);
+    add_lists(foreign, sizeof foreign / sizeof *foreign);
+    add_lists(more_foreign, sizeof more_foreign / sizeof *more_foreign);
 }
 
 /* True if the bytes begin a character of a script that is written without spaces between words:
@@ -428,23 +484,17 @@ static bool is_unspaced(const char *s, size_t n) {
 
 /* True if an entry may end before @rest, which follows the byte @before. */
 static bool ends_word(char before, span rest, bool unspaced) {
+    if (rest.n && ((unsigned char)rest.s[0] & 0xC0) == 0x80)
+        return false; /* inside a character */
     if (!rest.n || unspaced || is_unspaced(rest.s, rest.n))
         return true;
     bool inside = is_alnum(before) || (unsigned char)before >= 0x80;
     return !inside || !(is_alnum(rest.s[0]) || (unsigned char)rest.s[0] >= 0xC3);
 }
 
-/* Length of the rest of the word at the start of @s. */
-static size_t word_rest(span s) {
-    size_t n = 0;
-    while (n < s.n && (is_alnum(s.s[n]) || (unsigned char)s.s[n] >= 0x80))
-        n++;
-    return n;
-}
-
 size_t letter_word(span text, word_class *is) {
     (void)pthread_once(&once, build);
-    uint32_t h = 2166136261U;
+    uint32_t h = HASH_START;
     size_t best = 0;
     bool unspaced = is_unspaced(text.s, text.n);
     char window[ENTRY_MAX];
@@ -452,13 +502,16 @@ size_t letter_word(span text, word_class *is) {
     for (size_t n = 1; n <= folded.n && text.s[n - 1] != '\n'; n++) {
         h = hash_step(h, folded.s[n - 1]);
         span rest = {text.s + n, text.n - n};
-        if (rest.n && ((unsigned char)rest.s[0] & 0xC0) == 0x80)
-            continue; /* inside a character */
-        const slot *s = find_slot(folded.s, n, h);
-        if (!s->at || (!s->prefix && !ends_word(text.s[n - 1], rest, unspaced)))
+        bool broken = !rest.n || is_break(rest.s[0]);
+        if (!broken && !ends_word(text.s[n - 1], rest, unspaced))
             continue;
-        best = s->prefix ? n + word_rest(rest) : n;
-        *is = s->is;
+        const slot *s = find_slot(folded.s, n, h);
+        if (s->at && s->is) {
+            best = n;
+            *is = s->is;
+        }
+        if (broken && !(s->at && s->more))
+            break;
     }
     return best;
 }

@@ -56,6 +56,7 @@ typedef uint64_t word_class; /* a set of the bits below */
 #define WORD_ORDER      WORD_BIT(41) /* "first", "second": with WORD_RANK(n) */
 #define WORD_RANK_SHIFT 42           /* four bits: the number of an ordinal, 1 to 10 */
 #define WORD_KNOWN      WORD_BIT(46) /* the lexicon has the word */
+#define WORD_AFTER      WORD_BIT(47) /* may follow the letter A or I that is no word: "best" */
 
 /* Reads the longest entry at the start of @text, ignoring the case of ASCII letters. Entries end at
  * the end of a word, except in scripts without spaces. Returns its length in bytes; 0 if there is

@@ -1,0 +1,300 @@
+/* letter_right.c - the words after a mention of an option. */
+#include <string.h>
+
+#include "evals/letter_sides.h"
+
+enum {
+    REST = 60,      /* tokens of a sentence that are read after a mention */
+    PREDICATE = 12, /* tokens of a predicate */
+    GLOSS = 8,      /* unknown words of an option's text between its letter and a verb */
+    BRACKET = 16    /* tokens in brackets that are skipped */
+};
+
+static const token *at(const letter_tokens *t, size_t i) {
+    return letter_token_at(t, i);
+}
+
+static bool is_word(const token *k, word_class is) {
+    return k->kind == TOKEN_WORD && token_is(k, is);
+}
+
+/* ---- what may come between the mention and its verb ---- */
+
+/* Skips a text in brackets. */
+static size_t skip_brackets(const letter_tokens *t, size_t i) {
+    if (at(t, i)->kind != TOKEN_OPEN)
+        return i;
+    for (size_t j = i + 1; j < i + BRACKET && at(t, j)->kind != TOKEN_LINE; j++)
+        if (at(t, j)->kind == TOKEN_CLOSE)
+            return j + 1;
+    return i;
+}
+
+/* Skips ", rather than B," and "and not B". */
+static size_t skip_contrast(const letter_tokens *t, size_t i) {
+    size_t j = i;
+    while (at(t, j)->kind == TOKEN_COMMA ||
+           (is_word(at(t, j), WORD_AND | WORD_BUT) && !token_is(at(t, j), WORD_BE)))
+        j++;
+    if (!is_word(at(t, j), WORD_NOT | WORD_THAN))
+        return i;
+    j++;
+    while (is_word(at(t, j), WORD_OPTION | WORD_FILL))
+        j++;
+    if (at(t, j)->kind != TOKEN_OPTION)
+        return i;
+    char letter;
+    j = letter_group_end(t, j, &letter);
+    return j + (at(t, j)->kind == TOKEN_COMMA);
+}
+
+/* True if the tokens from @i on end the statement, so that the mention is no part of a name. */
+static bool is_end(const letter_tokens *t, size_t i) {
+    const token *k = at(t, i);
+    switch ((token_kind)k->kind) {
+    case TOKEN_WORD:
+        break;
+    case TOKEN_NUMBER:
+    case TOKEN_EQUALS:
+    case TOKEN_NAME:
+    case TOKEN_ARROW:
+    case TOKEN_SIGN:
+    case TOKEN_OPTION:
+        return false;
+    default:
+        return true;
+    }
+    unsigned char c = (unsigned char)t->text.s[k->at];
+    if (token_is(k, WORD_AND))
+        return token_is(at(t, i + 1), WORD_CASE | WORD_IT | WORD_SO | WORD_NOT | WORD_AUX);
+    return c >= 0x80 || c == '\'' ||
+           token_is(k, WORD_OPTION | WORD_WHY | WORD_THAN | WORD_NOT | WORD_SO | WORD_BUT |
+                           WORD_END | WORD_FILL | WORD_ONLY);
+}
+
+/* ---- the rest of the sentence ---- */
+
+static bool is_condition(const token *k) {
+    return is_word(k, WORD_IF) && !token_is(k, WORD_AUX | WORD_FILL);
+}
+
+/* Looks for conditions and a question mark in the rest of the sentence. */
+static void read_rest(const letter_tokens *t, size_t i, right_side *r) {
+    bool aside = false;
+    for (size_t j = i; j < i + REST; j++) {
+        const token *k = at(t, j);
+        if (k->kind == TOKEN_ASK) {
+            r->confirmed = is_word(at(t, j + 1), WORD_YES) && !token_is(at(t, j + 1), WORD_FIT);
+            r->asks = !r->confirmed;
+            return;
+        }
+        if (letter_ends_sentence(k)) {
+            bool next = is_condition(at(t, j + 1)) || is_condition(at(t, j + 2));
+            r->conditional = r->conditional || (k->kind == TOKEN_SEMICOLON && next);
+            return;
+        }
+        aside = aside || k->kind == TOKEN_COMMA || k->kind == TOKEN_OPEN || k->kind == TOKEN_DASH ||
+                (is_word(k, WORD_WHY | WORD_BUT) && !token_is(k, WORD_CASE));
+        if (is_condition(k) && (!aside || at(t, j - 1)->kind == TOKEN_COMMA))
+            r->conditional = true;
+    }
+}
+
+/* ---- the predicate ---- */
+
+/* True for "right about the sign" and "correct that it falls". */
+static bool is_limited(const letter_tokens *t, size_t i, word_class seen) {
+    const token *k = at(t, i), *next = at(t, i + 1);
+    if (!token_is(k, WORD_RIGHT) || token_is(k, WORD_ANSWER | WORD_OPTION) ||
+        next->kind != TOKEN_WORD)
+        return false;
+    bool claims = letter_has_text(t, k, "right") || letter_has_text(t, k, "correct");
+    return token_is(next, WORD_IF | WORD_CASE) || letter_has_text(t, next, "about") ||
+           (claims && !(seen & WORD_MOST) && letter_has_text(t, next, "that"));
+}
+
+/* True if the word at @i in a predicate says that the option is the right one. @seen: the words
+ * before it, of which there are @n. */
+static bool says_right(const letter_tokens *t, size_t i, size_t n, word_class seen) {
+    const token *k = at(t, i), *next = at(t, i + 1);
+    const char *end = t->text.s + k->at + k->n;
+    if (token_is(k, WORD_RIGHT | WORD_ANSWER | WORD_LEAVE))
+        return true;
+    if (token_is(k, WORD_OPTION) && n && letter_has_text(t, at(t, i - 1), "the") &&
+        is_word(next, WORD_IT))
+        return true; /* "the option that ..." */
+    if (seen & WORD_MOST && !token_is(k, WORD_MOST) &&
+        (token_is(k, WORD_OPTION | WORD_MAY | WORD_IT) || (!(seen & WORD_ONLY) && k->n > 3)))
+        return true; /* "the most likely" */
+    if (token_is(k, WORD_POINT) && seen & WORD_MOST)
+        return true; /* "the only one consistent with" */
+    bool chosen = token_is(k, WORD_CHOOSE) && k->n > 4 && memcmp(end - 2, "ed", 2) == 0;
+    bool it = n == 0 && letter_has_text(t, k, "it") && letter_ends_sentence(next);
+    return chosen || it || (seen && token_is(k, WORD_I)) || letter_has_text(t, k, "what");
+}
+
+#define LIGHT_WORDS                                                                                \
+    (WORD_FILL | WORD_SO | WORD_ONLY | WORD_MOST | WORD_AUX | WORD_OPTION | WORD_BE | WORD_IT |    \
+     WORD_YES | WORD_POINT | WORD_I)
+
+/* What a word of a predicate that denies something says. */
+static predicate denial(const letter_tokens *t, size_t i, word_class seen, bool *ends) {
+    const token *k = at(t, i), *next = at(t, i + 1);
+    *ends = true;
+    if (token_is(k, WORD_NOT) && !token_is(k, WORD_FILL)) {
+        *ends = !is_word(next, WORD_ONLY); /* "not only" */
+        return *ends && !is_word(next, WORD_WRONG | WORD_FALSE) ? SAYS_WRONG : SAYS_NOTHING;
+    }
+    bool right = token_is(k, WORD_RIGHT) || seen & WORD_RIGHT;
+    if (token_is(k, WORD_FALSE | WORD_WRONG | WORD_OUT) && !right) {
+        bool sought = token_is(k, WORD_FALSE) && is_word(next, WORD_OPTION | WORD_IT);
+        return sought && seen & WORD_FILL ? SAYS_RIGHT : SAYS_WRONG; /* "the false statement" */
+    }
+    *ends = false;
+    return SAYS_NOTHING;
+}
+
+/* Reads the predicate from @i on, after a verb such as "is". */
+static void read_predicate(const letter_tokens *t, size_t i, right_side *r) {
+    size_t unknown = 0;
+    for (size_t n = 0; n < PREDICATE; n++, i++) {
+        const token *k = at(t, i);
+        if (k->kind == TOKEN_COMMA && n && is_word(at(t, i + 1), WORD_SO | WORD_FILL))
+            continue;
+        bool turn = token_is(k, WORD_BUT | WORD_WHY) && !token_is(k, WORD_FILL | WORD_ANSWER);
+        bool ends;
+        predicate says = denial(t, i, r->seen, &ends);
+        if (k->kind != TOKEN_WORD || turn || letter_has_text(t, k, "least"))
+            return;
+        if (ends || (token_is(k, WORD_MAY) && !(r->seen & WORD_MOST))) {
+            r->says = ends ? says : SAYS_POSSIBLE;
+            return;
+        }
+        if (is_limited(t, i, r->seen))
+            return;
+        if (says_right(t, i, n, r->seen)) {
+            r->says = SAYS_RIGHT;
+            r->strong =
+                token_is(k, WORD_ANSWER | WORD_OPTION) || letter_has_text(t, k, "the one") ||
+                (token_is(k, WORD_RIGHT) && is_word(at(t, i + 1), WORD_ANSWER | WORD_OPTION));
+            r->seen |= k->is;
+            return;
+        }
+        bool light = token_is(k, LIGHT_WORDS) || letter_is_adverb(t, k);
+        unknown += !light;
+        if (unknown > (r->seen & WORD_MOST ? 1U : 0U))
+            return;
+        r->seen |= k->is;
+    }
+}
+
+/* ---- the verb ---- */
+
+/* The state of the search for the verb of a mention. */
+typedef struct {
+    size_t unknown;
+    bool label; /* the option's text may follow its letter */
+    bool aux;   /* an auxiliary verb was read */
+} verb_search;
+
+/* What the first word after the mention says, if it is a verb. */
+static predicate first_word(const letter_tokens *t, size_t i, const verb_search *s, right_side *r) {
+    const token *k = at(t, i), *next = at(t, i + 1);
+    bool foreign = (unsigned char)t->text.s[k->at] >= 0x80;
+    if (token_is(k, WORD_NOT | WORD_WRONG | WORD_OUT) && !token_is(k, WORD_FILL)) {
+        bool text = s->label && !s->aux && t->text.s[k->at] >= 'A' && t->text.s[k->at] <= 'Z';
+        bool contrast = token_is(k, WORD_NOT) && !s->aux &&
+                        (next->kind == TOKEN_OPTION || is_word(next, WORD_OPTION));
+        return contrast || text ? SAYS_NOTHING : SAYS_WRONG;
+    }
+    if (token_is(k, WORD_MAY))
+        return SAYS_POSSIBLE;
+    r->rule = "fits";
+    if (token_is(k, WORD_FIT) && !token_is(k, WORD_OPTION)) {
+        r->seen |= k->is;
+        return is_word(next, WORD_MAY) ? SAYS_POSSIBLE : SAYS_RIGHT;
+    }
+    if (token_is(k, WORD_LEAVE))
+        return SAYS_RIGHT;
+    r->rule = "called_correct";
+    if (foreign && token_is(k, WORD_RIGHT | WORD_ANSWER) && !token_is(k, WORD_FILL))
+        return SAYS_RIGHT;
+    r->rule = "points_to";
+    if (letter_has_text(t, k, "it") && token_is(next, WORD_BE) &&
+        letter_ends_sentence(at(t, i + 2)))
+        return SAYS_RIGHT; /* "C it is" */
+    r->rule = NULL;
+    return SAYS_NOTHING;
+}
+
+/* Reads the verb "is" or a similar one at @i and its predicate. */
+static void read_be(const letter_tokens *t, size_t i, const verb_search *s, right_side *r) {
+    const token *k = at(t, i);
+    r->rule = "called_correct";
+    if (token_is(k, WORD_NOT)) {
+        r->says = SAYS_WRONG;
+        return;
+    }
+    if (token_is(k, WORD_LEAVE)) { /* "remains" */
+        r->says = SAYS_RIGHT;
+        r->rule = "fits";
+    }
+    read_predicate(t, i + 1, r);
+    if (token_is(k, WORD_MAY) && r->says == SAYS_RIGHT)
+        r->says = SAYS_POSSIBLE;
+    /* the verb may belong to the option's text: "C) a text that is not short" */
+    if (s->unknown && r->says == SAYS_WRONG && !is_word(at(t, i + 1), WORD_WRONG | WORD_OUT))
+        r->says = SAYS_NOTHING;
+}
+
+/* True if the search for the verb may go on after the word at @i. */
+static bool passes(const letter_tokens *t, size_t i, verb_search *s) {
+    const token *k = at(t, i);
+    s->aux = s->aux || token_is(k, WORD_AUX);
+    if (token_is(k, WORD_AUX) || letter_is_adverb(t, k))
+        return true;
+    s->unknown += !k->is;
+    if (s->label)
+        return s->unknown <= GLOSS;
+    return token_is(k, WORD_FILL | WORD_SO | WORD_ONLY | WORD_MOST | WORD_RIGHT | WORD_OPTION |
+                           WORD_IT);
+}
+
+/* True if the comma at @i may come before the verb of the mention. */
+static bool is_light_comma(const letter_tokens *t, size_t i, const verb_search *s) {
+    return s->aux || is_word(at(t, i + 1), WORD_SO | WORD_BE | WORD_AUX | WORD_FIT);
+}
+
+right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
+    right_side r = {.ends = is_end(t, end), .closes = letter_ends_sentence(at(t, end))};
+    size_t i = end + (at(t, end)->kind == TOKEN_CLOSE);
+    i = skip_contrast(t, skip_brackets(t, i));
+    read_rest(t, end, &r);
+    token_kind kind = (token_kind)at(t, i)->kind;
+    bool sign = kind == TOKEN_STOP || kind == TOKEN_COLON || kind == TOKEN_DASH;
+    verb_search s = {.label = mention->framed || mention->bracket || sign};
+    i += sign && at(t, i + 1)->kind != TOKEN_LINE;
+    for (size_t n = 0; n < 14; n++, i++) {
+        const token *k = at(t, i);
+        if ((k->kind == TOKEN_COMMA && n < GLOSS && is_light_comma(t, i, &s)) ||
+            (k->kind == TOKEN_NUMBER && s.label))
+            continue;
+        if (k->kind != TOKEN_WORD)
+            return r;
+        if (token_is(k, WORD_BE)) {
+            read_be(t, i, &s, &r);
+            return r;
+        }
+        r.says = s.unknown ? SAYS_NOTHING : first_word(t, i, &s, &r);
+        if (r.says != SAYS_NOTHING)
+            return r;
+        if (!s.unknown && letter_has_text(t, k, "as")) { /* "C as my answer" */
+            r.rule = "chosen";
+            read_predicate(t, i + 1, &r);
+            return r;
+        }
+        if (!passes(t, i, &s))
+            return r;
+    }
+    return r;
+}
