@@ -108,7 +108,7 @@ static choice find(const letter_tokens *t, bool guesses) {
     statements declared, concluded;
     collect(t, 0, &declared, &concluded);
     size_t from = 0, final = guesses ? letter_final(t) : SIZE_MAX;
-    if (final != SIZE_MAX)
+    if (final != SIZE_MAX && declared.last.first != final)
         return (choice){t->t[final].at + 1, t->t[final].letter, "last_line"};
     if (declared.last.first != SIZE_MAX) {
         from = declared.last.end;

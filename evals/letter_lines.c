@@ -71,6 +71,8 @@ static size_t label_of(const letter_tokens *t, line l) {
         next->kind == TOKEN_COLON || next->kind == TOKEN_DASH || next->kind == TOKEN_YES ||
         next->kind == TOKEN_NO || next->kind == TOKEN_CLOSE ||
         (next->kind == TOKEN_WORD && IS(next, WORD_WHY) && !IS(next, WORD_CASE)) ||
+        (next->kind == TOKEN_ARROW && at(t, i + 2)->kind == TOKEN_WORD &&
+         IS(at(t, i + 2), WORD_RIGHT | WORD_WRONG | WORD_YES | WORD_NOT | WORD_MAY)) ||
         (next->kind == TOKEN_WORD && IS(next, WORD_YES | WORD_NOT | WORD_RIGHT) &&
          i + 2 == l.end) ||
         (next->kind == TOKEN_COMMA && at(t, i + 2)->kind == TOKEN_WORD &&
@@ -81,17 +83,18 @@ static size_t label_of(const letter_tokens *t, line l) {
 
 /* True if a line says that the options follow: "Let us go through the options one by one." */
 static bool announces_list(const letter_tokens *t, line l) {
-    bool study = false, options = false;
+    bool study = false, options = false, chooses = false;
     size_t words = 0;
     for (size_t i = l.first; i < l.end; i++) {
         const token *k = &t->t[i];
         if (k->kind == TOKEN_OPTION || ++words > HEADING_WORDS)
             return false;
         study = study || IS(k, WORD_STUDY) || (IS(k, WORD_I) && words == 1);
+        chooses = chooses || (k->kind == TOKEN_WORD && IS(k, WORD_RIGHT | WORD_MOST));
         options = options || (IS(k, WORD_OPTION | WORD_ALL) && k->kind == TOKEN_WORD);
     }
     bool heading = words && words <= 3 && options && at(t, l.end - 1)->kind == TOKEN_COLON;
-    return (study && options) || heading;
+    return !chooses && ((study && options) || heading);
 }
 
 bool letter_in_list(const letter_tokens *t, size_t i) {
