@@ -121,7 +121,9 @@ static choice find(const letter_tokens *t, bool guesses) {
         return (choice){0};
     if (from)
         collect(t, from, &declared, &concluded);
-    if (concluded.last.first != SIZE_MAX) {
+    size_t first = from ? SIZE_MAX : letter_first(t);
+    bool explains = first != SIZE_MAX && !concluded.last.weighs; /* "C. A fits metals only." */
+    if (concluded.last.first != SIZE_MAX && !explains) {
         bool none =
             concluded.before || (concluded.differ && !from &&
                                  (!concluded.last.weighs || is_joined(t, concluded.last.end)));
@@ -129,8 +131,8 @@ static choice find(const letter_tokens *t, bool guesses) {
                                                          : choice_of(t, &concluded.last);
     }
     const char *rule;
-    size_t i = from ? SIZE_MAX : letter_without_words(t, &rule);
-    return i == SIZE_MAX ? (choice){0} : (choice){t->t[i].at + 1, t->t[i].letter, rule};
+    size_t i = letter_without_words(t, &rule);
+    return i == SIZE_MAX || i < from ? (choice){0} : (choice){t->t[i].at + 1, t->t[i].letter, rule};
 }
 
 /* ---- the search ---- */

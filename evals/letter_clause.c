@@ -109,7 +109,8 @@ static bool has_circumstance(const letter_tokens *t, size_t first) {
 static clause_verdict of_copula(const left_side *l, const right_side *r, bool framed,
                                 const char **rule) {
     word_class s = l->subject;
-    bool plain = !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO));
+    bool plain =
+        !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO | WORD_THINK | WORD_I | WORD_CHOOSE));
     *rule = "answer";
     if ((s & WORD_ALL && s & WORD_NOT) || (s & WORD_FALSE && l->indefinite) ||
         (s & WORD_WRONG && !(s & WORD_FALSE) && !(s & WORD_NOT)))
@@ -153,6 +154,25 @@ static clause_verdict of_exception(const left_side *l, const right_side *r) {
     return out ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
+/* True for the verb at @i in "To choose C, we need ...". */
+static bool is_purpose(const letter_tokens *t, size_t i) {
+    return i && letter_has_text(t, at(t, i - 1), "to") &&
+           (i == 1 || letter_ends_sentence(at(t, i - 2)));
+}
+
+/* True if the tokens from @i on call the mention before them right: "I consider C the best". */
+static bool is_complement(const letter_tokens *t, size_t i) {
+    for (size_t n = 0; n < 5; n++, i++) {
+        if (is_word(at(t, i), WORD_RIGHT | WORD_ANSWER) && !token_is(at(t, i), WORD_FILL))
+            return true;
+        if (is_word(at(t, i), WORD_MOST) && !token_is(at(t, i), WORD_ONLY))
+            return true;
+        if (!is_word(at(t, i), WORD_FILL))
+            return false;
+    }
+    return false;
+}
+
 static clause_verdict of_link(const letter_tokens *t, const left_side *l, const right_side *r,
                               bool framed, const char **rule) {
     bool ends = r->ends || framed, says = false;
@@ -172,7 +192,7 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
     case LINK_CHOOSE:
         *rule = "chosen";
         says = (l->subject & WORD_I || (!l->unknown_subject && (!gerund || r->closes))) &&
-               !l->subject_option;
+               !l->subject_option && !(is_purpose(t, l->at) && !r->closes);
         break;
     case LINK_THINK:
         *rule = "chosen";
@@ -213,6 +233,12 @@ static clause_verdict with_right(const letter_tokens *t, clause *c, const left_s
                   (v == CLAUSE_CONCLUDES && (l->link == LINK_CHOOSE || mention->framed))))
         v = v == CLAUSE_DENIES ? v : CLAUSE_SILENT;
     bool inverted = l->link == LINK_BE && is_word(next, WORD_RIGHT) && !token_is(next, WORD_FILL);
+    inverted =
+        inverted || (l->subject & WORD_I && (l->link == LINK_STUDY || l->link == LINK_THINK) &&
+                     is_complement(t, c->end));
+    inverted =
+        inverted || (l->outer & WORD_I && l->link != LINK_CHOOSE && is_word(next, WORD_CHOOSE) &&
+                     !token_is(next, WORD_ANSWER)); /* "ich würde C wählen" */
     bool right = r->says == SAYS_RIGHT && l->link != LINK_STUDY && (!l->inside || r->strong);
     if (v != CLAUSE_SILENT)
         return v;

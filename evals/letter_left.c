@@ -144,6 +144,7 @@ static bool step_over_word(const letter_tokens *t, size_t *i, left_side *l) {
     }
     size_t rejected = token_is(k, WORD_BUT) ? skip_rejected(t, *i) : *i;
     if (rejected < *i) {
+        l->near |= WORD_SO; /* "not A but C" concludes */
         *i = rejected;
         return false;
     }

@@ -136,7 +136,8 @@ static size_t in_line(const letter_tokens *t, line l) {
 
 /* True if nothing but closing words comes after the token @i in its line. */
 static bool closes(const letter_tokens *t, size_t i, line l) {
-    bool text = t->t[i - 1].framed && i > 1 && l.end - i <= GLOSS; /* "(C) property" */
+    bool text = t->t[i - 1].framed && i > 1 && l.end - i <= GLOSS &&
+                !IS(at(t, i), WORD_NOT | WORD_WRONG); /* "(C) property" */
     for (size_t j = i - 1; text && j > l.first && t->t[j - 1].kind != TOKEN_STOP; j--)
         text = t->t[j - 1].kind != TOKEN_OPTION && t->t[j - 1].kind != TOKEN_NAME;
     for (size_t n = 0; i < l.end && !text; i++, n++) {
@@ -171,7 +172,8 @@ static bool is_set_off(const letter_tokens *t, size_t i, line l) {
                     return false;
             return true;
         case TOKEN_COMMA:
-            return words > 0 || (t->t[i].framed && t->t[i].kind == TOKEN_OPTION);
+            return words > 0 || IS(at(t, i - 2), WORD_SO | WORD_YES | WORD_WAIT | WORD_NOT) ||
+                   (t->t[i].framed && t->t[i].kind == TOKEN_OPTION);
         case TOKEN_YES:
         case TOKEN_NO:
             continue;
@@ -194,6 +196,10 @@ static bool is_set_off(const letter_tokens *t, size_t i, line l) {
         }
     }
     return true;
+}
+
+size_t letter_first(const letter_tokens *t) {
+    return in_line(t, line_after(t, (line){0, 0}));
 }
 
 size_t letter_final(const letter_tokens *t) {

@@ -10,6 +10,10 @@
  * follow. */
 bool letter_in_list(const letter_tokens *t, size_t i);
 
+/* The token of the letter with which the text begins, as in "C. Here is why ..."; SIZE_MAX if it
+ * begins otherwise. */
+size_t letter_first(const letter_tokens *t);
+
 /* The token of the letter of which the last line consists; SIZE_MAX if there is none. */
 size_t letter_final(const letter_tokens *t);
 

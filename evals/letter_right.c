@@ -109,7 +109,8 @@ static bool is_limited(const letter_tokens *t, size_t i, word_class seen) {
         next->kind != TOKEN_WORD)
         return false;
     bool claims = letter_has_text(t, k, "right") || letter_has_text(t, k, "correct");
-    return token_is(next, WORD_IF | WORD_CASE) || letter_has_text(t, next, "about") ||
+    bool only = token_is(next, WORD_ONLY) && token_is(at(t, i + 2), WORD_CASE | WORD_IF);
+    return only || token_is(next, WORD_IF | WORD_CASE) || letter_has_text(t, next, "about") ||
            (claims && !(seen & WORD_MOST) && letter_has_text(t, next, "that"));
 }
 
@@ -220,9 +221,14 @@ static predicate first_word(const letter_tokens *t, size_t i, const verb_search 
     if (foreign && token_is(k, WORD_RIGHT | WORD_ANSWER) && !token_is(k, WORD_FILL))
         return SAYS_RIGHT;
     r->rule = "points_to";
-    if (letter_has_text(t, k, "it") && token_is(next, WORD_BE) &&
-        letter_ends_sentence(at(t, i + 2)))
+    size_t verb = i + 1;
+    while (is_word(at(t, verb), WORD_AUX) && !token_is(at(t, verb), WORD_BE | WORD_NOT))
+        verb++;
+    if (letter_has_text(t, k, "it") && token_is(at(t, verb), WORD_BE) &&
+        letter_ends_sentence(at(t, verb + 1)))
         return SAYS_RIGHT; /* "C it is" */
+    if (letter_has_text(t, k, "alone") || (token_is(k, WORD_END) && letter_ends_sentence(next)))
+        return SAYS_RIGHT; /* "C alone", "C by elimination" */
     r->rule = NULL;
     return SAYS_NOTHING;
 }
@@ -260,13 +266,23 @@ static bool passes(const letter_tokens *t, size_t i, verb_search *s) {
                            WORD_IT);
 }
 
+/* True if the option's text at @i is only a verdict: "C: correct.", "(C) Yes." */
+static bool is_mark(const letter_tokens *t, size_t i, bool label) {
+    const token *k = at(t, i);
+    return label &&
+           (letter_has_text(t, k, "correct") || letter_has_text(t, k, "yes") ||
+            letter_has_text(t, k, "true") || letter_has_text(t, k, "right")) &&
+           (letter_ends_sentence(at(t, i + 1)) || at(t, i + 1)->kind == TOKEN_COMMA);
+}
+
 /* True if the comma at @i may come before the verb of the mention. */
 static bool is_light_comma(const letter_tokens *t, size_t i, const verb_search *s) {
-    return s->aux || is_word(at(t, i + 1), WORD_SO | WORD_BE | WORD_AUX | WORD_FIT);
+    return s->aux || is_word(at(t, i + 1), WORD_END | WORD_SO | WORD_BE | WORD_AUX | WORD_FIT);
 }
 
 right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
-    right_side r = {.ends = is_end(t, end), .closes = letter_ends_sentence(at(t, end))};
+    right_side r = {
+        .rule = "check_mark", .ends = is_end(t, end), .closes = letter_ends_sentence(at(t, end))};
     size_t i = end + (at(t, end)->kind == TOKEN_CLOSE);
     i = skip_contrast(t, skip_brackets(t, i));
     read_rest(t, end, &r);
@@ -274,7 +290,9 @@ right_side letter_right(const letter_tokens *t, size_t end, const token *mention
     bool sign = kind == TOKEN_STOP || kind == TOKEN_COLON || kind == TOKEN_DASH;
     verb_search s = {.label = mention->framed || mention->bracket || sign};
     i += sign && at(t, i + 1)->kind != TOKEN_LINE;
-    for (size_t n = 0; n < 14; n++, i++) {
+    if (is_mark(t, i, s.label))
+        r.says = SAYS_RIGHT;
+    for (size_t n = 0; n < 14 && r.says == SAYS_NOTHING; n++, i++) {
         const token *k = at(t, i);
         if ((k->kind == TOKEN_COMMA && n < GLOSS && is_light_comma(t, i, &s)) ||
             (k->kind == TOKEN_NUMBER && s.label))

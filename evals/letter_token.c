@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fault.h"
 #include "evals/letter_text.h"
@@ -257,7 +258,7 @@ static void join_ordinal(reader *r) {
     if (o->n < 2 || !(t->is & WORD_OPTION) || !(t[-1].is & WORD_ORDER))
         return;
     char letter = letter_option((char)('A' - 1 + (t[-1].is >> WORD_RANK_SHIFT & 15)), o->last);
-    bool definite = o->n > 2 && t[-2].n == 3 && strncmp(r->in.s + t[-2].at, "the", 3) == 0;
+    bool definite = o->n > 2 && t[-2].n == 3 && strncasecmp(r->in.s + t[-2].at, "the", 3) == 0;
     bool plural = r->in.s[t->at + t->n - 1] == 's';
     if (!letter || !definite || plural)
         return;

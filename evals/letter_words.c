@@ -58,6 +58,7 @@ static const word_list english[] = {
      "think|believe|suspect|suppose|feel|reckon|convinced|certain|sure|confident|bet|say|conclude|"
      "deduce|infer|find|see|seem|inclined to|inclined toward|inclined towards|"
      "assume|presume|guess|judge"},
+    {WORD_STUDY | WORD_THINK, "regard|rate|deem|view|see|find|reckon|call"},
     {WORD_POINT,
      "correspond to|corresponds to|corresponding to|correspond with|corresponds with|"
      "corresponding with|point to|points to|pointing to|point at|points at|point toward|"
@@ -96,7 +97,7 @@ static const word_list english[] = {
      "leaves us with|leaving us with|leaves me with|leaving me with|leave us with|still standing|"
      "last one standing|survivor|down to"},
     {WORD_BE,
-     "is|was|be|are|were|been|being|'s|is on|seems|seem|appears|appear|looks|look|turns out|"
+     "strikes me as|strikes us as|is|was|be|are|were|been|being|'s|is on|seems|seem|appears|appear|looks|look|turns out|"
      "turned out|proves|proved|becomes|became|equals|remains|stays|lies in|rests on|rests with|"
      "goes to|goes for|falls on|sits with|comes out as|comes out to|works out|"
      "boils down to|comes down to|reads|lands on|seems to|appears to|happens|ends up"},
@@ -107,7 +108,7 @@ static const word_list english[] = {
     {WORD_SO,
      "so|therefore|thus|hence|consequently|accordingly|thereby|ergo|in conclusion|in summary|"
      "to conclude|to sum up|all in all|overall|finally|in the end|ultimately|as a result|"
-     "in short|then|so that|on balance|it follows that|in sum|conclusively|bottom line|"
+     "in short|in other words|put differently|simply put|that is to say|then|so that|on balance|it follows that|in sum|conclusively|bottom line|"
      "putting it all together|everything considered|all things considered|on reflection|"
      "on second thought|upon reflection|on closer inspection|on inspection|upon inspection|"
      "on a closer look|after careful consideration|after consideration|by comparison|for these reasons|for this reason|that's why|"
@@ -138,6 +139,7 @@ static const word_list english[] = {
      "plausibly|would have been|would've been|could have been|might have been|seemingly|superficially|partly|partially|half|mostly|for now|for the moment|"
      "as a possibility|as a candidate|in mind|in play|on the table"},
     {WORD_MAY | WORD_BE, "can be"},
+    {WORD_MAY, "it is possible that|it's possible that|possible that|it is possible|it's possible"},
     {WORD_MAY | WORD_FILL,
      "plausible|possible|tempting|attractive|appealing|candidate|contender"},
     {WORD_OR, "or|and/or|vs|vs.|versus|or else|or maybe|or perhaps|or possibly"},
@@ -167,7 +169,7 @@ static const word_list english[] = {
      "i|we|i'd|i'll|i'm|we'd|we'll|we're|i've|we've|let's|let us|you|my|our|me|us|you'd|"
      "you should|one should|one must|one can|myself|your|you're|you'll|let me|i am|gonna"},
     {WORD_FIRST,
-     "initially|initial guess|initial answer|initial thought|initial pick|initial choice|initial instinct|"
+     "initially|first guess|first choice|first answer|first try|first attempt|first reaction|initial guess|initial answer|initial thought|initial pick|initial choice|initial instinct|"
      "initial reaction|initial impression|originally|at first|first glance|first i|first instinct|earlier|"
      "previously|first thought|first impression|first sight|at first sight|at one point|"
      "used to|originally chosen|i thought|we thought|i'd thought|wrote|said|first pick|leaned|leaned towards|leaned toward|was going to|was about to"},
@@ -201,7 +203,7 @@ static const word_list english[] = {
      "presented|as follows|number|item|given|again|in this case|to me|per|all|well|fairly|"
      "pretty|therefore|undoubtedly|presumably|evidently|apparently|in my view|in my opinion|considered|"
      "as|that|with|our|my|its|up|down|this time|for me|uniquely|directly|strongly|"
-     "last|remaining|by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
+     "like|prob|little doubt|in my judgement|in my judgment|in my estimation|to my mind|last|remaining|by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
      "easy|e.g.|etc.|cf.|approx.|okay|ok|alright|right|yes|sure|great|done|one|two|three|four|both|me|us|only|even|"
      "in fact|of course|after all|in turn|respectively|hereby|ahead|going|final|real|"
      "true|actual|logical|overall|to the question|to this question|to this problem|for this question|firmly|solidly|"
@@ -237,7 +239,9 @@ static const word_list english[] = {
      "best|it|then|the|on|only|here|as|which|alone|from|to|over|based|instead|rather|by|exactly|"
      "correctly|clearly|perfectly|precisely|definitely|obviously|probably|certainly|in|se|kwa|"
      "also|still|after|now|really|actually|accurately|itself"},
-    {WORD_END, "seçeneğidir|seçeneği|şıkkıdır|please|thanks|thank you|for sure|without doubt|no doubt"},
+    {WORD_SO | WORD_END,
+     "by elimination|by exclusion|by default|by deduction|by process of elimination"},
+    {WORD_END, "seçeneğidir|seçeneği|şıkkıdır|please|imo|imho|for me|final answer|thanks|thank you|for sure|without doubt|no doubt"},
 };
 
 static const word_list ordinals[] = {
@@ -287,10 +291,15 @@ static const word_list foreign[] = {
      "不对|不正确|不正確|错|錯|错误|錯誤|间违|間違|間違っている|誤り|誤|を除外|は不適|不符合|不符|被排除|可以排除|排除|틀|틀렸|"
      "excluída|eliminada"},
     {WORD_CHOOSE,
-     "wähle|wählen|entscheide mich für|nehme|elijo|escojo|elegimos|escolho|scelgo|choisis|"
+     "dirais|choisirais|prendrais|choisir|retenir|diría|elegiría|escogería|elegir|escoger|escolheria|"
+     "escolher|diria|direi|sceglierei|scegliere|würde sagen|wähle|wählen|nehmen|entscheide mich für|nehme|elijo|escojo|elegimos|escolho|scelgo|choisis|"
      "choisissons|opte pour|retiens|retenons|wybieram|kies|memilih|выбираю|выбираем|kiezen|väljer|"
      "我选|我選|選ぶ|应选择|應選擇|应选|选择|選擇|选|選|chọn|nachagua|seçiyorum|tercih|me quedo con|mi quedo con|fico com|tippe auf"},
     {WORD_THINK, "denke|glaube|pense|crois|creo|acho|penso|думаю|считаю|düşünüyorum|认为|認為|思う|생각"},
+    {WORD_RIGHT, "を選びます|を選ぶ|を選択|を選択します|を選んだ|를 선택합니다|를 선택|을 선택|를 고르겠습니다|를 고릅니다|가 맞습니다"},
+    {WORD_FIT,
+     "trifft|stimmt|passt|gilt|cumple|encaja|convient|conviene|confère|vale|calza|soddisfa|satisface|"
+     "подходит|符合|成立|符合题意|合适|fits"},
     {WORD_LEAVE,
      "bleibt|verbleibt|bleiben|übrig|reste|restent|queda|quedan|resta|restam|rimane|zostaje|"
      "blijft|остаётся|остается|剩下|只剩|只剩下|tersisa|เหลือ|残る|残るのは|남는 것은|남는|kalır|kalıyor"},
@@ -332,7 +341,7 @@ static const word_list foreign[] = {
      "nur|allein|einzig|seule|seul|plus que|solo|sólo|solamente|únicamente|única|único|apenas|só|"
      "somente|soltanto|tylko|alleen|только|лишь|hanya|chỉ|只|只有|のみ|だけ|만|yalnızca|sadece|केवल|শুধু"},
     {WORD_IT, "das|es|dies|ça|cela|ce|esto|eso|isso|isto|questo|ciò|это|ini|itu|đó|这|這|これ|それ|이것|bu|هذا|ذلك|यह|এটি"},
-    {WORD_I, "ich|wir|je|j'|nous|yo|nosotros|eu|nós|io|noi|я|мы|saya|kita|tôi|ben|biz|我|我们|我們|私|저는|나는|أنا|मैं|আমি|on|ik|wij|mijn|meine|ma|mi|minha|mia|mein|moja|mój|mon|mijn|benim|मेरा|আমার|私の|我的"},
+    {WORD_I, "il faut|on doit|hay que|bisogna|devemos|man muss|man sollte|ich|wir|je|j'|nous|yo|nosotros|eu|nós|io|noi|я|мы|saya|kita|tôi|ben|biz|我|我们|我們|私|저는|나는|أنا|मैं|আমি|on|ik|wij|mijn|meine|ma|mi|minha|mia|mein|moja|mój|mon|mijn|benim|मेरा|আমার|私の|我的"},
     {WORD_FIRST, "zunächst|zuerst|anfangs|d'abord|au début|al principio|inicialmente|inizialmente|сначала|最初|一开始|처음|ban đầu|awalnya|önce|başta|primeramente"},
     {WORD_WAIT, "moment|halt|attends|espera|espere|aspetta|подожди|подождите|tunggu|khoan|等等|不对|待って|잠깐|잠깐만|korrektur|correction|corrección|correção|correzione"},
     {WORD_WHY, "weil|da|denn|parce que|puisque|porque|ya que|pues|porque|pois|já que|perché|poiché|так как|потому что|поскольку|karena|vì|bởi vì|kwa sababu|çünkü|için|olduğu için|لأن|क्योंकि|কারণ|เพราะ|因为|因為|由于|なぜなら|ので|なので|때문|because|ponieważ|omdat|eftersom"},
