@@ -10,6 +10,7 @@
 #include "evals/extract.h"
 #include "evals/letter_clause.h"
 #include "evals/letter_lines.h"
+#include "evals/letter_sides.h"
 #include "evals/letter_text.h"
 
 enum { kPart = 12000 }; /* bytes at the end of a text, and at its beginning, that are searched */
@@ -25,9 +26,13 @@ typedef struct {
 typedef struct {
     clause last; /* the last one; first = SIZE_MAX: none */
     bool differ; /* they have different letters */
-    bool
-        before; /* the one before it begins with a circumstance, as it does, and has another letter */
 } statements;
+
+/* All statements of a text. */
+typedef struct {
+    statements declared, concluded;
+    bool alternatives; /* two in a row begin with circumstances and have different letters */
+} reading;
 
 static const char letters[] = "ABCDEFGHIJ";
 
@@ -63,7 +68,6 @@ static bool is_joined(const letter_tokens *t, size_t from) {
 static void add_statement(statements *s, clause c) {
     bool other = s->last.first != SIZE_MAX && s->last.letter != c.letter;
     s->differ = s->differ || (other && c.letter && s->last.letter);
-    s->before = other && s->last.circumstance && c.circumstance;
     s->last = c;
 }
 
@@ -77,24 +81,74 @@ static bool is_variable(const letter_tokens *t, size_t i) {
     return false;
 }
 
+/* True if the token at @i is a whole line: "**C**". */
+static bool is_line(const letter_tokens *t, size_t i) {
+    bool starts = i == 0 || t->t[i - 1].kind == TOKEN_LINE;
+    size_t end = i + 1;
+    while (end < t->n && t->t[end].kind == TOKEN_STOP)
+        end++;
+    return starts && (end == t->n || t->t[end].kind == TOKEN_LINE) && !t->t[i].small &&
+           !t->t[i].native;
+}
+
+/* The last mention in the tokens before the pronoun at @i, to which it refers: "Option C: the cell
+ * shrinks. This is the correct answer." SIZE_MAX: none. */
+static size_t referent(const letter_tokens *t, size_t i) {
+    enum { FAR = 25 };
+    const token *k = &t->t[i];
+    bool starts = i && letter_ends_sentence(&t->t[i - 1]) && t->t[i - 1].kind != TOKEN_ASK;
+    if (!starts || k->kind != TOKEN_WORD || !(k->is & WORD_IT) || k->is & WORD_RIGHT ||
+        i + 1 >= t->n || !(t->t[i + 1].is & WORD_BE))
+        return SIZE_MAX;
+    right_side r = letter_right(t, i + 1, k);
+    if (r.says != SAYS_RIGHT || !r.strong || r.conditional || r.asks)
+        return SIZE_MAX;
+    for (size_t j = i; j && i - j < FAR && t->t[j - 1].kind != TOKEN_LINE; j--)
+        if (t->t[j - 1].kind == TOKEN_OPTION)
+            return j - 1;
+    return SIZE_MAX;
+}
+
+/* The statement about the mention at @i. @c: that of its clause. */
+static clause statement_at(const letter_tokens *t, size_t i) {
+    clause c = letter_clause(t, i);
+    bool listed = letter_in_list(t, i);
+    if (listed || (c.verdict == CLAUSE_CONCLUDES && is_variable(t, i))) {
+        c.verdict = CLAUSE_SILENT;
+        c.letter = c.letter ? c.letter : 'A';
+    } else if (c.verdict == CLAUSE_SILENT && is_line(t, i)) {
+        c.verdict = CLAUSE_CONCLUDES;
+        c.weighs = true;
+        c.rule = "last_line";
+    }
+    return c;
+}
+
 /* Collects the statements from the token @from on. Answers with several letters count as
  * statements without a letter. */
-static void collect(const letter_tokens *t, size_t from, statements *declared,
-                    statements *concluded) {
-    *declared = *concluded = (statements){.last.first = SIZE_MAX};
+static reading read_statements(const letter_tokens *t, size_t from) {
+    reading r = {{.last.first = SIZE_MAX}, {.last.first = SIZE_MAX}, false};
+    clause before = {0};
     for (size_t i = from; i < t->n; i++) {
+        size_t other = referent(t, i);
+        if (other != SIZE_MAX && other >= from && t->t[other].letter) {
+            clause c = {CLAUSE_CONCLUDES, other, i + 1, t->t[other].letter, true, false,
+                        "called_correct"};
+            add_statement(&r.concluded, c);
+        }
         if (t->t[i].kind != TOKEN_OPTION && !t->t[i].named)
             continue;
-        clause c = letter_clause(t, i);
-        bool listed = letter_in_list(t, i) || (c.verdict == CLAUSE_CONCLUDES && is_variable(t, i));
-        if (c.verdict == CLAUSE_DECLARES && !listed)
-            add_statement(declared, c);
-        else if (c.verdict == CLAUSE_CONCLUDES && !listed)
-            add_statement(concluded, c);
-        else if (c.verdict == CLAUSE_OPEN && !c.letter && c.rule && !listed)
-            add_statement(strcmp(c.rule, "answer") == 0 ? declared : concluded, c);
+        clause c = statement_at(t, i);
+        bool several = c.verdict == CLAUSE_OPEN && !c.letter && c.rule;
+        bool declares = c.verdict == CLAUSE_DECLARES || (several && !strcmp(c.rule, "answer"));
+        if (declares || several || c.verdict == CLAUSE_CONCLUDES) {
+            add_statement(declares ? &r.declared : &r.concluded, c);
+            r.alternatives = before.circumstance && c.circumstance && before.letter != c.letter;
+            before = c;
+        }
         i = c.end - 1;
     }
+    return r;
 }
 
 static choice choice_of(const letter_tokens *t, const clause *c) {
@@ -102,37 +156,46 @@ static choice choice_of(const letter_tokens *t, const clause *c) {
     return c->letter ? (choice){k->at + 1, c->letter, c->rule} : (choice){0};
 }
 
+/* The letter that stands without a sentence, at or after the token @from. */
+static choice without_words(const letter_tokens *t, size_t from) {
+    const char *rule;
+    size_t i = letter_without_words(t, &rule);
+    return i == SIZE_MAX || i < from ? (choice){0} : (choice){t->t[i].at + 1, t->t[i].letter, rule};
+}
+
+/* The choice that the conclusions give. @from: the token after a statement that was taken back, or
+ * 0. */
+static choice concluded(const letter_tokens *t, const reading *r, size_t from) {
+    const statements *s = &r->concluded;
+    size_t first = from ? SIZE_MAX : letter_first(t);
+    bool explains = first != SIZE_MAX && !s->last.weighs; /* "C. A fits metals only." */
+    if (s->last.first == SIZE_MAX || explains)
+        return without_words(t, from);
+    if (is_revoked(t, s->last.end))
+        return without_words(t, s->last.end);
+    bool tie = s->differ && !from && (!s->last.weighs || is_joined(t, s->last.end));
+    return r->alternatives || tie ? (choice){0} : choice_of(t, &s->last);
+}
+
 /* The choice of a text. A later conclusion replaces a declaration only if the text after the
  * declaration takes it back. */
 static choice find(const letter_tokens *t, bool guesses) {
-    statements declared, concluded;
-    collect(t, 0, &declared, &concluded);
+    reading r = read_statements(t, 0);
     size_t from = 0, final = guesses ? letter_final(t) : SIZE_MAX;
-    if (final != SIZE_MAX && declared.last.first != final)
+    const statements *d = &r.declared;
+    if (final != SIZE_MAX && d->last.first != final)
         return (choice){t->t[final].at + 1, t->t[final].letter, "last_line"};
-    if (declared.last.first != SIZE_MAX) {
-        from = declared.last.end;
-        if (!is_revoked(t, from)) {
-            bool none = declared.before || (declared.differ && is_joined(t, from));
-            return none ? (choice){0} : choice_of(t, &declared.last);
-        }
+    if (d->last.first != SIZE_MAX) {
+        from = d->last.end;
+        bool none = r.alternatives || (d->differ && is_joined(t, from));
+        if (!is_revoked(t, from))
+            return none ? (choice){0} : choice_of(t, &d->last);
     }
     if (!guesses)
         return (choice){0};
     if (from)
-        collect(t, from, &declared, &concluded);
-    size_t first = from ? SIZE_MAX : letter_first(t);
-    bool explains = first != SIZE_MAX && !concluded.last.weighs; /* "C. A fits metals only." */
-    if (concluded.last.first != SIZE_MAX && !explains) {
-        bool none =
-            concluded.before || (concluded.differ && !from &&
-                                 (!concluded.last.weighs || is_joined(t, concluded.last.end)));
-        return none || is_revoked(t, concluded.last.end) ? (choice){0}
-                                                         : choice_of(t, &concluded.last);
-    }
-    const char *rule;
-    size_t i = letter_without_words(t, &rule);
-    return i == SIZE_MAX || i < from ? (choice){0} : (choice){t->t[i].at + 1, t->t[i].letter, rule};
+        r = read_statements(t, from);
+    return concluded(t, &r, from);
 }
 
 /* ---- the search ---- */

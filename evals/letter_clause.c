@@ -140,7 +140,8 @@ static clause_verdict of_copula(const left_side *l, const right_side *r, bool fr
         return CLAUSE_CONCLUDES;
     bool pronoun = l->link == LINK_BE && !l->unknown_subject && (s & (WORD_IT | WORD_SO) || plain);
     bool sign = l->link != LINK_BE && (s | l->near) & WORD_SO;
-    bool result = s & WORD_SO && framed && r->closes; /* "thus the compound is **C**" */
+    bool result = s & WORD_SO && r->closes && l->link == LINK_BE &&
+                  !l->indefinite; /* "thus the compound is **C**" */
     return pronoun || sign || result ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
@@ -173,6 +174,19 @@ static bool is_complement(const letter_tokens *t, size_t i) {
     return false;
 }
 
+/* True for "Option C." as a sentence. */
+static bool is_whole_sentence(const letter_tokens *t, const left_side *l, const right_side *r) {
+    return l->near & WORD_OPTION && !(l->near & ~(WORD_OPTION | WORD_ANSWER | WORD_KNOWN)) &&
+           r->full_stop && (l->at == 0 || letter_ends_sentence(at(t, l->at - 1)));
+}
+
+/* True for the brackets in "sarcoidosis (option C)." */
+static bool is_final_aside(const letter_tokens *t, const left_side *l, const right_side *r) {
+    return l->near & WORD_OPTION && r->aside_ends && l->at > 1 &&
+           at(t, l->at - 2)->kind != TOKEN_LINE &&
+           !(l->sentence & (WORD_OUT | WORD_WRONG | WORD_NOT | WORD_OR | WORD_AND | WORD_FIRST));
+}
+
 static clause_verdict of_link(const letter_tokens *t, const left_side *l, const right_side *r,
                               bool framed, const char **rule) {
     bool ends = r->ends || framed, says = false;
@@ -191,7 +205,8 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
         break;
     case LINK_CHOOSE:
         *rule = "chosen";
-        says = (l->subject & WORD_I || (!l->unknown_subject && (!gerund || r->closes))) &&
+        says = (l->subject & WORD_I || l->prescribes ||
+                (!l->unknown_subject && (!gerund || r->closes))) &&
                !l->subject_option && !(is_purpose(t, l->at) && !r->closes);
         break;
     case LINK_THINK:
@@ -212,9 +227,15 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
     case LINK_THAN:
     case LINK_OUT:
         return CLAUSE_DENIES;
+    case LINK_ASIDE:
+        says = is_final_aside(t, l, r);
+        break;
+    case LINK_START:
+        *rule = l->near & WORD_ONLY ? "fits" : "answer";
+        says = l->near & WORD_ONLY ? r->says != SAYS_WRONG : is_whole_sentence(t, l, r);
+        break;
     default:
         *rule = "fits";
-        says = l->near & WORD_ONLY && l->link == LINK_START && r->says != SAYS_WRONG;
         break;
     }
     return says ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
@@ -267,13 +288,16 @@ clause letter_clause(const letter_tokens *t, size_t i) {
         mention->kind == TOKEN_OPTION ? of_link(t, &l, &r, framed, &c.rule) : CLAUSE_SILENT;
     v = with_right(t, &c, &l, &r, v);
     word_class outer = l.outer | l.near;
-    c.weighs = (outer | l.subject | r.seen) & WEIGHING || l.link == LINK_CHOOSE;
+    c.weighs = (outer | l.subject | r.seen) & WEIGHING || l.link == LINK_CHOOSE ||
+               l.link == LINK_ARROW || (l.link == LINK_BE && l.subject & WORD_IT);
     if (l.link == LINK_CHOOSE && token_is(at(t, l.at), WORD_STUDY)) /* "we keep C" */
         c.weighs = false;
     bool commits = v >= CLAUSE_CONCLUDES;
     c.circumstance = commits && has_circumstance(t, i);
     if (r.confirmed)
         outer &= ~WORD_ASK;
+    if (l.prescribes && l.link == LINK_CHOOSE)
+        outer &= ~WORD_OTHERS; /* "the student should choose C" */
     bool would = l.sentence & WORD_IF && letter_has_text(t, at(t, c.end), "would");
     bool open = l.conditional || would || r.conditional || r.asks || r.says == SAYS_POSSIBLE ||
                 l.may || outer & OPENING || l.after_name || !c.letter;

@@ -177,7 +177,7 @@ static bool is_light_comma(const letter_tokens *t, size_t i) {
     const token *k = at(t, i - 2);
     if (k->kind != TOKEN_WORD)
         return false;
-    bool noun = token_is(k, WORD_OPTION) && !token_is(k, WORD_BOTH);
+    bool noun = token_is(k, WORD_OPTION | WORD_ANSWER) && !token_is(k, WORD_BOTH);
     return noun || token_is(k, WORD_SO | WORD_POINT | WORD_IT | WORD_BE | WORD_YES) ||
            letter_is_adverb(t, k);
 }
@@ -267,7 +267,10 @@ static size_t skip_parenthesis(const letter_tokens *t, size_t i) {
 static bool sign_ends_subject(const token *k, const left_side *l) {
     if (k->kind != TOKEN_COMMA && k->kind != TOKEN_COLON && k->kind != TOKEN_ARROW)
         return false;
-    bool verb = l->link == LINK_BE || l->link == LINK_CHOOSE || l->link == LINK_THINK;
+    bool chooses = l->link == LINK_CHOOSE || l->link == LINK_THINK;
+    bool verb = l->link == LINK_BE || chooses;
+    if (chooses && k->kind != TOKEN_COMMA)
+        return true;
     bool named = l->subject & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO) || l->unknown_subject;
     return named || (!verb && k->kind == TOKEN_COMMA);
 }
@@ -311,6 +314,7 @@ static void read_subject(const letter_tokens *t, size_t first, left_side *l) {
             l->unknown_subject = true;
         l->subject |= k->is;
         l->indefinite = k->n <= 2 && token_is(k, WORD_FILL) && (t->text.s[k->at] | 32) == 'a';
+        l->prescribes = l->prescribes || letter_has_text(t, k, "should");
         l->cleft = letter_has_text(t, k, "what");
     }
 }

@@ -83,7 +83,7 @@ static size_t label_of(const letter_tokens *t, line l) {
 
 /* True if a line says that the options follow: "Let us go through the options one by one." */
 static bool announces_list(const letter_tokens *t, line l) {
-    bool study = false, options = false, chooses = false;
+    bool study = false, options = false, plural = false, chooses = false;
     size_t words = 0;
     for (size_t i = l.first; i < l.end; i++) {
         const token *k = &t->t[i];
@@ -91,9 +91,10 @@ static bool announces_list(const letter_tokens *t, line l) {
             return false;
         study = study || IS(k, WORD_STUDY) || (IS(k, WORD_I) && words == 1);
         chooses = chooses || (k->kind == TOKEN_WORD && IS(k, WORD_RIGHT | WORD_MOST));
+        plural = plural || (k->kind == TOKEN_WORD && IS(k, WORD_BOTH | WORD_STUDY));
         options = options || (IS(k, WORD_OPTION | WORD_ALL) && k->kind == TOKEN_WORD);
     }
-    bool heading = words && words <= 3 && options && at(t, l.end - 1)->kind == TOKEN_COLON;
+    bool heading = words && words <= 3 && plural && at(t, l.end - 1)->kind == TOKEN_COLON;
     return !chooses && ((study && options) || heading);
 }
 
@@ -263,7 +264,8 @@ static bool is_checked(const letter_tokens *t, line l, size_t i) {
         bool set_off = before->kind == TOKEN_COLON || before->kind == TOKEN_OPEN ||
                        before->kind == TOKEN_DASH || before->kind == TOKEN_STOP ||
                        before->kind == TOKEN_ARROW ||
-                       (j == i + 1 && !t->t[i].framed && !t->t[i].bracket);
+                       (j == i + 1 && ((!t->t[i].framed && !t->t[i].bracket) ||
+                                       at(t, j + 1)->kind != TOKEN_LINE));
         const token *next = at(t, j + 1);
         bool ended =
             next->kind == TOKEN_LINE || next->kind == TOKEN_STOP || next->kind == TOKEN_CLOSE ||

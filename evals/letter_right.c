@@ -281,8 +281,12 @@ static bool is_light_comma(const letter_tokens *t, size_t i, const verb_search *
 }
 
 right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
-    right_side r = {
-        .rule = "check_mark", .ends = is_end(t, end), .closes = letter_ends_sentence(at(t, end))};
+    right_side r = {.rule = "check_mark",
+                    .ends = is_end(t, end),
+                    .closes = letter_ends_sentence(at(t, end)),
+                    .full_stop = at(t, end)->kind == TOKEN_STOP,
+                    .aside_ends =
+                        at(t, end)->kind == TOKEN_CLOSE && letter_ends_sentence(at(t, end + 1))};
     size_t i = end + (at(t, end)->kind == TOKEN_CLOSE);
     i = skip_contrast(t, skip_brackets(t, i));
     read_rest(t, end, &r);

@@ -38,6 +38,7 @@ typedef struct {
     bool subject_option;  /* the subject has another mention */
     bool unknown_subject; /* the subject has a word that the lexicon does not have */
     bool indefinite;      /* the subject begins with "a" */
+    bool prescribes;      /* "one should" */
     bool cleft;           /* the subject begins with "what" */
     bool after_name;      /* a name and "and" come before it: "points X and C" */
     bool inside;          /* a preposition comes before it: "the expression in C" */
@@ -49,10 +50,12 @@ typedef struct {
     predicate says;
     bool conditional;
     bool asks;
-    bool confirmed; /* the sentence asks, and "yes" follows */
-    bool ends;      /* no further noun follows the mention */
-    bool closes;    /* the sentence ends after the mention */
-    bool strong;    /* it says that the option is the answer, in these words */
+    bool confirmed;  /* the sentence asks, and "yes" follows */
+    bool ends;       /* no further noun follows the mention */
+    bool closes;     /* the sentence ends after the mention */
+    bool full_stop;  /* a full stop comes after the mention */
+    bool aside_ends; /* a bracket and the end of the sentence come after the mention */
+    bool strong;     /* it says that the option is the answer, in these words */
     word_class seen;
     const char *rule; /* static */
 } right_side;

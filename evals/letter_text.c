@@ -12,6 +12,7 @@ typedef struct {
     span in;
     size_t at;    /* the next byte of `in` */
     mark lead;    /* the marks since the last byte that was written */
+    bool row;     /* the line is a row of a table */
     bool started; /* something other than white space and list markers is on the line */
     buf *out;
 } writer;
@@ -67,6 +68,9 @@ static const replacement macros[] = {{"\\boxed", ""},
                                      {"\\mathit", ""},
                                      {"\\bf", ""},
                                      {"\\rm", ""},
+                                     {"\\underline", ""},
+                                     {"\\emph", ""},
+                                     {"\\boldsymbol", ""},
                                      {"\\quad", " "},
                                      {"\\qquad", " "},
                                      {"\\displaystyle", ""},
@@ -139,6 +143,7 @@ static void put_newline(writer *w) {
     if (!empty)
         (void)buf_append(out, "\n", 1);
     w->started = false;
+    w->row = false;
     w->lead = MARK_NONE;
 }
 
@@ -357,6 +362,7 @@ static void step(writer *w) {
         put_newline(w);
         w->at++;
     } else if ((n = struck_at(s)) > 0 || (!w->started && (n = line_marker(s)) > 0)) {
+        w->row = w->row || s.s[0] == '|';
         w->at += n;
     } else if (strchr(" \t\r\f\v", s.s[0]) && s.s[0]) {
         put_space(w);
@@ -373,7 +379,9 @@ static void step(writer *w) {
         w->at += n;
     } else if (!put_tag(w) && !put_macro(w) && !put_character(w)) {
         bool twice = strchr("([])", s.s[0]) && s.s[0] && last_written(w) == s.s[0];
-        if (s.s[0] == '|')
+        if (s.s[0] == '|' && w->row)
+            put(w, " - "); /* the cells of a table */
+        else if (s.s[0] == '|')
             put_space(w);
         else if (!twice)
             (void)buf_append(w->out, s.s, 1);

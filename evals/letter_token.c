@@ -94,9 +94,11 @@ static bool is_word_of_one_letter(const reader *r, size_t from, bool *unknown) {
     if (!follows || (c != 'A' && c != 'I') || (c == 'A' && last && last->is & WORD_OPTION))
         return false;
     span s = rest(r, from + 1);
-    bool am = word_length(s) == 2 && memcmp(s.s, "am", 2) == 0;
+    size_t n = word_length(s);
+    bool am = n == 2 && memcmp(s.s, "am", 2) == 0;
+    bool past = n > 0 && (s.s[n - 1] != 's' || (n == 3 && memcmp(s.s, "was", 3) == 0));
     if (c == 'I')
-        return !(is & (WORD_BE | WORD_FIT)) || am;
+        return !(is & (WORD_BE | WORD_FIT | WORD_LEAVE)) || am || past;
     return !(is & AFTER_ARTICLE);
 }
 
@@ -255,7 +257,8 @@ static bool read_number(reader *r) {
 static void join_ordinal(reader *r) {
     letter_tokens *o = r->out;
     token *t = &o->t[o->n - 1];
-    if (o->n < 2 || !(t->is & WORD_OPTION) || !(t[-1].is & WORD_ORDER))
+    bool one = t->n == 3 && strncasecmp(r->in.s + t->at, "one", 3) == 0;
+    if (o->n < 2 || !(t->is & WORD_OPTION || one) || !(t[-1].is & WORD_ORDER))
         return;
     char letter = letter_option((char)('A' - 1 + (t[-1].is >> WORD_RANK_SHIFT & 15)), o->last);
     bool definite = o->n > 2 && t[-2].n == 3 && strncasecmp(r->in.s + t[-2].at, "the", 3) == 0;

@@ -14,7 +14,7 @@ typedef struct {
 /* clang-format off */
 static const word_list english[] = {
     {WORD_ANSWER,
-     "answer|answers|ans|answer_choice|answerchoice|answer_letter|correct_answer|final_answer|final answer|"
+     "answer|answers|ans|ans.|answer_choice|answerchoice|answer_letter|correct_answer|final_answer|final answer|"
      "final_choice|correct_option|correct_choice|verdict|decision|conclusion|guess|selection|"
      "solution|vote|money|bet|nod|winner|response|prediction|answer key|key|tl;dr|tldr|tl dr|result"},
     {WORD_ANSWER | WORD_OPTION, "answer|choice|pick|label|candidate|contender"},
@@ -49,7 +49,7 @@ static const word_list english[] = {
      "land on|landing on|landed on|land at|end up with|end up at|end up on|end up|ending up with|"
      "ending up at|ending up on|come down on|come down to|plump for|plumping for|side with|"
      "siding with|back|backing|endorse|endorsing|put down|put|report|conclude with|conclude|"
-     "infer|deduce|guess|guessing|take|taking|accept|answer|answering|answer with|answering with|enter|entering|commit to|"
+     "infer|deduce|guess|guessing|take|taking|accept|answer|answered|answering|answer with|answering with|enter|entering|commit to|"
      "committing to|settle|write|write down|conclude for|fill in|bubble in|plumped for|sticking to|"
      "stick to|declare|shade|go|"
      "nominate|adopt|arrive at|arriving at|arrives at|arrived at|come out at|come to"},
@@ -70,7 +70,7 @@ static const word_list english[] = {
      "agrees with|agreement with|accordance with|in line with|align with|aligns with|"
      "in favor of|in favour of|imply|implies|suggest|suggests|indicate|indicates|confirm|"
      "confirms|confirming|fit|fits|mean|means|give|gives|giving|yield|yields|yielding|get|"
-     "obtain|i.e.|i.e|that is|namely|make|makes|making|render|renders|narrow down to|"
+     "obtain|i.e.|i.e|that is|namely|make|makes|making|makes it|make it|making it|makes that|making that|makes this|render|renders|narrow down to|"
      "narrows down to|narrowed down to|narrows to|narrow it down to|narrows it down to|reach|reaches|reaching|equals|"
      "equal|favors|favours|favor|favour|favoring|select|selects|identify|identifies|identifying|"
      "captured by|expressed by|expressed in|stated in|stated by|found in|given by|given in|given as|"
@@ -116,7 +116,7 @@ static const word_list english[] = {
     {WORD_NOT,
      "not|never|cannot|can't|couldn't|don't|doesn't|didn't|won't|wouldn't|shouldn't|isn't|"
      "aren't|wasn't|weren't|neither|nor|no|n't|none|nothing|hardly|mustn't|hasn't|haven't|"
-     "needn't|nobody|no longer|by no means|nowhere near|far from|rather than|instead of|without|nope"},
+     "needn't|nobody|no longer|by no means|nowhere near|far from|rather than|instead of|nope"},
     {WORD_NOT | WORD_BE, "isn't|aren't|wasn't|weren't|ain't"},
     {WORD_NOT | WORD_AUX, "can't|cannot|don't|won't|doesn't|didn't|couldn't"},
     {WORD_NOT | WORD_TWIN, "neither|nor"},
@@ -152,7 +152,7 @@ static const word_list english[] = {
      "many|most people|people|student|students|person|somebody|someone|some|others|experts|"
      "critics|tempt|tempts|tempted|naive|naively|naïve|common mistake|common error|mistake|mistakes|mistakenly|"
      "common wrong|common misconception|commonly|wrong answer|textbook answer|previous answer|earlier answer|tempting|"
-     "some people|friend|classmate|colleague|teacher|they|he|she|his|her|their|one might|one may|one could|you might|"
+     "some people|friend|classmate|colleague|teacher|one might|one may|one could|you might|"
      "you may|you could|most readers|readers|skeptics|sceptics|proponents|defenders|"
      "might think|may think|would think|might say|might expect|"
      "popular|trap|lure|novice|beginners|first instinct|at first glance|instinct|intuition says"},
@@ -174,7 +174,7 @@ static const word_list english[] = {
      "previously|first thought|first impression|first sight|at first sight|at one point|"
      "used to|originally chosen|i thought|we thought|i'd thought|wrote|said|first pick|leaned|leaned towards|leaned toward|was going to|was about to"},
     {WORD_WAIT,
-     "wait|hold on|hmm|hmmm|hmmmm|hm|let me recheck|let me reconsider|let me redo|let me recompute|"
+     "wait|hold on|actually, no|actually no|no wait|no, wait|let me fix|let me correct|hmm|hmmm|hmmmm|hm|let me recheck|let me reconsider|let me redo|let me recompute|"
      "let me recalculate|let me revisit|let me rethink|let me reread|let me re-read|let me check|"
      "let me double|let me re-check|let me re-examine|that's wrong|that is wrong|that's not right|that is not right|"
      "can't be right|cannot be right|made a mistake|made an error|correction|on second thought|"
@@ -187,7 +187,7 @@ static const word_list english[] = {
      "that is fine|that is correct|that's right|that's fine|that's correct|indeed|consistent|"
      "as before|stands|holds|still holds|agrees"},
     {WORD_STUDY,
-     "examine|examining|consider|considering|evaluate|evaluating|analyze|analyse|analyzing|"
+     "analysis|evaluation|breakdown|review|examine|examining|consider|considering|evaluate|evaluating|analyze|analyse|analyzing|"
      "analysing|check|checking|test|testing|try|trying|discuss|discussing|look at|looking at|assess|assessing|"
      "review|reviewing|compare|comparing|verify|verifying|take|turn to|turning to|start with|"
      "starting with|back to|about|next|regarding|as for|inspect|weigh|weighing|revisit|"
@@ -203,7 +203,7 @@ static const word_list english[] = {
      "presented|as follows|number|item|given|again|in this case|to me|per|all|well|fairly|"
      "pretty|therefore|undoubtedly|presumably|evidently|apparently|in my view|in my opinion|considered|"
      "as|that|with|our|my|its|up|down|this time|for me|uniquely|directly|strongly|"
-     "like|prob|little doubt|in my judgement|in my judgment|in my estimation|to my mind|last|remaining|by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
+     "in full|like|prob|little doubt|in my judgement|in my judgment|in my estimation|to my mind|last|remaining|by far|for sure|without doubt|without a doubt|no doubt|without any doubt|easily|"
      "easy|e.g.|etc.|cf.|approx.|okay|ok|alright|right|yes|sure|great|done|one|two|three|four|both|me|us|only|even|"
      "in fact|of course|after all|in turn|respectively|hereby|ahead|going|final|real|"
      "true|actual|logical|overall|to the question|to this question|to this problem|for this question|firmly|solidly|"
@@ -241,7 +241,8 @@ static const word_list english[] = {
      "also|still|after|now|really|actually|accurately|itself"},
     {WORD_SO | WORD_END,
      "by elimination|by exclusion|by default|by deduction|by process of elimination"},
-    {WORD_END, "seçeneğidir|seçeneği|şıkkıdır|please|imo|imho|for me|final answer|thanks|thank you|for sure|without doubt|no doubt"},
+    {WORD_END, "seçeneğidir|seçeneği|şıkkıdır|please|imo|imho|all the way|hands down|full stop|period|no question|no contest|trust me|"
+     "without hesitation|for me|final answer|thanks|thank you|for sure|without doubt|no doubt"},
 };
 
 static const word_list ordinals[] = {
@@ -264,7 +265,7 @@ static const word_list foreign[] = {
     {WORD_ANSWER,
      "antwort|lösung|antwoord|svar|svaret|réponse|bon choix|respuesta|resposta|risposta|gabarito|"
      "solución|solução|soluzione|otvet|ответ|ответом|відповідь|απάντηση|"
-     "cevap|cevabı|yanıt|jawaban|jawabannya|đáp án|câu trả lời|chọn|odpowiedź|jibu|"
+     "cevap|cevabı|yanıt|jawaban|jawabannya|đáp án|câu trả lời|chọn|odpowiedź|odpowiedź to|odpowiedzią jest|jibu|"
      "jawabu|ìdáhùn|idahun|الإجابة|الاجابة|الجواب|إجابة|پاسخ|جواب|উত্তর|উত্তরটি|उत्तर|जवाब|"
      "คำตอบ|ตอบ|答案|答え|正解|正答|回答|解答|結論|결론|정답|답변|답안|답|选择|選擇|选|選|应选|應選|fazit|elección|choix"},
     {WORD_OPTION,
@@ -305,7 +306,7 @@ static const word_list foreign[] = {
      "blijft|остаётся|остается|剩下|只剩|只剩下|tersisa|เหลือ|残る|残るのは|남는 것은|남는|kalır|kalıyor"},
     {WORD_BE,
      "ist|sind|lautet|wäre|heißt|est|serait|sont|es|sería|é|seria|è|sarebbe|adalah|yaitu|ialah|là|"
-     "to|jest|ni|ndilo|är|هي|هو|است|है|হল|হলো|হবে|होगा|это|является|は|が|은|는|이|가|应该是|應該是|应为|應為|"
+     "jest|ni|ndilo|är|هي|هو|است|है|হল|হলো|হবে|होगा|это|является|は|が|은|는|이|가|应该是|應該是|应为|應為|"
      "应是|是|为|為|คือ|就是|となり|になり|c'est|ce serait|είναι|será|son|bedeutet|entspricht|соответствует|"
      "correspond à|corresponde a|corrisponde a|に対応|对应|對應|stimmt"},
     {WORD_IT | WORD_BE, "c'est|ce serait|es ist|das ist|es la|il s'agit de|это"},
