@@ -81,6 +81,14 @@ static bool is_variable(const letter_tokens *t, size_t i) {
     return false;
 }
 
+/* True if the tokens from @from to @to take something back. */
+static bool takes_back(const letter_tokens *t, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++)
+        if (t->t[i].is & WORD_WAIT)
+            return true;
+    return false;
+}
+
 /* True if the token at @i is a whole line: "**C**". */
 static bool is_line(const letter_tokens *t, size_t i) {
     bool starts = i == 0 || t->t[i - 1].kind == TOKEN_LINE;
@@ -142,6 +150,7 @@ static reading read_statements(const letter_tokens *t, size_t from) {
         bool several = c.verdict == CLAUSE_OPEN && !c.letter && c.rule;
         bool declares = c.verdict == CLAUSE_DECLARES || (several && !strcmp(c.rule, "answer"));
         if (declares || several || c.verdict == CLAUSE_CONCLUDES) {
+            c.weighs = c.weighs || takes_back(t, before.end, c.first);
             add_statement(declares ? &r.declared : &r.concluded, c);
             r.alternatives = before.circumstance && c.circumstance && before.letter != c.letter;
             before = c;

@@ -112,6 +112,8 @@ static clause_verdict of_copula(const left_side *l, const right_side *r, bool fr
     bool plain =
         !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO | WORD_THINK | WORD_I | WORD_CHOOSE));
     *rule = "answer";
+    if (l->link == LINK_ARROW)
+        s &= ~(WORD_WRONG | WORD_FALSE); /* what comes before the arrow is a reason */
     if ((s & WORD_ALL && s & WORD_NOT) || (s & WORD_FALSE && l->indefinite) ||
         (s & WORD_WRONG && !(s & WORD_FALSE) && !(s & WORD_NOT)))
         return CLAUSE_DENIES;

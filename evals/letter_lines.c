@@ -147,7 +147,8 @@ static bool closes(const letter_tokens *t, size_t i, line l) {
                        k->kind == TOKEN_YES ||
                        (k->kind == TOKEN_WORD && n < CLOSING_WORDS &&
                         IS(k, WORD_END | WORD_FILL | WORD_I | WORD_THINK));
-        if (!closing)
+        bool emoji = k->kind == TOKEN_WORD && !k->is && (unsigned char)t->text.s[k->at] >= 0xE2;
+        if (!closing && !emoji)
             return false;
     }
     return true;

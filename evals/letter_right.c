@@ -177,6 +177,7 @@ static void read_predicate(const letter_tokens *t, size_t i, right_side *r) {
             r->says = SAYS_RIGHT;
             r->strong =
                 token_is(k, WORD_ANSWER | WORD_OPTION) || letter_has_text(t, k, "the one") ||
+                letter_has_text(t, k, "right one") ||
                 (token_is(k, WORD_RIGHT) && is_word(at(t, i + 1), WORD_ANSWER | WORD_OPTION));
             r->seen |= k->is;
             return;

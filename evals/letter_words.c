@@ -70,7 +70,7 @@ static const word_list english[] = {
      "agrees with|agreement with|accordance with|in line with|align with|aligns with|"
      "in favor of|in favour of|imply|implies|suggest|suggests|indicate|indicates|confirm|"
      "confirms|confirming|fit|fits|mean|means|give|gives|giving|yield|yields|yielding|get|"
-     "obtain|i.e.|i.e|that is|namely|make|makes|making|makes it|make it|making it|makes that|making that|makes this|render|renders|narrow down to|"
+     "obtain|i.e.|i.e|that is|namely|make|makes|making|narrows it to|narrow it to|narrowed it to|looking for|makes it|make it|making it|makes that|making that|makes this|render|renders|narrow down to|"
      "narrows down to|narrowed down to|narrows to|narrow it down to|narrows it down to|reach|reaches|reaching|equals|"
      "equal|favors|favours|favor|favour|favoring|select|selects|identify|identifies|identifying|"
      "captured by|expressed by|expressed in|stated in|stated by|found in|given by|given in|given as|"
@@ -169,7 +169,7 @@ static const word_list english[] = {
      "i|we|i'd|i'll|i'm|we'd|we'll|we're|i've|we've|let's|let us|you|my|our|me|us|you'd|"
      "you should|one should|one must|one can|myself|your|you're|you'll|let me|i am|gonna"},
     {WORD_FIRST,
-     "initially|first guess|first choice|first answer|first try|first attempt|first reaction|initial guess|initial answer|initial thought|initial pick|initial choice|initial instinct|"
+     "initially|first guess|first choice|first answer|first try|first attempt|first reaction|i first|initial guess|initial answer|initial thought|initial pick|initial choice|initial instinct|"
      "initial reaction|initial impression|originally|at first|first glance|first i|first instinct|earlier|"
      "previously|first thought|first impression|first sight|at first sight|at one point|"
      "used to|originally chosen|i thought|we thought|i'd thought|wrote|said|first pick|leaned|leaned towards|leaned toward|was going to|was about to"},
