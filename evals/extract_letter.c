@@ -71,7 +71,7 @@ static void add_statement(statements *s, clause c) {
     s->last = c;
 }
 
-/* True if the text defines the letter at the token @i as something else before: "let A be a set". */
+/* True if the text before the token @i defines its letter as something else: "let A be a set". */
 static bool is_variable(const letter_tokens *t, size_t i) {
     enum { LINES = 400 };
     for (size_t j = i > LINES ? i - LINES : 0; j + 2 < i; j++)

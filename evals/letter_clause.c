@@ -105,46 +105,65 @@ static bool has_circumstance(const letter_tokens *t, size_t first) {
     return false;
 }
 
+/* True if a subject with the words @s calls the mention after its verb wrong: "no option is", "the
+ * wrong choice is". */
+static bool subject_denies(const left_side *l, word_class s) {
+    if (l->link == LINK_ARROW)
+        return false; /* what comes before the arrow is a reason */
+    return (s & WORD_ALL && s & WORD_NOT) || (s & WORD_FALSE && l->indefinite) ||
+           (s & WORD_WRONG && !(s & (WORD_FALSE | WORD_NOT)));
+}
+
+/* What a subject that names an answer or an option says about the mention after its verb. */
+static clause_verdict of_subject(const left_side *l, word_class s, const char **rule) {
+    bool option = s & WORD_OPTION;
+    *rule = "answer";
+    if (subject_denies(l, s))
+        return CLAUSE_DENIES;
+    if (s & WORD_ANSWER || (option && s & WORD_RIGHT && !(s & WORD_FALSE)))
+        return CLAUSE_DECLARES;
+    *rule = "called_correct";
+    if (s & (WORD_RIGHT | WORD_MOST | WORD_EXCEPT) || (s & WORD_FALSE && l->link != LINK_ARROW))
+        return CLAUSE_DECLARES;
+    if (s & WORD_NOT && s & (WORD_IT | WORD_OPTION))
+        return CLAUSE_DECLARES; /* "what is not true is" */
+    if (option && s & WORD_IT && l->link == LINK_BE)
+        return CLAUSE_DECLARES; /* "the option that ... is" */
+    *rule = "points_to";
+    if (s & WORD_LEAVE || l->cleft || (s & WORD_CHOOSE && l->link == LINK_COLON))
+        return CLAUSE_CONCLUDES;
+    return CLAUSE_SILENT;
+}
+
+/* True if nothing in the subject names something else: "so it is C", "thus the compound is C". */
+static bool is_result(const left_side *l, const right_side *r) {
+    word_class s = l->subject;
+    bool plain =
+        !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO | WORD_THINK | WORD_I | WORD_CHOOSE));
+    if (l->link != LINK_BE)
+        return (s | l->near) & WORD_SO;
+    if (!l->unknown_subject)
+        return s & (WORD_IT | WORD_SO) || plain;
+    return s & WORD_SO && r->closes && !l->indefinite;
+}
+
 /* A mention after a verb or a sign: "the answer is C", "16 => C". */
 static clause_verdict of_copula(const left_side *l, const right_side *r, bool framed,
                                 const char **rule) {
     word_class s = l->subject;
-    bool plain =
-        !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO | WORD_THINK | WORD_I | WORD_CHOOSE));
-    *rule = "answer";
-    if (l->link == LINK_ARROW)
-        s &= ~(WORD_WRONG | WORD_FALSE); /* what comes before the arrow is a reason */
-    if ((s & WORD_ALL && s & WORD_NOT) || (s & WORD_FALSE && l->indefinite) ||
-        (s & WORD_WRONG && !(s & WORD_FALSE) && !(s & WORD_NOT)))
-        return CLAUSE_DENIES;
     if (s & WORD_BOTH && s & WORD_OPTION && !(s & (WORD_ANSWER | WORD_RIGHT | WORD_ALL)))
         return CLAUSE_SILENT; /* "the options are" */
-    if (s & WORD_ANSWER || (s & WORD_OPTION && s & WORD_RIGHT && !(s & WORD_FALSE)))
-        return CLAUSE_DECLARES;
-    *rule = "called_correct";
-    if (s & (WORD_FALSE | WORD_RIGHT | WORD_MOST | WORD_EXCEPT) ||
-        (s & WORD_NOT && s & (WORD_IT | WORD_OPTION)) ||
-        (s & WORD_OPTION && s & WORD_IT && l->link == LINK_BE)) /* "the option that ... is" */
-        return CLAUSE_DECLARES;
-    *rule = "points_to";
-    if (s & WORD_LEAVE || l->cleft)
-        return CLAUSE_CONCLUDES;
-    if (s & WORD_CHOOSE && l->link == LINK_COLON)
-        return CLAUSE_CONCLUDES; /* "Select: C" */
+    clause_verdict v = of_subject(l, s, rule);
+    if (v != CLAUSE_SILENT)
+        return v;
     if (l->near & (WORD_ANSWER | WORD_RIGHT) && (s & WORD_IT || !l->unknown_subject))
         return CLAUSE_CONCLUDES;
-    if (l->link != LINK_BE && l->unknown_subject)
-        return l->link == LINK_ARROW && r->ends && !l->subject_option ? CLAUSE_CONCLUDES
-                                                                      : CLAUSE_SILENT;
-    if (!(r->ends || framed) || l->subject_option)
+    if (l->subject_option || !(r->ends || framed))
         return CLAUSE_SILENT;
-    if ((s | l->near) & WORD_OPTION)
-        return CLAUSE_CONCLUDES;
-    bool pronoun = l->link == LINK_BE && !l->unknown_subject && (s & (WORD_IT | WORD_SO) || plain);
-    bool sign = l->link != LINK_BE && (s | l->near) & WORD_SO;
-    bool result = s & WORD_SO && r->closes && l->link == LINK_BE &&
-                  !l->indefinite; /* "thus the compound is **C**" */
-    return pronoun || sign || result ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
+    if (l->link != LINK_BE && l->unknown_subject)
+        return l->link == LINK_ARROW && r->ends ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
+    bool named = (s | l->near) & WORD_OPTION;
+    return named || is_result(l, r) ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
 /* "All except C can be ruled out", "nothing but C fits". */
@@ -243,34 +262,44 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
     return says ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
+/* True if the words after the mention call it right although no verb follows: "also ist C richtig",
+ * "I consider C the best", "ich würde C wählen". */
+static bool is_called_right(const letter_tokens *t, size_t end, const left_side *l) {
+    const token *next = at(t, end);
+    bool judges = l->subject & WORD_I && (l->link == LINK_STUDY || l->link == LINK_THINK);
+    bool chooses = l->outer & WORD_I && l->link != LINK_CHOOSE && is_word(next, WORD_CHOOSE) &&
+                   !token_is(next, WORD_ANSWER);
+    bool inverted = l->link == LINK_BE && is_word(next, WORD_RIGHT) && !token_is(next, WORD_FILL);
+    return inverted || chooses || (judges && is_complement(t, end));
+}
+
+/* True if a mention is too weak for the verdict @v: a small letter, one of another script, or one
+ * before an unknown word, as in "B cells". */
+static bool is_weak(const letter_tokens *t, size_t end, const left_side *l, const right_side *r,
+                    clause_verdict v) {
+    const token *mention = &t->t[end - 1], *next = at(t, end);
+    bool verb = l->near & WORD_ONLY && t->text.s[next->at + next->n - 1] == 's';
+    if (mention->before_word && r->says != SAYS_RIGHT && !verb)
+        return true;
+    bool chosen = l->link == LINK_CHOOSE || mention->framed;
+    return (mention->small || mention->native) && v != CLAUSE_DECLARES &&
+           !(v == CLAUSE_CONCLUDES && chosen);
+}
+
 /* Adds what the words after the mention say to the verdict of those before it. */
 static clause_verdict with_right(const letter_tokens *t, clause *c, const left_side *l,
                                  const right_side *r, clause_verdict v) {
-    const token *mention = &t->t[c->end - 1], *next = at(t, c->end);
-    bool apart = mention->framed || mention->bracket || mention->ordinal;
-    if (mention->before_word && r->says != SAYS_RIGHT &&
-        !(l->near & WORD_ONLY && t->text.s[next->at + next->n - 1] == 's'))
-        v = v == CLAUSE_DENIES ? v : CLAUSE_SILENT;
-    bool weak = mention->small || mention->native;
-    if (weak && !(v == CLAUSE_DECLARES ||
-                  (v == CLAUSE_CONCLUDES && (l->link == LINK_CHOOSE || mention->framed))))
-        v = v == CLAUSE_DENIES ? v : CLAUSE_SILENT;
-    bool inverted = l->link == LINK_BE && is_word(next, WORD_RIGHT) && !token_is(next, WORD_FILL);
-    inverted =
-        inverted || (l->subject & WORD_I && (l->link == LINK_STUDY || l->link == LINK_THINK) &&
-                     is_complement(t, c->end));
-    inverted =
-        inverted || (l->outer & WORD_I && l->link != LINK_CHOOSE && is_word(next, WORD_CHOOSE) &&
-                     !token_is(next, WORD_ANSWER)); /* "ich würde C wählen" */
-    bool right = r->says == SAYS_RIGHT && l->link != LINK_STUDY && (!l->inside || r->strong);
+    const token *mention = &t->t[c->end - 1];
+    if (v != CLAUSE_DENIES && is_weak(t, c->end, l, r, v))
+        v = CLAUSE_SILENT;
     if (v != CLAUSE_SILENT)
         return v;
-    if (inverted || (right && (mention->kind == TOKEN_OPTION || r->strong))) {
-        c->rule = inverted ? "called_correct" : r->rule; /* "also ist C richtig" */
-        return CLAUSE_CONCLUDES;
-    }
-    if (r->confirmed && (apart || r->closes || at(t, c->end)->kind == TOKEN_ASK)) {
-        c->rule = "points_to"; /* "Is it C? Yes." */
+    bool called = is_called_right(t, c->end, l);
+    bool right = r->says == SAYS_RIGHT && l->link != LINK_STUDY && (!l->inside || r->strong) &&
+                 (mention->kind == TOKEN_OPTION || r->strong);
+    bool confirmed = r->confirmed && (mention->framed || mention->bracket || r->closes);
+    if (called || right || confirmed) {
+        c->rule = called ? "called_correct" : right ? r->rule : "points_to"; /* "Is it C? Yes." */
         return CLAUSE_CONCLUDES;
     }
     return v;
@@ -278,6 +307,27 @@ static clause_verdict with_right(const letter_tokens *t, clause *c, const left_s
 
 #define OPENING  (WORD_OTHERS | WORD_ASK | WORD_TWIN | WORD_FIRST)
 #define WEIGHING (WORD_SO | WORD_BUT | WORD_ONLY | WORD_LEAVE | WORD_I | WORD_ANSWER)
+
+/* True if the sentence only asks, supposes, quotes or doubts. */
+static bool is_open(const letter_tokens *t, const clause *c, const left_side *l,
+                    const right_side *r) {
+    word_class outer = l->outer | l->near;
+    if (r->confirmed)
+        outer &= ~WORD_ASK;
+    if (l->prescribes && l->link == LINK_CHOOSE)
+        outer &= ~WORD_OTHERS; /* "the student should choose C" */
+    bool would = l->sentence & WORD_IF && letter_has_text(t, at(t, c->end), "would");
+    return l->conditional || would || r->conditional || r->asks || r->says == SAYS_POSSIBLE ||
+           l->may || outer & OPENING || l->after_name || !c->letter;
+}
+
+/* True if the clause concludes or compares options. */
+static bool weighs(const letter_tokens *t, const left_side *l, const right_side *r) {
+    if (l->link == LINK_CHOOSE)
+        return !token_is(at(t, l->at), WORD_STUDY); /* not "we keep C" */
+    return (l->outer | l->near | l->subject | r->seen) & WEIGHING || l->link == LINK_ARROW ||
+           (l->link == LINK_BE && l->subject & WORD_IT);
+}
 
 clause letter_clause(const letter_tokens *t, size_t i) {
     clause c = {.first = i};
@@ -289,21 +339,14 @@ clause letter_clause(const letter_tokens *t, size_t i) {
     clause_verdict v =
         mention->kind == TOKEN_OPTION ? of_link(t, &l, &r, framed, &c.rule) : CLAUSE_SILENT;
     v = with_right(t, &c, &l, &r, v);
-    word_class outer = l.outer | l.near;
-    c.weighs = (outer | l.subject | r.seen) & WEIGHING || l.link == LINK_CHOOSE ||
-               l.link == LINK_ARROW || (l.link == LINK_BE && l.subject & WORD_IT);
-    if (l.link == LINK_CHOOSE && token_is(at(t, l.at), WORD_STUDY)) /* "we keep C" */
-        c.weighs = false;
-    bool commits = v >= CLAUSE_CONCLUDES;
-    c.circumstance = commits && has_circumstance(t, i);
-    if (r.confirmed)
-        outer &= ~WORD_ASK;
-    if (l.prescribes && l.link == LINK_CHOOSE)
-        outer &= ~WORD_OTHERS; /* "the student should choose C" */
-    bool would = l.sentence & WORD_IF && letter_has_text(t, at(t, c.end), "would");
-    bool open = l.conditional || would || r.conditional || r.asks || r.says == SAYS_POSSIBLE ||
-                l.may || outer & OPENING || l.after_name || !c.letter;
-    bool denied = (l.denied || r.says == SAYS_WRONG) && l.link != LINK_EXCEPT;
-    c.verdict = !commits ? v : denied ? CLAUSE_DENIES : open ? CLAUSE_OPEN : v;
+    c.weighs = weighs(t, &l, &r);
+    c.verdict = v;
+    if (v < CLAUSE_CONCLUDES)
+        return c;
+    c.circumstance = has_circumstance(t, i);
+    if ((l.denied || r.says == SAYS_WRONG) && l.link != LINK_EXCEPT)
+        c.verdict = CLAUSE_DENIES;
+    else if (is_open(t, &c, &l, &r))
+        c.verdict = CLAUSE_OPEN;
     return c;
 }

@@ -1,8 +1,8 @@
 /* letter_foreign.c - the entries of the lexicon in other languages: German, Dutch, Swedish, Danish,
  * Norwegian, French, Spanish, Catalan, Portuguese, Italian, Romanian, Polish, Czech, Slovak,
- * Croatian, Serbian, Bulgarian, Russian, Ukrainian, Lithuanian, Hungarian, Finnish, Estonian, Greek,
- * Turkish, Indonesian, Malay, Tagalog, Vietnamese, Swahili, Hausa, Yoruba, Arabic, Hebrew, Persian,
- * Urdu, Hindi, Marathi, Gujarati, Bengali, Tamil, Telugu, Thai, Chinese, Japanese, Korean. */
+ * Croatian, Serbian, Bulgarian, Russian, Ukrainian, Lithuanian, Hungarian, Finnish, Estonian,
+ * Greek, Turkish, Indonesian, Malay, Tagalog, Vietnamese, Swahili, Hausa, Yoruba, Arabic, Hebrew,
+ * Persian, Urdu, Hindi, Marathi, Gujarati, Bengali, Tamil, Telugu, Thai, Chinese, Japanese, Korean. */
 #include "evals/letter_lexicon.h"
 
 /* clang-format off */

@@ -2,9 +2,9 @@
 
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 #include "evals/letter_clause.h"
+#include "evals/letter_sides.h"
 
 #define NONE SIZE_MAX
 
@@ -45,40 +45,62 @@ static line line_after(const letter_tokens *t, line l) {
     return i < t->n ? line_at(t, i) : (line){t->n, t->n};
 }
 
-/* The mention with which a line begins, as in "B) text", "Option B: text", "(B)"; NONE if it begins
- * otherwise. */
-static size_t label_of(const letter_tokens *t, line l) {
+#define SET(kind) (1U << (kind))
+
+static bool is_one_of(const token *k, unsigned kinds) {
+    return kinds >> k->kind & 1U;
+}
+
+static bool is_word(const token *k, word_class is) {
+    return k->kind == TOKEN_WORD && IS(k, is);
+}
+
+/* The first token of a line after its number, marks, and "option". */
+static size_t skip_label_words(const letter_tokens *t, line l) {
     size_t i = l.first;
     for (size_t n = 0; i < l.end && n < LABEL_WORDS; n++, i++) {
         const token *k = &t->t[i];
-        bool skip = (n < 2 && (k->kind == TOKEN_NUMBER || (n && k->kind == TOKEN_STOP))) ||
-                    k->kind == TOKEN_YES || k->kind == TOKEN_NO || k->kind == TOKEN_OPEN ||
-                    (k->kind == TOKEN_WORD && IS(k, WORD_OPTION));
-        if (!skip)
+        bool number = n < 2 && (k->kind == TOKEN_NUMBER || (n && k->kind == TOKEN_STOP));
+        bool mark = is_one_of(k, SET(TOKEN_YES) | SET(TOKEN_NO) | SET(TOKEN_OPEN));
+        if (!number && !mark && !is_word(k, WORD_OPTION))
             break;
     }
-    const token *k = at(t, i), *next = at(t, i + 1);
+    return i;
+}
+
+/* True if the token after the mention at @i makes it a label: "C)", "C:", "C because", "C yes",
+ * "C (text)". */
+static bool is_label(const letter_tokens *t, size_t i, line l) {
+    const token *k = &t->t[i], *next = at(t, i + 1), *third = at(t, i + 2);
+    unsigned signs = SET(TOKEN_STOP) | SET(TOKEN_COLON) | SET(TOKEN_DASH) | SET(TOKEN_YES) |
+                     SET(TOKEN_NO) | SET(TOKEN_CLOSE);
+    if (k->framed || k->bracket || i + 1 >= l.end || is_one_of(next, signs))
+        return true;
+    switch ((token_kind)next->kind) {
+    case TOKEN_WORD:
+        return (IS(next, WORD_WHY) && !IS(next, WORD_CASE)) ||
+               (IS(next, WORD_YES | WORD_NOT | WORD_RIGHT) && i + 2 == l.end);
+    case TOKEN_ARROW:
+        return is_word(third, WORD_RIGHT | WORD_WRONG | WORD_YES | WORD_NOT | WORD_MAY);
+    case TOKEN_COMMA:
+        return is_word(third, WORD_WHY);
+    default:
+        return next->kind == TOKEN_OPEN && k->letter != 'A' &&
+               at(t, l.end - 1)->kind == TOKEN_CLOSE;
+    }
+}
+
+/* The mention with which a line begins, as in "B) text", "Option B: text", "(B)"; NONE if it begins
+ * otherwise. */
+static size_t label_of(const letter_tokens *t, line l) {
+    size_t i = skip_label_words(t, l), after = i + 3;
+    const token *k = at(t, i);
     if (i >= l.end || k->kind != TOKEN_OPTION || k->ordinal)
         return NONE;
-    bool answer_line =
-        l.end - i >= 3 && next->kind == TOKEN_COLON && k->letter == 'A' && !k->framed &&
-        at(t, i + 2)->kind == TOKEN_OPTION &&
-        (i + 3 == l.end || (i + 4 == l.end && at(t, i + 3)->kind == TOKEN_STOP)); /* "A: C" */
-    if (answer_line)
-        return NONE;
-    bool mark =
-        k->framed || k->bracket || i + 1 >= l.end || next->kind == TOKEN_STOP ||
-        next->kind == TOKEN_COLON || next->kind == TOKEN_DASH || next->kind == TOKEN_YES ||
-        next->kind == TOKEN_NO || next->kind == TOKEN_CLOSE ||
-        (next->kind == TOKEN_WORD && IS(next, WORD_WHY) && !IS(next, WORD_CASE)) ||
-        (next->kind == TOKEN_ARROW && at(t, i + 2)->kind == TOKEN_WORD &&
-         IS(at(t, i + 2), WORD_RIGHT | WORD_WRONG | WORD_YES | WORD_NOT | WORD_MAY)) ||
-        (next->kind == TOKEN_WORD && IS(next, WORD_YES | WORD_NOT | WORD_RIGHT) &&
-         i + 2 == l.end) ||
-        (next->kind == TOKEN_COMMA && at(t, i + 2)->kind == TOKEN_WORD &&
-         IS(at(t, i + 2), WORD_WHY)) ||
-        (next->kind == TOKEN_OPEN && k->letter != 'A' && at(t, l.end - 1)->kind == TOKEN_CLOSE);
-    return mark ? i : NONE;
+    bool ends = after == l.end || (after + 1 == l.end && t->t[after].kind == TOKEN_STOP);
+    bool answer = k->letter == 'A' && !k->framed && at(t, i + 1)->kind == TOKEN_COLON &&
+                  at(t, i + 2)->kind == TOKEN_OPTION; /* "A: C" */
+    return !(answer && ends) && is_label(t, i, l) ? i : NONE;
 }
 
 /* True if a line says that the options follow: "Let us go through the options one by one." */
@@ -99,6 +121,11 @@ static bool announces_list(const letter_tokens *t, line l) {
 }
 
 bool letter_in_list(const letter_tokens *t, size_t i) {
+    size_t near = i > LABEL_WORDS ? i - LABEL_WORDS : 0, j = i;
+    while (j > near && t->t[j - 1].kind != TOKEN_LINE)
+        j--;
+    if (j == near && j > 0 && t->t[j - 1].kind != TOKEN_LINE)
+        return false;
     line l = line_at(t, i);
     size_t own = label_of(t, l);
     if (own != i)
@@ -220,61 +247,63 @@ size_t letter_final(const letter_tokens *t) {
     return listed ? NONE : found;
 }
 
+/* True if the mention at @i is joined to one just before it: "A or B", "A, B". */
+static bool is_joined(const letter_tokens *t, size_t i, line l) {
+    if (i == l.first || t->t[i - 1].kind == TOKEN_STOP)
+        return false;
+    for (size_t j = i; j > l.first && j + 4 > i; j--)
+        if (t->t[j - 1].kind == TOKEN_OPTION && !letter_clause(t, j - 1).letter)
+            return true;
+    return false;
+}
+
+/* True if the line breaks off after an option that it was to discuss: "... Option A" */
+static bool is_cut_off(const letter_tokens *t, size_t i, line l) {
+    const token *before = at(t, i - 1);
+    return i + 1 == l.end && i > l.first + 1 && is_word(before, WORD_OPTION) &&
+           !IS(before, WORD_ANSWER) && at(t, i - 2)->kind == TOKEN_STOP;
+}
+
 static size_t in_last_line(const letter_tokens *t) {
     line l = line_before(t, (line){t->n, t->n});
-    size_t i = in_line(t, l);
+    size_t i = in_line(t, l), end = l.end;
     if (i != NONE)
         return i;
-    for (i = l.end; i > l.first && t->t[i - 1].kind != TOKEN_OPTION;)
-        i--;
-    if (i == l.first || !closes(t, i, l) || (label_of(t, l) == i - 1 && letter_in_list(t, i - 1)))
+    while (end > l.first && t->t[end - 1].kind != TOKEN_OPTION)
+        end--;
+    i = end - 1;
+    if (end == l.first || !closes(t, end, l) || letter_in_list(t, i))
         return NONE;
-    i--;
+    const token *k = &t->t[i];
     clause c = letter_clause(t, i);
-    if (c.verdict == CLAUSE_DENIES || c.verdict == CLAUSE_OPEN || t->t[i].native ||
-        c.letter == '\0')
-        return NONE;
-    if (i > l.first && at(t, i - 1)->kind != TOKEN_STOP) { /* "A or B", "A, B" */
-        for (size_t j = i; j > l.first && j + 4 > i; j--)
-            if (t->t[j - 1].kind == TOKEN_OPTION) {
-                char letter = letter_clause(t, j - 1).letter;
-                if (!letter)
-                    return NONE;
-            }
-    }
-    const token *k = &t->t[i], *before = at(t, i - 1);
-    bool cut_off = i + 1 == l.end && i > l.first + 1 && before->kind == TOKEN_WORD &&
-                   IS(before, WORD_OPTION) && !IS(before, WORD_ANSWER) &&
-                   at(t, i - 2)->kind == TOKEN_STOP;
-    if (cut_off || (k->small && !k->framed && !k->bracket && i > l.first))
+    bool small = k->small && !k->framed && !k->bracket && i > l.first;
+    if (c.verdict == CLAUSE_DENIES || c.verdict == CLAUSE_OPEN || k->native || !c.letter || small ||
+        is_joined(t, i, l) || is_cut_off(t, i, l))
         return NONE;
     return is_set_off(t, i, l) ? i : NONE;
 }
 
+/* True if the word at @j of a line with the label @i calls the option right: "correct", "yes". */
+static bool is_yes(const letter_tokens *t, size_t i, size_t j) {
+    static const char *const words[] = {"correct", "true", "right", "yes"};
+    const token *before = at(t, j - 1), *next = at(t, j + 1);
+    unsigned signs =
+        SET(TOKEN_COLON) | SET(TOKEN_OPEN) | SET(TOKEN_DASH) | SET(TOKEN_STOP) | SET(TOKEN_ARROW);
+    unsigned ends = SET(TOKEN_LINE) | SET(TOKEN_STOP) | SET(TOKEN_CLOSE) | SET(TOKEN_COLON) |
+                    SET(TOKEN_COMMA) | SET(TOKEN_DASH) | SET(TOKEN_SEMICOLON);
+    bool bare = !t->t[i].framed && !t->t[i].bracket, yes = false;
+    bool follows = j == i + 1 && (bare || next->kind != TOKEN_LINE);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        yes = yes || letter_has_text(t, &t->t[j], words[k]);
+    return yes && j > i && (is_one_of(before, signs) || follows) &&
+           (is_one_of(next, ends) || before->kind == TOKEN_COLON || IS(next, WORD_AND));
+}
+
 /* True if a line with the label @i calls its option right: a check mark, "correct", "yes". */
 static bool is_checked(const letter_tokens *t, line l, size_t i) {
-    for (size_t j = l.first; j < l.end; j++) {
-        const token *k = &t->t[j], *before = at(t, j - 1);
-        if (k->kind == TOKEN_YES)
+    for (size_t j = l.first; j < l.end; j++)
+        if (t->t[j].kind == TOKEN_YES || is_yes(t, i, j))
             return true;
-        bool yes = k->kind == TOKEN_WORD && j > i && IS(k, WORD_RIGHT | WORD_YES) &&
-                   ((k->n == 7 && !strncasecmp(t->text.s + k->at, "correct", 7)) ||
-                    (k->n == 4 && !strncasecmp(t->text.s + k->at, "true", 4)) ||
-                    (k->n == 5 && !strncasecmp(t->text.s + k->at, "right", 5)) ||
-                    (k->n == 3 && !strncasecmp(t->text.s + k->at, "yes", 3)));
-        bool set_off = before->kind == TOKEN_COLON || before->kind == TOKEN_OPEN ||
-                       before->kind == TOKEN_DASH || before->kind == TOKEN_STOP ||
-                       before->kind == TOKEN_ARROW ||
-                       (j == i + 1 && ((!t->t[i].framed && !t->t[i].bracket) ||
-                                       at(t, j + 1)->kind != TOKEN_LINE));
-        const token *next = at(t, j + 1);
-        bool ended =
-            next->kind == TOKEN_LINE || next->kind == TOKEN_STOP || next->kind == TOKEN_CLOSE ||
-            next->kind == TOKEN_COLON || next->kind == TOKEN_COMMA || next->kind == TOKEN_DASH ||
-            next->kind == TOKEN_SEMICOLON || before->kind == TOKEN_COLON || IS(next, WORD_AND);
-        if (yes && set_off && ended)
-            return true;
-    }
     return false;
 }
 

@@ -199,16 +199,31 @@ typedef struct {
     bool aux;   /* an auxiliary verb was read */
 } verb_search;
 
-/* What the first word after the mention says, if it is a verb. */
+/* What a word right after the mention that denies says. */
+static predicate first_denial(const letter_tokens *t, size_t i, const verb_search *s) {
+    const token *k = at(t, i), *next = at(t, i + 1);
+    char c = t->text.s[k->at];
+    bool text = s->label && c >= 'A' && c <= 'Z'; /* "(B) False, true" */
+    bool contrast =
+        token_is(k, WORD_NOT) && (next->kind == TOKEN_OPTION || is_word(next, WORD_OPTION));
+    return !s->aux && (text || contrast) ? SAYS_NOTHING : SAYS_WRONG;
+}
+
+/* True for "C it is" and "C it shall be"; "it" is at @i. */
+static bool is_it_is(const letter_tokens *t, size_t i) {
+    size_t verb = i + 1;
+    if (!letter_has_text(t, at(t, i), "it"))
+        return false;
+    while (is_word(at(t, verb), WORD_AUX) && !token_is(at(t, verb), WORD_BE | WORD_NOT))
+        verb++;
+    return token_is(at(t, verb), WORD_BE) && letter_ends_sentence(at(t, verb + 1));
+}
+
+/* What the first word after the mention says. */
 static predicate first_word(const letter_tokens *t, size_t i, const verb_search *s, right_side *r) {
     const token *k = at(t, i), *next = at(t, i + 1);
-    bool foreign = (unsigned char)t->text.s[k->at] >= 0x80;
-    if (token_is(k, WORD_NOT | WORD_WRONG | WORD_OUT) && !token_is(k, WORD_FILL)) {
-        bool text = s->label && !s->aux && t->text.s[k->at] >= 'A' && t->text.s[k->at] <= 'Z';
-        bool contrast = token_is(k, WORD_NOT) && !s->aux &&
-                        (next->kind == TOKEN_OPTION || is_word(next, WORD_OPTION));
-        return contrast || text ? SAYS_NOTHING : SAYS_WRONG;
-    }
+    if (token_is(k, WORD_NOT | WORD_WRONG | WORD_OUT) && !token_is(k, WORD_FILL))
+        return first_denial(t, i, s);
     if (token_is(k, WORD_MAY))
         return SAYS_POSSIBLE;
     r->rule = "fits";
@@ -216,22 +231,15 @@ static predicate first_word(const letter_tokens *t, size_t i, const verb_search 
         r->seen |= k->is;
         return is_word(next, WORD_MAY) ? SAYS_POSSIBLE : SAYS_RIGHT;
     }
-    if (token_is(k, WORD_LEAVE))
+    if (token_is(k, WORD_LEAVE) || letter_has_text(t, k, "alone"))
         return SAYS_RIGHT;
     r->rule = "called_correct";
+    bool foreign = (unsigned char)t->text.s[k->at] >= 0x80;
     if (foreign && token_is(k, WORD_RIGHT | WORD_ANSWER) && !token_is(k, WORD_FILL))
         return SAYS_RIGHT;
     r->rule = "points_to";
-    size_t verb = i + 1;
-    while (is_word(at(t, verb), WORD_AUX) && !token_is(at(t, verb), WORD_BE | WORD_NOT))
-        verb++;
-    if (letter_has_text(t, k, "it") && token_is(at(t, verb), WORD_BE) &&
-        letter_ends_sentence(at(t, verb + 1)))
-        return SAYS_RIGHT; /* "C it is" */
-    if (letter_has_text(t, k, "alone") || (token_is(k, WORD_END) && letter_ends_sentence(next)))
-        return SAYS_RIGHT; /* "C alone", "C by elimination" */
-    r->rule = NULL;
-    return SAYS_NOTHING;
+    bool particle = token_is(k, WORD_END) && letter_ends_sentence(next); /* "C by elimination" */
+    return particle || is_it_is(t, i) ? SAYS_RIGHT : SAYS_NOTHING;
 }
 
 /* Reads the verb "is" or a similar one at @i and its predicate. */

@@ -354,6 +354,20 @@ static size_t line_marker(span s) {
     return starts_with(s, "\xE2\x80\xA2") ? 3 : 0;
 }
 
+/* Writes a byte that has no other meaning. */
+static void put_byte(writer *w, char c) {
+    bool twice = c && strchr("([])", c) && last_written(w) == c;
+    if (c == '|' && w->row)
+        put(w, " - "); /* the cells of a table */
+    else if (c == '|')
+        put_space(w);
+    else if (!twice)
+        (void)buf_append(w->out, &c, 1);
+    w->lead = MARK_NONE;
+    w->started = true;
+    w->at++;
+}
+
 static void step(writer *w) {
     span s = rest(w);
     size_t n;
@@ -378,16 +392,7 @@ static void step(writer *w) {
         w->started = true;
         w->at += n;
     } else if (!put_tag(w) && !put_macro(w) && !put_character(w)) {
-        bool twice = strchr("([])", s.s[0]) && s.s[0] && last_written(w) == s.s[0];
-        if (s.s[0] == '|' && w->row)
-            put(w, " - "); /* the cells of a table */
-        else if (s.s[0] == '|')
-            put_space(w);
-        else if (!twice)
-            (void)buf_append(w->out, s.s, 1);
-        w->lead = MARK_NONE;
-        w->started = true;
-        w->at++;
+        put_byte(w, s.s[0]);
     }
 }
 

@@ -102,29 +102,39 @@ static bool is_word_of_one_letter(const reader *r, size_t from, bool *unknown) {
     return !(is & AFTER_ARTICLE);
 }
 
+/* True if the characters before a letter make it part of a formula, a number or a name. */
+static bool is_glued_before(const reader *r) {
+    char before = peek(r, -1), two = peek(r, -2);
+    if (before == ' ')
+        return is_digit(two) || two == '+' ||
+               ((unsigned char)two >= 0xB0 &&
+                peek(r, -3) == '\xC2'); /* a degree sign, an exponent */
+    if (before == '-')
+        return two != ' ' && two != '\n';
+    return is_alnum(before) || (before && strchr("_^+%\\", before)) ||
+           (before == '(' && is_alnum(two));
+}
+
+/* True if the characters after the letter do so: "C = 5", "A-type", "C++", "A\u266f". */
+static bool is_glued_after(const reader *r) {
+    char after = peek(r, 1), next = peek(r, 2);
+    switch (after) {
+    case ' ':
+        return next && strchr("=+<>^", next) && !(next == '=' && peek(r, 3) == '>');
+    case '-':
+        return is_alnum(next);
+    case '\'':
+        return is_letter(next) && !strchr("dst", next);
+    case '\xE2':
+        return next == '\x99';
+    default:
+        return is_alnum(after) || (after && strchr("_^+(%=", after));
+    }
+}
+
 /* True if the letter is part of a formula or of a longer name: "C = 5", "A-type", "4.0 J". */
-static bool is_in_formula(const reader *r, size_t n) {
-    char before = peek(r, -1), two = peek(r, -2), after = peek(r, (long)n),
-         next = peek(r, (long)n + 1);
-    if (is_alnum(before) || is_alnum(after) || strchr("_^+%\\", before) || strchr("_^+(%=", after))
-        return true;
-    if (before == '(' && is_alnum(two))
-        return true;
-    if (before == '-' && two != ' ' && two != '\n')
-        return true;
-    if (before == ' ' && is_digit(two) && n == 1)
-        return true;
-    if (before == ' ' && (unsigned char)two >= 0xB0 && peek(r, -3) == '\xC2')
-        return true; /* a degree sign or an exponent */
-    if (before == ' ' && strchr("+", two))
-        return true;
-    if (after == ' ' && strchr("=+<>^", next) && !(next == '=' && peek(r, (long)n + 2) == '>'))
-        return true;
-    if (after == '-' && is_alnum(next))
-        return true;
-    if (after == '\'' && is_letter(next) && !strchr("dst", next))
-        return true;
-    return after == '\xE2' && next == '\x99';
+static bool is_in_formula(const reader *r) {
+    return is_glued_before(r) || is_glued_after(r);
 }
 
 /* Reads "(C)", "[C]" and "( C )". Returns the length; 0 if there is none. */
@@ -191,28 +201,31 @@ static bool is_start_of_word(const reader *r) {
     return (after == '\'' || after == ' ') && letter_word(rest(r, 0), &is) > 1;
 }
 
+/* True if a letter without a frame is at the current place. */
+static bool is_bare_letter(const reader *r) {
+    bool alone = is_letter(peek(r, 0)) && !is_alnum(peek(r, -1)) && !is_alnum(peek(r, 1));
+    bool suffix = peek(r, -1) == '\'' && is_letter(peek(r, -2)); /* "it's" */
+    return alone && !suffix && !is_start_of_word(r);
+}
+
 static bool read_letter(reader *r) {
     size_t n = framed_letter(r);
     bool framed = n > 0, unknown = false;
-    if (!framed && !(is_letter(peek(r, 0)) && !is_alnum(peek(r, -1)) && !is_alnum(peek(r, 1))))
-        return false;
-    if (!framed && peek(r, -1) == '\'' && is_letter(peek(r, -2)))
-        return false;
-    if (!framed && is_start_of_word(r))
+    if (!framed && !is_bare_letter(r))
         return false;
     n = framed ? n : 1;
-    bool bracket =
-        !framed && (peek(r, 1) == ')' || peek(r, 1) == ']') && peek(r, 2) != '(' && !r->open;
+    bool closed = peek(r, 1) == ')' || peek(r, 1) == ']';
+    bool bracket = !framed && closed && peek(r, 2) != '(' && !r->open;
     char c = letter_inside(r, n), letter = letter_option(c, r->out->last);
     bool small = is_small(c);
     bool word = !framed && !bracket && is_word_of_one_letter(r, 1, &unknown);
     if (small ? !is_small_option(r, n + bracket, framed || bracket) : word)
         return false;
     bool named = is_named(r) && (!framed || peek(r, 0) == '[');
-    bool in_formula = !framed && is_in_formula(r, n), option = letter && !in_formula && !named;
-    token *t = add(r, option ? TOKEN_OPTION : TOKEN_NAME, n + bracket);
+    bool other = !letter || (!framed && is_in_formula(r));
+    token *t = add(r, other || named ? TOKEN_NAME : TOKEN_OPTION, n + bracket);
     t->letter = letter;
-    t->named = named && letter && !in_formula && !(t[-1].is & WORD_THING);
+    t->named = named && !other && !(t[-1].is & WORD_THING);
     t->framed = framed;
     t->bracket = bracket;
     t->small = small;
