@@ -63,20 +63,21 @@ bool extract_hashes(span text, extraction *out);
  * @last:    the last option's letter, at most 'J'; the options are 'A'..@last
  * @guesses: also accept answers that are not declared
  *
- * Declared answers are in a box (with the rule of extract_boxed()) or stated: in English (rule
- * "answer": "Answer: C", "<answer>C</answer>", {"answer": "C"}; rule "called_correct": "the most
- * likely cause is C") or in another language (rule "label", answer_labels.h). The one that comes
- * last wins. If the text after it takes it back ("wait, that is wrong"), only a later statement
- * counts.
+ * Each clause that mentions an option gets a verdict from its words (letter_clause.h): it declares
+ * the option ("the answer is C", rules "answer" and "called_correct"), concludes it ("I'd go with
+ * C", "only C fits"; rules "chosen", "points_to", "called_correct", "fits", "check_mark"), denies
+ * it, or leaves it open (a question, a condition, the opinion of others, several options). A
+ * mention is a letter, or "the third option". The words may be of some fifty languages.
  *
- * Other answers are statements (rules "chosen": "I'd go with C"; "points_to": "this matches option
- * C"; "called_correct": "C is the best answer"; "fits": "only C fits") or, if there is none, a
- * letter without words (rules "last_line", "check_mark", "first_line", "marked").
+ * The last declaration counts, in words or in a box (with the rule of extract_boxed()). If the text
+ * after it takes it back ("wait, that is wrong"), only a later statement counts. With @guesses, a
+ * last line that is only a letter comes before declarations, and without a declaration the last
+ * conclusion counts, unless conclusions about different options stand side by side. Without
+ * those, a letter without a sentence counts (rules "last_line", "check_mark", "first_line",
+ * "marked"). A list of the options is never searched for statements.
  *
- * A statement does not count if its sentence is a question, denies it, puts a condition on it,
- * quotes others, or joins a second letter ("A or B"). Nor does a line of a list of the options. Of
- * a long text only the end and the beginning are searched. The answer is static text, one capital
- * letter; letters of some other scripts stand for A to D.
+ * Of a long text only the end and the beginning are searched. The answer is static text, one
+ * capital letter; letters of some other scripts stand for A to D.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 

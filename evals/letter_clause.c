@@ -278,7 +278,8 @@ static bool is_called_right(const letter_tokens *t, size_t end, const left_side 
 static bool is_weak(const letter_tokens *t, size_t end, const left_side *l, const right_side *r,
                     clause_verdict v) {
     const token *mention = &t->t[end - 1], *next = at(t, end);
-    bool verb = l->near & WORD_ONLY && t->text.s[next->at + next->n - 1] == 's';
+    bool verb = l->near & WORD_ONLY && next->kind == TOKEN_WORD &&
+                t->text.s[next->at + next->n - 1] == 's'; /* "only C rises" */
     if (mention->before_word && r->says != SAYS_RIGHT && !verb)
         return true;
     bool chosen = l->link == LINK_CHOOSE || mention->framed;

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "evals/extract.h"
 #include "evals/grade.h"
+#include "evals/letter_lexicon.h"
 #include "evals/test/growth.h"
 
 static const char kEndings[] = "evals/test/fixtures/letters.jsonl";
@@ -178,7 +179,7 @@ static void test_endings(void) {
     CU_ASSERT_EQUAL_FATAL(fs_read(kEndings, &text, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_each_line(buf_str(&text), text.len, kEndings, check_ending, &n, NULL),
                     SNAP_OK);
-    CU_ASSERT(n > 1600);
+    CU_ASSERT(n > 2400);
     buf_release(&text);
 }
 
@@ -194,6 +195,43 @@ static void test_bare_answers(void) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check(&rows[i], (grade_input){.response = text_of(rows[i].response), .extracted = true});
+}
+
+/* Every entry of the lexicon is found as a whole, with its class. */
+static void check_entries(const word_list *lists, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (const char *at = lists[i].entries; *at;) {
+            size_t length = strcspn(at, "|");
+            word_class is = 0;
+            bool found =
+                letter_word((span){at, length}, &is) == length && (is & lists[i].is) == lists[i].is;
+            if (!found)
+                printf("\nlexicon: '%.*s'\n", (int)length, at);
+            CU_ASSERT(found);
+            at += length + (at[length] == '|');
+        }
+}
+
+static void test_lexicon(void) {
+    static const struct {
+        const char *text;
+        size_t length; /* of the entry */
+    } rows[] = {{"ruled out C", 9},
+                {"ruled", 0},
+                {"Correct.", 7},
+                {"correction", 10},
+                {"answers", 7},
+                {"xyz", 0},
+                {"ANSWER: C", 6},
+                {"\u041e\u0442\u0432\u0435\u0442: C", 10},
+                {"\u7b54\u6848\u662fC", 6},
+                {"", 0}};
+    check_entries(letter_english, letter_n_english);
+    check_entries(letter_foreign, letter_n_foreign);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        word_class is;
+        CU_ASSERT_EQUAL(letter_word(text_of(rows[i].text), &is), rows[i].length);
+    }
 }
 
 static void test_golds(void) {
@@ -230,7 +268,13 @@ static void test_hostile_responses(void) {
                                          "if it is A, ",
                                          ", \"a",
                                          "all the other options ",
-                                         "wrong all but A "};
+                                         "wrong all but A ",
+                                         "not A but ",
+                                         "A, B, ",
+                                         "C it would ",
+                                         "the third option ",
+                                         "(C",
+                                         "C | "};
     growth_is_linear(&grader_letter, "C", pieces, sizeof pieces / sizeof *pieces);
 }
 
@@ -240,6 +284,7 @@ CU_TestInfo tests_letter[] = {
     {"no choice", test_no_choice},
     {"endings of answers", test_endings},
     {"bare answers", test_bare_answers},
+    {"lexicon", test_lexicon},
     {"golds", test_golds},
     {"hostile responses", test_hostile_responses},
     CU_TEST_INFO_NULL,
