@@ -226,7 +226,8 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
         break;
     case LINK_CHOOSE:
         *rule = "chosen";
-        says = (l->subject & WORD_I || l->prescribes ||
+        says = !(token_is(verb, WORD_STUDY) && !(l->subject & WORD_I)) &&
+               (l->subject & WORD_I || l->prescribes ||
                 (!l->unknown_subject && (!gerund || r->closes))) &&
                !l->subject_option && !(is_purpose(t, l->at) && !r->closes);
         break;
@@ -298,8 +299,10 @@ static clause_verdict with_right(const letter_tokens *t, clause *c, const left_s
     bool called = is_called_right(t, c->end, l);
     bool right = r->says == SAYS_RIGHT && l->link != LINK_STUDY && (!l->inside || r->strong) &&
                  (mention->kind == TOKEN_OPTION || r->strong);
+    bool stated = letter_has_text(t, at(t, c->first - 1), "what") && l->sentence & WORD_BE &&
+                  is_word(at(t, c->end), WORD_CLAIM); /* "this is what C states" */
     bool confirmed = r->confirmed && (mention->framed || mention->bracket || r->closes);
-    if (called || right || confirmed) {
+    if (called || right || confirmed || stated) {
         c->rule = called ? "called_correct" : right ? r->rule : "points_to"; /* "Is it C? Yes." */
         return CLAUSE_CONCLUDES;
     }

@@ -42,11 +42,15 @@ const word_list letter_english[] = {
      "bet on|betting on|land on|landing on|landed on|land at|end up with|end up at|end up on|"
      "end up|ending up with|ending up at|ending up on|come down on|come down to|plump for|"
      "plumping for|side with|siding with|back|backing|endorse|endorsing|put down|put|report|"
-     "conclude with|conclude|infer|deduce|guess|guessing|take|taking|accept|answer|answered|"
+     "conclude with|conclude|infer|deduce|guess|guessing|accept|answer|answered|"
      "answering|answer with|answering with|enter|entering|commit to|committing to|settle|write|"
      "write down|conclude for|fill in|bubble in|plumped for|sticking to|stick to|declare|shade|"
      "go|nominate|adopt|arrive at|arriving at|arrives at|arrived at|come out at|come to"},
-    {WORD_CHOOSE | WORD_STUDY, "keep|keeping|retain|retaining"},
+    {WORD_STUDY, "there's|there is|now"},
+    {WORD_SO, "with some hesitation|after some hesitation|with hesitation|likely|probably|presumably"},
+    {WORD_OTHERS, "forgiven|careless"},
+    {WORD_POINT, "backs|backs up"},
+    {WORD_CHOOSE | WORD_STUDY, "take|taking|keep|keeping|retain|retaining"},
     {WORD_THINK,
      "think|believe|suspect|suppose|feel|reckon|convinced|certain|sure|confident|bet|say|"
      "conclude|deduce|infer|find|see|seem|inclined to|inclined toward|inclined towards|assume|"
@@ -161,7 +165,7 @@ const word_list letter_english[] = {
      "it|this|that|which|it's|that's|these|what|here|there|one|everything|all of this|it'd|it'll|"
      "who|they|evidence|data|result|results|description|value|analysis|reasoning|observation|"
      "fact|facts|calculation|computation|such|those"},
-    {WORD_IT | WORD_BE, "it's|that's|'tis|here's|what's|there's"},
+    {WORD_IT | WORD_BE, "it's|that's|'tis|here's|what's"},
     {WORD_I,
      "i|we|i'd|i'll|i'm|we'd|we'll|we're|i've|we've|let's|let us|you|my|our|me|us|you'd|"
      "you should|one should|one must|one can|myself|your|you're|you'll|let me|i am|gonna"},

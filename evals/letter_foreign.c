@@ -2,11 +2,14 @@
  * Norwegian, French, Spanish, Catalan, Portuguese, Italian, Romanian, Polish, Czech, Slovak,
  * Croatian, Serbian, Bulgarian, Russian, Ukrainian, Lithuanian, Hungarian, Finnish, Estonian,
  * Greek, Turkish, Indonesian, Malay, Tagalog, Vietnamese, Swahili, Hausa, Yoruba, Arabic, Hebrew,
- * Persian, Urdu, Hindi, Marathi, Gujarati, Bengali, Tamil, Telugu, Thai, Chinese, Japanese, Korean. */
+ * Persian, Urdu, Hindi, Marathi, Gujarati, Bengali, Tamil, Telugu, Thai, Chinese, Japanese,
+ * Korean. */
 #include "evals/letter_lexicon.h"
 
 /* clang-format off */
 const word_list letter_foreign[] = {
+    {WORD_BE, "sia|sea|soit|seja"},
+    {WORD_CHOOSE | WORD_ANSWER, "应该选|應該選|该选|建议选|只能选|要选|就选|故选|所以选"},
     {WORD_ANSWER,
      "antwort|lösung|antwoord|svar|svaret|réponse|bon choix|respuesta|resposta|risposta|gabarito|"
      "solución|solução|soluzione|otvet|ответ|ответом|відповідь|απάντηση|cevap|cevabı|yanıt|"

@@ -154,7 +154,9 @@ static bool step_over_word(const letter_tokens *t, size_t *i, left_side *l) {
         return true;
     }
     if (token_is(k, WORD_BUT | WORD_AND | WORD_WHY) && !token_is(k, WORD_FILL)) {
-        l->after_name = token_is(k, WORD_AND) && at(t, *i - 2)->kind == TOKEN_NAME && !l->near;
+        const token *before = at(t, *i - 2);
+        bool list = before->kind == TOKEN_NAME || token_is(before, WORD_ORDER);
+        l->after_name = token_is(k, WORD_AND) && list && !(l->near & ~(WORD_FILL | WORD_KNOWN));
         l->link = link_of_near(l);
         return true;
     }
@@ -375,7 +377,7 @@ static bool read_outer_word(const letter_tokens *t, size_t i, outer_state *s, le
     s->others = s->others || (!s->inside && token_is(k, WORD_OTHERS));
     if (s->others && token_is(k, WORD_CLAIM) && k->n == strlen("according to"))
         l->conditional = true;
-    s->that = letter_has_text(t, k, "that");
+    s->that = s->that || letter_has_text(t, k, "that");
     if (!token_is(k, WORD_AUX | WORD_FILL) || token_is(k, WORD_THINK))
         s->next = k;
     return true;

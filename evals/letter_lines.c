@@ -83,7 +83,7 @@ static bool is_label(const letter_tokens *t, size_t i, line l) {
     case TOKEN_ARROW:
         return is_word(third, WORD_RIGHT | WORD_WRONG | WORD_YES | WORD_NOT | WORD_MAY);
     case TOKEN_COMMA:
-        return is_word(third, WORD_WHY);
+        return is_word(third, WORD_WHY | WORD_BUT);
     default:
         return next->kind == TOKEN_OPEN && k->letter != 'A' &&
                at(t, l.end - 1)->kind == TOKEN_CLOSE;
@@ -209,7 +209,7 @@ static bool is_set_off(const letter_tokens *t, size_t i, line l) {
         case TOKEN_WORD:
             if (IS(k, WORD_SO | WORD_FILL | WORD_OPTION | WORD_ANSWER | WORD_RIGHT | WORD_IT |
                           WORD_BUT | WORD_AND | WORD_MOST) &&
-                !IS(k, WORD_NOT | WORD_OUT | WORD_THING))
+                !IS(k, WORD_NOT | WORD_OUT | WORD_THING | WORD_STUDY))
                 continue;
             return words == 0 && t->t[i].framed && t->t[i].kind == TOKEN_OPTION &&
                    t->text.s[t->t[i].at] == '(' &&
@@ -277,8 +277,8 @@ static size_t in_last_line(const letter_tokens *t) {
     const token *k = &t->t[i];
     clause c = letter_clause(t, i);
     bool small = k->small && !k->framed && !k->bracket && i > l.first;
-    if (c.verdict == CLAUSE_DENIES || c.verdict == CLAUSE_OPEN || k->native || !c.letter || small ||
-        is_joined(t, i, l) || is_cut_off(t, i, l))
+    if (c.verdict == CLAUSE_DENIES || c.verdict == CLAUSE_OPEN || k->native || k->ordinal ||
+        !c.letter || small || is_joined(t, i, l) || is_cut_off(t, i, l))
         return NONE;
     return is_set_off(t, i, l) ? i : NONE;
 }

@@ -108,9 +108,11 @@ static bool is_limited(const letter_tokens *t, size_t i, word_class seen) {
     if (!token_is(k, WORD_RIGHT) || token_is(k, WORD_ANSWER | WORD_OPTION) ||
         next->kind != TOKEN_WORD)
         return false;
+    bool noun = !next->is && letter_has_text(t, k, "right") && !letter_is_adverb(t, next);
     bool claims = letter_has_text(t, k, "right") || letter_has_text(t, k, "correct");
     bool only = token_is(next, WORD_ONLY) && token_is(at(t, i + 2), WORD_CASE | WORD_IF);
-    return only || token_is(next, WORD_IF | WORD_CASE) || letter_has_text(t, next, "about") ||
+    return only || noun || token_is(next, WORD_IF | WORD_CASE) ||
+           letter_has_text(t, next, "about") ||
            (claims && !(seen & WORD_MOST) && letter_has_text(t, next, "that"));
 }
 
@@ -178,6 +180,7 @@ static void read_predicate(const letter_tokens *t, size_t i, right_side *r) {
             r->strong =
                 token_is(k, WORD_ANSWER | WORD_OPTION) || letter_has_text(t, k, "the one") ||
                 letter_has_text(t, k, "right one") ||
+                (r->seen & WORD_ONLY && token_is(k, WORD_IT)) ||
                 (token_is(k, WORD_RIGHT) && is_word(at(t, i + 1), WORD_ANSWER | WORD_OPTION));
             r->seen |= k->is;
             return;
@@ -219,6 +222,17 @@ static bool is_it_is(const letter_tokens *t, size_t i) {
     return token_is(at(t, verb), WORD_BE) && letter_ends_sentence(at(t, verb + 1));
 }
 
+/* True for "C best restates" and "C most nearly restates". */
+static bool is_best_verb(const letter_tokens *t, size_t i) {
+    size_t verb = i + 1;
+    if (!letter_has_text(t, at(t, i), "best") && !letter_has_text(t, at(t, i), "most"))
+        return false;
+    while (verb < i + 4 && letter_is_adverb(t, at(t, verb)))
+        verb++;
+    const token *k = at(t, verb);
+    return k->kind == TOKEN_WORD && k->n > 3 && t->text.s[k->at + k->n - 1] == 's';
+}
+
 /* What the first word after the mention says. */
 static predicate first_word(const letter_tokens *t, size_t i, const verb_search *s, right_side *r) {
     const token *k = at(t, i), *next = at(t, i + 1);
@@ -229,9 +243,11 @@ static predicate first_word(const letter_tokens *t, size_t i, const verb_search 
     r->rule = "fits";
     if (token_is(k, WORD_FIT) && !token_is(k, WORD_OPTION)) {
         r->seen |= k->is;
+        if (is_word(next, WORD_NOT))
+            return SAYS_WRONG; /* "C trifft nicht zu" */
         return is_word(next, WORD_MAY) ? SAYS_POSSIBLE : SAYS_RIGHT;
     }
-    if (token_is(k, WORD_LEAVE) || letter_has_text(t, k, "alone"))
+    if (token_is(k, WORD_LEAVE) || letter_has_text(t, k, "alone") || is_best_verb(t, i))
         return SAYS_RIGHT;
     r->rule = "called_correct";
     bool foreign = (unsigned char)t->text.s[k->at] >= 0x80;

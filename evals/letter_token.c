@@ -141,7 +141,9 @@ static bool is_in_formula(const reader *r) {
 static size_t framed_letter(const reader *r) {
     char open = peek(r, 0), before = peek(r, -1);
     long i = 1;
-    if ((open != '(' && open != '[') || is_alnum(before) || before == ')')
+    const token *last = r->out->n ? &r->out->t[r->out->n - 1] : NULL;
+    bool call = is_alnum(before) && !(last && last->is & WORD_ANSWER); /* P(C), not "answer(C)" */
+    if ((open != '(' && open != '[') || call || before == ')')
         return 0;
     i += peek(r, i) == ' ';
     long letter = i++;
