@@ -156,7 +156,8 @@ static bool step_over_word(const letter_tokens *t, size_t *i, left_side *l) {
     if (token_is(k, WORD_BUT | WORD_AND | WORD_WHY) && !token_is(k, WORD_FILL)) {
         const token *before = at(t, *i - 2);
         bool list = before->kind == TOKEN_NAME || token_is(before, WORD_ORDER);
-        l->after_name = token_is(k, WORD_AND) && list && !(l->near & ~(WORD_FILL | WORD_KNOWN));
+        l->after_name =
+            token_is(k, WORD_AND) && list && !(l->near & ~(WORD_FILL | WORD_KNOWN | WORD_AFTER));
         l->link = link_of_near(l);
         return true;
     }

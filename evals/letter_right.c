@@ -305,7 +305,9 @@ static bool is_light_comma(const letter_tokens *t, size_t i, const verb_search *
     return s->aux || is_word(at(t, i + 1), WORD_END | WORD_SO | WORD_BE | WORD_AUX | WORD_FIT);
 }
 
-right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
+/* Reads the clause as letter_right() does. *stop: a full stop comes before the verb. */
+static right_side read_clause(const letter_tokens *t, size_t end, const token *mention,
+                              bool *stop) {
     right_side r = {.rule = "check_mark",
                     .ends = is_end(t, end),
                     .closes = letter_ends_sentence(at(t, end)),
@@ -316,6 +318,7 @@ right_side letter_right(const letter_tokens *t, size_t end, const token *mention
     i = skip_contrast(t, skip_brackets(t, i));
     read_rest(t, end, &r);
     token_kind kind = (token_kind)at(t, i)->kind;
+    *stop = kind == TOKEN_STOP;
     bool sign = kind == TOKEN_STOP || kind == TOKEN_COLON || kind == TOKEN_DASH;
     verb_search s = {.label = mention->framed || mention->bracket || sign};
     i += sign && at(t, i + 1)->kind != TOKEN_LINE;
@@ -343,5 +346,13 @@ right_side letter_right(const letter_tokens *t, size_t end, const token *mention
         if (!passes(t, i, &s))
             return r;
     }
+    return r;
+}
+
+right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
+    bool stop;
+    right_side r = read_clause(t, end, mention, &stop);
+    if (stop && r.says == SAYS_WRONG)
+        r.says = SAYS_NOTHING; /* the denial belongs to the next sentence: "C. It does not say" */
     return r;
 }
