@@ -47,7 +47,8 @@ const word_list letter_english[] = {
      "write down|conclude for|fill in|bubble in|plumped for|sticking to|stick to|declare|shade|"
      "go|nominate|adopt|arrive at|arriving at|arrives at|arrived at|come out at|come to"},
     {WORD_STUDY, "there's|there is|now"},
-    {WORD_SO, "with some hesitation|after some hesitation|with hesitation|likely|probably|presumably"},
+    {WORD_SO,
+     "with some hesitation|after some hesitation|with hesitation|likely|probably|presumably"},
     {WORD_OTHERS, "forgiven|careless"},
     {WORD_POINT, "backs|backs up"},
     {WORD_CHOOSE | WORD_STUDY, "take|taking|keep|keeping|retain|retaining"},
