@@ -17,7 +17,8 @@ void answer_add(found_answer *a, const char *rule, span s) {
 static bool is_denial(span s) {
     static pattern denial = {
         .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither|unknown|cannot|more than|less than|fewer "
-                 "than|greater than|at most|at least|between|either)\\b|\\b(?:only if|unless)\\b|"
+                 "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
+                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
                  "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
                  "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
     return pattern_find(&denial, s, 0, NULL);
@@ -63,6 +64,26 @@ static span without_number_brackets(span s) {
     return pattern_find(&number, s, 0, NULL) ? (span){s.s + 1, s.n - 2} : s;
 }
 
+/* True if the words of a statement before its last formula say how the formula gives the answer. */
+static bool names_formula(span s, span formula) {
+    static pattern words = {
+        .flags = PATTERN_LONG,
+        .regex = "(?i)^(?:.*\\b(?:is|are|be|equals?|gives?|namely|exactly|get|have|equal to)\\b|"
+                 ".*[:=]|(?:[\\s*_,]*+\\b(?:the|an?|our|value|values|number|numbers|set|sets|point|"
+                 "points|interval|pair|ordered|triple|tuple|vector|matrix|expression|function|"
+                 "equation|line|fraction|integer|angle|ratio|list|union|polynomial|formula|simply|"
+                 "just|exactly|precisely|only|all|both|either|approximately|about|option|choice|"
+                 "interval|solution|solutions|root|roots|quantity|sum|product|total|amount|price|"
+                 "area|volume|length|distance|probability|time|speed|rate|cost|of|to|by|in|as|for|"
+                 "and|or|so|thus|that|there|we|it|indeed|actually|really|therefore|hence|then|now|"
+                 "clearly|simplified|final|correct|exact|real|complex|integers|inequality|"
+                 "[a-z])\\b)*+)[\\s*_$(\\\\,;\\[]*+$"};
+    static pattern formal = {.regex = "[\\\\$]|[0-9]"};
+    span before = {s.s, (size_t)(formula.s - s.s)};
+    return pattern_find(&formal, (span){before.s, before.n > 2 ? before.n - 2 : 0}, 0, NULL) ||
+           pattern_find(&words, before, 0, NULL);
+}
+
 /* Adds the readings of a statement. False if it states nothing. A denial has no readings, and
  * nothing is guessed instead. */
 static bool add_stated(found_answer *a, span text, const extraction *stated, unsigned flags) {
@@ -77,15 +98,58 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     if (!s.n || ((flags & ANSWER_DIGITS) && !answer_has_number(s)))
         return false;
     a->stated = true;
+    if (answer_context_of(text, s) != ANSWER_ASSERTED)
+        return true;
     bool formula = extract_formula(s, &x);
     span inner = answer_bare(x.answer);
     bool foreign = formula && label; /* words of the language may follow the formula */
+    formula = foreign || (formula && names_formula(s, inner) &&
+                          answer_context_of(s, inner) == ANSWER_ASSERTED);
     answer_add(a, stated->rule, foreign ? inner : s);
     if (formula)
         answer_add(a, stated->rule, foreign ? s : inner);
     if (answer_only_number(s, &x))
         answer_add(a, stated->rule, x.answer);
     return true;
+}
+
+/* The text before the sentence of a statement, if the statement is about an answer of others and the
+ * text before states another one. */
+static bool skip_others(span *text, const extraction *x) {
+    extraction earlier;
+    if (answer_context_of(*text, x->answer) != ANSWER_OF_OTHERS &&
+        !is_denial(answer_bare(x->answer)))
+        return false;
+    span before = {text->s, (size_t)(x->answer.s - text->s)};
+    const char *stop = before.n ? memrchr(before.s, '.', before.n) : NULL;
+    const char *line = before.n ? memrchr(before.s, '\n', before.n) : NULL;
+    stop = line > stop ? line : stop;
+    before.n = stop ? (size_t)(stop + 1 - before.s) : 0;
+    if (!before.n || !extract_stated(before, &earlier))
+        return false;
+    *text = before;
+    return true;
+}
+
+/* Adds the last statement of the text that is not about an answer of others, or what the text gives
+ * instead of it. False if it states nothing. */
+static bool add_last_stated(found_answer *a, span text, unsigned flags) {
+    enum { kStatements = 4 };
+    extraction x = {0}, later = {0};
+    span search = text, after = {0};
+    for (int i = 0; i < kStatements; i++) {
+        if (!extract_stated(search, &x))
+            return false;
+        if (!skip_others(&search, &x))
+            break;
+    }
+    answer_revision revision = answer_revise_stated(text, &x, &later, &after);
+    if (revision == ANSWER_RETRACTED) {
+        a->stated = true;
+        return true;
+    }
+    return (revision == ANSWER_REVISED && add_stated(a, text, &later, flags) && a->count) ||
+           add_stated(a, text, &x, flags);
 }
 
 /* Adds the answer of a box, or what the text gives instead of it. */
@@ -125,7 +189,6 @@ void answer_find(found_answer *out, grade_input in, unsigned flags) {
         add_boxed(out, text, &x, flags);
     else if (hashes)
         answer_add(out, x.rule, x.answer);
-    else if ((!extract_stated(text, &x) || !add_stated(out, text, &x, flags)) && !in.truncated &&
-             !thinking)
+    else if (!add_last_stated(out, text, flags) && !in.truncated && !thinking)
         answer_guess(out, text, flags);
 }

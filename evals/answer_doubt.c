@@ -82,12 +82,16 @@ static bool is_draft(span before) {
     return pattern_find(&draft, tail_of(before, kNear), 0, NULL);
 }
 
-/* The value after "the correct value is". */
+/* The value after "the correct value is", "correction:", "it should be". */
 static bool corrected(span s, extraction *x) {
     static pattern value = {
-        .regex = "(?i)\\b(?:(?:correct(?:ed)?|true|right|actual|proper) (?:final )?(?:value|result|"
-                 "count|total|number|answer|solution)|it) (?:is|should be|must be|becomes|equals)"
-                 "(?: actually| instead| therefore| thus)?[\\s:*]++([^\\n]+)"};
+        .flags = PATTERN_LONG,
+        .regex = "(?i)\\b(?:(?:(?:correct(?:ed)?|true|right|actual|proper) (?:final )?(?:value|"
+                 "result|count|total|number|answer|solution)|(?<!if )(?<!that )it|that) (?:is|"
+                 "should be|should have been|must be|becomes|equals)|it(?:'|\u2019)s|(?:correction|"
+                 "edit|corrected(?: final)? (?:answer|result|value)):|i mean(?:t)?|make that|"
+                 "sorry,|no,(?= *[-0-9$(\\\\]))"
+                 "(?: actually| instead| therefore| thus| really)?[\\s:*]++([^\\n]+)"};
     static pattern stop = {.regex = "\\.(?:\\s|$)"};
     span groups[PATTERN_GROUPS], end[PATTERN_GROUPS];
     if (!pattern_find_last(&value, s, groups))
@@ -103,29 +107,93 @@ static bool has_value(const extraction *x) {
     static pattern confirms = {
         .regex = "(?i)^[\\s*_$]*+(?:indeed |still |really )?(?:correct|right|confirmed|unchanged|"
                  "the same|as (?:above|before|stated)|verified|valid|consistent|reasonable|"
-                 "(?:the one )?(?:above|boxed|in the box))\\b"};
-    static pattern name = {.regex = "^[\\s*_]*+[A-Z][a-z]++[\\s*_.!]*+$"};
+                 "wrong|incorrect|mistaken|not\\b|false\\b|an? |(?:the one )?(?:above|boxed|in "
+                 "the box))\\b"};
+    static pattern name = {.regex = "^[\\s*_]*+[A-Za-z][a-z]++[\\s*_.!]*+$"};
     return !pattern_find(&confirms, x->answer, 0, NULL) &&
            (integer_has_digit(x->answer) || memchr(x->answer.s, '$', x->answer.n) ||
             memchr(x->answer.s, '\\', x->answer.n) || pattern_find(&name, x->answer, 0, NULL));
 }
 
+/* The last statement of @s that has a value and is asserted. */
+static bool asserted(span s, extraction *x) {
+    if (extract_stated(s, x) && has_value(x) &&
+        answer_context_of(s, x->answer) == ANSWER_ASSERTED)
+        return true;
+    return corrected(s, x) && has_value(x) && answer_context_of(s, x->answer) == ANSWER_ASSERTED;
+}
+
+/* The words that say that an answer is wrong; not "let me double-check". */
+static bool find_withdrawal(span s, span groups[PATTERN_GROUPS]) {
+    static pattern wrong = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)\\b(?:that|this|it|which|my (?:answer|result)|the (?:above|answer|result|box|"
+            "(?:above|boxed|previous) (?:answer|result|value)))(?:(?:'|\u2019)s|\\s+is|\\s+was)\\s+"
+            "(?:actually |clearly |unfortunately |therefore |also )?(?:wrong|incorrect|mistaken|"
+            "false\\b|not (?:right|correct|the (?:final |correct )?answer|it\\b)|(?:only |just )?an? "
+            "(?:mistake|error|intermediate|partial)\\b|(?:for|only) )"};
+    static pattern stands = {
+        .regex = "(?i)\\b(?:(?:is|was|are) (?:indeed |in fact |actually )?(?:right|correct|fine)"
+                 "(?! ?(?:answer|value))|stands|holds|checks? out|confirmed|verified)\\b"};
+    if (!pattern_find(&wrong, s, 0, groups))
+        return false;
+    const char *end = groups[0].s + groups[0].n;
+    return !pattern_find(&stands, (span){end, (size_t)(s.s + s.n - end)}, 0, NULL);
+}
+
+/* What the text from a retraction on says: @s begins with it. */
+static answer_revision revision_of(span s, extraction *x, bool withdrawn) {
+    if (asserted(s, x))
+        return ANSWER_REVISED;
+    return withdrawn ? ANSWER_RETRACTED : ANSWER_KEPT;
+}
+
+static span from(span s, const char *at) {
+    return (span){at, (size_t)(s.s + s.n - at)};
+}
+
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after) {
     static pattern retraction = {
+        .flags = PATTERN_LONG,
         .regex =
-            "(?i)\\b(?:wait|actually|correction|sorry|oops|my mistake|on second thought|made an? "
+            "(?i)\\b(?:wait|actually|correction|edit|hmm+|sorry|oops|my mistake|on (?:second "
+            "thought|reflection)|made an? "
             "(?:mistake|error|slip)|(?:is|was|isn't|not) (?:wrong|incorrect|right|correct|"
             "mistaken)|overlook(?:s|ed)?|forg[eo]ts?|neglect(?:s|ed)?|ignor(?:es|ed)|(?:double|"
             "over|under)-?\\s?count(?:s|ed)?|miss(?:es|ed)|fail(?:s|ed) to|left out|leaves out|"
             "does(?: not|n't) (?:account|include|consider|take)|re-?(?:check|consider|examin|"
-            "comput|calculat)(?:e?d?|ing)|should (?:have been|instead be|actually be)|instead)\\b"};
-    span rest = after_box(text, box), groups[PATTERN_GROUPS];
-    bool draft = is_draft(before_box(text, box));
+            "comput|calculat)(?:e?d?|ing)|should (?:have been|instead be|actually be)|instead|"
+            "(?:intermediate|partial) (?:result|value|answer|step)|no, that)\\b"};
+    span rest = after_box(text, box), before = before_box(text, box), groups[PATTERN_GROUPS];
+    bool draft = is_draft(before), withdrawn = find_withdrawal(rest, groups);
+    answer_context context = answer_context_of(text, box->answer);
+    *after = rest;
+    if (context != ANSWER_ASSERTED)
+        return revision_of(rest, x, true);
     bool retracted = pattern_find(&retraction, rest, 0, groups);
-    if (!draft && !retracted)
+    if (retracted)
+        *after = from(rest, groups[0].s);
+    if (!draft && !retracted && !withdrawn)
+        return extract_stated(rest, x) && strcmp(x->rule, "final_answer") == 0 && has_value(x) &&
+                       answer_context_of(rest, x->answer) == ANSWER_ASSERTED
+                   ? ANSWER_REVISED
+                   : ANSWER_KEPT;
+    return revision_of(*after, x, withdrawn || (draft && retracted));
+}
+
+answer_revision answer_revise_stated(span text, const extraction *stated, extraction *x,
+                                     span *after) {
+    static pattern retraction = {
+        .regex = "(?i)\\b(?:wait|correction|edit:|hmm+|sorry|oops|hold on|my mistake|no, |on (?:"
+                 "second thought|reflection)|made an? (?:mistake|error|slip))"};
+    span rest = from(text, stated->answer.s), groups[PATTERN_GROUPS], other[PATTERN_GROUPS];
+    bool withdrawn = find_withdrawal(rest, groups);
+    bool retracted = pattern_find(&retraction, rest, 0, other);
+    if (!withdrawn && !retracted)
         return ANSWER_KEPT;
-    *after = retracted ? (span){groups[0].s, (size_t)(rest.s + rest.n - groups[0].s)} : rest;
-    if ((extract_stated(*after, x) && has_value(x)) || (corrected(*after, x) && has_value(x)))
-        return ANSWER_REVISED;
-    return draft && retracted ? ANSWER_RETRACTED : ANSWER_KEPT;
+    const char *at = retracted && (!withdrawn || other[0].s < groups[0].s) ? other[0].s
+                                                                             : groups[0].s;
+    *after = from(text, at);
+    return revision_of(*after, x, withdrawn);
 }

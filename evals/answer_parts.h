@@ -21,6 +21,16 @@ bool answer_is_doubt(span s);
  * \boxed{3}". */
 bool answer_is_undecided(span text, const extraction *box);
 
+/* What the sentence of a value says about it. */
+typedef enum {
+    ANSWER_ASSERTED,
+    ANSWER_DENIED,    /* "not 5", "5 is wrong", "a multiple of 5" */
+    ANSWER_OF_OTHERS, /* "a common wrong answer is 5", "if n were even, the answer would be 5" */
+} answer_context;
+
+/* Reads the words before and after @value in its sentence of @text. */
+answer_context answer_context_of(span text, span value);
+
 /* What the text says about a box. */
 typedef enum {
     ANSWER_KEPT,
@@ -31,6 +41,10 @@ typedef enum {
 /* Finds out whether the text after a box takes it back. @x gets the other answer, and @after the
  * text from where the box is taken back on; both are set only if it is. */
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
+
+/* The same for a statement in words: "the answer is 5. No, that is wrong." */
+answer_revision answer_revise_stated(span text, const extraction *stated, extraction *x,
+                                     span *after);
 
 /* The 24 of "not 25, it is 24"; the whole text if it has no such contrast. */
 span answer_without_contrast(span s);

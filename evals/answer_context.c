@@ -1,0 +1,125 @@
+/* What the words of a sentence say about a value in it. The rules are those of a small grammar: a
+ * value is denied by a negation or a verb of rejection directly before it, or by a predicate
+ * directly after it. It belongs to others if the subject of its clause is a wrong answer, other
+ * people or a condition. */
+#include <string.h>
+
+#include "evals/answer_parts.h"
+
+enum { kScope = 200 }; /* bytes on each side of a value that are searched */
+
+/* The text between the beginning of the value's sentence and the value, without signs and macros
+ * directly before the value. */
+static span words_before(span text, span value) {
+    static pattern end = {
+        .regex = "(?:[\\s$*_\"'`({\\[~]|\\\\[(\\[]|\\\\(?:boxed|fbox|text|textbf|mathrm)\\{)*+$"};
+    static pattern stop = {.regex = "\\n|[.!?](?=\\s)"};
+    span groups[PATTERN_GROUPS];
+    size_t n = (size_t)(value.s - text.s);
+    span s = n > kScope ? (span){value.s - kScope, kScope} : (span){text.s, n};
+    /* the marks at the end are few; a search from the left would try each run of them */
+    size_t from = s.n > 40 ? s.n - 40 : 0;
+    if (pattern_find(&end, s, from, groups))
+        s.n = (size_t)(groups[0].s - s.s);
+    if (pattern_find_last(&stop, s, groups)) {
+        const char *start = groups[0].s + groups[0].n;
+        s = (span){start, (size_t)(s.s + s.n - start)};
+    }
+    return s;
+}
+
+/* The text after the value, without signs directly after it. */
+static span words_after(span text, span value) {
+    static pattern marks = {.regex = "^(?:[\\s$*_\"'`)}\\]]|\\\\[)\\]])++"};
+    const char *end = value.s + value.n;
+    span s = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
+    s.n = s.n < kScope ? s.n : kScope;
+    if (!pattern_find(&marks, s, 0, groups))
+        return s;
+    return (span){s.s + groups[0].n, s.n - groups[0].n};
+}
+
+/* True if the value is crossed out. */
+static bool is_struck(span text, span value) {
+    static const char mark[] = "~~";
+    const char *end = value.s + value.n, *stop = text.s + text.n;
+    while (end < stop && strchr("$)}. ", *end))
+        end++;
+    bool after = stop - end >= 2 && memcmp(end, mark, 2) == 0;
+    size_t n = (size_t)(value.s - text.s);
+    span before = n > 16 ? (span){value.s - 16, 16} : (span){text.s, n};
+    return (after && before.n && memmem(before.s, before.n, mark, 2)) ||
+           (value.n > 4 && memcmp(value.s, mark, 2) == 0 && memcmp(end - 2, mark, 2) == 0);
+}
+
+#define NEGATION                                                                                   \
+    "(?:\\b(?:not|never|nor|neither|without|except(?: for)?|excluding|other than|(?:different|"    \
+    "differs?|distinct|far) from|unlike|(?:anything|all) but|instead of|rather than|can ?not|"     \
+    "impossible that)|n(?:'|\u2019)t)"
+#define REJECTION                                                                                  \
+    "(?:exclud|reject|discard|eliminat|dismiss|ignor|contradict|mention|avoid|omit|tr(?:y|ied|"    \
+    "ies|ying)\\b|test(?:s|ed|ing)?\\b|consider|suppos|assum|rul(?:e|es|ed|ing) out)[a-z]*"
+#define FILLER                                                                                     \
+    "(?:\\s+(?:be|been|equal|equals|to|the|an?|it|that|is|was|are|simply|just|exactly|value|"      \
+    "answers?|results?|solutions?|final|correct|right|roots?|candidates?|options?|cases?|of|"      \
+    "possibility|have|give|gives|get|as|our|my|[a-z]\\s*=))*"
+
+static bool is_denied_before(span before) {
+    static pattern denied = {.flags = PATTERN_LONG,
+                             .regex = "(?i)(?:" NEGATION "|\\b" REJECTION ")" FILLER "\\s*$"};
+    static pattern related = {
+        .regex = "(?i)\\b(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|half|"
+                 "third|quarter|double|triple|multiples?|divisors?|factors?|powers?|complement|"
+                 "conjugate|(?:one|either|both|neither) of|(?:greater|less|larger|smaller|more|"
+                 "fewer) than|close to|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|"
+                 "from))?)(?: of)?(?: the(?: number)?)?\\s*$"};
+    return pattern_find(&denied, before, 0, NULL) || pattern_find(&related, before, 0, NULL);
+}
+
+static bool is_denied_after(span after) {
+    static pattern denied = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)^(?:(?!because|since|as |and |but |so |that |it |this |which|where|if |for |we )"
+            "[a-z]+ ){0,2}(?:"
+            "(?:(?:is|was|are|were|must be|can be|could be|has been|should be|looks|seems)\\s+"
+            "(?:therefore |thus |then |hence |also |clearly |obviously |simply )?"
+            "(?:not\\b|wrong|incorrect|false\\b|too\\b|excluded|rejected|discarded|eliminated|"
+            "ruled out|invalid|impossible|extraneous|inadmissible|mistaken|only an?\\b|just an?\\b|"
+            "(?:an?|the|its) (?:upper|lower|wrong|incorrect|intermediate|common|divisor|factor|"
+            "multiple|mistake)))|(?:is|are|was|were|does|do|did|can|could|would|has)"
+            "(?:n't|n\u2019t| not|not)\\b|(?:fails?|divides|exceeds|violates|contradicts|cannot)\\b"
+            "|times (?:the|as|that|its|an?)\\b|would (?:be|only|have)\\b|(?:leads to|gives) a "
+            "contradiction)|^,? *(?:which|that|this) (?:is|was) (?:wrong|incorrect|false\\b|"
+            "mistaken|a mistake|not (?:the|correct|right))|^,? *\\(?(?:wrong|incorrect|rejected|"
+            "extraneous|invalid)\\b|^[^.!?\\n]{0,20}\\?(?:\\s*$|[\\s$*)]*\\n)"};
+    return pattern_find(&denied, after, 0, NULL);
+}
+
+/* True if the clause is about an answer of others or under a condition that is not met. */
+static bool is_of_others(span before) {
+    static pattern others = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)(?:\\b(?:wrong|incorrect|mistaken|erroneous|flawed|invalid|false|tempting)(?:ly)?"
+            "\\s+(?:final\\s+)?(?:answer|result|value|solution|approach|method|reasoning|"
+            "calculation|claim|choice|conclusion)s?\\b|\\b(?:many|some|most|other|several) "
+            "(?:students|people|solvers|sources|books|models)\\b|\\b(?:one|you|someone|students?) "
+            "(?:might|may|could|would)\\b|\\btempt(?:ed|ing)\\b|\\b(?:common|typical|popular|"
+            "frequent) (?:\\w+ )?(?:mistake|error|answer|misconception|trap|pitfall)\\b|"
+            "\\b(?:textbook|answer key|book|calculator|friend|source|manual)\\b.{0,20}\\b(?:says|"
+            "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
+            ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b)"
+            "[^,;]*$|(?:^|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
+            "\\b(?:would|were|had)\\b[^;]*$"};
+    return pattern_find(&others, before, 0, NULL);
+}
+
+answer_context answer_context_of(span text, span value) {
+    span before = words_before(text, value), after = words_after(text, value);
+    if (is_of_others(before))
+        return ANSWER_OF_OTHERS;
+    if (is_denied_before(before) || is_denied_after(after) || is_struck(text, value))
+        return ANSWER_DENIED;
+    return ANSWER_ASSERTED;
+}
