@@ -16,9 +16,12 @@ void answer_add(found_answer *a, const char *rule, span s) {
 /* True if a statement gives no value: "not 5", "at most 7", "unknown". */
 static bool is_denial(span s) {
     static pattern denial = {
+        .flags = PATTERN_LONG,
         .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither|unknown|cannot|more than|less than|fewer "
                  "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
-                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
+                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|\\bif\\b.*\\b(?:were|had|would)\\b|"
+                 "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
+                 "negati(?:ve|on)|inverse|opposite|complement|conjugate) of)\\b|"
                  "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
                  "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
     return pattern_find(&denial, s, 0, NULL);

@@ -49,7 +49,8 @@ static bool is_struck(span text, span value) {
     size_t n = (size_t)(value.s - text.s);
     span before = n > 16 ? (span){value.s - 16, 16} : (span){text.s, n};
     return (after && before.n && memmem(before.s, before.n, mark, 2)) ||
-           (value.n > 4 && memcmp(value.s, mark, 2) == 0 && memcmp(end - 2, mark, 2) == 0);
+           (value.n > 4 && memcmp(value.s, mark, 2) == 0 &&
+            memcmp(value.s + value.n - 2, mark, 2) == 0);
 }
 
 #define NEGATION                                                                                   \
@@ -66,7 +67,7 @@ static bool is_struck(span text, span value) {
 
 static bool is_denied_before(span before) {
     static pattern denied = {.flags = PATTERN_LONG,
-                             .regex = "(?i)(?:" NEGATION "|\\b" REJECTION ")" FILLER "\\s*$"};
+                             .regex = "(?i)(?:" NEGATION "|\\b" REJECTION "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
     static pattern related = {
         .regex = "(?i)\\b(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|half|"
                  "third|quarter|double|triple|multiples?|divisors?|factors?|powers?|complement|"
@@ -110,7 +111,7 @@ static bool is_of_others(span before) {
             "\\b(?:textbook|answer key|book|calculator|friend|source|manual)\\b.{0,20}\\b(?:says|"
             "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
             ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b)"
-            "[^,;]*$|(?:^|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
+            "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};
     return pattern_find(&others, before, 0, NULL);
 }

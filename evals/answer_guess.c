@@ -8,7 +8,7 @@
 enum {
     kMoreWords = 8, /* words after a guessed answer */
     kUnitWords = 2,
-    kSentence = 400, /* bytes of the last sentence that are searched */
+    kSentence = 400, /* bytes at the end of the text that are searched */
     kShortLine = 80,
 };
 
@@ -22,92 +22,19 @@ static bool is_open_word(span s) {
     return pattern_find(&word, s, 0, NULL) || (s.n && strchr(":,", s.s[s.n - 1]));
 }
 
-static span tail_of(span s, size_t most) {
-    return s.n > most ? (span){s.s + s.n - most, most} : s;
-}
-
-static span from(span text, const char *s) {
-    return (span){s, (size_t)(text.s + text.n - s)};
-}
-
 /* True if only a few words follow @x, so that the text seems to end with the answer: nothing but
  * punctuation, a few words and a full stop, or one or two words. */
 static bool ends_text(span text, const extraction *x) {
     enum { kMost = 160 };
     static pattern stop = {.regex = "(?:[.!?]|\u3002|\u0964)[\\s*_$\"')\\]}`]*+$"};
     static pattern words = {.regex = "[a-zA-Z\x80-\xFF]++"};
-    span rest = span_trim(from(text, x->answer.s + x->answer.n));
+    span rest = span_trim(span_from(text, x->answer.s + x->answer.n));
     if (rest.n > kMost)
         return false;
     size_t n = pattern_count(&words, rest);
     if (n <= kUnitWords)
         return !is_open_word(rest);
     return n <= kMoreWords && pattern_find(&stop, rest, 0, NULL);
-}
-
-/* The text without what its last sentence says the answer is not: "it is 11, not 13." */
-static span without_last_denial(span text) {
-    enum { kMost = 80 };
-    static pattern denial = {
-        .regex =
-            "(?i)[,;(]\\s*+(?:(?:and |but )?not|rather than|instead of)\\s[^.,;]*+[.)]*+\\s*+$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&denial, tail_of(text, kMost), 0, groups))
-        text.n = (size_t)(groups[0].s - text.s);
-    return text;
-}
-
-#define OUR_ANSWER                                                                                 \
-    "(?:what (?:i|we)\\b|(?:the|our|my)\\s++(?:(?:final|required|desired|complete|correct) )*"     \
-    "(?:answer|result|solution|value|proof)\\b)"
-
-/* The text without sentences that only end it: "That is the final answer.", "I hope this helps!",
- * "The bold one is my answer." *asserted: one of them says that the answer is before it. */
-static span without_closing(span text, bool *asserted) {
-    enum { kMost = 200, kSentences = 4 };
-    static pattern closing = {
-        .flags = PATTERN_LONG,
-        .regex =
-            "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
-            "(?:this|that|it)\\b|let me know\\b|feel "
-            "free\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
-            "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
-            "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
-            "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
-            "[^.!?\\n$0-9]*\\b(?:is|was)\\s[^.!?\\n$0-9]*" OUR_ANSWER ")|q\\.?e\\.?"
-            "d\\b|as (?:desired|required|claimed|needed|expected)\\b|this completes\\b)"
-            "[^.!?\\n]*+[\\s.!*_)]*+$"};
-    span groups[PATTERN_GROUPS];
-    for (int i = 0; i < kSentences && pattern_find(&closing, tail_of(text, kMost), 0, groups);
-         i++) {
-        *asserted |= groups[1].s != NULL;
-        text.n = (size_t)(groups[0].s - text.s);
-        while (text.n && strchr(" ,", text.s[text.n - 1]))
-            text.n--;
-    }
-    return span_trim(text);
-}
-
-/* The text without the ``` that ends a block of code. */
-static span without_fence(span text) {
-    text = span_trim(text);
-    while (text.n && text.s[text.n - 1] == '`' && text.n > 3 && text.s[text.n - 2] == '`')
-        text.n--;
-    return text.n && text.s[text.n - 1] == '`' && text.n > 1 && text.s[text.n - 2] == '\n'
-               ? span_trim((span){text.s, text.n - 1})
-               : text;
-}
-
-/* The last sentence of the last line, at most kSentence bytes of it. */
-static span last_sentence(span text) {
-    static pattern start = {
-        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\]))"};
-    span s = tail_of(text, kSentence), groups[PATTERN_GROUPS];
-    if (pattern_find_last(&start, s, groups))
-        s = from(s, groups[0].s + groups[0].n);
-    static pattern marks = {.regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~\\s*+)++"}; /* with drafts */
-    s = span_trim(s);
-    return pattern_find(&marks, s, 0, groups) ? from(s, s.s + groups[0].n) : s;
 }
 
 /* True if the sentence states no answer: a question, a condition, something that is not known. */
@@ -138,7 +65,7 @@ static bool is_limited(span before) {
             "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
             "(?:steps?|cases?|theorem|lemma|problem|section|figure|equation|question|page|"
             "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(]*$"};
-    return pattern_find(&limit, tail_of(before, 40), 0, NULL);
+    return pattern_find(&limit, span_tail(before, 40), 0, NULL);
 }
 
 /* True if the words after a number deny that it is the answer: "24 is too large". */
@@ -159,14 +86,14 @@ static bool is_in_expression(span text, const extraction *x) {
     static pattern after = {
         .regex = "^(?:[a-zA-Z^_/:!)\\]}|\xC2\xCF]|\xE2[\x80-\xBF]| ?[+*=<>-] ?[0-9a-z(])"};
     span left = {text.s, (size_t)(x->answer.s - text.s)};
-    return grade_part_of_expression(text, x) || pattern_find(&before, tail_of(left, 8), 0, NULL) ||
-           pattern_find(&after, from(text, x->answer.s + x->answer.n), 0, NULL);
+    return grade_part_of_expression(text, x) || pattern_find(&before, span_tail(left, 8), 0, NULL) ||
+           pattern_find(&after, span_from(text, x->answer.s + x->answer.n), 0, NULL);
 }
 
 /* True if nothing but punctuation follows the answer. */
 static bool is_end(span text, const extraction *x) {
     static pattern end = {.regex = "^[\\s.!*_`\"')}\\]]*+$"};
-    return pattern_find(&end, from(text, x->answer.s + x->answer.n), 0, NULL);
+    return pattern_find(&end, span_from(text, x->answer.s + x->answer.n), 0, NULL);
 }
 
 /* ---- the last sentence ---- */
@@ -224,9 +151,9 @@ static void add_predicate(found_answer *a, span sentence) {
     if (memchr(sentence.s, '$', sentence.n))
         return;
     if (pattern_find_last(&verb, sentence, groups))
-        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+        answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
     if (pattern_find_last(&sign, sentence, groups))
-        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+        answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
 }
 
 /* Adds what follows the verb of a sentence that the next one calls the answer: "which gives -3, 1
@@ -238,7 +165,7 @@ static void add_asserted(found_answer *a, span sentence) {
                  "(?: us)?:?[\\s*_]++"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&verb, sentence, groups))
-        answer_add(a, "last_sentence", answer_core(from(sentence, groups[0].s + groups[0].n)));
+        answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
 }
 
 /* Adds the lines at the end of the text if each gives a value to a name with an index: "x_1 = 2".
@@ -248,7 +175,7 @@ static void add_lines(found_answer *a, span text) {
         .regex = "(?:(?:^|\\n)[ \\t>]*+(?:(?:[-*+]|\u2022|[0-9]\\.) ++)?[$*]*+ *+[a-zA-Z]"
                  "(?:_\\{?[0-9]\\}?|\xE2\x82[\x80-\x89])\\$? *+=[^=\\n]++){2,}\\s*+$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&lines, tail_of(text, kSentence), 0, groups))
+    if (pattern_find(&lines, span_tail(text, kSentence), 0, groups))
         answer_add(a, "lines", span_trim(groups[0]));
 }
 
@@ -283,7 +210,7 @@ static void add_line(found_answer *a, span sentence) {
     static pattern marks = {.regex = "^(?:[-\u2022]\\s++)++"};
     span groups[PATTERN_GROUPS];
     bool marked = pattern_find(&marks, sentence, 0, groups);
-    span s = answer_core(marked ? from(sentence, sentence.s + groups[0].n) : sentence);
+    span s = answer_core(marked ? span_from(sentence, sentence.s + groups[0].n) : sentence);
     if (s.n <= kShortLine && !pattern_find(&prose, s, 0, NULL))
         answer_add(a, "last_line", s);
 }
@@ -294,9 +221,19 @@ static void add_last_word(found_answer *a, span sentence) {
                                "(?i)(?<![A-Za-z])(?!and\\b|or\\b|than\\b|minus\\b|plus\\b|times\\b)"
                                "[a-z]{2,}[:,]?\\s++[*_]*+([^\\s$*_]*\\d[^\\s$*_]*)[\\s*_.!]*+$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&last, tail_of(sentence, kShortLine), 0, groups) &&
+    if (pattern_find(&last, span_tail(sentence, kShortLine), 0, groups) &&
         !is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
         answer_add(a, "last_word", answer_core(groups[1]));
+}
+
+/* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
+static void add_suffix(found_answer *a, span sentence) {
+    if (memchr(sentence.s, '$', sentence.n) || memchr(sentence.s, '\\', sentence.n))
+        return;
+    span s = answer_plain_suffix(sentence);
+    bool formal = s.n && (integer_has_digit(s) || s.n > 2);
+    if (formal && !is_limited((span){sentence.s, (size_t)(s.s - sentence.s)}))
+        answer_add(a, "last_word", answer_bare(s));
 }
 
 /* Adds the last formula and the last number. The number comes first if it follows the formula and
@@ -306,7 +243,7 @@ static void add_last_values(found_answer *a, span text, span sentence) {
     bool last = extract_last_number(text, &number) && !is_in_expression(text, &number) &&
                 ends_text(text, &number) &&
                 !is_limited((span){text.s, (size_t)(number.answer.s - text.s)}) &&
-                !is_denied(from(text, number.answer.s + number.answer.n));
+                !is_denied(span_from(text, number.answer.s + number.answer.n));
     if (!extract_formula(text, &x))
         x.answer = (span){0};
     bool formula = x.answer.n && ends_text(text, &x) &&
@@ -328,28 +265,45 @@ static void add_last_values(found_answer *a, span text, span sentence) {
         add_last_word(a, sentence);
 }
 
-/* The clause of the sentence that gives the result: what follows ", so", without ", which ..." and
- * without a last bracket in words. */
-static span main_clause(span sentence) {
-    static pattern result = {
-        .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?"};
-    static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
-                                     "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
+/* Adds the value of a line with a label: "**Result:** -5". */
+static void add_labelled(found_answer *a, span sentence) {
+    static pattern label = {
+        .regex = "(?i)^[\\s*_>#-]*+(?!(?:step|case|note|check|verification|hint|remark|confidence|"
+                 "example|claim|guess|proof|problem|question)\\b)[a-z][a-z' ]{1,40}[*_ ]*+(?::[*_]*+"
+                 "|=(?=\\s))\\s*+(\\S.*+)$"};
+    static pattern bold = {.regex = "(?i)^(?:\\*\\*|__)(?:(?:the|my|final|our) )*(?:answer|result|"
+                                    "solution)(?:\\*\\*|__) +(\\S.*+)$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find_last(&result, sentence, groups))
-        sentence = from(sentence, groups[0].s + groups[0].n);
-    if (pattern_find(&aside, sentence, 0, groups) && groups[0].s > sentence.s)
-        sentence.n = (size_t)(groups[0].s - sentence.s);
-    return sentence;
+    if (!pattern_find(&bold, sentence, 0, groups) && !pattern_find(&label, sentence, 0, groups))
+        return;
+    static pattern prose = {.regex = "(?i)[a-z]{3,} [a-z]{2,} [a-z]{2,}"};
+    span s = answer_core(groups[1]);
+    if (s.n <= kShortLine && !pattern_find(&prose, s, 0, NULL))
+        answer_add(a, "last_line", s);
 }
 
-void answer_guess(found_answer *a, span text, unsigned flags) {
-    bool asserted = false;
-    text = without_last_denial(without_closing(without_fence(text), &asserted));
-    span sentence = last_sentence(text);
-    bool open = (!asserted && is_undecided(sentence)) || answer_is_doubt(sentence);
-    if (!sentence.n || open || is_open_word(sentence))
-        return;
+/* True if a sentence announces what comes next and has no verb that states a value. */
+static bool is_announcement(span s) {
+    static pattern start = {.regex = "(?i)^(?:let me|let us|let(?:'|\u2019)s|next\\b|now\\b|the next\\b)"};
+    static pattern verb = {
+        .regex = "(?i)\\b(?:is|are|equals?|gives?|get|have|obtain|find|yields?|becomes?|conclude)\\b|"
+                 "[=:]"};
+    static pattern infinitive = {.regex = "(?i)^(?:the )?next \\w+ is to\\b"};
+    return pattern_find(&infinitive, s, 0, NULL) ||
+           (pattern_find(&start, s, 0, NULL) && !pattern_find(&verb, s, 0, NULL));
+}
+
+/* Removes the readings that the text denies or gives to others. */
+static void drop_denied(found_answer *a, span text) {
+    int kept = 0;
+    for (int i = 0; i < a->count; i++)
+        if (answer_context_of(text, a->reading[i].answer) == ANSWER_ASSERTED)
+            a->reading[kept++] = a->reading[i];
+    a->count = kept;
+}
+
+static void add_guesses(found_answer *a, span text, span sentence, bool asserted, unsigned flags) {
+    span clause = answer_main_clause(sentence);
     if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
         answer_add(a, "hashes", answer_core(sentence));
     if (add_subject(a, sentence))
@@ -360,9 +314,23 @@ void answer_guess(found_answer *a, span text, unsigned flags) {
     add_marked(a, text, sentence);
     add_marked_clause(a, sentence);
     add_line(a, sentence);
+    add_labelled(a, sentence);
     if (asserted)
         add_asserted(a, sentence);
-    add_last_values(a, text, main_clause(sentence));
+    add_suffix(a, clause);
+    add_last_values(a, text, clause);
     if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2)
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
+}
+
+void answer_guess(found_answer *a, span text, unsigned flags) {
+    bool asserted = false;
+    text = answer_without_closing(text, &asserted);
+    span sentence = answer_last_sentence(text);
+    bool open = (!asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
+                answer_is_doubt(sentence);
+    if (!sentence.n || open || is_open_word(sentence))
+        return;
+    add_guesses(a, text, sentence, asserted, flags);
+    drop_denied(a, text);
 }

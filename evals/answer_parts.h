@@ -4,6 +4,16 @@
 
 #include "evals/answer.h"
 
+/* The last @most bytes. */
+static inline span span_tail(span s, size_t most) {
+    return s.n > most ? (span){s.s + s.n - most, most} : s;
+}
+
+/* The text from @at on. */
+static inline span span_from(span text, const char *at) {
+    return (span){at, (size_t)(text.s + text.n - at)};
+}
+
 /* Adds a reading if it is not empty and there is room. */
 void answer_add(found_answer *a, const char *rule, span s);
 
@@ -48,6 +58,22 @@ answer_revision answer_revise_stated(span text, const extraction *stated, extrac
 
 /* The 24 of "not 25, it is 24"; the whole text if it has no such contrast. */
 span answer_without_contrast(span s);
+
+/* The text without sentences that only end it ("I hope this helps!"), without what its last
+ * sentence says the answer is not, and without the end of a code block. *asserted is set if a sentence says
+ * that the answer is before it. */
+span answer_without_closing(span text, bool *asserted);
+
+/* The last sentence of the last line, without signs before it. */
+span answer_last_sentence(span text);
+
+/* The clause of a sentence that gives the result: what follows ", so", without ", which ..." and
+ * without a last bracket in words. */
+span answer_main_clause(span sentence);
+
+/* The formula in plain text with which a sentence ends: "2 and 1" of "It's 2 and 1." Empty if
+ * there is none. */
+span answer_plain_suffix(span sentence);
 
 /* Adds answers that are not declared. They come from the last sentence of @text or, if that states
  * nothing, from the last formula and the last number. @flags: as for answer_find(). */

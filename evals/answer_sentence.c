@@ -1,0 +1,135 @@
+/* The last sentence of a response, without sentences and words that only end the response. */
+#include <string.h>
+
+#include "evals/answer_parts.h"
+
+enum { kSentence = 400 }; /* bytes of the last sentence that are searched */
+
+/* The text without what its last sentence says the answer is not: "it is 11, not 13." */
+static span without_last_denial(span text) {
+    enum { kMost = 80 };
+    static pattern denial = {
+        .regex =
+            "(?i)[,;(]\\s*+(?:(?:and |but )?not|rather than|instead of)\\s[^.,;]*+[.)]*+\\s*+$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&denial, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+#define OUR_ANSWER                                                                                 \
+    "(?:what (?:i|we)\\b|(?:the|our|my)\\s++(?:(?:final|required|desired|complete|correct) )*"     \
+    "(?:answer|result|solution|value|proof)\\b)"
+
+/* The text without sentences that only end it: "That is the final answer.", "I hope this helps!",
+ * "The bold one is my answer." *asserted: one of them says that the answer is before it. */
+static span without_closing(span text, bool *asserted) {
+    enum { kMost = 200, kSentences = 4 };
+    static pattern closing = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
+            "(?:this|that|it)\\b|let me know\\b|feel "
+            "free\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
+            "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
+            "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
+            "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
+            "[^.!?\\n$0-9]*\\b(?:is|was)\\s[^.!?\\n$0-9]*" OUR_ANSWER ")|q\\.?e\\.?"
+            "d\\b|as (?:desired|required|claimed|needed|expected)\\b|this completes\\b)"
+            "[^.!?\\n]*+[\\s.!*_)]*+$"};
+    span groups[PATTERN_GROUPS];
+    for (int i = 0; i < kSentences && pattern_find(&closing, span_tail(text, kMost), 0, groups);
+         i++) {
+        *asserted |= groups[1].s != NULL;
+        text.n = (size_t)(groups[0].s - text.s);
+        while (text.n && strchr(" ,", text.s[text.n - 1]))
+            text.n--;
+    }
+    return span_trim(text);
+}
+
+/* The text without the ``` that ends a block of code. */
+static span without_fence(span text) {
+    text = span_trim(text);
+    while (text.n && text.s[text.n - 1] == '`' && text.n > 3 && text.s[text.n - 2] == '`')
+        text.n--;
+    return text.n && text.s[text.n - 1] == '`' && text.n > 1 && text.s[text.n - 2] == '\n'
+               ? span_trim((span){text.s, text.n - 1})
+               : text;
+}
+
+/* The last sentence of the last line, at most kSentence bytes of it. */
+span answer_last_sentence(span text) {
+    static pattern start = {
+        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
+                 "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
+                 "(?=[-0-9]))"};
+    span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
+    if (pattern_find_last(&start, s, groups))
+        s = span_from(s, groups[0].s + groups[0].n);
+    static pattern marks = {.regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~[\\s.]*+|(?:\u2234|\u27f9|\u21d2|\u2192|"
+                            "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
+    /* with crossed-out drafts */
+    s = span_trim(s);
+    return pattern_find(&marks, s, 0, groups) ? span_from(s, s.s + groups[0].n) : s;
+}
+
+span answer_without_closing(span text, bool *asserted) {
+    return without_last_denial(without_closing(without_fence(text), asserted));
+}
+
+/* The clause of the sentence that gives the result: what follows ", so", without ", which ..." and
+ * without a last bracket in words. */
+span answer_main_clause(span sentence) {
+    static pattern result = {
+        .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?|"
+                 "[,;]\\s++(?:but (?:rather )?)?(?:it is|it(?:'|\u2019)s|it should be)\\s++"};
+    static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
+                                     "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&result, sentence, groups))
+        sentence = span_from(sentence, groups[0].s + groups[0].n);
+    if (pattern_find(&aside, sentence, 0, groups) && groups[0].s > sentence.s)
+        sentence.n = (size_t)(groups[0].s - sentence.s);
+    return sentence;
+}
+
+/* True if a word without white space belongs to a formula in plain text: it has a digit or a sign,
+ * and every run of two letters in it is the name of a function or constant. */
+static bool is_formal(span word) {
+    static pattern prose = {
+        .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"
+                 "lg|exp|sqrt|cbrt|pi|abs|mod|inf|infinity|floor|ceil|[a-z]{1,2})(?![a-z])|pi)"
+                 "[a-z]{2,}|\xE3|\xE4|\xE5|\xE6|\xE7|\xE8|\xE9|\xEA|\xEB|\xEC|\xED|\xD0|\xD1"};
+    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|"
+                                    "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
+    static pattern joint = {.regex = "(?i)^(?:and|or)$"};
+    return pattern_find(&sign, word, 0, NULL) &&
+           (!pattern_find(&prose, word, 0, NULL) || pattern_find(&joint, word, 0, NULL));
+}
+
+span answer_plain_suffix(span sentence) {
+    size_t at = sentence.n, end;
+    span s = sentence;
+    while (s.n && strchr(" .*_`!\t", s.s[s.n - 1]))
+        s.n--;
+    for (at = s.n; at > 0;) {
+        for (end = at; end && s.s[end - 1] == ' ';)
+            end--;
+        size_t start = end;
+        while (start && s.s[start - 1] != ' ' && s.s[start - 1] != '\n')
+            start--;
+        if (start == end || !is_formal((span){s.s + start, end - start}))
+            break;
+        at = start;
+    }
+    s = (span){s.s + at, s.n - at};
+    for (span w = s; w.n; s = w) { /* "and", "or" before it */
+        w = span_trim(w);
+        size_t n = w.n > 4 && memcmp(w.s, "and ", 4) == 0 ? 4 : w.n > 3 && memcmp(w.s, "or ", 3) == 0 ? 3 : 0;
+        if (!n)
+            return w;
+        w = (span){w.s + n, w.n - n};
+    }
+    return s;
+}
