@@ -101,9 +101,9 @@ static bool is_formal(span word) {
         .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"
                  "lg|exp|sqrt|cbrt|pi|abs|mod|inf|infinity|floor|ceil|[a-z]{1,2})(?![a-z])|pi)"
                  "[a-z]{2,}|\xE3|\xE4|\xE5|\xE6|\xE7|\xE8|\xE9|\xEA|\xEB|\xEC|\xED|\xD0|\xD1"};
-    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|"
+    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|"
                                     "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
-    static pattern joint = {.regex = "(?i)^(?:and|or)$"};
+    static pattern joint = {.regex = "(?i)^(?:and|or|minus|negative|plus|times|over)$"};
     return pattern_find(&sign, word, 0, NULL) &&
            (!pattern_find(&prose, word, 0, NULL) || pattern_find(&joint, word, 0, NULL));
 }

@@ -318,7 +318,9 @@ bool extract_last_number(span text, extraction *out) {
         end--;
     for (start = end; start; start--) {
         char c = text.s[start - 1];
-        bool inner = (c == ',' || c == '.') && start > 1 && is_digit(text.s[start - 2]);
+        char left = start > 1 ? text.s[start - 2] : ' ';
+        bool point = c == '.' && start < end && (is_space(left) || strchr("-$=(", left));
+        bool inner = ((c == ',' || c == '.') && is_digit(left)) || point;
         if (!is_digit(c) && !inner)
             break;
     }

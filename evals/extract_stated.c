@@ -17,15 +17,44 @@ static span sentence(span line) {
     return line;
 }
 
-/* The last statement that the words of @p introduce: the rest of their line, or of the sentence. s
- * NULL: none. */
+/* The formula of several lines with which the text starts: \[...\] or $$...$$. Empty: there is
+ * none. */
+static span display(span text) {
+    static const char *const marks[][2] = {{"\\[", "\\]"}, {"$$", "$$"}};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (text.n < 4 || memcmp(text.s, marks[i][0], 2) != 0)
+            continue;
+        const char *close = memmem(text.s + 2, text.n - 2, marks[i][1], 2);
+        if (close)
+            return span_trim((span){text.s + 2, (size_t)(close - text.s) - 2});
+    }
+    return (span){NULL, 0};
+}
+
+/* The text after a line that only points to the lines below it: "as follows:". */
+static span below(span text) {
+    static pattern pointer = {
+        .regex = "(?i)^(?:(?:given )?below|as follows|the following|this)?[ \\t*_]*+[:.]?[ \\t*_]*+\\n"
+                 "\\s*+(?:[-+>*\u2022] ++(?=\\S))?"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find(&pointer, text, 0, groups)
+               ? (span){text.s + groups[0].n, text.n - groups[0].n}
+               : text;
+}
+
+/* The last statement that the words of @p introduce: the rest of their line, or of the sentence, or
+ * a formula of several lines. s NULL: none. */
 static span statement(pattern *p, span text) {
     span groups[PATTERN_GROUPS];
     if (!pattern_find_last(p, text, groups))
         return (span){NULL, 0};
-    const char *start = groups[0].s + groups[0].n, *end = text.s + text.n;
-    const char *line = memchr(start, '\n', (size_t)(end - start));
-    return span_trim(sentence((span){start, (size_t)((line ? line : end) - start)}));
+    const char *start = groups[0].s + groups[0].n;
+    span rest = below((span){start, (size_t)(text.s + text.n - start)});
+    span formula = display(rest);
+    if (formula.n)
+        return formula;
+    const char *line = rest.n ? memchr(rest.s, '\n', rest.n) : NULL;
+    return span_trim(sentence((span){rest.s, line ? (size_t)(line - rest.s) : rest.n}));
 }
 
 /* The text up to the bar that ends the cell of a table. */
@@ -86,9 +115,9 @@ static void take_later(extraction *out, const char *rule, span s) {
 #define HEADING(words) "(?im)^[ \\t>#*_]*+" words "[*_:. \\t]*+\\n[\\s>*_#]*+"
 
 bool extract_stated(span text, extraction *out) {
-    static pattern final = {.regex = "(?i)\\bfinal\\s++(?:answer|result)" STATES AFTER_LABEL};
+    static pattern final = {.regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)" STATES AFTER_LABEL};
     static pattern final_heading = {.regex = HEADING("(?:(?:the|my|our) )?final\\s++answer")};
-    static pattern plain = {.regex = "(?i)\\banswer" STATES AFTER_LABEL};
+    static pattern plain = {.regex = "(?i)(?<![A-Za-z])answer" STATES AFTER_LABEL};
     static pattern heading = {.regex = HEADING("(?:(?:the|my|our) )?answer")};
     static pattern abbreviation = {
         .regex = "(?im)^[ \\t>#*_]*+(?:ans|answer)\\.[*_]*+[ \\t]++" AFTER_LABEL};
