@@ -19,7 +19,7 @@ static bool is_denial(span s) {
         .flags = PATTERN_LONG,
         .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither|unknown|cannot|more than|less than|fewer "
                  "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
-                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|\\bif\\b.*\\b(?:were|had|would)\\b|"
+                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
                  "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
                  "negati(?:ve|on)|inverse|opposite|complement|conjugate) of)\\b|"
                  "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
@@ -87,6 +87,12 @@ static bool names_formula(span s, span formula) {
            pattern_find(&words, before, 0, NULL);
 }
 
+/* True if a statement is made under a condition: "5 if the dice were fair". */
+static bool is_conditional(span s) {
+    static pattern condition = {.regex = "(?i)\\bif\\b.*\\b(?:were|had|would)\\b"};
+    return pattern_find(&condition, s, 0, NULL);
+}
+
 /* Adds the readings of a statement. False if it states nothing. A denial has no readings, and
  * nothing is guessed instead. */
 static bool add_stated(found_answer *a, span text, const extraction *stated, unsigned flags) {
@@ -101,7 +107,7 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     if (!s.n || ((flags & ANSWER_DIGITS) && !answer_has_number(s)))
         return false;
     a->stated = true;
-    if (answer_context_of(text, s) != ANSWER_ASSERTED)
+    if (answer_context_of(text, s) != ANSWER_ASSERTED || is_conditional(s))
         return true;
     bool formula = extract_formula(s, &x);
     span inner = answer_bare(x.answer);

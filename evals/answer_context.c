@@ -12,7 +12,7 @@ enum { kScope = 200 }; /* bytes on each side of a value that are searched */
  * directly before the value. */
 static span words_before(span text, span value) {
     static pattern end = {
-        .regex = "(?:[\\s$*_\"'`({\\[~]|\\\\[(\\[]|\\\\(?:boxed|fbox|text|textbf|mathrm)\\{)*+$"};
+        .regex = "(?:[\\s$*_\"'`({\\[~]|\\\\[(\\[$]|\\\\(?:boxed|fbox|text|textbf|mathrm)\\{)*+$"};
     static pattern stop = {.regex = "\\n|[.!?](?=\\s)"};
     span groups[PATTERN_GROUPS];
     size_t n = (size_t)(value.s - text.s);
@@ -43,7 +43,7 @@ static span words_after(span text, span value) {
 static bool is_struck(span text, span value) {
     static const char mark[] = "~~";
     const char *end = value.s + value.n, *stop = text.s + text.n;
-    while (end < stop && strchr("$)}. ", *end))
+    while (end < stop && strchr("$)}. \\", *end))
         end++;
     bool after = stop - end >= 2 && memcmp(end, mark, 2) == 0;
     size_t n = (size_t)(value.s - text.s);

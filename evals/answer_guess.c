@@ -52,7 +52,8 @@ static bool is_undecided(span s) {
             "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
             "than|(?:left|remain(?:s|ing)?|need|have) to (?:check|consider|show|verify|count)|"
-            "we (?:still|must still|now) (?:need|have|consider|continue)|we continue)\\b"};
+            "we (?:still|must still|now) (?:need|have|consider|continue)|we continue|are (?:both |all |"
+            "each )?(?:possible|plausible|candidates))\\b"};
     return pattern_find(&open, s, 0, NULL);
 }
 
@@ -64,7 +65,7 @@ static bool is_limited(span before) {
             "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
             "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
             "(?:steps?|cases?|theorem|lemma|problem|section|figure|equation|question|page|"
-            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(]*$"};
+            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
     return pattern_find(&limit, span_tail(before, 40), 0, NULL);
 }
 
@@ -103,12 +104,14 @@ static bool add_subject(found_answer *a, span sentence) {
     static pattern subject = {
         .regex =
             "(?i)^(?:[A-Za-z ,]{0,40}[:,]\\s|(?:hence|so|thus|therefore|finally)\\s)?(.+?)\\s++"
-            "(?:is|are)\\s++(?:therefore |thus |indeed )?(?:the|our|my)\\s++"
-            "(?:(?:final|correct|required|desired)\\s++)*(?:answer|result|solution)s?\\b"
+            "(?:is|are)\\s++(?:therefore |thus |indeed )?(?:what (?:we|you|i|was|were)\\b|(?:the|our|"
+            "my)\\s++"
+            "(?:(?:final|correct|required|desired)\\s++)*(?:answer|result|solution)s?\\b)"
             "[^$]{0,40}$"};
     static pattern object = {
         .regex =
-            "(?i)\\b(?:get|obtain|gives?|yields?|have|arrive at|(?:end|come) up with|settle on|"
+            "(?i)\\b(?:get|obtain|giv(?:es?|ing)|yield(?:s|ing)?|have|arrive at|(?:end|come) up with|"
+            "settle on|choose|go(?:ing)? with|select|pick|"
             "left with|reach|report|take)(?: us)?\\s++([^,]+?)\\s++(?:as|for|to be)\\s++"
             "(?:the|our|my)\\s++(?:final |correct )?(?:answer|result|solution)\\b[^$]{0,40}$"};
     span groups[PATTERN_GROUPS];
@@ -228,7 +231,11 @@ static void add_last_word(found_answer *a, span sentence) {
 
 /* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
-    if (memchr(sentence.s, '$', sentence.n) || memchr(sentence.s, '\\', sentence.n))
+    static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&formula, sentence, groups))
+        sentence = span_from(sentence, groups[0].s + groups[0].n);
+    if (memchr(sentence.s, '\\', sentence.n))
         return;
     span s = answer_plain_suffix(sentence);
     bool formal = s.n && (integer_has_digit(s) || s.n > 2);
@@ -246,7 +253,8 @@ static void add_last_values(found_answer *a, span text, span sentence) {
                 !is_denied(span_from(text, number.answer.s + number.answer.n));
     if (!extract_formula(text, &x))
         x.answer = (span){0};
-    bool formula = x.answer.n && ends_text(text, &x) &&
+    bool earlier = x.answer.s < sentence.s && answer_has_number(sentence);
+    bool formula = x.answer.n && ends_text(text, &x) && !earlier &&
                    !is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
     bool later = last && x.answer.n && number.answer.s > x.answer.s + x.answer.n &&
                  (is_end(text, &number) || !integer_has_digit(x.answer));
@@ -280,6 +288,30 @@ static void add_labelled(found_answer *a, span sentence) {
     span s = answer_core(groups[1]);
     if (s.n <= kShortLine && !pattern_find(&prose, s, 0, NULL))
         answer_add(a, "last_line", s);
+}
+
+/* The text without a rounded value that follows an exact one: ", or about 0.38". */
+static span without_approximation(span text) {
+    enum { kMost = 80 };
+    static pattern rounded = {
+        .regex = "(?i)(?:,\\s*+(?:or |which is |i\\.e\\.,? |that is,? )?|\\s(?:or )|\\s\\(|\\sor, )"
+                 "(?:about|roughly|approximately|approx\\.?|nearly|\\\\approx|\u2248)\\s*+[$\\\\(]*+"
+                 "-?[0-9][0-9.,]*+[^0-9]{0,12}$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&rounded, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+/* The clause after "but" of "One might think 5, but the value is 6." */
+static span without_concession(span sentence) {
+    static pattern but = {
+        .regex = "(?i)[,;]\\s++(?:but|however,?|yet)\\s++(?=[^,;]*\\b(?:is|are|equals?|gives?|get|"
+                 "should be|turns out)\\b)(?!.*\\b(?:not|wrong|unknown|unclear|cannot|only)\\b|.*n't)"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find_last(&but, sentence, groups)
+               ? span_from(sentence, groups[0].s + groups[0].n)
+               : sentence;
 }
 
 /* True if a sentence announces what comes next and has no verb that states a value. */
@@ -319,14 +351,16 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         add_asserted(a, sentence);
     add_suffix(a, clause);
     add_last_values(a, text, clause);
-    if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2)
+    static pattern verb = {.regex = "(?i)\\b(?:divides|fails|does|cannot|exceeds)\\b"};
+    if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2 &&
+        !pattern_find(&verb, sentence, 0, NULL))
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
     bool asserted = false;
-    text = answer_without_closing(text, &asserted);
-    span sentence = answer_last_sentence(text);
+    text = without_approximation(answer_without_closing(text, &asserted));
+    span sentence = without_concession(answer_last_sentence(text));
     bool open = (!asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
                 answer_is_doubt(sentence);
     if (!sentence.n || open || is_open_word(sentence))

@@ -57,11 +57,18 @@ span answer_bare(span s) {
 static span without_adverbs(span s) {
     static pattern words = {
         .regex =
-            "(?i)^(?:(?:therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "(?i)^(?:,\\s*)?(?:(?:of course|naturally|in fact|as expected|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
             "actually|clearly|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
+    static pattern noun = {
+        .regex = "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
+                 "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
+                 "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
+                 "Za-z]|$))|a (?=half\\b))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
+        s = (span){s.s + groups[0].n, s.n - groups[0].n};
+    if (pattern_find(&noun, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
     return s;
 }
@@ -93,7 +100,9 @@ static span without_remark(span s) {
                   "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
                   "at (?:last|the end)|"
                   "overall|altogether)\\b"},
-        {.regex = "(?i), (?:i (?:think|believe)|right|done|qed)\\b"},
+        {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
+        {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
+                  "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},
         {.regex = "(?i)\\s*</?(?:b|i|p|strong|em|br)\\s*/?>"},
     };
     span groups[PATTERN_GROUPS];

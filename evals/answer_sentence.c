@@ -101,9 +101,9 @@ static bool is_formal(span word) {
         .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"
                  "lg|exp|sqrt|cbrt|pi|abs|mod|inf|infinity|floor|ceil|[a-z]{1,2})(?![a-z])|pi)"
                  "[a-z]{2,}|\xE3|\xE4|\xE5|\xE6|\xE7|\xE8|\xE9|\xEA|\xEB|\xEC|\xED|\xD0|\xD1"};
-    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|"
+    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|percent|degrees|"
                                     "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
-    static pattern joint = {.regex = "(?i)^(?:and|or|minus|negative|plus|times|over)$"};
+    static pattern joint = {.regex = "(?i)^(?:and|or|minus|negative|plus|times|over|percent|degrees)$"};
     return pattern_find(&sign, word, 0, NULL) &&
            (!pattern_find(&prose, word, 0, NULL) || pattern_find(&joint, word, 0, NULL));
 }
@@ -111,8 +111,10 @@ static bool is_formal(span word) {
 span answer_plain_suffix(span sentence) {
     size_t at = sentence.n, end;
     span s = sentence;
-    while (s.n && strchr(" .*_`!\t", s.s[s.n - 1]))
+    while (s.n && strchr(" .*_`\t", s.s[s.n - 1]))
         s.n--;
+    static pattern exclamation = {.regex = "[^0-9\\s][^\\s]*[0-9)]!$"}; /* "6/14!", but not "7!" */
+    s.n -= s.n == sentence.n && pattern_find(&exclamation, s, 0, NULL);
     for (at = s.n; at > 0;) {
         for (end = at; end && s.s[end - 1] == ' ';)
             end--;

@@ -50,6 +50,9 @@ static span statement(pattern *p, span text) {
         return (span){NULL, 0};
     const char *start = groups[0].s + groups[0].n;
     span rest = below((span){start, (size_t)(text.s + text.n - start)});
+    if (rest.n > 2 && rest.s > text.s && rest.s[-1] == '\n' && strchr("->+", rest.s[0]) &&
+        rest.s[1] == ' ')
+        rest = (span){rest.s + 2, rest.n - 2}; /* the sign of a list or a quotation */
     span formula = display(rest);
     if (formula.n)
         return formula;
