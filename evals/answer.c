@@ -17,7 +17,7 @@ void answer_add(found_answer *a, const char *rule, span s) {
 static bool is_denial(span s) {
     static pattern denial = {
         .flags = PATTERN_LONG,
-        .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither|unknown|cannot|more than|less than|fewer "
+        .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither\\s+\\S|unknown|cannot|more than|less than|fewer "
                  "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
                  "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
                  "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
@@ -117,7 +117,7 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     answer_add(a, stated->rule, foreign ? inner : s);
     if (formula)
         answer_add(a, stated->rule, foreign ? s : inner);
-    if (answer_only_number(s, &x))
+    if (answer_only_number(s, &x) && answer_context_of(text, x.answer) == ANSWER_ASSERTED)
         answer_add(a, stated->rule, x.answer);
     return true;
 }
@@ -157,7 +157,7 @@ static bool add_last_stated(found_answer *a, span text, unsigned flags) {
         a->stated = true;
         return true;
     }
-    return (revision == ANSWER_REVISED && add_stated(a, text, &later, flags) && a->count) ||
+    return (revision == ANSWER_REVISED && add_stated(a, text, &later, flags)) ||
            add_stated(a, text, &x, flags);
 }
 
@@ -173,7 +173,7 @@ static void add_boxed(found_answer *a, span text, const extraction *box, unsigne
     }
     if (!a->open_box)
         revision = answer_revise(text, box, &later, &after);
-    if (revision == ANSWER_REVISED && add_stated(a, text, &later, flags) && a->count)
+    if (revision == ANSWER_REVISED && add_stated(a, text, &later, flags))
         return;
     if (revision == ANSWER_RETRACTED)
         answer_guess(a, after, flags);

@@ -65,16 +65,26 @@ static bool is_struck(span text, span value) {
     "answers?|results?|solutions?|final|correct|right|roots?|candidates?|options?|cases?|of|"      \
     "possibility|have|give|gives|get|as|our|my|[a-z]\\s*=))*"
 
-static bool is_denied_before(span before) {
+/* True if the value is the content of a box. */
+static bool is_boxed(span text, span value) {
+    static const char macro[] = "boxed{";
+    size_t n = sizeof macro - 1;
+    return (size_t)(value.s - text.s) > n && memcmp(value.s - n, macro, n) == 0;
+}
+
+static bool is_denied_before(span before, bool boxed) {
     static pattern denied = {.flags = PATTERN_LONG,
                              .regex = "(?i)(?:" NEGATION "|\\b" REJECTION "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
     static pattern related = {
-        .regex = "(?i)\\b(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|half|"
-                 "third|quarter|double|triple|multiples?|divisors?|factors?|powers?|complement|"
-                 "conjugate|(?:one|either|both|neither) of|(?:greater|less|larger|smaller|more|"
-                 "fewer) than|close to|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|"
-                 "from))?)(?: of)?(?: the(?: number)?)?\\s*$"};
-    return pattern_find(&denied, before, 0, NULL) || pattern_find(&related, before, 0, NULL);
+        .flags = PATTERN_LONG,
+        .regex = "(?i)\\b(?:(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|third|"
+                 "quarter|multiples?|divisors?|factors?|powers?|complement|conjugate) of|(?:half|"
+                 "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
+                 "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
+                 "and|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
+                 "(?: the(?: number)?)?\\s*$"};
+    return pattern_find(&denied, before, 0, NULL) ||
+           (!boxed && pattern_find(&related, before, 0, NULL));
 }
 
 static bool is_denied_after(span after) {
@@ -116,11 +126,28 @@ static bool is_of_others(span before) {
     return pattern_find(&others, before, 0, NULL);
 }
 
+/* The value without prose around it. */
+static span formal_part(span value) {
+    static pattern before = {
+        .regex = "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|"
+                 "we|at|in|an?|[0-9]+ [a-z]{3,}\\.)\\s+)++(?=\\S)"};
+    static pattern after = {.regex = "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find(&before, value, 0, groups))
+        groups[0].n = 0;
+    span s = {value.s + groups[0].n, value.n - groups[0].n};
+    if (pattern_find(&after, s, 0, groups) && groups[0].s > s.s)
+        s.n = (size_t)(groups[0].s - s.s);
+    static pattern sign = {.regex = "[0-9$\\\\=\\x80-\\xFF]"};
+    return pattern_find(&sign, s, 0, NULL) ? s : value;
+}
+
 answer_context answer_context_of(span text, span value) {
+    value = formal_part(value);
     span before = words_before(text, value), after = words_after(text, value);
     if (is_of_others(before))
         return ANSWER_OF_OTHERS;
-    if (is_denied_before(before) || is_denied_after(after) || is_struck(text, value))
+    if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) || is_struck(text, value))
         return ANSWER_DENIED;
     return ANSWER_ASSERTED;
 }

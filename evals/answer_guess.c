@@ -45,7 +45,7 @@ static bool is_undecided(span s) {
             "[0-9]+[\\s.]*$|^\\s*(?:if|when|let [a-z$]|let us (?:assume|suppose)|suppose|assum|"
             "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
             "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
-            "assum(?:e|ing)|"
+            "assum(?:e|ing)|(?:lies?|is|falls) between|"
             "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
             "right|"
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
@@ -231,8 +231,16 @@ static void add_last_word(found_answer *a, span sentence) {
 
 /* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
+    static pattern word = {
+        .regex = "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|"
+                 "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
+                 "([a-z]{3,})[*_.!]*+$"};
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
     span groups[PATTERN_GROUPS];
+    sentence = answer_bare(sentence);
+    if (!answer_has_number(sentence) && !memchr(sentence.s, '$', sentence.n) &&
+        !memchr(sentence.s, '\\', sentence.n) && pattern_find(&word, sentence, 0, groups))
+        answer_add(a, "last_word", groups[1]);
     if (pattern_find_last(&formula, sentence, groups))
         sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (memchr(sentence.s, '\\', sentence.n))

@@ -57,7 +57,7 @@ span answer_bare(span s) {
 static span without_adverbs(span s) {
     static pattern words = {
         .regex =
-            "(?i)^(?:,\\s*)?(?:(?:of course|naturally|in fact|as expected|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "(?i)^(?:,\\s*)?(?:(?:of course|naturally|in fact|as expected|the following|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
             "actually|clearly|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
     static pattern noun = {
@@ -96,7 +96,7 @@ static span without_remark(span s) {
          "\\s++\\((?!or\\b|and\\b)(?=[^()]*(?<![\\\\A-Za-z])(?!sin|cos|tan|inf|"
          "log|exp|sqrt|arc|base|mod|and\\b|in base)[A-Za-z]{3})(?![^()]*\\b(?:base|mod)\\b)"
          "[^()]*\\)[\\s.!]*$"},
-        {.regex = "(?i)(?<=[0-9)}\\]$*a-z])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
+        {.regex = "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
                   "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
                   "at (?:last|the end)|"
                   "overall|altogether)\\b"},
