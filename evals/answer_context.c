@@ -81,7 +81,8 @@ static bool is_denied_before(span before, bool boxed) {
                  "quarter|multiples?|divisors?|factors?|powers?|complement|conjugate) of|(?:half|"
                  "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
                  "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
-                 "and|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
+                 "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
+                 "|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
                  "(?: the(?: number)?)?\\s*$"};
     return pattern_find(&denied, before, 0, NULL) ||
            (!boxed && pattern_find(&related, before, 0, NULL));
@@ -120,7 +121,12 @@ static bool is_of_others(span before) {
             "frequent) (?:\\w+ )?(?:mistake|error|answer|misconception|trap|pitfall)\\b|"
             "\\b(?:textbook|answer key|book|calculator|friend|source|manual)\\b.{0,20}\\b(?:says|"
             "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
-            ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b)"
+            ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b|"
+            "\\b(?:(?:were|are|was) given|given:|started with|(?:problem|question) (?:says|states|"
+            "mentions|gives))\\b|\\b(?:twice|half|double|triple|thrice|(?:square|cube|sum|product|"
+            "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? of|"
+            "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
+            "(?:final )?answer\\b)"
             "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};
     return pattern_find(&others, before, 0, NULL);

@@ -153,8 +153,11 @@ static void add_predicate(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     if (memchr(sentence.s, '$', sentence.n))
         return;
-    if (pattern_find_last(&verb, sentence, groups))
-        answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
+    if (pattern_find_last(&verb, sentence, groups)) {
+        span s = answer_core(span_from(sentence, groups[0].s + groups[0].n));
+        if (answer_has_number(s) || !answer_has_number(sentence))
+            answer_add(a, "last_sentence", s);
+    }
     if (pattern_find_last(&sign, sentence, groups))
         answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
 }
@@ -200,7 +203,11 @@ static void add_named_values(found_answer *a, span sentence) {
                  "(\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$"
                  "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&list, sentence, 0, groups))
+    static pattern values = {
+        .regex = "(?i)(?:^|\\b(?:are|is|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
+                 "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
+                 "[\\s.!*]*$"};
+    if (pattern_find(&list, sentence, 0, groups) || pattern_find(&values, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
 }
 
@@ -232,7 +239,7 @@ static void add_last_word(found_answer *a, span sentence) {
 /* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
     static pattern word = {
-        .regex = "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|"
+        .regex = "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|on|"
                  "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
                  "([a-z]{3,})[*_.!]*+$"};
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
@@ -248,7 +255,7 @@ static void add_suffix(found_answer *a, span sentence) {
     span s = answer_plain_suffix(sentence);
     bool formal = s.n && (integer_has_digit(s) || s.n > 2);
     if (formal && !is_limited((span){sentence.s, (size_t)(s.s - sentence.s)}))
-        answer_add(a, "last_word", answer_bare(s));
+        answer_add(a, "last_sentence", answer_bare(s));
 }
 
 /* Adds the last formula and the last number. The number comes first if it follows the formula and
@@ -315,7 +322,7 @@ static span without_approximation(span text) {
 static span without_concession(span sentence) {
     static pattern but = {
         .regex = "(?i)[,;]\\s++(?:but|however,?|yet)\\s++(?=[^,;]*\\b(?:is|are|equals?|gives?|get|"
-                 "should be|turns out)\\b)(?!.*\\b(?:not|wrong|unknown|unclear|cannot|only)\\b|.*n't)"};
+                 "should be|turns out)\\b)(?!.*\\b(?:not|wrong|unknown|unclear|cannot)\\b|.*n't)"};
     span groups[PATTERN_GROUPS];
     return pattern_find_last(&but, sentence, groups)
                ? span_from(sentence, groups[0].s + groups[0].n)
@@ -353,7 +360,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     add_named_values(a, sentence);
     add_marked(a, text, sentence);
     add_marked_clause(a, sentence);
-    add_line(a, sentence);
+    add_line(a, clause);
     add_labelled(a, sentence);
     if (asserted)
         add_asserted(a, sentence);

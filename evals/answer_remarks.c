@@ -64,7 +64,7 @@ static span without_adverbs(span s) {
         .regex = "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
                  "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
                  "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
-                 "Za-z]|$))|a (?=half\\b))"};
+                 "Za-z]|$))|a (?=half\\b|[-0-9$\\\\]))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
@@ -100,6 +100,7 @@ static span without_remark(span s) {
                   "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
                   "at (?:last|the end)|"
                   "overall|altogether)\\b"},
+        {.regex = "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*$)"},
         {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
         {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
                   "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},

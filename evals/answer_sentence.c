@@ -86,7 +86,11 @@ span answer_main_clause(span sentence) {
                  "[,;]\\s++(?:but (?:rather )?)?(?:it is|it(?:'|\u2019)s|it should be)\\s++"};
     static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
                                      "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
+    static pattern reason = {
+        .regex = "(?i)(?:^|;)\\s*(?:since|because|as|given that|rejecting|discarding)\\s[^,;]*,\\s+"};
     span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&reason, sentence, groups))
+        sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (pattern_find_last(&result, sentence, groups))
         sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (pattern_find(&aside, sentence, 0, groups) && groups[0].s > sentence.s)

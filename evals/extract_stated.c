@@ -4,6 +4,17 @@
 #include "evals/answer_labels.h"
 #include "evals/extract_parts.h"
 
+/* True if the text ends in an abbreviation after which a sentence goes on: "i.e". */
+static bool is_abbreviation(span s) {
+    static const char *const words[] = {"i.e", "e.g", "approx", " resp"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (s.n >= n && memcmp(s.s + s.n - n, words[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The text up to a full stop before white space: "204. I hope this helps" states 204. */
 static span sentence(span line) {
     static const char stop[] = "\u3002";
@@ -12,7 +23,7 @@ static span sentence(span line) {
         line.n = (size_t)(wide - line.s);
     for (size_t i = 0; i + 1 < line.n; i++)
         if (line.s[i] == '.' && strchr(" \t\n\r\f\v", line.s[i + 1]) &&
-            !(i && line.s[i - 1] == '.'))
+            !(i && line.s[i - 1] == '.') && !is_abbreviation((span){line.s, i}))
             return (span){line.s, i};
     return line;
 }
@@ -111,16 +122,16 @@ static void take_later(extraction *out, const char *rule, span s) {
 #define TEX_SPACE "(?:\\s|\\\\[;:,! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define TEX_ARROW "\\}?" TEX_SPACE "(?:\\\\(?:to|(?:long)?[rR]ightarrow|implies)(?![a-zA-Z])|[=:])"
 #define STATES                                                                                     \
-    "[*_]*+" FOR_WHAT "\\s*+(?:(?:is|(?:would|will|must|should)\\s++be|equals|becomes|" COMES_TO   \
+    "[*_]*+" FOR_WHAT "\\s*+(?:(?:is|are|(?:would|will|must|should)\\s++be|equals|becomes|" COMES_TO   \
     ")\\b|[:=]|\u2192|->|(?:-|\u2013|\u2014)[ ]|" TEX_ARROW TEX_SPACE ")"
 
 /* A heading: the line before the answer. */
 #define HEADING(words) "(?im)^[ \\t>#*_]*+" words "[*_:. \\t]*+\\n[\\s>*_#]*+"
 
 bool extract_stated(span text, extraction *out) {
-    static pattern final = {.regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)" STATES AFTER_LABEL};
+    static pattern final = {.regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)s?" STATES AFTER_LABEL};
     static pattern final_heading = {.regex = HEADING("(?:(?:the|my|our) )?final\\s++answer")};
-    static pattern plain = {.regex = "(?i)(?<![A-Za-z])answer" STATES AFTER_LABEL};
+    static pattern plain = {.regex = "(?i)(?<![A-Za-z])answers?" STATES AFTER_LABEL};
     static pattern heading = {.regex = HEADING("(?:(?:the|my|our) )?answer")};
     static pattern abbreviation = {
         .regex = "(?im)^[ \\t>#*_]*+(?:ans|answer)\\.[*_]*+[ \\t]++" AFTER_LABEL};
