@@ -135,7 +135,7 @@ static bool is_of_others(span before) {
 /* The value without prose around it. */
 static span formal_part(span value) {
     static pattern before = {
-        .regex = "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|"
+        .regex = "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|no|not|so|"
                  "we|at|in|an?|[0-9]+ [a-z]{3,}\\.)\\s+)++(?=\\S)"};
     static pattern after = {.regex = "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};
     span groups[PATTERN_GROUPS];

@@ -171,15 +171,36 @@ static void divide_colons(math_tokens *t) {
             t->tok[i].kind = TOK_SLASH;
 }
 
-/* Drops the unit of an answer such as "5 m" if the gold has the same unit in a \text. */
+/* The number in the power of the unit at @k: the 2 of m^2 or m^{2}. NULL: no power. */
+static const math_token *unit_power(const math_token *k) {
+    if (k[1].kind != TOK_CARET)
+        return NULL;
+    return k[2].kind == TOK_LBRACE ? &k[3] : &k[2];
+}
+
+static bool same_unit(const math_token *g, const math_token *a) {
+    const math_token *m = unit_power(g), *n = unit_power(a);
+    bool same = g->text.len == a->text.len && memcmp(g->text.s, a->text.s, g->text.len) == 0;
+    if (!m || !n)
+        return same && !m && !n;
+    return same && m->kind == TOK_NUM && n->kind == TOK_NUM && m->text.len == n->text.len &&
+           memcmp(m->text.s, n->text.s, m->text.len) == 0;
+}
+
+/* Drops the unit of an answer such as "5 m" or "5 m^2" if the gold has the same unit in a \text. */
 static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
-    const math_token *last = a->count > 1 ? &a->tok[a->count - 1] : a->tok;
+    size_t n = a->count;
+    if (n > 5 && a->tok[n - 1].kind == TOK_RBRACE && a->tok[n - 4].kind == TOK_CARET)
+        n -= 4;
+    else if (n > 3 && a->tok[n - 1].kind == TOK_NUM && a->tok[n - 2].kind == TOK_CARET)
+        n -= 2;
+    const math_token *last = n > 1 ? &a->tok[n - 1] : a->tok;
     if (last == a->tok || last->kind != TOK_SYM || !last->spaced || last[-1].kind != TOK_NUM)
         return;
     for (size_t i = 0; i < g->count; i++)
-        if (g->tok[i].kind == TOK_UNIT && g->tok[i].text.len == last->text.len &&
-            memcmp(g->tok[i].text.s, last->text.s, last->text.len) == 0) {
-            a->tok[--a->count].kind = TOK_END;
+        if (g->tok[i].kind == TOK_UNIT && same_unit(&g->tok[i], last)) {
+            a->count = n - 1;
+            a->tok[n - 1].kind = TOK_END;
             return;
         }
 }

@@ -198,6 +198,27 @@ static bool rewrite_base(rewriter *r, const word *w) {
     return true;
 }
 
+/* "\text{18 apples}": the number comes before the \text. A second number is no noun. */
+static bool rewrite_counted_noun(rewriter *r) {
+    static const char macro[] = "\\text{";
+    if (!starts(r, r->s, macro))
+        return false;
+    const char *s = r->s + strlen(macro), *end = skip_digits(r, s), *stop = end;
+    while (stop < r->end && (is_letter(*stop) || *stop == ' '))
+        stop++;
+    static const char *const functions[] = {"squared", "cubed", "factorial"};
+    if (end == s || end == stop || *end != ' ' || stop == r->end || *stop != '}')
+        return false;
+    for (size_t i = 0; i < COUNT(functions); i++)
+        if (memmem(end, (size_t)(stop - end), functions[i], strlen(functions[i])))
+            return false;
+    put(r, s, (size_t)(end - s));
+    puts_to(r, " ");
+    puts_to(r, macro);
+    r->s = end;
+    return true;
+}
+
 bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len) {
     rewriter r = {.begin = s, .s = s, .end = s + n, .out = out, .cap = cap};
     const char *sign = math_find_phrase(s, n);
@@ -210,7 +231,9 @@ bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len
         bool starts_word =
             is_letter(*r.s) && (r.s == r.begin || (!is_letter(r.s[-1]) && r.s[-1] != '\\'));
         word w = read_word(&r, r.s);
-        if (starts_word &&
+        if (rewrite_counted_noun(&r))
+            changed = true;
+        else if (starts_word &&
             (rewrite_number_word(&r) || rewrite_sign_word(&r, &w) || rewrite_base(&r, &w)))
             changed = true;
         else
