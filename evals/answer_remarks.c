@@ -64,7 +64,7 @@ static span without_adverbs(span s) {
         .regex = "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
                  "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
                  "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
-                 "Za-z]|$))|a (?=half\\b|[-0-9$\\\\]))"};
+                 "Za-z]|$))|a (?=half\\b|[0-9$]))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
