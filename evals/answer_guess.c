@@ -135,9 +135,13 @@ static void add_marked(found_answer *a, span text, span sentence) {
     extraction x = {"last_sentence", groups[groups[1].s ? 1 : 2]};
     span whole = answer_bare(sentence);
     bool alone = whole.s == x.answer.s;
-    if (is_end(text, &x) && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
-        (alone || answer_has_number(x.answer) || x.answer.n < 20))
-        answer_add(a, x.rule, answer_core(x.answer));
+    span core = answer_core(x.answer);
+    static pattern of = {.regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}of (?:the|these|those|them)\\b[^*=]*$"};
+    span rest = span_from(sentence, x.answer.s + x.answer.n);
+    bool ends = is_end(text, &x) || pattern_find(&of, rest, 0, NULL);
+    if (ends && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
+        (alone || answer_has_number(core) || core.n < 20))
+        answer_add(a, x.rule, core);
 }
 
 /* Adds the text after the last verb that states a value, and after the last equals sign: "The sum
@@ -190,10 +194,11 @@ static void add_marked_clause(found_answer *a, span sentence) {
     static pattern clause = {
         .regex = "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
                  "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-                 "\\s[^*]*$"};
+                 "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*\\s++"
+                 "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&clause, sentence, 0, groups))
-        answer_add(a, "last_sentence", answer_core(groups[1]));
+        answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : 2]));
 }
 
 /* Adds the list at the end of "The solution is $x=2$, $y=-1$." */
@@ -305,6 +310,31 @@ static void add_labelled(found_answer *a, span sentence) {
         answer_add(a, "last_line", s);
 }
 
+/* The text without the reason at its end: ", since it is half of 72". */
+static span without_reason(span text) {
+    enum { kMost = 160 };
+    static pattern reason = {
+        .regex = "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s[^.!?\\n]*[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+/* Adds the "No" of "No, there is none.", and "does not exist". True if the sentence states that. */
+static bool add_phrase(found_answer *a, span sentence) {
+    static pattern phrase = {
+        .regex = "(?i)\\b(does not exist|(?:is )?undefined|no (?:real )?solutions?)[.!*\\s]*$"};
+    static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[,.]"};
+    static pattern open = {.regex = "(?i)\\b(?:if|when|unless|might|may|perhaps|whether|suppose)\\b"};
+    span groups[PATTERN_GROUPS];
+    if (answer_has_number(sentence) || pattern_find(&open, sentence, 0, NULL) ||
+        (!pattern_find(&reply, sentence, 0, groups) && !pattern_find(&phrase, sentence, 0, groups)))
+        return false;
+    answer_add(a, "last_sentence", groups[1]);
+    return true;
+}
+
 /* The text without a rounded value that follows an exact one: ", or about 0.38". */
 static span without_approximation(span text) {
     enum { kMost = 80 };
@@ -374,8 +404,10 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
     bool asserted = false;
-    text = without_approximation(answer_without_closing(text, &asserted));
+    text = without_reason(without_approximation(answer_without_closing(text, &asserted)));
     span sentence = without_concession(answer_last_sentence(text));
+    if (sentence.n && !(flags & ANSWER_DIGITS) && add_phrase(a, sentence))
+        return;
     bool open = (!asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
                 answer_is_doubt(sentence);
     if (!sentence.n || open || is_open_word(sentence))

@@ -57,8 +57,8 @@ span answer_bare(span s) {
 static span without_adverbs(span s) {
     static pattern words = {
         .regex =
-            "(?i)^(?:,\\s*)?(?:(?:of course|naturally|in fact|as expected|the following|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
-            "actually|clearly|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
+            "(?i)^(?:,\\s*)?(?:\u2248\\s*+|(?:of course|naturally|in fact|as expected|the following|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "actually|clearly|approximately|about|roughly|\\\\approx|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
     static pattern noun = {
         .regex = "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
@@ -100,6 +100,7 @@ static span without_remark(span s) {
                   "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
                   "at (?:last|the end)|"
                   "overall|altogether)\\b"},
+        {.regex = "(?<=[a-z]{3})\\s+\\([=$\\\\ ]*[0-9][0-9.,]*[ $)]*+[\\s.!*]*$"},
         {.regex = "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*$)"},
         {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
         {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"

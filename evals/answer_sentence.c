@@ -30,13 +30,14 @@ static span without_closing(span text, bool *asserted) {
         .regex =
             "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
             "(?:this|that|it)\\b|let me know\\b|feel "
-            "free\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
+            "free\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if you "
+            "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
             "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
             "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
             "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
             "[^.!?\\n$0-9]*\\b(?:is|was)\\s[^.!?\\n$0-9]*" OUR_ANSWER ")|q\\.?e\\.?"
             "d\\b|as (?:desired|required|claimed|needed|expected)\\b|this completes\\b)"
-            "[^.!?\\n]*+[\\s.!*_)]*+$"};
+            "[^.!?\\n]*+[\\s.!?*_)\\x80-\\xFF]*+$"};
     span groups[PATTERN_GROUPS];
     for (int i = 0; i < kSentences && pattern_find(&closing, span_tail(text, kMost), 0, groups);
          i++) {
@@ -125,7 +126,9 @@ span answer_plain_suffix(span sentence) {
         size_t start = end;
         while (start && s.s[start - 1] != ' ' && s.s[start - 1] != '\n')
             start--;
-        if (start == end || !is_formal((span){s.s + start, end - start}))
+        bool name = end - start == 1 && s.s[start] == 'a' && at < s.n &&
+                    (strchr("<>=+-*/^", s.s[at]) || (unsigned char)s.s[at] >= 0x80);
+        if (start == end || (!name && !is_formal((span){s.s + start, end - start})))
             break;
         at = start;
     }

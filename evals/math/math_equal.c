@@ -187,7 +187,14 @@ static bool same_unit(const math_token *g, const math_token *a) {
            memcmp(m->text.s, n->text.s, m->text.len) == 0;
 }
 
-/* Drops the unit of an answer such as "5 m" or "5 m^2" if the gold has the same unit in a \text. */
+/* True for a number, perhaps with a minus sign. */
+static bool is_number(const math_tokens *t) {
+    const math_token *k = t->tok + (t->tok[0].kind == TOK_MINUS);
+    return k->kind == TOK_NUM && k[1].kind == TOK_END;
+}
+
+/* Drops the unit of an answer such as "5 m" or "5 m^2" if the gold has the same unit in a \text, or
+ * is a number without a unit. */
 static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
     size_t n = a->count;
     if (n > 5 && a->tok[n - 1].kind == TOK_RBRACE && a->tok[n - 4].kind == TOK_CARET)
@@ -197,8 +204,9 @@ static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
     const math_token *last = n > 1 ? &a->tok[n - 1] : a->tok;
     if (last == a->tok || last->kind != TOK_SYM || !last->spaced || last[-1].kind != TOK_NUM)
         return;
+    bool number = is_number(g) && strchr("mgshL", *last->text.s) && last->text.len == 1;
     for (size_t i = 0; i < g->count; i++)
-        if (g->tok[i].kind == TOK_UNIT && same_unit(&g->tok[i], last)) {
+        if (number || (g->tok[i].kind == TOK_UNIT && same_unit(&g->tok[i], last))) {
             a->count = n - 1;
             a->tok[n - 1].kind = TOK_END;
             return;
@@ -246,7 +254,7 @@ static math_verdict compare(bytes gold, bytes answer, math_policy policy, bool g
     if (why || a.count == 0)
         return unread(why ? why : "empty", false);
     *grouped = may_be_list(&g, &a);
-    if (truth && math_units_differ(&g, &a))
+    if (truth && math_units_differ(&g, &a) && !math_convert_unit(&g, &a))
         return verdict(MATH_DIFFERENT, "different units");
     if (!truth && is_spaced_otherwise(&g, &a))
         return unread("thousands separated by spaces", false);

@@ -201,6 +201,10 @@ bool math_judge_answer(judge *j) {
     }
     if (j->truth)
         a = without_point_name(a);
+    if (j->truth && is_expression(g) && is_kind(a, NODE_REL) && at(a)->arg == REL_EQ &&
+        !a.t->chained && !is_kind(child(a, 0), NODE_SYM) && is_expression(child(a, 0)) &&
+        is_expression(child(a, 1)) && math_judge_values(j, g, child(a, 0)))
+        a = child(a, 1); /* \frac{\sin 2x}{\sin x} = 2\cos x: both sides must equal the gold */
     j->named = (g.i != gold.i && !g.t->short_name) || (a.i != answer.i && !a.t->short_name);
     if (g.t->leading || a.t->leading)
         return same_after_sign(j, g, a);

@@ -61,13 +61,36 @@ static bool is_integer_literal(part p) {
     return true;
 }
 
+/* True for a decimal such as 0.75 or .75. */
+static bool is_below_one(part p) {
+    while (is_kind(p, NODE_NEG))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_NUM))
+        return false;
+    math_span t = at(p)->u.text;
+    return t.len > 1 && (t.s[0] == '.' || (t.s[0] == '0' && t.s[1] == '.'));
+}
+
+/* True for a whole number and a fraction, as in 37\frac{1}{2}. */
+static bool is_mixed_number(part p) {
+    while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_ADD) || child(p, 2).i)
+        return false;
+    part whole = child(p, 0), quotient = child(p, 1);
+    return is_kind(whole, NODE_NUM) && is_kind(quotient, NODE_MUL) &&
+           is_kind(child(quotient, 0), NODE_NUM) && is_kind(child(quotient, 1), NODE_INV);
+}
+
 /* True if n% may stand for n. With MATH_TRUTH, it is a number. With other policies, it is a number
  * or the same text, and it has no long name unless it is an integer without a minus sign. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
-    if (j->truth)
-        return math_is_numeral(marked);
+    if (j->truth) { /* "0.75%" is not 0.75, but "75%" may be the gold 75 of a question for percents */
+        bool fraction = a.t->has_percent && is_below_one(g);
+        return (math_is_numeral(marked) || is_mixed_number(marked)) && !fraction;
+    }
     return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);
 }
 

@@ -219,6 +219,64 @@ static bool is_angle_pair(const math_tokens *g, const math_tokens *a, const unit
     return sign && is_radian(u) != is_radian(v);
 }
 
+/* The sizes of the units that are converted, as multiples of the smallest unit of their row. */
+static const struct {
+    const char *name, *size;
+    int quantity;
+} sizes[] = {
+    {"mm", "1", 0},      {"cm", "10", 0},      {"m", "1000", 0},    {"km", "1000000", 0},
+    {"in", "1", 1},      {"ft", "12", 1},      {"yd", "36", 1},     {"mi", "63360", 1},
+    {"mg", "1", 2},      {"g", "1000", 2},     {"kg", "1000000", 2}, {"oz", "1", 3},
+    {"lb", "16", 3},     {"s", "1", 4},        {"min", "60", 4},    {"h", "3600", 4},
+    {"day", "86400", 4}, {"week", "604800", 4}, {"mL", "1", 5},      {"L", "1000", 5},
+    {"cent", "1", 6},    {"dollar", "100", 6},
+};
+
+/* The index in sizes[] of the only unit of a value, and its power. -1: there is another number of
+ * units, or no size. */
+static int only_size(const units *u, int *power) {
+    if (u->count != 1 || u->unknown)
+        return -1;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        *power = u->power[find_unit(sizes[i].name, strlen(sizes[i].name))];
+        if (*power)
+            return (int)i;
+    }
+    return -1;
+}
+
+static math_token number_token(const char *digits) {
+    return (math_token){.kind = TOK_NUM, .text = {digits, (uint32_t)strlen(digits)}};
+}
+
+bool math_convert_unit(const math_tokens *g, math_tokens *a) {
+    units u, v;
+    int power, other;
+    collect(&u, g);
+    collect(&v, a);
+    int to = only_size(&u, &power), from = only_size(&v, &other);
+    bool same = to >= 0 && from >= 0 && sizes[to].quantity == sizes[from].quantity;
+    if (!same || power != other || power < 1 || power > 3 || a->tok[0].kind != TOK_NUM)
+        return false;
+    for (size_t i = 1; i < a->count; i++) {
+        math_token_kind kind = a->tok[i].kind;
+        bool raised = kind == TOK_NUM && (a->tok[i - 1].kind == TOK_CARET ||
+                                          a->tok[i - 1].kind == TOK_LBRACE);
+        if (kind != TOK_UNIT && kind != TOK_CARET && kind != TOK_LBRACE && kind != TOK_RBRACE &&
+            !raised)
+            return false;
+    }
+    a->count = 1;
+    for (int i = 0; i < power; i++) {
+        a->tok[a->count++] = (math_token){.kind = TOK_TIMES};
+        a->tok[a->count++] = number_token(sizes[from].size);
+        a->tok[a->count++] = (math_token){.kind = TOK_SLASH};
+        a->tok[a->count++] = number_token(sizes[to].size);
+    }
+    a->tok[a->count] = (math_token){.kind = TOK_END};
+    return true;
+}
+
 bool math_units_differ(const math_tokens *g, const math_tokens *a) {
     units u, v;
     collect(&u, g);

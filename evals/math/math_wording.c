@@ -269,6 +269,8 @@ bool math_drop_left_side(const char *s, size_t n, char *out, size_t cap, size_t 
     const char *right = NULL;
     int depth = 0;
     for (const char *c = s; c < s + n; c++) {
+        if (*c == '\\' && c + 1 < s + n && !is_letter(c[1]))
+            c++; /* "\," is a space */
         depth += (*c == '{' || *c == '(' || *c == '[') - (*c == '}' || *c == ')' || *c == ']');
         if (depth == 0 && (*c == ',' || *c == ';'))
             return false;
