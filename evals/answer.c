@@ -17,13 +17,14 @@ void answer_add(found_answer *a, const char *rule, span s) {
 static bool is_denial(span s) {
     static pattern denial = {
         .flags = PATTERN_LONG,
-        .regex = "(?i)^[\\s*_$]*+(?:not|n't|never|neither\\s+\\S|unknown|cannot|more than|less than|fewer "
-                 "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
-                 "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
-                 "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
-                 "negati(?:ve|on)|inverse|opposite|complement|conjugate) of)\\b|"
-                 "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
-                 "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
+        .regex =
+            "(?i)^[\\s*_$]*+(?:not|n't|never|neither\\s+\\S|unknown|cannot|more than|less than|fewer "
+            "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
+            "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
+            "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
+            "negati(?:ve|on)|inverse|opposite|complement|conjugate) of)\\b|"
+            "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
+            "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
     return pattern_find(&denial, s, 0, NULL);
 }
 

@@ -73,17 +73,20 @@ static bool is_boxed(span text, span value) {
 }
 
 static bool is_denied_before(span before, bool boxed) {
-    static pattern denied = {.flags = PATTERN_LONG,
-                             .regex = "(?i)(?:" NEGATION "|\\b" REJECTION "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
+    static pattern denied = {
+        .flags = PATTERN_LONG,
+        .regex = "(?i)(?:" NEGATION "|\\b" REJECTION
+                 "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
     static pattern related = {
         .flags = PATTERN_LONG,
-        .regex = "(?i)\\b(?:(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|third|"
-                 "quarter|multiples?|divisors?|factors?|powers?|complement|conjugate) of|(?:half|"
-                 "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
-                 "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
-                 "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
-                 "|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
-                 "(?: the(?: number)?)?\\s*$"};
+        .regex =
+            "(?i)\\b(?:(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|third|"
+            "quarter|multiples?|divisors?|factors?|powers?|complement|conjugate) of|(?:half|"
+            "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
+            "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
+            "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
+            "|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
+            "(?: the(?: number)?)?\\s*$"};
     return pattern_find(&denied, before, 0, NULL) ||
            (!boxed && pattern_find(&related, before, 0, NULL));
 }
@@ -135,9 +138,11 @@ static bool is_of_others(span before) {
 /* The value without prose around it. */
 static span formal_part(span value) {
     static pattern before = {
-        .regex = "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|no|not|so|"
-                 "we|at|in|an?|[0-9]+ [a-z]{3,}\\.)\\s+)++(?=\\S)"};
-    static pattern after = {.regex = "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};
+        .regex =
+            "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|no|not|so|"
+            "we|at|in|an?|[0-9]+ [a-z]{3,}\\.)\\s+)++(?=\\S)"};
+    static pattern after = {.regex =
+                                "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};
     span groups[PATTERN_GROUPS];
     if (!pattern_find(&before, value, 0, groups))
         groups[0].n = 0;
@@ -153,7 +158,8 @@ answer_context answer_context_of(span text, span value) {
     span before = words_before(text, value), after = words_after(text, value);
     if (is_of_others(before))
         return ANSWER_OF_OTHERS;
-    if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) || is_struck(text, value))
+    if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) ||
+        is_struck(text, value))
         return ANSWER_DENIED;
     return ANSWER_ASSERTED;
 }

@@ -117,8 +117,7 @@ static bool has_value(const extraction *x) {
 
 /* The last statement of @s that has a value and is asserted. */
 static bool asserted(span s, extraction *x) {
-    if (extract_stated(s, x) && has_value(x) &&
-        answer_context_of(s, x->answer) == ANSWER_ASSERTED)
+    if (extract_stated(s, x) && has_value(x) && answer_context_of(s, x->answer) == ANSWER_ASSERTED)
         return true;
     return corrected(s, x) && has_value(x) && answer_context_of(s, x->answer) == ANSWER_ASSERTED;
 }
@@ -192,8 +191,8 @@ answer_revision answer_revise_stated(span text, const extraction *stated, extrac
     bool retracted = pattern_find(&retraction, rest, 0, other);
     if (!withdrawn && !retracted)
         return ANSWER_KEPT;
-    const char *at = retracted && (!withdrawn || other[0].s < groups[0].s) ? other[0].s
-                                                                             : groups[0].s;
+    const char *at =
+        retracted && (!withdrawn || other[0].s < groups[0].s) ? other[0].s : groups[0].s;
     *after = from(text, at);
     return revision_of(*after, x, withdrawn);
 }

@@ -87,7 +87,8 @@ static bool is_in_expression(span text, const extraction *x) {
     static pattern after = {
         .regex = "^(?:[a-zA-Z^_/:!)\\]}|\xC2\xCF]|\xE2[\x80-\xBF]| ?[+*=<>-] ?[0-9a-z(])"};
     span left = {text.s, (size_t)(x->answer.s - text.s)};
-    return grade_part_of_expression(text, x) || pattern_find(&before, span_tail(left, 8), 0, NULL) ||
+    return grade_part_of_expression(text, x) ||
+           pattern_find(&before, span_tail(left, 8), 0, NULL) ||
            pattern_find(&after, span_from(text, x->answer.s + x->answer.n), 0, NULL);
 }
 
@@ -136,7 +137,8 @@ static void add_marked(found_answer *a, span text, span sentence) {
     span whole = answer_bare(sentence);
     bool alone = whole.s == x.answer.s;
     span core = answer_core(x.answer);
-    static pattern of = {.regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}of (?:the|these|those|them)\\b[^*=]*$"};
+    static pattern of = {.regex =
+                             "(?i)^\\*\\* (?:[a-z]+ ){0,2}of (?:the|these|those|them)\\b[^*=]*$"};
     span rest = span_from(sentence, x.answer.s + x.answer.n);
     bool ends = is_end(text, &x) || pattern_find(&of, rest, 0, NULL);
     if (ends && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
@@ -192,10 +194,11 @@ static void add_lines(found_answer *a, span text) {
 /* Adds the bold text of "Hence the fastest is **Eve**, and the slowest is Dan." */
 static void add_marked_clause(found_answer *a, span sentence) {
     static pattern clause = {
-        .regex = "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
-                 "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-                 "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*\\s++"
-                 "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
+        .regex =
+            "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
+            "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
+            "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*\\s++"
+            "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&clause, sentence, 0, groups))
         answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : 2]));
@@ -209,9 +212,10 @@ static void add_named_values(found_answer *a, span sentence) {
                  "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
     span groups[PATTERN_GROUPS];
     static pattern values = {
-        .regex = "(?i)(?:^|\\b(?:are|is|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
-                 "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
-                 "[\\s.!*]*$"};
+        .regex =
+            "(?i)(?:^|\\b(?:are|is|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
+            "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
+            "[\\s.!*]*$"};
     if (pattern_find(&list, sentence, 0, groups) || pattern_find(&values, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
 }
@@ -244,9 +248,10 @@ static void add_last_word(found_answer *a, span sentence) {
 /* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
     static pattern word = {
-        .regex = "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|on|"
-                 "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
-                 "([a-z]{3,})[*_.!]*+$"};
+        .regex =
+            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|on|"
+            "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
+            "([a-z]{3,})[*_.!]*+$"};
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
     span groups[PATTERN_GROUPS];
     sentence = answer_bare(sentence);
@@ -296,9 +301,10 @@ static void add_last_values(found_answer *a, span text, span sentence) {
 /* Adds the value of a line with a label: "**Result:** -5". */
 static void add_labelled(found_answer *a, span sentence) {
     static pattern label = {
-        .regex = "(?i)^[\\s*_>#-]*+(?!(?:step|case|note|check|verification|hint|remark|confidence|"
-                 "example|claim|guess|proof|problem|question)\\b)[a-z][a-z' ]{1,40}[*_ ]*+(?::[*_]*+"
-                 "|=(?=\\s))\\s*+(\\S.*+)$"};
+        .regex =
+            "(?i)^[\\s*_>#-]*+(?!(?:step|case|note|check|verification|hint|remark|confidence|"
+            "example|claim|guess|proof|problem|question)\\b)[a-z][a-z' ]{1,40}[*_ ]*+(?::[*_]*+"
+            "|=(?=\\s))\\s*+(\\S.*+)$"};
     static pattern bold = {.regex = "(?i)^(?:\\*\\*|__)(?:(?:the|my|final|our) )*(?:answer|result|"
                                     "solution)(?:\\*\\*|__) +(\\S.*+)$"};
     span groups[PATTERN_GROUPS];
@@ -314,34 +320,44 @@ static void add_labelled(found_answer *a, span sentence) {
 static span without_reason(span text) {
     enum { kMost = 160 };
     static pattern reason = {
-        .regex = "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s[^.!?\\n]*[.!]?$"};
+        .regex =
+            "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s(?![^\\n]*[,;] (?:leaving|so|thus|hence|"
+            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
         text.n = (size_t)(groups[0].s - text.s);
     return text;
 }
 
-/* Adds the "No" of "No, there is none.", and "does not exist". True if the sentence states that. */
+/* Adds the "No" of "No, there is none.", "does not exist" and "no solution". True if the sentence
+ * states that. */
 static bool add_phrase(found_answer *a, span sentence) {
     static pattern phrase = {
         .regex = "(?i)\\b(does not exist|(?:is )?undefined|no (?:real )?solutions?)[.!*\\s]*$"};
     static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[,.]"};
-    static pattern open = {.regex = "(?i)\\b(?:if|when|unless|might|may|perhaps|whether|suppose)\\b"};
+    static pattern none = {
+        .regex = "(?i)\\bthere (?:is|are) no (?!other|more|further|additional)[^,;]*$"};
+    static pattern open = {.regex =
+                               "(?i)\\b(?:if|when|unless|might|may|perhaps|whether|suppose)\\b"};
+    static const char words[] = "no solution";
     span groups[PATTERN_GROUPS];
-    if (answer_has_number(sentence) || pattern_find(&open, sentence, 0, NULL) ||
-        (!pattern_find(&reply, sentence, 0, groups) && !pattern_find(&phrase, sentence, 0, groups)))
+    if (integer_has_digit(sentence) || pattern_find(&open, sentence, 0, NULL))
         return false;
-    answer_add(a, "last_sentence", groups[1]);
-    return true;
+    if (pattern_find(&reply, sentence, 0, groups) || pattern_find(&phrase, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+    else if (pattern_find(&none, sentence, 0, NULL))
+        answer_add(a, "last_sentence", (span){words, sizeof words - 1});
+    return a->count > 0;
 }
 
 /* The text without a rounded value that follows an exact one: ", or about 0.38". */
 static span without_approximation(span text) {
     enum { kMost = 80 };
     static pattern rounded = {
-        .regex = "(?i)(?:,\\s*+(?:or |which is |i\\.e\\.,? |that is,? )?|\\s(?:or )|\\s\\(|\\sor, )"
-                 "(?:about|roughly|approximately|approx\\.?|nearly|\\\\approx|\u2248)\\s*+[$\\\\(]*+"
-                 "-?[0-9][0-9.,]*+[^0-9]{0,12}$"};
+        .regex =
+            "(?i)(?:,\\s*+(?:or |which is |i\\.e\\.,? |that is,? )?|\\s(?:or )|\\s\\(|\\sor, )"
+            "(?:about|roughly|approximately|approx\\.?|nearly|\\\\approx|\u2248)\\s*+[$\\\\(]*+"
+            "-?[0-9][0-9.,]*+[^0-9]{0,12}$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&rounded, span_tail(text, kMost), 0, groups))
         text.n = (size_t)(groups[0].s - text.s);
@@ -361,10 +377,12 @@ static span without_concession(span sentence) {
 
 /* True if a sentence announces what comes next and has no verb that states a value. */
 static bool is_announcement(span s) {
-    static pattern start = {.regex = "(?i)^(?:let me|let us|let(?:'|\u2019)s|next\\b|now\\b|the next\\b)"};
+    static pattern start = {
+        .regex = "(?i)^(?:let me|let us|let(?:'|\u2019)s|next\\b|now\\b|the next\\b)"};
     static pattern verb = {
-        .regex = "(?i)\\b(?:is|are|equals?|gives?|get|have|obtain|find|yields?|becomes?|conclude)\\b|"
-                 "[=:]"};
+        .regex =
+            "(?i)\\b(?:is|are|equals?|gives?|get|have|obtain|find|yields?|becomes?|conclude)\\b|"
+            "[=:]"};
     static pattern infinitive = {.regex = "(?i)^(?:the )?next \\w+ is to\\b"};
     return pattern_find(&infinitive, s, 0, NULL) ||
            (pattern_find(&start, s, 0, NULL) && !pattern_find(&verb, s, 0, NULL));

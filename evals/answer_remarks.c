@@ -61,10 +61,11 @@ static span without_adverbs(span s) {
             "actually|clearly|approximately|about|roughly|\\\\approx|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
     static pattern noun = {
-        .regex = "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
-                 "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
-                 "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
-                 "Za-z]|$))|a (?=half\\b|[0-9$]))"};
+        .regex =
+            "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
+            "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
+            "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
+            "Za-z]|$))|a (?=half\\b|[0-9$]))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
@@ -85,9 +86,10 @@ static span without_remark(span s) {
         {.regex = "(?i)(?<!\\s),\\s++(?:as|so|for|where|when|with|by|using|after|and (?:this|that|"
                   "we)|matching|confirming|consistent|obtained|provided|assuming|just|once|in "
                   "agreement)\\s"},
-        {.regex = "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|verified|"
-                  "completing|leaving|thereby)\\b|;\\s++(?=[^;]*\\b(?:would|is|was|does|has|are|"
-                  "were)\\b)"},
+        {.regex =
+             "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|verified|"
+             "completing|leaving|thereby)\\b|;\\s++(?=[^;]*\\b(?:would|is|was|does|has|are|"
+             "were)\\b)"},
         {.regex = VALUE_BEFORE "\\s++(?:\u2014|\u2013|--)\\s++(?=[A-Za-z]{2})"},
         {.regex = "(?i)" VALUE_BEFORE "\\s*+(?:\\\\text\\{)?\\s*+(?:(?:,\\s*+or|,|\\sor)\\s++"
                   "(?:about|roughly|approximately|approx\\.?)|\\((?:or |i\\.e\\.,? )?(?:about|"
@@ -96,12 +98,14 @@ static span without_remark(span s) {
          "\\s++\\((?!or\\b|and\\b)(?=[^()]*(?<![\\\\A-Za-z])(?!sin|cos|tan|inf|"
          "log|exp|sqrt|arc|base|mod|and\\b|in base)[A-Za-z]{3})(?![^()]*\\b(?:base|mod)\\b)"
          "[^()]*\\)[\\s.!]*$"},
-        {.regex = "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
-                  "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
-                  "at (?:last|the end)|"
-                  "overall|altogether)\\b"},
+        {.regex =
+             "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
+             "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
+             "at (?:last|the end)|"
+             "overall|altogether)\\b"},
         {.regex = "(?<=[a-z]{3})\\s+\\([=$\\\\ ]*[0-9][0-9.,]*[ $)]*+[\\s.!*]*$"},
-        {.regex = "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*$)"},
+        {.regex =
+             "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*$)"},
         {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
         {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
                   "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},

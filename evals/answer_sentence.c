@@ -68,8 +68,9 @@ span answer_last_sentence(span text) {
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
     if (pattern_find_last(&start, s, groups))
         s = span_from(s, groups[0].s + groups[0].n);
-    static pattern marks = {.regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~[\\s.]*+|(?:\u2234|\u27f9|\u21d2|\u2192|"
-                            "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
+    static pattern marks = {
+        .regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~[\\s.]*+|(?:\u2234|\u27f9|\u21d2|\u2192|"
+                 "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
     /* with crossed-out drafts */
     s = span_trim(s);
     return pattern_find(&marks, s, 0, groups) ? span_from(s, s.s + groups[0].n) : s;
@@ -88,7 +89,8 @@ span answer_main_clause(span sentence) {
     static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
                                      "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
     static pattern reason = {
-        .regex = "(?i)(?:^|;)\\s*(?:since|because|as|given that|rejecting|discarding)\\s[^,;]*,\\s+"};
+        .regex =
+            "(?i)(?:^|;)\\s*(?:since|because|as|given that|rejecting|discarding)\\s[^,;]*,\\s+"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&reason, sentence, groups))
         sentence = span_from(sentence, groups[0].s + groups[0].n);
@@ -106,9 +108,12 @@ static bool is_formal(span word) {
         .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"
                  "lg|exp|sqrt|cbrt|pi|abs|mod|inf|infinity|floor|ceil|[a-z]{1,2})(?![a-z])|pi)"
                  "[a-z]{2,}|\xE3|\xE4|\xE5|\xE6|\xE7|\xE8|\xE9|\xEA|\xEB|\xEC|\xED|\xD0|\xD1"};
-    static pattern sign = {.regex = "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|percent|degrees|"
-                                    "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
-    static pattern joint = {.regex = "(?i)^(?:and|or|minus|negative|plus|times|over|percent|degrees)$"};
+    static pattern sign = {
+        .regex =
+            "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|percent|degrees|"
+            "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
+    static pattern joint = {.regex =
+                                "(?i)^(?:and|or|minus|negative|plus|times|over|percent|degrees)$"};
     return pattern_find(&sign, word, 0, NULL) &&
            (!pattern_find(&prose, word, 0, NULL) || pattern_find(&joint, word, 0, NULL));
 }
@@ -135,7 +140,9 @@ span answer_plain_suffix(span sentence) {
     s = (span){s.s + at, s.n - at};
     for (span w = s; w.n; s = w) { /* "and", "or" before it */
         w = span_trim(w);
-        size_t n = w.n > 4 && memcmp(w.s, "and ", 4) == 0 ? 4 : w.n > 3 && memcmp(w.s, "or ", 3) == 0 ? 3 : 0;
+        size_t n = w.n > 4 && memcmp(w.s, "and ", 4) == 0  ? 4
+                   : w.n > 3 && memcmp(w.s, "or ", 3) == 0 ? 3
+                                                           : 0;
         if (!n)
             return w;
         w = (span){w.s + n, w.n - n};

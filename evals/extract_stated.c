@@ -45,8 +45,9 @@ static span display(span text) {
 /* The text after a line that only points to the lines below it: "as follows:". */
 static span below(span text) {
     static pattern pointer = {
-        .regex = "(?i)^(?:(?:given )?below|as follows|the following|this)?[ \\t*_]*+[:.]?[ \\t*_]*+\\n"
-                 "\\s*+(?:[-+>*\u2022] ++(?=\\S))?"};
+        .regex =
+            "(?i)^(?:(?:given )?below|as follows|the following|this)?[ \\t*_]*+[:.]?[ \\t*_]*+\\n"
+            "\\s*+(?:[-+>*\u2022] ++(?=\\S))?"};
     span groups[PATTERN_GROUPS];
     return pattern_find(&pointer, text, 0, groups)
                ? (span){text.s + groups[0].n, text.n - groups[0].n}
@@ -122,14 +123,16 @@ static void take_later(extraction *out, const char *rule, span s) {
 #define TEX_SPACE "(?:\\s|\\\\[;:,! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define TEX_ARROW "\\}?" TEX_SPACE "(?:\\\\(?:to|(?:long)?[rR]ightarrow|implies)(?![a-zA-Z])|[=:])"
 #define STATES                                                                                     \
-    "[*_]*+" FOR_WHAT "\\s*+(?:(?:is|are|(?:would|will|must|should)\\s++be|equals|becomes|" COMES_TO   \
+    "[*_]*+" FOR_WHAT                                                                              \
+    "\\s*+(?:(?:is|are|(?:would|will|must|should)\\s++be|equals|becomes|" COMES_TO                 \
     ")\\b|[:=]|\u2192|->|(?:-|\u2013|\u2014)[ ]|" TEX_ARROW TEX_SPACE ")"
 
 /* A heading: the line before the answer. */
 #define HEADING(words) "(?im)^[ \\t>#*_]*+" words "[*_:. \\t]*+\\n[\\s>*_#]*+"
 
 bool extract_stated(span text, extraction *out) {
-    static pattern final = {.regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)s?" STATES AFTER_LABEL};
+    static pattern final = {
+        .regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)s?" STATES AFTER_LABEL};
     static pattern final_heading = {.regex = HEADING("(?:(?:the|my|our) )?final\\s++answer")};
     static pattern plain = {.regex = "(?i)(?<![A-Za-z])answers?" STATES AFTER_LABEL};
     static pattern heading = {.regex = HEADING("(?:(?:the|my|our) )?answer")};

@@ -98,6 +98,42 @@ static bool has_own_degree(const char *gold, span s) {
     return s.n > n && memcmp(s.s + s.n - n, sign, n) == 0 && !strstr(gold, sign);
 }
 
+#define LENGTH                                                                                     \
+    "(?:(?:kilo|centi|milli)?met(?:er|re)s?|miles?|feet|foot|inch(?:es)?|yards?|km|cm|mm|ft)"
+#define OTHER_UNIT                                                                                 \
+    "(?:hours?|minutes?|seconds?|days?|weeks?|months?|years?|(?:kilo|milli)?grams?|kg|mg|pounds?|" \
+    "ounces?|(?:milli)?lit(?:er|re)s?|mL|cents?|dollars?|degrees|radians)"
+
+/* The unit after a box: "\boxed{100}$ kilometers". Empty if there is none. */
+static span unit_after(span text, const extraction *x) {
+    static pattern unit = {
+        .regex = "^(?:[}\\s$*]|\\\\[)\\]]|\\\\[,; ]|\\\\text\\{)*+((?:(?:square|cubic) "
+                 ")?" LENGTH "(?:\\^\\{?[23]\\}?|\u00b2|\u00b3)?|" OTHER_UNIT ")(?![A-Za-z])"};
+    const char *end = x->answer.s + x->answer.n;
+    span rest = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
+    return pattern_find(&unit, rest, 0, groups) ? groups[1] : (span){end, 0};
+}
+
+/* Refuses a box whose unit stands after it and is not that of the gold. */
+static void judge_unit_after(grade_result *r, const char *gold, span text, const extraction *x) {
+    span unit = unit_after(text, x);
+    buf answer = {0};
+    math_verdict v = {.outcome = MATH_EQUAL};
+    if (!unit.n || r->verdict != GRADE_CORRECT)
+        return;
+    (void)buf_append(&answer, x->answer.s, x->answer.n);
+    (void)buf_puts(&answer, " \\text{ ");
+    (void)buf_append(&answer, unit.s, unit.n);
+    (void)buf_puts(&answer, "}");
+    snap_status st = math_equal(gold, strlen(gold), buf_str(&answer), answer.len, MATH_TRUTH, &v);
+    bool units = strstr(gold, "\\text") || strcmp(v.reason ? v.reason : "", "different units") == 0;
+    if (st == SNAP_OK && v.outcome == MATH_DIFFERENT && units) {
+        r->verdict = GRADE_WRONG;
+        r->reason = v.reason;
+    }
+    buf_release(&answer);
+}
+
 /* Judges the content of a box. Under MATH_FIELD and MATH_STRICT nothing is removed from it, because
  * the public graders do not accept "3\sqrt{2}.", "**5**" or "7°" in a box. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
@@ -147,9 +183,11 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
     answer_find(&a, in, 0);
     r->open_box = a.open_box;
     r->reason = a.why;
-    if (a.count && strncmp(a.reading[0].rule, "boxed", 5) == 0)
+    if (a.count && strncmp(a.reading[0].rule, "boxed", 5) == 0) {
         judge_box(r, gold, &a.reading[0], policy);
-    else
+        if (policy == MATH_TRUTH)
+            judge_unit_after(r, gold, in.response, &a.reading[0]);
+    } else
         judge_readings(r, gold, &a, policy);
 }
 
@@ -191,8 +229,8 @@ static grade_result grade_truth(const char *gold, grade_input in) {
 }
 
 const grader grader_math_truth = {
-    .id = "math-truth-1", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
+    .id = "math-truth-2", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-5", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-6", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-5", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-6", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

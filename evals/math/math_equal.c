@@ -312,6 +312,16 @@ static bool reword(reworded *r, wording *w) {
     return true;
 }
 
+/* True if the text has the command \in. */
+static bool has_membership(bytes s) {
+    static const char command[] = "\\in";
+    size_t n = sizeof command - 1;
+    for (size_t i = 0; i + n <= s.n; i++)
+        if (memcmp(s.s + i, command, n) == 0 && (i + n == s.n || strchr(" \\\t\n{([", s.s[i + n])))
+            return true;
+    return false;
+}
+
 /* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
  * before it. Layout and a left side count only if the answer could not be parsed, and "3 to 5" is a
  * ratio only if the gold is one. */
@@ -328,7 +338,7 @@ static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
             continue;
         if (wordings[i] == math_read_rows && !memmem(gold.s, gold.n, "\\begin", 6))
             continue;
-        if (wordings[i] == math_read_notations && memmem(gold.s, gold.n, "\\in", 3))
+        if (wordings[i] == math_read_notations && has_membership(gold))
             continue;
         bool changed = reword(a, wordings[i]);
         if (wordings[i] == math_read_words)

@@ -224,11 +224,11 @@ static const struct {
     const char *name, *size;
     int quantity;
 } sizes[] = {
-    {"mm", "1", 0},      {"cm", "10", 0},      {"m", "1000", 0},    {"km", "1000000", 0},
-    {"in", "1", 1},      {"ft", "12", 1},      {"yd", "36", 1},     {"mi", "63360", 1},
-    {"mg", "1", 2},      {"g", "1000", 2},     {"kg", "1000000", 2}, {"oz", "1", 3},
-    {"lb", "16", 3},     {"s", "1", 4},        {"min", "60", 4},    {"h", "3600", 4},
-    {"day", "86400", 4}, {"week", "604800", 4}, {"mL", "1", 5},      {"L", "1000", 5},
+    {"mm", "1", 0},      {"cm", "10", 0},       {"m", "1000", 0},     {"km", "1000000", 0},
+    {"in", "1", 1},      {"ft", "12", 1},       {"yd", "36", 1},      {"mi", "63360", 1},
+    {"mg", "1", 2},      {"g", "1000", 2},      {"kg", "1000000", 2}, {"oz", "1", 3},
+    {"lb", "16", 3},     {"s", "1", 4},         {"min", "60", 4},     {"h", "3600", 4},
+    {"day", "86400", 4}, {"week", "604800", 4}, {"mL", "1", 5},       {"L", "1000", 5},
     {"cent", "1", 6},    {"dollar", "100", 6},
 };
 
@@ -260,8 +260,8 @@ bool math_convert_unit(const math_tokens *g, math_tokens *a) {
         return false;
     for (size_t i = 1; i < a->count; i++) {
         math_token_kind kind = a->tok[i].kind;
-        bool raised = kind == TOK_NUM && (a->tok[i - 1].kind == TOK_CARET ||
-                                          a->tok[i - 1].kind == TOK_LBRACE);
+        bool raised = kind == TOK_NUM &&
+                      (a->tok[i - 1].kind == TOK_CARET || a->tok[i - 1].kind == TOK_LBRACE);
         if (kind != TOK_UNIT && kind != TOK_CARET && kind != TOK_LBRACE && kind != TOK_RBRACE &&
             !raised)
             return false;

@@ -234,7 +234,7 @@ bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len
         if (rewrite_counted_noun(&r))
             changed = true;
         else if (starts_word &&
-            (rewrite_number_word(&r) || rewrite_sign_word(&r, &w) || rewrite_base(&r, &w)))
+                 (rewrite_number_word(&r) || rewrite_sign_word(&r, &w) || rewrite_base(&r, &w)))
             changed = true;
         else
             put(&r, r.s++, 1);
@@ -269,8 +269,10 @@ bool math_drop_left_side(const char *s, size_t n, char *out, size_t cap, size_t 
     const char *right = NULL;
     int depth = 0;
     for (const char *c = s; c < s + n; c++) {
-        if (*c == '\\' && c + 1 < s + n && !is_letter(c[1]))
-            c++; /* "\," is a space */
+        if (*c == '\\' && c + 1 < s + n && strchr(",;:! ", c[1])) {
+            c++; /* a space */
+            continue;
+        }
         depth += (*c == '{' || *c == '(' || *c == '[') - (*c == '}' || *c == ')' || *c == ']');
         if (depth == 0 && (*c == ',' || *c == ';'))
             return false;

@@ -1,5 +1,5 @@
 /* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses from
- * fixtures/make_maths.py and fixtures/make_endings.py, pairs of answers, and the limits of the
+ * fixtures/make_maths.py, make_endings.py and make_closings.py, pairs of answers, and the limits of the
  * rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -54,6 +54,10 @@ static void test_endings(void) {
     check_file("evals/test/fixtures/endings.jsonl", 900);
 }
 
+static void test_closings(void) {
+    check_file("evals/test/fixtures/closings.jsonl", 1000);
+}
+
 static math_outcome judge(const char *gold, const char *answer, math_policy policy) {
     math_verdict v = {.outcome = MATH_UNPARSED};
     CU_ASSERT_EQUAL(math_equal(gold, strlen(gold), answer, strlen(answer), policy, &v), SNAP_OK);
@@ -104,6 +108,27 @@ static void test_differs_from_field(void) {
         {"\\text{even}", "\\text{not an even function}", false},
         {"103", "\\text{one hundred and three}", true},
         {"\\frac23", "\\text{two thirds}", true},
+        {"1.5\\text{ liters}", "1500\\text{ mL}", true},
+        {"35\\text{ cents}", "\\$0.35", true},
+        {"5\\text{ m}", "500\\text{ cm}", true},
+        {"5\\text{ m}^2", "50000\\text{ cm}^2", true},
+        {"5\\text{ m}^2", "500\\text{ cm}^2", false},
+        {"2\\text{ hours}", "120\\text{ minutes}", true},
+        {"2\\text{ hours}", "2\\text{ minutes}", false},
+        {"0.75", "0.75\\%", false},
+        {"0.75", "75\\%", true},
+        {"75", "75\\%", true},
+        {"37.5", "37\\frac{1}{2}\\%", true},
+        {"6\\text{ m}^2", "6 m^2", true},
+        {"6\\text{ m}^2", "6 m^3", false},
+        {"540", "540 m", true},
+        {"18", "\\text{18 apples}", true},
+        {"18", "\\text{18 squared}", false},
+        {"2\\cos x", "\\frac{\\sin 2x}{\\sin x} = 2\\cos x", true},
+        {"2\\cos x", "2\\sin x = 2\\cos x", false},
+        {"[0,\\infty)", "\\mathbb{R}_{\\ge 0}", true},
+        {"3:30\\text{ p.m.}", "3:30 in the afternoon", true},
+        {"3:30\\text{ p.m.}", "3:30 in the morning", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         math_outcome truth = judge(rows[i].gold, rows[i].answer, MATH_TRUTH);
@@ -161,6 +186,7 @@ static void test_hostile_responses(void) {
 CU_TestInfo tests_truth[] = {
     {"answers of models", test_answers},
     {"endings and notations", test_endings},
+    {"Sentences that close a solution", test_closings},
     {"pairs on which the policies differ", test_differs_from_field},
     {"limits", test_limits},
     {"hostile responses", test_hostile_responses},
