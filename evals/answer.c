@@ -18,7 +18,8 @@ static bool is_denial(span s) {
     static pattern denial = {
         .flags = PATTERN_LONG,
         .regex =
-            "(?i)^[\\s*_$]*+(?:not|n't|never|neither\\s+\\S|unknown|cannot|more than|less than|fewer "
+            "(?i)^[\\s*_$]*+(?:not|n't|never|neither\\s+\\S|unknown|cannot|more than|less than|few"
+            "er "
             "than|greater than|at most|at least|between|either|one of|nearly|almost)\\b|"
             "\\b(?:only if|unless)\\b|\\?[\\s*_)$]*+$|"
             "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
@@ -123,8 +124,8 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     return true;
 }
 
-/* The text before the sentence of a statement, if the statement is about an answer of others and the
- * text before states another one. */
+/* Shortens the text to what comes before a statement about an answer of others ("a common answer is
+ * 5") or a denial, if that states another answer. */
 static bool skip_others(span *text, const extraction *x) {
     extraction earlier;
     if (answer_context_of(*text, x->answer) != ANSWER_OF_OTHERS &&

@@ -127,7 +127,8 @@ static bool is_of_others(span before) {
             ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b|"
             "\\b(?:(?:were|are|was) given|given:|started with|(?:problem|question) (?:says|states|"
             "mentions|gives))\\b|\\b(?:twice|half|double|triple|thrice|(?:square|cube|sum|product|"
-            "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? of|"
+            "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? "
+            "of|"
             "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
             "(?:final )?answer\\b)"
             "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
@@ -139,7 +140,8 @@ static bool is_of_others(span before) {
 static span formal_part(span value) {
     static pattern before = {
         .regex =
-            "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|no|not|so|"
+            "(?i)^(?:(?:(?!sin|cos|tan|log|exp|sqrt|arc|base)[a-z][a-z'.,;:]{2,}|to|of|is|by|it|no"
+            "|not|so|"
             "we|at|in|an?|[0-9]+ [a-z]{3,}\\.)\\s+)++(?=\\S)"};
     static pattern after = {.regex =
                                 "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};

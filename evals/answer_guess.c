@@ -52,7 +52,8 @@ static bool is_undecided(span s) {
             "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
             "than|(?:left|remain(?:s|ing)?|need|have) to (?:check|consider|show|verify|count)|"
-            "we (?:still|must still|now) (?:need|have|consider|continue)|we continue|are (?:both |all |"
+            "we (?:still|must still|now) (?:need|have|consider|continue)|we continue|are (?:both |"
+            "all |"
             "each )?(?:possible|plausible|candidates))\\b"};
     return pattern_find(&open, s, 0, NULL);
 }
@@ -105,13 +106,15 @@ static bool add_subject(found_answer *a, span sentence) {
     static pattern subject = {
         .regex =
             "(?i)^(?:[A-Za-z ,]{0,40}[:,]\\s|(?:hence|so|thus|therefore|finally)\\s)?(.+?)\\s++"
-            "(?:is|are)\\s++(?:therefore |thus |indeed )?(?:what (?:we|you|i|was|were)\\b|(?:the|our|"
+            "(?:is|are)\\s++(?:therefore |thus |indeed )?(?:what (?:we|you|i|was|were)\\b|(?:the|o"
+            "ur|"
             "my)\\s++"
             "(?:(?:final|correct|required|desired)\\s++)*(?:answer|result|solution)s?\\b)"
             "[^$]{0,40}$"};
     static pattern object = {
         .regex =
-            "(?i)\\b(?:get|obtain|giv(?:es?|ing)|yield(?:s|ing)?|have|arrive at|(?:end|come) up with|"
+            "(?i)\\b(?:get|obtain|giv(?:es?|ing)|yield(?:s|ing)?|have|arrive at|(?:end|come) up wi"
+            "th|"
             "settle on|choose|go(?:ing)? with|select|pick|"
             "left with|reach|report|take)(?: us)?\\s++([^,]+?)\\s++(?:as|for|to be)\\s++"
             "(?:the|our|my)\\s++(?:final |correct )?(?:answer|result|solution)\\b[^$]{0,40}$"};
@@ -197,7 +200,8 @@ static void add_marked_clause(found_answer *a, span sentence) {
         .regex =
             "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
             "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-            "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*\\s++"
+            "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*"
+            "\\s++"
             "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&clause, sentence, 0, groups))
@@ -249,9 +253,11 @@ static void add_last_word(found_answer *a, span sentence) {
 static void add_suffix(found_answer *a, span sentence) {
     static pattern word = {
         .regex =
-            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|answer|on|"
+            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|(?<!no )answe"
+            "r|on|"
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
-            "([a-z]{3,})[*_.!]*+$"};
+            "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
+            "]*+$"};
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
     span groups[PATTERN_GROUPS];
     sentence = answer_bare(sentence);
@@ -316,19 +322,6 @@ static void add_labelled(found_answer *a, span sentence) {
         answer_add(a, "last_line", s);
 }
 
-/* The text without the reason at its end: ", since it is half of 72". */
-static span without_reason(span text) {
-    enum { kMost = 160 };
-    static pattern reason = {
-        .regex =
-            "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s(?![^\\n]*[,;] (?:leaving|so|thus|hence|"
-            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
-        text.n = (size_t)(groups[0].s - text.s);
-    return text;
-}
-
 /* Adds the "No" of "No, there is none.", "does not exist" and "no solution". True if the sentence
  * states that. */
 static bool add_phrase(found_answer *a, span sentence) {
@@ -336,7 +329,9 @@ static bool add_phrase(found_answer *a, span sentence) {
         .regex = "(?i)\\b(does not exist|(?:is )?undefined|no (?:real )?solutions?)[.!*\\s]*$"};
     static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[,.]"};
     static pattern none = {
-        .regex = "(?i)\\bthere (?:is|are) no (?!other|more|further|additional)[^,;]*$"};
+        .regex = "(?i)\\bthere (?:is|are) no (?:such |positive |real |natural |prime |"
+                 "possible )*(?:solution|integer|number|value|pair|triple|root|prime|function)"
+                 "s?\\b[^,;]*$"};
     static pattern open = {.regex =
                                "(?i)\\b(?:if|when|unless|might|may|perhaps|whether|suppose)\\b"};
     static const char words[] = "no solution";
@@ -348,31 +343,6 @@ static bool add_phrase(found_answer *a, span sentence) {
     else if (pattern_find(&none, sentence, 0, NULL))
         answer_add(a, "last_sentence", (span){words, sizeof words - 1});
     return a->count > 0;
-}
-
-/* The text without a rounded value that follows an exact one: ", or about 0.38". */
-static span without_approximation(span text) {
-    enum { kMost = 80 };
-    static pattern rounded = {
-        .regex =
-            "(?i)(?:,\\s*+(?:or |which is |i\\.e\\.,? |that is,? )?|\\s(?:or )|\\s\\(|\\sor, )"
-            "(?:about|roughly|approximately|approx\\.?|nearly|\\\\approx|\u2248)\\s*+[$\\\\(]*+"
-            "-?[0-9][0-9.,]*+[^0-9]{0,12}$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&rounded, span_tail(text, kMost), 0, groups))
-        text.n = (size_t)(groups[0].s - text.s);
-    return text;
-}
-
-/* The clause after "but" of "One might think 5, but the value is 6." */
-static span without_concession(span sentence) {
-    static pattern but = {
-        .regex = "(?i)[,;]\\s++(?:but|however,?|yet)\\s++(?=[^,;]*\\b(?:is|are|equals?|gives?|get|"
-                 "should be|turns out)\\b)(?!.*\\b(?:not|wrong|unknown|unclear|cannot)\\b|.*n't)"};
-    span groups[PATTERN_GROUPS];
-    return pattern_find_last(&but, sentence, groups)
-               ? span_from(sentence, groups[0].s + groups[0].n)
-               : sentence;
 }
 
 /* True if a sentence announces what comes next and has no verb that states a value. */
@@ -422,8 +392,8 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
     bool asserted = false;
-    text = without_reason(without_approximation(answer_without_closing(text, &asserted)));
-    span sentence = without_concession(answer_last_sentence(text));
+    text = answer_without_closing(text, &asserted);
+    span sentence = answer_last_sentence(text);
     if (sentence.n && !(flags & ANSWER_DIGITS) && add_phrase(a, sentence))
         return;
     bool open = (!asserted && (is_undecided(sentence) || is_announcement(sentence))) ||

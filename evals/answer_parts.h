@@ -60,11 +60,12 @@ answer_revision answer_revise_stated(span text, const extraction *stated, extrac
 span answer_without_contrast(span s);
 
 /* The text without sentences that only end it ("I hope this helps!"), without what its last
- * sentence says the answer is not, and without the end of a code block. *asserted is set if a sentence says
- * that the answer is before it. */
+ * sentence says the answer is not, a rounded value or a reason after it, and the end of a code
+ * block. *asserted is set if a sentence says that the answer is before it. */
 span answer_without_closing(span text, bool *asserted);
 
-/* The last sentence of the last line, without signs before it. */
+/* The last sentence of the last line, without signs before it; of "5 is tempting, but it is 6" the
+ * last clause. */
 span answer_last_sentence(span text);
 
 /* The clause of a sentence that gives the result: what follows ", so", without ", which ..." and

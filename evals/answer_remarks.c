@@ -57,8 +57,10 @@ span answer_bare(span s) {
 static span without_adverbs(span s) {
     static pattern words = {
         .regex =
-            "(?i)^(?:,\\s*)?(?:\u2248\\s*+|(?:of course|naturally|in fact|as expected|the following|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
-            "actually|clearly|approximately|about|roughly|\\\\approx|given\\sby|equal\\sto|found\\sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
+            "(?i)^(?:,\\s*)?(?:\u2248\\s*+|(?:of course|naturally|in fact|as expected|the followin"
+            "g|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "actually|clearly|approximately|about|roughly|\\\\approx|given\\sby|equal\\sto|found\\"
+            "sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
     static pattern noun = {
         .regex =
@@ -99,13 +101,15 @@ static span without_remark(span s) {
          "log|exp|sqrt|arc|base|mod|and\\b|in base)[A-Za-z]{3})(?![^()]*\\b(?:base|mod)\\b)"
          "[^()]*\\)[\\s.!]*$"},
         {.regex =
-             "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|claimed|"
+             "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|clai"
+             "med|"
              "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
              "at (?:last|the end)|"
              "overall|altogether)\\b"},
         {.regex = "(?<=[a-z]{3})\\s+\\([=$\\\\ ]*[0-9][0-9.,]*[ $)]*+[\\s.!*]*$"},
         {.regex =
-             "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*$)"},
+             "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*"
+             "$)"},
         {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
         {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
                   "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},

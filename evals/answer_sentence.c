@@ -30,8 +30,10 @@ static span without_closing(span text, bool *asserted) {
         .regex =
             "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
             "(?:this|that|it)\\b|let me know\\b|feel "
-            "free\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if you "
-            "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that|which)\\s++(?:is|was|"
+            "free\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if "
+            "you "
+            "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that"
+            "|which)\\s++(?:is|was|"
             "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
             "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
             "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
@@ -59,6 +61,17 @@ static span without_fence(span text) {
                : text;
 }
 
+/* The clause after "but" of "One might think 5, but the value is 6." */
+static span without_concession(span sentence) {
+    static pattern but = {
+        .regex = "(?i)[,;]\\s++(?:but|however,?|yet)\\s++(?=[^,;]*\\b(?:is|are|equals?|gives?|get|"
+                 "should be|turns out)\\b)(?!.*\\b(?:not|wrong|unknown|unclear|cannot)\\b|.*n't)"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find_last(&but, sentence, groups)
+               ? span_from(sentence, groups[0].s + groups[0].n)
+               : sentence;
+}
+
 /* The last sentence of the last line, at most kSentence bytes of it. */
 span answer_last_sentence(span text) {
     static pattern start = {
@@ -73,11 +86,42 @@ span answer_last_sentence(span text) {
                  "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
     /* with crossed-out drafts */
     s = span_trim(s);
-    return pattern_find(&marks, s, 0, groups) ? span_from(s, s.s + groups[0].n) : s;
+    if (pattern_find(&marks, s, 0, groups))
+        s = span_from(s, s.s + groups[0].n);
+    return without_concession(s);
+}
+
+/* The text without a rounded value that follows an exact one: ", or about 0.38". */
+static span without_approximation(span text) {
+    enum { kMost = 80 };
+    static pattern rounded = {
+        .regex =
+            "(?i)(?:,\\s*+(?:or |which is |i\\.e\\.,? |that is,? )?|\\s(?:or )|\\s\\(|\\sor, )"
+            "(?:about|roughly|approximately|approx\\.?|nearly|\\\\approx|\u2248)\\s*+[$\\\\(]*+"
+            "-?[0-9][0-9.,]*+[^0-9]{0,12}$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&rounded, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+/* The text without the reason at its end: ", since it is half of 72". */
+static span without_reason(span text) {
+    enum { kMost = 160 };
+    static pattern reason = {
+        .regex =
+            "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s(?![^\\n]*[,;] (?:leaving|so|thus|"
+            "hence|"
+            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
 }
 
 span answer_without_closing(span text, bool *asserted) {
-    return without_last_denial(without_closing(without_fence(text), asserted));
+    text = without_last_denial(without_closing(without_fence(text), asserted));
+    return without_reason(without_approximation(text));
 }
 
 /* The clause of the sentence that gives the result: what follows ", so", without ", which ..." and
@@ -110,7 +154,8 @@ static bool is_formal(span word) {
                  "[a-z]{2,}|\xE3|\xE4|\xE5|\xE6|\xE7|\xE8|\xE9|\xEA|\xEB|\xEC|\xED|\xD0|\xD1"};
     static pattern sign = {
         .regex =
-            "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|times|over|percent|degrees|"
+            "(?i)[0-9=+*/^<>|(\\[\\x80-\\xFF-]|^[b-hj-z][,;.!]*$|^(?:and|or|minus|negative|plus|ti"
+            "mes|over|percent|degrees|"
             "pi|ln|log|sin|cos|tan|infinity)[,.!]*$"};
     static pattern joint = {.regex =
                                 "(?i)^(?:and|or|minus|negative|plus|times|over|percent|degrees)$"};

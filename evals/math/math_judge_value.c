@@ -87,7 +87,7 @@ static bool is_mixed_number(part p) {
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
-    if (j->truth) { /* "0.75%" is not 0.75, but "75%" may be the gold 75 of a question for percents */
+    if (j->truth) { /* "75%" may be the gold 75 of a question for percents; 0.75% is not 0.75 */
         bool fraction = a.t->has_percent && is_below_one(g);
         return (math_is_numeral(marked) || is_mixed_number(marked)) && !fraction;
     }

@@ -1,6 +1,6 @@
-/* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses from
- * fixtures/make_maths.py, make_endings.py and make_closings.py, pairs of answers, and the limits of the
- * rewriting. */
+/* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses that the
+ * programs make_maths.py, make_endings.py and make_closings.py in fixtures/ write, pairs of
+ * answers, and the limits of the rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
