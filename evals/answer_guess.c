@@ -227,9 +227,10 @@ static void add_named_values(found_answer *a, span sentence) {
 /* Adds a line that is only the answer: "(1+√5)/2", "#### 9√23/23". */
 static void add_line(found_answer *a, span sentence) {
     static pattern prose = {
-        .regex = "(?i)(?<![\\\\A-Za-z])(?!arc|sqrt|sin|cos|tan|log|inf|and\\b|pi\\b|mod\\b|floor|"
-                 "ceil)"
-                 "(?:[a-z]{3,}|(?:it|is|so|we|to|of|by|if|no|as|at)\\b)"};
+        .regex =
+            "(?i)(?<![\\\\A-Za-z])(?!arc|sqrt|sin|cos|tan|log|inf|and\\b|pi\\b|mod\\b|floor|choose|"
+            "ceil)"
+            "(?:[a-z]{3,}|(?:it|is|so|we|(?<![0-9] )to|of|by|if|no|as|at)\\b)"};
     static pattern marks = {.regex = "^(?:[-\u2022]\\s++)++"};
     span groups[PATTERN_GROUPS];
     bool marked = pattern_find(&marks, sentence, 0, groups);
@@ -270,8 +271,31 @@ static void add_suffix(found_answer *a, span sentence) {
         return;
     span s = answer_plain_suffix(sentence);
     bool formal = s.n && (integer_has_digit(s) || s.n > 2);
-    if (formal && !is_limited((span){sentence.s, (size_t)(s.s - sentence.s)}))
+    static pattern joint = {
+        .regex = "(?:\\b(?:to|choose|base|mod|January|February|March|April|May|June|July|August|"
+                 "September|October|November|December)|[0-9] and a)\\s+$"};
+    span before = {sentence.s, (size_t)(s.s - sentence.s)};
+    static pattern reduces = {.regex =
+                                  "(?i)(?:come|amount|reduce|simplif|equal|evaluat|add|sum|lead|"
+                                  "converge|tend|go|boil|work|turn)[a-z]* (?:\\w+ )?to\\s+$"};
+    if (pattern_find(&joint, before, 0, NULL) && !pattern_find(&reduces, before, 0, NULL))
+        return;
+    if (formal && !is_limited(before))
         answer_add(a, "last_sentence", answer_bare(s));
+}
+
+/* Adds a number, and before it the number with the unit that follows it. */
+static void add_number(found_answer *a, span text, const extraction *number) {
+    static pattern unit = {
+        .regex =
+            "(?i)^ (?:(?:square|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re)"
+            ")|mile|inch|inche|yard|hour|minute|second|day|week|month|year|pound|ounce|cent|"
+            "dollar|degree|radian)s?\\b"};
+    span groups[PATTERN_GROUPS];
+    span rest = span_from(text, number->answer.s + number->answer.n);
+    if (pattern_find(&unit, rest, 0, groups))
+        answer_add(a, number->rule, (span){number->answer.s, number->answer.n + groups[0].n});
+    answer_add(a, number->rule, number->answer);
 }
 
 /* Adds the last formula and the last number. The number comes first if it follows the formula and
@@ -295,11 +319,11 @@ static void add_last_values(found_answer *a, span text, span sentence) {
     if (!here && !later)
         add_predicate(a, sentence);
     if (later)
-        answer_add(a, number.rule, number.answer);
+        add_number(a, text, &number);
     if (formula)
         answer_add(a, x.rule, answer_bare(x.answer));
     if (last && !later)
-        answer_add(a, number.rule, number.answer);
+        add_number(a, text, &number);
     if (!last && !formula)
         add_last_word(a, sentence);
 }

@@ -67,7 +67,8 @@ static span without_adverbs(span s) {
             "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
             "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
             "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
-            "Za-z]|$))|a (?=half\\b|[0-9$]))"};
+            "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|such that|for "
+            "which|where|satisfying) )"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
@@ -105,7 +106,7 @@ static span without_remark(span s) {
              "med|"
              "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
              "at (?:last|the end)|"
-             "overall|altogether)\\b"},
+             "overall|altogether|each|apiece)\\b"},
         {.regex = "(?<=[a-z]{3})\\s+\\([=$\\\\ ]*[0-9][0-9.,]*[ $)]*+[\\s.!*]*$"},
         {.regex =
              "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*"
@@ -163,7 +164,7 @@ bool answer_only_number(span s, extraction *x) {
         .regex =
             "(?i)\\b(?:multiples?|divisible|divisor|factor|than|half|twice|thrice|double|triple|"
             "(?:square|cube)d? of|root|times|power|modulo|mod|congruent|bound|digits?|if|only|"
-            "unless|or|more|less|fewer)\\b|[0-9](?:st|nd|rd|th)\\b|[<>~\u2264\u2265\u00b1\u221a]"};
+            "unless|or|more|less|fewer|base|to|choose)\\b|[0-9](?:st|nd|rd|th)\\b|[<>~\u2264\u2265\u00b1\u221a]"};
     if (!extract_last_number(s, x) || grade_part_of_expression(s, x) ||
         pattern_find(&other, s, 0, NULL))
         return false;

@@ -327,11 +327,11 @@ static bool has_membership(bytes s) {
  * ratio only if the gold is one. */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_drop_introduction, math_read_words,     math_read_notations,  math_read_rows,
-        math_read_ratio,        math_drop_left_side, math_read_wide_spaces};
+        math_read_parameter, math_drop_introduction, math_read_words,     math_read_notations,
+        math_read_rows,      math_read_ratio,        math_drop_left_side, math_read_wide_spaces};
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
-        bool only_unparsed = i >= 5;
+        bool only_unparsed = i >= 6;
         if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread))
             break;
         if (wordings[i] == math_read_ratio && !memchr(gold.s, ':', gold.n))
@@ -341,8 +341,8 @@ static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
         if (wordings[i] == math_read_notations && has_membership(gold))
             continue;
         bool changed = reword(a, wordings[i]);
-        if (wordings[i] == math_read_words)
-            changed |= reword(g, math_read_words);
+        if (wordings[i] == math_read_words || wordings[i] == math_read_parameter)
+            changed |= reword(g, wordings[i]);
         if (!changed)
             continue;
         math_verdict next = compare_readings(reworded_text(g), reworded_text(a), MATH_TRUTH);

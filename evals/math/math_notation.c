@@ -1,4 +1,5 @@
 /* Notations that are read as LaTeX, and conditions that are dropped, for MATH_TRUTH. */
+#include <stdio.h>
 #include <string.h>
 
 #include "evals/math/math_rewriter.h"
@@ -29,7 +30,7 @@ static struct {
     {{.regex = "[_^]\\{?(\\d+)\\}?\\s*" CHOOSE "_\\{?(\\d+)\\}?"}, "\\binom{$1}{$2}"},
     {{.regex = CHOOSE "_\\{?(\\d+)\\}?\\^\\{?(\\d+)\\}?"}, "\\binom{$1}{$2}"},
     {{.regex = "\\(\\s*(?:\\\\text\\{)?\\s*mod\\s*\\}?\\s*(\\d+)\\s*\\)"}, "\\pmod{$1}"},
-    {{.regex = "^\\s*[A-Za-z]\\s*\\\\equiv"}, ""},
+    {{.regex = "^[\\s$]*[A-Za-z]\\s*\\\\equiv"}, ""},
     {{.regex =
           "^[\\s$]*\\\\(?:text|textbf|mathrm|mathbf)\\{\\s*\\(?[A-E]\\)\\s*\\}" SPACES "(?=\\S)"},
      ""},
@@ -83,12 +84,43 @@ static struct {
     {{.regex = "\\\\mathbb\\{R\\}(?:_\\{?> *0\\}?|\\^\\{?\\+\\}?)"}, "(0,\\infty)"},
     {{.regex = "_\\{? *\\\\text\\{ *(?:hex|sixteen)\\ *}\\}?"}, "_{16}"},
     {{.regex = "^[\\s$]*(?:\\(|\\\\(?:text|mathrm)\\{)([0-9A-Fa-f]+)[)}](?=_)"}, "$1"},
+    {{.regex = "^[\\s$]*([0-9]*[A-F][0-9A-F]*) \\(?(?:in )?base (\\d+)\\)?[\\s.$]*$"}, "$1_{$2}"},
+    {{.regex = "(?<=[0-9}])\\s+(m|g|s|h|L|l)(?=[\\s.$]*$)"}, "\\text{ $1}"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
     {{.regex = " in the morning"}, "\\text{ a.m.}"},
     {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},
     {{.regex = "\\\\([RZNQ])(?![A-Za-z])"}, "\\mathbb{$1}"},
     {{.regex = "\\\\\\\\\\s*\\\\\\\\"}, "\\\\ "},
 };
+
+/* Writes 14:15 as 2:15 p.m. */
+static void read_clock(char *s, size_t cap) {
+    static pattern clock = {.regex = "^[\\s$]*(1[3-9]|2[0-3]):([0-5][0-9])[\\s.$]*$"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find(&clock, (span){s, strlen(s)}, 0, groups))
+        return;
+    int hour = 10 * (groups[1].s[0] - '0') + groups[1].s[1] - '0' - 12;
+    char minutes[3] = {groups[2].s[0], groups[2].s[1], '\0'};
+    (void)snprintf(s, cap, "%d:%s\\text{ p.m.}", hour, minutes);
+}
+
+bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern integers = {
+        .regex = "([a-z])\\s*\\\\in\\s*\\\\mathbb\\s*\\{?Z|([a-z])\\s*\u2208\\s*\u2124"};
+    static pattern other = {.regex = "(?<![\\\\A-Za-z])k(?![A-Za-z])"};
+    span groups[PATTERN_GROUPS], text = {s, n};
+    if (n > cap || !pattern_find(&integers, text, 0, groups) || pattern_find(&other, text, 0, NULL))
+        return false;
+    char name = groups[groups[1].s ? 1 : 2].s[0];
+    for (size_t i = 0; i < n; i++) {
+        bool command = false;
+        for (size_t k = i; k && !command && (is_letter(s[k - 1]) || s[k - 1] == '\\'); k--)
+            command = s[k - 1] == '\\';
+        out[i] = s[i] == name && !command ? 'k' : s[i];
+    }
+    *len = n;
+    return true;
+}
 
 bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len) {
     if (n + 1 > cap || memchr(s, '\0', n))
@@ -97,6 +129,7 @@ bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t 
     out[n] = '\0';
     for (size_t i = 0; i < sizeof notations / sizeof *notations; i++)
         (void)pattern_replace(&notations[i].pattern, out, cap, notations[i].replacement);
+    read_clock(out, cap);
     *len = strlen(out);
     return *len != n || memcmp(out, s, n) != 0;
 }

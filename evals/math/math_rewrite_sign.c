@@ -15,6 +15,8 @@ static const struct {
     {"\u00b7", "\\cdot "},
     {"\u2022", "\\cdot "},
     {"\u221e", "\\infty "},
+    {"\u27e8", "\\langle "},
+    {"\u27e9", "\\rangle "},
     {"\u00b0", "^\\circ "},
     {"\u00ba", "^\\circ "},
     {"\u02da", "^\\circ "},

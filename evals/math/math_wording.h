@@ -44,4 +44,8 @@ const char *math_find_phrase(const char *s, size_t n);
  * "an even function" is even. At least one word has three letters. */
 bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 
+/* Calls the parameter of a family k: x = n\pi, n \in \mathbb{Z} becomes x = k\pi. Compared with a
+ * gold that was reworded too. */
+bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 #endif
