@@ -125,11 +125,15 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
 }
 
 /* Shortens the text to what comes before a statement about an answer of others ("a common answer is
- * 5") or a denial, if that states another answer. */
+ * 5"), a denial or a confirmation ("the answer is consistent"), if that states another answer. */
 static bool skip_others(span *text, const extraction *x) {
     extraction earlier;
+    static pattern confirms = {
+        .regex =
+            "(?i)^[\\s*_]*+(?:indeed |therefore |also )?(?:consistent|correct|verified|reasonable|"
+            "plausible|confirmed|valid|unique|right)\\b"};
     if (answer_context_of(*text, x->answer) != ANSWER_OF_OTHERS &&
-        !is_denial(answer_bare(x->answer)))
+        !is_denial(answer_bare(x->answer)) && !pattern_find(&confirms, x->answer, 0, NULL))
         return false;
     span before = {text->s, (size_t)(x->answer.s - text->s)};
     const char *stop = before.n ? memrchr(before.s, '.', before.n) : NULL;

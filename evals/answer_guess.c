@@ -140,8 +140,8 @@ static void add_marked(found_answer *a, span text, span sentence) {
     span whole = answer_bare(sentence);
     bool alone = whole.s == x.answer.s;
     span core = answer_core(x.answer);
-    static pattern of = {.regex =
-                             "(?i)^\\*\\* (?:[a-z]+ ){0,2}of (?:the|these|those|them)\\b[^*=]*$"};
+    static pattern of = {
+        .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};
     span rest = span_from(sentence, x.answer.s + x.answer.n);
     bool ends = is_end(text, &x) || pattern_find(&of, rest, 0, NULL);
     if (ends && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
@@ -160,7 +160,8 @@ static void add_predicate(found_answer *a, span sentence) {
                  "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
     static pattern sign = {.regex = "(?<![<>!])=(?!>)[\\s*]*+"};
     span groups[PATTERN_GROUPS];
-    if (memchr(sentence.s, '$', sentence.n))
+    static pattern formula = {.regex = "\\$[^$]*\\$"};
+    if (pattern_find(&formula, sentence, 0, NULL))
         return;
     if (pattern_find_last(&verb, sentence, groups)) {
         span s = answer_core(span_from(sentence, groups[0].s + groups[0].n));
@@ -175,9 +176,10 @@ static void add_predicate(found_answer *a, span sentence) {
  * and 5, and this is our answer". */
 static void add_asserted(found_answer *a, span sentence) {
     static pattern verb = {
-        .regex = "(?i)\\b(?:is|are|equals?|becomes?|gives?|giving|yields?|yielding|get|obtain|find|"
-                 "have|(?:leads?|leading|comes?|amounts?) to|results? in|end up with|arrive at)\\b"
-                 "(?: us)?:?[\\s*_]++"};
+        .regex =
+            "(?i)\\b(?:is|are|equals?|becomes?|gives?|giving|yields?|yielding|get|obtain|find|"
+            "have|(?:leads?|leading|comes?|amounts?) to|results? in|end up with|left with|arrive at)\\b"
+            "(?: us)?:?[\\s*_]++"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&verb, sentence, groups))
         answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
@@ -206,6 +208,18 @@ static void add_marked_clause(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     if (pattern_find(&clause, sentence, 0, groups))
         answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : 2]));
+}
+
+/* Adds the name in "Maria is the oldest of the three." */
+static void add_name(found_answer *a, span sentence) {
+    static pattern name = {
+        .regex =
+            "^(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|finishe[sd]|wins?|"
+            "won|came|comes) (?:the |in )?(?:most|least|[a-z]+est|first|last|winner)\\b[^0-9$]*$"};
+    static pattern other = {.regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The)$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&name, sentence, 0, groups) && !pattern_find(&other, groups[1], 0, NULL))
+        answer_add(a, "last_sentence", groups[1]);
 }
 
 /* Adds the list at the end of "The solution is $x=2$, $y=-1$." */
@@ -250,8 +264,9 @@ static void add_last_word(found_answer *a, span sentence) {
         answer_add(a, "last_word", answer_core(groups[1]));
 }
 
-/* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
-static void add_suffix(found_answer *a, span sentence) {
+/* Adds the word at the end of a sentence: "It's Tuesday." A number may come before it in another
+ * clause if the word has a capital letter. */
+static void add_end_word(found_answer *a, span sentence) {
     static pattern word = {
         .regex =
             "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|(?<!no )answe"
@@ -259,12 +274,25 @@ static void add_suffix(found_answer *a, span sentence) {
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
             "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
             "]*+$"};
+    static pattern clause = {.regex = "[:;,]\\s"};
+    static pattern sign = {.regex = "[0-9$\\\\]|\xC2[\xBC-\xBE]|\xE2\x85[\x90-\x9E]"};
+    span groups[PATTERN_GROUPS], last = sentence;
+    bool formal = pattern_find(&sign, sentence, 0, NULL);
+    if (pattern_find_last(&clause, sentence, groups))
+        last = span_from(sentence, groups[0].s + groups[0].n);
+    if (pattern_find(&sign, last, 0, NULL) || answer_has_number(last) ||
+        !pattern_find(&word, last, 0, groups))
+        return;
+    if (!formal || (groups[1].s[0] >= 'A' && groups[1].s[0] <= 'Z'))
+        answer_add(a, "last_word", groups[1]);
+}
+
+/* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
+static void add_suffix(found_answer *a, span sentence) {
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
     span groups[PATTERN_GROUPS];
     sentence = answer_bare(sentence);
-    if (!answer_has_number(sentence) && !memchr(sentence.s, '$', sentence.n) &&
-        !memchr(sentence.s, '\\', sentence.n) && pattern_find(&word, sentence, 0, groups))
-        answer_add(a, "last_word", groups[1]);
+    add_end_word(a, sentence);
     if (pattern_find_last(&formula, sentence, groups))
         sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (memchr(sentence.s, '\\', sentence.n))
@@ -402,6 +430,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     add_named_values(a, sentence);
     add_marked(a, text, sentence);
     add_marked_clause(a, sentence);
+    add_name(a, sentence);
     add_line(a, clause);
     add_labelled(a, sentence);
     if (asserted)

@@ -68,7 +68,7 @@ static span without_adverbs(span s) {
             "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
             "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
             "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|such that|for "
-            "which|where|satisfying) )"};
+            "which|where|satisfying) |~~[^~\\n]*~~\\s*(?=\\S))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
@@ -107,6 +107,9 @@ static span without_remark(span s) {
              "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
              "at (?:last|the end)|"
              "overall|altogether|each|apiece)\\b"},
+        {.regex =
+             "(?i)\\s+(?:for all (?:real )?(?:numbers? )?[a-z]\\b|in (?:interval|set|set-builder) "
+             "notation)[^$]*$|, (?!includ)[a-z]{3,}ing\\s"},
         {.regex = "(?<=[a-z]{3})\\s+\\([=$\\\\ ]*[0-9][0-9.,]*[ $)]*+[\\s.!*]*$"},
         {.regex =
              "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*"

@@ -30,7 +30,7 @@ static span without_closing(span text, bool *asserted) {
         .regex =
             "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
             "(?:this|that|it)\\b|let me know\\b|feel "
-            "free\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if "
+            "free\\b|either (?:form|way|answer)\\b|these are (?:all|the only)\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if "
             "you "
             "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that"
             "|which)\\s++(?:is|was|"
@@ -120,6 +120,11 @@ static span without_reason(span text) {
 }
 
 span answer_without_closing(span text, bool *asserted) {
+    static pattern aside = {
+        .regex = "(?<=[.!?])\\s+(?:\\([A-Z][^()\\n]*\\)[.]?|[\\x80-\\xFF\\s]+)\\s*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&aside, span_tail(text, kSentence), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s); /* "(As a check, 2 + 3 = 5.)", a closing mark */
     text = without_last_denial(without_closing(without_fence(text), asserted));
     return without_reason(without_approximation(text));
 }

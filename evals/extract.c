@@ -190,7 +190,9 @@ static bool same(span a, span b) {
 #define AND_OR "(?:and|or)(?:,?\\s++(?:else|also|alternatively|equivalently)\\b,?)?(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \
     "\\\\(?:text|mathrm|mbox)\\{[\\s\\\\]*+[,;]?[\\s\\\\]*+(?:" AND_OR ")?[\\s\\\\]*+\\}"
-#define NAMING "(?:[a-zA-Z]\\s*+=\\s*+)?"
+#define NAMING                                                                                     \
+    "(?:[a-zA-Z]\\s*+=\\s*+|the (?:other|second|third|larger|smaller)(?: (?:root|solution|value|"  \
+    "zero|number|one))? is\\s*+\\$?+)?"
 
 /* True if the text between two boxes joins them to one list. */
 static bool joins(span gap) {
@@ -321,7 +323,8 @@ bool extract_last_number(span text, extraction *out) {
         char left = start > 1 ? text.s[start - 2] : ' ';
         bool point = c == '.' && start < end && (is_space(left) || strchr("-$=(", left));
         bool inner = ((c == ',' || c == '.') && is_digit(left)) || point;
-        if (!is_digit(c) && !inner)
+        bool power = (c == 'e' || c == 'E') && start < end && is_digit(left); /* 6.02e23 */
+        if (!is_digit(c) && !inner && !power)
             break;
     }
     if (start == end)

@@ -21,10 +21,14 @@ static span sentence(span line) {
     const char *wide = line.n ? memmem(line.s, line.n, stop, strlen(stop)) : NULL;
     if (wide)
         line.n = (size_t)(wide - line.s);
-    for (size_t i = 0; i + 1 < line.n; i++)
-        if (line.s[i] == '.' && strchr(" \t\n\r\f\v", line.s[i + 1]) &&
-            !(i && line.s[i - 1] == '.') && !is_abbreviation((span){line.s, i}))
+    for (size_t i = 0; i + 1 < line.n; i++) {
+        size_t k = i + 1; /* after marks of bold text */
+        while (k + 1 < line.n && line.s[k] == '*' && k < i + 3)
+            k++;
+        if (line.s[i] == '.' && strchr(" \t\n\r\f\v", line.s[k]) && !(i && line.s[i - 1] == '.') &&
+            !is_abbreviation((span){line.s, i}))
             return (span){line.s, i};
+    }
     return line;
 }
 
@@ -60,6 +64,9 @@ static span statement(pattern *p, span text) {
     span groups[PATTERN_GROUPS];
     if (!pattern_find_last(p, text, groups))
         return (span){NULL, 0};
+    span cut = {text.s, (size_t)(groups[0].s - text.s)};
+    if (groups[0].s + groups[0].n == text.s + text.n && !pattern_find_last(p, cut, groups))
+        return (span){NULL, 0}; /* the text ends with "The answer is": the statement before it */
     const char *start = groups[0].s + groups[0].n;
     span rest = below((span){start, (size_t)(text.s + text.n - start)});
     if (rest.n > 2 && rest.s > text.s && rest.s[-1] == '\n' && strchr("->+", rest.s[0]) &&
@@ -134,7 +141,9 @@ bool extract_stated(span text, extraction *out) {
     static pattern final = {
         .regex = "(?i)(?<![A-Za-z])final\\s++(?:answer|result)s?" STATES AFTER_LABEL};
     static pattern final_heading = {.regex = HEADING("(?:(?:the|my|our) )?final\\s++answer")};
-    static pattern plain = {.regex = "(?i)(?<![A-Za-z])answers?" STATES AFTER_LABEL};
+    static pattern plain = {
+        .regex =
+            "(?i)(?<![A-Za-z])(?:answers?|(?:correct|right) (?:option|choice))" STATES AFTER_LABEL};
     static pattern heading = {.regex = HEADING("(?:(?:the|my|our) )?answer")};
     static pattern abbreviation = {
         .regex = "(?im)^[ \\t>#*_]*+(?:ans|answer)\\.[*_]*+[ \\t]++" AFTER_LABEL};

@@ -8,6 +8,7 @@
 #include "evals/math/math_spelling.h"
 #include "evals/math/math_unit.h"
 #include "evals/math/math_wording.h"
+#include "evals/pattern.h"
 
 typedef struct {
     const char *s;
@@ -322,6 +323,17 @@ static bool has_membership(bytes s) {
     return false;
 }
 
+/* True if the left side of an equation only says what its right side is: in a chain, after f^{-1}(y)
+ * or a derivative. */
+static bool names_value(const reworded *a, math_verdict v) {
+    static pattern call = {
+        .regex = "^[\\s$]*(?:[a-zA-Z](?:\\^\\{?-1\\}?|'+)\\s*\\(|d/d[a-z]|\\\\frac\\{d)"};
+    bytes s = reworded_text(a);
+    return strcmp(v.reason, "a chain of equations") == 0 ||
+           (strcmp(v.reason, "a different kind of object") == 0 &&
+            pattern_find(&call, (span){s.s, s.n}, 0, NULL));
+}
+
 /* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
  * before it. Layout and a left side count only if the answer could not be parsed, and "3 to 5" is a
  * ratio only if the gold is one. */
@@ -332,7 +344,8 @@ static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
         bool only_unparsed = i >= 6;
-        if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread))
+        bool chain = wordings[i] == math_drop_left_side && names_value(a, v);
+        if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread) && !chain)
             break;
         if (wordings[i] == math_read_ratio && !memchr(gold.s, ':', gold.n))
             continue;

@@ -85,7 +85,13 @@ static struct {
     {{.regex = "_\\{? *\\\\text\\{ *(?:hex|sixteen)\\ *}\\}?"}, "_{16}"},
     {{.regex = "^[\\s$]*(?:\\(|\\\\(?:text|mathrm)\\{)([0-9A-Fa-f]+)[)}](?=_)"}, "$1"},
     {{.regex = "^[\\s$]*([0-9]*[A-F][0-9A-F]*) \\(?(?:in )?base (\\d+)\\)?[\\s.$]*$"}, "$1_{$2}"},
-    {{.regex = "(?<=[0-9}])\\s+(m|g|s|h|L|l)(?=[\\s.$]*$)"}, "\\text{ $1}"},
+    {{.regex = "(?<=[0-9}i])\\s+((?:m|g|s|h|L|l|in|ft|yd|mi)" POWER ")(?=[\\s.$]*$)"},
+     "\\text{ $1}"},
+    {{.regex = "(?<=[0-9])\\s*[xX]\\s*(?=10\\s*\\^)"}, " \\cdot "},
+    {{.regex =
+          "^[\\s$]*all real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0-9]+)"
+          "[\\s.$]*$"},
+     "\\mathbb{R} \\setminus \\{$1\\}"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
     {{.regex = " in the morning"}, "\\text{ a.m.}"},
     {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},
