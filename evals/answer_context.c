@@ -8,35 +8,45 @@
 
 enum { kScope = 200 }; /* bytes on each side of a value that are searched */
 
+/* Length of a macro that opens a group at the end of @s: "\boxed{", "\text{"; 0 if there is none. */
+static size_t opening_macro(span s) {
+    static const char *const macros[] = {"\\boxed{", "\\fbox{", "\\text{", "\\textbf{",
+                                         "\\mathrm{"};
+    for (size_t i = 0; i < sizeof macros / sizeof *macros; i++) {
+        size_t n = strlen(macros[i]);
+        if (s.n >= n && memcmp(s.s + s.n - n, macros[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+static bool is_break(span s, size_t i) {
+    bool stop = strchr(".!?", s.s[i]) && s.s[i] && i + 1 < s.n && strchr(" \t\n", s.s[i + 1]);
+    return stop || s.s[i] == '\n';
+}
+
 /* The text between the beginning of the value's sentence and the value, without signs and macros
  * directly before the value. */
 static span words_before(span text, span value) {
-    static pattern end = {
-        .regex = "(?:[\\s$*_\"'`({\\[~]|\\\\[(\\[$]|\\\\(?:boxed|fbox|text|textbf|mathrm)\\{)*+$"};
-    static pattern stop = {.regex = "\\n|[.!?](?=\\s)"};
-    span groups[PATTERN_GROUPS];
-    size_t n = (size_t)(value.s - text.s);
+    size_t n = (size_t)(value.s - text.s), macro;
     span s = n > kScope ? (span){value.s - kScope, kScope} : (span){text.s, n};
-    /* the marks at the end are few; a search from the left would try each run of them */
-    size_t from = s.n > 40 ? s.n - 40 : 0;
-    if (pattern_find(&end, s, from, groups))
-        s.n = (size_t)(groups[0].s - s.s);
-    if (pattern_find_last(&stop, s, groups)) {
-        const char *start = groups[0].s + groups[0].n;
-        s = (span){start, (size_t)(s.s + s.n - start)};
-    }
+    while (s.n && ((macro = opening_macro(s)) > 0 ||
+                   (s.s[s.n - 1] && strchr(" \t\r\n$*_\"'`({[~\\", s.s[s.n - 1]))))
+        s.n -= macro ? macro : 1;
+    for (size_t i = s.n; i > 0; i--)
+        if (is_break(s, i - 1))
+            return (span){s.s + i, s.n - i};
     return s;
 }
 
 /* The text after the value, without signs directly after it. */
 static span words_after(span text, span value) {
-    static pattern marks = {.regex = "^(?:[\\s$*_\"'`)}\\]]|\\\\[)\\]])++"};
     const char *end = value.s + value.n;
-    span s = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
+    span s = {end, (size_t)(text.s + text.n - end)};
     s.n = s.n < kScope ? s.n : kScope;
-    if (!pattern_find(&marks, s, 0, groups))
-        return s;
-    return (span){s.s + groups[0].n, s.n - groups[0].n};
+    while (s.n && *s.s && strchr(" \t\r\n$*_\"'`)}]\\", *s.s))
+        s = (span){s.s + 1, s.n - 1};
+    return s;
 }
 
 /* True if the value is crossed out. */
@@ -146,6 +156,8 @@ static span formal_part(span value) {
     static pattern after = {.regex =
                                 "(?i)(?:(?<=\\S)\\s+(?!and\\b|or\\b|pi\\b)[a-z'-]{2,}[.,]?){1,8}$"};
     span groups[PATTERN_GROUPS];
+    if (!memchr(value.s, ' ', value.n))
+        return value;
     if (!pattern_find(&before, value, 0, groups))
         groups[0].n = 0;
     span s = {value.s + groups[0].n, value.n - groups[0].n};
@@ -158,7 +170,7 @@ static span formal_part(span value) {
 answer_context answer_context_of(span text, span value) {
     value = formal_part(value);
     span before = words_before(text, value), after = words_after(text, value);
-    if (is_of_others(before))
+    if (before.n > 8 && is_of_others(before))
         return ANSWER_OF_OTHERS;
     if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) ||
         is_struck(text, value))

@@ -166,17 +166,18 @@ answer_revision answer_revise(span text, const extraction *box, extraction *x, s
             "comput|calculat)(?:e?d?|ing)|should (?:have been|instead be|actually be)|instead|"
             "(?:intermediate|partial) (?:result|value|answer|step)|no, that)\\b"};
     span rest = after_box(text, box), before = before_box(text, box), groups[PATTERN_GROUPS];
-    bool draft = is_draft(before), withdrawn = find_withdrawal(rest, groups);
+    enum { kShort = 8 }; /* fewer bytes after a box take nothing back */
+    bool draft = is_draft(before), withdrawn = rest.n > kShort && find_withdrawal(rest, groups);
     answer_context context = answer_context_of(text, box->answer);
     *after = rest;
     if (context != ANSWER_ASSERTED)
         return revision_of(rest, x, true);
-    bool retracted = pattern_find(&retraction, rest, 0, groups);
+    bool retracted = rest.n > kShort && pattern_find(&retraction, rest, 0, groups);
     if (retracted)
         *after = from(rest, groups[0].s);
     if (!draft && !retracted && !withdrawn)
-        return extract_stated(rest, x) && strcmp(x->rule, "final_answer") == 0 && has_value(x) &&
-                       answer_context_of(rest, x->answer) == ANSWER_ASSERTED
+        return rest.n > kShort && extract_stated(rest, x) && strcmp(x->rule, "final_answer") == 0 &&
+                       has_value(x) && answer_context_of(rest, x->answer) == ANSWER_ASSERTED
                    ? ANSWER_REVISED
                    : ANSWER_KEPT;
     return revision_of(*after, x, withdrawn || (draft && retracted));

@@ -413,9 +413,16 @@ static bool is_announcement(span s) {
 /* Removes the readings that the text denies or gives to others. */
 static void drop_denied(found_answer *a, span text) {
     int kept = 0;
-    for (int i = 0; i < a->count; i++)
-        if (answer_context_of(text, a->reading[i].answer) == ANSWER_ASSERTED)
+    span last = {0};
+    bool asserted = true;
+    for (int i = 0; i < a->count; i++) {
+        span s = a->reading[i].answer;
+        if (s.s != last.s || s.n != last.n)
+            asserted = answer_context_of(text, s) == ANSWER_ASSERTED;
+        last = s;
+        if (asserted)
             a->reading[kept++] = a->reading[i];
+    }
     a->count = kept;
 }
 

@@ -5,6 +5,10 @@
 #include "evals/grade_parts.h"
 #include "evals/integer.h"
 
+static bool is_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 /* Signs that models put at the end of an answer, such as a check mark. */
 static const char *const end_marks[] = {"\u2705", "\u2713", "\u2714", "\u220e",    "\u25a0",
                                         "\u25a1", "\ufe0f", "\u3002", "\U0001f389"};
@@ -146,9 +150,25 @@ static span last_form(span s) {
     return pattern_find(&again, s, 0, groups) ? (span){s.s + groups[0].n, s.n - groups[0].n} : s;
 }
 
+/* False if the text has no word of two letters, no tag, no strike and no sign of other scripts: then
+ * no remark is in it. */
+static bool may_have_remark(span s) {
+    for (size_t i = 0; i < s.n; i++) {
+        char left = i ? s.s[i - 1] : ' ';
+        bool starts = is_letter(s.s[i]) && !is_letter(left) && left != '\\';
+        if ((starts && i + 1 < s.n && is_letter(s.s[i + 1])) || (unsigned char)s.s[i] >= 0x80 ||
+            strchr("<~=>", s.s[i]) || (s.s[i] == '-' && left == '-'))
+            return true;
+    }
+    return memmem(s.s, s.n, "\\approx", 7) || memmem(s.s, s.n, "\\text", 5) ||
+           memmem(s.s, s.n, "\\ne", 3);
+}
+
 span answer_core(span s) {
     for (size_t before = s.n + 1; s.n && s.n != before;) {
         before = s.n;
+        if (!may_have_remark(s))
+            return answer_bare(s);
         s = answer_without_contrast(s);
         s = answer_bare(without_remark(last_form(without_adverbs(answer_bare(s)))));
     }

@@ -115,6 +115,9 @@ bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t 
         .regex = "([a-z])\\s*\\\\in\\s*\\\\mathbb\\s*\\{?Z|([a-z])\\s*\u2208\\s*\u2124"};
     static pattern other = {.regex = "(?<![\\\\A-Za-z])k(?![A-Za-z])"};
     span groups[PATTERN_GROUPS], text = {s, n};
+    static const char set[] = "\u2124", macro[] = "\\mathbb";
+    if (!n || (!memmem(s, n, macro, sizeof macro - 1) && !memmem(s, n, set, sizeof set - 1)))
+        return false;
     if (n > cap || !pattern_find(&integers, text, 0, groups) || pattern_find(&other, text, 0, NULL))
         return false;
     char name = groups[groups[1].s ? 1 : 2].s[0];
