@@ -7,6 +7,7 @@
 
 #include "harness/audit/audit.h"
 #include "harness/bench/row.h"
+#include "harness/measure/paired_ratio.h"
 #include "harness/measure/stats.h"
 #include "kernels/judge.h"
 
@@ -15,8 +16,8 @@ static const double kSame = 1e-6; /* relative difference that rounding in the JS
 typedef struct {
     verify_findings *f;
     const cell_list *rows;
-    mla_ceilings ceilings;
-    bool has_ceilings, is_joined;
+    const ceiling_list *ceilings;
+    bool is_joined;
     arena *mem; /* for rows that are derived again */
 } checker;
 
@@ -116,16 +117,33 @@ static void check_floor(const checker *c, const cell_record *row, const char *wh
                    ns / 1e3, floor_ns / 1e3);
 }
 
+/* The value of a ceiling of an arm ("" = a run without named arms); 0 if the file has none. */
+static double ceiling_of(const ceiling_list *all, const char *arm, const char *name) {
+    for (size_t i = 0; i < all->n; i++)
+        if (strcmp(all->at[i].name, name) == 0 && strcmp(all->at[i].arm, arm) == 0)
+            return all->at[i].value;
+    return 0;
+}
+
+/* The ceilings that give the floor of a row. Returns false if one is missing. */
+static bool ceilings_for(const checker *c, const cell_record *row, mla_ceilings *out) {
+    *out = (mla_ceilings){.read.rate = ceiling_of(c->ceilings, row->ceilings, "read_bandwidth"),
+                          .bf16.rate = ceiling_of(c->ceilings, row->ceilings, "bf16_mma"),
+                          .fp8.rate = ceiling_of(c->ceilings, row->ceilings, "fp8_mma")};
+    return out->read.rate > 0 && out->bf16.rate > 0 && out->fp8.rate > 0;
+}
+
 /* Derives the row again and compares. In a joined file the ceilings may be higher than those that
  * the row was derived from, so floors and percentages are not compared. */
 static void check_physics(const checker *c, const cell_record *row, const char *where) {
     static const char *const rates[] = {"tflops", "gb_s", "tok_s"};
     static const char *const against[] = {"floor_ns", "roofline_pct"};
     cell_record again = *row;
-    if (!c->has_ceilings) {
+    mla_ceilings ceilings;
+    if (!ceilings_for(c, row, &ceilings)) {
         verify_add(c->f, VERIFY_NOTE, where,
                    "the file has no ceilings, so no floor can be computed");
-    } else if (cell_derive(&again, &c->ceilings, c->mem, NULL) != SNAP_OK) {
+    } else if (cell_derive(&again, &ceilings, c->mem, NULL) != SNAP_OK) {
         verify_add(c->f, VERIFY_FORM, where, "a shape that this program does not know");
     } else {
         for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
@@ -139,8 +157,8 @@ static void check_physics(const checker *c, const cell_record *row, const char *
 /* ---- pairs ---- */
 
 static bool is_pair(const cell_record *a, const cell_record *b) {
-    return strcmp(a->arm, "bf16") == 0 && strcmp(b->arm, "fp8") == 0 &&
-           record_equal(&cell_shape_type, &a->shape, &b->shape) &&
+    return !a->name[0] && !b->name[0] && strcmp(a->arm, "bf16") == 0 &&
+           strcmp(b->arm, "fp8") == 0 && record_equal(&cell_shape_type, &a->shape, &b->shape) &&
            strcmp(a->scope, b->scope) == 0 && is_passed(a) && is_passed(b);
 }
 
@@ -167,9 +185,61 @@ static void check_pair(const checker *c, const cell_record *bf16, const cell_rec
                    times, floors);
 }
 
+/* ---- named arms ---- */
+
+static bool same_cell(const cell_record *a, const cell_record *b) {
+    return record_equal(&cell_shape_type, &a->shape, &b->shape) && strcmp(a->scope, b->scope) == 0;
+}
+
+/* The row of the first arm of the run for the same cell as @row; NULL if there is none. */
+static const cell_record *baseline_of(const checker *c, const cell_record *row) {
+    for (size_t i = 0; i < c->rows->n; i++) {
+        const cell_record *other = &c->rows->at[i];
+        if (strcmp(other->name, row->against.baseline) == 0 && same_cell(other, row))
+            return other;
+    }
+    return NULL;
+}
+
+static void check_against(const checker *c, const cell_record *row, const char *where) {
+    static const char *const keys[] = {"distribution", "cold", "mode"};
+    const cell_against *a = &row->against;
+    const cell_record *base = a->exists ? baseline_of(c, row) : NULL;
+    if (!a->exists)
+        return;
+    c->f->checks++;
+    if (!base || !is_passed(base)) {
+        verify_add(c->f, VERIFY_FORM, where, "its baseline '%.40s' has no time for this cell",
+                   a->baseline);
+        return;
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!agree(base, row, keys[i]))
+            verify_add(c->f, VERIFY_MIXED, where, "the arm and its baseline differ in %s", keys[i]);
+    record_numbers x = base->performance.samples_ns, y = row->performance.samples_ns;
+    paired_ratio want;
+    if (paired_ratio_of(x.at, x.n, y.at, y.n, &want, NULL) != SNAP_OK) {
+        c->f->failed = true;
+        return;
+    }
+    if (strcmp(row->mode, "sustained") == 0) /* the samples are no pairs */
+        want = (paired_ratio){base->performance.median_ns / row->performance.median_ns, (double)NAN,
+                              (double)NAN};
+    bool same =
+        is_near(a->ratio, want.ratio) && isnan(a->interval[0]) == isnan(want.lo) &&
+        (isnan(want.lo) || (is_near(a->interval[0], want.lo) && is_near(a->interval[1], want.hi)));
+    if (!same)
+        verify_add(c->f, VERIFY_FORM, where,
+                   "the ratio to '%.40s' is %.6g (%.6g to %.6g), but the samples give %.6g (%.6g "
+                   "to %.6g)",
+                   a->baseline, a->ratio, a->interval[0], a->interval[1], want.ratio, want.lo,
+                   want.hi);
+}
+
 /* ---- all rows together ---- */
 
-/* All measured rows of one run must agree in these fields. A joined file has several runs. */
+/* All measured rows of one run must agree in these fields. A joined file has several runs. Named
+ * arms may have different backends. */
 static void check_mixture(const checker *c) {
     static const char *const keys[] = {"distribution", "mode", "backend"};
     const cell_record *first = NULL;
@@ -178,7 +248,7 @@ static void check_mixture(const checker *c) {
         if (!is_measured(row))
             continue;
         first = first ? first : row;
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        for (size_t k = 0; k < sizeof keys / sizeof *keys - (row->name[0] != '\0'); k++) {
             char where[32];
             (void)snprintf(where, sizeof where, "bench[%zu]", i);
             c->f->checks++;
@@ -190,11 +260,23 @@ static void check_mixture(const checker *c) {
     }
 }
 
-/* Two adjacent rows of one run with the same kernel must have the same machine code. */
+/* The row before row @i of the same arm; NULL if there is none. */
+static const cell_record *before_of(const checker *c, size_t i) {
+    const cell_record *row = &c->rows->at[i];
+    if (!row->name[0])
+        return i ? row - 1 : NULL;
+    while (i-- > 0)
+        if (strcmp(c->rows->at[i].name, row->name) == 0 && c->rows->at[i].kernel_hash[0])
+            return &c->rows->at[i];
+    return NULL;
+}
+
+/* Two adjacent rows of one run with the same kernel must have the same machine code. So must all
+ * rows of a named arm. */
 static void check_code(const checker *c) {
     for (size_t i = 1; i < c->rows->n && !c->is_joined; i++) {
-        const cell_record *row = &c->rows->at[i], *before = row - 1;
-        bool hashed = row->kernel_hash[0] && before->kernel_hash[0];
+        const cell_record *row = &c->rows->at[i], *before = before_of(c, i);
+        bool hashed = before && row->kernel_hash[0] && before->kernel_hash[0];
         char where[32];
         (void)snprintf(where, sizeof where, "bench[%zu]", i);
         if (hashed && agree(row, before, "kernel") && is_measured(row) && is_measured(before) &&
@@ -215,25 +297,13 @@ static void check_flags(const checker *c) {
     }
 }
 
-/* The value of a ceiling; 0 if the file has none with that name. */
-static double ceiling_of(const ceiling_list *all, const char *name) {
-    for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->at[i].name, name) == 0)
-            return all->at[i].value;
-    return 0;
-}
-
 void verify_bench(const run_record *r, verify_findings *f) {
     arena mem = {0};
     checker c = {.f = f,
                  .rows = &r->bench,
-                 .ceilings = {.read.rate = ceiling_of(&r->ceilings, "read_bandwidth"),
-                              .bf16.rate = ceiling_of(&r->ceilings, "bf16_mma"),
-                              .fp8.rate = ceiling_of(&r->ceilings, "fp8_mma")},
+                 .ceilings = &r->ceilings,
                  .is_joined = r->sources.at != NULL,
                  .mem = &mem};
-    c.has_ceilings =
-        c.ceilings.read.rate > 0 && c.ceilings.bf16.rate > 0 && c.ceilings.fp8.rate > 0;
     for (size_t i = 0; i < c.rows->n; i++) {
         const cell_record *row = &c.rows->at[i];
         char where[32];
@@ -243,6 +313,7 @@ void verify_bench(const run_record *r, verify_findings *f) {
         check_samples(&c, row, where);
         check_correctness(&c, row, where);
         check_physics(&c, row, where);
+        check_against(&c, row, where);
         if (i && is_pair(row - 1, row))
             check_pair(&c, row - 1, row, where);
     }

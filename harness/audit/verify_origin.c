@@ -25,12 +25,13 @@ static void check_backend(const origin_backend *backend, verify_findings *f) {
                    "a plugin must not have the name of the built-in backend '%s'", backend->name);
 }
 
-/* With a plugin, the hash of the code in each row is the hash of the plugin's file. */
+/* With a plugin, the hash of the code in each row is the hash of the plugin's file. The arms of a
+ * run with named arms may run on different plugins, so nothing is known of their rows. */
 static void check_rows(const run_record *r, verify_findings *f) {
     const plugin_record *plugin = &r->provenance.backend.plugin;
     char where[64];
     for (size_t i = 0; i < r->bench.n && plugin->exists; i++) {
-        const char *hash = r->bench.at[i].kernel_hash;
+        const char *hash = r->bench.at[i].name[0] ? "" : r->bench.at[i].kernel_hash;
         (void)snprintf(where, sizeof where, "bench[%zu]", i);
         f->checks++;
         if (hash[0] && strcmp(hash, plugin->sha256) != 0)
@@ -84,6 +85,14 @@ static bool any_arm_has_plugin(const run_record *r, const char *sha256) {
     return false;
 }
 
+/* Whether a plugin with that hash was measured as a named arm of `bench`. */
+static bool any_cell_has_plugin(const run_record *r, const char *sha256) {
+    for (size_t i = 0; i < r->bench.n; i++)
+        if (r->bench.at[i].name[0] && strcmp(r->bench.at[i].kernel_hash, sha256) == 0)
+            return true;
+    return false;
+}
+
 static bool any_arm_has_checkpoint(const run_record *r, const char *sha256) {
     for (size_t i = 0; i < r->evals.n; i++)
         for (size_t a = 0; a < r->evals.at[i].arms.n; a++)
@@ -100,7 +109,8 @@ snap_status verify_plugin(const results *r, const char *path, verify_findings *f
     TRY(hash_file(path, hex, err));
     TRY(run_read(&run, r, &mem, err));
     f->checks++;
-    if (strcmp(run.provenance.backend.plugin.sha256, hex) != 0 && !any_arm_has_plugin(&run, hex))
+    if (strcmp(run.provenance.backend.plugin.sha256, hex) != 0 && !any_arm_has_plugin(&run, hex) &&
+        !any_cell_has_plugin(&run, hex))
         verify_add(f, VERIFY_FORM, "provenance", "'%.200s', sha256 %.12s, is not what was measured",
                    path, hex);
 cleanup:

@@ -1,6 +1,12 @@
 #include "harness/bench/bench_run.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fault.h"
+#include "base/parallel.h"
 #include "base/term.h"
+#include "harness/bench/arm_spec.h"
 #include "harness/bench/bench_journal.h"
 #include "harness/bench/load_ceilings.h"
 #include "harness/bench/sweep.h"
@@ -12,15 +18,29 @@ static const double kProbeSeconds = 0.15;
 static const double kNoise = 0.005; /* a cell has enough samples at this relative noise
                                        (stats_median_noise()) */
 
+/* One backend of the run, and what was measured on it. A run without named arms has one. */
+typedef struct {
+    device_options device;
+    mla_backend *backend;
+    mla_backend_info info;
+    ceilings ceilings;
+    char hash[HASH_HEX];
+    bool hashed;
+} bench_device;
+
 typedef struct {
     const bench_options *o;
     bench_grid grid;
     numbers_kind distribution;
-    mla_backend *backend;
+    arena mem; /* owns the texts of named arms */
+    arm_spec specs[SWEEP_ARMS];
+    sweep_arm arms[SWEEP_ARMS]; /* [o->arms.n] */
+    bench_device devices[SWEEP_ARMS];
+    int n;          /* devices */
+    parallel *pool; /* the threads of all arms that take the default number of them */
     results *results;
     results_journal *journal; /* NULL if the options name no result file */
-    ceilings ceilings;
-    js *rows; /* of the section "bench" */
+    js *rows;                 /* of the section "bench" */
     term_progress progress;
 } bench;
 
@@ -28,26 +48,118 @@ static snap_status read_options(bench *b, snap_err *err) {
     snap_status st = bench_grid_parse(&b->grid, &b->o->grid, err);
     if (st == SNAP_OK)
         st = numbers_kind_parse(b->o->distribution, &b->distribution, err);
+    if (st == SNAP_OK)
+        st = arm_specs_parse(&b->o->arms, &b->mem, b->specs, err);
+    if (st == SNAP_OK && b->o->arms.n && b->o->grid.ablation)
+        st = err_set(err, SNAP_E_USAGE, "--ablation needs the arms of --arms: leave out --arm");
     b->rows = js_new_array();
     if (st == SNAP_OK && !b->rows)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for rows");
     return st;
 }
 
-static snap_status open_device(bench *b, const js *config, snap_err *err) {
-    const bench_options *o = b->o;
-    snap_status st = device_open(&b->backend, &o->device, err);
-    if (st == SNAP_OK)
-        st = results_of_device(&b->results, b->backend, &o->device, "bench", config, o->seed, err);
-    if (st == SNAP_OK && o->out)
-        st = bench_journal_open(&b->journal, o->out, config, err);
+/* ---- devices ---- */
+
+static void describe(bench_device *d) {
+    mla_backend_describe(d->backend, &d->info);
+    d->hashed = code_hash_of(d->device.backend, NULL, d->hash, NULL) == SNAP_OK;
+}
+
+/* Arms on processors that take the same number of threads share them: idle threads spin for a
+ * moment, so two pools would disturb each other. */
+static snap_status open_named(bench *b, bench_device *d, snap_err *err) {
+    mla_backend_options wanted = {.isa = d->device.isa, .threads = (int)d->device.threads};
+    if (!wanted.threads || wanted.threads == parallel_cpus())
+        wanted.pool = b->pool;
+    return mla_backend_open(&d->backend, d->device.backend, &wanted, err);
+}
+
+/* The first arm with the same ceilings as arm @i. */
+static int rates_of(const bench *b, int i) {
+    const mla_backend_info *x = &b->devices[i].info;
+    for (int k = 0; k < i; k++) {
+        const mla_backend_info *y = &b->devices[k].info;
+        if (b->devices[k].backend && strcmp(x->name, y->name) == 0 &&
+            strcmp(x->device, y->device) == 0 && strcmp(x->kernel, y->kernel) == 0)
+            return k;
+    }
+    return i;
+}
+
+/* Opens the backend of each named arm. An arm that cannot be opened keeps its error. */
+static snap_status open_arms(bench *b, snap_err *err) {
+    snap_status st = parallel_create(&b->pool, 0, err);
+    for (int i = 0; i < b->o->arms.n && st == SNAP_OK; i++) {
+        const arm_spec *spec = &b->specs[i];
+        bench_device *d = &b->devices[b->n++];
+        sweep_arm *arm = &b->arms[i];
+        *arm = (sweep_arm){
+            .name = spec->name, .options = spec->options, .kind = spec->kind, .rates = i};
+        d->device = spec->device;
+        if (open_named(b, d, &arm->why) == SNAP_OK) {
+            describe(d);
+            arm->backend = d->backend;
+            arm->kernel_hash = d->hashed ? d->hash : NULL;
+            arm->rates = rates_of(b, i);
+        } else {
+            st = fault_of_process(SNAP_OK, err);
+            term_warn("arm %s cannot be opened: %s", spec->name, arm->why.text);
+        }
+    }
     return st;
 }
 
+/* The device that the result file names: that of the first arm that could be opened. */
+static snap_status main_device(const bench *b, const bench_device **out, snap_err *err) {
+    for (int i = 0; i < b->n; i++)
+        if (b->devices[i].backend) {
+            *out = &b->devices[i];
+            return SNAP_OK;
+        }
+    return err_set(err, b->arms[0].why.code, "no arm can be opened, first: %s: %s", b->arms[0].name,
+                   b->arms[0].why.text);
+}
+
+static snap_status open_device(bench *b, const js *config, snap_err *err) {
+    const bench_options *o = b->o;
+    const bench_device *d = NULL;
+    snap_status st = SNAP_OK;
+    if (o->arms.n) {
+        TRY(open_arms(b, err));
+    } else {
+        b->n = 1;
+        b->devices[0].device = o->device;
+        TRY(device_open(&b->devices[0].backend, &o->device, err));
+        describe(&b->devices[0]);
+    }
+    TRY(main_device(b, &d, err));
+    TRY(results_of_device(&b->results, d->backend, &d->device, "bench", config, o->seed, err));
+    if (o->out)
+        TRY(bench_journal_open(&b->journal, o->out, config, err));
+cleanup:
+    return st;
+}
+
+/* Whether the ceilings of device @i are measured: it is open, and no device before it has the
+ * same. */
+static bool has_ceilings(const bench *b, int i) {
+    return b->devices[i].backend && (!b->o->arms.n || b->arms[i].rates == i);
+}
+
 static snap_status find_ceilings(bench *b, snap_err *err) {
-    if (b->o->ceilings_path)
-        return load_ceilings(&b->ceilings, b->backend, b->o->ceilings_path, err);
-    return ceilings_measure(&b->ceilings, b->backend, kProbeRounds, kProbeSeconds, err);
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < b->n && st == SNAP_OK; i++) {
+        bench_device *d = &b->devices[i];
+        if (!has_ceilings(b, i))
+            continue;
+        if (b->o->ceilings_path)
+            st = load_ceilings(&d->ceilings, d->backend, b->o->ceilings_path, err);
+        else
+            st = ceilings_measure(&d->ceilings, d->backend, kProbeRounds, kProbeSeconds, err);
+        if (st != SNAP_OK && b->o->arms.n)
+            err_prefix(err, "arm %s: ceilings", b->arms[i].name);
+    }
+    return st;
 }
 
 /* ---- the sweep ---- */
@@ -70,9 +182,10 @@ static void show_progress(void *ctx, int done, int total, const char *note) {
 
 static snap_status sweep_grid(bench *b, snap_err *err) {
     const bench_options *o = b->o;
-    char hash[HASH_HEX];
-    bool known = code_hash_of(o->device.backend, NULL, hash, NULL) == SNAP_OK;
-    sweep_options sweep = {.backend = b->backend,
+    const bench_device *d = &b->devices[0];
+    sweep_options sweep = {.backend = d->backend,
+                           .arms = b->arms,
+                           .n_arms = o->arms.n,
                            .grid = &b->grid,
                            .distribution = b->distribution,
                            .seed = (uint64_t)o->seed,
@@ -83,44 +196,104 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                                       .timeout_s = o->timeout_s},
                            .rest = o->rest,
                            .sustained_s = o->sustained_s,
-                           .kernel_hash = known ? hash : NULL,
+                           .kernel_hash = d->hashed ? d->hash : NULL,
                            .cancel = o->cancel,
                            .ctx = b,
                            .find = find_row,
                            .keep = keep_row,
                            .progress = show_progress};
-    b->progress = term_progress_start("bench", sweep_count(&b->grid));
+    b->progress = term_progress_start("bench", sweep_total(&sweep));
     snap_status st = sweep_run(&sweep, b->rows, err);
     term_progress_end(&b->progress);
     if (st == SNAP_E_CANCELLED && b->journal)
         err_prefix(err, "%zu of %d rows are kept for the next run of this command", js_len(b->rows),
-                   sweep_count(&b->grid));
+                   sweep_total(&sweep));
     return st;
 }
 
 /* ---- what follows from the samples ---- */
 
+/* Derives the rows of each arm whose ceilings are those of device @i. */
+static snap_status derive_arms(bench *b, int i, snap_err *err) {
+    const mla_ceilings *best = &b->devices[i].ceilings.best;
+    if (!b->o->arms.n)
+        return sweep_derive(b->rows, NULL, best, err);
+    snap_status st = SNAP_OK;
+    for (int k = 0; k < b->o->arms.n && st == SNAP_OK; k++)
+        if (b->arms[k].rates == i)
+            st = sweep_derive(b->rows, b->arms[k].name, best, err);
+    return st;
+}
+
+static snap_status raise_arms(const bench *b, int i, mla_ceilings *to, snap_err *err) {
+    if (!b->o->arms.n)
+        return sweep_raise(b->rows, NULL, to, err);
+    snap_status st = SNAP_OK;
+    for (int k = 0; k < b->o->arms.n && st == SNAP_OK; k++)
+        if (b->arms[k].rates == i)
+            st = sweep_raise(b->rows, b->arms[k].name, to, err);
+    return st;
+}
+
+static size_t count_below(const bench *b, int i) {
+    if (!b->o->arms.n)
+        return sweep_count_flag(b->rows, NULL, "below_floor");
+    size_t n = 0;
+    for (int k = 0; k < b->o->arms.n; k++)
+        if (b->arms[k].rates == i)
+            n += sweep_count_flag(b->rows, b->arms[k].name, "below_floor");
+    return n;
+}
+
 /* A ceiling is the best rate known, also from probes between samples. If a row is below its floor,
  * either the probes ran at a busy moment and reach more when repeated, or the row is wrong.
  * The probes are therefore repeated up to kRetries times. */
-static snap_status derive(bench *b, snap_err *err) {
-    const mla_ceilings *best = &b->ceilings.best;
+static snap_status derive_device(bench *b, int i, snap_err *err) {
+    bench_device *d = &b->devices[i];
     mla_ceilings probed = {0};
     snap_status st = SNAP_OK;
-    TRY(sweep_raise(b->rows, &probed, err));
-    ceilings_add(&b->ceilings,
+    TRY(raise_arms(b, i, &probed, err));
+    ceilings_add(&d->ceilings,
                  (mla_probe_rates){probed.read.rate, probed.bf16.rate, probed.fp8.rate});
-    TRY(sweep_derive(b->rows, best, err));
-    for (int i = 0; i < kRetries && sweep_count_flag(b->rows, "below_floor"); i++) {
-        TRY(ceilings_measure(&b->ceilings, b->backend, kProbeRounds, kProbeSeconds, err));
-        TRY(sweep_derive(b->rows, best, err));
+    TRY(derive_arms(b, i, err));
+    for (int k = 0; k < kRetries && count_below(b, i); k++) {
+        TRY(ceilings_measure(&d->ceilings, d->backend, kProbeRounds, kProbeSeconds, err));
+        TRY(derive_arms(b, i, err));
     }
 cleanup:
     return st;
 }
 
+static snap_status derive(bench *b, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < b->n && st == SNAP_OK; i++)
+        if (has_ceilings(b, i))
+            st = derive_device(b, i, err);
+    return st;
+}
+
+/* Adds the ceilings of each device; those of a named arm have its name. */
+static snap_status save_ceilings(bench *b, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < b->n && st == SNAP_OK; i++) {
+        if (!has_ceilings(b, i))
+            continue;
+        js *rows = ceilings_json(&b->devices[i].ceilings);
+        bool ok = rows != NULL;
+        for (size_t k = 0; ok && b->o->arms.n && k < js_len(rows); k++)
+            ok = js_set_str(js_at(rows, k), "arm", b->arms[i].name);
+        if (ok) {
+            st = results_add_all(b->results, "ceilings", rows, err);
+        } else {
+            js_free(rows);
+            st = err_set(err, SNAP_E_NOMEM, "out of memory for ceilings");
+        }
+    }
+    return st;
+}
+
 static snap_status save(bench *b, snap_err *err) {
-    snap_status st = results_add_all(b->results, "ceilings", ceilings_json(&b->ceilings), err);
+    snap_status st = save_ceilings(b, err);
     if (st == SNAP_OK)
         st = results_add_all(b->results, "bench", js_copy(b->rows), err);
     if (st == SNAP_OK && b->o->out)
@@ -136,33 +309,40 @@ static void release(bench *b) {
     results_journal_close(b->journal);
     js_free(b->rows);
     results_free(b->results);
-    mla_backend_close(b->backend);
+    for (int i = 0; i < b->n; i++)
+        mla_backend_close(b->devices[i].backend);
+    parallel_free(b->pool);
+    arena_release(&b->mem);
+    free(b);
 }
 
 snap_status bench_run(const bench_options *o, const js *config, results **out, snap_err *err) {
     snap_status st;
-    bench b = {.o = o};
+    bench *b = calloc(1, sizeof *b);
     *out = NULL;
-    TRY(read_options(&b, err));
-    TRY(open_device(&b, config, err));
-    TRY(find_ceilings(&b, err));
-    TRY(sweep_grid(&b, err));
-    TRY(derive(&b, err));
-    TRY(save(&b, err));
-    st = sweep_verdict(b.rows, err);
-    *out = b.results;
-    b.results = NULL;
+    if (!b)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
+    b->o = o;
+    TRY(read_options(b, err));
+    TRY(open_device(b, config, err));
+    TRY(find_ceilings(b, err));
+    TRY(sweep_grid(b, err));
+    TRY(derive(b, err));
+    TRY(save(b, err));
+    st = sweep_verdict(b->rows, err);
+    *out = b->results;
+    b->results = NULL;
 cleanup:
-    release(&b);
+    release(b);
     return st;
 }
 
 /* ---- warnings ---- */
 
 void bench_warn(const js *rows) {
-    int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, "shared");
-    int noisy = (int)sweep_count_flag(rows, "noisy"),
-        weak = (int)sweep_count_flag(rows, "weak_baseline");
+    int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, NULL, "shared");
+    int noisy = (int)sweep_count_flag(rows, NULL, "noisy"),
+        weak = (int)sweep_count_flag(rows, NULL, "weak_baseline");
     if (shared)
         term_warn("other work shared the processors during %d of %d rows: their times may be too "
                   "long; repeat on an idle machine",

@@ -12,10 +12,13 @@
 
 #include "harness/bench/grid.h"
 #include "harness/measure/device.h"
+#include "harness/opt.h"
 #include "harness/record/results.h"
 
 typedef struct {
-    device_options device;
+    device_options device; /* not used if there are named arms */
+    opt_list arms;         /* named arms, NAME=BACKEND[,key=value...] (arm_spec.h); they replace
+                              grid.arms */
     bench_grid_text grid;
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     int64_t seed;
@@ -40,7 +43,9 @@ typedef struct {
  *
  * SNAP_E_DEVICE or SNAP_E_WRONG, with *out set: a cell had an error or failed (sweep_verdict()).
  * SNAP_E_USAGE: wrong options. SNAP_E_ENV: the ceilings are of another device. SNAP_E_CANCELLED.
- * Also the errors of opening the backend and of reading and writing the files.
+ * Also the errors of opening the backend and of reading and writing the files. Of several named
+ * arms, some may fail to open: their rows have that error. If none opens, the error is that of the
+ * first.
  */
 snap_status bench_run(const bench_options *o, const js *config, results **out,
                       snap_err *err) SNAP_CHECK_RESULT;

@@ -7,9 +7,13 @@ enum {
 }; /* rest before the first sample, if `rest` is above 0; the
                                       caches were filled and the output was checked before */
 
+/* Place @at of the first row of a Williams square: 0, 1, n - 1, 2, n - 2, ... For two arms every
+ * row would begin anew with the other arm, which A B B A balances already. */
 int interleave_arm(int64_t i, int n) {
     int at = (int)(i % (2 * n));
-    return at < n ? at : 2 * n - 1 - at;
+    at = at < n ? at : 2 * n - 1 - at;
+    int first = at % 2 ? (at + 1) / 2 : (n - at / 2) % n;
+    return n > 2 ? (int)((first + i / (2 * n)) % n) : at;
 }
 
 static bool all_stopped(const stop_rule *rules, int n) {
@@ -19,9 +23,11 @@ static bool all_stopped(const stop_rule *rules, int n) {
     return true;
 }
 
-static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, snap_err *err) {
+static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, int *failed,
+                           snap_err *err) {
     double ns;
     for (int i = 0; i < n; i++) {
+        *failed = i;
         snap_status st = bench_arm_step(arms[i], scope, &ns, err);
         if (st != SNAP_OK)
             return st;
@@ -29,11 +35,27 @@ static snap_status warm_up(bench_arm *const *arms, int n, bench_scope scope, sna
     return SNAP_OK;
 }
 
+/* Probes the ceilings of each backend once. */
+static snap_status probe(bench_arm *const *arms, int n, paired_probes *const *probes, int *failed,
+                         snap_err *err) {
+    for (int i = 0; i < n; i++) {
+        bool done = false;
+        for (int k = 0; k < i; k++)
+            done |= probes[k] == probes[i];
+        *failed = i;
+        snap_status st =
+            done ? SNAP_OK : paired_probes_take(probes[i], bench_arm_backend(arms[i]), err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    return SNAP_OK;
+}
+
 snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope, stop_rule *rules,
-                               double rest, paired_probes *probes,
-                               const volatile sig_atomic_t *cancel, snap_err *err) {
+                               double rest, paired_probes *const *probes,
+                               const volatile sig_atomic_t *cancel, int *failed, snap_err *err) {
     snap_status st = SNAP_OK;
-    TRY(warm_up(arms, n, scope, err));
+    TRY(warm_up(arms, n, scope, failed, err));
     if (rest > 0)
         clock_sleep_ns(kFirstRestNs);
     int64_t started = clock_now_ns(), block = started;
@@ -41,11 +63,12 @@ snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope,
         int arm = interleave_arm(i, n);
         double ns;
         bool between = i % (2 * n) == 0;
+        *failed = -1;
         if (cancel && *cancel && between)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
         if (probes && between) {
             int64_t before = clock_now_ns();
-            TRY(paired_probes_take(probes, bench_arm_backend(arms[0]), err));
+            TRY(probe(arms, n, probes, failed, err));
             started += clock_now_ns() - before; /* The time of the probes does not count towards the
                                                    arms' timeout. */
         }
@@ -54,9 +77,11 @@ snap_status interleave_measure(bench_arm *const *arms, int n, bench_scope scope,
             clock_sleep_ns((int64_t)(rest * (double)(clock_now_ns() - block)));
             block = clock_now_ns();
         }
+        *failed = arm;
         TRY(bench_arm_sample(arms[arm], scope, &ns, err));
         TRY(stop_add(&rules[arm], ns, (double)(clock_now_ns() - started) / 1e9, err));
     }
+    *failed = -1;
 cleanup:
     return st;
 }

@@ -104,9 +104,20 @@ void numbers_release(numbers *n) {
         mla_free(n->be, n->device_tokens);
         mla_free(n->be, n->device_queries);
     }
-    free(n->tokens);
-    free(n->queries);
+    if (!n->is_shared) {
+        free(n->tokens);
+        free(n->queries);
+    }
     *n = (numbers){0};
+}
+
+void numbers_share(numbers *out, const numbers *from) {
+    *out = (numbers){.d_c = from->d_c,
+                     .d_r = from->d_r,
+                     .seed = from->seed,
+                     .tokens = from->tokens,
+                     .queries = from->queries,
+                     .is_shared = true};
 }
 
 static snap_status upload(mla_backend *be, const uint16_t *pool, size_t bytes, uint16_t **out,

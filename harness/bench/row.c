@@ -12,10 +12,11 @@ static const double kNoisy = 0.05; /* a row is flagged if its interquartile rang
 
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]) {
-    (void)snprintf(out, ROW_KEY, "%s %s%s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
-                   bench_kind_name(k), bench_scope_name(scope), ctx->sustained ? " sustained" : "",
-                   s->heads, s->s_q, s->batch, (long long)s->context, s->d_c, s->d_r,
-                   ctx->distribution, ctx->backend.name, ctx->backend.kernel,
+    (void)snprintf(out, ROW_KEY, "%s%s%s %s%s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
+                   ctx->name ? ctx->name : "", ctx->name ? ": " : "", bench_kind_name(k),
+                   bench_scope_name(scope), ctx->sustained ? " sustained" : "", s->heads, s->s_q,
+                   s->batch, (long long)s->context, s->d_c, s->d_r, ctx->distribution,
+                   ctx->backend.name, ctx->backend.kernel,
                    ctx->kernel_hash ? ctx->kernel_hash : "");
 }
 
@@ -109,13 +110,27 @@ static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
     return n;
 }
 
+/* What a named arm has beyond the others. */
+static void set_named(cell_record *c, const row_context *ctx, const row_measured *m) {
+    c->name = ctx->name;
+    c->options = ctx->options;
+    c->device = ctx->backend.device;
+    c->ceilings = ctx->ceilings;
+    if (isnan(m->against.ratio))
+        return;
+    c->against = (cell_against){.exists = true,
+                                .baseline = m->baseline,
+                                .ratio = m->against.ratio,
+                                .interval = {m->against.lo, m->against.hi}};
+}
+
 js *row_json(const row_context *ctx, const row_measured *m) {
     static const char *const names[] = {"passed", "failed", "skipped", "error"};
     const char *flags[FLAGS];
     cell_record c;
     record_init(&cell_type, &c);
     c.arm = bench_kind_name(m->kind);
-    c.backend = ctx->backend.name;
+    c.backend = ctx->backend.name[0] ? ctx->backend.name : "none";
     c.kernel = m->kernel ? m->kernel : ctx->backend.kernel;
     c.kernel_hash = m->kernel ? m->kernel_hash : ctx->kernel_hash;
     c.mode = ctx->sustained ? "sustained" : "burst";
@@ -129,6 +144,8 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     set_correctness(&c.correctness, m->verdict);
     if (m->status == ROW_PASSED)
         set_performance(&c.performance, ctx, m);
+    if (ctx->name)
+        set_named(&c, ctx, m);
     c.flags = (record_texts){flags, list_flags(flags, &c.performance, ctx, m)};
     return record_write(&cell_type, &c);
 }

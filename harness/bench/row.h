@@ -9,6 +9,7 @@
 #include "harness/measure/env.h"
 #include "harness/measure/gpu.h"
 #include "harness/measure/paired_probes.h"
+#include "harness/measure/paired_ratio.h"
 #include "harness/measure/stop.h"
 #include "harness/record/cell.h"
 #include "kernels/ceilings.h"
@@ -17,8 +18,11 @@ enum { ROW_KEY = 256 };
 
 typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 
-/* Values that all cells of a sweep share; strings are borrowed. */
+/* Values that all cells of an arm share; strings are borrowed. */
 typedef struct {
+    const char *name;     /* of a named arm; NULL: the arm is named after its kind */
+    const char *options;  /* of a named arm, as the user gave them */
+    const char *ceilings; /* of a named arm: the arm whose ceilings it shares, or its own name */
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
@@ -44,6 +48,8 @@ typedef struct {
     gpu_state gpu_before, gpu_after; /* unknown without an NVIDIA device */
     double power_w;                  /* mean power while the steps ran, in watts; NAN = not
                                         measured */
+    const char *baseline;            /* of a named arm: the arm that it is compared with */
+    paired_ratio against;            /* the comparison; `ratio` NAN = none */
 } row_measured;
 
 /* The row as JSON, without the derived fields; the caller owns it. NULL: out of memory. */
@@ -51,7 +57,7 @@ js *row_json(const row_context *ctx, const row_measured *m);
 
 /* The key of the cell in the journal: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
  * kernel and the first 16 digits of row_context.kernel_hash. Sustained cells have "sustained" after
- * the scope. */
+ * the scope. The key of a named arm begins with its name. */
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 

@@ -1,6 +1,7 @@
 #include "harness/bench/sustained.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "harness/bench/interleave.h"
@@ -43,19 +44,25 @@ cleanup:
 
 snap_status sustained_measure(bench_arm *const *arms, int n, bench_scope scope, double seconds,
                               stop_rule *rules, const gpu *device, double *power_w,
-                              const volatile sig_atomic_t *cancel, snap_err *err) {
-    spent total[BENCH_ARMS] = {{0}};
+                              const volatile sig_atomic_t *cancel, int *failed, snap_err *err) {
     snap_status st = SNAP_OK;
+    *failed = -1;
+    spent *total = calloc((size_t)n, sizeof *total);
+    if (!total)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %d arms", n);
     for (int64_t i = 0; i < 2 * n; i++) {
         int arm = interleave_arm(i, n);
         if (cancel && *cancel)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
+        *failed = arm;
         TRY(loop(arms[arm], scope, seconds, &rules[arm], device, &total[arm], err));
+        *failed = -1;
     }
     for (int i = 0; i < n; i++) {
         power_w[i] = total[i].joules / total[i].seconds;
         rules[i].reason = STOP_SAMPLES;
     }
 cleanup:
+    free(total);
     return st;
 }

@@ -1,7 +1,7 @@
 /* sustained.h - runs arms in loops without pauses, as a server does. The device then runs at the
  * clock that its power limit allows.
  *
- * The arms take turns A B B A, with loops of some seconds each. A sample is the mean time of the
+ * The arms take turns A B B A (interleave.h), with loops of some seconds each. A sample is the mean time of the
  * steps that fill about 30 ms, or of one longer step. Power is the energy that the device counted
  * during the loops, divided by their time. */
 #ifndef SNAPMLA_HARNESS_BENCH_SUSTAINED_H
@@ -20,11 +20,13 @@
  *           "samples"
  * @device:  the device that counts the energy; NULL = energy is unknown
  * @power_w: [n], set to the mean power of each arm's loops; NAN = unknown
+ * @failed:  the arm with the error; -1 after success or if the error is not that of an arm
  *
- * Errors: those of the backend, SNAP_E_CANCELLED, SNAP_E_NOMEM.
+ * Errors: those of the backends, SNAP_E_CANCELLED, SNAP_E_NOMEM.
  */
 snap_status sustained_measure(bench_arm *const *arms, int n, bench_scope scope, double seconds,
                               stop_rule *rules, const gpu *device, double *power_w,
-                              const volatile sig_atomic_t *cancel, snap_err *err) SNAP_CHECK_RESULT;
+                              const volatile sig_atomic_t *cancel, int *failed,
+                              snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -2,12 +2,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sustained.h"
 #include "harness/measure/code_hash.h"
+#include "harness/measure/stats.h"
 
 static const double kMemoryShare = 0.85; /* the share of the device's memory that the data of a
                                             shape may use */
@@ -32,17 +34,25 @@ typedef struct {
     bool known;
 } kernel_code;
 
+/* One arm, over all shapes. */
 typedef struct {
-    const sweep_options *opt;
+    sweep_arm of; /* `name` is NULL for an arm of the grid */
     row_context context;
     numbers from;
+    gpu *device;
+    kernel_code code;
+    cell cell;            /* of the current shape */
+    paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
+} lane;
+
+typedef struct {
+    const sweep_options *opt;
+    numbers from; /* the host's pools of all arms */
     js *rows;
     bench_shape shape;
-    cell cells[BENCH_ARMS];
-    paired_probes probes; /* of the current scope */
-    kernel_code code[BENCH_ARMS];
-    gpu *device;
-    bool flush; /* the backend's caches are flushed before each step */
+    lane *lanes; /* [n] */
+    int n;
+    bool flush; /* the backends' caches are flushed before each step */
     int done;
 } sweep;
 
@@ -51,7 +61,7 @@ static void note(const sweep *s, const char *what) {
     bench_shape_text(&s->shape, shape);
     (void)snprintf(text, sizeof text, "%s: %s", shape, what);
     if (s->opt->progress)
-        s->opt->progress(s->opt->ctx, s->done, sweep_count(s->opt->grid), text);
+        s->opt->progress(s->opt->ctx, s->done, sweep_total(s->opt), text);
 }
 
 static bool cancelled(const sweep *s) {
@@ -74,14 +84,25 @@ static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err)
     return SNAP_OK;
 }
 
-static double needed_bytes(const sweep *s, int sets[BENCH_ARMS]) {
+/* Whether two arms allocate from the same memory. */
+static bool same_memory(const lane *a, const lane *b) {
+    const mla_backend_info *x = &a->context.backend, *y = &b->context.backend;
+    return x->host_memory == y->host_memory &&
+           (x->host_memory || strcmp(x->device, y->device) == 0);
+}
+
+static int sets_of(const sweep *s, const lane *l) {
+    bool one_set = s->flush || l->context.sustained;
+    return bench_arm_sets(&s->shape, l->of.kind, one_set ? 0 : l->context.backend.cache_bytes);
+}
+
+/* The bytes that all arms in the memory of one arm need together. */
+static double needed_bytes(const sweep *s, const lane *in) {
     double bytes = 0;
-    bool one_set = s->flush || s->context.sustained;
-    for (int p = 0; p < BENCH_ARMS; p++) {
-        sets[p] =
-            bench_arm_sets(&s->shape, (bench_kind)p, one_set ? 0 : s->context.backend.cache_bytes);
-        if (s->opt->grid->arm[p])
-            bytes += bench_arm_bytes(&s->shape, (bench_kind)p, sets[p]);
+    for (int i = 0; i < s->n; i++) {
+        const lane *l = &s->lanes[i];
+        if (l->of.backend && same_memory(l, in))
+            bytes += bench_arm_bytes(&s->shape, l->of.kind, sets_of(s, l));
     }
     return bytes;
 }
@@ -94,52 +115,49 @@ static void find_code(kernel_code *code, const char *kernel) {
 
 /* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set of
  * at least four times the cache's size; or "none": the cache may be warm. */
-static const char *coldness(const sweep *s, int p) {
-    size_t cache = s->context.backend.cache_bytes;
+static const char *coldness(const sweep *s, const lane *l) {
+    size_t cache = l->context.backend.cache_bytes;
     if (s->flush)
         return "flush";
-    bool large = bench_arm_is_large(&s->shape, (bench_kind)p, cache);
-    return cache && (!s->context.sustained || large) ? "rotate" : "none";
+    bool large = bench_arm_is_large(&s->shape, l->of.kind, cache);
+    return cache && (!l->context.sustained || large) ? "rotate" : "none";
 }
 
-static snap_status build_arm(sweep *s, int p, int sets, snap_err *err) {
-    cell *c = &s->cells[p];
+static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
+    cell *c = &l->cell;
+    double need = needed_bytes(s, l), have = (double)l->context.backend.memory_bytes;
     snap_err why = {0};
-    c->cold = coldness(s, p);
-    snap_status st = bench_arm_create(&c->arm, s->opt->backend, &s->shape, (bench_kind)p, &s->from,
-                                      sets, s->flush, &why);
+    snap_status st;
+    c->cold = coldness(s, l);
+    if (have > 0 && need > kMemoryShare * have)
+        st = err_set(&why, SNAP_E_NOMEM, "the shape needs %.1f GiB, the device has %.1f GiB",
+                     need / 0x1p30, have / 0x1p30);
+    else
+        st = bench_arm_create(&c->arm, l->of.backend, &s->shape, l->of.kind, &l->from,
+                              sets_of(s, l), s->flush, &why);
     if (st == SNAP_OK)
-        find_code(&s->code[p], bench_arm_kernel(c->arm));
+        find_code(&l->code, bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
 }
 
 static snap_status build_arms(sweep *s, snap_err *err) {
-    int sets[BENCH_ARMS];
-    double need = needed_bytes(s, sets), have = (double)s->context.backend.memory_bytes;
-    bool fits = !(have > 0) || need <= kMemoryShare * have;
     snap_status st = SNAP_OK;
-    for (int p = 0; p < BENCH_ARMS && st == SNAP_OK; p++) {
-        snap_err why = {0};
-        if (!s->opt->grid->arm[p])
-            continue;
+    for (int i = 0; i < s->n && st == SNAP_OK; i++) {
+        lane *l = &s->lanes[i];
         note(s, "filling the cache");
-        if (fits)
-            st = build_arm(s, p, sets[p], err);
-        else
-            st = settle(&s->cells[p],
-                        err_set(&why, SNAP_E_NOMEM,
-                                "the shape needs %.1f GiB, the device has %.1f GiB", need / 0x1p30,
-                                have / 0x1p30),
-                        &why, err);
-        if (!fits)
-            s->cells[p].cold = coldness(s, p);
+        if (l->of.backend) {
+            st = build_arm(s, l, err);
+        } else {
+            l->cell.status = ROW_ERROR;
+            l->cell.why = l->of.why;
+        }
     }
     return st;
 }
 
 static void drop_arms(sweep *s) {
-    for (int p = 0; p < BENCH_ARMS; p++) {
-        cell *c = &s->cells[p];
+    for (int i = 0; i < s->n; i++) {
+        cell *c = &s->lanes[i].cell;
         bench_arm_free(c->arm);
         verified_release(&c->verdict);
         stop_release(&c->timing);
@@ -149,12 +167,12 @@ static void drop_arms(sweep *s) {
 
 /* ---- one scope ---- */
 
-static bool is_requested(const sweep *s, int p, bench_scope scope) {
-    return s->opt->grid->arm[p] && bench_kind_has((bench_kind)p, scope);
+static bool is_requested(const lane *l, bench_scope scope) {
+    return bench_kind_has(l->of.kind, scope);
 }
 
-static bool takes_part(const sweep *s, int p, bench_scope scope) {
-    return s->cells[p].arm && bench_kind_has((bench_kind)p, scope);
+static bool takes_part(const lane *l, bench_scope scope) {
+    return l->cell.arm && bench_kind_has(l->of.kind, scope);
 }
 
 /* A cell with a wrong result gets the status ROW_FAILED, so its row has no times. */
@@ -174,38 +192,63 @@ static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err
     return st;
 }
 
-/* Times the arms alternately. An error may come from any of them, so it becomes the status of all
- * of them. */
+/* The arms that take turns in one measurement. */
+typedef struct {
+    lane *lanes[SWEEP_ARMS];
+    bench_arm *arms[SWEEP_ARMS];
+    stop_rule rules[SWEEP_ARMS];
+    paired_probes *probes[SWEEP_ARMS];
+    double power_w[SWEEP_ARMS];
+    int n, failed;
+} turns;
+
+static void collect(sweep *s, bench_scope scope, turns *t) {
+    *t = (turns){.failed = -1};
+    for (int i = 0; i < s->n; i++) {
+        lane *l = &s->lanes[i];
+        l->probes = (paired_probes){0};
+        if (!takes_part(l, scope) || l->cell.status != ROW_PASSED)
+            continue;
+        stop_init(&t->rules[t->n], &s->opt->limits);
+        t->power_w[t->n] = (double)NAN;
+        t->lanes[t->n] = l;
+        t->arms[t->n] = l->cell.arm;
+        t->probes[t->n++] = &s->lanes[l->of.rates].probes;
+    }
+}
+
+static snap_status time_turns(sweep *s, bench_scope scope, turns *t, snap_err *err) {
+    bool sustained = s->opt->sustained_s > 0;
+    if (sustained)
+        return sustained_measure(t->arms, t->n, scope, s->opt->sustained_s, t->rules,
+                                 t->lanes[0]->device, t->power_w, s->opt->cancel, &t->failed, err);
+    return interleave_measure(t->arms, t->n, scope, t->rules, s->flush ? s->opt->rest : 0,
+                              t->probes, s->opt->cancel, &t->failed, err);
+}
+
+/* Times the arms alternately. An arm with an error gets that status, and the others are timed again
+ * from the beginning. An error that is not that of one arm becomes the status of all. */
 static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
-    bench_arm *arms[BENCH_ARMS];
-    cell *turns[BENCH_ARMS];
-    stop_rule rules[BENCH_ARMS];
-    int n = 0;
-    for (int p = 0; p < BENCH_ARMS; p++)
-        if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED) {
-            turns[n] = &s->cells[p];
-            stop_init(&rules[n], &s->opt->limits);
-            arms[n++] = s->cells[p].arm;
-        }
-    if (!n)
-        return SNAP_OK;
-    note(s, bench_scope_name(scope));
-    snap_err why = {0};
-    s->probes = (paired_probes){0};
-    double power_w[BENCH_ARMS];
-    for (int i = 0; i < BENCH_ARMS; i++)
-        power_w[i] = (double)NAN;
-    snap_status st = s->context.sustained
-                         ? sustained_measure(arms, n, scope, s->opt->sustained_s, rules, s->device,
-                                             power_w, s->opt->cancel, &why)
-                         : interleave_measure(arms, n, scope, rules, s->flush ? s->opt->rest : 0,
-                                              &s->probes, s->opt->cancel, &why);
     snap_status out = SNAP_OK;
-    for (int i = 0; i < n; i++) {
-        turns[i]->timing = rules[i];
-        turns[i]->power_w = power_w[i];
-        if (out == SNAP_OK)
-            out = settle(turns[i], st, &why, err);
+    for (bool again = true; again && out == SNAP_OK;) {
+        turns t;
+        snap_err why = {0};
+        collect(s, scope, &t);
+        if (!t.n)
+            return SNAP_OK;
+        note(s, bench_scope_name(scope));
+        snap_status st = time_turns(s, scope, &t, &why);
+        again = st != SNAP_OK && t.failed >= 0;
+        for (int i = 0; i < t.n; i++) {
+            cell *c = &t.lanes[i]->cell;
+            c->power_w = t.power_w[i];
+            if (again)
+                stop_release(&t.rules[i]);
+            else
+                c->timing = t.rules[i];
+            if (out == SNAP_OK && (!again || i == t.failed))
+                out = settle(c, st, &why, err);
+        }
     }
     return out;
 }
@@ -219,42 +262,64 @@ static snap_status check_again(sweep *s, cell *c, bench_scope scope, snap_err *e
     return st;
 }
 
-/* The state of the machine and of the device at one moment. */
+/* The state of the machine and of each arm's device at one moment. */
 typedef struct {
     env_state env;
-    gpu_state gpu;
+    gpu_state gpu[SWEEP_ARMS];
 } moment;
 
-static moment moment_now(const sweep *s) {
-    return (moment){.env = env_now(), .gpu = gpu_now(s->device)};
+static void take_moment(const sweep *s, moment *m) {
+    m->env = env_now();
+    for (int i = 0; i < s->n; i++)
+        m->gpu[i] = gpu_now(s->lanes[i].device);
 }
 
-static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *before,
+/* Compares a named arm with the first one, if both passed. */
+static snap_status compare_arms(const sweep *s, const lane *l, paired_ratio *out, snap_err *err) {
+    const cell *base = &s->lanes[0].cell, *c = &l->cell;
+    *out = (paired_ratio){(double)NAN, (double)NAN, (double)NAN};
+    if (!l->of.name || l == s->lanes || base->status != ROW_PASSED || c->status != ROW_PASSED)
+        return SNAP_OK;
+    /* The loops of sustained arms are minutes apart, so their samples are no pairs. */
+    size_t n = s->opt->sustained_s > 0 ? 0 : c->timing.n;
+    if (n)
+        return paired_ratio_of(base->timing.samples, base->timing.n, c->timing.samples, n, out,
+                               err);
+    out->ratio = stats_quantile(base->timing.sorted, base->timing.n, 0.5) /
+                 stats_quantile(c->timing.sorted, c->timing.n, 0.5);
+    return SNAP_OK;
+}
+
+static snap_status add_row(sweep *s, int i, bench_scope scope, const moment *before,
                            const moment *after, snap_err *err) {
-    const cell *c = &s->cells[p];
+    const lane *l = &s->lanes[i];
+    const cell *c = &l->cell;
     row_measured m = {.shape = s->shape,
-                      .kind = (bench_kind)p,
+                      .kind = l->of.kind,
                       .scope = scope,
                       .status = c->status,
                       .reason = c->why.text,
-                      .kernel = s->code[p].kernel,
-                      .kernel_hash = s->code[p].known ? s->code[p].hash : NULL,
+                      .kernel = l->code.kernel,
+                      .kernel_hash = l->code.known ? l->code.hash : NULL,
                       .cold = c->cold,
                       .verdict = &c->verdict,
                       .timing = &c->timing,
-                      .probes = &s->probes,
+                      .probes = &s->lanes[l->of.rates].probes,
                       .before = before->env,
                       .after = after->env,
-                      .gpu_before = before->gpu,
-                      .gpu_after = after->gpu,
-                      .power_w = c->power_w};
+                      .gpu_before = before->gpu[i],
+                      .gpu_after = after->gpu[i],
+                      .power_w = c->power_w,
+                      .baseline = s->lanes[0].of.name};
     char key[ROW_KEY];
-    row_key(&s->context, &s->shape, m.kind, scope, key);
-    js *row = row_json(&s->context, &m);
+    snap_status st = compare_arms(s, l, &m.against, err);
+    if (st != SNAP_OK)
+        return st;
+    row_key(&l->context, &s->shape, m.kind, scope, key);
+    js *row = row_json(&l->context, &m);
     if (!row)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
-    snap_status st = SNAP_OK;
     if (s->opt->keep && final) /* cells that were skipped or had an error are tried again by a
                                   resumed run */
         st = s->opt->keep(s->opt->ctx, key, row, err);
@@ -266,50 +331,51 @@ static snap_status add_row(sweep *s, int p, bench_scope scope, const moment *bef
 
 static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     snap_status st = SNAP_OK;
-    for (int p = 0; p < BENCH_ARMS; p++) {
-        cell *c = &s->cells[p];
-        if (!takes_part(s, p, scope))
+    for (int i = 0; i < s->n; i++) {
+        cell *c = &s->lanes[i].cell;
+        if (!takes_part(&s->lanes[i], scope))
             continue;
         c->status = ROW_PASSED;
         c->why = (snap_err){0};
         stop_release(&c->timing);
         TRY(check_arm(s, c, scope, err));
     }
-    moment before = moment_now(s);
+    moment before, after;
+    take_moment(s, &before);
     TRY(time_arms(s, scope, err));
-    moment after = moment_now(s);
-    for (int p = 0; p < BENCH_ARMS; p++)
-        if (takes_part(s, p, scope) && s->cells[p].status == ROW_PASSED)
-            TRY(check_again(s, &s->cells[p], scope, err));
-    for (int p = 0; p < BENCH_ARMS; p++)
-        if (is_requested(s, p, scope))
-            TRY(add_row(s, p, scope, &before, &after, err));
+    take_moment(s, &after);
+    for (int i = 0; i < s->n; i++)
+        if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED)
+            TRY(check_again(s, &s->lanes[i].cell, scope, err));
+    for (int i = 0; i < s->n; i++)
+        if (is_requested(&s->lanes[i], scope))
+            TRY(add_row(s, i, scope, &before, &after, err));
 cleanup:
     return st;
 }
 
 /* ---- what an earlier run has finished ---- */
 
-static const js *found(const sweep *s, int p, bench_scope scope) {
+static const js *found(const sweep *s, const lane *l, bench_scope scope) {
     char key[ROW_KEY];
-    row_key(&s->context, &s->shape, (bench_kind)p, scope, key);
+    row_key(&l->context, &s->shape, l->of.kind, scope, key);
     return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
 }
 
 /* Arms are timed alternately. So the rows of a scope are either all reused or all measured
  * again. */
 static bool scope_found(const sweep *s, bench_scope scope) {
-    for (int p = 0; p < BENCH_ARMS; p++)
-        if (is_requested(s, p, scope) && !found(s, p, scope))
+    for (int i = 0; i < s->n; i++)
+        if (is_requested(&s->lanes[i], scope) && !found(s, &s->lanes[i], scope))
             return false;
     return true;
 }
 
 static snap_status take_over(sweep *s, bench_scope scope, snap_err *err) {
-    for (int p = 0; p < BENCH_ARMS; p++) {
-        if (!is_requested(s, p, scope))
+    for (int i = 0; i < s->n; i++) {
+        if (!is_requested(&s->lanes[i], scope))
             continue;
-        if (!js_push_new(s->rows, js_copy(found(s, p, scope))))
+        if (!js_push_new(s->rows, js_copy(found(s, &s->lanes[i], scope))))
             return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
         s->done++;
     }
@@ -344,148 +410,101 @@ cleanup:
     return st;
 }
 
+static int rows_of_kind(const bench_grid *g, bench_kind k) {
+    int rows = 0;
+    for (int scope = 0; scope < BENCH_SCOPES; scope++)
+        rows += g->scope[scope] && bench_kind_has(k, (bench_scope)scope);
+    return rows;
+}
+
 int sweep_count(const bench_grid *g) {
     int rows = 0; /* rows of one shape */
     for (int k = 0; k < BENCH_ARMS; k++)
-        for (int scope = 0; scope < BENCH_SCOPES; scope++)
-            rows +=
-                g->arm[k] && g->scope[scope] && bench_kind_has((bench_kind)k, (bench_scope)scope);
+        rows += g->arm[k] ? rows_of_kind(g, (bench_kind)k) : 0;
     return bench_grid_shapes(g) * rows;
+}
+
+int sweep_total(const sweep_options *opt) {
+    int rows = 0;
+    for (int i = 0; i < opt->n_arms; i++)
+        rows += rows_of_kind(opt->grid, opt->arms[i].kind);
+    return opt->n_arms ? bench_grid_shapes(opt->grid) * rows : sweep_count(opt->grid);
+}
+
+/* ---- the arms ---- */
+
+static int list_arms(const sweep_options *opt, sweep_arm out[SWEEP_ARMS]) {
+    int n = 0;
+    for (; n < opt->n_arms && n < SWEEP_ARMS; n++)
+        out[n] = opt->arms[n];
+    for (int k = 0; k < BENCH_ARMS && !opt->n_arms; k++)
+        if (opt->grid->arm[k])
+            out[n++] = (sweep_arm){
+                .kind = (bench_kind)k, .backend = opt->backend, .kernel_hash = opt->kernel_hash};
+    return n;
+}
+
+/* Describes the backend of an arm and gives it the random numbers. */
+static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_err *err) {
+    l->of = *of;
+    l->context = (row_context){.name = of->name,
+                               .options = of->options,
+                               .ceilings = s->opt->n_arms ? s->opt->arms[of->rates].name : NULL,
+                               .kernel_hash = of->kernel_hash,
+                               .distribution = numbers_kind_name(s->opt->distribution),
+                               .sustained = s->opt->sustained_s > 0};
+    numbers_share(&l->from, &s->from);
+    if (!of->backend)
+        return SNAP_OK;
+    mla_backend_describe(of->backend, &l->context.backend);
+    l->device = gpu_open(l->context.backend.pci);
+    return numbers_upload(&l->from, of->backend, err);
+}
+
+/* Arms in one memory use the same cache, but not every backend knows its size. The largest size
+ * that one of them reports is used for all. */
+static void share_cache_size(sweep *s) {
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < s->n; k++) {
+            const lane *from = &s->lanes[k];
+            size_t *size = &s->lanes[i].context.backend.cache_bytes;
+            if (same_memory(&s->lanes[i], from) && *size < from->context.backend.cache_bytes)
+                *size = from->context.backend.cache_bytes;
+        }
+}
+
+/* All arms start with a cold cache in the same way, so their caches are flushed only if each
+ * backend can do it. */
+static bool can_flush(const sweep_arm *arms, int n) {
+    bool can = true;
+    for (int i = 0; i < n; i++)
+        can &= !arms[i].backend || lab_can_flush(arms[i].backend);
+    return can;
 }
 
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     const bench_grid *g = opt->grid;
-    sweep s = {.opt = opt,
-               .rows = rows,
-               .flush = lab_can_flush(opt->backend) && !(opt->sustained_s > 0),
-               .context = {.kernel_hash = opt->kernel_hash,
-                           .distribution = numbers_kind_name(opt->distribution),
-                           .sustained = opt->sustained_s > 0}};
-    mla_backend_describe(opt->backend, &s.context.backend);
-    s.device = gpu_open(s.context.backend.pci);
-    snap_status st = numbers_create(&s.from, opt->distribution, g->d_c, g->d_r, opt->seed, err);
-    if (st == SNAP_OK)
-        st = numbers_upload(&s.from, opt->backend, err);
-    for (int i = 0; i < bench_grid_shapes(g) && st == SNAP_OK; i++) {
+    sweep_arm arms[SWEEP_ARMS];
+    sweep s = {.opt = opt, .rows = rows, .n = list_arms(opt, arms)};
+    snap_status st = SNAP_OK;
+    s.flush = can_flush(arms, s.n) && !(opt->sustained_s > 0);
+    s.lanes = calloc((size_t)s.n + 1, sizeof *s.lanes);
+    if (!s.lanes)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %d arms", s.n);
+    TRY(numbers_create(&s.from, opt->distribution, g->d_c, g->d_r, opt->seed, err));
+    for (int i = 0; i < s.n; i++)
+        TRY(open_lane(&s.lanes[i], &arms[i], &s, err));
+    share_cache_size(&s);
+    for (int i = 0; i < bench_grid_shapes(g); i++) {
         s.shape = bench_grid_shape(g, i);
-        st = run_shape(&s, err);
+        TRY(run_shape(&s, err));
+    }
+cleanup:
+    for (int i = 0; i < s.n; i++) {
+        numbers_release(&s.lanes[i].from);
+        gpu_close(s.lanes[i].device);
     }
     numbers_release(&s.from);
-    gpu_close(s.device);
-    return st;
-}
-
-/* ---- after the sweep ---- */
-
-/* The BF16 row that an FP8 row is compared with, directly before it; NULL if there is none. */
-static const cell_record *baseline_of(const cell_list *rows, size_t i) {
-    const cell_record *c = &rows->at[i], *before = c - 1;
-    if (i == 0 || strcmp(c->arm, "fp8") != 0)
-        return NULL;
-    bool same = record_equal(&cell_shape_type, &before->shape, &c->shape) &&
-                strcmp(before->scope, c->scope) == 0;
-    return same ? before : NULL;
-}
-
-double sweep_speedup(const cell_list *rows, size_t i) {
-    const cell_record *base = baseline_of(rows, i);
-    return base ? cell_speedup(base, &rows->at[i]) : (double)NAN;
-}
-
-static snap_status read_rows(cell_list *out, const js *rows, arena *mem, snap_err *err) {
-    return record_read_all(&cell_type, rows, mem, &out->at, &out->n)
-               ? SNAP_OK
-               : err_set(err, SNAP_E_NOMEM, "out of memory for the rows of a sweep");
-}
-
-snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) {
-    arena mem = {0};
-    cell_list all;
-    snap_status st = SNAP_OK;
-    TRY(read_rows(&all, rows, &mem, err));
-    for (size_t i = 0; i < all.n; i++) {
-        cell_record *row = &all.at[i];
-        const cell_record *base = baseline_of(&all, i);
-        if (!row->performance.exists)
-            continue;
-        TRY(cell_derive(row, c, &mem, err));
-        bool ok = !base || cell_flag_baseline(base, row, &mem);
-        ok = ok && row_store(js_at(rows, i), row);
-        TRY(ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a row"));
-    }
-cleanup:
-    arena_release(&mem);
-    return st;
-}
-
-snap_status sweep_raise(const js *rows, mla_ceilings *to, snap_err *err) {
-    arena mem = {0};
-    cell_list all = {0};
-    snap_status st = read_rows(&all, rows, &mem, err);
-    for (size_t i = 0; i < all.n; i++)
-        cell_raise(&all.at[i], to);
-    arena_release(&mem);
-    return st;
-}
-
-size_t sweep_count_flag(const js *rows, const char *flag) {
-    arena mem = {0};
-    cell_list all = {0};
-    size_t n = 0;
-    (void)read_rows(&all, rows, &mem, NULL);
-    for (size_t i = 0; i < all.n; i++)
-        n += cell_has_flag(&all.at[i], flag);
-    arena_release(&mem);
-    return n;
-}
-
-typedef bool (*cell_test)(const cell_record *c);
-
-static bool has_error(const cell_record *c) {
-    return strcmp(c->status, "error") == 0;
-}
-
-static bool has_failed(const cell_record *c) {
-    return strcmp(c->status, "failed") == 0;
-}
-
-static bool undercuts(const cell_record *c) {
-    return cell_has_flag(c, "below_floor");
-}
-
-static size_t count(const cell_list *rows, cell_test test, const cell_record **first) {
-    size_t n = 0;
-    *first = NULL;
-    for (size_t i = 0; i < rows->n; i++)
-        if (test(&rows->at[i]))
-            *first = n++ ? *first : &rows->at[i];
-    return n;
-}
-
-static snap_status verdict(const cell_list *rows, cell_test test, snap_status code,
-                           const char *what, snap_err *err) {
-    const cell_record *c;
-    size_t n = count(rows, test, &c);
-    if (!n)
-        return SNAP_OK;
-    return err_set(err, code,
-                   "%zu of %zu cells %s, first: %s %s, H %lld, s_q %lld, batch %lld, context "
-                   "%lld%s%s",
-                   n, rows->n, what, c->arm, c->scope, (long long)c->shape.heads,
-                   (long long)c->shape.s_q, (long long)c->shape.batch, (long long)c->shape.context,
-                   c->reason[0] ? ": " : "", c->reason);
-}
-
-snap_status sweep_verdict(const js *rows, snap_err *err) {
-    arena mem = {0};
-    cell_list all;
-    snap_status st = SNAP_OK;
-    TRY(read_rows(&all, rows, &mem, err));
-    TRY(verdict(&all, has_error, SNAP_E_DEVICE, "could not be run", err));
-    TRY(verdict(&all, has_failed, SNAP_E_WRONG, "failed the correctness check", err));
-    TRY(verdict(&all, undercuts, SNAP_E_WRONG,
-                "took less time than the ceilings allow, a measuring error", err));
-cleanup:
-    arena_release(&mem);
+    free(s.lanes);
     return st;
 }

@@ -1,4 +1,9 @@
-/* sweep.h - a whole grid: for each shape the arms are created, checked, timed in turn and freed. */
+/* sweep.h - a whole grid: for each shape the arms are created, checked, timed in turn and freed.
+ *
+ * The arms of a sweep are either the precisions of its grid on one backend, or named arms, each
+ * with a backend of its own. All arms get the same random tokens and queries, packed for their
+ * precision. Only one arm runs at a time. An arm with an error or a wrong result gets a row that
+ * says so, and the others go on. */
 #ifndef SNAPMLA_HARNESS_BENCH_SWEEP_H
 #define SNAPMLA_HARNESS_BENCH_SWEEP_H
 
@@ -6,8 +11,25 @@
 
 #include "harness/bench/row.h"
 
+enum { SWEEP_ARMS = 32 }; /* most arms of one sweep */
+
+/* A named arm. All texts are borrowed. */
 typedef struct {
-    mla_backend *backend; /* borrowed */
+    const char *name;
+    const char *options;  /* as the user gave them: "cpu,precision=fp8" */
+    bench_kind kind;      /* BENCH_BF16 or BENCH_FP8 */
+    mla_backend *backend; /* borrowed; NULL: it could not be opened, for the reason in `why` */
+    snap_err why;
+    const char *kernel_hash; /* as in sweep_options */
+    int rates;               /* the first arm whose backend has the same ceilings; often its own
+                                index */
+} sweep_arm;
+
+typedef struct {
+    mla_backend *backend;  /* borrowed; used if there are no named arms */
+    const sweep_arm *arms; /* [n_arms] named arms, the first of them is the baseline; they replace
+                              those of the grid */
+    int n_arms;            /* 0: the arms are those of the grid */
     const bench_grid *grid;
     numbers_kind distribution;
     uint64_t seed;
@@ -29,11 +51,13 @@ typedef struct {
     void (*progress)(void *ctx, int done, int total, const char *note);
 } sweep_options;
 
-/* How many rows a sweep of that grid has. */
+/* How many rows a sweep of the arms of that grid has, and how many a sweep with these options. */
 int sweep_count(const bench_grid *grid);
+int sweep_total(const sweep_options *opt);
 
 /**
- * sweep_run - measure all cells of a grid in order; kernel before served, BF16 before FP8
+ * sweep_run - measure all cells of a grid in order; kernel before served, BF16 before FP8, named
+ *             arms in their order
  *
  * @rows: array to which the rows are appended; rows that are measured now are not derived
  *        (sweep_derive())
@@ -44,19 +68,21 @@ int sweep_count(const bench_grid *grid);
  */
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Computes the derived fields of all rows that passed: cell_derive() and cell_flag_baseline(). It
- * may be called again. SNAP_E_NOMEM, SNAP_E_INPUT. */
-snap_status sweep_derive(js *rows, const mla_ceilings *c, snap_err *err) SNAP_CHECK_RESULT;
+/* Computes the derived fields of the rows of a named arm (@arm NULL: of all) that passed:
+ * cell_derive() and cell_flag_baseline(). It may be called again. SNAP_E_NOMEM, SNAP_E_INPUT. */
+snap_status sweep_derive(js *rows, const char *arm, const mla_ceilings *c,
+                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* The speed-up of the FP8 row i over the BF16 row before it; NAN for other rows. */
+/* The speed-up of the FP8 row i over the BF16 row before it; NAN for other rows and named arms. */
 double sweep_speedup(const cell_list *rows, size_t i);
 
-/* Raises the ceilings to the best rates that were probed between the samples of all rows.
+/* Raises the ceilings to the best rates that were probed between the samples of these rows.
  * SNAP_E_NOMEM. */
-snap_status sweep_raise(const js *rows, mla_ceilings *to, snap_err *err) SNAP_CHECK_RESULT;
+snap_status sweep_raise(const js *rows, const char *arm, mla_ceilings *to,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* How many rows have the flag; 0 when out of memory. */
-size_t sweep_count_flag(const js *rows, const char *flag);
+/* How many of these rows have the flag; 0 when out of memory. */
+size_t sweep_count_flag(const js *rows, const char *arm, const char *flag);
 
 /* SNAP_E_DEVICE if a cell had an error, SNAP_E_WRONG if one failed its check or was below its
  * floor. The message counts these cells and names the first. */

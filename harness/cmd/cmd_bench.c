@@ -31,6 +31,11 @@ static opt_gone verbs_of_what[] = {{"kernel", "snapmla bench kernel"},
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Grid (lists separated by commas; every combination is measured)"},
     {OPT_STR, "arms", 0, &o.grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},
+    {OPT_LIST, "arm", 'a', &o.arms, "NAME=BACKEND[,KEY=VALUE...]",
+     "one kernel to compare; give the option once for each, the baseline first. BACKEND: cpu, "
+     "cuda, opencl or plugin:PATH. Keys: precision (bf16, fp8), isa, threads. It replaces --arms, "
+     "--backend, --isa and --threads",
+     0, 0},
     {OPT_FLAG, "ablation", 0, &o.grid.ablation, NULL,
      "on a GPU: also time variants of the FP8 arm that each leave out one technique: FP8 "
      "arithmetic, FP32 accumulation outside the tensor cores, the deep pipeline, the fused "
@@ -106,7 +111,11 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"        \
     "the median of short runs of the same probes between the row's own samples. On a\n"            \
     "shared machine, '% then' separates the speed of the kernel from the load of other\n"          \
-    "programs."
+    "programs.\n"                                                                                  \
+    "\n"                                                                                           \
+    "With --arm, any kernels are compared in one table: the program's own on several\n"            \
+    "backends, and those of plugins. 'speed-up' is the time of the first arm divided by\n"         \
+    "that of the arm, with its 95 % interval."
 
 static const opt_command verb_kernel = {
     .name = "bench kernel",

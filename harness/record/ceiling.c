@@ -17,6 +17,8 @@ static const field fields[] = {
      .about = "one for each repetition"},
     {C(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
     {C(source), FIELD_TEXT, FIELD_NULLABLE | FIELD_OPTIONAL | FIELD_OMITTED},
+    {C(arm), FIELD_TEXT, FIELD_OPTIONAL | FIELD_NAME, .csv = "arm",
+     .about = "the arm of --arm on whose backend it was measured"},
 };
 const record_type ceiling_type = {
     .name = "ceiling", .size = sizeof(ceiling_record), RECORD_FIELDS(fields)};

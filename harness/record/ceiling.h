@@ -14,6 +14,8 @@ typedef struct {
     record_numbers samples; /* in `unit`: one for each repetition, 64 at most */
     const char *origin;     /* "measured", "reported" */
     const char *source;     /* who reported it; missing if measured */
+    const char *arm;        /* the named arm on whose backend it was measured; "" in a run without
+                               named arms. Arms of one device share the rows of the first of them */
 } ceiling_record;
 
 extern const record_type ceiling_type;

@@ -98,8 +98,23 @@ const record_type cell_performance_type = {
     .parts = RECORD_MEMBER(cell_performance, parts), .always = CELL_DERIVED,
     .exists = RECORD_MEMBER(cell_performance, exists)};
 
+static const field against_fields[] = {
+    {FIELD_OF(cell_against, baseline), FIELD_TEXT, FIELD_NAME, .csv = "baseline"},
+    {FIELD_OF(cell_against, ratio), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "against",
+     .about = "time of the baseline / time of the arm"},
+    {FIELD_OF(cell_against, interval), FIELD_INTERVAL, NUL, .csv = "against"},
+};
+static const record_type against_type = {
+    .name = "against", .about = "a named arm compared with the first arm of its run",
+    .size = sizeof(cell_against), RECORD_FIELDS(against_fields),
+    .exists = RECORD_MEMBER(cell_against, exists)};
+
 #define C(member) FIELD_OF(cell_record, member)
 static const field cell_fields[] = {
+    {C(name), FIELD_TEXT, OPT | FIELD_NAME, .csv = "name", .about = "name of an arm of --arm"},
+    {C(options), FIELD_TEXT, OPT, .csv = "options", .about = "backend and keys of an arm of --arm"},
+    {C(device), FIELD_TEXT, OPT, .csv = "device", .about = "device of an arm of --arm"},
+    {C(ceilings), FIELD_TEXT, OPT, .about = "the arm whose ceilings give the floor"},
     {C(arm), FIELD_TEXT, .words = kArms, .csv = "arm",
      .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out"},
     {C(backend), FIELD_TEXT, FIELD_NAME, .csv = "backend"},
@@ -117,6 +132,7 @@ static const field cell_fields[] = {
     {C(reason), FIELD_TEXT, NUL, .csv = "reason"},
     {C(correctness), FIELD_RECORD, NUL, .of = &correctness_type},
     {C(performance), FIELD_RECORD, NUL, .of = &cell_performance_type},
+    {C(against), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &against_type},
     {C(flags), FIELD_TEXTS, FIELD_NAME, .csv = "flags"},
 };
 #undef C
@@ -129,6 +145,10 @@ const record_type cell_type = {
     .name = "cell", .size = sizeof(cell_record), RECORD_FIELDS(cell_fields),
     .rules = cell_rules, .n_rules = sizeof cell_rules / sizeof *cell_rules};
 /* clang-format on */
+
+const char *cell_arm_name(const cell_record *c) {
+    return c->name[0] ? c->name : c->arm;
+}
 
 bool cell_has_flag(const cell_record *c, const char *flag) {
     for (size_t i = 0; i < c->flags.n; i++)

@@ -62,7 +62,22 @@ typedef struct {
     const char *bound;                 /* "bytes" or "flops": which of the two sets the floor */
 } cell_performance;
 
+/* A named arm compared with the first arm of its run on the same cell. It does not exist for the
+ * first arm, and where one of the two did not pass. */
 typedef struct {
+    bool exists;
+    const char *baseline; /* name of the first arm */
+    double ratio;         /* the baseline's time / the arm's: above 1 the arm is faster
+                             (paired_ratio.h) */
+    double interval[2];   /* of the ratio, 95 %; missing for few samples and in mode "sustained" */
+} cell_against;
+
+typedef struct {
+    const char *name;        /* of a named arm, such as "mine"; "" = the arm has only its kind */
+    const char *options;     /* of a named arm, as --arm gave them: "cpu,precision=fp8,threads=1" */
+    const char *device;      /* of a named arm: the device of its backend */
+    const char *ceilings;    /* of a named arm: the arm that the rows of the section `ceilings`
+                                name, from which this row's floor is computed */
     const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study */
     const char *backend;     /* name of the backend: "cuda" */
     const char *kernel;      /* name of the kernel that ran, or the backend's description of its
@@ -81,6 +96,7 @@ typedef struct {
     const char *reason;       /* why the row did not pass; "" if it passed */
     cell_correctness correctness;
     cell_performance performance;
+    cell_against against;
     record_texts flags; /* "noisy", "throttled", "power_capped", "shared", "below_floor",
                            "weak_baseline" */
 } cell_record;
@@ -92,6 +108,9 @@ typedef struct {
     cell_record *at;
     size_t n;
 } cell_list;
+
+/* The name of a named arm, else the kind of the arm: "mine", "fp8". */
+const char *cell_arm_name(const cell_record *c);
 
 /* Whether the row has the flag @flag. */
 bool cell_has_flag(const cell_record *c, const char *flag);

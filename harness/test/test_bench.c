@@ -192,7 +192,7 @@ static js *sweep_rows(mla_backend *be, const bench_grid *g, snap_status expected
     sweep_options opt = options(be, g);
     snap_err err = {0};
     CU_ASSERT(sweep_run(&opt, rows, &err) == expected);
-    CU_ASSERT(sweep_derive(rows, &plenty, NULL) == SNAP_OK);
+    CU_ASSERT(sweep_derive(rows, NULL, &plenty, NULL) == SNAP_OK);
     return rows;
 }
 
@@ -705,12 +705,12 @@ static void test_flags(void) {
     /* floors with `high`: 76 and 42 us, ratio 1.79; times: 5 and 1 ms, ratio 5 */
     js_push_new(rows, made_row(MLA_BF16, &known, 5e6));
     js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
-    CU_ASSERT(sweep_derive(rows, &low, NULL) == SNAP_OK);
+    CU_ASSERT(sweep_derive(rows, NULL, &low, NULL) == SNAP_OK);
     CU_ASSERT(row_has_flag(js_at(rows, 0), "below_floor"));
     CU_ASSERT(row_has_flag(js_at(rows, 1), "below_floor"));
     CU_ASSERT(err_exit_code(sweep_verdict(rows, NULL)) == 7);
-    CU_ASSERT(sweep_derive(rows, &high, NULL) == SNAP_OK);
-    CU_ASSERT(!sweep_count_flag(rows, "below_floor"));
+    CU_ASSERT(sweep_derive(rows, NULL, &high, NULL) == SNAP_OK);
+    CU_ASSERT(!sweep_count_flag(rows, NULL, "below_floor"));
     CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
     CU_ASSERT(row_has_flag(js_at(rows, 1), "weak_baseline"));
     CU_ASSERT(!row_has_flag(js_at(rows, 0), "weak_baseline"));
@@ -719,8 +719,8 @@ static void test_flags(void) {
     rows = js_new_array(); /* 1.5x is below the ratio of the floors */
     js_push_new(rows, made_row(MLA_BF16, &known, 1.5e6));
     js_push_new(rows, made_row(MLA_FP8, &known, 1e6));
-    CU_ASSERT(sweep_derive(rows, &high, NULL) == SNAP_OK);
-    CU_ASSERT(!sweep_count_flag(rows, "weak_baseline"));
+    CU_ASSERT(sweep_derive(rows, NULL, &high, NULL) == SNAP_OK);
+    CU_ASSERT(!sweep_count_flag(rows, NULL, "weak_baseline"));
     js_free(rows);
 }
 

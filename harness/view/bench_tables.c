@@ -41,15 +41,52 @@ static void add_row(table *t, const cell_list *rows, size_t i) {
     table_cell(t, "%s", flags);
 }
 
+static void add_named(table *t, const cell_record *c) {
+    const cell_performance *perf = &c->performance;
+    const cell_against *a = &c->against;
+    char flags[TABLE_CELL];
+    flags_text(c, flags);
+    table_cell(t, "%s", c->name);
+    table_cell(t, "%s", c->arm);
+    table_cell(t, "%s", c->backend);
+    table_cell(t, "%s", c->scope);
+    table_cell(t, "%lld", (long long)c->shape.heads);
+    table_cell(t, "%lld", (long long)c->shape.s_q);
+    table_cell(t, "%lld", (long long)c->shape.batch);
+    table_cell(t, "%lld", (long long)c->shape.context);
+    table_number(t, perf->median_ns / 1e3, 1);
+    table_number(t, perf->tflops, 3);
+    table_number(t, perf->gb_s, 1);
+    table_number(t, perf->roofline_pct, 1);
+    table_science(t, c->correctness.exists ? c->correctness.error : (double)NAN);
+    table_cell(t, a->exists ? "%.3fx" : "", a->ratio);
+    table_cell(t, a->exists && !isnan(a->interval[0]) ? "%.3f..%.3f" : "", a->interval[0],
+               a->interval[1]);
+    table_cell(t, "%s", flags);
+}
+
+/* The table of a run with named arms. Its ratios are relative to the first arm. */
+static table named_table(const cell_list *all) {
+    static const char *const heads[] = {"arm",   "precision", "backend", "scope",  "H",    "s_q",
+                                        "batch", "context",   "us",      "TFLOPS", "GB/s", "% roof",
+                                        "error", "speed-up",  "95 %",    "flags"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (size_t i = 0; i < all->n; i++)
+        add_named(&t, &all->at[i]);
+    return t;
+}
+
 table bench_table(const js *rows) {
     static const char *const heads[] = {"arm",    "scope", "H",        "s_q",    "batch", "context",
                                         "us",     "mean",  "p99",      "TFLOPS", "GB/s",  "% roof",
                                         "% then", "bound", "FP8/BF16", "flags"};
-    table t = table_new(heads, sizeof heads / sizeof *heads);
     arena mem = {0};
     cell_list all = {0};
-    t.failed |= !record_read_all(&cell_type, rows, &mem, &all.at, &all.n);
-    for (size_t i = 0; i < all.n; i++)
+    bool ok = record_read_all(&cell_type, rows, &mem, &all.at, &all.n);
+    bool named = all.n && all.at[0].name[0];
+    table t = named ? named_table(&all) : table_new(heads, sizeof heads / sizeof *heads);
+    t.failed |= !ok;
+    for (size_t i = 0; i < all.n && !named; i++)
         add_row(&t, &all, i);
     arena_release(&mem);
     return t;

@@ -193,7 +193,8 @@ static void write_cells(const report_model *m, line *l, buf *out) {
             s++;
         start(l, "bench", m->files[c->file]);
         put_record(l, &cell_type, c->row);
-        text(l, "device", report_device_of(m, c->file));
+        if (!c->row->device[0])
+            text(l, "device", report_device_of(m, c->file));
         write_comparison(m, c, l);
         if (s < m->n_speeds && m->speeds[s].fp8 == c)
             number(l, "speedup", m->speeds[s].speedup);

@@ -1,0 +1,31 @@
+/* arm_spec.h - parses the arms of `bench kernel`, as --arm gives them. */
+#ifndef SNAPMLA_HARNESS_BENCH_ARM_SPEC_H
+#define SNAPMLA_HARNESS_BENCH_ARM_SPEC_H
+
+#include "base/arena.h"
+#include "harness/bench/sweep.h"
+#include "harness/measure/device.h"
+#include "harness/opt.h"
+
+/* One arm. An arena owns the texts. */
+typedef struct {
+    const char *name;
+    const char *options; /* the text after the name: "cpu,precision=fp8,threads=1" */
+    device_options device;
+    bench_kind kind; /* BENCH_BF16 or BENCH_FP8 */
+} arm_spec;
+
+/**
+ * arm_specs_parse - parse "NAME=BACKEND[,key=value...]", once for each arm
+ *
+ * @out: array with SWEEP_ARMS places; the first @list->n of them are set
+ *
+ * NAME consists of 1 to 40 letters, digits, '.', '_' and '-', and no two arms have the same one.
+ * BACKEND is "cpu", "cuda", "opencl" or "plugin:PATH", without commas. The keys are: precision
+ * (bf16, which is the default, or fp8), isa, threads (0 to 1024). SNAP_E_USAGE, quoting the arm and
+ * what is wrong with it. SNAP_E_NOMEM.
+ */
+snap_status arm_specs_parse(const opt_list *list, arena *mem, arm_spec *out,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
