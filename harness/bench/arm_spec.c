@@ -1,9 +1,11 @@
 #include "harness/bench/arm_spec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "harness/record/provenance.h"
 
 enum { kLongestName = 40, kMostThreads = 1024 };
 static const char kPlugin[] = "plugin:";
@@ -80,6 +82,14 @@ static snap_status take_key(void *ctx, const char *part, snap_err *err) {
     return set_key(to->arm, text, equals + 1, err);
 }
 
+/* Result files do not show the folders of the machine. */
+static snap_status keep_options(arm_spec *arm, const char *text, arena *mem, snap_err *err) {
+    char *cut = provenance_cut_folders(text);
+    arm->options = cut ? arena_strdup(mem, cut) : NULL;
+    free(cut);
+    return arm->options ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for --arm");
+}
+
 static snap_status parse_one(const char *item, arena *mem, arm_spec *arm, snap_err *err) {
     struct {
         arm_spec *arm;
@@ -98,9 +108,9 @@ static snap_status parse_one(const char *item, arena *mem, arm_spec *arm, snap_e
     arm->name = name;
     snap_status st = SNAP_OK;
     TRY(check_name(name, err));
-    arm->options = arena_strdup(mem, equals + 1);
+    TRY(keep_options(arm, equals + 1, mem, err));
     char *backend = arena_strdup(mem, equals + 1), *comma = backend ? strchr(backend, ',') : NULL;
-    if (!arm->options || !backend)
+    if (!backend)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for --arm"));
     if (comma)
         *comma = '\0';

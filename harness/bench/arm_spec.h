@@ -10,7 +10,8 @@
 /* One arm. An arena owns the texts. */
 typedef struct {
     const char *name;
-    const char *options; /* the text after the name: "cpu,precision=fp8,threads=1" */
+    const char *options; /* the text after the name, with absolute paths shortened to their last
+                            name: "cpu,precision=fp8,threads=1" */
     device_options device;
     bench_kind kind; /* BENCH_BF16 or BENCH_FP8 */
 } arm_spec;

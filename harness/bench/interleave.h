@@ -17,7 +17,8 @@
 #include "harness/measure/paired_probes.h"
 #include "harness/measure/stop.h"
 
-/* Which of @n arms takes step @i. Block k consists of the steps 2 * n * k to 2 * n * (k + 1) - 1. */
+/* Which of @n arms takes step @i. Block k consists of the steps 2 * n * k up to, but not including,
+ * 2 * n * (k + 1). */
 int interleave_arm(int64_t i, int n);
 
 /**

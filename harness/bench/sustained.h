@@ -1,9 +1,9 @@
 /* sustained.h - runs arms in loops without pauses, as a server does. The device then runs at the
  * clock that its power limit allows.
  *
- * The arms take turns A B B A (interleave.h), with loops of some seconds each. A sample is the mean time of the
- * steps that fill about 30 ms, or of one longer step. Power is the energy that the device counted
- * during the loops, divided by their time. */
+ * The arms take turns A B B A (interleave.h), with loops of some seconds each. A sample is the mean
+ * time of the steps that fill about 30 ms, or of one longer step. Power is the energy that the
+ * device counted during the loops, divided by their time. */
 #ifndef SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 #define SNAPMLA_HARNESS_BENCH_SUSTAINED_H
 

@@ -24,7 +24,7 @@ static snap_status parse(int n, const char *const *items, arm_spec *out, arena *
 
 static void test_specs(void) {
     static const char *const items[] = {"ours=cpu", "b.2=cpu,threads=3,precision=fp8,isa=avx2",
-                                        "mine=plugin:./a=b.so,precision=bf16"};
+                                        "mine=plugin:/some/where/a=b.so,precision=bf16"};
     arm_spec arms[SWEEP_ARMS];
     arena mem = {0};
     CU_ASSERT_FATAL(parse(3, items, arms, &mem, NULL) == SNAP_OK);
@@ -34,7 +34,8 @@ static void test_specs(void) {
     CU_ASSERT_STRING_EQUAL(arms[0].device.isa, "auto");
     CU_ASSERT_STRING_EQUAL(arms[1].device.isa, "avx2");
     CU_ASSERT(arms[1].kind == BENCH_FP8 && arms[1].device.threads == 3);
-    CU_ASSERT_STRING_EQUAL(arms[2].device.backend, "plugin:./a=b.so");
+    CU_ASSERT_STRING_EQUAL(arms[2].device.backend, "plugin:/some/where/a=b.so");
+    CU_ASSERT_STRING_EQUAL(arms[2].options, "plugin:a=b.so,precision=bf16");
     arena_release(&mem);
 }
 

@@ -21,6 +21,7 @@ static int by_cell(const report_cell *a, const report_cell *b) {
     d = d ? d : by_number(a->shape->s_q, b->shape->s_q);
     d = d ? d : by_number(a->shape->batch, b->shape->batch);
     d = d ? d : by_number(a->shape->context, b->shape->context);
+    d = d ? d : strcmp(a->row->name, b->row->name);
     return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 

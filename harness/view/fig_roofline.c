@@ -6,11 +6,16 @@
 
 #include "harness/view/figures.h"
 #include "harness/view/format.h"
+#include "harness/view/named_arms.h"
 #include "harness/view/svg.h"
 #include "kernels/ceilings.h"
 
 static const double kWidth = 940, kHeight = 430, kLeft = 66, kRight = 782, kTop = 40, kBottom = 370;
-enum { kTipsMax = 500 }; /* with more points there are no tooltips, to keep the page small */
+enum {
+    kTipsMax = 500,  /* with more points there are no tooltips, to keep the page small */
+    kArmColours = 8, /* classes a0 .. a7 */
+    kLegendMax = 12, /* arms that the legend names; the tooltips name all */
+};
 
 typedef struct {
     const report_model *m;
@@ -31,11 +36,22 @@ static double intensity(const report_cell *c) {
     return c->perf->tflops * 1e3 / c->perf->gb_s;
 }
 
+/* The ceiling with this name; with named arms the highest of all arms. */
+static double highest_ceiling(const report_model *m, int file, const char *name) {
+    double best = report_ceiling_of(m, file, name);
+    for (size_t i = 0; i < m->n_ceilings; i++) {
+        const report_ceiling *c = &m->ceilings[i];
+        if (c->file == file && c->row->arm[0] && strcmp(c->row->name, name) == 0)
+            best = fmax(best, c->row->value);
+    }
+    return best;
+}
+
 static bool set_up(plot *p, const report_model *m, int file) {
     *p = (plot){.m = m, .file = file};
-    p->c.read.rate = report_ceiling_of(m, file, "read_bandwidth");
-    p->c.bf16.rate = report_ceiling_of(m, file, "bf16_mma");
-    p->c.fp8.rate = report_ceiling_of(m, file, "fp8_mma");
+    p->c.read.rate = highest_ceiling(m, file, "read_bandwidth");
+    p->c.bf16.rate = highest_ceiling(m, file, "bf16_mma");
+    p->c.fp8.rate = highest_ceiling(m, file, "fp8_mma");
     if (!(p->c.read.rate > 0) || !(p->c.bf16.rate > 0) || !(p->c.fp8.rate > 0))
         return false;
     const report_cell *any = NULL;
@@ -143,6 +159,17 @@ static void roofs(buf *out, const plot *p) {
         svg_text(out, "m e s", svg_at(&p->x, ridge / 2.6) - 8, svg_at(&p->y, y) - 4, text);
 }
 
+/* Named arms have one colour each. After kArmColours arms the colours are used again, with a
+ * diamond in the place of the circle. */
+static void arm_mark(buf *out, int arm, bool hollow, double x, double y, const char *tip) {
+    char cls[16];
+    (void)snprintf(cls, sizeof cls, "a%d%s p", arm % kArmColours, hollow ? "l" : "");
+    if (arm / kArmColours % 2)
+        svg_diamond(out, cls, x, y, 5.5, tip);
+    else
+        svg_circle(out, cls, x, y, 4.5, tip);
+}
+
 static void point(buf *out, const plot *p, const report_cell *c) {
     char tip[400] = "", name[96];
     report_cell_name(c, name);
@@ -153,17 +180,33 @@ static void point(buf *out, const plot *p, const report_cell *c) {
                        c->flags[0] ? "; " : "", c->flags);
     double x = svg_at(&p->x, intensity(c)), y = svg_at(&p->y, c->perf->tflops * 1e12 / p->unit);
     bool hollow = c->flags[0] != '\0';
-    if (strcmp(c->row->arm, "bf16") == 0)
+    int arm = named_arms_index(p->m, c);
+    if (arm >= 0)
+        arm_mark(out, arm, hollow, x, y, tip[0] ? tip : NULL);
+    else if (strcmp(c->row->arm, "bf16") == 0)
         svg_circle(out, hollow ? "bfl p" : "bf p", x, y, 4.5, tip[0] ? tip : NULL);
     else
         svg_diamond(out, hollow ? "f8l p" : "f8 p", x, y, 5.5, tip[0] ? tip : NULL);
 }
 
-static void legend(buf *out) {
-    svg_circle(out, "bf p", kRight + 16, kBottom - 54, 4.5, NULL);
-    svg_text(out, "", kRight + 28, kBottom - 50, "BF16");
-    svg_diamond(out, "f8 p", kRight + 16, kBottom - 32, 5.5, NULL);
-    svg_text(out, "", kRight + 28, kBottom - 28, "FP8");
+/* The first arms of the file from the bottom up, or BF16 and FP8. */
+static void legend(buf *out, const plot *p) {
+    const named_arms *g = NULL;
+    for (size_t k = 0; k < p->m->n_named; k++)
+        if (p->m->named[k].file == p->file)
+            g = &p->m->named[k];
+    int n = g && g->n_arms > kLegendMax ? kLegendMax : g ? g->n_arms : 0;
+    for (int i = 0; i < n; i++) {
+        double y = kBottom - 32 - 18.0 * (n - 1 - i);
+        arm_mark(out, i, false, kRight + 16, y, NULL);
+        svg_text_cut(out, "s", kRight + 28, y + 4, g->arm[i], 20);
+    }
+    if (!g) {
+        svg_circle(out, "bf p", kRight + 16, kBottom - 54, 4.5, NULL);
+        svg_text(out, "", kRight + 28, kBottom - 50, "BF16");
+        svg_diamond(out, "f8 p", kRight + 16, kBottom - 32, 5.5, NULL);
+        svg_text(out, "", kRight + 28, kBottom - 28, "FP8");
+    }
     svg_text(out, "m s", kRight + 8, kBottom - 6, "hollow: flagged");
 }
 
@@ -192,7 +235,7 @@ bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out) 
     for (size_t i = 0; i < m->n_measured; i++)
         if (drawn(&p, &m->cells[i]))
             point(out, &p, &m->cells[i]);
-    legend(out);
+    legend(out, &p);
     svg_text(out, "m c", (kLeft + kRight) / 2, kBottom + 42, "arithmetic intensity, FLOP per byte");
     (void)snprintf(axis, sizeof axis, "rate, %s", p.unit_name);
     svg_text_up(out, "m c", 16, (kTop + kBottom) / 2, axis);

@@ -13,11 +13,15 @@ typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *
  * cells that agree in file, backend, scope, input, cache, mode, s_q and widths. A group without a
  * speed-up has no figure. */
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
+/* Speed-up of each named arm over the baseline, one row for each cell and one column for each arm;
+ * one figure for each 32 cells and 10 arms of a file. */
+bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out);
 /* TFLOPS (or GFLOPS) over heads, batch, context and s_q, with the others fixed; one figure for each
  * file that has such a series. */
 bool figure_axes(const report_model *m, size_t index, bool alone, buf *out);
 /* Rate over arithmetic intensity under the measured ceilings; one figure for each file that has
- * cells and the ceilings of memory reads, BF16 and FP8 products. */
+ * cells and the ceilings of memory reads, BF16 and FP8 products. With named arms, the highest
+ * ceilings of all arms are drawn. */
 bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 /* Paired differences of accuracy with their intervals and the margin; one figure. */
 bool figure_parity(const report_model *m, size_t index, bool alone, buf *out);

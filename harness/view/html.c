@@ -62,8 +62,8 @@ static double median_roofline(const report_model *m, const char *arm) {
     double *x = malloc((m->n_measured + 1) * sizeof *x);
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_measured; i++)
-        if (strcmp(m->cells[i].row->arm, arm) == 0 && !m->cells[i].flags[0] &&
-            !isnan(m->cells[i].perf->roofline_pct))
+        if (strcmp(m->cells[i].row->arm, arm) == 0 && !m->cells[i].row->name[0] &&
+            !m->cells[i].flags[0] && !isnan(m->cells[i].perf->roofline_pct))
             x[n++] = m->cells[i].perf->roofline_pct;
     if (x)
         qsort(x, n, sizeof *x, by_value);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/view/named_arms.h"
 #include "harness/view/outline.h"
 
 /* ---- rows ---- */
@@ -141,6 +142,10 @@ static bool is_sustained(const report_cell *c) {
     return strcmp(c->row->mode, "sustained") == 0;
 }
 
+static bool is_named(const report_cell *c) {
+    return c->row->name[0] != '\0';
+}
+
 /* Returns 0 for two rows of one file and backend with the same shape, scope and conditions (input,
  * cache, mode). Their arms may differ. */
 static int by_shape(const report_cell *a, const report_cell *b) {
@@ -152,6 +157,7 @@ static int by_shape(const report_cell *a, const report_cell *b) {
     d = d ? d : strcmp(a->row->distribution, b->row->distribution);
     d = d ? d : strcmp(a->row->cold, b->row->cold);
     d = d ? d : is_sustained(a) - is_sustained(b);
+    d = d ? d : is_named(a) - is_named(b);
     d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
     d = d ? d : by_number(a->shape->d_r, b->shape->d_r);
     d = d ? d : by_number(a->shape->s_q, b->shape->s_q);
@@ -163,6 +169,7 @@ static int by_shape(const report_cell *a, const report_cell *b) {
 static int by_cell(const void *x, const void *y) {
     const report_cell *a = x, *b = y;
     int d = by_shape(a, b);
+    d = d ? d : strcmp(a->row->name, b->row->name);
     return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 
@@ -187,7 +194,7 @@ static void pair_cells(report_model *m) {
     for (size_t i = 0; i < m->n_measured; i++) {
         const report_cell *c = &m->cells[i], *next = i + 1 < m->n_measured ? c + 1 : NULL;
         bool is_bf16 = strcmp(c->row->arm, "bf16") == 0;
-        if (report_is_ablated(c))
+        if (report_is_ablated(c) || is_named(c))
             continue;
         bool paired =
             is_bf16 && next && by_shape(c, next) == 0 && strcmp(next->row->arm, "fp8") == 0;
@@ -253,6 +260,10 @@ snap_status report_model_new(report_model **out, results *const *runs, const cha
     qsort(m->cells, m->n_cells, sizeof *m->cells, by_cell);
     pair_cells(m);
     sum_up(m);
+    if (!named_arms_find(m)) {
+        report_model_free(m);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
+    }
     m->outline = &report_outline_whole;
     *out = m;
     return SNAP_OK;
@@ -298,7 +309,7 @@ const report_cell *report_whole_of(const report_model *m, const report_cell *c) 
 
 void report_cell_name(const report_cell *c, char out[96]) {
     const cell_shape *s = c->shape;
-    (void)snprintf(out, 96, "%s %s H%lld s%lld b%lld c%lld", c->row->arm, c->row->scope,
+    (void)snprintf(out, 96, "%s %s H%lld s%lld b%lld c%lld", cell_arm_name(c->row), c->row->scope,
                    (long long)s->heads, (long long)s->s_q, (long long)s->batch,
                    (long long)s->context);
 }

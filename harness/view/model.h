@@ -89,6 +89,7 @@ struct compared;       /* compare.h */
 struct report_quote;   /* paper.h */
 struct report_step;    /* paper.h */
 struct report_outline; /* outline.h */
+struct named_arms;     /* named_arms.h */
 
 struct report_model {
     arena mem;
@@ -105,7 +106,10 @@ struct report_model {
     report_ceiling *ceilings;
     report_cell *cells;   /* sorted: measured before reported, then by file and by by_shape()
                              (model.c), then by arm */
-    report_speed *speeds; /* measured cells but the ablation, paired, in the order of the cells */
+    report_speed *speeds; /* measured cells but the ablation and named arms, paired, in the order of
+                             the cells */
+    struct named_arms *named; /* [n_named] one for each file that has named arms */
+    size_t n_named;
     report_fidelity *fidelity;
     report_model_row *model_rows;
     report_eval *evals;
@@ -128,7 +132,7 @@ bool report_is_ablated(const report_cell *c);
  * @c; NULL if there is none. */
 const report_cell *report_whole_of(const report_model *m, const report_cell *c);
 
-/* Writes the name of a cell: "fp8 kernel H16 s1 b8 c8192". */
+/* Writes the name of a cell: "fp8 kernel H16 s1 b8 c8192". A named arm has its name there. */
 void report_cell_name(const report_cell *c, char out[96]);
 
 #endif

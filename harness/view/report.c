@@ -11,6 +11,7 @@
 #include "harness/view/writers.h"
 
 const figure report_figures[] = {{"speedup", figure_speedup},
+                                 {"named-arms", figure_named_arms},
                                  {"axes", figure_axes},
                                  {"roofline", figure_roofline},
                                  {"parity", figure_parity},

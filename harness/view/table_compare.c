@@ -123,7 +123,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
 }
 
 static void put_cell(pen *p, const report_cell *c) {
-    pen_text(p, c->row->arm);
+    pen_text(p, cell_arm_name(c->row));
     pen_text(p, c->row->scope);
     pen_shape(p, c);
 }

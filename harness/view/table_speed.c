@@ -53,7 +53,10 @@ bool report_table_ceilings(const report_model *m, arena *mem, table *t) {
         const report_ceiling *c = &m->ceilings[i];
         double factor;
         const char *unit = readable_unit(c->row, &factor);
-        pen_text(&p, ceiling_name(c->row->name));
+        if (c->row->arm[0])
+            pen_printf(&p, "%s, %s", ceiling_name(c->row->name), c->row->arm);
+        else
+            pen_text(&p, ceiling_name(c->row->name));
         pen_fixed(&p, c->row->value * factor, 1);
         pen_put(&p, unit);
         pen_fixed(&p, c->lowest * factor, 1);

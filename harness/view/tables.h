@@ -11,6 +11,8 @@ bool report_table_ceilings(const report_model *m, arena *mem, table *t);
 bool report_table_machines(const report_model *m, arena *mem, table *t);
 bool report_table_compare(const report_model *m, arena *mem, table *t);
 bool report_table_speed(const report_model *m, arena *mem, table *t);
+bool report_table_named_arms(const report_model *m, arena *mem, table *t);
+bool report_table_named_cells(const report_model *m, arena *mem, table *t);
 bool report_table_ablation(const report_model *m, arena *mem, table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, table *t);
 bool report_table_parity(const report_model *m, arena *mem, table *t);

@@ -1,0 +1,97 @@
+#include "harness/view/named_arms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of one file lie in one array, in the order of the file. */
+static int by_place(const void *x, const void *y) {
+    const report_cell *a = *(const report_cell *const *)x, *b = *(const report_cell *const *)y;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static bool is_named(const report_cell *c) {
+    return c->row->name[0] && strcmp(c->row->origin, "measured") == 0;
+}
+
+static bool same_cell(const cell_record *a, const cell_record *b) {
+    return strcmp(a->scope, b->scope) == 0 && strcmp(a->mode, b->mode) == 0 &&
+           strcmp(a->distribution, b->distribution) == 0 &&
+           record_equal(&cell_shape_type, &a->shape, &b->shape);
+}
+
+static int place_arm(named_arms *g, const char *name) {
+    for (int i = 0; i < g->n_arms; i++)
+        if (strcmp(g->arm[i], name) == 0)
+            return i;
+    if (g->n_arms == NAMED_ARMS_MAX)
+        return -1;
+    g->arm[g->n_arms] = name;
+    return g->n_arms++;
+}
+
+/* Rows of one cell lie next to each other in a file, so only the last cell is compared. */
+static bool fill(named_arms *g, const report_cell **rows, size_t n) {
+    const cell_record *last = NULL;
+    for (size_t i = 0; i < n; i++)
+        (void)place_arm(g, rows[i]->row->name);
+    for (size_t i = 0; i < n; i++) {
+        int arm = place_arm(g, rows[i]->row->name);
+        if (!last || !same_cell(last, rows[i]->row))
+            g->n_cells++;
+        last = rows[i]->row;
+        if (arm >= 0)
+            g->at[(g->n_cells - 1) * (size_t)g->n_arms + (size_t)arm] = rows[i];
+    }
+    return g->n_cells > 0;
+}
+
+bool named_arms_find(report_model *m) {
+    m->named = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->named);
+    const report_cell **rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof *rows);
+    bool ok = m->named && rows;
+    for (int file = 0; file < m->n_files && ok; file++) {
+        named_arms *g = &m->named[m->n_named];
+        size_t n = 0;
+        for (size_t i = 0; i < m->n_cells; i++)
+            if (m->cells[i].file == file && is_named(&m->cells[i]))
+                rows[n++] = &m->cells[i];
+        if (!n)
+            continue;
+        qsort(rows, n, sizeof(const report_cell *), by_place);
+        *g = (named_arms){.file = file};
+        g->at = arena_alloc(&m->mem, n * NAMED_ARMS_MAX, sizeof(const report_cell *));
+        ok = g->at != NULL;
+        if (ok)
+            m->n_named += fill(g, rows, n);
+    }
+    return ok;
+}
+
+const report_cell *named_arms_at(const named_arms *g, size_t cell, int arm) {
+    return g->at[cell * (size_t)g->n_arms + (size_t)arm];
+}
+
+const report_cell *named_arms_any(const named_arms *g, size_t cell) {
+    const report_cell *any = NULL;
+    for (int i = 0; i < g->n_arms && !any; i++)
+        any = named_arms_at(g, cell, i);
+    return any;
+}
+
+int named_arms_index(const report_model *m, const report_cell *c) {
+    for (size_t k = 0; k < m->n_named; k++)
+        for (int i = 0; i < m->named[k].n_arms && m->named[k].file == c->file; i++)
+            if (strcmp(m->named[k].arm[i], c->row->name) == 0)
+                return i;
+    return -1;
+}
+
+named_outcome named_arms_outcome(const report_cell *c) {
+    const cell_against *a = c ? &c->row->against : NULL;
+    if (!a || !a->exists || isnan(a->ratio))
+        return NAMED_NONE;
+    if (isnan(a->interval[0]) || isnan(a->interval[1]))
+        return NAMED_UNKNOWN;
+    return a->interval[0] > 1 ? NAMED_WIN : a->interval[1] < 1 ? NAMED_LOSS : NAMED_TIE;
+}
