@@ -88,7 +88,7 @@ WRAPPED := malloc calloc realloc strdup strndup fopen fdopen scandir
 WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 .PHONY: all
-all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
+all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
@@ -137,27 +137,33 @@ $(BUILD)/obj/harness/view/assets.S.o: harness/view/page.css harness/view/figure.
 $(BUILD)/obj/kernels/opencl/source.S.o: kernels/opencl/mla.cl
 $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 
-# ---- plugins: the examples, and the plugins of the tests. Those come from two sources, with one
-# fault each: the loader must refuse the first, and the checks must find the second. They are built without sanitizers, which would report that they define the same
-# global variable. ----
+# ---- plugins: the examples, and the plugins of the tests. Those come from three sources, with one
+# fault each. The loader must refuse the first, the checks must find the second, and of the third,
+# which have one function, the loader must refuse some and report what the others do. They are built
+# without sanitizers, which would report that they define the same global variable. ----
 FAULTS := abi headers open name impostor nothing refuses copy
-PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so
+PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
 WRONGS := WRONG_DROP_4096 WRONG_DROP_40000 WRONG_PAGE_64 WRONG_REMEMBERS
 WRONG := $(WRONGS:%=$(BUILD)/test/plugins/%.so)
+ATTENTIONS := $(addprefix ATTEND_,RIGHT ABI BYTES NAME NULL PRECISIONS DEVICE LIMIT ERROR CANCELS PLAN AFTER BEFORE INPUTS TABLE HANGS)
+ATTENTION := $(ATTENTIONS:%=$(BUILD)/test/plugins/%.so)
 plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
-$(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+$(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/plugin/attention.h kernels/backend.h kernels/mla.h kernels/lab.h
 	@echo "  PLUGIN  $@"
 	$(plugin) -o $@ $< -lm
 $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT_$* -o $@ $<
 $(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/plugins/wrong.h kernels/plugin/example/example.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
+$(ATTENTION): $(BUILD)/test/plugins/%.so: kernels/test/plugins/attention.c kernels/plugin/attention.h kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $<
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
 CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_harness_test_test_gate_worker := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
-$(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY)
+CFLAGS_kernels_test_test_attention := $(CFLAGS_kernels_test_test_plugin)
+$(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY) $(ATTENTION)
 $(BUILD)/test/generator: | $(PLUGINS)
 $(BUILD)/test/harness: | $(WRONG)
 
@@ -315,8 +321,8 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 
 # headers for compiling plugins, and their manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
-	kernels/plugin/plugin.h
-PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c)
+	kernels/plugin/plugin.h kernels/plugin/attention.h
+PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c)
 SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1

@@ -24,7 +24,7 @@ sh ci/hardened.sh "$dir/root/opt/snapmla/bin/snapmla" "$build"/plugins/*.so || f
 [ -s "$dir/root/opt/snapmla/share/man/man1/snapmla.1" ] || fail 'no man page'
 manual=root/opt/snapmla/share/doc/snapmla
 [ -s "$dir/$manual/docs/plugin.md" ] || fail 'no manual of plugins'
-for example in example minimal; do
+for example in example minimal attend; do
     (cd "$dir" && cc -std=c17 -D_GNU_SOURCE -Iroot/opt/snapmla/include/snapmla -fPIC -shared -O2 \
         -o plugin.so $manual/kernels/plugin/example/$example.c -lm &&
         root/opt/snapmla/bin/snapmla roofline --backend plugin:plugin.so --rounds 1 --seconds 0.01 >/dev/null) ||

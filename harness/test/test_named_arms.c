@@ -1,5 +1,5 @@
-/* test_named_arms.c - named arms in reports, in the gate of files and in verify-run: rows with known
- * ratios, and the same rows after a change. */
+/* test_named_arms.c - named arms in reports, in the gate of files and in verify-run: rows with
+ * known ratios, and the same rows after a change. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -249,3 +249,7 @@ extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_op
         cuda_close(&be->base);
     return st;
 }
+
+extern "C" void *cuda_backend_stream(const mla_backend *be) {
+    return reinterpret_cast<const cuda_backend *>(be)->stream;
+}

@@ -3,10 +3,10 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "kernels/plugin/plugin.h"
+#include "kernels/plugin/attend.h"
 
 enum { kNameLimit = 31, kPathLimit = 4096 };
-static const char kSymbol[] = "snapmla_plugin_v1";
+static const char kSymbol[] = "snapmla_plugin_v1", kAttention[] = "snapmla_attention_v1";
 
 /* ---- checks of the plugin's tables ----------------------------------------------------------- */
 
@@ -82,6 +82,20 @@ static snap_status check_name(const char *name, const char *path, snap_err *err)
     return SNAP_OK;
 }
 
+static snap_status check_attention(const snapmla_attention *p, const char *path, snap_err *err) {
+    if (p->abi != SNAPMLA_ATTENTION_ABI)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s' was built for ABI %u of attention.h, this program has ABI %d: "
+                       "recompile it",
+                       path, p->abi, SNAPMLA_ATTENTION_ABI);
+    if (p->table_bytes != sizeof *p || p->err_bytes != sizeof(snap_err))
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s' was compiled against other headers: its snapmla_attention has "
+                       "%u bytes (here %zu), its snap_err %u (here %zu)",
+                       path, p->table_bytes, sizeof *p, p->err_bytes, sizeof(snap_err));
+    return check_name(p->name, path, err);
+}
+
 static snap_status check_entry(const snapmla_plugin *p, const char *path, snap_err *err) {
     if (p->abi != SNAPMLA_PLUGIN_ABI)
         return err_set(err, SNAP_E_UNSUPPORTED,
@@ -113,37 +127,42 @@ static snap_status check_file(const char *path, snap_err *err) {
     return SNAP_OK;
 }
 
+/* What a shared object exports. One of the two is NULL. */
+typedef struct {
+    const snapmla_plugin *backend;
+    const snapmla_attention *attention;
+} exported;
+
+static snap_status check_exported(const exported *e, const char *path, snap_err *err) {
+    if (e->backend)
+        return check_entry(e->backend, path, err);
+    if (e->attention)
+        return check_attention(e->attention, path, err);
+    return err_set(err, SNAP_E_UNSUPPORTED,
+                   "'%s' is not a snapmla plugin: it has no symbol %s or %s", path, kSymbol,
+                   kAttention);
+}
+
 /* A path without a slash gets "./" in front, or dlopen() would search the system's library
  * folders. */
-static const snapmla_plugin *load(const char *path, snap_err *err) {
+static snap_status load(exported *out, const char *path, snap_err *err) {
     char file[kPathLimit];
     (void)snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!object) {
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "cannot load plugin '%s': %s", path, dlerror());
-        return NULL;
-    }
-    const snapmla_plugin *plugin = dlsym(object, kSymbol);
-    if (!plugin)
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "'%s' is not a snapmla plugin: it has no symbol %s",
-                      path, kSymbol);
-    else if (check_entry(plugin, path, err) == SNAP_OK)
-        return plugin;
-    (void)dlclose(object);
-    return NULL;
+    if (!object)
+        return err_set(err, SNAP_E_UNSUPPORTED, "cannot load plugin '%s': %s", path, dlerror());
+    out->backend = dlsym(object, kSymbol);
+    out->attention = out->backend ? NULL : dlsym(object, kAttention);
+    snap_status st = check_exported(out, path, err);
+    if (st != SNAP_OK)
+        (void)dlclose(object);
+    return st;
 }
 
-snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
-                                snap_err *err) {
+static snap_status open_backend(mla_backend **out, const snapmla_plugin *plugin, const char *path,
+                                const mla_backend_options *opt, snap_err *err) {
     mla_backend *be = NULL;
-    *out = NULL;
-    snap_status st = check_file(path, err);
-    if (st != SNAP_OK)
-        return st;
-    const snapmla_plugin *plugin = load(path, err);
-    if (!plugin)
-        return SNAP_E_UNSUPPORTED;
-    st = plugin->open(&be, opt, err);
+    snap_status st = plugin->open(&be, opt, err);
     if (st != SNAP_OK)
         return err_set(err, st, "plugin '%s' failed to open", path);
     if (!be || !be->ops)
@@ -156,4 +175,17 @@ cleanup:
     if (be->ops->close)
         be->ops->close(be);
     return st;
+}
+
+snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
+                                snap_err *err) {
+    exported e = {0};
+    *out = NULL;
+    snap_status st = check_file(path, err);
+    if (st == SNAP_OK)
+        st = load(&e, path, err);
+    if (st != SNAP_OK)
+        return st;
+    return e.backend ? open_backend(out, e.backend, path, opt, err)
+                     : attend_backend_open(out, e.attention, path, opt, err);
 }

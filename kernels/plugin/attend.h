@@ -1,0 +1,49 @@
+/* attend.h - the program's side of attention.h: makes a backend of a plugin that has one function.
+ *
+ * The backend stands on top of a built-in one, which owns the memory and does all other work: the
+ * CPU backend for the device "host", the CUDA backend for "cuda". On the host, three checks guard
+ * the program and the measurement:
+ *
+ *   bounds   After each call of attend(), the GUARD_BYTES on both sides of `out` and `lse` must be
+ *            what they were. Every allocation has that many bytes before and after it.
+ *   inputs   In the first GUARD_CALLS calls of a plan, the checksums of queries, cache, lengths and
+ *            table must be the same before and after the call.
+ *   time     A call that exceeds its limit is left with siglongjmp(). The plugin is not called again
+ *            then, and no memory is freed that it might still use.
+ *
+ * A check that fails is the error SNAP_E_DEVICE of mla_run(). These checks find mistakes. They are
+ * no sandbox: a plugin runs with the user's rights. */
+#ifndef SNAPMLA_KERNELS_PLUGIN_ATTEND_H
+#define SNAPMLA_KERNELS_PLUGIN_ATTEND_H
+
+#include "kernels/plugin/attention.h"
+
+/* The object at @path exports @plugin, whose ABI number and name were checked. SNAP_E_UNSUPPORTED:
+ * a member is missing or out of range, or this build has no CUDA. Also the errors of opening the
+ * built-in backend. */
+snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plugin,
+                                const char *path, const mla_backend_options *opt,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* ---- the checks on the host ---- */
+
+enum { GUARD_BYTES = 256, GUARD_CALLS = 2, GUARD_RANGES = 2 };
+
+/* The bytes around a result, before a call. */
+typedef struct {
+    const unsigned char *at; /* the result; NULL = none */
+    size_t bytes;
+    unsigned char before[GUARD_BYTES], after[GUARD_BYTES];
+} guard_range;
+
+void guard_range_note(guard_range *g, const void *at, size_t bytes);
+bool guard_range_holds(const guard_range *g);
+
+/* A checksum of @bytes bytes (any number), continued from @sum. */
+uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
+
+/* Calls @fn(@ctx), but for at most @seconds. Returns false if the call was left because of the time
+ * limit, or if there is no timer, with @err set. */
+bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err);
+
+#endif

@@ -1,0 +1,119 @@
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernels/plugin/attend.h"
+
+/* ---- bytes around a result ---- */
+
+void guard_range_note(guard_range *g, const void *at, size_t bytes) {
+    g->at = at;
+    g->bytes = bytes;
+    if (!at)
+        return;
+    memcpy(g->before, g->at - GUARD_BYTES, GUARD_BYTES);
+    memcpy(g->after, g->at + bytes, GUARD_BYTES);
+}
+
+bool guard_range_holds(const guard_range *g) {
+    return !g->at || (memcmp(g->before, g->at - GUARD_BYTES, GUARD_BYTES) == 0 &&
+                      memcmp(g->after, g->at + g->bytes, GUARD_BYTES) == 0);
+}
+
+/* ---- checksum: eight bytes at a time, each multiplied and rotated (FNV-1a's prime) ---- */
+
+uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes) {
+    const unsigned char *p = at;
+    for (; bytes >= 8; p += 8, bytes -= 8) {
+        uint64_t word;
+        memcpy(&word, p, sizeof word);
+        sum = (sum ^ word) * 0x100000001b3u;
+        sum ^= sum >> 29;
+    }
+    for (; bytes; p++, bytes--)
+        sum = (sum ^ *p) * 0x100000001b3u;
+    return sum;
+}
+
+/* ---- time limit ----
+ *
+ * One timer per thread runs on across calls, so that most calls make no system call. The timer is
+ * set if it would fire later than the limit of the call. When it fires during a call that has not
+ * used up its limit, it is set to the rest of it. */
+
+typedef struct {
+    sigjmp_buf back;
+    timer_t timer;
+    volatile sig_atomic_t created, armed;
+    volatile int64_t ends_ns;  /* the limit of the call in progress */
+    volatile int64_t fires_ns; /* when the timer fires; INT64_MAX = it is not set */
+} limited;
+
+static _Thread_local limited call;
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool set_timer(int64_t ns) {
+    ns = ns < 1000000 ? 1000000 : ns;
+    struct itimerspec when = {
+        .it_value = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)}};
+    call.fires_ns = now_ns() + ns;
+    return timer_settime(call.timer, 0, &when, NULL) == 0;
+}
+
+/* The signal goes to the thread that made the call, so `call` is its own. */
+static void on_limit(int number) {
+    int64_t left = call.ends_ns - now_ns();
+    (void)number;
+    call.fires_ns = INT64_MAX;
+    if (!call.armed)
+        return;
+    if (left > 0 && set_timer(left))
+        return;
+    call.armed = 0;
+    siglongjmp(call.back, 1);
+}
+
+static int limit_signal(void) {
+    return SIGRTMIN + 5;
+}
+
+static bool create_timer(void) {
+    struct sigaction act = {.sa_handler = on_limit, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = limit_signal()};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    (void)sigemptyset(&act.sa_mask);
+    call.created = sigaction(limit_signal(), &act, NULL) == 0 &&
+                   timer_create(CLOCK_MONOTONIC, &event, &call.timer) == 0;
+    call.fires_ns = INT64_MAX;
+    return call.created;
+}
+
+bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err) {
+    int64_t ns = (int64_t)(seconds * 1e9);
+    call.ends_ns = now_ns() + ns;
+    if ((!call.created && !create_timer()) || (call.fires_ns > call.ends_ns && !set_timer(ns))) {
+        (void)err_set_errno(err, "no timer for a plugin's time limit");
+        return false;
+    }
+    if (sigsetjmp(call.back, 0) == 0) {
+        call.armed = 1;
+        fn(ctx);
+        call.armed = 0;
+        return true;
+    }
+    sigset_t blocked; /* the handler was left without its return, which would unblock the signal */
+    (void)sigemptyset(&blocked);
+    (void)sigaddset(&blocked, limit_signal());
+    (void)pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+    (void)err_set(err, SNAP_E_DEVICE, "a call of attend() took more than %g seconds and was ended",
+                  seconds);
+    return false;
+}

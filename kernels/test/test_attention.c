@@ -1,0 +1,177 @@
+/* Plugins with one function: the example computes a step, faulty tables are refused, and a call that
+ * writes where it must not, fails or hangs is reported. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "kernels/backend.h"
+#include "kernels/formats.h"
+#include "kernels/plugin/attend.h"
+
+enum { HEADS = 2, BATCH = 2, D = 32, PAGES = 4, WIDTH = 2, ROWS = HEADS * BATCH };
+
+/* One step in the memory of a backend. Its tokens are zeros, so all probabilities are equal. */
+typedef struct {
+    mla_backend *be;
+    mla_plan *plan;
+    mla_step step;
+    mla_cache cache;
+    mla_attn attn;
+} step_fixture;
+
+static void *filled(mla_backend *be, size_t bytes) {
+    void *at = mla_alloc(be, bytes, NULL);
+    CU_ASSERT_FATAL(at && (uintptr_t)at % MLA_ALIGN == 0);
+    memset(at, 0, bytes);
+    return at;
+}
+
+static snap_status make(step_fixture *f, const char *name, snap_err *err) {
+    static const int32_t lengths[BATCH] = {70, 3}, table[BATCH * WIDTH] = {3, 0, 2, -7};
+    mla_capacity cap = {.precision = MLA_BF16,
+                        .heads = HEADS,
+                        .d_c = D,
+                        .d_r = D,
+                        .batch = BATCH,
+                        .s_q = 1,
+                        .max_tokens = 128};
+    mla_backend_options one = {.threads = 1};
+    *f = (step_fixture){0};
+    snap_status st = mla_backend_open(&f->be, name, &one, err);
+    if (st == SNAP_OK)
+        st = mla_plan_create(&f->plan, f->be, &cap, err);
+    if (st != SNAP_OK)
+        return st;
+    int32_t *l = filled(f->be, sizeof lengths), *t = filled(f->be, sizeof table);
+    memcpy(l, lengths, sizeof lengths);
+    memcpy(t, table, sizeof table);
+    f->step = (mla_step){BATCH, 1, l, t, WIDTH};
+    f->cache = (mla_cache){PAGES, filled(f->be, (size_t)PAGES * MLA_PAGE * D * 2 * 2), NULL, NULL};
+    f->attn = (mla_attn){.q = filled(f->be, ROWS * D * 2 * 2),
+                         .softmax_scale = 1,
+                         .out = filled(f->be, ROWS * D * 2),
+                         .lse = filled(f->be, ROWS * sizeof(float))};
+    return mla_schedule(f->plan, &f->step, err);
+}
+
+static snap_status run(step_fixture *f, snap_err *err) {
+    return mla_run(f->plan, &f->step, &f->cache, &f->attn, err);
+}
+
+static void drop(step_fixture *f) {
+    void *const all[] = {(void *)(uintptr_t)f->step.seqlens,
+                         (void *)(uintptr_t)f->step.block_table,
+                         f->cache.content,
+                         (void *)(uintptr_t)f->attn.q,
+                         f->attn.out,
+                         f->attn.lse};
+    mla_plan_free(f->plan);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        mla_free(f->be, all[i]);
+    mla_backend_close(f->be);
+}
+
+/* Tokens of zeros: the log-sum-exp is the logarithm of the length. */
+static void test_example(void) {
+    step_fixture f;
+    snap_err err = {0};
+    CU_ASSERT_FATAL(make(&f, "plugin:" PLUGINS "/plugins/attend.so", &err) == SNAP_OK);
+    mla_backend_info info;
+    mla_backend_describe(f.be, &info);
+    CU_ASSERT_STRING_EQUAL(info.name, "attend");
+    CU_ASSERT_STRING_EQUAL(info.kernel, "fp64");
+    CU_ASSERT(info.host_memory && info.device[0]);
+    CU_ASSERT(run(&f, &err) == SNAP_OK);
+    for (int row = 0; row < ROWS; row++)
+        CU_ASSERT_DOUBLE_EQUAL(f.attn.lse[row], log(row < HEADS ? 70 : 3), 1e-6);
+    ((int32_t *)(uintptr_t)f.step.seqlens)[1] = INT32_MAX; /* clamped before the plugin sees it */
+    CU_ASSERT(mla_schedule(f.plan, &f.step, &err) == SNAP_OK && run(&f, &err) == SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.attn.lse[ROWS - 1], log(128), 1e-6);
+    drop(&f);
+}
+
+#define FAULTY(name) "plugin:" PLUGINS "/test/plugins/ATTEND_" name ".so"
+
+static void test_refused(void) {
+    static const struct {
+        const char *name, *says;
+    } cases[] = {
+        {FAULTY("ABI"), "was built for ABI 99 of attention.h"},
+        {FAULTY("BYTES"), "compiled against other headers"},
+        {FAULTY("NAME"), "is the name of a built-in backend"},
+        {FAULTY("NULL"), "attend is null"},
+        {FAULTY("PRECISIONS"), "precisions must be"},
+        {FAULTY("DEVICE"), "device must be \"host\" or \"cuda\", got \"abacus\""},
+        {FAULTY("LIMIT"), "limit_s must be within 0..3600"},
+        {FAULTY("PLAN"), "plugin faulty: plan(): only 3 heads, got 2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        step_fixture f;
+        snap_err err = {0};
+        CU_ASSERT(make(&f, cases[i].name, &err) == SNAP_E_UNSUPPORTED);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].says));
+        mla_backend_close(f.be);
+    }
+}
+
+static void test_reported(void) {
+    static const struct {
+        const char *name, *says;
+    } cases[] = {
+        {FAULTY("RIGHT"), ""},
+        {FAULTY("ERROR"), "plugin faulty: attend(): the printer is out of paper"},
+        {FAULTY("CANCELS"), "plugin faulty: attend() failed without a message"},
+        {FAULTY("AFTER"), "wrote outside of 'out'"},
+        {FAULTY("BEFORE"), "wrote outside of 'lse'"},
+        {FAULTY("INPUTS"), "changed its inputs"},
+        {FAULTY("TABLE"), "changed its inputs"},
+        {FAULTY("HANGS"), "took more than 0.2 seconds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        step_fixture f;
+        snap_err err = {0};
+        CU_ASSERT_FATAL(make(&f, cases[i].name, &err) == SNAP_OK);
+        CU_ASSERT(run(&f, &err) == (i ? SNAP_E_DEVICE : SNAP_OK));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].says));
+        drop(&f);
+    }
+}
+
+/* A plugin that was stopped is not called again, and another one still works after it. */
+static void test_after_a_hang(void) {
+    step_fixture f, other;
+    snap_err err = {0};
+    CU_ASSERT_FATAL(make(&f, FAULTY("HANGS"), &err) == SNAP_OK);
+    CU_ASSERT(run(&f, NULL) == SNAP_E_DEVICE);
+    CU_ASSERT(run(&f, &err) == SNAP_E_DEVICE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "an earlier call took too long"));
+    err = (snap_err){0};
+    CU_ASSERT_FATAL(make(&other, "plugin:" PLUGINS "/plugins/attend.so", &err) == SNAP_OK);
+    CU_ASSERT(run(&other, &err) == SNAP_OK);
+    drop(&other);
+    drop(&f);
+}
+
+static void sleep_a_moment(void *ctx) {
+    struct timespec t = {.tv_nsec = 60000000};
+    (void)nanosleep(&t, NULL);
+    ++*(int *)ctx;
+}
+
+/* The timer of one limit may still run when a call with a longer or shorter limit begins. */
+static void test_limits_in_turn(void) {
+    int calls = 0;
+    snap_err err = {0};
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 0.3, &err) && calls == 1);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 5, &err));
+    CU_ASSERT(!guard_call(sleep_a_moment, &calls, 0.02, NULL) && calls == 2);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 5, &err) && calls == 3);
+}
+
+CU_TestInfo tests_attention[] = {
+    {"the example with one function", test_example}, {"tables that are refused", test_refused},
+    {"calls that are reported", test_reported},      {"after a call that hangs", test_after_a_hang},
+    {"time limits in turn", test_limits_in_turn},    CU_TEST_INFO_NULL,
+};
