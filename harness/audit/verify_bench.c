@@ -154,12 +154,35 @@ static void check_physics(const checker *c, const cell_record *row, const char *
     }
 }
 
+/* ---- lengths ---- */
+
+/* The list of lengths must have one for each sequence, and the total and the longest must be those
+ * of the list. */
+static void check_lengths(const checker *c, const cell_record *row, const char *where) {
+    const cell_lengths *l = &row->lengths;
+    double sum = 0, longest = 0;
+    if (!l->exists)
+        return;
+    for (size_t i = 0; i < l->each.n; i++) {
+        sum += l->each.at[i];
+        longest = fmax(longest, l->each.at[i]);
+    }
+    c->f->checks++;
+    if (l->each.n != (size_t)row->shape.batch || sum != (double)l->tokens ||
+        longest != (double)row->shape.context)
+        verify_add(c->f, VERIFY_FORM, where,
+                   "%zu lengths with %.10g tokens, the longest %.10g; the row states %lld "
+                   "sequences, %lld tokens and %lld",
+                   l->each.n, sum, longest, (long long)row->shape.batch, (long long)l->tokens,
+                   (long long)row->shape.context);
+}
+
 /* ---- pairs ---- */
 
 static bool is_pair(const cell_record *a, const cell_record *b) {
     return !a->name[0] && !b->name[0] && strcmp(a->arm, "bf16") == 0 &&
-           strcmp(b->arm, "fp8") == 0 && record_equal(&cell_shape_type, &a->shape, &b->shape) &&
-           strcmp(a->scope, b->scope) == 0 && is_passed(a) && is_passed(b);
+           strcmp(b->arm, "fp8") == 0 && cell_same_shape(a, b) && strcmp(a->scope, b->scope) == 0 &&
+           is_passed(a) && is_passed(b);
 }
 
 /* Whether two rows have the same text in the field @key. */
@@ -188,7 +211,7 @@ static void check_pair(const checker *c, const cell_record *bf16, const cell_rec
 /* ---- named arms ---- */
 
 static bool same_cell(const cell_record *a, const cell_record *b) {
-    return record_equal(&cell_shape_type, &a->shape, &b->shape) && strcmp(a->scope, b->scope) == 0;
+    return cell_same_shape(a, b) && strcmp(a->scope, b->scope) == 0;
 }
 
 /* The row of the first arm of the run for the same cell as @row; NULL if there is none. */
@@ -312,6 +335,7 @@ void verify_bench(const run_record *r, verify_findings *f) {
             continue;
         check_samples(&c, row, where);
         check_correctness(&c, row, where);
+        check_lengths(&c, row, where);
         check_physics(&c, row, where);
         check_against(&c, row, where);
         if (i && is_pair(row - 1, row))

@@ -23,15 +23,17 @@ static int64_t rows_of(const bench_shape *s) {
     return (int64_t)s->batch * s->s_q * s->heads;
 }
 
-static int pages_of(const bench_shape *s) {
-    return (int)((s->context + MLA_PAGE - 1) / MLA_PAGE);
+static int pages_of(int64_t tokens) {
+    return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
 }
 
 /* An estimate of the bytes that a step reads and writes in one set: whole pages of the cache, BF16
  * queries, outputs and log-sum-exps. */
 static double set_bytes(const bench_shape *s, bench_kind k) {
     mla_precision p = bench_kind_precision(k);
-    double tokens = (double)s->batch * pages_of(s) * MLA_PAGE;
+    double tokens = 0;
+    for (int b = 0; b < s->batch; b++)
+        tokens += (double)pages_of(bench_shape_length(s, b)) * MLA_PAGE;
     return tokens * (double)mla_cache_token_bytes(p, s->d_c, s->d_r) +
            (double)rows_of(s) * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + 4.0);
 }
@@ -79,7 +81,7 @@ const numbers *bench_arm_numbers(const bench_arm *arm) {
     return arm->from;
 }
 
-/* Sequence b of set k has the tokens from (k * batch + b) * context on. */
+/* Sequence b of set k has the tokens from (k * batch + b) * context on, also if it is shorter. */
 uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
     return (uint64_t)(sequence * arm->shape.context + token);
 }
@@ -97,7 +99,33 @@ void *arm_slice(const slices *s, int set) {
 }
 
 int64_t arm_pages(const bench_arm *arm) {
-    return (int64_t)arm->shape.batch * arm->pages_per_sequence;
+    return arm->first_page[arm->shape.batch];
+}
+
+int arm_pages_of(const bench_arm *arm, int b) {
+    return (int)(arm->first_page[b + 1] - arm->first_page[b]);
+}
+
+page_place arm_place(const bench_arm *arm, int64_t page) {
+    int64_t in_set = page % arm_pages(arm);
+    int low = 0, high = arm->shape.batch; /* the sequence is within low .. high - 1 */
+    while (high - low > 1) {
+        int middle = low + (high - low) / 2;
+        if (arm->first_page[middle] <= in_set)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (page_place){(int)(page / arm_pages(arm)), low, in_set - arm->first_page[low]};
+}
+
+/* Counts the pages of all sequences. */
+static bool place_pages(bench_arm *arm) {
+    const bench_shape *s = &arm->shape;
+    arm->first_page = calloc((size_t)s->batch + 1, sizeof *arm->first_page);
+    for (int b = 0; arm->first_page && b < s->batch; b++)
+        arm->first_page[b + 1] = arm->first_page[b] + pages_of(bench_shape_length(s, b));
+    return arm->first_page != NULL;
 }
 
 static snap_status alloc_cache(bench_arm *arm, snap_err *err) {
@@ -204,12 +232,12 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->sets = sets;
     arm->flush = flush;
     arm->host_memory = has_host_memory(be);
-    arm->pages_per_sequence = pages_of(shape);
+    arm->pages_per_sequence = pages_of(shape->context);
     arm->table_width = arm->pages_per_sequence + kSpareEntries;
     snap_status st = SNAP_OK;
     arm->served = calloc((size_t)sets, sizeof(lab_recording *));
     arm->query_seed = calloc((size_t)sets, sizeof *arm->query_seed);
-    if (!arm->served || !arm->query_seed)
+    if (!arm->served || !arm->query_seed || !place_pages(arm))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
     TRY(make_plan(&arm->plan, arm, arm->precision, bench_kind_ablation(kind), err));
     TRY(alloc_all(arm, err));
@@ -243,6 +271,7 @@ void bench_arm_free(bench_arm *arm) {
     mla_free(arm->be, arm->seqlens);
     mla_free(arm->be, arm->zero);
     free(arm->query_seed);
+    free(arm->first_page);
     bench_output_release(&arm->kept);
     free(arm);
 }

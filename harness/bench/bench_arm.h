@@ -39,6 +39,8 @@ double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
  * bench_arm_create - allocate an arm and fill it with the backend's own append and query quantiser
  *
  * @out:   caller owns it, bench_arm_free(); NULL on failure
+ * @shape: copied, except for its lengths, which must live as long as the arm. An arm of the
+ *         ablation needs sequences of equal length
  * @from:  already uploaded to the backend; borrowed as long as the arm exists
  * @sets:  1 or more
  * @flush: flush the caches before each step
@@ -105,7 +107,8 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
 /**
  * bench_arm_plant - give set 0 an input whose output is known and depends on each of its pages
  *
- * The pages of the set are exchanged at random, which gives it another block table. In each page
+ * The pages of the set are exchanged at random, which gives it another block table. (If the lengths
+ * of sequences differ, last pages stay where they are.) In each page
  * one token is replaced, always in the same slot. Its content is 1 in one column, which depends on
  * the sequence and the page, and 0 in the others. All queries become equal. They give each of these
  * tokens the same logit, and all others a much lower one. So element d of a sequence's output rows

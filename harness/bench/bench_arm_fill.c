@@ -57,10 +57,10 @@ static void fill_table(const bench_arm *arm, int set, const int32_t *order, int3
     int32_t nan_page = order[arm->cache.pages - 1];
     for (int b = 0; b < arm->shape.batch; b++) {
         int32_t *row = table + (int64_t)b * arm->table_width;
-        int64_t first = ((int64_t)set * arm->shape.batch + b) * arm->pages_per_sequence;
+        int64_t first = (int64_t)set * arm_pages(arm) + arm->first_page[b];
+        int pages = arm_pages_of(arm, b);
         for (int i = 0; i < arm->table_width; i++)
-            row[i] = i < arm->pages_per_sequence ? order[first + i]
-                                                 : garbage_entry(arm, b + i, nan_page);
+            row[i] = i < pages ? order[first + i] : garbage_entry(arm, b + i, nan_page);
     }
 }
 
@@ -94,7 +94,7 @@ static snap_status upload_tables(bench_arm *arm, const int32_t *order, snap_err 
     for (int set = 0; set < arm->sets; set++)
         TRY(arm_upload_table(arm, set, order, err));
     for (size_t b = 0; b < batch; b++)
-        host[b] = (int32_t)arm->shape.context;
+        host[b] = (int32_t)bench_shape_length(&arm->shape, (int)b);
     TRY(mla_copy_in(arm->be, arm->seqlens, host, batch * sizeof *host, err));
     if (arm->copies)
         TRY(upload_copy_table(arm, host, err));
@@ -152,13 +152,14 @@ static void filler_release(filler *f, mla_backend *be) {
     free(f->host_first);
 }
 
-int arm_tail(const bench_arm *arm) {
-    return (int)(arm->shape.context - (int64_t)(arm->pages_per_sequence - 1) * MLA_PAGE);
+int arm_tail(const bench_arm *arm, int b) {
+    int64_t full = (int64_t)(arm_pages_of(arm, b) - 1) * MLA_PAGE;
+    return (int)(bench_shape_length(&arm->shape, b) - full);
 }
 
-/* The number of tokens of its sequence on page @page of the arm. */
-static int tokens_on_page(const bench_arm *arm, int64_t page) {
-    return (page + 1) % arm->pages_per_sequence == 0 ? arm_tail(arm) : MLA_PAGE;
+/* The number of tokens of its sequence on a page. */
+static int tokens_on_page(const bench_arm *arm, page_place at) {
+    return at.page + 1 == arm_pages_of(arm, at.b) ? arm_tail(arm, at.b) : MLA_PAGE;
 }
 
 /* Finds the next MLA_MAX_SQ tokens of a page that holds @had tokens. Returns the page's new length,
@@ -166,9 +167,10 @@ static int tokens_on_page(const bench_arm *arm, int64_t page) {
  * *first is lower, so that the MLA_MAX_SQ tokens end with the page's last one. Then tokens that the
  * page has are written again, and those before its first one are not written. */
 static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
-    int all = tokens_on_page(arm, page), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
-    int64_t token = page % arm->pages_per_sequence * MLA_PAGE + now - MLA_MAX_SQ;
-    *first = bench_arm_token_index(arm, page / arm->pages_per_sequence, token);
+    page_place at = arm_place(arm, page);
+    int all = tokens_on_page(arm, at), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;
+    int64_t token = at.page * MLA_PAGE + now - MLA_MAX_SQ;
+    *first = bench_arm_token_index(arm, (int64_t)at.set * arm->shape.batch + at.b, token);
     return now <= had ? 0 : now;
 }
 
@@ -235,7 +237,8 @@ static snap_status make_new_tokens(bench_arm *arm, int set, uint64_t *host, uint
     const bench_shape *s = &arm->shape;
     draw_source tokens = numbers_tokens(arm->from);
     for (int b = 0; b < s->batch; b++)
-        host[b] = bench_arm_token_index(arm, (int64_t)set * s->batch + b, s->context - s->s_q);
+        host[b] = bench_arm_token_index(arm, (int64_t)set * s->batch + b,
+                                        bench_shape_length(s, b) - s->s_q);
     snap_status st = mla_copy_in(arm->be, scratch, host, (size_t)s->batch * sizeof *host, err);
     return st == SNAP_OK ? lab_draw(arm->be, &tokens, scratch, s->batch, s->s_q,
                                     arm_slice(&arm->kv, set), err)

@@ -18,7 +18,11 @@ struct bench_arm {
     bench_kind kind;
     mla_precision precision;
     int sets, next;
-    int pages_per_sequence, table_width;
+    int pages_per_sequence; /* of the longest sequence */
+    int table_width;
+    int64_t
+        *first_page; /* [batch + 1] pages of a set before those of each sequence; the last one is
+                            the number of pages of a set */
     mla_plan *plan;
     mla_cache cache;
     slices table, q, q8, q_rope, q_scale, kv, out, lse;
@@ -43,8 +47,16 @@ struct bench_arm {
     uint64_t plant_seed;
 };
 
-/* The number of pages of one set. */
+/* The number of pages of one set, and of one sequence. */
 int64_t arm_pages(const bench_arm *arm);
+int arm_pages_of(const bench_arm *arm, int b);
+
+/* The place of page @page of the arm, counted over sets, sequences and pages of a sequence. */
+typedef struct {
+    int set, b;
+    int64_t page; /* within the sequence */
+} page_place;
+page_place arm_place(const bench_arm *arm, int64_t page);
 
 /* The slice of set @set, or NULL if no memory was allocated. */
 void *arm_slice(const slices *s, int set);
@@ -71,7 +83,7 @@ int32_t *arm_page_order(const bench_arm *arm);
 snap_status arm_upload_table(bench_arm *arm, int set, const int32_t *order,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* The number of tokens in the last page of a sequence. */
-int arm_tail(const bench_arm *arm);
+/* The number of tokens in the last page of sequence @b. */
+int arm_tail(const bench_arm *arm, int b);
 
 #endif

@@ -16,13 +16,18 @@ enum { kRowsAtOnce = 4096 };
 /* The slot of the replaced tokens, the same in all pages. The new tokens of a step, the last s_q of
  * each sequence, are never replaced. */
 static int slot_of(const bench_arm *arm) {
-    int old = arm_tail(arm) - arm->shape.s_q;
-    return (int)(draw_mix(arm->plant_seed) % (uint64_t)(old > 0 ? old : MLA_PAGE + old));
+    int below = MLA_PAGE;
+    for (int b = 0; b < arm->shape.batch; b++) {
+        int old = arm_tail(arm, b) - arm->shape.s_q;
+        old = old > 0 ? old : arm_pages_of(arm, b) > 1 ? MLA_PAGE + old : MLA_PAGE;
+        below = old < below ? old : below;
+    }
+    return (int)(draw_mix(arm->plant_seed) % (uint64_t)below);
 }
 
-static int planted_pages(const bench_arm *arm) {
-    bool in_last = arm_tail(arm) > arm->shape.s_q;
-    return arm->pages_per_sequence - (in_last ? 0 : 1);
+static int planted_pages(const bench_arm *arm, int b) {
+    bool in_last = arm_tail(arm, b) > arm->shape.s_q;
+    return arm_pages_of(arm, b) - (in_last ? 0 : 1);
 }
 
 static int column_of(const bench_arm *arm, int64_t page) {
@@ -37,19 +42,30 @@ static void swap(int32_t *a, int32_t *b) {
     *b = held;
 }
 
-/* Exchanges the pages of set 0. Last pages are exchanged among each other, because they may hold
- * fewer tokens than the others. */
-static void shuffle(const bench_arm *arm, int32_t *order) {
+/* Writes the pages of set 0 to @out that are not the last ones of their sequences. */
+static uint32_t other_pages(const bench_arm *arm, int64_t *out) {
+    uint32_t n = 0;
+    for (int b = 0; b < arm->shape.batch; b++)
+        for (int64_t page = arm->first_page[b]; page + 1 < arm->first_page[b + 1]; page++)
+            out[n++] = page;
+    return n;
+}
+
+/* Exchanges the pages of set 0. Last pages may hold fewer tokens than the others. So they are
+ * exchanged among each other, and only if all sequences have the same length. */
+static snap_status shuffle(const bench_arm *arm, int32_t *order, snap_err *err) {
     rng r = rng_make(arm->plant_seed, rng_stream_of("planted pages"));
-    uint32_t per = (uint32_t)arm->pages_per_sequence, batch = (uint32_t)arm->shape.batch;
-    uint32_t others = (per - 1) * batch;
-    for (uint32_t i = 1; i < others; i++) {
-        uint32_t j = rng_below(&r, i + 1);
-        swap(order + i / (per - 1) * per + i % (per - 1),
-             order + j / (per - 1) * per + j % (per - 1));
-    }
-    for (uint32_t b = 1; b < batch; b++)
-        swap(order + (b + 1) * per - 1, order + (rng_below(&r, b + 1) + 1) * per - 1);
+    int64_t *others = malloc((size_t)arm_pages(arm) * sizeof *others);
+    if (!others)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for planted tokens");
+    uint32_t n = other_pages(arm, others), batch = (uint32_t)arm->shape.batch;
+    for (uint32_t i = 1; i < n; i++)
+        swap(order + others[i], order + others[rng_below(&r, i + 1)]);
+    for (uint32_t b = 1; b < batch && !arm->shape.lengths; b++)
+        swap(order + arm->first_page[b + 1] - 1,
+             order + arm->first_page[rng_below(&r, b + 1) + 1] - 1);
+    free(others);
+    return SNAP_OK;
 }
 
 /* ---- tokens and queries ---- */
@@ -100,10 +116,10 @@ static void planter_release(planter *p, mla_backend *be) {
     free(p->rows);
 }
 
-/* Appends the tokens of some pages. For this purpose each page is a sequence that ends with the
- * replaced token. @first: the first page's index among the pages that have one. */
-static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order, int64_t first,
-                               int n, snap_err *err) {
+/* Appends the tokens of the pages @page[n]. For this purpose each page is a sequence that ends with
+ * the replaced token. */
+static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order,
+                               const int64_t *page, int n, snap_err *err) {
     const bench_shape *s = &arm->shape;
     int64_t width = s->d_c + s->d_r;
     size_t count = (size_t)n;
@@ -111,10 +127,8 @@ static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order,
         .batch = n, .s_q = 1, .seqlens = p->lengths, .block_table = p->pages, .table_width = 1};
     memset(p->rows, 0, count * (size_t)width * sizeof *p->rows);
     for (int i = 0; i < n; i++) {
-        int64_t at = first + i, per = planted_pages(arm);
-        int64_t page = at / per * arm->pages_per_sequence + at % per;
-        p->host[i] = order[page];
-        p->rows[i * width + column_of(arm, page)] = bf16_from_f32(1);
+        p->host[i] = order[page[i]];
+        p->rows[i * width + column_of(arm, page[i])] = bf16_from_f32(1);
         p->rows[(i + 1) * width - 1] = bf16_from_f32(kKey);
     }
     snap_status st = SNAP_OK;
@@ -125,17 +139,31 @@ cleanup:
     return st;
 }
 
+/* Writes the pages of set 0 to @out that have a replaced token. */
+static int64_t list_planted(const bench_arm *arm, int64_t *out) {
+    int64_t n = 0;
+    for (int b = 0; b < arm->shape.batch; b++)
+        for (int i = 0; i < planted_pages(arm, b); i++)
+            out[n++] = arm->first_page[b] + i;
+    return n;
+}
+
 static snap_status plant_tokens(bench_arm *arm, const int32_t *order, snap_err *err) {
-    int64_t pages = (int64_t)planted_pages(arm) * arm->shape.batch;
+    int64_t *pages = malloc((size_t)arm_pages(arm) * sizeof *pages);
+    if (!pages)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for planted tokens");
+    int64_t n = list_planted(arm, pages);
     planter p = {0};
     snap_status st = planter_create(&p, arm, err);
-    for (int64_t first = 0; first < pages && st == SNAP_OK; first += kRowsAtOnce) {
-        int64_t left = pages - first;
-        st = plant_pages(arm, &p, order, first, left < kRowsAtOnce ? (int)left : kRowsAtOnce, err);
+    for (int64_t first = 0; first < n && st == SNAP_OK; first += kRowsAtOnce) {
+        int64_t left = n - first;
+        st = plant_pages(arm, &p, order, pages + first,
+                         left < kRowsAtOnce ? (int)left : kRowsAtOnce, err);
     }
     if (st == SNAP_OK)
         st = mla_sync(arm->be, err);
     planter_release(&p, arm->be);
+    free(pages);
     return st;
 }
 
@@ -165,7 +193,7 @@ snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) {
     arm->planted = true;
     arm->plant_seed = draw_mix(seed + arm->drawn);
     arm->next = 0;
-    shuffle(arm, order);
+    TRY(shuffle(arm, order, err));
     TRY(arm_upload_table(arm, 0, order, err));
     TRY(plant_tokens(arm, order, err));
     TRY(aim_queries(arm, err));
@@ -175,10 +203,10 @@ cleanup:
 }
 
 int64_t bench_arm_planted(const bench_arm *arm, int b, int *count, double *lse) {
-    int n = planted_pages(arm);
+    int n = planted_pages(arm, b);
     memset(count, 0, (size_t)arm->shape.d_c * sizeof *count);
     for (int i = 0; i < n; i++)
-        count[column_of(arm, (int64_t)b * arm->pages_per_sequence + i)]++;
+        count[column_of(arm, arm->first_page[b] + i)]++;
     *lse = (double)bench_softmax_scale() * (1 + (double)(kKey * kQuery)) + log((double)n);
     return n;
 }

@@ -32,7 +32,8 @@ typedef struct {
     const bench_options *o;
     bench_grid grid;
     numbers_kind distribution;
-    arena mem; /* owns the texts of named arms */
+    lengths_spec lengths; /* if the options name lengths */
+    arena mem;            /* owns the texts of named arms */
     arm_spec specs[SWEEP_ARMS];
     sweep_arm arms[SWEEP_ARMS]; /* [o->arms.n] */
     bench_device devices[SWEEP_ARMS];
@@ -44,8 +45,20 @@ typedef struct {
     term_progress progress;
 } bench;
 
+static snap_status read_lengths(bench *b, snap_err *err) {
+    if (!b->o->lengths)
+        return SNAP_OK;
+    if (b->grid.n_list || b->o->grid.ablation)
+        return err_set(err, SNAP_E_USAGE,
+                       "--lengths takes the place of --context: leave out --shapes and --ablation");
+    b->grid.n_context = 1; /* the sweep replaces it by the longest drawn length */
+    return lengths_parse(&b->lengths, b->o->lengths, err);
+}
+
 static snap_status read_options(bench *b, snap_err *err) {
     snap_status st = bench_grid_parse(&b->grid, &b->o->grid, err);
+    if (st == SNAP_OK)
+        st = read_lengths(b, err);
     if (st == SNAP_OK)
         st = numbers_kind_parse(b->o->distribution, &b->distribution, err);
     if (st == SNAP_OK)
@@ -188,6 +201,7 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                            .n_arms = o->arms.n,
                            .grid = &b->grid,
                            .distribution = b->distribution,
+                           .lengths = o->lengths ? &b->lengths : NULL,
                            .seed = (uint64_t)o->seed,
                            .limits = {.noise = kNoise,
                                       .min_samples = (size_t)o->min_samples,
@@ -312,6 +326,7 @@ static void release(bench *b) {
     for (int i = 0; i < b->n; i++)
         mla_backend_close(b->devices[i].backend);
     parallel_free(b->pool);
+    lengths_release(&b->lengths);
     arena_release(&b->mem);
     free(b);
 }

@@ -21,6 +21,8 @@ typedef struct {
                               grid.arms */
     bench_grid_text grid;
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
+    const char *lengths;      /* of the sequences (lengths.h), in the place of grid.context; NULL =
+                                 the sequences of a shape are equally long */
     int64_t seed;
     double min_time_s, timeout_s; /* least measured time of a cell, unless a limit ends it before;
                                      limit on the wall clock of one shape and scope, all arms

@@ -97,9 +97,9 @@ static ref_pv reference_pv(const bench_arm *arm) {
 static void judge_sequence(sequence_job *job) {
     const bench_arm *arm = job->arm;
     const bench_shape *s = bench_arm_shape(arm);
-    size_t pages = (size_t)(s->context + MLA_PAGE - 1) / MLA_PAGE;
+    int32_t length = (int32_t)bench_shape_length(s, job->b);
+    size_t pages = (size_t)(length + MLA_PAGE - 1) / MLA_PAGE;
     int64_t rows = (int64_t)s->s_q * s->heads, first_row = job->b * rows;
-    int32_t length = (int32_t)s->context;
     mla_precision precision = bench_arm_precision(arm);
     planes p = {0};
     if (!planes_alloc(&p, s, precision, pages)) {
@@ -112,7 +112,7 @@ static void judge_sequence(sequence_job *job) {
     draw_source tokens = {from->tokens, s->d_c, s->d_r, from->seed};
     draw_source queries = {from->queries, s->d_c, s->d_r, job->o->query_seed};
     int64_t sequence = (int64_t)job->o->set * s->batch + job->b;
-    fill_rows(arm, &tokens, bench_arm_token_index(arm, sequence, 0), s->context, p.content, p.rope,
+    fill_rows(arm, &tokens, bench_arm_token_index(arm, sequence, 0), length, p.content, p.rope,
               p.scale);
     fill_rows(arm, &queries, (uint64_t)first_row, rows, p.q, p.q_rope, p.q_scale);
     mla_backend_info info;
@@ -314,7 +314,8 @@ cleanup:
 
 static snap_status judge_output(judge_error *e, const bench_arm *arm, const bench_output *o,
                                 sample_size size, judge_bound bound, uint64_t seed, snap_err *err) {
-    bool device = lab_can_attend(bench_arm_backend(arm));
+    /* lab_attend() takes sequences of equal length. */
+    bool device = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_shape(arm)->lengths;
     if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
         return judge_on_device(e, arm, o, size, bound, seed, err);
     return judge_on_host(e, arm, o, size, seed, err);

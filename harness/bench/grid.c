@@ -5,6 +5,17 @@
 
 #include "base/text.h"
 
+int64_t bench_shape_length(const bench_shape *s, int b) {
+    return s->lengths ? s->lengths[b] : s->context;
+}
+
+int64_t bench_shape_tokens(const bench_shape *s) {
+    int64_t tokens = 0;
+    for (int b = 0; b < s->batch; b++)
+        tokens += bench_shape_length(s, b);
+    return tokens;
+}
+
 void bench_shape_text(const bench_shape *s, char out[96]) {
     (void)snprintf(out, 96, "H %d, s_q %d, batch %d, context %lld", s->heads, s->s_q, s->batch,
                    (long long)s->context);

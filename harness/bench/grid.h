@@ -12,9 +12,15 @@ enum { BENCH_MAX_BATCH = 4096, GRID_AXIS = 32, GRID_LIST = 512 };
 
 typedef struct {
     int heads, s_q, batch;
-    int64_t context; /* tokens in the cache of each sequence, including those of the step */
+    int64_t context; /* tokens in the cache of the longest sequence, including those of the step */
     int d_c, d_r;
+    const int32_t *lengths; /* [batch] the same for each sequence, borrowed; NULL = all have
+                               `context` tokens */
 } bench_shape;
+
+/* The number of tokens of sequence @b, and of all sequences together. */
+int64_t bench_shape_length(const bench_shape *s, int b);
+int64_t bench_shape_tokens(const bench_shape *s);
 
 /* "H 16, s_q 1, batch 8, context 8192" */
 void bench_shape_text(const bench_shape *s, char out[96]);

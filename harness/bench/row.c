@@ -12,12 +12,12 @@ static const double kNoisy = 0.05; /* a row is flagged if its interquartile rang
 
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]) {
-    (void)snprintf(out, ROW_KEY, "%s%s%s %s%s H%d s%d b%d c%lld d%d+%d %s, %s %s %.16s",
+    (void)snprintf(out, ROW_KEY, "%s%s%s %s%s H%d s%d b%d c%lld d%d+%d %s%s%s, %s %s %.16s",
                    ctx->name ? ctx->name : "", ctx->name ? ": " : "", bench_kind_name(k),
                    bench_scope_name(scope), ctx->sustained ? " sustained" : "", s->heads, s->s_q,
                    s->batch, (long long)s->context, s->d_c, s->d_r, ctx->distribution,
-                   ctx->backend.name, ctx->backend.kernel,
-                   ctx->kernel_hash ? ctx->kernel_hash : "");
+                   s->lengths ? " " : "", s->lengths ? ctx->lengths : "", ctx->backend.name,
+                   ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
 }
 
 /* ---- measured ---- */
@@ -124,9 +124,23 @@ static void set_named(cell_record *c, const row_context *ctx, const row_measured
                                 .interval = {m->against.lo, m->against.hi}};
 }
 
+/* The lengths of the sequences, if they differ. @each [batch] receives them. */
+static void set_lengths(cell_record *c, const row_context *ctx, const bench_shape *s,
+                        double *each) {
+    if (!s->lengths)
+        return;
+    for (int b = 0; b < s->batch; b++)
+        each[b] = s->lengths[b];
+    c->lengths = (cell_lengths){.exists = true,
+                                .distribution = ctx->lengths,
+                                .tokens = bench_shape_tokens(s),
+                                .each = {each, (size_t)s->batch}};
+}
+
 js *row_json(const row_context *ctx, const row_measured *m) {
     static const char *const names[] = {"passed", "failed", "skipped", "error"};
     const char *flags[FLAGS];
+    double each[BENCH_MAX_BATCH];
     cell_record c;
     record_init(&cell_type, &c);
     c.arm = bench_kind_name(m->kind);
@@ -136,6 +150,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     c.mode = ctx->sustained ? "sustained" : "burst";
     c.scope = bench_scope_name(m->scope);
     c.shape = shape_of(&m->shape);
+    set_lengths(&c, ctx, &m->shape, each);
     c.distribution = ctx->distribution;
     c.cold = m->cold;
     c.origin = "measured";
@@ -167,14 +182,23 @@ static bool shape_from(const cell_shape *c, bench_shape *s) {
     return s->heads && s->s_q && s->batch && s->context && s->d_c && s->d_r;
 }
 
-static bool work_of(const bench_shape *s, mla_precision p, mla_work *out) {
+/* @each: the lengths of the sequences, if they differ; their number is the batch. */
+static bool work_of(const bench_shape *s, record_numbers each, mla_precision p, mla_work *out) {
     int32_t *lengths = malloc((size_t)s->batch * sizeof *lengths);
     for (int b = 0; lengths && b < s->batch; b++)
-        lengths[b] = (int32_t)s->context;
+        lengths[b] = (int32_t)(each.n ? each.at[b] : (double)s->context);
     if (lengths)
         *out = mla_work_of(p, s->heads, s->d_c, s->d_r, s->batch, s->s_q, lengths);
     free(lengths);
     return lengths != NULL;
+}
+
+/* Whether there is no list of lengths, or one for the whole batch with lengths up to the context. */
+static bool lengths_fit(const bench_shape *s, record_numbers each) {
+    bool fit = !each.n || each.n == (size_t)s->batch;
+    for (size_t i = 0; fit && i < each.n; i++)
+        fit = each.at[i] >= 0 && each.at[i] <= (double)s->context;
+    return fit;
 }
 
 static bool set_flag(cell_record *c, const char *flag, bool on, arena *mem) {
@@ -230,8 +254,11 @@ snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem
     if (!bench_kind_parse(c->arm, &kind) || !shape_from(&c->shape, &s) || !(ns > 0))
         return err_set(err, SNAP_E_INPUT, "a row of the journal lacks its arm, shape or median");
     mla_precision precision = bench_kind_precision(kind);
+    record_numbers each = c->lengths.exists ? c->lengths.each : (record_numbers){0};
     mla_work w;
-    if (!work_of(&s, precision, &w))
+    if (!lengths_fit(&s, each))
+        return err_set(err, SNAP_E_INPUT, "a row of the journal has lengths that do not fit it");
+    if (!work_of(&s, each, precision, &w))
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     bool bytes_bind, cold = c->cold[0] && strcmp(c->cold, "none") != 0;
     p->parts |= CELL_DERIVED;

@@ -14,7 +14,7 @@
 #include "harness/record/cell.h"
 #include "kernels/ceilings.h"
 
-enum { ROW_KEY = 256 };
+enum { ROW_KEY = 512 };
 
 typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 
@@ -26,6 +26,7 @@ typedef struct {
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
+    const char *lengths; /* lengths_spec.text; NULL = all sequences of a shape are equally long */
     bool sustained;
 } row_context;
 

@@ -50,7 +50,8 @@ typedef struct {
     numbers from; /* the host's pools of all arms */
     js *rows;
     bench_shape shape;
-    lane *lanes; /* [n] */
+    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they differ */
+    lane *lanes;                      /* [n] */
     int n;
     bool flush; /* the backends' caches are flushed before each step */
     int done;
@@ -451,6 +452,7 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
                                .options = of->options,
                                .ceilings = s->opt->n_arms ? s->opt->arms[of->rates].name : NULL,
                                .kernel_hash = of->kernel_hash,
+                               .lengths = s->opt->lengths ? s->opt->lengths->text : NULL,
                                .distribution = numbers_kind_name(s->opt->distribution),
                                .sustained = s->opt->sustained_s > 0};
     numbers_share(&l->from, &s->from);
@@ -497,6 +499,10 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     share_cache_size(&s);
     for (int i = 0; i < bench_grid_shapes(g); i++) {
         s.shape = bench_grid_shape(g, i);
+        if (opt->lengths) {
+            s.shape.context = lengths_draw(opt->lengths, opt->seed, s.shape.batch, s.lengths);
+            s.shape.lengths = s.lengths;
+        }
         TRY(run_shape(&s, err));
     }
 cleanup:

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 
+#include "harness/bench/lengths.h"
 #include "harness/bench/row.h"
 
 enum { SWEEP_ARMS = 32 }; /* most arms of one sweep */
@@ -32,6 +33,8 @@ typedef struct {
     int n_arms;            /* 0: the arms are those of the grid */
     const bench_grid *grid;
     numbers_kind distribution;
+    const lengths_spec *lengths; /* of the sequences of each shape, in the place of its context;
+                                    NULL = each shape has sequences of one length */
     uint64_t seed;
     stop_limits limits;                  /* of each arm; timeout_s: of one shape and scope, all arms
                                             together */

@@ -8,8 +8,7 @@ static const cell_record *baseline_of(const cell_list *rows, size_t i) {
     const cell_record *c = &rows->at[i], *before = c - 1;
     if (i == 0 || c->name[0] || strcmp(c->arm, "fp8") != 0)
         return NULL;
-    bool same = record_equal(&cell_shape_type, &before->shape, &c->shape) &&
-                strcmp(before->scope, c->scope) == 0;
+    bool same = cell_same_shape(before, c) && strcmp(before->scope, c->scope) == 0;
     return same ? before : NULL;
 }
 

@@ -49,6 +49,11 @@ static const opt options[] = {
     {OPT_STR, "s-q", 0, &o.grid.s_q, "LIST", "numbers of query tokens per sequence, 1..4", 0, 0},
     {OPT_STR, "batch", 0, &o.grid.batch, "LIST", "numbers of sequences", 0, 0},
     {OPT_STR, "context", 0, &o.grid.context, "LIST", "numbers of cached tokens per sequence", 0, 0},
+    {OPT_STR, "lengths", 0, &o.lengths, "DIST",
+     "sequences of different lengths, drawn from --seed, instead of --context: uniform:LO-HI, "
+     "lognormal:MEDIAN,SIGMA, bimodal:A,B,SHARE (A with probability SHARE, else B), or a file with "
+     "one length per line",
+     0, 0},
     {OPT_STR, "shapes", 0, &o.grid.shapes, "LIST",
      "shapes as H/s_q/batch/context, instead of the four lists above", 0, 0},
     {OPT_INT, "d-c", 0, &o.grid.d_c, "N", "latent width", 32, MLA_MAX_CONTENT},

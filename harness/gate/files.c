@@ -39,8 +39,8 @@ typedef struct {
 
 static bool is_same_cell(const cell_record *a, const cell_record *b) {
     return strcmp(a->name, b->name) == 0 && strcmp(a->arm, b->arm) == 0 &&
-           strcmp(a->scope, b->scope) == 0 &&
-           record_equal(&cell_shape_type, &a->shape, &b->shape) && strcmp(a->mode, b->mode) == 0;
+           strcmp(a->scope, b->scope) == 0 && cell_same_shape(a, b) &&
+           strcmp(a->mode, b->mode) == 0;
 }
 
 static bool is_measured(const cell_record *c) {

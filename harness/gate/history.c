@@ -40,10 +40,11 @@ void history_machine(const results *r, char out[200]) {
 
 void history_cell_name(const cell_record *c, char out[160]) {
     const cell_shape *s = &c->shape;
-    (void)snprintf(out, 160, "%s%s%s %s H%lld s%lld b%lld c%lld d%lld+%lld, %.24s, %s%s", c->name,
-                   c->name[0] ? ": " : "", c->arm, c->scope, (long long)s->heads, (long long)s->s_q,
-                   (long long)s->batch, (long long)s->context, (long long)s->d_c, (long long)s->d_r,
-                   c->distribution, c->cold,
+    (void)snprintf(out, 160, "%s%s%s %s H%lld s%lld b%lld c%lld%s%.24s d%lld+%lld, %.24s, %s%s",
+                   c->name, c->name[0] ? ": " : "", c->arm, c->scope, (long long)s->heads,
+                   (long long)s->s_q, (long long)s->batch, (long long)s->context,
+                   c->lengths.exists ? " " : "", c->lengths.distribution, (long long)s->d_c,
+                   (long long)s->d_r, c->distribution, c->cold,
                    strcmp(c->mode, "sustained") == 0 ? ", sustained" : "");
 }
 

@@ -31,6 +31,18 @@ static const field shape_fields[] = {
 const record_type cell_shape_type = {
     .name = "shape", .size = sizeof(cell_shape), RECORD_FIELDS(shape_fields)};
 
+static const field lengths_fields[] = {
+    {FIELD_OF(cell_lengths, distribution), FIELD_TEXT, FIELD_NAME, .csv = "lengths"},
+    {FIELD_OF(cell_lengths, tokens), FIELD_COUNT, .csv = "total_tokens",
+     .about = "of all sequences together"},
+    {FIELD_OF(cell_lengths, each), FIELD_NUMBERS, FIELD_ABOVE_0,
+     .about = "tokens of each sequence"},
+};
+static const record_type lengths_type = {
+    .name = "lengths", .about = "sequences of different lengths",
+    .size = sizeof(cell_lengths), RECORD_FIELDS(lengths_fields),
+    .exists = RECORD_MEMBER(cell_lengths, exists)};
+
 static const field correctness_fields[] = {
     {FIELD_OF(cell_correctness, error), FIELD_NUMBER, FROM_0, .csv = "error"},
     {FIELD_OF(cell_correctness, tolerance), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "tolerance"},
@@ -124,6 +136,7 @@ static const field cell_fields[] = {
     {C(mode), FIELD_TEXT, OPT, .words = kModes, .csv = "mode",
      .about = "burst: single steps on a cold cache; sustained: steps without a pause for seconds"},
     {C(shape), FIELD_RECORD, .of = &cell_shape_type},
+    {C(lengths), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &lengths_type},
     {C(distribution), FIELD_TEXT, NUL, .csv = "distribution"},
     {C(cold), FIELD_TEXT, NUL, .words = kCold, .csv = "cold"},
     {C(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},
@@ -148,6 +161,15 @@ const record_type cell_type = {
 
 const char *cell_arm_name(const cell_record *c) {
     return c->name[0] ? c->name : c->arm;
+}
+
+bool cell_same_shape(const cell_record *a, const cell_record *b) {
+    const cell_lengths *x = &a->lengths, *y = &b->lengths;
+    if (!record_equal(&cell_shape_type, &a->shape, &b->shape) || x->exists != y->exists)
+        return false;
+    return !x->exists || (strcmp(x->distribution, y->distribution) == 0 &&
+                          x->tokens == y->tokens && x->each.n == y->each.n &&
+                          memcmp(x->each.at, y->each.at, x->each.n * sizeof *x->each.at) == 0);
 }
 
 bool cell_has_flag(const cell_record *c, const char *flag) {

@@ -11,6 +11,14 @@ typedef struct {
                                            RoPE */
 } cell_shape;
 
+/* Sequences of different lengths. It does not exist if all have `context` tokens. */
+typedef struct {
+    bool exists;
+    const char *distribution; /* "uniform:1000-8000" (bench/lengths.h) */
+    int64_t tokens;           /* of all sequences together */
+    record_numbers each;      /* the length of each sequence; the longest is the shape's context */
+} cell_lengths;
+
 /* The output compared with an FP64 reference. It does not exist where nothing was checked. */
 typedef struct {
     bool exists;
@@ -87,6 +95,7 @@ typedef struct {
     const char *scope;       /* "kernel", "served" */
     const char *mode;        /* "burst" (single steps), "sustained" (loops); older rows have none */
     cell_shape shape;
+    cell_lengths lengths;
     const char *distribution; /* name of the distribution of the random inputs: "mla" */
     const char *cold;         /* how the device's caches are made cold before a step: "rotate",
                                  "flush", "none" */
@@ -111,6 +120,9 @@ typedef struct {
 
 /* The name of a named arm, else the kind of the arm: "mine", "fp8". */
 const char *cell_arm_name(const cell_record *c);
+
+/* Whether two rows are of one shape, with the same lengths of sequences. */
+bool cell_same_shape(const cell_record *a, const cell_record *b);
 
 /* Whether the row has the flag @flag. */
 bool cell_has_flag(const cell_record *c, const char *flag);

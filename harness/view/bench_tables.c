@@ -17,6 +17,15 @@ static void flags_text(const cell_record *c, char text[TABLE_CELL]) {
         n += (size_t)snprintf(text + n, TABLE_CELL - n, "%s%s", i ? " " : "", c->flags.at[i]);
 }
 
+/* "8192", or for sequences of different lengths "8192 max, 30000 sum". */
+static void add_context(table *t, const cell_record *c) {
+    if (c->lengths.exists)
+        table_cell(t, "%lld max, %lld sum", (long long)c->shape.context,
+                   (long long)c->lengths.tokens);
+    else
+        table_cell(t, "%lld", (long long)c->shape.context);
+}
+
 static void add_row(table *t, const cell_list *rows, size_t i) {
     const cell_record *c = &rows->at[i];
     const cell_performance *perf = &c->performance;
@@ -28,7 +37,7 @@ static void add_row(table *t, const cell_list *rows, size_t i) {
     table_cell(t, "%lld", (long long)c->shape.heads);
     table_cell(t, "%lld", (long long)c->shape.s_q);
     table_cell(t, "%lld", (long long)c->shape.batch);
-    table_cell(t, "%lld", (long long)c->shape.context);
+    add_context(t, c);
     table_number(t, perf->median_ns / 1e3, 1);
     table_number(t, perf->mean_ns / 1e3, 1);
     table_number(t, perf->p99_ns / 1e3, 1);
@@ -53,7 +62,7 @@ static void add_named(table *t, const cell_record *c) {
     table_cell(t, "%lld", (long long)c->shape.heads);
     table_cell(t, "%lld", (long long)c->shape.s_q);
     table_cell(t, "%lld", (long long)c->shape.batch);
-    table_cell(t, "%lld", (long long)c->shape.context);
+    add_context(t, c);
     table_number(t, perf->median_ns / 1e3, 1);
     table_number(t, perf->tflops, 3);
     table_number(t, perf->gb_s, 1);

@@ -22,6 +22,8 @@ static int by_cell(const report_cell *a, const report_cell *b) {
     d = d ? d : by_number(a->shape->batch, b->shape->batch);
     d = d ? d : by_number(a->shape->context, b->shape->context);
     d = d ? d : strcmp(a->row->name, b->row->name);
+    d = d ? d : strcmp(a->row->lengths.distribution, b->row->lengths.distribution);
+    d = d ? d : by_number(a->row->lengths.tokens, b->row->lengths.tokens);
     return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 

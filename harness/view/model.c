@@ -158,6 +158,8 @@ static int by_shape(const report_cell *a, const report_cell *b) {
     d = d ? d : strcmp(a->row->cold, b->row->cold);
     d = d ? d : is_sustained(a) - is_sustained(b);
     d = d ? d : is_named(a) - is_named(b);
+    d = d ? d : strcmp(a->row->lengths.distribution, b->row->lengths.distribution);
+    d = d ? d : by_number(a->row->lengths.tokens, b->row->lengths.tokens);
     d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
     d = d ? d : by_number(a->shape->d_r, b->shape->d_r);
     d = d ? d : by_number(a->shape->s_q, b->shape->s_q);

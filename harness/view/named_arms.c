@@ -16,8 +16,7 @@ static bool is_named(const report_cell *c) {
 
 static bool same_cell(const cell_record *a, const cell_record *b) {
     return strcmp(a->scope, b->scope) == 0 && strcmp(a->mode, b->mode) == 0 &&
-           strcmp(a->distribution, b->distribution) == 0 &&
-           record_equal(&cell_shape_type, &a->shape, &b->shape);
+           strcmp(a->distribution, b->distribution) == 0 && cell_same_shape(a, b);
 }
 
 static int place_arm(named_arms *g, const char *name) {

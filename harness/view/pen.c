@@ -70,7 +70,13 @@ void pen_shape(pen *p, const report_cell *c) {
     pen_fixed(p, (double)c->shape->heads, 0);
     pen_fixed(p, (double)c->shape->s_q, 0);
     pen_fixed(p, (double)c->shape->batch, 0);
-    pen_context(p, c->shape->context);
+    char context[FORMAT_MAX];
+    format_context(c->shape->context, context);
+    if (c->row->lengths.exists)
+        pen_printf(p, "%s max, %lld sum, %s", context, (long long)c->row->lengths.tokens,
+                   c->row->lengths.distribution);
+    else
+        pen_context(p, c->shape->context);
 }
 
 void pen_science(pen *p, double x) {
