@@ -50,6 +50,10 @@ void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
 
+/* Another part: derives the challenge that rows name (bench/challenge.h), and adds a finding for each
+ * row that differs from it, and for each row whose arm and scope do not have every cell once. */
+void verify_challenge(const run_record *r, verify_findings *f);
+
 /* Compare the hash of a plugin's file or of a checkpoint's folder with those in the result. If none
  * is the same, that is a finding of kind form. SNAP_E_IO if the file or folder cannot be read,
  * SNAP_E_INPUT for a folder without checkpoint files, SNAP_E_NOMEM. */

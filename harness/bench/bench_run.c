@@ -32,8 +32,11 @@ typedef struct {
     const bench_options *o;
     bench_grid grid;
     numbers_kind distribution;
+    uint64_t seed;
     lengths_spec lengths; /* if the options name lengths */
-    arena mem;            /* owns the texts of named arms */
+    challenge challenge;  /* if the options name one */
+    char challenge_hash[HASH_HEX];
+    arena mem; /* owns the texts of named arms */
     arm_spec specs[SWEEP_ARMS];
     sweep_arm arms[SWEEP_ARMS]; /* [o->arms.n] */
     bench_device devices[SWEEP_ARMS];
@@ -55,12 +58,40 @@ static snap_status read_lengths(bench *b, snap_err *err) {
     return lengths_parse(&b->lengths, b->o->lengths, err);
 }
 
+/* Replaces the shapes of the grid by those of the challenge. */
+static snap_status read_challenge(bench *b, snap_err *err) {
+    const bench_options *o = b->o;
+    bench_grid *g = &b->grid;
+    challenge *c = &b->challenge;
+    snap_status st = SNAP_OK;
+    if (!o->challenge)
+        return SNAP_OK;
+    if (o->lengths || g->n_list || o->grid.ablation)
+        return err_set(err, SNAP_E_USAGE,
+                       "--challenge chooses the shapes and lengths: leave out --shapes, --lengths "
+                       "and --ablation");
+    TRY(challenge_derive(c, o->challenge, o->challenge_tokens, g->d_c, g->d_r, err));
+    TRY(challenge_data_hash(c, g->d_c, g->d_r, b->challenge_hash, err));
+    for (int i = 0; i < CHALLENGE_CELLS; i++) {
+        g->list[i] = c->cell[i].shape;
+        g->list[i].lengths_text = c->cell[i].distribution;
+    }
+    g->n_list = CHALLENGE_CELLS;
+    b->distribution = c->distribution;
+    b->seed = c->seed;
+cleanup:
+    return st;
+}
+
 static snap_status read_options(bench *b, snap_err *err) {
+    b->seed = (uint64_t)b->o->seed;
     snap_status st = bench_grid_parse(&b->grid, &b->o->grid, err);
     if (st == SNAP_OK)
         st = read_lengths(b, err);
     if (st == SNAP_OK)
         st = numbers_kind_parse(b->o->distribution, &b->distribution, err);
+    if (st == SNAP_OK)
+        st = read_challenge(b, err);
     if (st == SNAP_OK)
         st = arm_specs_parse(&b->o->arms, &b->mem, b->specs, err);
     if (st == SNAP_OK && b->o->arms.n && b->o->grid.ablation)
@@ -146,7 +177,8 @@ static snap_status open_device(bench *b, const js *config, snap_err *err) {
         describe(&b->devices[0]);
     }
     TRY(main_device(b, &d, err));
-    TRY(results_of_device(&b->results, d->backend, &d->device, "bench", config, o->seed, err));
+    TRY(results_of_device(&b->results, d->backend, &d->device, "bench", config, (int64_t)b->seed,
+                          err));
     if (o->out)
         TRY(bench_journal_open(&b->journal, o->out, config, err));
 cleanup:
@@ -202,7 +234,9 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                            .grid = &b->grid,
                            .distribution = b->distribution,
                            .lengths = o->lengths ? &b->lengths : NULL,
-                           .seed = (uint64_t)o->seed,
+                           .challenge = o->challenge ? &b->challenge : NULL,
+                           .challenge_hash = b->challenge_hash,
+                           .seed = b->seed,
                            .limits = {.noise = kNoise,
                                       .min_samples = (size_t)o->min_samples,
                                       .max_samples = kMaxSamples,

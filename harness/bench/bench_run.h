@@ -23,6 +23,9 @@ typedef struct {
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     const char *lengths;      /* of the sequences (lengths.h), in the place of grid.context; NULL =
                                  the sequences of a shape are equally long */
+    const char *challenge; /* the text of a challenge's seed (challenge.h); NULL = none. It replaces
+                              the shapes of the grid, `distribution` and `seed` */
+    int64_t challenge_tokens;
     int64_t seed;
     double min_time_s, timeout_s; /* least measured time of a cell, unless a limit ends it before;
                                      limit on the wall clock of one shape and scope, all arms

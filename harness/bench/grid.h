@@ -14,8 +14,9 @@ typedef struct {
     int heads, s_q, batch;
     int64_t context; /* tokens in the cache of the longest sequence, including those of the step */
     int d_c, d_r;
-    const int32_t *lengths; /* [batch] the same for each sequence, borrowed; NULL = all have
+    const int32_t *lengths;   /* [batch] the same for each sequence, borrowed; NULL = all have
                                `context` tokens */
+    const char *lengths_text; /* their distribution (lengths.h), borrowed */
 } bench_shape;
 
 /* The number of tokens of sequence @b, and of all sequences together. */

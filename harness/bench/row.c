@@ -16,7 +16,7 @@ void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_s
                    ctx->name ? ctx->name : "", ctx->name ? ": " : "", bench_kind_name(k),
                    bench_scope_name(scope), ctx->sustained ? " sustained" : "", s->heads, s->s_q,
                    s->batch, (long long)s->context, s->d_c, s->d_r, ctx->distribution,
-                   s->lengths ? " " : "", s->lengths ? ctx->lengths : "", ctx->backend.name,
+                   s->lengths ? " " : "", s->lengths ? s->lengths_text : "", ctx->backend.name,
                    ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
 }
 
@@ -125,16 +125,26 @@ static void set_named(cell_record *c, const row_context *ctx, const row_measured
 }
 
 /* The lengths of the sequences, if they differ. @each [batch] receives them. */
-static void set_lengths(cell_record *c, const row_context *ctx, const bench_shape *s,
-                        double *each) {
+static void set_lengths(cell_record *c, const bench_shape *s, double *each) {
     if (!s->lengths)
         return;
     for (int b = 0; b < s->batch; b++)
         each[b] = s->lengths[b];
     c->lengths = (cell_lengths){.exists = true,
-                                .distribution = ctx->lengths,
+                                .distribution = s->lengths_text,
                                 .tokens = bench_shape_tokens(s),
                                 .each = {each, (size_t)s->batch}};
+}
+
+/* The cell of a challenge has the lengths that the challenge owns. */
+static void set_challenge(cell_record *c, const row_context *ctx, const bench_shape *s) {
+    for (int i = 0; ctx->challenge && i < CHALLENGE_CELLS; i++)
+        if (ctx->challenge->cell[i].lengths == s->lengths)
+            c->challenge = (cell_challenge){.exists = true,
+                                            .seed = ctx->challenge->text,
+                                            .tokens = ctx->challenge->tokens,
+                                            .cell = i,
+                                            .sha256 = ctx->challenge_hash};
 }
 
 js *row_json(const row_context *ctx, const row_measured *m) {
@@ -150,7 +160,8 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     c.mode = ctx->sustained ? "sustained" : "burst";
     c.scope = bench_scope_name(m->scope);
     c.shape = shape_of(&m->shape);
-    set_lengths(&c, ctx, &m->shape, each);
+    set_lengths(&c, &m->shape, each);
+    set_challenge(&c, ctx, &m->shape);
     c.distribution = ctx->distribution;
     c.cold = m->cold;
     c.origin = "measured";

@@ -5,6 +5,7 @@
 #define SNAPMLA_HARNESS_BENCH_ROW_H
 
 #include "base/json.h"
+#include "harness/bench/challenge.h"
 #include "harness/bench/check_output.h"
 #include "harness/measure/env.h"
 #include "harness/measure/gpu.h"
@@ -26,7 +27,8 @@ typedef struct {
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
-    const char *lengths; /* lengths_spec.text; NULL = all sequences of a shape are equally long */
+    const challenge *challenge; /* NULL = none; its cell follows from the shape's lengths */
+    const char *challenge_hash; /* challenge_data_hash() */
     bool sustained;
 } row_context;
 

@@ -452,7 +452,8 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
                                .options = of->options,
                                .ceilings = s->opt->n_arms ? s->opt->arms[of->rates].name : NULL,
                                .kernel_hash = of->kernel_hash,
-                               .lengths = s->opt->lengths ? s->opt->lengths->text : NULL,
+                               .challenge = s->opt->challenge,
+                               .challenge_hash = s->opt->challenge_hash,
                                .distribution = numbers_kind_name(s->opt->distribution),
                                .sustained = s->opt->sustained_s > 0};
     numbers_share(&l->from, &s->from);
@@ -502,6 +503,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
         if (opt->lengths) {
             s.shape.context = lengths_draw(opt->lengths, opt->seed, s.shape.batch, s.lengths);
             s.shape.lengths = s.lengths;
+            s.shape.lengths_text = opt->lengths->text;
         }
         TRY(run_shape(&s, err));
     }

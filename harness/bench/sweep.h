@@ -35,6 +35,8 @@ typedef struct {
     numbers_kind distribution;
     const lengths_spec *lengths; /* of the sequences of each shape, in the place of its context;
                                     NULL = each shape has sequences of one length */
+    const challenge *challenge;  /* whose shapes the grid lists; NULL = none */
+    const char *challenge_hash;  /* challenge_data_hash() */
     uint64_t seed;
     stop_limits limits;                  /* of each arm; timeout_s: of one shape and scope, all arms
                                             together */

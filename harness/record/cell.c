@@ -43,6 +43,17 @@ static const record_type lengths_type = {
     .size = sizeof(cell_lengths), RECORD_FIELDS(lengths_fields),
     .exists = RECORD_MEMBER(cell_lengths, exists)};
 
+static const field challenge_fields[] = {
+    {FIELD_OF(cell_challenge, seed), FIELD_TEXT, FIELD_NAME, .csv = "challenge"},
+    {FIELD_OF(cell_challenge, tokens), FIELD_COUNT, .about = "the option --challenge-tokens"},
+    {FIELD_OF(cell_challenge, cell), FIELD_COUNT, .csv = "challenge_cell"},
+    {FIELD_OF(cell_challenge, sha256), FIELD_TEXT, FIELD_NAME, .about = "of the random data"},
+};
+static const record_type challenge_type = {
+    .name = "challenge", .about = "the challenge that the cell belongs to",
+    .size = sizeof(cell_challenge), RECORD_FIELDS(challenge_fields),
+    .exists = RECORD_MEMBER(cell_challenge, exists)};
+
 static const field correctness_fields[] = {
     {FIELD_OF(cell_correctness, error), FIELD_NUMBER, FROM_0, .csv = "error"},
     {FIELD_OF(cell_correctness, tolerance), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "tolerance"},
@@ -137,6 +148,7 @@ static const field cell_fields[] = {
      .about = "burst: single steps on a cold cache; sustained: steps without a pause for seconds"},
     {C(shape), FIELD_RECORD, .of = &cell_shape_type},
     {C(lengths), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &lengths_type},
+    {C(challenge), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &challenge_type},
     {C(distribution), FIELD_TEXT, NUL, .csv = "distribution"},
     {C(cold), FIELD_TEXT, NUL, .words = kCold, .csv = "cold"},
     {C(origin), FIELD_TEXT, .words = record_origins, .csv = "origin"},

@@ -19,6 +19,15 @@ typedef struct {
     record_numbers each;      /* the length of each sequence; the longest is the shape's context */
 } cell_lengths;
 
+/* The challenge that a row belongs to (bench/challenge.h). It does not exist for other rows. */
+typedef struct {
+    bool exists;
+    const char *seed;   /* the text of --challenge */
+    int64_t tokens;     /* --challenge-tokens */
+    int64_t cell;       /* 0 .. CHALLENGE_CELLS - 1 */
+    const char *sha256; /* of the data: challenge_data_hash() */
+} cell_challenge;
+
 /* The output compared with an FP64 reference. It does not exist where nothing was checked. */
 typedef struct {
     bool exists;
@@ -96,6 +105,7 @@ typedef struct {
     const char *mode;        /* "burst" (single steps), "sustained" (loops); older rows have none */
     cell_shape shape;
     cell_lengths lengths;
+    cell_challenge challenge;
     const char *distribution; /* name of the distribution of the random inputs: "mla" */
     const char *cold;         /* how the device's caches are made cold before a step: "rotate",
                                  "flush", "none" */
