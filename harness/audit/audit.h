@@ -50,8 +50,9 @@ void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
 
-/* Another part: derives the challenge that rows name (bench/challenge.h), and adds a finding for each
- * row that differs from it, and for each row whose arm and scope do not have every cell once. */
+/* Another part: derives the challenge that rows name (bench/challenge.h), and adds a finding for
+ * each row that differs from it, and for each row whose arm and scope do not have every cell
+ * once. */
 void verify_challenge(const run_record *r, verify_findings *f);
 
 /* Compare the hash of a plugin's file or of a checkpoint's folder with those in the result. If none

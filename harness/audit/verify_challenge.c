@@ -1,5 +1,5 @@
-/* verify_challenge.c - derives the cells of a challenge again from its seed text and compares them with
- * the rows. */
+/* verify_challenge.c - derives the cells of a challenge again from its seed text and compares them
+ * with the rows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,11 +95,13 @@ void verify_challenge(const run_record *r, verify_findings *f) {
     const cell_record *first = NULL;
     for (size_t i = 0; i < r->bench.n && !first; i++)
         first = r->bench.at[i].challenge.exists ? &r->bench.at[i] : NULL;
-    court *c = first ? calloc(1, sizeof *c) : NULL;
-    if (first && !c)
-        f->failed = true;
-    if (!c)
+    if (!first)
         return;
+    court *c = calloc(1, sizeof *c);
+    if (!c) {
+        f->failed = true;
+        return;
+    }
     c->f = f;
     c->rows = &r->bench;
     bool derived = derive(c, first);

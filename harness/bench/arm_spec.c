@@ -109,9 +109,10 @@ static snap_status parse_one(const char *item, arena *mem, arm_spec *arm, snap_e
     snap_status st = SNAP_OK;
     TRY(check_name(name, err));
     TRY(keep_options(arm, equals + 1, mem, err));
-    char *backend = arena_strdup(mem, equals + 1), *comma = backend ? strchr(backend, ',') : NULL;
+    char *backend = arena_strdup(mem, equals + 1);
     if (!backend)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for --arm"));
+        return err_set(err, SNAP_E_NOMEM, "out of memory for --arm");
+    char *comma = strchr(backend, ',');
     if (comma)
         *comma = '\0';
     TRY(set_backend(arm, backend, err));
@@ -130,7 +131,7 @@ snap_status arm_specs_parse(const opt_list *list, arena *mem, arm_spec *out, sna
         if (st != SNAP_OK)
             return st;
         for (int k = 0; k < i; k++)
-            if (strcmp(out[k].name, out[i].name) == 0)
+            if (text_equal(out[k].name, out[i].name))
                 return err_set(err, SNAP_E_USAGE, "--arm: two arms have the name '%s'",
                                out[i].name);
     }

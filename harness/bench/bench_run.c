@@ -153,13 +153,16 @@ static snap_status open_arms(bench *b, snap_err *err) {
     return st;
 }
 
-/* The device that the result file names: that of the first arm that could be opened. */
-static snap_status main_device(const bench *b, const bench_device **out, snap_err *err) {
+/* The device that the result file names: that of the first arm that could be opened. NULL: none
+ * could. */
+static const bench_device *main_device(const bench *b) {
     for (int i = 0; i < b->n; i++)
-        if (b->devices[i].backend) {
-            *out = &b->devices[i];
-            return SNAP_OK;
-        }
+        if (b->devices[i].backend)
+            return &b->devices[i];
+    return NULL;
+}
+
+static snap_status no_device(const bench *b, snap_err *err) {
     return err_set(err, b->arms[0].why.code, "no arm can be opened, first: %s: %s", b->arms[0].name,
                    b->arms[0].why.text);
 }
@@ -176,7 +179,9 @@ static snap_status open_device(bench *b, const js *config, snap_err *err) {
         TRY(device_open(&b->devices[0].backend, &o->device, err));
         describe(&b->devices[0]);
     }
-    TRY(main_device(b, &d, err));
+    d = main_device(b);
+    if (!d)
+        return no_device(b, err);
     TRY(results_of_device(&b->results, d->backend, &d->device, "bench", config, (int64_t)b->seed,
                           err));
     if (o->out)

@@ -204,7 +204,8 @@ static bool work_of(const bench_shape *s, record_numbers each, mla_precision p, 
     return lengths != NULL;
 }
 
-/* Whether there is no list of lengths, or one for the whole batch with lengths up to the context. */
+/* Whether there is no list of lengths, or one for the whole batch with lengths up to the
+ * context. */
 static bool lengths_fit(const bench_shape *s, record_numbers each) {
     bool fit = !each.n || each.n == (size_t)s->batch;
     for (size_t i = 0; fit && i < each.n; i++)

@@ -487,7 +487,7 @@ static bool can_flush(const sweep_arm *arms, int n) {
 
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     const bench_grid *g = opt->grid;
-    sweep_arm arms[SWEEP_ARMS];
+    sweep_arm arms[SWEEP_ARMS] = {{0}};
     sweep s = {.opt = opt, .rows = rows, .n = list_arms(opt, arms)};
     snap_status st = SNAP_OK;
     s.flush = can_flush(arms, s.n) && !(opt->sustained_s > 0);

@@ -179,9 +179,11 @@ bool cell_same_shape(const cell_record *a, const cell_record *b) {
     const cell_lengths *x = &a->lengths, *y = &b->lengths;
     if (!record_equal(&cell_shape_type, &a->shape, &b->shape) || x->exists != y->exists)
         return false;
-    return !x->exists || (strcmp(x->distribution, y->distribution) == 0 &&
-                          x->tokens == y->tokens && x->each.n == y->each.n &&
-                          memcmp(x->each.at, y->each.at, x->each.n * sizeof *x->each.at) == 0);
+    if (!x->exists)
+        return true;
+    return strcmp(x->distribution, y->distribution) == 0 && x->tokens == y->tokens &&
+           x->each.n == y->each.n &&
+           memcmp(x->each.at, y->each.at, x->each.n * sizeof *x->each.at) == 0;
 }
 
 bool cell_has_flag(const cell_record *c, const char *flag) {

@@ -47,7 +47,7 @@ static bool fill(named_arms *g, const report_cell **rows, size_t n) {
 
 bool named_arms_find(report_model *m) {
     m->named = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->named);
-    const report_cell **rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof *rows);
+    const report_cell **rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof(const report_cell *));
     bool ok = m->named && rows;
     for (int file = 0; file < m->n_files && ok; file++) {
         named_arms *g = &m->named[m->n_named];

@@ -35,6 +35,8 @@ static standing standing_of(const named_arms *g, int arm) {
 static void put_standing(pen *p, const report_model *m, const named_arms *g, int arm) {
     standing s = standing_of(g, arm);
     bool base = arm == 0;
+    if (!s.any)
+        SNAP_BUG("a named arm without a row");
     const cell_record *row = s.any->row;
     pen_text(p, g->arm[arm]);
     pen_text(p, row->arm);

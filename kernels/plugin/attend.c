@@ -126,7 +126,7 @@ static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capaci
         st = plugin->plan(&p->state, cap, &why);
         TRY(pass_on(plugin, "plan()", st, &why, err));
     }
-    *out = &p->base;
+    *out = (mla_plan *)p; /* its first member */
     return SNAP_OK;
 cleanup:
     mla_plan_free(p->inner);
@@ -363,7 +363,7 @@ snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plug
     a->limit_s = plugin->limit_s > 0 ? plugin->limit_s : kLimitS;
     st = open_inner(a, opt, path, err);
     if (st == SNAP_OK)
-        *out = &a->base;
+        *out = (mla_backend *)a; /* its first member */
     else
         free(a);
     return st;
