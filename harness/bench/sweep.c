@@ -1,4 +1,4 @@
-#include "harness/bench/sweep.h"
+#include "harness/bench/sweep_inside.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,54 +8,9 @@
 #include "base/fault.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sustained.h"
-#include "harness/measure/code_hash.h"
-#include "harness/measure/stats.h"
 
 static const double kMemoryShare = 0.85; /* the share of the device's memory that the data of a
                                             shape may use */
-
-/* ---- one shape ---- */
-
-typedef struct {
-    bench_arm *arm; /* NULL if the arm cannot run */
-    verified verdict;
-    stop_rule timing;
-    row_status status; /* of the current scope; without an arm, of all scopes */
-    snap_err why;
-    const char *cold;
-    double power_w;
-} cell;
-
-/* The kernel that an arm runs, and the hash of its machine code. The hash is kept for the next
- * shapes, because computing it reads the whole program file. */
-typedef struct {
-    const char *kernel; /* NULL = lab_plan_kernel() names none */
-    char hash[HASH_HEX];
-    bool known;
-} kernel_code;
-
-/* One arm, over all shapes. */
-typedef struct {
-    sweep_arm of; /* `name` is NULL for an arm of the grid */
-    row_context context;
-    numbers from;
-    gpu *device;
-    kernel_code code;
-    cell cell;            /* of the current shape */
-    paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
-} lane;
-
-typedef struct {
-    const sweep_options *opt;
-    numbers from; /* the host's pools of all arms */
-    js *rows;
-    bench_shape shape;
-    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they differ */
-    lane *lanes;                      /* [n] */
-    int n;
-    bool flush; /* the backends' caches are flushed before each step */
-    int done;
-} sweep;
 
 static void note(const sweep *s, const char *what) {
     char shape[96], text[128];
@@ -168,10 +123,6 @@ static void drop_arms(sweep *s) {
 
 /* ---- one scope ---- */
 
-static bool is_requested(const lane *l, bench_scope scope) {
-    return bench_kind_has(l->of.kind, scope);
-}
-
 static bool takes_part(const lane *l, bench_scope scope) {
     return l->cell.arm && bench_kind_has(l->of.kind, scope);
 }
@@ -263,73 +214,6 @@ static snap_status check_again(sweep *s, cell *c, bench_scope scope, snap_err *e
     return st;
 }
 
-/* The state of the machine and of each arm's device at one moment. */
-typedef struct {
-    env_state env;
-    gpu_state gpu[SWEEP_ARMS];
-} moment;
-
-static void take_moment(const sweep *s, moment *m) {
-    m->env = env_now();
-    for (int i = 0; i < s->n; i++)
-        m->gpu[i] = gpu_now(s->lanes[i].device);
-}
-
-/* Compares a named arm with the first one, if both passed. */
-static snap_status compare_arms(const sweep *s, const lane *l, paired_ratio *out, snap_err *err) {
-    const cell *base = &s->lanes[0].cell, *c = &l->cell;
-    *out = (paired_ratio){(double)NAN, (double)NAN, (double)NAN};
-    if (!l->of.name || l == s->lanes || base->status != ROW_PASSED || c->status != ROW_PASSED)
-        return SNAP_OK;
-    /* The loops of sustained arms are minutes apart, so their samples are no pairs. */
-    size_t n = s->opt->sustained_s > 0 ? 0 : c->timing.n;
-    if (n)
-        return paired_ratio_of(base->timing.samples, base->timing.n, c->timing.samples, n, out,
-                               err);
-    out->ratio = stats_quantile(base->timing.sorted, base->timing.n, 0.5) /
-                 stats_quantile(c->timing.sorted, c->timing.n, 0.5);
-    return SNAP_OK;
-}
-
-static snap_status add_row(sweep *s, int i, bench_scope scope, const moment *before,
-                           const moment *after, snap_err *err) {
-    const lane *l = &s->lanes[i];
-    const cell *c = &l->cell;
-    row_measured m = {.shape = s->shape,
-                      .kind = l->of.kind,
-                      .scope = scope,
-                      .status = c->status,
-                      .reason = c->why.text,
-                      .kernel = l->code.kernel,
-                      .kernel_hash = l->code.known ? l->code.hash : NULL,
-                      .cold = c->cold,
-                      .verdict = &c->verdict,
-                      .timing = &c->timing,
-                      .probes = &s->lanes[l->of.rates].probes,
-                      .before = before->env,
-                      .after = after->env,
-                      .gpu_before = before->gpu[i],
-                      .gpu_after = after->gpu[i],
-                      .power_w = c->power_w,
-                      .baseline = s->lanes[0].of.name};
-    char key[ROW_KEY];
-    snap_status st = compare_arms(s, l, &m.against, err);
-    if (st != SNAP_OK)
-        return st;
-    row_key(&l->context, &s->shape, m.kind, scope, key);
-    js *row = row_json(&l->context, &m);
-    if (!row)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-    bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
-    if (s->opt->keep && final) /* cells that were skipped or had an error are tried again by a
-                                  resumed run */
-        st = s->opt->keep(s->opt->ctx, key, row, err);
-    if (!js_push_new(s->rows, row) && st == SNAP_OK)
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-    s->done++;
-    return st;
-}
-
 static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int i = 0; i < s->n; i++) {
@@ -342,50 +226,22 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         TRY(check_arm(s, c, scope, err));
     }
     moment before, after;
-    take_moment(s, &before);
+    sweep_take_moment(s, &before);
     TRY(time_arms(s, scope, err));
-    take_moment(s, &after);
+    sweep_take_moment(s, &after);
     for (int i = 0; i < s->n; i++)
         if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED)
             TRY(check_again(s, &s->lanes[i].cell, scope, err));
     for (int i = 0; i < s->n; i++)
-        if (is_requested(&s->lanes[i], scope))
-            TRY(add_row(s, i, scope, &before, &after, err));
+        if (sweep_is_requested(&s->lanes[i], scope))
+            TRY(sweep_add_row(s, i, scope, &before, &after, err));
 cleanup:
     return st;
 }
 
-/* ---- what an earlier run has finished ---- */
-
-static const js *found(const sweep *s, const lane *l, bench_scope scope) {
-    char key[ROW_KEY];
-    row_key(&l->context, &s->shape, l->of.kind, scope, key);
-    return s->opt->find ? s->opt->find(s->opt->ctx, key) : NULL;
-}
-
-/* Arms are timed alternately. So the rows of a scope are either all reused or all measured
- * again. */
-static bool scope_found(const sweep *s, bench_scope scope) {
-    for (int i = 0; i < s->n; i++)
-        if (is_requested(&s->lanes[i], scope) && !found(s, &s->lanes[i], scope))
-            return false;
-    return true;
-}
-
-static snap_status take_over(sweep *s, bench_scope scope, snap_err *err) {
-    for (int i = 0; i < s->n; i++) {
-        if (!is_requested(&s->lanes[i], scope))
-            continue;
-        if (!js_push_new(s->rows, js_copy(found(s, &s->lanes[i], scope))))
-            return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-        s->done++;
-    }
-    return SNAP_OK;
-}
-
 static bool shape_found(const sweep *s) {
     for (int scope = 0; scope < BENCH_SCOPES; scope++)
-        if (s->opt->grid->scope[scope] && !scope_found(s, (bench_scope)scope))
+        if (s->opt->grid->scope[scope] && !sweep_scope_found(s, (bench_scope)scope))
             return false;
     return true;
 }
@@ -401,8 +257,8 @@ static snap_status run_shape(sweep *s, snap_err *err) {
             continue;
         if (cancelled(s))
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
-        if (scope_found(s, (bench_scope)scope))
-            TRY(take_over(s, (bench_scope)scope, err));
+        if (sweep_scope_found(s, (bench_scope)scope))
+            TRY(sweep_take_over(s, (bench_scope)scope, err));
         else
             TRY(run_scope(s, (bench_scope)scope, err));
     }

@@ -1,0 +1,72 @@
+/* sweep_inside.h - the state of a sweep, for its source files. */
+#ifndef SNAPMLA_HARNESS_BENCH_SWEEP_INSIDE_H
+#define SNAPMLA_HARNESS_BENCH_SWEEP_INSIDE_H
+
+#include "harness/bench/sweep.h"
+#include "harness/measure/code_hash.h"
+
+typedef struct {
+    bench_arm *arm; /* NULL if the arm cannot run */
+    verified verdict;
+    stop_rule timing;
+    row_status status; /* of the current scope; without an arm, of all scopes */
+    snap_err why;
+    const char *cold;
+    double power_w;
+} cell;
+
+/* The kernel that an arm runs, and the hash of its machine code. The hash is kept for the next
+ * shapes, because computing it reads the whole program file. */
+typedef struct {
+    const char *kernel; /* NULL = lab_plan_kernel() names none */
+    char hash[HASH_HEX];
+    bool known;
+} kernel_code;
+
+/* One arm, over all shapes. */
+typedef struct {
+    sweep_arm of; /* `name` is NULL for an arm of the grid */
+    row_context context;
+    numbers from;
+    gpu *device;
+    kernel_code code;
+    cell cell;            /* of the current shape */
+    paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
+} lane;
+
+typedef struct {
+    const sweep_options *opt;
+    numbers from; /* the host's pools of all arms */
+    js *rows;
+    bench_shape shape;
+    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they differ */
+    lane *lanes;                      /* [n] */
+    int n;
+    bool flush; /* the backends' caches are flushed before each step */
+    int done;
+} sweep;
+
+/* The state of the machine and of each arm's device at one moment. */
+typedef struct {
+    env_state env;
+    gpu_state gpu[SWEEP_ARMS];
+} moment;
+
+void sweep_take_moment(const sweep *s, moment *m);
+
+/* Whether an arm has a row in the scope. */
+bool sweep_is_requested(const lane *l, bench_scope scope);
+
+/* Adds the row of arm @i for the current shape, and keeps it for a resumed run. Errors: those of
+ * `keep`, SNAP_E_NOMEM. */
+snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *before,
+                          const moment *after, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Whether an earlier run has the rows of all arms in the scope. Arms are timed alternately, so the
+ * rows of a scope are either all reused or all measured again. */
+bool sweep_scope_found(const sweep *s, bench_scope scope);
+
+/* Adds those rows. SNAP_E_NOMEM. */
+snap_status sweep_take_over(sweep *s, bench_scope scope, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
