@@ -28,10 +28,19 @@ static void *alloc_guarded(mla_backend *be, size_t bytes, snap_err *err) {
     return at + GUARD_BYTES;
 }
 
-/* A plugin that was stopped may have threads that still write, so its memory stays. */
+/* A plugin that was stopped may have threads that still write, so its memory stays until the program
+ * ends. These lists keep it reachable, so that it is no leak. */
+static void *kept_memory; /* each block begins with the address of the next one */
+static attend_plan *kept_plans;
+
 static void release_guarded(mla_backend *be, void *device) {
-    if (!attend_of(be)->stopped)
-        mla_free(attend_inner(be), (unsigned char *)device - GUARD_BYTES);
+    unsigned char *block = (unsigned char *)device - GUARD_BYTES;
+    if (attend_of(be)->stopped) {
+        memcpy(block, &kept_memory, sizeof kept_memory);
+        kept_memory = block;
+    } else {
+        mla_free(attend_inner(be), block);
+    }
 }
 
 static snap_status copy_in(mla_backend *be, void *device, const void *host, size_t n,
@@ -88,10 +97,13 @@ static void plan_free(mla_plan *plan) {
     if (a->plugin->plan_free && !a->stopped)
         a->plugin->plan_free(p->state);
     mla_plan_free(p->inner);
-    if (!a->stopped) { /* see release_guarded() */
-        free(p->lengths);
-        free(p->table);
+    if (a->stopped) { /* see release_guarded() */
+        p->next = kept_plans;
+        kept_plans = p;
+        return;
     }
+    free(p->lengths);
+    free(p->table);
     free(p);
 }
 

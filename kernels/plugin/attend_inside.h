@@ -15,13 +15,14 @@ typedef struct {
     bool stopped; /* a call was ended by the time limit: the plugin is not called any more */
 } attend_backend;
 
-typedef struct {
+typedef struct attend_plan {
     mla_plan base;   /* first */
     mla_plan *inner; /* owned */
     void *state;     /* the plugin's */
     int calls;
     int32_t *lengths, *table; /* host: the step with all numbers in range; owned */
     int table_width;
+    struct attend_plan *next; /* of the plans that outlive a plugin that was stopped */
 } attend_plan;
 
 static inline attend_backend *attend_of(const mla_backend *be) {
