@@ -1,4 +1,5 @@
-/* sweep_cells.c - the rows of a sweep: made from what was measured, or taken from an earlier run. */
+/* sweep_cells.c - the rows of a sweep: made from what was measured, or taken from an earlier
+ * run. */
 #include <math.h>
 
 #include "harness/bench/sweep_inside.h"

@@ -123,7 +123,7 @@ static void test_refused(void) {
 
 /* ---- a sweep ---- */
 
-/* All outputs pass their checks, and FLOP and bytes are those of the sum of the lengths. The lengths
+/* All outputs pass their checks, and FLOP are those of the sum of the lengths. The lengths
  * include sequences of one page, of several, and shorter than the new tokens of a step. */
 static void test_sweep(void) {
     static const mla_ceilings plenty = {

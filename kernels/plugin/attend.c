@@ -28,8 +28,8 @@ static void *alloc_guarded(mla_backend *be, size_t bytes, snap_err *err) {
     return at + GUARD_BYTES;
 }
 
-/* A plugin that was stopped may have threads that still write, so its memory stays until the program
- * ends. These lists keep it reachable, so that it is no leak. */
+/* A plugin that was stopped may have threads that still write, so its memory stays until the
+ * program ends. These lists keep it reachable, so that it is no leak. */
 static void *kept_memory; /* each block begins with the address of the next one */
 static attend_plan *kept_plans;
 

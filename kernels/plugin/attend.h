@@ -8,8 +8,8 @@
  *            what they were. Every allocation has that many bytes before and after it.
  *   inputs   In the first GUARD_CALLS calls of a plan, the checksums of queries, cache, lengths and
  *            table must be the same before and after the call.
- *   time     A call that exceeds its limit is left with siglongjmp(). The plugin is not called again
- *            then, and no memory is freed that it might still use.
+ *   time     A call that exceeds its limit is left with siglongjmp(). The plugin is not called
+ *            again then, and no memory is freed that it might still use.
  *
  * A check that fails is the error SNAP_E_DEVICE of mla_run(). These checks find mistakes. They are
  * no sandbox: a plugin runs with the user's rights. */

@@ -1,5 +1,5 @@
-/* attend_lab.c - the functions of lab.h for a plugin with one function on a CUDA device: those of the
- * CUDA backend. */
+/* attend_lab.c - the functions of lab.h for a plugin with one function on a CUDA device: those of
+ * the CUDA backend. */
 #include "kernels/plugin/attend_inside.h"
 
 #ifdef SNAPMLA_CUDA
