@@ -214,6 +214,12 @@ static void test_choices_seeds_and_stops(void) {
     serve_child_remove(&c);
 }
 
+/* Special tokens, such as <|end|>, are in the list of tokens and not in the text. */
+static bool is_special(const char *token) {
+    size_t n = strlen(token);
+    return n > 4 && strncmp(token, "<|", 2) == 0 && strcmp(token + n - 2, "|>") == 0;
+}
+
 /* The bytes of all tokens are the text of the answer. The tiny model's tokens are single bytes or
  * longer, and its answer has parts of characters: their tokens have bytes that their texts lack. */
 static void test_bytes_of_tokens(void) {
@@ -231,7 +237,8 @@ static void test_bytes_of_tokens(void) {
         buf own = {0};
         for (size_t b = 0; b < js_len(list); b++)
             (void)buf_append(&own, &(char){(char)js_num(js_at(list, b))}, 1);
-        (void)buf_append(&bytes, own.data, own.len);
+        if (!is_special(js_get_str(token, "token")))
+            (void)buf_append(&bytes, own.data, own.len);
         (void)utf8_append_repaired(&text, own.data, own.len, false);
         CU_ASSERT_STRING_EQUAL(js_get_str(token, "token"), buf_str(&text));
         parts += own.len != text.len || memcmp(own.data, text.data, own.len) != 0;
