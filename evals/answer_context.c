@@ -8,7 +8,8 @@
 
 enum { kScope = 200 }; /* bytes on each side of a value that are searched */
 
-/* Length of a macro that opens a group at the end of @s: "\boxed{", "\text{"; 0 if there is none. */
+/* Length of a macro that opens a group at the end of @s, such as "\boxed{" and "\text{"; 0 if there
+ * is none. */
 static size_t opening_macro(span s) {
     static const char *const macros[] = {"\\boxed{", "\\fbox{", "\\text{", "\\textbf{",
                                          "\\mathrm{"};

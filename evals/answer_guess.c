@@ -176,10 +176,10 @@ static void add_predicate(found_answer *a, span sentence) {
  * and 5, and this is our answer". */
 static void add_asserted(found_answer *a, span sentence) {
     static pattern verb = {
-        .regex =
-            "(?i)\\b(?:is|are|equals?|becomes?|gives?|giving|yields?|yielding|get|obtain|find|"
-            "have|(?:leads?|leading|comes?|amounts?) to|results? in|end up with|left with|arrive at)\\b"
-            "(?: us)?:?[\\s*_]++"};
+        .regex = "(?i)\\b(?:is|are|equals?|becomes?|gives?|giving|yields?|yielding|get|obtain|find|"
+                 "have|(?:leads?|leading|comes?|amounts?) to|results? in|end up with|left with|"
+                 "arrive at)\\b"
+                 "(?: us)?:?[\\s*_]++"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&verb, sentence, groups))
         answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));

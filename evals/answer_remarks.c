@@ -71,8 +71,8 @@ static span without_adverbs(span s) {
             "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
             "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
             "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
-            "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|such that|for "
-            "which|where|satisfying) |~~[^~\\n]*~~\\s*(?=\\S))"};
+            "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|"
+            "such that|for which|where|satisfying) |~~[^~\\n]*~~\\s*(?=\\S))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&words, s, 0, groups))
         s = (span){s.s + groups[0].n, s.n - groups[0].n};
@@ -150,8 +150,8 @@ static span last_form(span s) {
     return pattern_find(&again, s, 0, groups) ? (span){s.s + groups[0].n, s.n - groups[0].n} : s;
 }
 
-/* False if the text has no word of two letters, no tag, no strike and no sign of other scripts: then
- * no remark is in it. */
+/* False if the text has no word of two letters, no tag, no strike and no sign of other scripts.
+ * Such a text has no remark. */
 static bool may_have_remark(span s) {
     for (size_t i = 0; i < s.n; i++) {
         char left = i ? s.s[i - 1] : ' ';
@@ -187,7 +187,8 @@ bool answer_only_number(span s, extraction *x) {
         .regex =
             "(?i)\\b(?:multiples?|divisible|divisor|factor|than|half|twice|thrice|double|triple|"
             "(?:square|cube)d? of|root|times|power|modulo|mod|congruent|bound|digits?|if|only|"
-            "unless|or|more|less|fewer|base|to|choose)\\b|[0-9](?:st|nd|rd|th)\\b|[<>~\u2264\u2265\u00b1\u221a]"};
+            "unless|or|more|less|fewer|base|to|choose)\\b|[0-9](?:st|nd|rd|th)\\b|"
+            "[<>~\u2264\u2265\u00b1\u221a]"};
     if (!extract_last_number(s, x) || grade_part_of_expression(s, x) ||
         pattern_find(&other, s, 0, NULL))
         return false;

@@ -29,9 +29,9 @@ static span without_closing(span text, bool *asserted) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
-            "(?:this|that|it)\\b|let me know\\b|feel "
-            "free\\b|either (?:form|way|answer)\\b|these are (?:all|the only)\\b|would you like\\b|do you (?:want|need)\\b|shall i\\b|is there anything\\b|if "
-            "you "
+            "(?:this|that|it)\\b|let me know\\b|feel free\\b|"
+            "either (?:form|way|answer)\\b|these are (?:all|the only)\\b|would you like\\b|"
+            "do you (?:want|need)\\b|shall i\\b|is there anything\\b|if you "
             "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that"
             "|which)\\s++(?:is|was|"
             "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
@@ -169,7 +169,7 @@ static bool is_formal(span word) {
 }
 
 span answer_plain_suffix(span sentence) {
-    size_t at = sentence.n, end;
+    size_t at, end;
     span s = sentence;
     while (s.n && strchr(" .*_`\t", s.s[s.n - 1]))
         s.n--;

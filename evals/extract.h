@@ -76,6 +76,9 @@ bool extract_hashes(span text, extraction *out);
  * those, a letter without a sentence counts (rules "last_line", "check_mark", "first_line",
  * "marked"). A list of the options is never searched for statements.
  *
+ * If the text goes on with a further question (a line "Question: ..." or "Q: ..." after an empty
+ * line), an answer before that line counts, and not one after it.
+ *
  * Of a long text only the end and the beginning are searched. The answer is static text, one
  * capital letter; letters of some other scripts stand for A to D.
  */

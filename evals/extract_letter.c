@@ -294,7 +294,7 @@ static bool text_is_revoked(span after, char last) {
     return revoked;
 }
 
-bool extract_letter(span text, char last, bool guesses, extraction *out) {
+static bool search(span text, char last, bool guesses, extraction *out) {
     extraction boxed, x;
     buf plain = {0};
     size_t skipped;
@@ -315,4 +315,22 @@ bool extract_letter(span text, char last, bool guesses, extraction *out) {
     *out = (extraction){found.at ? found.rule : NULL,
                         found.at ? (span){letters + (found.letter - 'A'), 1} : (span){NULL, 0}};
     return found.at != 0;
+}
+
+/* Length of the text before the next question. After its answer, a base model that was shown
+ * examples often goes on with a question of its own: "B\n\nQuestion: ...". Without one, the whole
+ * length. */
+static size_t before_next_question(span text) {
+    static const span starts[] = {{"\n\nQuestion:", 11}, {"\n\nQ:", 4}};
+    for (size_t at = 0; at < text.n; at++)
+        for (size_t i = 0; i < sizeof starts / sizeof *starts && text.s[at] == '\n'; i++)
+            if (text.n - at >= starts[i].n && !memcmp(text.s + at, starts[i].s, starts[i].n))
+                return at;
+    return text.n;
+}
+
+bool extract_letter(span text, char last, bool guesses, extraction *out) {
+    size_t n = before_next_question(text);
+    return (n < text.n && search((span){text.s, n}, last, guesses, out)) ||
+           search(text, last, guesses, out);
 }

@@ -324,10 +324,7 @@ static void read_sign(reader *r) {
     } else if (c == '.' || c == '!') {
         bool end = !is_alnum(after);
         kind = end ? TOKEN_STOP : TOKEN_SIGN;
-    } else if (c == '=' && after == '>') {
-        kind = TOKEN_ARROW;
-        n = 2;
-    } else if (c == '-' && after == '>') {
+    } else if ((c == '=' || c == '-') && after == '>') {
         kind = TOKEN_ARROW;
         n = 2;
     } else {

@@ -30,12 +30,11 @@ static span fold(span text, char out[ENTRY_MAX]) {
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text.s[i], before = i ? (unsigned char)text.s[i - 1] : 0;
         out[i] = small((char)c);
-        if (before == 0xC3 && c >= 0x80 && c <= 0x9E)
+        if ((before == 0xC3 && c >= 0x80 && c <= 0x9E) ||
+            (before == 0xD0 && c >= 0x90 && c <= 0x9F))
             out[i] = (char)(c + 0x20);
         else if (before == 0xC4 && c == 0x90)
             out[i] = (char)0x91;
-        else if (before == 0xD0 && c >= 0x90 && c <= 0x9F)
-            out[i] = (char)(c + 0x20);
         else if (before == 0xD0 && c >= 0xA0 && c <= 0xAF) {
             out[i - 1] = (char)0xD1;
             out[i] = (char)(c - 0x20);

@@ -323,8 +323,8 @@ static bool has_membership(bytes s) {
     return false;
 }
 
-/* True if the left side of an equation only says what its right side is: in a chain, after f^{-1}(y)
- * or a derivative. */
+/* True if the left side of an equation only says what its right side is: in a chain, after
+ * f^{-1}(y), or after a derivative. */
 static bool names_value(const reworded *a, math_verdict v) {
     static pattern call = {
         .regex = "^[\\s$]*(?:[a-zA-Z](?:\\^\\{?-1\\}?|'+)\\s*\\(|d/d[a-z]|\\\\frac\\{d)"};

@@ -192,6 +192,16 @@ static part without_point_name(part p) {
     return named && !next(tuple).i ? tuple : p;
 }
 
+/* The right side of an equation whose two sides both equal the gold, such as
+ * \frac{\sin 2x}{\sin x} = 2\cos x; otherwise @a. */
+static part without_equal_side(judge *j, part g, part a) {
+    if (!is_expression(g) || !is_kind(a, NODE_REL) || at(a)->arg != REL_EQ || a.t->chained)
+        return a;
+    part left = child(a, 0), right = child(a, 1);
+    bool values = is_expression(left) && !is_kind(left, NODE_SYM) && is_expression(right);
+    return values && math_judge_values(j, g, left) ? right : a;
+}
+
 bool math_judge_answer(judge *j) {
     part gold = {&j->gold, j->gold.root, 1}, answer = {&j->answer, j->answer.root, 1};
     part g = gold, a = answer;
@@ -200,11 +210,7 @@ bool math_judge_answer(judge *j) {
         a = math_without_name(a, !j->strict);
     }
     if (j->truth)
-        a = without_point_name(a);
-    if (j->truth && is_expression(g) && is_kind(a, NODE_REL) && at(a)->arg == REL_EQ &&
-        !a.t->chained && !is_kind(child(a, 0), NODE_SYM) && is_expression(child(a, 0)) &&
-        is_expression(child(a, 1)) && math_judge_values(j, g, child(a, 0)))
-        a = child(a, 1); /* \frac{\sin 2x}{\sin x} = 2\cos x: both sides must equal the gold */
+        a = without_equal_side(j, g, without_point_name(a));
     j->named = (g.i != gold.i && !g.t->short_name) || (a.i != answer.i && !a.t->short_name);
     if (g.t->leading || a.t->leading)
         return same_after_sign(j, g, a);

@@ -231,10 +231,9 @@ bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len
         bool starts_word =
             is_letter(*r.s) && (r.s == r.begin || (!is_letter(r.s[-1]) && r.s[-1] != '\\'));
         word w = read_word(&r, r.s);
-        if (rewrite_counted_noun(&r))
-            changed = true;
-        else if (starts_word &&
-                 (rewrite_number_word(&r) || rewrite_sign_word(&r, &w) || rewrite_base(&r, &w)))
+        if (rewrite_counted_noun(&r) ||
+            (starts_word &&
+             (rewrite_number_word(&r) || rewrite_sign_word(&r, &w) || rewrite_base(&r, &w))))
             changed = true;
         else
             put(&r, r.s++, 1);

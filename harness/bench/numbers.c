@@ -87,7 +87,9 @@ snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, ui
     out->tokens = draw_pool(d_c + d_r, seed, "bench tokens");
     out->queries = draw_pool(d_c + d_r, seed, "bench queries");
     if (!out->tokens || !out->queries) {
-        numbers_release(out);
+        free(out->tokens);
+        free(out->queries);
+        *out = (numbers){0};
         return err_set(err, SNAP_E_NOMEM, "out of memory for the pool of random numbers");
     }
     if (kind == NUMBERS_MLA)

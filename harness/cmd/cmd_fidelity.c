@@ -21,8 +21,8 @@ static opt_gone no_configs[] = {{NULL, "--formats LIST"}};
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
     {OPT_STR, "formats", 0, &formats, "LIST",
-     "cache formats: names of shipped ones, which 'snapmla formats' lists, and paths of .json files; "
-     "A to F are snapmla with other scales, noPV is snapmla with P in bf16",
+     "cache formats: names of shipped ones, which 'snapmla formats' lists, and paths of .json "
+     "files; A to F are snapmla with other scales, noPV is snapmla with P in bf16",
      0, 0},
     {OPT_GONE, "configs", 0, no_configs, "LIST", NULL, 0, 0},
     {OPT_STR, "contexts", 0, &contexts, "LIST", "numbers of cached tokens", 0, 0},

@@ -281,9 +281,10 @@ cleanup:
 snap_status serving_join(const join_options *o, js **config, snap_err *err) {
     join j = {.opt = o, .parts = calloc(o->n, sizeof(source))};
     js *joined = NULL;
-    snap_status st = j.parts ? SNAP_OK : no_memory(err);
+    snap_status st;
     *config = NULL;
-    TRY(st);
+    if (!j.parts)
+        return no_memory(err);
     TRY(shard_check_folders(o->parts, o->n, o->out, err));
     TRY(open_parts(&j, err));
     joined = joined_config(&j);
@@ -293,7 +294,7 @@ snap_status serving_join(const join_options *o, js **config, snap_err *err) {
     joined = NULL;
 cleanup:
     js_free(joined);
-    for (size_t i = 0; i < o->n && j.parts; i++)
+    for (size_t i = 0; i < o->n; i++)
         results_journal_close(j.parts[i].journal);
     free(j.parts);
     return st;
