@@ -122,7 +122,7 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
     if (!opt->context && r.context > longest)
         r.context = longest;
     r.max_decode = opt->sequences ? opt->sequences : LOCAL_SEQUENCES;
-    r.max_rows = r.max_decode + (cuda ? LOCAL_CUDA_CHUNK : LOCAL_CHUNK);
+    r.max_rows = r.max_decode + (opt->chunk ? opt->chunk : cuda ? LOCAL_CUDA_CHUNK : LOCAL_CHUNK);
     TRY(cache_pages(m, opt, &r, &r.pages, err));
     TRY(runner_create(&m->runner, &m->weights, &r, err));
     TRY(engine_create(&m->engine, m->runner, err));

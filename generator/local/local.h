@@ -14,6 +14,7 @@ typedef struct {
                               default, see below */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
     int sequences;   /* most sequences that are decoded at once; 0 = LOCAL_SEQUENCES */
+    int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, LOCAL_CUDA_CHUNK */
     bool recompute;  /* engine_recompute() */
     int threads;     /* 0 = all cores; "cuda" uses at most RUNNER_HOST_THREADS */
     const char *device;        /* NULL or "cpu", "cuda", "opencl", "plugin:PATH"; see runner.h */

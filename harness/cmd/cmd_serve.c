@@ -15,8 +15,8 @@ static const char *const kDefaultModel = "models/snapmla-10m";
 
 static const char *key_env, *random_config;
 static model_shape random_shape;
-static int64_t port = 8000, cache_mb, threads, sequences, max_queue = SERVE_QUEUE, max_per_client,
-               max_body = SERVE_BODY;
+static int64_t port = 8000, cache_mb, threads, sequences, chunk, max_queue = SERVE_QUEUE,
+               max_per_client, max_body = SERVE_BODY;
 static local_options model = {.precision = "bf16", .device = "cpu"};
 static serve_options server = {.host = "127.0.0.1",
                                .timeout_s = 600,
@@ -47,6 +47,10 @@ static const opt options[] = {
      "maximum tokens of a sequence; 0 = 32768, or the model's limit if smaller", 0, 1 << 20},
     {OPT_INT, "sequences", 0, &sequences, "N", "most sequences that are decoded at once; 0 = 32", 0,
      4096},
+    {OPT_INT, "chunk", 0, &chunk, "N",
+     "most tokens of prompts that are computed in one step beside the decoded ones; 0 = 256, or "
+     "2048 with --device cuda",
+     0, 1 << 18},
     {OPT_INT, "cache-mb", 0, &cache_mb, "N",
      "size of the cache in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or less if enough", 0,
      1 << 24},
@@ -111,6 +115,7 @@ static snap_status read_key(snap_err *err) {
 static void complete_options(void) {
     model.cache_bytes = cache_mb << 20;
     model.sequences = (int)sequences;
+    model.chunk = (int)chunk;
     model.threads = (int)threads;
     server.port = (int)port;
     server.max_queue = (int)max_queue;
