@@ -2,11 +2,13 @@
  * exit code. */
 #include <errno.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/nearest.h"
 #include "base/term.h"
@@ -25,8 +27,14 @@ static const opt_command *const cmd_table[] = {
 
 volatile sig_atomic_t cmd_cancelled;
 
+/* A second signal ends the program at once. Signals that come within 0.1 s of the first count as
+ * one: timeout(1) sends its signal to the program and then to the group that the program is in. */
 static void on_signal(int signal_number) {
-    if (cmd_cancelled) /* a second signal ends the program at once */
+    static int64_t first_ns;
+    int64_t now = clock_now_ns();
+    if (!cmd_cancelled)
+        first_ns = now;
+    else if (now - first_ns > 100000000)
         _exit(128 + signal_number);
     cmd_cancelled = 1;
 }
@@ -34,6 +42,8 @@ static void on_signal(int signal_number) {
 static void install_signals(void) {
     struct sigaction sa = {.sa_handler = on_signal};
     (void)sigemptyset(&sa.sa_mask);
+    (void)sigaddset(&sa.sa_mask, SIGINT); /* one handler at a time */
+    (void)sigaddset(&sa.sa_mask, SIGTERM);
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
     sa.sa_handler = SIG_IGN; /* after that, writing to a closed pipe fails with an error */
