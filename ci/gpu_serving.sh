@@ -1,157 +1,335 @@
 #!/bin/sh
 # Measures `snapmla serve` under load on a machine with a GPU, in both precisions, with random weights.
-#   gpu_serving.sh OUT
+#   gpu_serving.sh OUT [PART...]     PART: closed, knee, http, chunked; default: all of them
 # It needs only the program, from a build tree or from a bundle of `make dist`. Two servers, one for
-# each precision, share the device. Both caches have the same size. At any time only one of them gets
-# requests, except in step 4. Every step is stopped after its share of 20 minutes, and the next one
-# begins. Results go to OUT: one folder or file for each step, logs in OUT/logs, OUT/summary.txt.
+# each precision, share the device and have caches of the same size. At any time only one of them gets
+# requests, except in the part chunked. Results go to OUT: one folder or file for each step, logs in
+# OUT/logs, OUT/summary.txt. Each step writes its results when it ends or when its time is over, so
+# those of a script that was stopped are complete up to its last step.
 #
-#   1 steps     `bench model` without a server, as the reference of step 2
-#   2 decode    a full batch of equal prompts, so that the server only decodes: its tokens per second
-#               must be at least 90 % of those of step 1
-#   3 closed-N, open-N   for each input of N tokens: closed loops, and an open loop. For the first
-#               input, the open loop's rate is the highest one within the targets, which is searched.
-#               For the others it is 70 % of the rate that the closed loop reached.
-#   4 quiet, mixed   gaps between tokens of short requests, without and with long prompts beside
+#   closed   `bench model` without a server, then a full batch of prompts on each server while it only
+#            decodes: at least 90 % of the tokens per second of `bench model` are expected. Then closed
+#            loops for each input length, with as many users as the FP8 cache can hold.
+#   knee     for each input length, the highest rate within the targets. The prompts are in the cache,
+#            so the server mostly decodes, as in Figure 1 of the paper.
+#   http     256 streams against one request with 256 choices and a single answer, which is the same
+#            work for the engine: at most 5 % of the throughput may be lost. And the time to the first
+#            token at the client minus that in the server's own metrics: at most 1 ms.
+#   chunked  gaps between tokens of short requests while long prompts arrive: prompts computed in
+#            chunks, and each prompt computed in one step
 #
-# Environment, with defaults for one H200:
+# Environment, with defaults for one H100 or H200:
 #   SNAPMLA=build/snapmla      the program
-#   DEVICE=cuda                "cpu" tests this script; step 1 needs a GPU and is then left out
+#   DEVICE=cuda                "cpu" tests this script; `bench model` needs a GPU and is then left out
 #   SHAPE=deepseek-v2-lite     a name in configs/models, or a config.json
-#   CACHE_MB=24576             size of each server's cache
-#   BATCH=32 INPUTS=8192,32768,131072 OUTPUT=256 LONG=32768
-#   SCALE=1                    factor of all times
-# Exits with 1 if a step failed or the 90 % are missed.
+#   WEIGHTS_MB=29950           size of its weights
+#   CACHE_MB                   size of each server's cache; default: half of the memory that the weights
+#                              and 4 GiB for each server leave, at most 8192, so that the loads fill it
+#                              within the time
+#   FP8_TOKENS_MB=60           tokens in 1 MiB of the FP8 cache
+#   BATCH=16 INPUTS=8192,32768,131072 OUTPUT=512 LONG=32768 STREAMS=256
+#   LIMIT                      seconds for everything; default: 820, or 560 for one part
+#   SCALE=1                    factor of the times of single loads
+# Exits with 1 if a step failed or a limit was missed.
 set -u
-out=${1:?usage: gpu_serving.sh OUT}
+out=${1:?usage: gpu_serving.sh OUT [closed|knee|http|chunked]...}
+shift
+parts=${*:-closed knee http chunked}
 snapmla=${SNAPMLA:-build/snapmla} device=${DEVICE:-cuda} shape=${SHAPE:-deepseek-v2-lite}
-cache=${CACHE_MB:-24576} batch=${BATCH:-32} inputs=${INPUTS:-8192,32768,131072}
-output=${OUTPUT:-256} long=${LONG:-32768} scale=${SCALE:-1} port=${PORT:-8100}
+batch=${BATCH:-16} inputs=${INPUTS:-8192,32768,131072} output=${OUTPUT:-512} long=${LONG:-32768}
+streams=${STREAMS:-256} scale=${SCALE:-1} port=${PORT:-8100} weights=${WEIGHTS_MB:-29950}
 first=${inputs%%,*} longest=${inputs##*,}
-bad=0 end=$(($(date +%s) + 1180))
+context=$((longest + longest / 20 + 4 * output + 2048))
+bad=0 pids='' bf16='' fp8='' arms=''
+limit=820
+[ $# != 1 ] || limit=560
+limit=${LIMIT:-$limit}
+end=$(($(date +%s) + limit)) part_end=0
 mkdir -p "$out/logs"
-: >"$out/summary.txt"
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 scaled() { awk -v a="$1" -v b="$scale" 'BEGIN { t = a * b; print t < 1 ? 1 : int(t) }'; }
+left() { echo $((part_end - $(date +%s))); }
+
+# begin PART SECONDS OF: the time of a part, as a share of what is left
+begin() {
+    now=$(date +%s)
+    part_end=$((now + (end - now) * $2 / $3))
+    say "==== $1: at most $((part_end - now)) s"
+}
 
 # step NAME SECONDS COMMAND...: runs a command for at most so long, with its output in a log
 step() {
-    name=$1 limit=$(scaled "$2")
+    name=$1 most=$2 code=0 begun=$(date +%s)
     shift 2
-    begun=$(date +%s) code=0
-    [ "$limit" -lt $((end - begun)) ] || limit=$((end - begun > 1 ? end - begun : 1))
-    timeout -s INT -k 10 "$limit" "$@" >"$out/logs/$name.txt" 2>&1 || code=$?
-    say "== $name: exit $code, $(($(date +%s) - begun)) s of at most $limit"
+    [ "$most" -lt "$(left)" ] || most=$(left)
+    [ "$most" -ge 2 ] || { say "== $name: no time is left" && return 1; }
+    timeout --foreground -s INT -k 20 "$most" "$@" >"$out/logs/$name.txt" 2>&1 || code=$?
+    say "== $name: exit $code, $(($(date +%s) - begun)) s of at most $most"
     [ $code = 0 ] || [ $code = 124 ] || { bad=1 && tail -n 3 "$out/logs/$name.txt"; }
     return $code
 }
 
-# load NAME SECONDS OPTION...: measures both arms, or those of $arms; leaves a table in the log
+# load NAME SECONDS OPTION...: measures the servers of $arms, and leaves a table in the log
 load() {
-    name=$1 limit=$2
+    name=$1 most=$2
     shift 2
     # shellcheck disable=SC2086 # a list of options
-    step "$name" "$limit" "$snapmla" bench serving -q $arms --warmup 1 --out "$out/$name" "$@"
-    "$snapmla" report "$out/$name" --format csv --out "$out/$name-report" >"$out/logs/$name-report.txt" 2>&1
+    step "$name" "$most" "$snapmla" bench serving -q $arms --out "$out/$name" "$@"
+    [ ! -f "$out/$name/run.json" ] ||
+        "$snapmla" report "$out/$name" --format csv --out "$out/$name-report" >"$out/logs/$name-report.txt" 2>&1
 }
 
-# latency RUN ARM METRIC MEMBER: a number from run.json, whose rows are lines; of the first load point
-latency() {
-    sed -n "/\"arm\": *\"$2\"/{/\"metric\": *\"$3\"/{/\"kind\": *\"latency\"/s/.*\"$4\": *\([^,}]*\).*/\1/p;};}" \
-        "$out/$1/run.json" 2>/dev/null | head -n 1
+# row RUN ARM PATTERN MEMBER: a number from run.json, whose rows are lines; of the last row with PATTERN
+row() {
+    sed -n "/\"arm\": *\"$2\"/{/$3/s/.*\"$4\": *\([^,}]*\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
+        awk '{ v = $1 } END { if (v + 0 > 0) printf "%.4g", v; else print "unknown" }'
 }
-
-# tpot RUN ARM: the median seconds per token after the first, of all requests
-tpot() {
+requests() { # RUN ARM: its lines of requests.jsonl
     number=0
     [ "$2" = bf16 ] || number=1
-    grep "\"arm\": *${number}[,}]" "$out/$1/requests.jsonl" | awk '
-        function get(key) { return match($0, "\"" key "\": *[0-9.e+-]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
-        get("completion_tokens") > 1 { print (get("end") - get("first")) / (get("completion_tokens") - 1) }' |
+    grep "\"arm\": *${number}[,}]" "$out/$1/requests.jsonl" 2>/dev/null
+}
+awk_get='function get(key) { return match($0, "\"" key "\": *[0-9.e+-]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }'
+
+# decode_rate RUN ARM: tokens per second from when all requests of a block decode until the first one
+# ends; the median of the blocks
+decode_rate() {
+    requests "$1" "$2" | awk "$awk_get"'
+        { b = get("block"); f = get("first"); e = f; n = split("", gap)
+          if (match($0, /"gap_us": *\[[^]]*\]/)) { s = substr($0, RSTART, RLENGTH); sub(/.*\[/, "", s); n = split(s, gap, ",") }
+          for (i = 1; i <= n; i++) e += gap[i] / 1e6
+          k[b]++; start[b, k[b]] = f; gaps[b, k[b]] = s; tokens[b] += get("completion_tokens"); pieces[b] += get("pieces")
+          if (f > from[b]) from[b] = f
+          if (!(b in to) || e < to[b]) to[b] = e }
+        END { for (b in k) { c = 0
+                  for (r = 1; r <= k[b]; r++) { t = start[b, r]; n = split(gaps[b, r], gap, ",")
+                      for (i = 1; i <= n; i++) { t += gap[i] / 1e6; c += t > from[b] && t <= to[b] } }
+                  if (to[b] > from[b] && pieces[b]) print c / (to[b] - from[b]) * tokens[b] / pieces[b] } }' |
         sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'
 }
-
-# rate_of RUN: 70 % of the most requests per second of a load of bf16
-rate_of() {
-    sed -n '/"arm": *"bf16"/{/"kind": *"load"/s/.*"requests_s": *\([0-9.e-]*\).*/\1/p;}' "$out/$1/run.json" 2>/dev/null |
-        sort -g | tail -n 1 | awk '$1 > 0 { printf "%.3f", 0.7 * $1 }'
+# whole_rate RUN ARM: tokens per second from the first request of a block to its last answer; the best
+whole_rate() {
+    requests "$1" "$2" | awk "$awk_get"'
+        { b = get("block"); e = get("end"); t[b] += get("completion_tokens"); if (e > end[b]) end[b] = e
+          s = get("sent"); if (!(b in from) || s < from[b]) from[b] = s }
+        END { for (b in t) if (end[b] > from[b]) print t[b] / (end[b] - from[b]) }' | sort -g | tail -n 1
+}
+model_rate() { # FILE ARM: tokens per second of `bench model`
+    sed -n "/\"arm\": *\"$2\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/$1" 2>/dev/null | head -n 1
+}
+percent() { awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { if (a > 0 && b > 0) printf "%.1f", 100 * a / b; else print "unknown" }'; }
+check() { # VALUE at-least|at-most LIMIT: on a GPU, notes a limit that was missed
+    [ "$device" = cuda ] || return 0
+    awk -v x="$1" -v how="$2" -v y="$3" 'BEGIN { exit x == "unknown" || (how == "at-least" ? x < y : x > y) }' || bad=1
 }
 
-# serve NAME PORT: starts the server of a precision; its process id goes to $pids
-pids=
+# ---- servers ----
+
+# The memory of the device that is free, in MiB
+free_mb() {
+    mb=$(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+    [ -n "$mb" ] || mb=$("$snapmla" info --json | awk '/"cuda"/ { found = 1 }
+        found && /"memory_bytes"/ { gsub(/[^0-9]/, ""); print int($0 / 1048576); exit }')
+    echo "${mb:-0}"
+}
+if [ -z "${CACHE_MB:-}" ]; then
+    free=0
+    [ "$device" != cuda ] || free=$(free_mb)
+    CACHE_MB=$(((free - 2 * (weights + 4096)) / 2))
+    [ $CACHE_MB -lt 8192 ] || CACHE_MB=8192
+    [ $CACHE_MB -ge 256 ] || { say "a device with $free MiB of free memory is too small; set CACHE_MB" && exit 1; }
+    say "free memory of the device: $free MiB; cache of each server: $CACHE_MB MiB"
+fi
+cache=$CACHE_MB
+
+# serve NAME PRECISION PORT OPTION...: starts a server; its process id goes to $pids
 serve() {
-    "$snapmla" serve --random-weights "$shape" --device "$device" --precision "$1" --port "$2" \
-        --cache-mb "$cache" --sequences "$batch" --context $((longest + longest / 20 + 4 * output + 2048)) \
-        --served-model-name m --timeout 0 >"$out/logs/serve-$1.txt" 2>&1 &
+    name=$1 precision=$2 at=$3
+    shift 3
+    "$snapmla" serve --random-weights "$shape" --device "$device" --precision "$precision" --port "$at" \
+        --cache-mb "$cache" --sequences "$streams" --max-queue 4096 --context $context \
+        --served-model-name m --timeout 0 "$@" >"$out/logs/serve-$name.txt" 2>&1 &
     pids="$pids $!"
 }
-await() { # NAME
-    for _ in $(seq $(($(scaled 90) + 20))); do
+await() { # NAME: waits for the server that was started last under this name; fails if it ends
+    waiting=${pids##* }
+    for _ in $(seq 120); do
         grep -q '^serving' "$out/logs/serve-$1.txt" && return 0
+        kill -0 "$waiting" 2>/dev/null || break
         sleep 1
     done
-    say "the server for $1 did not start:"
+    say "the server $1 did not start:"
     cat "$out/logs/serve-$1.txt"
-    exit 1
+    return 1
 }
 finish() {
     # shellcheck disable=SC2086 # a list of numbers
     [ -z "$pids" ] || kill $pids 2>/dev/null
-    wait
+    # shellcheck disable=SC2086
+    [ -z "$pids" ] || wait $pids 2>/dev/null
+    pids=''
+    bf16=''
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-if [ "$device" = cuda ]; then
-    step steps 80 "$snapmla" bench model --model-config "$shape" --batch "$batch" \
-        --context $((first + output)) --out "$out/steps.json"
-    cat "$out/logs/steps.txt"
-fi
+# Starts both servers, unless they run. With too little memory, once more with half the cache.
+both() {
+    [ -z "$bf16" ] || return 0
+    for _ in 1 2; do
+        begun=$(date +%s)
+        serve bf16 bf16 "$port"
+        if await bf16 && serve fp8 fp8 $((port + 1)) && await fp8; then
+            bf16="--arm bf16=http://127.0.0.1:$port/v1,model=m,precision=bf16"
+            fp8="--arm fp8=http://127.0.0.1:$((port + 1))/v1,model=m,precision=fp8"
+            arms="$bf16 $fp8"
+            say "== servers: $(($(date +%s) - begun)) s; caches of $cache MiB"
+            return 0
+        fi
+        finish
+        cache=$((cache / 2))
+    done
+    exit 1
+}
 
-serve bf16 "$port"
-serve fp8 $((port + 1))
-await bf16
-await fp8
-bf16="--arm bf16=http://127.0.0.1:$port/v1,model=m,precision=bf16"
-fp8="--arm fp8=http://127.0.0.1:$((port + 1))/v1,model=m,precision=fp8"
-arms="$bf16 $fp8"
+# ---- parts ----
 
-load decode 90 --concurrency "$batch" --requests $((4 * batch)) --blocks 1 --input "$first" \
-    --output $((2 * output)) --prefix-share 1
-for arm in bf16 fp8; do
-    served=$(tpot decode $arm | awk -v b="$batch" '$1 > 0 { print b / $1 }')
-    model=$(sed -n "/\"arm\": *\"$arm\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/steps.json" 2>/dev/null | head -n 1)
-    share=$(awk -v s="${served:-0}" -v m="${model:-0}" 'BEGIN { print (m > 0 ? 100 * s / m : "") }')
-    say "decode, $arm: $batch streams, ${served:-unknown} tokens/s ($batch / median tpot);" \
-        "bench model: ${model:-not measured}; share: ${share:-unknown} %"
-    [ "$device" != cuda ] || awk -v x="${share:-0}" 'BEGIN { exit x < 90 }' || bad=1
-done
+run_closed() {
+    [ "$device" != cuda ] || step steps 80 "$snapmla" bench model --model-config "$shape" --batch "$batch" \
+        --context $((first + output * 9 / 8)) --out "$out/steps.json"
+    both
+    load decode 110 --concurrency "$batch" --requests "$batch" --blocks 2 --warmup 1 --input "$first" \
+        --output $((2 * output))
+    for arm in bf16 fp8; do
+        served=$(decode_rate decode $arm) model=$(model_rate steps.json $arm)
+        share=$(percent "$served" "$model")
+        say "decode, $arm: $batch streams, ${served:-unknown} tokens/s; bench model: ${model:-not measured}; share: $share %"
+        check "$share" at-least 90
+    done
+    n=$(echo "$inputs" | tr ',' '\n' | grep -c .)
+    for input in $(echo "$inputs" | tr ',' ' '); do
+        users=$((cache * ${FP8_TOKENS_MB:-60} / (input + output)))
+        [ $users -ge 1 ] || users=1
+        [ $users -le "$streams" ] || users=$streams
+        seconds=22
+        [ "$input" -lt 32768 ] || seconds=26
+        [ "$input" -lt 65536 ] || seconds=45
+        load "closed-$input" $(($(left) / n)) --concurrency $users --duration "$(scaled $seconds)" --warmup 1 \
+            --drain "$(scaled 10)" --blocks 1 --input "$input" --output "$output" --slo tpot_p90=30ms
+        n=$((n - 1))
+        for arm in bf16 fp8; do
+            say "closed loop, input $input, $users users, $arm: $(row "closed-$input" $arm '"kind": *"load"' output_tok_s) tokens/s," \
+                "$(row "closed-$input" $arm '"kind": *"load"' requests_s) requests/s"
+        done
+    done
+}
 
-for input in $(echo "$inputs" | tr ',' ' '); do
-    users=1,4 seconds=12 drain=10
-    [ "$input" -le 65536 ] || users=1,2 seconds=15 drain=20
-    load "closed-$input" 130 --concurrency "$users" --duration "$(scaled $seconds)" --drain "$(scaled $drain)" \
-        --blocks 1 --input "$input" --output "$output"
-    if [ "$input" = "$first" ]; then
-        load "open-$input" 230 --search "${RATES:-rate:0.5-16}" --slo ttft_p90=10s,tpot_p90=100ms \
-            --duration "$(scaled 8)" --drain "$(scaled 3)" --blocks 1 --input "$input" --output "$output"
+run_knee() {
+    both
+    n=$(echo "$inputs" | tr ',' '\n' | grep -c .)
+    for input in $(echo "$inputs" | tr ',' ' '); do
+        prefixes=$((cache * ${FP8_TOKENS_MB:-60} * 2 / 5 / input))
+        [ $prefixes -ge 1 ] || prefixes=1
+        [ $prefixes -le 4 ] || prefixes=4
+        # 15 s are for the result, which is computed when the time is over
+        load "knee-$input" $(($(left) / n - 15)) --search "${RATES:-rate:2-128}" --slo ttft_p90=500ms,tpot_p90=30ms \
+            --duration "$(scaled 8)" --drain "$(scaled 4)" --blocks 1 --warmup $((2 * prefixes)) \
+            --prefix-share 1 --prefixes $prefixes --input "$input" --output $((output / 8))
+        n=$((n - 1))
+        for arm in bf16 fp8; do
+            say "knee, input $input, $arm: from $(row "knee-$input" $arm '"kind": *"knee"' knee_lo) to" \
+                "$(row "knee-$input" $arm '"kind": *"knee"' knee_hi) requests/s (unknown: not found)"
+        done
+    done
+}
+
+# fetch URL [BODY]: prints the answer to a GET or POST, with curl or else Python
+fetch() {
+    if command -v curl >/dev/null; then
+        curl -s --max-time 60 ${2:+-d "$2"} "$1"
     else
-        rate=$(rate_of "closed-$input")
-        load "open-$input" 90 --rate "${rate:-0.1}" --duration "$(scaled 20)" --drain "$(scaled $drain)" \
-            --blocks 1 --input "$input" --output "$output"
-    fi
-done
+        python3 -c 'import sys, urllib.request as u
+print(u.urlopen(sys.argv[1], *(s.encode() for s in sys.argv[2:]), timeout=60).read().decode())' "$@"
+    fi 2>/dev/null
+}
+# choices PORT: tokens per second of one request with as many choices as there are streams
+choices() {
+    body="{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $output, \"temperature\": 0, \"ignore_eos\": true}"
+    from=$(date +%s.%N)
+    tokens=$(fetch "http://127.0.0.1:$1/v1/completions" "$body" | sed 's/.*"completion_tokens": *\([0-9]*\).*/\1/' | tail -n 1)
+    awk -v n="${tokens:-0}" -v s="$from" -v e="$(date +%s.%N)" 'BEGIN { if (n > 0) print n / (e - s) }'
+}
+# metrics PORT: the server's own time to the first token: its sum and its number of values
+metrics() {
+    fetch "http://127.0.0.1:$1/metrics" |
+        awk '/^vllm:time_to_first_token_seconds_sum/ { s = $2 } /^vllm:time_to_first_token_seconds_count/ { n = $2 }
+             END { print s + 0, n + 0 }'
+}
+
+run_http() {
+    both
+    at=$port
+    for arm in bf16 fp8; do
+        case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
+        load "streams-$arm" 30 --concurrency "$streams" --requests "$streams" --blocks 2 --warmup 2 --prefix-share 1 \
+            --input 64 --output "$output"
+        alone=$(printf '%s\n%s\n' "$(choices $at)" "$(choices $at)" | sort -g | tail -n 1)
+        # the files name a single arm, so its number is 0
+        streamed=$(whole_rate "streams-$arm" bf16)
+        share=$(percent "$streamed" "$alone")
+        say "HTTP, $arm: $streams streams: ${streamed:-unknown} tokens/s; one request with $streams choices:" \
+            "${alone:-unknown}; share: $share %"
+        check "$share" at-least 95
+        # the server's metrics also have the two requests that fit the length of prompts
+        before=$(metrics $at)
+        load "ttft-$arm" 20 --concurrency 1 --requests 200 --blocks 1 --warmup 0 --input 512 --output 8
+        after=$(metrics $at)
+        at=$((at + 1))
+        cost=$(echo "$before $after $(requests "ttft-$arm" bf16 | awk "$awk_get"'
+            get("first") > 0 { s += get("first") - get("sent"); n++ } END { print s + 0, n + 0 }')" |
+            awk '{ if ($4 > $2 && $6 > 0) printf "%.3f", 1e3 * ($5 / $6 - ($3 - $1) / ($4 - $2)); else print "unknown" }')
+        say "HTTP, $arm: time to the first token at the client minus that in the server: $cost ms"
+        check "$cost" at-most 1
+    done
+    arms="$bf16 $fp8"
+}
 
 # The same short requests twice; the second time, a second client sends long prompts.
-for arm in bf16 fp8; do
-    case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
-    load "quiet-$arm" 35 --concurrency 4 --duration "$(scaled 15)" --blocks 1 --input 256 --output $((2 * output))
-    (load "long-$arm" 45 --rate "${LONG_RATE:-0.5}" --arrivals constant --duration "$(scaled 25)" --drain "$(scaled 10)" \
-        --blocks 1 --input "$long" --output 4) &
-    beside=$!
-    load "mixed-$arm" 45 --concurrency 4 --duration "$(scaled 20)" --blocks 1 --input 256 --output $((2 * output))
-    wait $beside
-    say "gaps between tokens, $arm: p50 $(latency "quiet-$arm" $arm itl p50_ms) ms, p99 $(latency "quiet-$arm" $arm itl p99_ms) ms;" \
-        "while prompts of $long tokens arrive: p50 $(latency "mixed-$arm" $arm itl p50_ms) ms, p99 $(latency "mixed-$arm" $arm itl p99_ms) ms"
+run_chunked() {
+    finish
+    for arm in fp8 bf16; do
+        for how in chunks whole; do
+            chunk=0
+            [ $how = chunks ] || chunk=$((long + long / 16))
+            serve $arm-$how $arm "$port" --chunk $chunk
+            await $arm-$how || { finish && bad=1 && continue; }
+            arms="--arm $arm=http://127.0.0.1:$port/v1,model=m,precision=$arm"
+            load "quiet-$arm-$how" 14 --concurrency 4 --duration "$(scaled 6)" --blocks 1 --warmup 1 --input 256 --output "$output"
+            (load "long-$arm-$how" 25 --rate "${LONG_RATE:-0.5}" --arrivals constant --duration "$(scaled 13)" \
+                --drain "$(scaled 6)" --blocks 1 --warmup 0 --input "$long" --output 4) &
+            beside=$!
+            load "mixed-$arm-$how" 25 --concurrency 4 --duration "$(scaled 15)" --blocks 1 --warmup 1 --input 256 --output "$output"
+            wait $beside
+            finish
+            itl='"kind": *"latency".*"metric": *"itl"'
+            say "gaps between tokens, $arm, prompts in $how: alone p50 $(row "quiet-$arm-$how" $arm "$itl" p50_ms) ms," \
+                "p99 $(row "quiet-$arm-$how" $arm "$itl" p99_ms) ms; while prompts of $long tokens arrive:" \
+                "p50 $(row "mixed-$arm-$how" $arm "$itl" p50_ms) ms, p99 $(row "mixed-$arm-$how" $arm "$itl" p99_ms) ms"
+        done
+    done
+}
+
+total=0
+for part in $parts; do
+    case $part in closed) share=310 ;; knee) share=260 ;; http) share=90 ;; chunked) share=160 ;;
+    *) echo "unknown part: $part" >&2 && exit 2 ;;
+    esac
+    total=$((total + share))
+done
+for part in $parts; do
+    case $part in closed) share=310 ;; knee) share=260 ;; http) share=90 ;; *) share=160 ;; esac
+    begin "$part" $share $total
+    total=$((total - share))
+    "run_$part"
 done
 exit $bad
