@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/audit/audit.h"
+#include "harness/serving/load_points.h"
 #include "harness/serving/request_lines.h"
 #include "harness/serving/result_rows.h"
 
@@ -66,15 +67,17 @@ static bool add_target(setting *s, const serving_record *r) {
     return true;
 }
 
-/* Reads the setting. Returns false if the rows do not fit together. @points: [rows] */
+/* Reads the setting. Returns false if the rows do not fit together. @points:
+ * [LOAD_POINTS_MAX] */
 static bool read_setting(setting *s, const run_record *r, serving_point *points) {
     bool ok = true;
     *s = (setting){.options = SERVING_MEASURE_DEFAULTS, .at = points};
     s->options.arms = 0;
     s->options.seed = (uint64_t)r->provenance.seed;
-    for (size_t i = 0; i < r->serving.n; i++)
-        if (is_kind(&r->serving.at[i], "load") && r->serving.at[i].point == s->points)
-            s->points++;
+    for (size_t i = 0; i < r->serving.n; i++) /* points that were not measured have no row */
+        if (is_kind(&r->serving.at[i], "load") && r->serving.at[i].point >= s->points &&
+            r->serving.at[i].point < LOAD_POINTS_MAX)
+            s->points = (int)r->serving.at[i].point + 1;
     for (size_t i = 0; i < r->serving.n && ok; i++) {
         const serving_record *row = &r->serving.at[i];
         if (is_kind(row, "load"))
@@ -163,7 +166,7 @@ snap_status verify_serving(const results *r, const char *requests, verify_findin
     run_record run = {.serving = {NULL, 0}};
     setting s;
     js *again = js_new_array(), *rows = results_section(r, "serving");
-    serving_point *points = calloc(js_len(rows) + 1, sizeof *points);
+    serving_point *points = calloc(LOAD_POINTS_MAX, sizeof *points);
     snap_status st = again && points ? run_read(&run, r, &mem, err)
                                      : err_set(err, SNAP_E_NOMEM, "out of memory for findings");
     TRY(st);

@@ -140,6 +140,19 @@ static snap_status print_part(snap_err *err) {
     return st;
 }
 
+/* Writes run.json of a run that was interrupted. Returns the reason for the interruption, unless
+ * writing fails. */
+static snap_status keep_interrupted(const serving_result *res, const serving_judgement *judge,
+                                    const js *config, snap_status why, snap_err *err) {
+    snap_err own = {0};
+    results *r = NULL;
+    snap_status st = serving_results_make(&o, res, judge, config, &r, &own);
+    results_free(r);
+    if (st != SNAP_OK)
+        *err = own;
+    return st == SNAP_OK ? why : st;
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
     const char *from = getenv("SNAPMLA_API_KEY") ? "SNAPMLA_API_KEY" : "OPENAI_API_KEY";
     serving_judgement judge = {.gpus = gpus};
@@ -151,7 +164,10 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (slo)
         TRY(slo_parse(slo, &judge.targets, err));
     o.targets = judge.targets;
-    TRY(serving_run(&o, shared->resolved, &res, err));
+    st = serving_run(&o, shared->resolved, &res, err);
+    if (res.interrupted && !o.part)
+        st = keep_interrupted(&res, &judge, shared->resolved, st, err);
+    TRY(st);
     if (o.part) {
         TRY(print_part(err));
         goto cleanup;

@@ -162,8 +162,11 @@ char *results_file_of(const char *path) {
 snap_status results_save(results *r, const char *path, snap_err *err) {
     char now[21];
     clock_utc(now);
-    if (!js_set_str(provenance_of(r), "ended", now))
-        return no_memory(err);
+    return js_set_str(provenance_of(r), "ended", now) ? results_save_unfinished(r, path, err)
+                                                      : no_memory(err);
+}
+
+snap_status results_save_unfinished(results *r, const char *path, snap_err *err) {
     snap_status st = schema_check(&(schema){.root = r->schema}, "#", r->document, "", err);
     if (st != SNAP_OK) {
         err_prefix(err, "the result is not written to '%s'", path);

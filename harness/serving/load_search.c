@@ -88,8 +88,11 @@ int load_search_choose(load_search *s, double load) {
     int p = find(s, load);
     if (p == LOAD_POINTS_MAX)
         return -1;
-    if (p == s->n)
+    if (p == s->n) {
         s->load[s->n++] = load;
+        for (int a = 0; a < s->options.arms; a++) /* without requests there are too few values */
+            s->known[a][p] = (knee_point){.state = SLO_OPEN, .few = true};
+    }
     s->turns[p]++;
     s->choices++;
     return p;
@@ -98,6 +101,8 @@ int load_search_choose(load_search *s, double load) {
 static snap_status measure(load_search *s, int point, snap_err *err) {
     const request_list *own = &s->requests[point];
     serving_measured *m;
+    if (!serving_is_measured(own->at, own->n, point, s->options.arms))
+        return SNAP_OK;
     snap_status st = serving_measure_point(own->at, own->n, point, &s->options, &m, err);
     if (st != SNAP_OK)
         return st;

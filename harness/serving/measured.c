@@ -64,6 +64,19 @@ static bool select_point(work *w, const serving_request *all, size_t n, int poin
     return true;
 }
 
+bool serving_is_measured(const serving_request *requests, size_t n, int point, int arms) {
+    bool found[SERVING_ARMS_MAX] = {false};
+    int missing = arms;
+    for (size_t i = 0; i < n && missing; i++) {
+        int a = requests[i].arm;
+        if (requests[i].point != point || a < 0 || a >= arms || found[a])
+            continue;
+        found[a] = true;
+        missing--;
+    }
+    return !missing;
+}
+
 /* The number of requests from @from on that belong to the same arm and block. */
 static size_t run_of(const work *w, size_t from) {
     size_t n = 1;

@@ -79,6 +79,9 @@ typedef struct {
  * rates of requests, output tokens and goodput. */
 bool serving_is_judged(int metric);
 
+/* Whether each arm has a request at a load point. Without that it was not measured. */
+bool serving_is_measured(const serving_request *requests, size_t n, int point, int arms);
+
 /**
  * serving_measure_point - compute all of one load point
  *

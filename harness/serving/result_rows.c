@@ -336,6 +336,12 @@ static snap_status add_point(const serving_request *requests, size_t n, int poin
     return st;
 }
 
+/* The knees do not depend on a load point that was not measured. */
+static void not_measured(knee_point *known, int arms) {
+    for (int a = 0; a < arms; a++)
+        known[a].load = (double)NAN;
+}
+
 /* The knee of one arm from all load points of one kind of loop. Returns false if there are none. */
 static bool knee_of(const knee_point *known, const serving_point *points, int n, int arms, int arm,
                     bool open, knee_point *own, knee_step *out) {
@@ -393,9 +399,13 @@ snap_status serving_rows_of_run(const serving_request *requests, size_t n,
         goto cleanup;
     }
     for (int p = 0; p < n_points; p++) {
+        const serving_request *at = sorted + first[p];
+        size_t k = first[p + 1] - first[p];
         options.open = points[p].open;
-        TRY(add_point(sorted + first[p], first[p + 1] - first[p], p, &points[p], &own,
-                      known + p * arms, rows, err));
+        if (serving_is_measured(at, k, p, arms))
+            TRY(add_point(at, k, p, &points[p], &own, known + p * arms, rows, err));
+        else
+            not_measured(known + p * arms, arms);
     }
     for (int open = 0; open < 2 && options.targets.n; open++) {
         bool any = false;

@@ -54,6 +54,9 @@ typedef struct {
 /**
  * serving_rows_of_run - all rows that follow from the requests of a run
  *
+ * A load point has rows if each arm has a block there in which a request was due. Otherwise it was
+ * not measured: the rate is too low for the duration of a block, or the run was interrupted.
+ *
  * With targets, the knees follow from all load points of each kind of loop. `verify-run` computes
  * the rows again with this function from requests.jsonl, in which times are rounded: compute them
  * from requests that were read from there. Appends to @rows. SNAP_E_INPUT, SNAP_E_NOMEM.

@@ -93,6 +93,10 @@ snap_status serving_files_put_part(serving_files *f, const js *config, const cha
     return no_memory(err);
 }
 
+static bool stores_answers(const serving_files *f) {
+    return f->answers.fd >= 0;
+}
+
 /* Cuts off the bytes after the first @bytes, which a block that was not complete wrote. */
 static snap_status cut_file(const fs_log *log, int64_t bytes, snap_err *err) {
     struct stat sb;
@@ -108,31 +112,38 @@ static snap_status cut_file(const fs_log *log, int64_t bytes, snap_err *err) {
     return SNAP_OK;
 }
 
-static snap_status open_lines(serving_files *f, fs_log *log, const char *name, int64_t bytes,
-                              snap_err *err) {
+static snap_status open_lines(serving_files *f, fs_log *log, const char *name, snap_err *err) {
     char *path = serving_files_path(f, name);
     snap_status st = path ? fs_log_open(log, path, err) : no_memory(err);
-    if (st == SNAP_OK)
-        st = cut_file(log, bytes, err);
     free(path);
+    return st;
+}
+
+snap_status serving_files_drop_incomplete(serving_files *f, snap_err *err) {
+    buf_clear(&f->pending);
+    buf_clear(&f->pending_answers);
+    f->written = 0;
+    snap_status st = cut_file(&f->lines, f->bytes, err);
+    if (st == SNAP_OK && stores_answers(f))
+        st = cut_file(&f->answers, f->answer_bytes, err);
     return st;
 }
 
 snap_status serving_files_resume(serving_files *f, bool answers, int points, int arms, int blocks,
                                  snap_err *err) {
-    int64_t bytes = 0, answer_bytes = 0;
     char key[SERVING_BLOCK_KEY];
+    f->bytes = f->answer_bytes = 0;
     for (int i = 0; i < points * arms * blocks; i++) {
         serving_block_key(key, i / (arms * blocks), i / blocks % arms, i % blocks);
         const js *row = results_journal_find(f->journal, key);
         int64_t n = js_get_int(row, "bytes", 0), m = js_get_int(row, "answer_bytes", 0);
-        bytes = n > bytes ? n : bytes;
-        answer_bytes = m > answer_bytes ? m : answer_bytes;
+        f->bytes = n > f->bytes ? n : f->bytes;
+        f->answer_bytes = m > f->answer_bytes ? m : f->answer_bytes;
     }
-    snap_status st = open_lines(f, &f->lines, "requests.jsonl", bytes, err);
+    snap_status st = open_lines(f, &f->lines, "requests.jsonl", err);
     if (st == SNAP_OK && answers)
-        st = open_lines(f, &f->answers, "answers.jsonl", answer_bytes, err);
-    return st;
+        st = open_lines(f, &f->answers, "answers.jsonl", err);
+    return st == SNAP_OK ? serving_files_drop_incomplete(f, err) : st;
 }
 
 bool serving_files_has(const serving_files *f, int point, int arm, int block) {
@@ -142,10 +153,6 @@ bool serving_files_has(const serving_files *f, int point, int arm, int block) {
 }
 
 /* ---- writing ---- */
-
-static bool stores_answers(const serving_files *f) {
-    return f->answers.fd >= 0;
-}
 
 static snap_status flush(fs_log *log, buf *pending, snap_err *err) {
     snap_status st = buf_check(pending, "the requests", err);
@@ -170,17 +177,19 @@ snap_status serving_files_add(serving_files *f, const serving_request *r, const 
     return few ? SNAP_OK : flush_all(f, err);
 }
 
-/* Sets @member to the size of a file. */
-static bool set_bytes(js *row, const char *member, const fs_log *log) {
+static snap_status size_of(const fs_log *log, int64_t *bytes, snap_err *err) {
     struct stat sb;
-    return fstat(log->fd, &sb) == 0 && js_set_int(row, member, sb.st_size);
+    if (fstat(log->fd, &sb) != 0)
+        return err_set_errno(err, "cannot read '%s'", log->path);
+    *bytes = sb.st_size;
+    return SNAP_OK;
 }
 
 /* The journal's row of a block; NULL if memory is exhausted. */
-static js *row_of(const serving_files *f) {
+static js *row_of(const serving_files *f, int64_t bytes, int64_t answer_bytes) {
     js *row = js_new_object();
-    if (row && set_bytes(row, "bytes", &f->lines) &&
-        (!stores_answers(f) || set_bytes(row, "answer_bytes", &f->answers)) &&
+    if (row && js_set_int(row, "bytes", bytes) &&
+        (!stores_answers(f) || js_set_int(row, "answer_bytes", answer_bytes)) &&
         js_set_int(row, "requests", f->written))
         return row;
     js_free(row);
@@ -190,15 +199,21 @@ static js *row_of(const serving_files *f) {
 snap_status serving_files_finish(serving_files *f, int point, const int *arms, int n, int block,
                                  snap_err *err) {
     char key[SERVING_BLOCK_KEY];
+    int64_t bytes = 0, answer_bytes = 0;
     snap_status st;
     TRY(flush_all(f, err));
     TRY(fs_log_sync(&f->lines, err));
-    if (stores_answers(f))
+    TRY(size_of(&f->lines, &bytes, err));
+    if (stores_answers(f)) {
         TRY(fs_log_sync(&f->answers, err));
+        TRY(size_of(&f->answers, &answer_bytes, err));
+    }
     for (int i = 0; i < n; i++) {
         serving_block_key(key, point, arms[i], block);
-        TRY(run_journal_put(f->journal, key, row_of(f), err));
+        TRY(run_journal_put(f->journal, key, row_of(f, bytes, answer_bytes), err));
     }
+    f->bytes = bytes;
+    f->answer_bytes = answer_bytes;
     f->written = 0;
 cleanup:
     return st;

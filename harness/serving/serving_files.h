@@ -13,6 +13,7 @@ typedef struct {
     fs_log lines, answers, log;   /* `answers` is open only if answers are stored */
     buf pending, pending_answers; /* lines that are not written yet */
     int64_t written;              /* requests since the last serving_files_finish() */
+    int64_t bytes, answer_bytes;  /* of the files after the last block that is complete */
 } serving_files;
 
 /* No file is open. serving_files_close() frees what it owns. */
@@ -60,6 +61,10 @@ snap_status serving_files_add(serving_files *f, const serving_request *r, const 
 /* Notes that a block of these arms is complete. Returns when that is on disk. */
 snap_status serving_files_finish(serving_files *f, int point, const int *arms, int n, int block,
                                  snap_err *err) SNAP_CHECK_RESULT;
+
+/* Drops what belongs to no complete block, after a run was interrupted. Errors of
+ * serving_files_resume(). */
+snap_status serving_files_drop_incomplete(serving_files *f, snap_err *err) SNAP_CHECK_RESULT;
 
 /* "RUN/name"; free() it. NULL: out of memory. */
 char *serving_files_path(const serving_files *f, const char *name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/term.h"
 #include "harness/serving/result_rows.h"
 
 /* A ramp has no single rate, a trace has its own, and a conversation sends several requests: there
@@ -35,6 +36,25 @@ static serving_quality quality_of(const serving_result *run, int arm, double mar
                               .ci95_pp = {100 * p->diff.ci95.lo, 100 * p->diff.ci95.hi}};
     }
     return q;
+}
+
+/* Warns of load points without a request. SNAP_E_INPUT if there is no other. */
+static snap_status check_points(const serving_result *run, const request_list *list,
+                                snap_err *err) {
+    int measured = 0;
+    for (int p = 0; p < run->points.n && !run->interrupted; p++) {
+        if (serving_is_measured(list->at, list->n, p, run->n_arms))
+            measured++;
+        else
+            term_warn("%s was not measured: no request was due in its blocks; choose a longer "
+                      "--duration",
+                      run->points.at[p].name);
+    }
+    return measured || run->interrupted
+               ? SNAP_OK
+               : err_set(err, SNAP_E_INPUT,
+                         "nothing was measured: no request was due in any block; choose a longer "
+                         "--duration or a higher load");
 }
 
 static snap_status add_rows(const serving_options *o, const serving_result *run,
@@ -81,9 +101,10 @@ snap_status serving_results_make(const serving_options *o, const serving_result 
     *out = NULL;
     TRY(requests && file ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
     TRY(request_lines_read(requests, &list, err));
+    TRY(check_points(run, &list, err));
     TRY(results_new(&r, "bench serving", config, o->seed, err));
     TRY(add_rows(o, run, judge, &list, r, err));
-    TRY(results_save(r, file, err));
+    TRY(run->interrupted ? results_save_unfinished(r, file, err) : results_save(r, file, err));
     *out = r;
     r = NULL;
 cleanup:

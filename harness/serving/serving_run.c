@@ -58,6 +58,21 @@ cleanup:
     return st;
 }
 
+/* After a signal or the failure of a server, the blocks that are complete still give a result. */
+static snap_status stop(serving *s, snap_status why, snap_err *err) {
+    snap_err own = {0};
+    snap_status st = SNAP_OK;
+    if (why == SNAP_E_CANCELLED || why == SNAP_E_NET) {
+        TRY(serving_files_drop_incomplete(&s->files, &own));
+        TRY(read_result(s, &own));
+        s->out->interrupted = true;
+    }
+    return explain(s, why, err);
+cleanup:
+    *err = own;
+    return st;
+}
+
 /* How long a part waits for the others to be started. */
 static const double kPatienceS = 600;
 
@@ -94,7 +109,7 @@ static snap_status run_all(serving *s, const js *config, snap_err *err) {
     TRY(serving_prepare_prompts(s, err));
     st = o->search ? serving_run_search(s, err) : serving_run_points(s, err);
     if (st != SNAP_OK)
-        TRY(explain(s, st, err));
+        return stop(s, st, err);
     TRY(read_result(s, err));
 cleanup:
     return st;

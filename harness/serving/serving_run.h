@@ -60,7 +60,8 @@ typedef struct {
     load_points points;
     serving_arm_facts *arms; /* [n_arms] as the options state them; owned by mem */
     int n_arms;
-    bool counted; /* the first arm's server reports usage, or the prompts are a task's */
+    bool counted;     /* the first arm's server reports usage, or the prompts are a task's */
+    bool interrupted; /* serving_run() failed, and the result has the blocks that are complete */
     request_list requests;
     parity_row *parity; /* [n_parity], with `grade` and two arms or more; owned by mem */
     int n_parity;
@@ -75,7 +76,8 @@ typedef struct {
  * @out:    all requests; release with serving_result_release(), also after a failure
  *
  * SNAP_E_USAGE for wrong options; SNAP_E_CANCELLED if it was interrupted; SNAP_E_NET if a server is
- * of no use (block_run()); errors of reading files and of the journal.
+ * of no use (block_run()). After these two, if any block was begun, @out is `interrupted`. Errors of
+ * reading files and of the journal.
  */
 snap_status serving_run(const serving_options *o, const js *config, serving_result *out,
                         snap_err *err) SNAP_CHECK_RESULT;
