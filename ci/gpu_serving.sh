@@ -69,12 +69,13 @@ step() {
     return $code
 }
 
-# load NAME SECONDS OPTION...: measures the servers of $arms, and leaves a table in the log
+# load NAME SECONDS OPTION...: measures the servers of $arms, and leaves a table in the log. With a
+# temperature of 0, sequences of a model with random weights soon have equal tokens and experts.
 load() {
     name=$1 most=$2
     shift 2
     # shellcheck disable=SC2086 # a list of options
-    step "$name" "$most" "$snapmla" bench serving -q $arms --out "$out/$name" "$@"
+    step "$name" "$most" "$snapmla" bench serving -q $arms --temperature 1 --out "$out/$name" "$@"
     [ ! -f "$out/$name/run.json" ] ||
         "$snapmla" report "$out/$name" --format csv --out "$out/$name-report" >"$out/logs/$name-report.txt" 2>&1
 }
