@@ -101,7 +101,7 @@ static const opt options[] = {
      86400},
     {OPT_INT, "requests", 'n', &o.requests, "N", "requests of a block; 0 = no limit", 0, INT_MAX},
     {OPT_INT, "blocks", 0, &o.blocks, "N",
-     "turns of each arm at a load point; the arms take turns as A B B A", 1, 1000},
+     "turns of each arm at a load point; the arms take turns as A B B A", 1, SLICES_MOST},
     {OPT_INT, "warmup", 0, &o.warmup, "N",
      "requests before an arm's first turn at a load point, which are not recorded", 0, 10000},
     {OPT_NUM, "drain", 0, &o.drain_s, "S",
