@@ -128,6 +128,7 @@ static const report_section paper[] = {
     {.id = "serving",
      .title = "Serving",
      .parts = {{.draw = figure_serving_pareto},
+               {.build = report_table_paper_serving},
                {.build = report_table_knees},
                {.build = report_table_serving},
                {.build = report_table_serving_pairs}},

@@ -54,5 +54,6 @@ bool report_table_paper_speed(const report_model *m, arena *mem, table *t);
 bool report_table_paper_kernel(const report_model *m, arena *mem, table *t);
 bool report_table_paper_granularity(const report_model *m, arena *mem, table *t);
 bool report_table_paper_quality(const report_model *m, arena *mem, table *t);
+bool report_table_paper_serving(const report_model *m, arena *mem, table *t);
 
 #endif
