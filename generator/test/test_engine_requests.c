@@ -20,7 +20,15 @@ typedef struct {
     float score[kPrompt];
     int32_t best[kPrompt];
     int scored;
+    int started, cached;
 } sample;
+
+static void take_start(void *user, int cached) {
+    sample *s = user;
+    CU_ASSERT_EQUAL(s->n, 0);
+    s->started++;
+    s->cached = cached;
+}
 
 static bool take(void *user, int32_t token, float logprob) {
     sample *s = user;
@@ -136,6 +144,31 @@ static void test_a_scored_prompt_needs_no_answer(void) {
     close_machine(&m);
 }
 
+/* No step computes the first token of a prompt that is in the cache, so it comes before the step.
+ * The tokens are the same. */
+static void test_a_cached_prompt_starts_at_once(void) {
+    machine m;
+    static sample s[2];
+    open_machine(&m, 12, 4);
+    for (int i = 0; i < 2; i++) {
+        engine_request req = greedy(&m, kPrompt, 20, &s[i]);
+        req.start = take_start;
+        CU_ASSERT_EQUAL(engine_add(m.e, &req, NULL), SNAP_OK);
+        int64_t steps = engine_stats_of(m.e).steps;
+        CU_ASSERT_EQUAL(engine_admit(m.e, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(s[i].n, i);
+        CU_ASSERT_EQUAL(engine_stats_of(m.e).steps, steps);
+        CU_ASSERT_EQUAL(engine_step(m.e, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(s[i].n, 2 * i);
+        run(&m);
+        CU_ASSERT_EQUAL(s[i].n, 20);
+        CU_ASSERT_EQUAL(s[i].started, 1);
+        CU_ASSERT_EQUAL(s[i].cached, i * kPrompt);
+    }
+    CU_ASSERT_EQUAL(memcmp(s[1].token, s[0].token, sizeof s[0].token), 0);
+    close_machine(&m);
+}
+
 static void test_the_likeliest_tokens(void) {
     machine m;
     static sample s;
@@ -224,6 +257,7 @@ static void test_removed_requests_leave_no_pages(void) {
 CU_TestInfo tests_engine_requests[] = {
     {"scores of a prompt are those of teacher forcing", test_scores_are_those_of_teacher_forcing},
     {"a scored prompt needs no answer", test_a_scored_prompt_needs_no_answer},
+    {"cached prompts start at once", test_a_cached_prompt_starts_at_once},
     {"the likeliest tokens come with each token", test_the_likeliest_tokens},
     {"stop ids wait for the least number of tokens",
      test_stop_ids_wait_for_the_least_number_of_tokens},

@@ -71,8 +71,9 @@ static const char *finish_word(piece_kind end) {
 static void write_usage(const openai_answer *a, buf *out) {
     long long prompt = a->prompt_tokens, completion = a->completion_tokens;
     (void)buf_printf(out,
-                     "{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,\"total_tokens\":%lld}",
-                     prompt, completion, prompt + completion);
+                     "{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,\"total_tokens\":%lld,"
+                     "\"prompt_tokens_details\":{\"cached_tokens\":%lld}}",
+                     prompt, completion, prompt + completion, (long long)a->cached_tokens);
 }
 
 /* ---- life ---- */
@@ -177,6 +178,8 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
     if (a->req->echo && !c->begun)
         echo(a, p->choice, stream ? &first : &c->text);
     c->end = p->kind;
+    if (p->choice % a->job->n == 0) /* like prompt_tokens, which counts a prompt once */
+        a->cached_tokens += p->cached;
     if (p->kind == PIECE_TOKEN) {
         a->completion_tokens++;
         if (a->req->logprobs)

@@ -17,7 +17,8 @@ typedef struct {
     openai_choice *choice; /* [prompts * n] */
     int n_choices;
     int64_t prompt_tokens, completion_tokens;
-    bool failed; /* memory is exhausted */
+    int64_t cached_tokens; /* of prompt_tokens: those that were in the cache */
+    bool failed;           /* memory is exhausted */
 } openai_answer;
 
 /* @number: makes the answer's id. @model: its name. All pointers are borrowed. SNAP_E_NOMEM.

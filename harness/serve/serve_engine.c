@@ -18,6 +18,7 @@ struct serve_choice {
     int64_t tokens;
     token_logit top[ENGINE_TOP];
     int n_top;
+    int cached; /* tokens of the prompt that were in the cache, until they are passed on */
     bool stopped, done;
 };
 
@@ -121,6 +122,8 @@ static void pass(serve_choice *c, serve_piece *p, bool end) {
     p->choice = c->index;
     p->text_n = sure > c->sent ? sure - c->sent : 0;
     p->ns = clock_now_ns();
+    p->cached = c->cached;
+    c->cached = 0;
     news_add(&j->made, p, c->top, buf_str(&c->text) + c->sent);
     c->sent += p->text_n;
     j->made.failed |= c->text.failed;
@@ -129,6 +132,11 @@ static void pass(serve_choice *c, serve_piece *p, bool end) {
         c->sent = 0;
     }
     touch(c->engine, j);
+}
+
+static void take_start(void *user, int cached) {
+    serve_choice *c = user;
+    c->cached = cached;
 }
 
 static void take_top(void *user, const token_logit *top, int n) {
@@ -210,6 +218,7 @@ static void add_choice(serve_engine *e, serve_job *j, int i) {
     req.prompt = prompt->v;
     req.n_prompt = prompt->n < INT32_MAX ? (int)prompt->n : INT32_MAX;
     req.seed += (uint64_t)(i % j->n);
+    req.start = take_start;
     req.token = take_token;
     req.done = take_end;
     req.top = req.logprobs ? take_top : NULL;
@@ -303,7 +312,8 @@ static void publish(serve_engine *e) {
     }
 }
 
-/* Does what was submitted, then one step. */
+/* Does what was submitted, then one step. The first tokens of prompts that are in the cache are
+ * published before the step, because no step computes them. */
 static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap_err *err) {
     snap_status st = SNAP_OK;
     for (serve_job *j = in, *next; j; j = next) {
@@ -314,7 +324,14 @@ static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap
         next = j->next_cancel;
         cancel_job(e, j);
     }
-    st = engine_step(e->m->engine, err);
+    st = engine_admit(e->m->engine, err);
+    if (st == SNAP_OK && e->touched) {
+        (void)pthread_mutex_lock(&e->lock);
+        publish(e);
+        (void)pthread_mutex_unlock(&e->lock);
+    }
+    if (st == SNAP_OK)
+        st = engine_step(e->m->engine, err);
     if (st != SNAP_OK)
         fail_all(e, err);
     return st;

@@ -18,6 +18,7 @@ typedef struct {
     int choice;
     int32_t token;
     float logprob;
+    int cached;    /* of the first piece of a choice: tokens of its prompt that were in the cache */
     int n_top;     /* the next n_top entries of serve_news.top belong to it */
     size_t text_n; /* the next text_n bytes of serve_news.text belong to it */
     int64_t ns;    /* when it was made, clock_now_ns() */

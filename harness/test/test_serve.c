@@ -140,6 +140,35 @@ static void answer_here(const serve_child *c, int max_tokens, local_answers *out
     local_close(&m);
 }
 
+/* The prompt tokens that the usage reports as cached; -1 = it does not. */
+static int64_t cached_of(const js *answer) {
+    const js *usage = js_get_object(answer, "usage");
+    return js_get_int(js_get_object(usage, "prompt_tokens_details"), "cached_tokens", -1);
+}
+
+/* The second of two equal prompts is in the cache. A prompt counts once for several choices. */
+static void test_cached_tokens(void) {
+    static const char two[] =
+        "{\"prompt\":[\"a cached prompt\",\"another\"],\"max_tokens\":3,\"n\":2}";
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    js *first = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
+    js *again = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
+    CU_ASSERT_EQUAL(cached_of(first), 0);
+    CU_ASSERT(usage_of(again, "prompt_tokens") > 0);
+    CU_ASSERT_EQUAL(cached_of(again), usage_of(again, "prompt_tokens"));
+    js_free(first);
+    js_free(again);
+    first = ask(&c, COMPLETIONS, two);
+    again = ask(&c, COMPLETIONS, two);
+    CU_ASSERT_EQUAL(cached_of(first), 0);
+    CU_ASSERT_EQUAL(cached_of(again), usage_of(again, "prompt_tokens"));
+    js_free(first);
+    js_free(again);
+    serve_child_stop(&c);
+}
+
 static void test_answers_are_those_of_the_engine(void) {
     serve_child c;
     local_answers here;
@@ -796,6 +825,7 @@ static void test_places_that_cannot_be_used(void) {
 }
 
 CU_TestInfo tests_serve[] = {
+    {"cached tokens of prompts", test_cached_tokens},
     {"answers are those of the engine", test_answers_are_those_of_the_engine},
     {"choices, seeds and stop strings", test_choices_seeds_and_stops},
     {"log-probabilities of prompts and answers", test_scores_of_prompts},

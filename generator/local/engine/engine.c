@@ -103,7 +103,11 @@ static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err)
         pool_hold(&e->pool, s->pages[i]);
     }
     s->held = p->held;
-    e->stats.shared += p->forks++ ? p->n : 0;
+    int shared = p->forks++ ? p->n : 0;
+    e->stats.shared += shared;
+    if (s->req.start && s->n == s->n_prompt) /* otherwise it had started before, and is computed
+                                                again */
+        s->req.start(s->req.user, shared);
     if (copy) {
         pool_drop(&e->pool, s->pages[last]);
         s->pages[last] = pool_take(&e->pool);
@@ -287,10 +291,14 @@ static bool prompt_is_ready(const engine *e) {
     return false;
 }
 
+snap_status engine_admit(engine *e, snap_err *err) {
+    snap_status st = engine_admit_swapped(e, err);
+    return st == SNAP_OK ? admit_queue(e, err) : st;
+}
+
 snap_status engine_step(engine *e, snap_err *err) {
     snap_status st;
-    TRY(engine_admit_swapped(e, err));
-    TRY(admit_queue(e, err));
+    TRY(engine_admit(e, err));
     TRY(engine_reserve_pages(e, err));
     int pieces = build_step(e);
     if (pieces) {

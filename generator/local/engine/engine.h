@@ -46,6 +46,10 @@ typedef void (*engine_top_fn)(void *user, const token_logit *top, int n);
 typedef void (*engine_score_fn)(void *user, int position, float logprob, const token_logit *top,
                                 int n);
 
+/* Called once, before the first token. @cached: tokens of the prompt that were computed for an
+ * earlier sequence: all of them or 0. */
+typedef void (*engine_start_fn)(void *user, int cached);
+
 typedef struct {
     const int32_t *prompt; /* [n_prompt], copied; n_prompt is 1 .. context - 1 */
     int n_prompt;
@@ -60,6 +64,7 @@ typedef struct {
                                 its prompt, which is computed in chunks of ENGINE_SCORE_CHUNK. */
     const int32_t *stop_ids; /* [n_stop_ids], borrowed until the request ends */
     int n_stop_ids;
+    engine_start_fn start; /* NULL = not called */
     engine_token_fn token;
     engine_done_fn done; /* called once when the sequence ends, but not if it is dropped; after that
                             nothing of the request is used */
@@ -114,6 +119,11 @@ bool engine_remove(engine *e, const void *user);
 
 /* The number of requests that are not finished. */
 int engine_pending(const engine *e);
+
+/* Starts the requests whose prompts are in the cache, as far as there is room, and passes their
+ * first tokens. engine_step() begins with this. A server calls it before the step, so that it can
+ * send these tokens while the step runs. */
+snap_status engine_admit(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs one step. Does nothing if no request is pending. */
 snap_status engine_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
