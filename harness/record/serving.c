@@ -100,9 +100,10 @@ static const field fields[] = {
     TIME(mean_ms), TIME(p50_ms), TIME(p90_ms), TIME(p95_ms), TIME(p99_ms), TIME(p999_ms),
     {S(needed), FIELD_NUMBERS, FIELD_FROM_0, LATENCY,
      .about = "values that p50, p90, p95, p99 and p99.9 need; 0: there are enough"},
-    {S(least_ms), FIELD_NUMBERS, FIELD_FROM_0, LATENCY,
+    {S(least_ms), FIELD_NUMBERS, FIELD_FROM_0 | FIELD_OPTIONAL, LATENCY,
      .about = "lower ends of the intervals of p50, p90, p95, p99 and p99.9 whose upper end is "
-              "unknown; 0: there is none"},
+              "unknown; 0: there is none. Older files may lack it: then both ends of an "
+              "interval that is null are unknown"},
     {S(cdf_ms), FIELD_NUMBERS, 0, LATENCY, .about = "quantiles 0, 0.01 ... 1"},
     {S(late), FIELD_BOOL, 0, LATENCY, .csv = "late",
      .about = "the client's lag can change the latency by more than 1 %"},

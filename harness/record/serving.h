@@ -67,7 +67,8 @@ typedef struct {
     double p95_ms, p95_ms_ci95[2], p99_ms, p99_ms_ci95[2], p999_ms, p999_ms_ci95[2];
     record_numbers needed; /* values that p50, p90, p95, p99 and p99.9 need; 0: there are enough */
     record_numbers least_ms; /* lower ends of the intervals of p50, p90, p95, p99 and p99.9 whose
-                                upper end is unknown; 0: there is none */
+                                upper end is unknown; 0: there is none. Empty in older files: then
+                                both ends of an interval that is missing are unknown */
     record_numbers cdf_ms;   /* quantiles 0, 0.01 ... 1 */
     bool late;               /* the client's lag can change the latency by more than 1 % */
     /* target */

@@ -126,6 +126,50 @@ static void test_rows_say_what_holds(void) {
     results_free(r);
 }
 
+/* Replaces an element of a row. */
+static void set(js *row, const char *key, const char *json) {
+    CU_ASSERT(js_set_new(row, key, js_parse(json, strlen(json), "test", NULL)));
+}
+
+static void report_of(results *r, buf *out) {
+    report_model *m = NULL;
+    const char *name = "run.json";
+    CU_ASSERT_FATAL(report_model_new(&m, &r, &name, 1, NULL) == SNAP_OK);
+    report_markdown(m, out);
+    report_model_free(m);
+}
+
+/* Files of earlier builds lack the member least_ms. Both ends of a missing interval are then
+ * unknown. */
+static void test_rows_of_earlier_builds(void) {
+    results *r = simulated(2);
+    arena mem = {0};
+    run_record run;
+    buf now = {0}, before = {0};
+    js *rows = results_section(r, "serving"), *latency = NULL;
+    for (size_t i = 0; i < js_len(rows) && !latency; i++)
+        if (strcmp(js_get_str(js_at(rows, i), "kind"), "latency") == 0)
+            latency = js_at(rows, i);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(latency);
+    set(latency, "p99_ms_ci95", "null");
+    set(latency, "least_ms", "[0, 0, 0, 123, 0]");
+    report_of(r, &now);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&now), "at least 123"));
+    for (size_t i = 0; i < js_len(rows); i++)
+        (void)js_delete(js_at(rows, i), "least_ms");
+    js *copy = js_copy(latency); /* the row fits the schema */
+    CU_ASSERT(results_add(r, "serving", copy, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(run_read(&run, r, &mem, NULL) == SNAP_OK);
+    for (size_t i = 0; i < run.serving.n; i++)
+        CU_ASSERT_EQUAL(run.serving.at[i].least_ms.n, 0);
+    report_of(r, &before);
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&before), "at least"));
+    buf_release(&now);
+    buf_release(&before);
+    arena_release(&mem);
+    results_free(r);
+}
+
 /* ---- views ---- */
 
 /* Removes the files of a folder and the folder. */
@@ -251,6 +295,7 @@ static void test_audit(void) {
 }
 
 CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what_holds},
+                                      {"rows of earlier builds", test_rows_of_earlier_builds},
                                       {"views", test_views},
                                       {"gate", test_gate},
                                       {"audit", test_audit},
