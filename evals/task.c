@@ -124,9 +124,19 @@ static bool reserve_one(task_rows *r) {
     return true;
 }
 
+/* Sets which conversation the last problem belongs to. */
+static void set_turn(task_rows *r, const char *conversation) {
+    task_set *set = r->set;
+    task_problem *p = &set->problems[set->n - 1];
+    bool continues = set->n > 1 && conversation && text_equal(conversation, r->conversation);
+    p->conversation = continues ? p[-1].conversation : set->n - 1;
+    p->turn = continues ? p[-1].turn + 1 : 0;
+    r->conversation = conversation;
+}
+
 static snap_status add_problem(task_rows *r, const task_row *row, snap_err *err) {
     task_set *set = r->set;
-    gen_message *messages = arena_alloc(&set->mem, 2, sizeof *messages);
+    gen_message *messages = arena_alloc(&set->mem, 2 + (size_t)row->n_history, sizeof *messages);
     int n = 0;
     char number[24];
     (void)snprintf(number, sizeof number, "%zu", set->rows);
@@ -135,10 +145,14 @@ static snap_status add_problem(task_rows *r, const task_row *row, snap_err *err)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the problems of '%s'", set->file);
     if (row->system)
         messages[n++] = (gen_message){"system", row->system};
+    for (int i = 0; i < row->n_history; i++)
+        messages[n++] = row->history[i];
     messages[n++] = (gen_message){"user", row->prompt};
     task_problem *p = &set->problems[set->n++];
     *p = (task_problem){
         .id = id, .messages = messages, .n_messages = n, .gold = row->gold, .source = r->source};
+    memcpy(p->groups, row->groups, sizeof p->groups);
+    set_turn(r, row->conversation);
     return hash_messages(p, err);
 }
 
@@ -236,7 +250,12 @@ static snap_status load(const task_spec *t, const char *data, size_t limit,
     buf text = {.limit = kFileLimit};
     *out = (task_set){.task = t, .keep_prompts = t->confidential && rows.options->keep_text};
     TRY(task_grader(t, data, rows.options, &out->grader, err));
-    TRY(find_file(t, data, out, err));
+    if (t->generated)
+        out->file = arena_strdup(&out->mem, "(generated)");
+    else
+        TRY(find_file(t, data, out, err));
+    if (!out->file)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for the task '%s'", t->name));
     if (t->load) {
         TRY(t->load(&rows, err));
     } else {

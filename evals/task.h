@@ -15,12 +15,19 @@
 #include "evals/math/math_equal.h"
 #include "generator/generator.h"
 
+enum { TASK_GROUPS = 4 };
+
 /* The content of one row of a data file. The strings live in the set's arena or are static. */
 typedef struct {
     const char *id;     /* NULL: the row has no id; its number among the rows read becomes the id */
     const char *system; /* system message; NULL: none */
     const char *prompt;
     const char *gold;
+    /* The messages between the system message and the prompt; in the set's arena. */
+    const gen_message *history;
+    int n_history;
+    const char *conversation; /* id of the conversation; NULL: the problem is one of its own */
+    const char *groups[TASK_GROUPS]; /* the row's values of task_spec.groups, "" if it has none */
     bool skip; /* not part of the set: another release or date, or no single right answer; only
                   read_row() of tasks with a load() may set it */
 } task_row;
@@ -37,6 +44,12 @@ enum { TASK_FILES = 8 };
 
 /* Choices of the user. All zero: the defaults. */
 typedef struct {
+    /* For tasks whose problems the program makes: */
+    const char *lengths; /* "4096,16384": tokens, instead of the task's; NULL: the task's */
+    const char
+        *tokenizer; /* folder of a checkpoint whose tokenizer counts; NULL: chars_per_token */
+    double chars_per_token; /* 0: the tokenizer counts, or without one 4 */
+
     math_policy policy;
     uint64_t seed;             /* determines the order in which options are shown */
     const char *gpqa_password; /* NULL: the password that the authors publish */
@@ -88,6 +101,10 @@ struct task_spec {
     const char *file_sha256; /* SHA-256 of the task file */
     const char *folder;      /* where data are looked for after the data folder; NULL: nowhere */
     double margin_pp;        /* 0: none is given */
+    bool generated;          /* the program makes the problems; there are no data files */
+    bool own_answers;        /* conversations continue with the arm's own answers */
+    const char *groups[TASK_GROUPS + 1]; /* fields by which results are also given;
+                                            NULL-terminated */
 };
 
 /* The tasks that are defined in C; NULL-terminated. */
@@ -131,9 +148,14 @@ typedef struct {
     const char *id; /* unique in its set */
     const gen_message *messages;
     int n_messages;
-    const char *gold;             /* accepted by the grader */
-    task_source source;           /* the place from which task_tests() reads */
-    char prompt_sha256[HASH_HEX]; /* SHA-256 of the messages as JSON */
+    const char *gold;   /* accepted by the grader */
+    task_source source; /* the place from which task_tests() reads */
+    /* Problems that are turns of one conversation follow each other in the set. The conversation
+     * has the index of its first problem, and the turn counts from 0. */
+    size_t conversation;
+    int turn;
+    const char *groups[TASK_GROUPS]; /* values of task->groups */
+    char prompt_sha256[HASH_HEX];    /* SHA-256 of the messages as JSON */
 } task_problem;
 
 typedef struct {

@@ -14,7 +14,8 @@ struct task_rows {
     /* For a row that is read again later: its place in the file, and its SHA-256 (the gold). */
     task_source source;
     char gold[HASH_HEX];
-    void *own; /* the state of a task's load() */
+    const char *conversation; /* of the last problem; NULL: none */
+    void *own;                /* the state of a task's load() */
 };
 
 /* Counts a row. False if the set has its limit of problems already; then the row must not be

@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_EVALS_TASKFILE_PARTS_H
 #define SNAPMLA_EVALS_TASKFILE_PARTS_H
 
+#include "evals/longtext/names.h"
 #include "evals/task_rows.h"
 #include "evals/taskfile/keys.h"
 #include "evals/taskfile/rule.h"
@@ -14,7 +15,9 @@ enum {
     TASK_CHOICES = 10, /* extract_letter() finds A to J */
     TASK_WHERE = 8,
     TASK_EXAMPLES = 100,
-    TASK_FIELD_FILES = 4
+    TASK_FIELD_FILES = 4,
+    GENERATED_VALUES = 32, /* lengths, depths */
+    GENERATED_TURNS = 7    /* kinds: those of longtext.h, then "turns" (conversation.h) */
 };
 
 /* The graders, in the order of their names in read_rules.c. */
@@ -77,6 +80,25 @@ typedef struct {
     template *path; /* from the folder of the data file */
 } field_file;
 
+/* Rows that the program makes, in place of a data file (longtext.h, conversation.h). */
+typedef struct {
+    bool given, has_depth;
+    int kind;
+    double lengths[GENERATED_VALUES], depths[GENERATED_VALUES];
+    name_distance distances[GENERATED_VALUES];
+    size_t n_lengths, n_depths, n_distances;
+    int items; /* of each length, depth and distance */
+    int keys, values, queries, hops, most, turns;
+    uint64_t seed;
+} generator_part;
+
+/* Rows that are the turns of conversations. */
+typedef struct {
+    bool given;
+    const char *history;      /* field with the messages before the prompt */
+    const char *conversation; /* field with the conversation's id; its rows follow each other */
+} turns_part;
+
 struct task_file {
     task_spec spec;
     arena mem;
@@ -94,6 +116,8 @@ struct task_file {
     template *before, *after, *entry; /* for assertions; NULL: none */
     choices_part choices;
     examples_part examples;
+    generator_part generator;
+    turns_part turns;
     grader_kind grader;
     bool ranged; /* golds are integers from..to */
     int64_t from, to;
@@ -113,6 +137,13 @@ static inline const task_file *file_of(const task_rows *r) {
 /* Reads "extract", "grader" and "metrics", and sets the graders of f->spec. */
 snap_status read_rules(task_file *f, const keys *k, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Reads "generator". */
+snap_status read_generator(task_file *f, const keys *k, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Reads "turns" and "groups". */
+snap_status read_turns(task_file *f, const keys *k, snap_err *err) SNAP_CHECK_RESULT;
+snap_status read_groups(task_file *f, const keys *k, snap_err *err) SNAP_CHECK_RESULT;
+
 /* Compiles the template under @key; *out stays NULL if the key is absent. */
 snap_status read_template(const keys *k, const char *key, template **out,
                           snap_err *err) SNAP_CHECK_RESULT;
@@ -129,6 +160,16 @@ snap_status file_read_row(const js *row, task_rows *r, task_row *out, const char
                           snap_err *err);
 snap_status file_read_tests(const task_spec *t, const js *row, code_tests *out, const char *where,
                             snap_err *err);
+
+/* Reads a row and adds its problem, unless the set has its limit. */
+snap_status file_add_row(task_rows *r, js *row, const char *where, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Makes the rows of a task with "generator". */
+snap_status generated_load(task_rows *r, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Sets what the row has of groups, and of earlier turns. */
+snap_status turns_set(const task_file *f, const js *row, task_rows *r, task_row *out,
+                      const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Calls @fn with each row of a data file: Parquet if its name ends in ".parquet", else JSON lines.
  * The number is that of the row or line. Errors are those of parquet_each_row() and of

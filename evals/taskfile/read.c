@@ -56,8 +56,11 @@ static snap_status read_head(task_file *f, const keys *k, snap_err *err) {
     t->title = t->title ? t->title : t->name;
     TRY(keys_text(k, "about", &about, err));
     TRY(keys_texts(k, "data", t->files, TASK_FILES - 1, &n, err));
-    if (!n)
-        TRY(keys_bad(k, NULL, err, "needs 'data', the path of the data file"));
+    if (!n && !f->generator.given)
+        TRY(keys_bad(k, NULL, err,
+                     "needs 'data', the path of the data file, or a 'generator' of problems"));
+    if (n && f->generator.given)
+        TRY(keys_bad(k, "data", err, "does not go with 'generator'"));
     for (size_t i = 0; i < n; i++)
         if (!path_is_inside(t->files[i]))
             TRY(keys_bad(k, "data", err, "must be a relative path without '..': '%.80s'",
@@ -251,13 +254,16 @@ static snap_status check_answer(const task_file *f, const keys *k, snap_err *err
 }
 
 static snap_status read_members(task_file *f, const keys *k, snap_err *err) {
-    static const char *const known[] = {"task",     "title",     "about",   "data",   "id",
-                                        "where",    "files",     "choices", "system", "prompt",
-                                        "examples", "answer",    "extract", "grader", "metrics",
-                                        "samples",  "margin_pp", NULL};
+    static const char *const known[] = {
+        "task",    "title",   "about",     "data",      "id",     "where",   "files",
+        "choices", "system",  "prompt",    "examples",  "answer", "extract", "grader",
+        "metrics", "samples", "margin_pp", "generator", "turns",  "groups",  NULL};
     snap_status st;
     TRY(keys_check(k, known, err));
+    TRY(read_generator(f, k, err));
     TRY(read_head(f, k, err));
+    TRY(read_turns(f, k, err));
+    TRY(read_groups(f, k, err));
     TRY(keys_texts(k, "id", f->ids, TASK_IDS, &f->n_ids, err));
     TRY(read_where(f, k, err));
     TRY(read_field_files(f, k, err));

@@ -197,6 +197,7 @@ snap_status file_read_row(const js *row, task_rows *r, task_row *out, const char
     TRY(choices_make(f, row, out->id, r->options->seed, &shown, where, err));
     TRY(set_prompt(f, row, &shown, r, out, where, err));
     TRY(set_gold(f, row, &shown, r, out, where, err));
+    TRY(turns_set(f, row, r, out, where, err));
 cleanup:
     js_free(shown.list);
     return st;
@@ -204,15 +205,19 @@ cleanup:
 
 /* Files of rows past the limit are read too, so that the set's digest does not depend on the
  * limit. */
-static snap_status add_row(task_rows *r, js *row, const char *path, long line, snap_err *err) {
+snap_status file_add_row(task_rows *r, js *row, const char *where, snap_err *err) {
     task_row out = {0};
-    char where[300];
-    (void)snprintf(where, sizeof where, "%.240s:%ld", path, line);
     snap_status st = field_files_add(r, row, where, err);
     if (st != SNAP_OK || !task_rows_next(r))
         return st;
     st = file_read_row(row, r, &out, where, err);
     return st == SNAP_OK && !out.skip ? task_rows_add(r, &out, where, err) : st;
+}
+
+static snap_status add_row(task_rows *r, js *row, const char *path, long line, snap_err *err) {
+    char where[300];
+    (void)snprintf(where, sizeof where, "%.240s:%ld", path, line);
+    return file_add_row(r, row, where, err);
 }
 
 static snap_status read_line(void *ctx, js *row, long line, snap_err *err) {
@@ -303,7 +308,9 @@ snap_status file_load(task_rows *r, snap_err *err) {
     file_state state = {0};
     r->own = &state;
     snap_status st = examples_load(r, &state, err);
-    if (st == SNAP_OK)
+    if (st == SNAP_OK && file_of(r)->generator.given)
+        st = generated_load(r, err);
+    else if (st == SNAP_OK)
         st = file_of(r)->spec.read_tests ? code_rows_load(r, err) : read_text(r, err);
     js_free(state.rows);
     r->own = NULL;

@@ -1,0 +1,223 @@
+/* follow.c - the kinds in which the answer depends on many places of the text: variables, count,
+ * frequent and order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "evals/longtext/longtext_parts.h"
+
+static int ascending(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* ---- variables ---- */
+
+/* Sets the first variable of chain @chain and passes its value on. The chain's names are
+ * m->names[chain], [chain + keys], [chain + 2 keys] and so on. */
+static snap_status add_chain(maker *m, int chain, snap_err *err) {
+    double places[NAMES_MOST];
+    size_t n = (size_t)m->o->hops + 1;
+    const char *of = "", *value = m->values[chain].text;
+    snap_status st = SNAP_OK;
+    for (size_t i = 0; i < n; i++)
+        places[i] = maker_place(m);
+    qsort(places, n, sizeof *places, ascending);
+    for (size_t i = 0; i < n && st == SNAP_OK; i++) {
+        const char *name = m->names[(size_t)chain + i * (size_t)m->o->keys].text;
+        st = maker_add(m, err, places[i], "Set %s to %s%s.", name, i ? "the value of " : "",
+                       i ? of : value);
+        of = name;
+    }
+    return st;
+}
+
+/* The names of each step of the chains are at the item's distance from that of the first chain. A
+ * name that an earlier step has is drawn again. */
+static snap_status draw_variables(maker *m, snap_err *err) {
+    size_t keys = (size_t)m->o->keys;
+    for (size_t step = 0; step <= (size_t)m->o->hops; step++) {
+        text_name *names = m->names + step * keys;
+        bool repeated = true;
+        for (int tries = 0; repeated && tries < 100; tries++) {
+            snap_status st = names_draw(m->o->distance, &m->random, names, keys, 1, err);
+            if (st != SNAP_OK)
+                return st;
+            repeated = false;
+            for (size_t i = 0; i < keys; i++)
+                repeated = repeated || names_have(m->names, step * keys, names[i].text);
+        }
+        if (repeated)
+            return err_set(err, SNAP_E_INPUT, "there are too few names for so many variables");
+    }
+    for (size_t i = 0; i < keys * ((size_t)m->o->hops + 1); i++) /* "amber falcon": amber_falcon */
+        for (char *s = m->names[i].text; *s; s++)
+            *s = *s == ' ' ? '_' : *s;
+    return SNAP_OK;
+}
+
+snap_status variables_make(maker *m, snap_err *err) {
+    snap_status st = draw_variables(m, err);
+    if (st == SNAP_OK)
+        values_draw(&m->random, m->values, (size_t)m->o->keys);
+    for (int chain = 0; chain < m->o->keys && st == SNAP_OK; chain++)
+        st = add_chain(m, chain, err);
+    (void)buf_printf(&m->out->question,
+                     "The text above sets variables, in its order. What is the value of %s in the "
+                     "end? %sNUMBER'.",
+                     m->names[m->o->hops * m->o->keys].text, kAnswerLine);
+    (void)buf_puts(&m->out->answer, m->values[0].text);
+    return st;
+}
+
+/* ---- count ---- */
+
+snap_status count_make(maker *m, snap_err *err) {
+    snap_status st = maker_names(m, 1, err);
+    for (int key = 0; key < m->o->keys && st == SNAP_OK; key++) {
+        uint32_t times = 1 + rng_below(&m->random, (uint32_t)m->o->most);
+        for (uint32_t i = 0; i < times && st == SNAP_OK; i++)
+            st = maker_add(m, err, maker_place(m), "A bell rang for %s %s.", maker_article(m),
+                           m->names[key].text);
+        if (!key)
+            (void)buf_printf(&m->out->answer, "%u", times);
+    }
+    (void)buf_printf(&m->out->question,
+                     "How many times does the text above say that a bell rang for %s %s? "
+                     "%sNUMBER'.",
+                     maker_article(m), m->names[0].text, kAnswerLine);
+    return st;
+}
+
+/* ---- order ---- */
+
+enum { kEvents = 26 };
+
+/* order[i]: the letter of the event that comes at place i */
+static void ask_order(maker *m, const int *order, int n) {
+    buf *q = &m->out->question;
+    (void)buf_puts(q, "In which order does the text above report these arrivals?");
+    for (int letter = 0; letter < n; letter++)
+        for (int i = 0; i < n; i++)
+            if (order[i] == letter)
+                (void)buf_printf(q, "\n%c) %s %s", 'A' + letter, maker_article(m),
+                                 m->names[i].text);
+    (void)buf_printf(q, "\nGive their letters, the first arrival first. %sLETTER, LETTER, ...'.",
+                     kAnswerLine);
+}
+
+snap_status order_make(maker *m, snap_err *err) {
+    double places[kEvents];
+    int order[kEvents], n = m->o->keys;
+    snap_status st = maker_names(m, 1, err);
+    for (int i = 0; i < n; i++) {
+        int k = (int)rng_below(&m->random, (uint32_t)i + 1);
+        places[i] = maker_place(m);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    qsort(places, (size_t)n, sizeof *places, ascending);
+    for (int i = 0; i < n && st == SNAP_OK; i++) {
+        st =
+            maker_add(m, err, places[i], "Then %s %s arrived.", maker_article(m), m->names[i].text);
+        (void)buf_printf(&m->out->answer, "%s%c", i ? ", " : "", 'A' + order[i]);
+    }
+    ask_order(m, order, n);
+    return st;
+}
+
+/* ---- frequent ---- */
+
+/* A list of invented words. Each of kRare words occurs about m->each times. The word of rank i (from
+ * 0) among those that are asked for occurs (keys - i + 1) * each times. */
+enum { kRare = 50 };
+
+typedef struct {
+    maker *m;
+    text_name *rare;
+    size_t next;
+} word_list;
+
+/* The rare words come in rounds, so that each of them occurs equally often. */
+static void write_rare(void *ctx, buf *out) {
+    word_list *w = ctx;
+    (void)buf_puts(out, w->rare[w->next].text);
+    w->next = (w->next + 1) % kRare;
+}
+
+/* "borati": three syllables */
+static void draw_syllables(rng *r, text_name *out) {
+    static const char consonants[] = "bdfgklmnprstvz", vowels[] = "aeiou";
+    for (int i = 0; i < 6; i += 2) {
+        out->text[i] = consonants[rng_below(r, sizeof consonants - 1)];
+        out->text[i + 1] = vowels[rng_below(r, sizeof vowels - 1)];
+    }
+    out->text[6] = '\0';
+}
+
+/* A word that differs from @from in one letter. */
+static void change_letter(rng *r, const text_name *from, text_name *out) {
+    text_name other;
+    uint32_t at = rng_below(r, 6);
+    draw_syllables(r, &other);
+    *out = *from;
+    out->text[at] = other.text[at];
+}
+
+static void draw_words(maker *m, size_t n) {
+    size_t asked = (size_t)m->o->keys;
+    for (size_t i = 0; i < n; i++)
+        do
+            if (i >= asked && m->o->distance == DISTANCE_CHARACTER && i < 2 * kRare / 3 + asked)
+                change_letter(&m->random, &m->names[i % asked], &m->names[i]);
+            else
+                draw_syllables(&m->random, &m->names[i]);
+        while (names_have(m->names, i, m->names[i].text));
+}
+
+/* How often a rare word occurs in a list of the item's length. */
+static snap_status count_each(maker *m, int64_t *each, snap_err *err) {
+    buf all = {0};
+    int64_t tokens, weight = kRare, keys = m->o->keys;
+    for (size_t i = 0; i < kRare + (size_t)keys; i++)
+        (void)buf_printf(&all, " %s", m->names[i].text);
+    snap_status st = buf_check(&all, "a long text", err);
+    if (st == SNAP_OK)
+        st = tokens_count(m->counter, all.data, all.len, &tokens, err);
+    buf_release(&all);
+    if (st != SNAP_OK)
+        return st;
+    for (int64_t i = 0; i < keys; i++)
+        weight += keys - i + 1;
+    *each = (m->o->length - 100) * (kRare + keys) / (weight * (tokens > 0 ? tokens : 1));
+    return *each >= 2 ? SNAP_OK
+                      : err_set(err, SNAP_E_INPUT,
+                                "a length of %lld tokens is too small: each of %d words must occur "
+                                "at least twice",
+                                (long long)m->o->length, kRare);
+}
+
+snap_status frequent_make(maker *m, snap_err *err) {
+    int64_t each = 0, keys = m->o->keys;
+    word_list *w = arena_alloc(&m->mem, 1, sizeof *w);
+    snap_status st;
+    if (!w)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a long text");
+    draw_words(m, kRare + (size_t)keys);
+    TRY(count_each(m, &each, err));
+    for (int64_t i = 0; i < keys; i++) {
+        for (int64_t k = 0; k < (keys - i + 1) * each; k++)
+            TRY(maker_add(m, err, maker_place(m), "%s", m->names[i].text));
+        (void)buf_printf(&m->out->answer, "%s%s", i ? ", " : "", m->names[i].text);
+    }
+    *w = (word_list){m, m->names + keys, 0};
+    m->doc.heading = "A list of words";
+    m->doc.paragraph = 0;
+    m->doc.unit = write_rare;
+    m->doc.ctx = w;
+    (void)buf_printf(&m->out->question,
+                     "Which %lld words are the most frequent in the list above? Give the most "
+                     "frequent one first. %sWORD, WORD, ...'.",
+                     (long long)keys, kAnswerLine);
+cleanup:
+    return st;
+}

@@ -1,0 +1,72 @@
+/* longtext.h - questions about long texts, which a seed determines: can a model still find, follow
+ * and count what a long context holds?
+ *
+ * A text of an exact length in tokens holds statements at known places. The right answer follows
+ * from the statements, and an exact rule compares it with the model's answer. All texts are made
+ * from our own sentences and word lists. The same options and seed give the same bytes on every
+ * machine, as long as the tokenizer is the same.
+ *
+ *   needle     codes of named things in prose; one code is asked for
+ *   lookup     the same in a list of names of six letters and their codes, without prose
+ *   variables  variables in prose that are set, and set to the value of another variable
+ *   count      how often an event is reported in prose
+ *   frequent   the most frequent words of a list
+ *   order      events in prose, to be put into the order of the text
+ *   copy       a record in prose, to be repeated word for word */
+#ifndef SNAPMLA_EVALS_LONGTEXT_LONGTEXT_H
+#define SNAPMLA_EVALS_LONGTEXT_LONGTEXT_H
+
+#include "evals/longtext/document.h"
+#include "evals/longtext/names.h"
+
+typedef enum {
+    LONGTEXT_NEEDLE,
+    LONGTEXT_LOOKUP,
+    LONGTEXT_VARIABLES,
+    LONGTEXT_COUNT,
+    LONGTEXT_FREQUENT,
+    LONGTEXT_ORDER,
+    LONGTEXT_COPY,
+} longtext_kind;
+
+extern const char *const longtext_kinds[]; /* "needle", ...; NULL-terminated */
+
+enum { LONGTEXT_SHORTEST = 64, LONGTEXT_LONGEST = 1 << 21 };
+
+typedef struct {
+    longtext_kind kind;
+    int64_t length;         /* tokens of the document, two line ends and the question */
+    double depth;           /* 0..1: where the answer is, if the kind has such a place */
+    name_distance distance; /* of the distractors; lookup: not DISTANCE_WORD */
+    int keys;    /* things that the text names, with those that are asked for. frequent: words that
+                    are asked for. order: events */
+    int values;  /* needle, lookup: codes of each thing, all of which are asked for. copy: words of
+                    a record */
+    int queries; /* needle, lookup: things that are asked for */
+    int hops;    /* variables: how often the value is passed on */
+    int most;    /* count: the event is reported 1 to @most times, and so is each distractor */
+} longtext_options;
+
+/* Whether the kind has a place of the answer. */
+bool longtext_has_depth(longtext_kind kind);
+
+typedef struct {
+    buf document, question, answer;
+    int64_t tokens; /* see document_write() */
+} longtext;
+
+/**
+ * longtext_make - make one item
+ *
+ * @name: selects the random numbers together with @seed
+ * @out:  starts with zeros; release with longtext_release(), also after a failure
+ *
+ * SNAP_E_INPUT if the length is too small for the statements, or there are too few names at the
+ * distance; SNAP_E_NOMEM.
+ */
+snap_status longtext_make(const longtext_options *o, uint64_t seed, const char *name,
+                          const token_counter *counter, longtext *out,
+                          snap_err *err) SNAP_CHECK_RESULT;
+void longtext_release(longtext *t);
+
+#endif

@@ -1,0 +1,45 @@
+/* longtext_parts.h - what the kinds of longtext.h share. */
+#ifndef SNAPMLA_EVALS_LONGTEXT_LONGTEXT_PARTS_H
+#define SNAPMLA_EVALS_LONGTEXT_LONGTEXT_PARTS_H
+
+#include "evals/longtext/filler.h"
+#include "evals/longtext/longtext.h"
+
+/* An item while it is made. */
+typedef struct {
+    const longtext_options *o;
+    const token_counter *counter;
+    rng random; /* for the statements */
+    filler filler;
+    arena mem;
+    document doc;
+    text_name *names;  /* [o->keys], if the kind draws them */
+    text_name *values; /* [NAMES_MOST] */
+    longtext *out;
+} maker;
+
+/* Each adds the statements, the question and the answer. */
+snap_status needle_make(maker *m, snap_err *err);
+snap_status lookup_make(maker *m, snap_err *err);
+snap_status variables_make(maker *m, snap_err *err);
+snap_status count_make(maker *m, snap_err *err);
+snap_status frequent_make(maker *m, snap_err *err);
+snap_status order_make(maker *m, snap_err *err);
+snap_status copy_make(maker *m, snap_err *err);
+
+/* "End your answer with one line of the form 'Answer: ", before the form and a quote. */
+extern const char kAnswerLine[];
+
+/* What stands before a name: "the" amber falcon, "station" KQVMZT. */
+const char *maker_article(const maker *m);
+
+/* A random place in the document. */
+double maker_place(maker *m);
+
+/* Adds a statement; the text may have up to 511 bytes. */
+snap_status maker_add(maker *m, snap_err *err, double at, const char *fmt, ...) SNAP_PRINTF(4, 5);
+
+/* Draws o->keys names, @asked of which are asked for. */
+snap_status maker_names(maker *m, size_t asked, snap_err *err);
+
+#endif
