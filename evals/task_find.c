@@ -14,11 +14,15 @@ const task_spec *const task_table[] = {
     &task_gpqa_diamond, &task_mmlu_redux,    &task_ifeval, &task_zebralogic,
     &task_arena_hard,   &task_livecodebench, NULL};
 
-const char *const task_known[] = {"aime24",        "aime25",       "math500",     "hmmt_feb25",
-                                  "gsm8k",         "gpqa_diamond", "beyond_aime", "mmlu_pro",
-                                  "mmlu_redux",    "ifeval",       "zebralogic",  "arena_hard",
-                                  "livecodebench", "humaneval",    "mbpp",        "synth_aime",
-                                  "synth_math",    "synth_gpqa",   "synth_code",  NULL};
+const char *const task_known[] = {
+    "aime24",        "aime25",         "math500",     "hmmt_feb25",
+    "gsm8k",         "gpqa_diamond",   "beyond_aime", "mmlu_pro",
+    "mmlu_redux",    "ifeval",         "zebralogic",  "arena_hard",
+    "livecodebench", "humaneval",      "mbpp",        "synth_aime",
+    "synth_math",    "synth_gpqa",     "synth_code",  "long_needle",
+    "long_keys",     "long_values",    "long_lookup", "long_variables",
+    "long_count",    "long_frequent",  "long_order",  "long_copy",
+    "long_turns",    "long_turns_own", NULL};
 
 enum { kKnown = sizeof task_known / sizeof *task_known };
 
@@ -32,7 +36,7 @@ void task_names(char *out, size_t cap) {
 snap_status task_unknown(const char *name, const char *const *others, const char *where,
                          snap_err *err) {
     const char *all[kKnown + TASK_OTHERS + 1];
-    char names[400];
+    char names[600];
     size_t n = 0;
     for (const char *const *t = task_known; *t; t++)
         all[n++] = *t;

@@ -17,7 +17,9 @@ static const opt options[] = {
     {OPT_STR, "suite", 's', &o.suite, "LIST",
      "tasks or suites: aime24, aime25, math500, hmmt_feb25, gsm8k, gpqa_diamond, beyond_aime, "
      "mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, livecodebench, humaneval, mbpp, "
-     "synth_aime, synth_math, synth_gpqa, synth_code, the NAME of a file configs/suites/NAME.json, "
+     "synth_aime, synth_math, synth_gpqa, synth_code, long_needle, long_keys, long_values, "
+     "long_lookup, long_variables, long_count, long_frequent, long_order, long_copy, long_turns, "
+     "long_turns_own, the NAME of a file configs/suites/NAME.json, "
      "or the path of a suite file or of a task file of your own (see 'eval check-task')",
      0, 0},
     {OPT_STR, "data", 'd', &o.data, "PATH",
@@ -26,6 +28,18 @@ static const opt options[] = {
      "samples per problem; 0 = as in the suite, or else in the task", 0, 100000},
     {OPT_INT, "limit", 0, &o.limit, "N", "use only the first N problems of each task; 0 = all", 0,
      INT_MAX},
+    {OPT_STR, "lengths", 0, &o.lengths, "LIST",
+     "lengths in tokens of the texts that the program makes (long_needle and others), for example "
+     "16384,65536; default: those of the task",
+     0, 0},
+    {OPT_STR, "tokenizer", 0, &o.tokenizer, "DIR",
+     "folder of a checkpoint whose tokenizer counts these tokens; default: that of the first local "
+     "arm",
+     0, 0},
+    {OPT_NUM, "chars-per-token", 0, &o.chars_per_token, "X",
+     "count characters instead: X of them are one token, for servers whose tokenizer is not here; "
+     "0 = use the tokenizer, or without one 4",
+     0, 100},
     {OPT_STR, "gpqa-password", 0, &o.gpqa_password, "WORD",
      "password of GPQA's archive; default: the one that its authors publish", 0, 0},
     {OPT_FLAG, "keep-gpqa-text", 0, &o.keep_gpqa_text, NULL,

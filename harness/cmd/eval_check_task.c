@@ -12,6 +12,12 @@ static const opt options[] = {
      "folder of the data sets, or the data file; default: the shipped datasets/ and the folder of "
      "the task file",
      0, 0},
+    {OPT_STR, "lengths", 0, &o.lengths, "LIST",
+     "lengths in tokens of texts that the program makes, as in 'snapmla eval'", 0, 0},
+    {OPT_STR, "tokenizer", 0, &o.tokenizer, "DIR",
+     "folder of a checkpoint whose tokenizer counts these tokens", 0, 0},
+    {OPT_NUM, "chars-per-token", 0, &o.chars_per_token, "X",
+     "count X characters as one token; 0 = use the tokenizer, or without one 4", 0, 100},
     {OPT_LIST, "answer", 'a', &answers, "TEXT",
      "grade this response; may be given again; default: the gold, a wrong answer and an empty one",
      0, 0},

@@ -246,7 +246,10 @@ static snap_status load(checking *c, const task_spec *t, const task_options *opt
 
 snap_status check_task(const check_task_options *o, js **out, snap_err *err) {
     checking c = {.o = o};
-    task_options options = {.seed = (uint64_t)o->seed};
+    task_options options = {.lengths = o->lengths,
+                            .tokenizer = o->tokenizer,
+                            .chars_per_token = o->chars_per_token,
+                            .seed = (uint64_t)o->seed};
     const task_spec *t;
     snap_status st;
     *out = NULL;

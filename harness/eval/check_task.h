@@ -13,6 +13,8 @@ typedef struct {
                                    problem's gold if there is one, and an empty response, unless
                                    answers are programs or a model judges them */
     int n_answers;
+    const char *lengths, *tokenizer; /* as in task_options, for tasks that the program makes */
+    double chars_per_token;
     int64_t problems;        /* number of problems that are shown */
     int64_t seed;            /* of shuffled choices and drawn examples */
     const char *math_policy; /* NULL: "truth" */

@@ -27,8 +27,11 @@ typedef struct {
     const char *suite; /* --suite */
     const char *data;  /* folder or file; NULL: the program's own datasets/ */
     opt_list arms;     /* NAME=GENERATOR[,key=value...] */
-    const char *shard; /* "2/4": the shard of this process; NULL: the whole run */
-    const char *out;   /* the RUN folder */
+    /* For tasks whose problems the program makes (task_options) */
+    const char *lengths, *tokenizer; /* NULL: those of the task, and of the first local arm */
+    double chars_per_token;          /* 0: not given */
+    const char *shard;               /* "2/4": the shard of this process; NULL: the whole run */
+    const char *out;                 /* the RUN folder */
     int64_t samples, limit, max_tokens, seed;
     int64_t thinking_budget; /* most tokens of reasoning, for servers; 0: as in the suite */
     /* what the arms' requests may differ in: "body,top_k"; NULL: nothing, or that of a regraded

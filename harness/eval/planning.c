@@ -31,6 +31,15 @@ static void override_sampling(const eval_options *o, suite_task *t) {
         t->settings.thinking_budget = o->thinking_budget;
 }
 
+/* The folder whose tokenizer counts the tokens of generated texts. */
+static const char *tokenizer_folder(const eval_plan *p, const eval_options *o) {
+    static const char kLocal[] = "local:";
+    for (size_t i = 0; i < p->n_arms && !o->tokenizer; i++)
+        if (text_starts(p->arms[i].spec, kLocal))
+            return p->arms[i].spec + strlen(kLocal);
+    return o->tokenizer;
+}
+
 static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *s, snap_err *err) {
     if (s->n > 1 && !fs_is_dir(o->data) && fs_exists(o->data))
         return err_set(err, SNAP_E_USAGE, "--data '%s' is one file, --suite names %zu tasks",
@@ -40,7 +49,10 @@ static snap_status plan_tasks(eval_plan *p, const eval_options *o, const suite *
     p->tasks = calloc(s->n, sizeof *p->tasks);
     if (!p->tasks)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the tasks");
-    task_options options = {.seed = (uint64_t)o->seed,
+    task_options options = {.lengths = o->lengths,
+                            .tokenizer = tokenizer_folder(p, o),
+                            .chars_per_token = o->chars_per_token,
+                            .seed = (uint64_t)o->seed,
                             .gpqa_password = o->gpqa_password,
                             .keep_text = o->keep_gpqa_text,
                             .lcb_version = o->lcb_version,

@@ -16,8 +16,11 @@ static js *list_json(const opt_list *list) {
 js *run_options_json(const eval_options *o) {
     js *row = js_new_object();
     bool ok = row && js_set_str(row, "suite", o->suite) && js_set_str(row, "shard", o->shard) &&
-              js_set_str(row, "data", o->data) && js_set_int(row, "samples", o->samples) &&
-              js_set_int(row, "limit", o->limit) && js_set_int(row, "max_tokens", o->max_tokens) &&
+              js_set_str(row, "data", o->data) && js_set_str(row, "lengths", o->lengths) &&
+              js_set_str(row, "tokenizer", o->tokenizer) &&
+              js_set_num(row, "chars_per_token", o->chars_per_token) &&
+              js_set_int(row, "samples", o->samples) && js_set_int(row, "limit", o->limit) &&
+              js_set_int(row, "max_tokens", o->max_tokens) &&
               js_set_int(row, "thinking_budget", o->thinking_budget) &&
               js_set_str(row, "may_differ", o->may_differ) && js_set_int(row, "seed", o->seed) &&
               js_set_num(row, "temperature", o->temperature) &&
@@ -51,6 +54,9 @@ snap_status run_options_recall(eval_options *o, const results_journal *journal, 
     o->suite = js_get_str(was, "suite");
     o->shard = js_get_str(was, "shard");
     o->data = o->data ? o->data : js_get_str(was, "data");
+    o->lengths = js_get_str(was, "lengths");
+    o->tokenizer = js_get_str(was, "tokenizer");
+    o->chars_per_token = js_get_num(was, "chars_per_token", 0);
     o->samples = js_get_int(was, "samples", 0);
     o->limit = js_get_int(was, "limit", 0);
     o->max_tokens = js_get_int(was, "max_tokens", 0);
