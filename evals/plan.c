@@ -39,7 +39,8 @@ size_t plan_cells(const eval_plan *p) {
 bool plan_in_shard(const eval_plan *p, plan_cell c) {
     if (p->shards <= 1)
         return true;
-    return (c.problem + (size_t)c.sample) % (size_t)p->shards == (size_t)p->shard;
+    size_t conversation = p->tasks[c.task].set.problems[c.problem].conversation;
+    return (conversation + (size_t)c.sample) % (size_t)p->shards == (size_t)p->shard;
 }
 
 size_t plan_shard_cells(const eval_plan *p) {

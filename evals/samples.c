@@ -393,6 +393,7 @@ static sample_outcome outcome_of(const js *row, const task_problem *problem, spa
     o.repaired = js_get_bool(row, "repaired", false);
     o.truncated = js_get_bool(row, "truncated", false);
     o.empty = js_get_bool(row, "empty", false);
+    o.prompt_tokens = js_get_int(row, "prompt_tokens", -1);
     o.completion_tokens = js_get_int(row, "completion_tokens", -1);
     o.reasoning_tokens = js_get_int(row, "reasoning_tokens", -1);
     o.reasoning_chars = js_get_int(row, "reasoning_chars", -1);
@@ -440,6 +441,16 @@ static snap_status read_row(const sample_store *s, size_t cell, js **row, snap_e
         st = err_set(err, why.code, "%s", why.text);
     buf_release(&line);
     return st;
+}
+
+snap_status samples_answer(const sample_store *s, size_t cell, buf *out, snap_err *err) {
+    js *row;
+    snap_status st = read_row(s, cell, &row, err);
+    const char *text = js_get_str(row, "response");
+    span visible = extract_visible((span){text, text ? strlen(text) : 0}, NULL);
+    (void)buf_append(out, visible.s, visible.n);
+    js_free(row);
+    return st == SNAP_OK ? buf_check(out, "an answer", err) : st;
 }
 
 /* Marks an undecided answer. Removes an opinion about another answer or gold. */

@@ -43,6 +43,7 @@ typedef struct {
     /* The grader's further metrics; if a model judges, also[0] is its first metric. */
     grade_score also[GRADE_METRICS - 1];
     uint64_t text_hash;                    /* hash of the response; 0 if empty or failed */
+    int64_t prompt_tokens;                 /* -1: unknown */
     int64_t completion_tokens;             /* -1: unknown */
     int64_t reasoning_tokens;              /* -1: unknown */
     int64_t reasoning_chars, answer_chars; /* -1: not in the row */
@@ -70,6 +71,11 @@ void samples_close(sample_store *s); /* NULL is allowed */
 /* True if the sample is finished and did not fail, so it need not be generated again. */
 bool samples_done(const sample_store *s, size_t cell);
 size_t samples_done_count(const sample_store *s);
+
+/* Appends the stored answer of a finished sample to @out, without its reasoning. SNAP_E_IO,
+ * SNAP_E_INPUT, SNAP_E_NOMEM. */
+snap_status samples_answer(const sample_store *s, size_t cell, buf *out,
+                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* Appends a result as a row. Thread-safe. */
 snap_status samples_append(sample_store *s, const gen_request *req, const gen_result *res,

@@ -14,6 +14,10 @@ static const sample_outcome *samples_of(const eval_plan *p, const sample_outcome
     return all + plan_index(p, (plan_cell){.task = t, .arm = arm, .problem = problem});
 }
 
+double score_step(const eval_task *t) {
+    return 1.0 / (double)t->samples / (double)(t->set.turns > 1 ? t->set.turns : 1);
+}
+
 static bool is_scored(const sample_outcome *o) {
     return o->present && !o->failed && !o->unjudged;
 }
@@ -31,6 +35,27 @@ static size_t gather_scores(const sample_outcome *o, size_t count, int slot, dou
         x[n] = slot < 0 ? (double)(o[k].verdict == GRADE_CORRECT) : o[k].also[slot].value;
         w[n++] = slot < 0 ? 1 : o[k].also[slot].weight;
     }
+    return n;
+}
+
+/* The values of one conversation. For a problem that is none, they are those of its samples. For a
+ * conversation they are the means of its problems, each with the weight that makes the weighted
+ * mean over conversations the mean over problems. */
+static size_t gather_unit(const sample_outcome *o, size_t turns, size_t count, gather_fn gather,
+                          int slot, double *x, double *w) {
+    size_t n = 0;
+    if (turns == 1)
+        return gather(o, count, slot, x, w);
+    for (size_t i = 0; i < turns; i++) {
+        size_t got = gather(o + i * count, count, slot, x + n, w + n);
+        if (!got)
+            continue;
+        x[n] = stats_mean_of(x + n, got).mean;
+        w[n] = stats_mean_of(w + n, got).mean;
+        n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        w[i] *= (double)n;
     return n;
 }
 
@@ -320,14 +345,15 @@ static void score_together(const sample_outcome *o, const eval_task *et, scratch
     s->sampling_variance = variance.sum / variance.n;
 }
 
-/* Stores in tmp->a the means of the problems that have scored samples, linearised if weights
- * differ. Returns their number. */
+/* Stores in tmp->a the means of the problems (or conversations) that have scored samples,
+ * linearised if weights differ. Returns their number. */
 static size_t score_problems(const sample_outcome *o, const eval_task *et, scratch *tmp) {
     size_t k = (size_t)et->samples, problems = 0, at = 0;
     weighted_mean w = {0};
-    for (size_t i = 0; i < et->set.n; i++) {
+    for (size_t i = 0, turns = 1; i < et->set.n; i += turns) {
         double *x = tmp->samples + at, *weights = tmp->weights + at;
-        size_t n = gather_scores(o + i * k, k, tmp->slot, x, weights);
+        turns = task_span(&et->set, i);
+        size_t n = gather_unit(o + i * k, turns, k, gather_scores, tmp->slot, x, weights);
         if (!n)
             continue;
         tmp->problems[problems++] = (stats_problem){.a = x, .n_a = n};
@@ -362,24 +388,27 @@ static arm_score score_arm(const eval_plan *p, const sample_outcome *all, size_t
         s.identical += count_identical(o + i * k, k, tmp->hashes);
     s.problems = score_problems(o, et, tmp);
     s.accuracy = stats_mean_of(tmp->a, s.problems);
-    s.ci95 = arm_interval(&s, are_rates(tmp->a, s.problems, et->samples));
+    s.ci95 = arm_interval(&s, are_rates(tmp->a, s.problems, et->set.turns > 1 ? 0 : et->samples));
     return s;
 }
 
 /* ---- two arms ---- */
 
-/* Collects the samples of both arms for the problems in which both arms have a value. Returns the
- * number of these problems. */
+/* Collects the samples of both arms for the problems (or conversations) in which both arms have a
+ * value. Returns their number. */
 static size_t gather_pairs(const eval_plan *p, const sample_outcome *all, size_t t,
                            const pair_score *pair, gather_fn gather, scratch *tmp) {
     const eval_task *et = &p->tasks[t];
     size_t k = (size_t)et->samples, n = 0;
     double *x = tmp->samples, *w = tmp->weights;
-    for (size_t i = 0; i < et->set.n; i++) {
+    for (size_t i = 0, turns = 1; i < et->set.n; i += turns) {
         stats_problem q = {.a = x};
-        q.n_a = gather(samples_of(p, all, t, pair->baseline, i), k, tmp->slot, x, w);
+        turns = task_span(&et->set, i);
+        q.n_a = gather_unit(samples_of(p, all, t, pair->baseline, i), turns, k, gather, tmp->slot,
+                            x, w);
         q.b = x + q.n_a;
-        q.n_b = gather(samples_of(p, all, t, pair->arm, i), k, tmp->slot, x + q.n_a, w + q.n_a);
+        q.n_b = gather_unit(samples_of(p, all, t, pair->arm, i), turns, k, gather, tmp->slot,
+                            x + q.n_a, w + q.n_a);
         if (!q.n_a || !q.n_b)
             continue;
         x += q.n_a + q.n_b;
@@ -475,13 +504,13 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     mean_pairs(tmp, n);
     count_better(tmp, n, &better);
     linearise_pairs(tmp, n);
-    double step = tmp->slot < 0 ? 1.0 / et->samples : 0; /* other metrics have any values */
+    double step = tmp->slot < 0 ? score_step(et) : 0; /* other metrics have any values */
     pair->diff = stats_compare(tmp->a, tmp->b, n, step, p->margin);
     pair->diff.a_better = better.a_better;
     pair->diff.b_better = better.b_better;
     withhold(p, arms, pair);
     pair->p_sign_flip = stats_sign_flip(tmp->a, tmp->b, n, seed);
-    if (et->samples == 1 && n && tmp->slot < 0)
+    if (et->samples == 1 && et->set.turns <= 1 && n && tmp->slot < 0)
         pair->p_mcnemar = stats_mcnemar(pair->diff.a_better, pair->diff.b_better);
     return stats_bootstrap(tmp->problems, n, STATS_BOOTSTRAP_DRAWS, seed, &pair->bootstrap95, err);
 }
@@ -575,7 +604,7 @@ pooled_score score_pooled(const eval_plan *p, const task_score *scores, size_t p
     stats_pool pool = {0};
     for (size_t t = 0; t < p->n_tasks; t++) {
         const pair_score *task = &scores[t].pairs[pair];
-        stats_pool_add(&pool, &task->diff, 1.0 / p->tasks[t].samples, p->margin);
+        stats_pool_add(&pool, &task->diff, score_step(&p->tasks[t]), p->margin);
         s.refused = s.refused[0] ? s.refused : task->refused;
         s.withheld = s.withheld[0] ? s.withheld : task->withheld;
     }

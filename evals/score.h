@@ -6,7 +6,14 @@
 #include "evals/samples.h"
 #include "evals/stats.h"
 
+/* The turns of a conversation are not independent. So the statistical unit of a task with
+ * conversations is the conversation, wherever this file and stats.h say problem, except in
+ * arm_score.pass, majority, sampling_variance and identical. Accuracies are means over problems. */
+
 enum { SCORE_PASS_MAX = 20 };
+
+/* The smallest difference that the score of a problem (or conversation) can have, other than 0. */
+double score_step(const eval_task *t);
 
 /* The second opinions about an arm's undecided answers (opinion.h). asked = same + different +
  * those without an opinion. */

@@ -129,8 +129,9 @@ static void set_turn(task_rows *r, const char *conversation) {
     task_set *set = r->set;
     task_problem *p = &set->problems[set->n - 1];
     bool continues = set->n > 1 && conversation && text_equal(conversation, r->conversation);
-    p->conversation = continues ? p[-1].conversation : set->n - 1;
+    p->conversation = set->n > 1 ? p[-1].conversation + !continues : 0;
     p->turn = continues ? p[-1].turn + 1 : 0;
+    set->turns = p->turn + 1 > set->turns ? p->turn + 1 : set->turns;
     r->conversation = conversation;
 }
 
@@ -293,6 +294,14 @@ const task_problem *task_problem_find(const task_set *set, const char *id, size_
     if (found && index)
         *index = (size_t)(*found - set->problems);
     return found ? *found : NULL;
+}
+
+size_t task_span(const task_set *set, size_t first) {
+    size_t n = 1;
+    while (set->turns > 1 && first + n < set->n &&
+           set->problems[first + n].conversation == set->problems[first].conversation)
+        n++;
+    return n;
 }
 
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message) {

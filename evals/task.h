@@ -150,8 +150,8 @@ typedef struct {
     int n_messages;
     const char *gold;   /* accepted by the grader */
     task_source source; /* the place from which task_tests() reads */
-    /* Problems that are turns of one conversation follow each other in the set. The conversation
-     * has the index of its first problem, and the turn counts from 0. */
+    /* Problems that are turns of one conversation follow each other in the set. Both numbers count
+     * from 0. Other problems are conversations of one turn. */
     size_t conversation;
     int turn;
     const char *groups[TASK_GROUPS]; /* values of task->groups */
@@ -170,6 +170,7 @@ typedef struct {
     size_t rows;                  /* rows read, also those that are not part of the set */
     task_problem *problems;       /* [n], in file order */
     size_t n;                     /* number of problems; at most the limit, if there is one */
+    int turns;                    /* of the longest conversation; at most 1: there are none */
     const task_problem **by_id;   /* [n], sorted by id, for task_problem_find() */
     char prompt_sha256[HASH_HEX]; /* SHA-256 of the n prompt hashes together */
     arena mem;
@@ -196,6 +197,9 @@ void task_set_release(task_set *set);
 /* The problem with that id; NULL if the set has none. *index gets its position; @index may be
  * NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
+
+/* The number of problems from problem @first on that belong to the same conversation. */
+size_t task_span(const task_set *set, size_t first);
 
 /* Reads the tests of a problem whose answers are programs, again from its file. SNAP_E_INPUT if the
  * row has changed since task_load() or the task has no tests; SNAP_E_IO; SNAP_E_NOMEM. Release with

@@ -117,7 +117,7 @@ static void check_pooled(const run_record *r, const pair_record *pooled, const c
         const stats_paired task = {.n = (size_t)(pair->problems > 0 ? pair->problems : 0),
                                    .delta = pair->delta_pp / 100,
                                    .se = pair->se_pp / 100};
-        stats_pool_add(&pool, &task, 1 / (double)eval->samples_per_problem, margin);
+        stats_pool_add(&pool, &task, eval_step(eval), margin);
         withheld = withheld[0] ? withheld : pair->withheld;
     }
     stats_paired all = stats_pool_end(&pool, margin);

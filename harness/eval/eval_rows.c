@@ -277,8 +277,60 @@ static void fill_arms(maker *m, eval_record *e, size_t task, const task_score *s
         fill_pair(m, &e->pairs.at[e->pairs.n++], task, &score->pairs[a - 1]);
 }
 
+/* ---- groups ---- */
+
+static record_texts texts_of(maker *m, const char *const *at, size_t n) {
+    const char **copy = arena_alloc(m->mem, n, sizeof *copy);
+    m->failed |= !copy;
+    for (size_t i = 0; copy && i < n; i++)
+        copy[i] = at[i];
+    return (record_texts){copy, copy ? n : 0};
+}
+
+static group_arm_record group_arm_of(const char *name, const group_arm *a) {
+    group_arm_record r = {.name = name,
+                          .problems = (int64_t)a->problems,
+                          .scored = (int64_t)a->scored,
+                          .accuracy_pct = 100 * a->accuracy.mean,
+                          .prompt_tokens_mean = a->prompt_tokens};
+    set_interval(r.ci95_pct, a->ci95, 100);
+    return r;
+}
+
+static void fill_group(maker *m, group_record *to, const group_score *g, const task_score *score) {
+    const eval_plan *p = m->plan;
+    *to = (group_record){.by = texts_of(m, g->by, g->fields),
+                         .at = texts_of(m, g->at, g->fields),
+                         .problems = (int64_t)g->problems};
+    to->arms.at = arena_alloc(m->mem, p->n_arms, sizeof *to->arms.at);
+    to->pairs.at = arena_alloc(m->mem, p->n_arms, sizeof *to->pairs.at);
+    m->failed |= !to->arms.at || !to->pairs.at;
+    for (size_t a = 0; a < p->n_arms && !m->failed; a++)
+        to->arms.at[to->arms.n++] = group_arm_of(p->arms[a].name, &g->arms[a]);
+    for (size_t a = 1; a < p->n_arms && !m->failed; a++) {
+        const pair_score *whole = &score->pairs[a - 1];
+        pair_record *pair = &to->pairs.at[to->pairs.n++];
+        start_pair(p, pair, a, &g->pairs[a - 1], whole->withheld, whole->refused);
+        if (whole->refused[0])
+            continue;
+        set_difference(pair, &g->pairs[a - 1]);
+        pair->p_holm = g->p_holm[a - 1];
+    }
+}
+
+static void fill_groups(maker *m, eval_record *e, const group_score *groups, size_t n,
+                        const task_score *score) {
+    if (!n)
+        return;
+    e->groups.at = arena_alloc(m->mem, n, sizeof *e->groups.at);
+    m->failed |= !e->groups.at;
+    for (size_t i = 0; i < n && !m->failed; i++)
+        fill_group(m, &e->groups.at[e->groups.n++], &groups[i], score);
+}
+
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
-             const failure_tally *failures, const results_journal *journal) {
+             const group_score *groups, size_t n_groups, const failure_tally *failures,
+             const results_journal *journal) {
     const eval_task *t = &plan->tasks[index];
     const char *name = t->set.grader->metrics[metric];
     arena mem = {0};
@@ -298,6 +350,7 @@ js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *
     e.sampling = sampling_of(t->sampling);
     e.problems = (int64_t)t->set.n;
     e.samples_per_problem = t->samples;
+    e.turns = t->set.turns > 1 ? t->set.turns : RECORD_NO_COUNT;
     e.margin_pp = 100 * plan->margin;
     e.max_lost_pct = plan->max_lost_pct;
     if (t->set.grader->by_model || t->set.grader->mathematical)
@@ -305,6 +358,8 @@ js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *
     fill_arms(&m, &e, index, metric ? &score->also[metric - 1] : score);
     for (size_t a = 0; a < e.arms.n && !metric; a++)
         set_failures(&m, &e.arms.at[a], &failures[a]);
+    if (!metric)
+        fill_groups(&m, &e, groups, n_groups, score);
     if (!metric && e.judge.exists && t->set.grader->mathematical)
         fill_opinions(&e, score);
     js *row = m.failed ? NULL : record_write(&eval_type, &e);

@@ -259,15 +259,22 @@ static snap_status warn(const eval *e, snap_err *err) {
 /* Adds the rows of a task, one for each metric. The first has the reasons of failures. */
 static snap_status save_task(eval *e, size_t t, snap_err *err) {
     snap_status st = SNAP_OK;
+    group_score *groups = NULL;
+    size_t n_groups = 0;
+    arena mem = {0};
     failure_tally *why = calloc(e->plan.n_arms + 1, sizeof *why);
     if (!why)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the result");
     for (size_t a = 0; a < e->plan.n_arms; a++)
         TRY(failures_collect(&e->plan, e->store, e->outcomes, t, a, &why[a], err));
+    if (e->plan.tasks[t].set.task->groups[0])
+        TRY(score_groups(&e->plan, e->outcomes, t, &e->scores[t], &mem, &groups, &n_groups, err));
     for (int m = 0; m < grade_metrics(e->plan.tasks[t].set.grader); m++)
         TRY(results_add(e->results, "evals",
-                        eval_row(&e->plan, t, m, &e->scores[t], why, e->journal), err));
+                        eval_row(&e->plan, t, m, &e->scores[t], groups, n_groups, why, e->journal),
+                        err));
 cleanup:
+    arena_release(&mem);
     free(why);
     return st;
 }

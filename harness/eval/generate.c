@@ -35,6 +35,8 @@ typedef struct {
     size_t arm;
     generator *gen;
     plan_cell next; /* the next cell to consider */
+    int turn;       /* of the conversations that continue with the arm's own answers */
+    arena messages; /* of the requests of this turn */
     int failures;   /* consecutive failures */
     pthread_t thread;
     bool started;
@@ -61,6 +63,52 @@ static void advance(const eval_plan *p, plan_cell *c) {
     c->task++;
 }
 
+/* ---- conversations with the arm's own answers: all requests of one turn, then those of the next
+ * ---- */
+
+/* The turn in which a cell is requested. */
+static int turn_of(const eval_plan *p, plan_cell c) {
+    const task_set *set = &p->tasks[c.task].set;
+    return set->task->own_answers ? set->problems[c.problem].turn : 0;
+}
+
+/* True if all earlier turns have an answer. */
+static bool may_follow(const shared_run *r, plan_cell c, int turns) {
+    for (plan_cell before = c; turns > 0; turns--) {
+        before.problem--;
+        if (!samples_done(r->store, plan_index(r->plan, before)))
+            return false;
+    }
+    return true;
+}
+
+/* Puts the arm's answers into the messages, in place of the right ones. */
+static snap_status use_own_answers(arm_run *a, plan_cell c, int turns, gen_request *out,
+                                   snap_err *err) {
+    const shared_run *r = a->run;
+    gen_message *messages =
+        arena_alloc(&a->messages, (size_t)out->n_messages + 1, sizeof *messages);
+    plan_cell before = c;
+    snap_status st = SNAP_OK;
+    if (!messages)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a conversation");
+    memcpy(messages, out->messages, (size_t)out->n_messages * sizeof *messages);
+    before.problem -= (size_t)turns;
+    for (int i = 0; i < out->n_messages && st == SNAP_OK; i++) {
+        buf text = {0};
+        if (strcmp(messages[i].role, "assistant") != 0)
+            continue;
+        st = samples_answer(r->store, plan_index(r->plan, before), &text, err);
+        messages[i].content = arena_strdup(&a->messages, buf_str(&text));
+        if (st == SNAP_OK && !messages[i].content)
+            st = err_set(err, SNAP_E_NOMEM, "out of memory for a conversation");
+        before.problem++;
+        buf_release(&text);
+    }
+    out->messages = messages;
+    return st;
+}
+
 static bool next_request(void *ctx, gen_request *out) {
     arm_run *a = ctx;
     const shared_run *r = a->run;
@@ -68,9 +116,14 @@ static bool next_request(void *ctx, gen_request *out) {
         if (atomic_load(&r->stop))
             return false;
         if (!plan_in_shard(r->plan, a->next) ||
-            samples_done(r->store, plan_index(r->plan, a->next)))
+            samples_done(r->store, plan_index(r->plan, a->next)) ||
+            turn_of(r->plan, a->next) != a->turn || !may_follow(r, a->next, a->turn))
             continue;
         *out = plan_request(r->plan, a->next);
+        if (a->turn)
+            a->status = use_own_answers(a, a->next, a->turn, out, &a->err);
+        if (a->status != SNAP_OK)
+            return false;
         advance(r->plan, &a->next);
         return true;
     }
@@ -101,9 +154,26 @@ static snap_status take_result(void *ctx, const gen_request *req, const gen_resu
                    why);
 }
 
+static int most_turns(const eval_plan *p) {
+    int most = 1;
+    for (size_t i = 0; i < p->n_tasks; i++)
+        if (p->tasks[i].set.task->own_answers && p->tasks[i].set.turns > most)
+            most = p->tasks[i].set.turns;
+    return most;
+}
+
+static snap_status run_turn(arm_run *a) {
+    a->next = (plan_cell){.arm = a->arm};
+    snap_status st = generator_run(a->gen, next_request, a, take_result, a, &a->err);
+    arena_release(&a->messages);
+    return a->status != SNAP_OK ? a->status : st;
+}
+
 static void *run_arm(void *ctx) {
     arm_run *a = ctx;
-    a->status = generator_run(a->gen, next_request, a, take_result, a, &a->err);
+    int turns = most_turns(a->run->plan);
+    for (; a->turn < turns && a->status == SNAP_OK && !atomic_load(&a->run->stop); a->turn++)
+        a->status = run_turn(a);
     if (a->status != SNAP_OK) {
         err_prefix(&a->err, "arm '%s'", arm_name(a));
         atomic_store(&a->run->stop, true);
@@ -236,7 +306,7 @@ snap_status generate_samples(const eval_plan *plan, sample_store *store,
     if (!arms)
         return err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
     for (size_t i = 0; i < plan->n_arms; i++) {
-        arms[i] = (arm_run){.run = &run, .arm = i, .next.arm = i};
+        arms[i] = (arm_run){.run = &run, .arm = i};
         TRY(open_arm(&arms[i], opt, err)); /* open all arms before the first request */
     }
     for (int later = 0; later < 2 && st == SNAP_OK; later++) {

@@ -26,7 +26,9 @@ typedef struct {
  *
  * Within a task, sample 0 of every problem comes first, then sample 1, so that an interrupted run
  * has seen as many problems as possible. Local arms instead generate all samples of a problem one
- * after the other. When one arm fails, the others finish the requests they have in flight. Progress
+ * after the other. In tasks whose conversations continue with the arm's own answers, each turn of
+ * all conversations comes before the next turn. A turn whose predecessor failed is left out; the
+ * same command continues later. When one arm fails, the others finish the requests they have in flight. Progress
  * is printed on standard error.
  *
  * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when kGiveUpAfter consecutive requests of an

@@ -261,7 +261,7 @@ static snap_status compare_cell(list *l, const char *key, const scores *x_run, c
         c.refused = why_not_arm(eval_of(a, task), eval, end + 1);
     if (!c.refused[0] && !n)
         c.refused = "the runs share no judged problem";
-    double step = eval ? 1 / (double)eval->samples_per_problem : 0;
+    double step = eval ? eval_step(eval) : 0;
     stats_paired diff = stats_compare(x ? x : &c.p, y ? y : &c.p, n, step, c.margin / 100);
     c.delta = 100 * diff.delta;
     c.ci90[0] = 100 * diff.ci90.lo;

@@ -254,6 +254,33 @@ const record_type pair_type = {
     .name = "pair", .size = sizeof(pair_record), RECORD_FIELDS(pair_fields),
     .rules = pair_rules, .n_rules = sizeof pair_rules / sizeof *pair_rules};
 
+#define A(member) FIELD_OF(group_arm_record, member)
+static const field group_arm_fields[] = {
+    {A(name), FIELD_TEXT, FIELD_NAME},
+    {A(problems), FIELD_COUNT},
+    {A(scored), FIELD_COUNT},
+    {A(accuracy_pct), FIELD_NUMBER, PERCENT},
+    {A(ci95_pct), FIELD_INTERVAL, NUL},
+    {A(prompt_tokens_mean), FIELD_NUMBER, FROM_0},
+};
+#undef A
+static const record_type group_arm_type = {
+    .name = "group_arm", .about = "the accuracy of one arm in a group of problems",
+    .size = sizeof(group_arm_record), RECORD_FIELDS(group_arm_fields)};
+
+static const field group_fields[] = {
+    {FIELD_OF(group_record, by), FIELD_TEXTS, .about = "one or two fields of the task"},
+    {FIELD_OF(group_record, at), FIELD_TEXTS, .about = "their values in this group"},
+    {FIELD_OF(group_record, problems), FIELD_COUNT},
+    {FIELD_OF(group_record, arms), FIELD_RECORDS, .of = &group_arm_type},
+    {FIELD_OF(group_record, pairs), FIELD_RECORDS, .of = &pair_type,
+     .about = "p_holm is adjusted over the groups with the same fields"},
+};
+static const record_type group_type = {
+    .name = "group",
+    .about = "the problems with one value of a field, such as a length of 4096 tokens",
+    .size = sizeof(group_record), RECORD_FIELDS(group_fields)};
+
 #define E(member) FIELD_OF(eval_record, member)
 static const field eval_fields[] = {
     {E(task), FIELD_TEXT, FIELD_NAME, .csv = "task"},
@@ -269,12 +296,17 @@ static const field eval_fields[] = {
     {E(sampling), FIELD_RECORD, .of = &eval_sampling_type},
     {E(problems), FIELD_COUNT},
     {E(samples_per_problem), FIELD_COUNT},
+    {E(turns), FIELD_COUNT, OPT,
+     .about = "problems of the longest conversation, if the problems are turns of conversations. "
+              "Then each comparison counts conversations as its problems"},
     {E(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0 | OPT,
      .about = "margin of equivalence of the run, which a run of one arm has too"},
     {E(max_lost_pct), FIELD_NUMBER, FIELD_PERCENT | OPT},
     {E(judge), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &judge_type},
     {E(arms), FIELD_RECORDS, .of = &arm_type},
     {E(pairs), FIELD_RECORDS, .of = &pair_type},
+    {E(groups), FIELD_RECORDS, OPT, .of = &group_type,
+     .about = "results by the fields that the task names, such as length and depth"},
 };
 #undef E
 const record_type eval_type = {
@@ -288,6 +320,10 @@ bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why
     return a && b &&
            lost_too_many((lost_count){a->name, a->samples, a->scored},
                          (lost_count){b->name, b->samples, b->scored}, most, why, cap);
+}
+
+double eval_step(const eval_record *e) {
+    return 1 / (double)e->samples_per_problem / (double)(e->turns > 1 ? e->turns : 1);
 }
 
 const arm_record *eval_arm_of(const eval_record *e, const char *name) {

@@ -160,6 +160,33 @@ typedef struct {
     size_t n;
 } pair_list;
 
+/* The accuracy of one arm in a group of problems. */
+typedef struct {
+    const char *name;
+    int64_t problems, scored;
+    double accuracy_pct, ci95_pct[2];
+    double prompt_tokens_mean; /* as far as the server reports them */
+} group_arm_record;
+
+typedef struct {
+    group_arm_record *at;
+    size_t n;
+} group_arm_list;
+
+/* The problems with one value of a field, such as a length of 4096 tokens, or with one value each of
+ * two fields (evals/score_groups.h). */
+typedef struct {
+    record_texts by, at; /* the fields and their values: "length", "depth" and "4096", "0.5" */
+    int64_t problems;
+    group_arm_list arms;
+    pair_list pairs; /* p_holm is over the groups of the same fields */
+} group_record;
+
+typedef struct {
+    group_record *at;
+    size_t n;
+} group_list;
+
 typedef struct {
     const char *task;   /* "ifeval", "ifeval:prompt_loose" */
     const char *title;  /* of the task: "IFEval"; "" in older files */
@@ -169,11 +196,13 @@ typedef struct {
     const char *task_sha256; /* SHA-256 of the task file; "": the result states none */
     eval_sampling sampling;
     int64_t problems, samples_per_problem;
+    int64_t turns; /* of the longest conversation; 1: the problems are no conversations */
     double margin_pp, max_lost_pct; /* of the run; missing in older files. Its comparisons have the
                                        same values */
     judge_record judge;
     arm_list arms;
     pair_list pairs;
+    group_list groups; /* of a task with groups; else empty */
 } eval_record;
 
 /* What a reader must know about the data: "data UNVERIFIED", "data DIFFER from the manifest", or
@@ -192,6 +221,9 @@ typedef struct {
  * samples of its arms and from its max_lost_pct, or the default in an older row. False if it can;
  * then @why is "". */
 bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why, size_t cap);
+
+/* The smallest difference that a problem's (or conversation's) score can have, other than 0. */
+double eval_step(const eval_record *e);
 
 /* The arm with the name @name, or NULL. */
 const arm_record *eval_arm_of(const eval_record *e, const char *name);
