@@ -27,6 +27,9 @@ bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out);
 bool figure_parity(const report_model *m, size_t index, bool alone, buf *out);
 /* Accuracy over the mean length of answers, one point for each arm and task; one figure. */
 bool figure_length(const report_model *m, size_t index, bool alone, buf *out);
+/* Accuracy of each arm and difference of each comparison over two fields of a task, such as length
+ * and depth; one figure for each task with such groups. */
+bool figure_heat(const report_model *m, size_t index, bool alone, buf *out);
 /* Error over context, one line for each configuration and source; one figure for each file, kind
  * and input distribution. */
 bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out);

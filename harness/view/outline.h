@@ -11,7 +11,7 @@ typedef struct {
     report_table_fn build;
 } report_part;
 
-enum { OUTLINE_PARTS = 10 };
+enum { OUTLINE_PARTS = 14 };
 
 typedef struct {
     const char *id, *title;

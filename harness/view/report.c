@@ -16,6 +16,7 @@ const figure report_figures[] = {{"speedup", figure_speedup},
                                  {"roofline", figure_roofline},
                                  {"parity", figure_parity},
                                  {"length", figure_length},
+                                 {"heat", figure_heat},
                                  {"fidelity", figure_fidelity},
                                  {"layers", figure_layers},
                                  {"serving-pareto", figure_serving_pareto},
@@ -149,16 +150,26 @@ static snap_status put_outline(const report_model *m, const target *to, const ch
 }
 
 static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
-    static const report_table_fn
-        compare[] = {report_table_machines, report_table_compare, NULL},
-        speed[] = {report_table_speed, NULL}, ablation[] = {report_table_ablation, NULL},
-        parity[] = {report_table_parity,   report_table_arms,       report_table_failures,
-                    report_table_opinions, report_table_reasoning,  report_table_requests,
-                    report_table_judges,   report_table_mismatches, NULL},
-        serving[] = {report_table_knees, report_table_serving, report_table_serving_pairs,
-                     report_table_latencies, NULL},
-        fidelity[] = {report_table_predictions, report_table_layers, report_table_values,
-                      report_table_bounds,      report_table_depth,  NULL};
+    static const report_table_fn compare[] = {report_table_machines, report_table_compare, NULL},
+                                 speed[] = {report_table_speed, NULL},
+                                 ablation[] = {report_table_ablation, NULL},
+                                 parity[] = {report_table_parity,
+                                             report_table_breaks,
+                                             report_table_groups,
+                                             report_table_arms,
+                                             report_table_failures,
+                                             report_table_opinions,
+                                             report_table_reasoning,
+                                             report_table_requests,
+                                             report_table_judges,
+                                             report_table_mismatches,
+                                             NULL},
+                                 serving[] = {report_table_knees, report_table_serving,
+                                              report_table_serving_pairs, report_table_latencies,
+                                              NULL},
+                                 fidelity[] = {report_table_predictions, report_table_layers,
+                                               report_table_values,      report_table_bounds,
+                                               report_table_depth,       NULL};
     snap_status st = SNAP_OK;
     if (m->outline == &report_outline_paper)
         return put_outline(m, to, "paper.tex", err);
