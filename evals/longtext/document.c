@@ -220,8 +220,8 @@ snap_status document_write(document *d, int64_t length, const char *question,
         TRY(pad(&f, length - *tokens, err));
         TRY(measure(&f, n, tokens, err));
     }
-    if (*tokens > length) { /* the heading's tokens are not those of the line alone */
-        buf_clear(&f.padding);
+    while (*tokens > length && f.padding.len) { /* rounding, or tokens across the line end */
+        f.padding.data[--f.padding.len] = '\0';
         TRY(measure(&f, n, tokens, err));
     }
     TRY(compose(d, &f.u, n, buf_str(&f.padding), NULL, out, err));
