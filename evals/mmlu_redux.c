@@ -235,6 +235,7 @@ const task_spec task_mmlu_redux = {
     .title = "MMLU-Redux",
     .files = {"mmlu_redux/test.jsonl", "mmlu_redux.jsonl", "mmlu_redux/abstract_algebra.jsonl"},
     .samples = 1,
+    .chance = 0.25,
     .grader = &grader_letter_field,
     .read_row = read_row,
     .load = load};

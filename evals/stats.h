@@ -109,6 +109,19 @@ stats_paired stats_compare(const double *a, const double *b, size_t n, double st
  * known to be worse, this says whether these problems and samples were enough to detect it. */
 bool stats_detects_loss(const stats_paired *p);
 
+/**
+ * stats_detectable_loss - the smallest true loss that the comparison would have shown
+ *
+ * @step:   as for stats_compare()
+ * @chance: the probability of stats_detects_loss() at that loss, such as 0.9
+ *
+ * The standard error is the observed one, but at least what the loss x itself implies: the variance
+ * of a problem's difference is then at least step * x - x^2. So a comparison without a single
+ * unequal problem does not claim to see everything. NAN if even a loss of 1 has a smaller chance,
+ * and if nothing is known of the spread.
+ */
+double stats_detectable_loss(const stats_paired *p, double step, double chance);
+
 /* Two-sided p of the sign-flip test: the fraction of sign patterns of the differences for which
  * |sum| reaches the observed one. Enumerates all patterns for up to 20 non-zero differences. For
  * more, draws 100,000 patterns from @seed; the observed one counts too, so p is never 0. 1 if all

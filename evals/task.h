@@ -100,6 +100,9 @@ struct task_spec {
     const void *own;         /* the task file; NULL: the task is defined in C */
     const char *file_sha256; /* SHA-256 of the task file */
     const char *folder;      /* where data are looked for after the data folder; NULL: nowhere */
+    double chance;           /* accuracy of guessing, 0..1; 0: about 0, or unknown */
+    const char *damaged;     /* the mildest precision of a local arm that is known to be worse here;
+                                NULL: none is known */
     double margin_pp;        /* 0: none is given */
     bool generated;          /* the program makes the problems; there are no data files */
     bool own_answers;        /* conversations continue with the arm's own answers */

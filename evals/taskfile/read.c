@@ -67,6 +67,7 @@ static snap_status read_head(task_file *f, const keys *k, snap_err *err) {
                          t->files[i]));
     TRY(keys_int(k, "samples", 1, kMostSamples, &samples, err));
     t->samples = (int)samples;
+    TRY(keys_text(k, "damaged", &t->damaged, err));
     TRY(keys_num(k, "margin_pp", 1e-6, 100, &t->margin_pp, err));
 cleanup:
     return st;
@@ -255,9 +256,9 @@ static snap_status check_answer(const task_file *f, const keys *k, snap_err *err
 
 static snap_status read_members(task_file *f, const keys *k, snap_err *err) {
     static const char *const known[] = {
-        "task",    "title",   "about",     "data",      "id",     "where",   "files",
-        "choices", "system",  "prompt",    "examples",  "answer", "extract", "grader",
-        "metrics", "samples", "margin_pp", "generator", "turns",  "groups",  NULL};
+        "task",      "title",     "about",    "data",   "id",      "where",  "files",   "choices",
+        "system",    "prompt",    "examples", "answer", "extract", "grader", "metrics", "samples",
+        "margin_pp", "generator", "damaged",  "turns",  "groups",  NULL};
     snap_status st;
     TRY(keys_check(k, known, err));
     TRY(read_generator(f, k, err));
@@ -271,6 +272,8 @@ static snap_status read_members(task_file *f, const keys *k, snap_err *err) {
     TRY(read_examples(f, k, err));
     TRY(read_prompts(f, k, err));
     TRY(read_rules(f, k, err));
+    if (f->grader == GRADER_LETTER)
+        f->spec.chance = 1.0 / (f->rules[0].last - 'A' + 1);
     TRY(check_answer(f, k, err));
 cleanup:
     return st;

@@ -79,7 +79,7 @@ static const opt options[] = {
     {OPT_LIST, "control", 0, &o.controls, "KIND",
      "control arm; may be given again. seeds: the baseline with other seeds, which shows the noise "
      "of the comparison. damaged=GENERATOR[,KEY=VALUE...]: an arm that is known to be worse, which "
-     "shows whether the task detects damage",
+     "shows whether the task detects damage. damaged=auto: a local baseline with a coarser cache",
      0, 0},
     {OPT_FLAG, "stream", 0, &stream, NULL,
      "receive answers as server-sent events, which gives the time to first token", 0, 0},

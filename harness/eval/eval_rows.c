@@ -164,8 +164,14 @@ static void set_difference(pair_record *o, const stats_paired *diff) {
     o->discordant.arm_only = (int64_t)diff->b_better;
 }
 
-static void set_comparison(pair_record *o, const pair_score *p) {
+/* @step: smallest difference of a problem's score; 0: unknown */
+static void set_detectable(pair_record *o, const stats_paired *diff, double step) {
+    o->detectable_pp = 100 * stats_detectable_loss(diff, step, PAIR_DETECTS);
+}
+
+static void set_comparison(pair_record *o, const pair_score *p, double step) {
     set_difference(o, &p->diff);
+    set_detectable(o, &p->diff, step);
     set_interval(o->bootstrap95_pp, p->bootstrap95, 100);
     o->p_sign_flip = p->p_sign_flip;
     o->p_mcnemar = p->p_mcnemar;
@@ -196,7 +202,7 @@ static void start_pair(const eval_plan *plan, pair_record *o, size_t arm, const 
     o->refused = refused;
 }
 
-static void fill_pair(maker *m, pair_record *o, size_t task, const pair_score *p) {
+static void fill_pair(maker *m, pair_record *o, size_t task, const pair_score *p, double step) {
     start_pair(m->plan, o, p->arm, &p->diff, p->withheld, p->refused);
     buf declared = {0};
     plan_declared(m->plan, task, p->baseline, p->arm, &declared);
@@ -204,7 +210,7 @@ static void fill_pair(maker *m, pair_record *o, size_t task, const pair_score *p
     m->failed |= declared.failed || (declared.len && !o->declared);
     buf_release(&declared);
     if (!p->refused[0])
-        set_comparison(o, p);
+        set_comparison(o, p, step);
 }
 
 js *eval_pooled_row(const eval_plan *plan, const task_score *scores, size_t pair) {
@@ -266,7 +272,7 @@ static void fill_opinions(eval_record *e, const task_score *score) {
     }
 }
 
-static void fill_arms(maker *m, eval_record *e, size_t task, const task_score *score) {
+static void fill_arms(maker *m, eval_record *e, size_t task, const task_score *score, double step) {
     size_t n = m->plan->n_arms;
     e->arms.at = arena_alloc(m->mem, n + 1, sizeof *e->arms.at);
     e->pairs.at = arena_alloc(m->mem, n + 1, sizeof *e->pairs.at);
@@ -274,7 +280,7 @@ static void fill_arms(maker *m, eval_record *e, size_t task, const task_score *s
     for (size_t a = 0; a < n && !m->failed; a++)
         fill_arm(m, &e->arms.at[e->arms.n++], task, a, &score->arms[a]);
     for (size_t a = 1; a < n && !m->failed; a++)
-        fill_pair(m, &e->pairs.at[e->pairs.n++], task, &score->pairs[a - 1]);
+        fill_pair(m, &e->pairs.at[e->pairs.n++], task, &score->pairs[a - 1], step);
 }
 
 /* ---- groups ---- */
@@ -297,7 +303,8 @@ static group_arm_record group_arm_of(const char *name, const group_arm *a) {
     return r;
 }
 
-static void fill_group(maker *m, group_record *to, const group_score *g, const task_score *score) {
+static void fill_group(maker *m, group_record *to, const group_score *g, const task_score *score,
+                       double step) {
     const eval_plan *p = m->plan;
     *to = (group_record){.by = texts_of(m, g->by, g->fields),
                          .at = texts_of(m, g->at, g->fields),
@@ -314,18 +321,19 @@ static void fill_group(maker *m, group_record *to, const group_score *g, const t
         if (whole->refused[0])
             continue;
         set_difference(pair, &g->pairs[a - 1]);
+        set_detectable(pair, &g->pairs[a - 1], step);
         pair->p_holm = g->p_holm[a - 1];
     }
 }
 
 static void fill_groups(maker *m, eval_record *e, const group_score *groups, size_t n,
-                        const task_score *score) {
+                        const task_score *score, double step) {
     if (!n)
         return;
     e->groups.at = arena_alloc(m->mem, n, sizeof *e->groups.at);
     m->failed |= !e->groups.at;
     for (size_t i = 0; i < n && !m->failed; i++)
-        fill_group(m, &e->groups.at[e->groups.n++], &groups[i], score);
+        fill_group(m, &e->groups.at[e->groups.n++], &groups[i], score, step);
 }
 
 js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *score,
@@ -351,15 +359,17 @@ js *eval_row(const eval_plan *plan, size_t index, int metric, const task_score *
     e.problems = (int64_t)t->set.n;
     e.samples_per_problem = t->samples;
     e.turns = t->set.turns > 1 ? t->set.turns : RECORD_NO_COUNT;
+    e.chance_pct = t->set.task->chance > 0 ? 100 * t->set.task->chance : (double)NAN;
     e.margin_pp = 100 * plan->margin;
     e.max_lost_pct = plan->max_lost_pct;
     if (t->set.grader->by_model || t->set.grader->mathematical)
         m.failed |= !judge_model_find(journal, &mem, &e.judge);
-    fill_arms(&m, &e, index, metric ? &score->also[metric - 1] : score);
+    double step = metric || t->set.grader->by_model ? 0 : score_step(t);
+    fill_arms(&m, &e, index, metric ? &score->also[metric - 1] : score, step);
     for (size_t a = 0; a < e.arms.n && !metric; a++)
         set_failures(&m, &e.arms.at[a], &failures[a]);
     if (!metric)
-        fill_groups(&m, &e, groups, n_groups, score);
+        fill_groups(&m, &e, groups, n_groups, score, step);
     if (!metric && e.judge.exists && t->set.grader->mathematical)
         fill_opinions(&e, score);
     js *row = m.failed ? NULL : record_write(&eval_type, &e);

@@ -190,6 +190,22 @@ static void warn_undetected_loss(const eval *e, size_t t) {
     }
 }
 
+/* Warns if the baseline's accuracy leaves no room to see damage. */
+static void warn_blind(const eval *e, size_t t) {
+    const eval_task *task = &e->plan.tasks[t];
+    const arm_score *base = &e->scores[t].arms[0];
+    if (e->plan.n_arms < 2 || !base->scored || task->set.grader->by_model)
+        return;
+    if (base->accuracy.mean >= 0.995)
+        term_warn("%s: arm '%s' answers nearly everything right, so only large damage can be seen: "
+                  "take harder problems",
+                  task->set.task->name, e->plan.arms[0].name);
+    else if (base->accuracy.mean <= 0 || base->ci95.lo <= task->set.task->chance)
+        term_warn("%s: arm '%s' is not shown to be better than guessing, so damage can hardly be "
+                  "seen: take easier problems, or a stronger model",
+                  task->set.task->name, e->plan.arms[0].name);
+}
+
 /* Warns if an arm differs from the baseline in how many samples failed, or were repaired. */
 static void warn_unequal(const eval *e, size_t t, size_t a) {
     const pair_score *pair = &e->scores[t].pairs[a - 1];
@@ -235,6 +251,7 @@ static snap_status warn(const eval *e, snap_err *err) {
     for (size_t t = 0; t < e->plan.n_tasks; t++) {
         const char *task = e->plan.tasks[t].set.task->name;
         warn_undetected_loss(e, t);
+        warn_blind(e, t);
         for (size_t a = 0; a < e->plan.n_arms; a++) {
             const arm_score *s = &e->scores[t].arms[a];
             const char *arm = e->plan.arms[a].name;

@@ -108,6 +108,35 @@ static snap_status plan_other_seeds(planning *e, eval_arm *a, snap_err *err) {
     return a->name ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for the arms");
 }
 
+/* The control "damaged=auto": the baseline with a coarser cache. choose_damage() sets the
+ * precision. */
+static snap_status plan_auto_damaged(planning *e, eval_arm *a, snap_err *err) {
+    const eval_arm *baseline = &e->plan->arms[0];
+    if (!text_equal(baseline->kind, "local"))
+        return err_set(err, SNAP_E_USAGE,
+                       "--control damaged=auto: arm '%s' is not local, so this program cannot "
+                       "damage its cache (give damaged=GENERATOR)",
+                       baseline->name);
+    *a = *baseline;
+    a->name = "damaged";
+    a->precision = NULL;
+    a->control = CONTROL_DAMAGED;
+    return SNAP_OK;
+}
+
+/* The precision of the control "damaged=auto": that of the first task that names one, else the
+ * coarsest one. */
+static void choose_damage(eval_plan *p, const suite *s) {
+    static const char kCoarsest[] = "C";
+    const char *precision = NULL;
+    for (size_t i = 0; i < s->n && !precision; i++)
+        precision = s->tasks[i].task->damaged;
+    for (size_t i = 0; i < p->n_arms; i++)
+        if (p->arms[i].control == CONTROL_DAMAGED && text_equal(p->arms[i].kind, "local") &&
+            !p->arms[i].precision)
+            p->arms[i].precision = precision ? precision : kCoarsest;
+}
+
 static snap_status plan_control(planning *e, int i, snap_err *err) {
     eval_plan *p = e->plan;
     const char *kind = e->opt->controls.items[i];
@@ -115,14 +144,17 @@ static snap_status plan_control(planning *e, int i, snap_err *err) {
     snap_status st;
     if (strcmp(kind, "seeds") == 0) {
         TRY(plan_other_seeds(e, a, err));
+    } else if (strcmp(kind, "damaged=auto") == 0) {
+        TRY(plan_auto_damaged(e, a, err));
     } else if (text_starts(kind, "damaged=")) {
         TRY(arm_parse("--control", kind, e->opt->controls.from_file, e->mem, a, err));
         a->control = CONTROL_DAMAGED;
         keep_files(a, &e->opt->controls, i);
     } else {
-        TRY(err_set(err, SNAP_E_USAGE,
-                    "--control '%.*s' is neither 'seeds' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
-                    (int)strcspn(kind, "=,"), kind));
+        TRY(err_set(
+            err, SNAP_E_USAGE,
+            "--control '%.*s' is neither 'seeds' nor 'damaged=auto' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
+            (int)strcspn(kind, "=,"), kind));
     }
     TRY(add_arm(p, "--control", kind, err));
 cleanup:
@@ -195,6 +227,7 @@ snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem, sn
     TRY(plan_shard(e, err));
     TRY(plan_arms(e, err));
     TRY(suite_resolve(e->opt->suite, mem, &s, err));
+    choose_damage(plan, &s);
     TRY(find_data(e, err));
     TRY(plan_tasks(plan, e->opt, &s, err));
     plan->may_differ = e->opt->may_differ;

@@ -1,6 +1,7 @@
 #include "harness/record/eval.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "evals/lost.h"
@@ -229,6 +230,9 @@ static const field pair_fields[] = {
     {P(withheld), FIELD_TEXT, NUL | OPT, .csv = "withheld",
      .about = "why the verdict cannot be equivalent: an arm lost more than max_lost_pct of its "
               "samples"},
+    {P(detectable_pp), FIELD_NUMBER, NUL | OPT | FIELD_PERCENT, .csv = "detectable_pp",
+     .about = "the smallest true loss that this comparison would have shown (95 % interval below "
+              "0) with probability 90 %"},
     {P(max_lost_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "max_lost_pct"},
     {P(p_tost), FIELD_NUMBER, NUL, .csv = "p_tost"},
     {P(p_sign_flip), FIELD_NUMBER, NUL, .csv = "p_sign_flip"},
@@ -299,6 +303,7 @@ static const field eval_fields[] = {
     {E(turns), FIELD_COUNT, OPT,
      .about = "problems of the longest conversation, if the problems are turns of conversations. "
               "Then each comparison counts conversations as its problems"},
+    {E(chance_pct), FIELD_NUMBER, FIELD_PERCENT | OPT, .about = "accuracy of guessing"},
     {E(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0 | OPT,
      .about = "margin of equivalence of the run, which a run of one arm has too"},
     {E(max_lost_pct), FIELD_NUMBER, FIELD_PERCENT | OPT},
@@ -320,6 +325,26 @@ bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why
     return a && b &&
            lost_too_many((lost_count){a->name, a->samples, a->scored},
                          (lost_count){b->name, b->samples, b->scored}, most, why, cap);
+}
+
+bool eval_is_blind(const eval_record *e, char *why, size_t cap) {
+    static const double kAlways = 99.5;
+    const arm_record *a = e->arms.n ? &e->arms.at[0] : NULL;
+    double chance = isnan(e->chance_pct) ? 0 : e->chance_pct;
+    why[0] = '\0';
+    if (a && a->accuracy_pct >= kAlways)
+        (void)snprintf(why, cap, "arm %.40s has %.1f %%: an arm can lose confidence without losing "
+                                 "an answer",
+                       a->name, a->accuracy_pct);
+    else if (a && (a->accuracy_pct <= 0 || a->ci95_pct[0] <= chance))
+        (void)snprintf(why, cap, "arm %.40s has %.1f %%, which is not shown to be better than "
+                                 "guessing (%.1f %%)",
+                       a->name, a->accuracy_pct, chance);
+    for (size_t i = 0; i < e->pairs.n && !why[0]; i++)
+        if (strcmp(e->pairs.at[i].sensitivity, "blind") == 0)
+            (void)snprintf(why, cap, "the damaged arm %.40s was not found worse",
+                           e->pairs.at[i].arm);
+    return why[0] != '\0';
 }
 
 double eval_step(const eval_record *e) {

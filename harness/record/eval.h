@@ -131,6 +131,8 @@ typedef struct {
     double delta_pp, ci95_pp[2];
 } opinion_difference;
 
+#define PAIR_DETECTS 0.9 /* probability of pair_record.detectable_pp */
+
 /* An arm compared with its baseline: in one task or, in the section "pooled", over all tasks of a
  * run. Differences are the arm's value minus the baseline's, in percentage points. */
 typedef struct {
@@ -145,6 +147,8 @@ typedef struct {
                             refused */
     const char *withheld; /* why the verdict cannot be "equivalent": an arm lost more than
                              max_lost_pct of its samples; "" if it can */
+    double detectable_pp; /* the loss that the comparison would have shown with probability
+                             PAIR_DETECTS (stats_detectable_loss()) */
     double max_lost_pct;
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
     double p_failed, p_repaired; /* do the arms differ in failed samples, in repaired ones? */
@@ -196,7 +200,8 @@ typedef struct {
     const char *task_sha256; /* SHA-256 of the task file; "": the result states none */
     eval_sampling sampling;
     int64_t problems, samples_per_problem;
-    int64_t turns; /* of the longest conversation; 1: the problems are no conversations */
+    int64_t turns;     /* of the longest conversation; 1: the problems are no conversations */
+    double chance_pct; /* accuracy of guessing; missing if it is about 0 or unknown */
     double margin_pp, max_lost_pct; /* of the run; missing in older files. Its comparisons have the
                                        same values */
     judge_record judge;
@@ -224,6 +229,10 @@ bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why
 
 /* The smallest difference that a problem's (or conversation's) score can have, other than 0. */
 double eval_step(const eval_record *e);
+
+/* Why the row can hardly show damage: the baseline is not better than guessing, it is always right,
+ * or a damaged arm was not found worse. False if none of these holds; then @why is "". */
+bool eval_is_blind(const eval_record *e, char *why, size_t cap);
 
 /* The arm with the name @name, or NULL. */
 const arm_record *eval_arm_of(const eval_record *e, const char *name);

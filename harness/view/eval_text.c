@@ -161,6 +161,13 @@ static snap_status pairs_table(const pair_list *pairs, bool color, buf *out, sna
             put_note(p, "not compared", p->refused, &notes);
         else if (++shown)
             pair_cells(&t, p);
+        if (strcmp(p->verdict, "equivalent") == 0 && isfinite(p->detectable_pp))
+            text_append_shown_printf(
+                &notes,
+                "%s - %s: a loss of %.2f points would have been seen with probability %.0f %%",
+                p->arm, p->baseline, p->detectable_pp, 100 * PAIR_DETECTS);
+        if (strcmp(p->verdict, "equivalent") == 0 && isfinite(p->detectable_pp))
+            (void)buf_puts(&notes, "\n");
         if (p->withheld[0])
             put_note(p, "'equivalent' cannot be shown", p->withheld, &notes);
         if (p->declared[0])

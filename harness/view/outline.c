@@ -29,6 +29,7 @@ static const report_section whole[] = {
                {.draw = figure_length},
                {.draw = figure_heat},
                {.build = report_table_parity},
+               {.build = report_table_blind},
                {.build = report_table_breaks},
                {.build = report_table_groups},
                {.build = report_table_arms},

@@ -53,6 +53,7 @@ static void put_pair(pen *p, const report_model *m, int file, const eval_record 
     pen_interval(p, pair->ci95_pp, 2);
     pen_fixed(p, pair->margin_pp, 1);
     put_verdict(p, pair);
+    pen_fixed(p, pair->detectable_pp, 2);
     pen_p(p, pair->p_tost);
     pen_p(p, pair->p_holm);
     pen_p(p, pair->p_sign_flip);
@@ -68,7 +69,8 @@ static void put_pair(pen *p, const report_model *m, int file, const eval_record 
     "Accuracies are in percent, Δ and the margin in percentage points. Differences are paired "   \
     "by problem. Equivalent: both of two one-sided tests give p < 5 % (p TOST); then the 90 % "    \
     "interval lies within ±margin. Not shown: the data do not decide. Different: the 95 % "       \
-    "interval excludes 0. All tasks: the mean difference over all problems, each of which "        \
+    "interval excludes 0. Loss seen: a true loss of so many points would have been found with "    \
+    "probability 90 %. All tasks: the mean difference over all problems, each of which "           \
     "counts the same. An arm that lost too many samples is not called equivalent. p failed and "   \
     "p repaired test whether the arms differ in failed or repaired answers."
 
@@ -103,6 +105,7 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
                              {"95 % CI", "", TABLE_NUMBER, false},
                              {"margin", "", TABLE_NUMBER, true},
                              {"verdict", "", TABLE_VERDICT, true},
+                             {"loss seen", "pp, with 90 %", TABLE_NUMBER, true},
                              {"p TOST", "", TABLE_NUMBER, false},
                              {"p Holm", "", TABLE_NUMBER, false},
                              {"p sign flip", "", TABLE_NUMBER, false},

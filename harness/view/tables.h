@@ -16,6 +16,7 @@ bool report_table_named_cells(const report_model *m, arena *mem, table *t);
 bool report_table_ablation(const report_model *m, arena *mem, table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, table *t);
 bool report_table_parity(const report_model *m, arena *mem, table *t);
+bool report_table_blind(const report_model *m, arena *mem, table *t);
 bool report_table_breaks(const report_model *m, arena *mem, table *t);
 bool report_table_groups(const report_model *m, arena *mem, table *t);
 bool report_table_arms(const report_model *m, arena *mem, table *t);
