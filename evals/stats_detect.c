@@ -7,7 +7,7 @@
 /* The chance that the 95 % interval lies below 0 if the true loss is @x. */
 static double chance_of(const stats_paired *p, double step, double x) {
     double n = (double)p->n, df = n - 1, implied = fmax(step * x - x * x, 0) / n;
-    double se = sqrt(fmax(p->se * p->se, implied));
+    double se = sqrt(p->se * p->se + implied);
     return se > 0 ? student_cdf(x / se - student_quantile(0.975, df), df) : 1;
 }
 

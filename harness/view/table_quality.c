@@ -105,7 +105,7 @@ bool report_table_parity(const report_model *m, arena *mem, table *t) {
                              {"95 % CI", "", TABLE_NUMBER, false},
                              {"margin", "", TABLE_NUMBER, true},
                              {"verdict", "", TABLE_VERDICT, true},
-                             {"loss seen", "pp, with 90 %", TABLE_NUMBER, true},
+                             {"loss seen", "", TABLE_NUMBER, true},
                              {"p TOST", "", TABLE_NUMBER, false},
                              {"p Holm", "", TABLE_NUMBER, false},
                              {"p sign flip", "", TABLE_NUMBER, false},
