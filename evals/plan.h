@@ -111,8 +111,9 @@ typedef struct {
 size_t plan_cells(const eval_plan *p);
 
 /* True if this process runs the cell, that is, if (conversation + sample) modulo shards is its
- * shard. Problems that are no turns count as conversations. This is the same in all arms. So the shards have nearly equal sizes, and a cell stays in its
- * shard when problems or samples are added to the run. */
+ * shard. Problems that are no turns count as conversations. This is the same in all
+ * arms. So the shards have nearly equal sizes, and a cell stays in its shard when problems or
+ * samples are added to the run. */
 bool plan_in_shard(const eval_plan *p, plan_cell c);
 size_t plan_shard_cells(const eval_plan *p); /* number of cells of this process */
 

@@ -1,9 +1,9 @@
-/* conversation.h - conversations of several turns about facts that change: does a model still answer
- * from the present state, and still obey the instruction of its system message?
+/* conversation.h - conversations of several turns about facts that change: does a model still
+ * answer from the present state, and still obey the instruction of its system message?
  *
  * The system message has a document, as in longtext.h, that states how many crates each of several
- * ships carries at the start, and an instruction: every answer has the form "Dispatch: NUMBER". Each
- * turn may revise one ship, and asks about one. */
+ * ships carries at the start, and an instruction: every answer has the form "Dispatch: NUMBER".
+ * Each turn may revise one ship, and asks about one. */
 #ifndef SNAPMLA_EVALS_LONGTEXT_CONVERSATION_H
 #define SNAPMLA_EVALS_LONGTEXT_CONVERSATION_H
 

@@ -12,7 +12,8 @@ static const char *const kPeople[] = {
     "the postman", "the glazier", "my aunt", "the orchard owner", "a young engineer",
     "the choir leader", "several fishermen", "the watchmaker", "the innkeeper", "a patient nurse",
     "the bookbinder", "the surveyor", "a friendly stranger", "the beekeeper", "the bus driver",
-    "both cousins", "the potter", "a tired merchant", "the shepherd", "the tailor", "one of the twins"};
+    "both cousins", "the potter", "a tired merchant", "the shepherd", "the tailor",
+    "one of the twins"};
 static const char *const kActions[] = {
     "carried", "repainted", "measured", "sold", "mended", "described", "borrowed", "cleaned",
     "photographed", "forgot", "polished", "wrapped", "inspected", "sketched", "unpacked", "weighed",
@@ -20,8 +21,8 @@ static const char *const kActions[] = {
     "covered", "lifted", "displayed", "praised", "dismantled", "collected", "dropped", "rinsed"};
 static const char *const kQualities[] = {
     "wooden", "narrow", "heavy", "faded", "round", "painted", "cracked", "enormous", "plain",
-    "crooked", "hollow", "woven", "dusty", "folded", "elegant", "rusty", "damp", "smooth", "borrowed",
-    "delicate", "striped", "battered", "sturdy", "unusual", "shallow", "warm", "empty", "polished",
+    "crooked", "hollow", "woven", "dusty", "folded", "elegant", "rusty", "damp", "smooth",
+    "borrowed", "delicate", "striped", "battered", "sturdy", "unusual", "shallow", "warm", "empty", "polished",
     "tilted", "ordinary", "forgotten", "ornate", "light", "worn", "tidy", "rough"};
 static const char *const kThings[] = {
     "ladder", "kettle", "map", "carpet", "violin", "barrel", "umbrella", "mirror", "suitcase",

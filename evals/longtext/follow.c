@@ -127,8 +127,8 @@ snap_status order_make(maker *m, snap_err *err) {
 
 /* ---- frequent ---- */
 
-/* A list of invented words. Each of kRare words occurs about m->each times. The word of rank i (from
- * 0) among those that are asked for occurs (keys - i + 1) * each times. */
+/* A list of invented words. Each of kRare words occurs about equally often. The word of rank i
+ * (from 0) among those that are asked for occurs (keys - i + 1) times as often. */
 enum { kRare = 50 };
 
 typedef struct {

@@ -333,12 +333,14 @@ bool eval_is_blind(const eval_record *e, char *why, size_t cap) {
     double chance = isnan(e->chance_pct) ? 0 : e->chance_pct;
     why[0] = '\0';
     if (a && a->accuracy_pct >= kAlways)
-        (void)snprintf(why, cap, "arm %.40s has %.1f %%: an arm can lose confidence without losing "
-                                 "an answer",
+        (void)snprintf(why, cap,
+                       "arm %.40s has %.1f %%: an arm can lose confidence without losing "
+                       "an answer",
                        a->name, a->accuracy_pct);
     else if (a && (a->accuracy_pct <= 0 || a->ci95_pct[0] <= chance))
-        (void)snprintf(why, cap, "arm %.40s has %.1f %%, which is not shown to be better than "
-                                 "guessing (%.1f %%)",
+        (void)snprintf(why, cap,
+                       "arm %.40s has %.1f %%, which is not shown to be better than "
+                       "guessing (%.1f %%)",
                        a->name, a->accuracy_pct, chance);
     for (size_t i = 0; i < e->pairs.n && !why[0]; i++)
         if (strcmp(e->pairs.at[i].sensitivity, "blind") == 0)
