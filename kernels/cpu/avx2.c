@@ -10,14 +10,16 @@ TARGET_BEGIN("avx2,fma,f16c")
 
 #include "kernels/cpu/fp32.h"
 
-static bool usable(void) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+static const char *lacks(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+               ? NULL
+               : "the processor has no AVX2 and FMA";
 }
 
 const cpu_isa cpu_avx2 = {
     .name = "avx2",
     .kernel = "avx2",
-    .usable = usable,
+    .lacks = lacks,
     .scratch_bytes = scratch_bytes,
     .attend = attend,
     .combine = combine,

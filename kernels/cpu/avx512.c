@@ -58,7 +58,7 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
     bool bf16 = part->precision == MLA_BF16;
     bool in_place = part->rows <= kFewRows && (bf16 || part->d_c % kLine == 0);
     bool stream = in_place && !bf16 && part->rows <= kStreamRows && part->d_c % kColumns == 0;
-    make_tables(&w);
+    make_tables(w.tables);
     pack_q(&w, part, in_place);
     softmax_begin(&w.state, part);
     memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
@@ -91,15 +91,18 @@ static double multiply(const uint16_t *operands, int64_t rounds) {
     return (double)rounds * kSums * 64.0;
 }
 
-static bool usable(void) {
-    return cpu_avx512f.usable() && __builtin_cpu_supports("avx512vbmi") &&
-           __builtin_cpu_supports("avx512bf16");
+static const char *lacks(void) {
+    if (cpu_avx512f.lacks())
+        return cpu_avx512f.lacks();
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bf16")
+               ? NULL
+               : "the processor has no AVX-512 VBMI and BF16";
 }
 
 const cpu_isa cpu_avx512 = {
     .name = "avx512",
     .kernel = "avx512bf16",
-    .usable = usable,
+    .lacks = lacks,
     .scratch_bytes = scratch_bytes,
     .attend = attend,
     .combine = combine,

@@ -48,7 +48,7 @@ INLINE void add_bf16(const scratch16 *w, __m512 *sum, const char *k, region *nex
 
 INLINE void add_e4m3(const scratch16 *w, __m512 *sum, const char *k, region *next, size_t d_c,
                      int rows, int tokens) {
-    tables t = load_tables(w);
+    tables t = load_tables(w->tables);
     for (size_t i = 0; i < d_c; i += 64) {
         UNROLL
         for (int j = 0; j < tokens; j++) {

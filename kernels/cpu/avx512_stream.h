@@ -156,7 +156,7 @@ INLINE page_rows tokens_ahead(page_rows at, page_rows after, int first, size_t d
 }
 
 INLINE void stream_pair(scratch16 *w, stream_pages in, size_t d_c, size_t d_r, int rows) {
-    tables t = load_tables(w);
+    tables t = load_tables(w->tables);
     size_t blocks = d_c / kColumns, all = MLA_PAGE / kGroup * kStreamPages * blocks, done = 0;
     ROLLED
     for (int first = 0; first < MLA_PAGE; first += kAtOnce) {

@@ -5,6 +5,7 @@
 
 #include <immintrin.h>
 
+#include "kernels/cpu/avx512_e4m3.h"
 #include "kernels/cpu/cpu_dataflow.h"
 #include "kernels/cpu/softmax.h"
 
@@ -32,7 +33,7 @@ typedef struct {
  * one of these pages. */
 typedef struct {
     int d, rows, padded; /* d_c + d_r; rows; rows rounded up to whole vectors */
-    uint8_t *high, *low; /* [128] upper and lower byte of each e4m3 code's value in bf16 */
+    uint8_t *tables;     /* the decoder's (avx512_e4m3.h) */
     uint16_t *q;         /* [rows][d] bf16 */
     uint64_t *qt;        /* many rows: [padded / 16][d / 4][16], four columns of a row in each
                             element */
@@ -53,8 +54,7 @@ static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
     scratch16 w = {.d = d, .rows = rows, .padded = (rows + LANES - 1) / LANES * LANES};
     size_t at = 0, width = (size_t)d, padded = (size_t)w.padded,
            places = kStreamRows * kStreamPages;
-    w.high = scratch_carve(memory, &at, 128);
-    w.low = scratch_carve(memory, &at, 128);
+    w.tables = scratch_carve(memory, &at, kTableBytes);
     w.q = scratch_carve(memory, &at, padded * width * sizeof *w.q);
     w.qt = scratch_carve(memory, &at, padded * width * sizeof *w.q);
     w.tile = scratch_carve(memory, &at, MLA_PAGE * width * sizeof *w.tile);
@@ -108,56 +108,6 @@ INLINE __m512bh broadcast_pair(const void *p) {
     return (__m512bh)_mm512_set1_epi32(pair);
 }
 
-static void make_tables(scratch16 *w) {
-    for (int code = 0; code < 128; code++) {
-        uint16_t u = bf16_from_f32(e4m3_to_f32((uint8_t)code));
-        w->high[code] = (uint8_t)(u >> 8);
-        w->low[code] = (uint8_t)u;
-    }
-}
-
-/* The decoding tables in registers: upper and lower bytes, 64 codes in each register. */
-typedef struct {
-    __m512i high[2], low[2];
-} tables;
-
-INLINE tables load_tables(const scratch16 *w) {
-    return (tables){{_mm512_load_si512(w->high), _mm512_load_si512(w->high + 64)},
-                    {_mm512_load_si512(w->low), _mm512_load_si512(w->low + 64)}};
-}
-
-/* Decodes 64 codes to 64 bf16 numbers in unpack order: first the even groups of eight codes, then
- * the odd ones. */
-INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
-    const __m512i sign = _mm512_set1_epi8(-128);
-    __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
-    __m512i low = _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
-    high = _mm512_or_si512(high, _mm512_and_si512(codes, sign));
-    out[0] = _mm512_unpacklo_epi8(low, high);
-    out[1] = _mm512_unpackhi_epi8(low, high);
-}
-
-/* Decodes 64 codes to 64 bf16 numbers in order. The quadwords are permuted first so that unpack
- * restores their order. */
-INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
-    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    decode_lanes(t, _mm512_permutexvar_epi64(deal, codes), out);
-}
-
-INLINE void decode_e4m3(tables t, uint16_t *out, const uint8_t *in, size_t n) {
-    __m512i words[2];
-    size_t i = 0;
-    for (; i + 64 <= n; i += 64) {
-        decode_64(t, _mm512_loadu_si512(in + i), words);
-        _mm512_storeu_si512(out + i, words[0]);
-        _mm512_storeu_si512(out + i + 32, words[1]);
-    }
-    if (i < n) {
-        decode_64(t, _mm512_maskz_loadu_epi8(0xffffffffu, in + i), words);
-        _mm512_storeu_si512(out + i, words[0]);
-    }
-}
-
 /* Copies @n bf16 numbers, a multiple of 32. */
 INLINE void copy_bf16(uint16_t *out, const uint16_t *in, size_t n) {
     for (size_t i = 0; i < n; i += 32)
@@ -168,12 +118,12 @@ INLINE void copy_bf16(uint16_t *out, const uint16_t *in, size_t n) {
 static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
                         const void *content, const void *rope, int64_t first, int n) {
     size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r, d = d_c + d_r;
-    tables t = load_tables(w);
+    tables t = load_tables(w->tables);
     for (size_t row = (size_t)first; row < (size_t)(first + n); row++, out += d) {
         if (part->precision == MLA_BF16) {
             copy_bf16(out, (const uint16_t *)content + row * d, d);
         } else {
-            decode_e4m3(t, out, (const uint8_t *)content + row * d_c, d_c);
+            decode_codes(t, out, (const uint8_t *)content + row * d_c, d_c);
             copy_bf16(out + d_c, (const uint16_t *)rope + row * d_r, d_r);
         }
     }
@@ -182,7 +132,7 @@ static void decode_rows(const scratch16 *w, uint16_t *out, const cpu_part *part,
 /* Decodes the content of few e4m3 query rows in unpack order. Pages are decoded in the same order
  * for few rows, so the scores need no reordering. */
 static void lane_q(scratch16 *w, const cpu_part *part) {
-    tables t = load_tables(w);
+    tables t = load_tables(w->tables);
     const uint8_t *from = (const uint8_t *)part->q + (size_t)part->row0 * (size_t)part->d_c;
     for (int r = 0; r < w->rows; r++, from += part->d_c)
         for (int c = 0; c < part->d_c; c += 64) {

@@ -56,7 +56,7 @@ INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c
                          int c, int vecs) {
     __m512 sum[24];
     const uint32_t *p_row = w->p + (size_t)row * (size_t)in.row_stride;
-    tables t = load_tables(w);
+    tables t = load_tables(w->tables);
     int step = vecs > 1 ? 2 : 1;
     region *left = next_region(w), next = *left;
     UNROLL

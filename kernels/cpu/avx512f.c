@@ -10,15 +10,17 @@ TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")
 
 #include "kernels/cpu/fp32.h"
 
-static bool usable(void) {
+static const char *lacks(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")
+               ? NULL
+               : "the processor has no AVX-512 F, BW, VL and DQ";
 }
 
 const cpu_isa cpu_avx512f = {
     .name = "avx512f",
     .kernel = "avx512f",
-    .usable = usable,
+    .lacks = lacks,
     .scratch_bytes = scratch_bytes,
     .attend = attend,
     .combine = combine,

@@ -140,19 +140,21 @@ static const mla_backend_ops kOps = {
 };
 
 static snap_status choose_isa(const cpu_isa **out, const char *name, snap_err *err) {
-    bool any = !name || strcmp(name, "auto") == 0, known = any;
+    bool any = !name || strcmp(name, "auto") == 0;
     for (const cpu_isa *const *isa = machine_isas(); *isa; isa++) {
-        bool named = name && strcmp(name, (*isa)->name) == 0;
-        known = known || named;
-        if ((any || named) && (*isa)->usable()) {
+        bool named = !any && strcmp(name, (*isa)->name) == 0;
+        const char *lacks = named || (any && !(*isa)->emulated) ? (*isa)->lacks() : "";
+        if (named && lacks)
+            return err_set(err, SNAP_E_UNSUPPORTED, "isa '%s' cannot run here: %s", name, lacks);
+        if (!lacks) {
             *out = *isa;
             return SNAP_OK;
         }
     }
-    if (known)
-        return err_set(err, SNAP_E_UNSUPPORTED, "this processor lacks what isa '%s' needs", name);
     return err_set(err, SNAP_E_USAGE,
-                   "unknown isa '%s'; one of auto, avx512, avx512f, avx2, portable", name);
+                   "unknown isa '%s'; one of auto, amx, avx512, avx512f, avx2, portable, "
+                   "amx-emulated",
+                   name);
 }
 
 snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err) {

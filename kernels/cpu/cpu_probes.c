@@ -160,7 +160,7 @@ void cpu_probe_free(cpu_probe *p) {
 
 static void find_isas(probe *p, parallel *pool) {
     for (const cpu_isa *const *isa = machine_isas(); *isa && p->n < kMaxIsas; isa++)
-        if ((*isa)->usable()) {
+        if (!(*isa)->emulated && !(*isa)->lacks()) {
             p->isa[p->n].isa = *isa;
             fill_window(pool, p, &p->isa[p->n++]);
         }

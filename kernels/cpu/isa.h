@@ -50,9 +50,12 @@ static inline int64_t cpu_part_visible(const cpu_part *part, int i) {
 }
 
 typedef struct {
-    const char *name;     /* value of mla_backend_options.isa */
-    const char *kernel;   /* value of mla_backend_info.kernel */
-    bool (*usable)(void); /* true if this machine supports it */
+    const char *name;   /* value of mla_backend_options.isa */
+    const char *kernel; /* value of mla_backend_info.kernel */
+    /* Returns NULL if this process can use the instruction set here. Otherwise returns what is
+     * missing, as a phrase. */
+    const char *(*lacks)(void);
+    bool emulated; /* for tests: "auto" and the probes leave it out */
     size_t (*scratch_bytes)(int rows, int d_c, int d_r);
 
     /* Computes, for each row, over the tokens of the part that the row sees:
@@ -82,7 +85,7 @@ typedef struct {
 
 extern const cpu_isa cpu_portable;
 #if defined __x86_64__
-extern const cpu_isa cpu_avx2, cpu_avx512f, cpu_avx512;
+extern const cpu_isa cpu_avx2, cpu_avx512f, cpu_avx512, cpu_amx, cpu_amx_emulated;
 #endif
 
 #endif

@@ -46,11 +46,15 @@ size_t machine_cache_bytes(void) {
 const cpu_isa *const *machine_isas(void) {
     static const cpu_isa *const kIsas[] = {
 #if defined __x86_64__
+        &cpu_amx,
         &cpu_avx512,
         &cpu_avx512f,
         &cpu_avx2,
 #endif
         &cpu_portable,
+#if defined __x86_64__
+        &cpu_amx_emulated,
+#endif
         NULL,
     };
     return kIsas;

@@ -9,14 +9,14 @@
 
 #include "kernels/cpu/fp32.h"
 
-static bool usable(void) {
-    return true;
+static const char *lacks(void) {
+    return NULL;
 }
 
 const cpu_isa cpu_portable = {
     .name = "portable",
     .kernel = "portable",
-    .usable = usable,
+    .lacks = lacks,
     .scratch_bytes = scratch_bytes,
     .attend = attend,
     .combine = combine,

@@ -1,0 +1,41 @@
+/* amx_emulated_vectors.h - the vector operations of amx_vectors.h in plain C. */
+#ifndef SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
+#define SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
+
+#include <string.h>
+
+#include "kernels/cpu/cpu_dataflow.h"
+
+enum { kTableBytes = 64 };
+
+/* This decoder needs no table. */
+static void make_tables(uint8_t *tables) {
+    (void)tables;
+}
+
+static void decode_e4m3(const uint8_t *tables, uint16_t *out, const uint8_t *in, size_t n) {
+    (void)tables;
+    for (size_t i = 0; i < n; i += LANES)
+        store_bf16(out + i, (vu)load_e4m3(in + i));
+}
+
+static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
+    for (size_t i = 0; i < tiles; i++, to += 256)
+        for (size_t c = 0; c < 16; c++)
+            to[c] = even[i * 16 + c] | (uint32_t)odd[i * 16 + c] << 16;
+}
+
+static void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
+    for (size_t i = 0; i < 16; i++)
+        for (size_t j = 0; j < LANES; j++)
+            to[j * 16 + i] = from[i * apart + j];
+}
+
+INLINE vu bf16_pairs(vf even, vf odd) {
+    vu low = (vu)even, high = (vu)odd;
+    low = vu_select(is_nan(low), low | 0x400000u, low + 0x7fffu + (low >> 16 & 1u));
+    high = vu_select(is_nan(high), high | 0x400000u, high + 0x7fffu + (high >> 16 & 1u));
+    return low >> 16 | (high & 0xffff0000u);
+}
+
+#endif

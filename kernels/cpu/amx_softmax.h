@@ -1,0 +1,159 @@
+/* amx_softmax.h - the softmax of softmax.h over a token block of several pages, in units of work
+ * that fit between tile products.
+ *
+ * The running maximum advances once per token block. MLA_FP8 rounds P to e4m3 with one scale per
+ * page, as softmax.h says; the scale is then multiplied into P, because tiles of different pages
+ * share one sum. So P is rounded to bf16 in both arms. */
+#ifndef SNAPMLA_KERNELS_CPU_AMX_SOFTMAX_H
+#define SNAPMLA_KERNELS_CPU_AMX_SOFTMAX_H
+
+#include "kernels/cpu/amx_work.h"
+
+enum {
+    kLogitTokens = 32, /* tokens of a unit that computes logits and their maximum */
+    kExpTokens = 8,    /* tokens of a unit that computes P */
+    kPackTokens = 32,  /* tokens of a unit that rounds P and writes it to tiles */
+    kLogitUnits = MLA_PAGE / kLogitTokens, /* per page */
+    kExpUnits = MLA_PAGE / kExpTokens,
+    kPackUnits = MLA_PAGE / kPackTokens,
+    kPageUnits = kExpUnits + kPackUnits,
+};
+
+/* Begins the softmax of the row block that starts at @row, whose raw scores are in @s. */
+static void start_softmax(amx_work *w, const token_block *b, float *s, int row) {
+    int rows = w->padded - row < kRowBlock ? w->padded - row : kRowBlock;
+    softmax_work *x = &w->softmax;
+    *x = (softmax_work){.block = b, .s = s, .row = row, .groups = rows / LANES};
+    x->whole = b->tokens == b->pages * MLA_PAGE;
+    for (int i = row; i < row + rows; i++) {
+        int64_t seen =
+            i < w->part->rows ? cpu_part_visible(w->part, i) - b->first : (int64_t)b->tokens;
+        w->state.limit[i] = (int32_t)(seen < 0 ? 0 : seen > b->tokens ? b->tokens : seen);
+        x->whole = x->whole && w->state.limit[i] == b->tokens;
+    }
+}
+
+INLINE float *score_at(const softmax_work *x, int token) {
+    return x->s + (size_t)token * kRowBlock + (size_t)x->group * LANES;
+}
+
+/* Turns kLogitTokens raw products into logits. */
+INLINE void logits_unit(amx_work *w, softmax_work *x, mla_precision p, int token) {
+    vi limit = *(const vi_any *)(w->state.limit + x->row + x->group * LANES);
+    vf largest = x->largest;
+    for (int j = token; j < token + kLogitTokens; j++) {
+        vf s = vf_load(score_at(x, j));
+        if (p == MLA_FP8)
+            s *= x->block->a_k[j];
+        if (!x->whole)
+            s = vf_select(limit > j, s, vf_set(-INFINITY));
+        if (p == MLA_FP8 || !x->whole)
+            vf_store(score_at(x, j), s);
+        largest = VF_MAX(s, largest);
+    }
+    x->largest = largest;
+}
+
+static void start_group(amx_work *w, softmax_work *x) {
+    int row = x->row + x->group * LANES;
+    x->factor = vf_load(w->state.factor + row);
+    x->largest = vf_load(w->state.m + row);
+    x->sum = (vf){0};
+}
+
+/* The maximum of the block is known: P will refer to it. */
+static void advance_maximum(amx_work *w, softmax_work *x) {
+    int row = x->row + x->group * LANES;
+    vf before = vf_load(w->state.m + row), m = x->largest;
+    x->against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 0 */
+    vf_store(w->state.rescale + row, vf_exp2((before - x->against) * x->factor));
+    vf_store(w->state.m + row, m);
+}
+
+static void finish_group(amx_work *w, softmax_work *x) {
+    int row = x->row + x->group * LANES;
+    vf l = vf_load(w->state.l + row), rescale = vf_load(w->state.rescale + row);
+    vf_store(w->state.l + row, VF_FMA(l, rescale, x->sum));
+}
+
+/* Turns kExpTokens logits into P (P' for MLA_FP8). */
+INLINE void exp_unit(softmax_work *x, mla_precision p, int token) {
+    vf sum = x->sum, largest = token % MLA_PAGE ? x->page_largest : (vf){0};
+    UNROLL
+    for (int j = token; j < token + kExpTokens; j++) {
+        vf y = vf_exp2((vf_load(score_at(x, j)) - x->against) * x->factor);
+        sum += y;
+        if (p == MLA_FP8) {
+            y *= x->block->a_k[j];
+            largest = VF_MAX(y, largest);
+        }
+        vf_store(score_at(x, j), y);
+    }
+    x->sum = sum;
+    x->page_largest = largest;
+    if (p == MLA_FP8 && token % MLA_PAGE == MLA_PAGE - kExpTokens) {
+        vi any = largest >= 0x1p-100f;
+        vf safe = vf_select(any, largest, vf_set(1.0f));
+        x->inverse = vf_select(any, 448.0f / safe, (vf){0});
+        x->sigma = vf_select(any, largest / 448.0f, (vf){0});
+    }
+}
+
+/* Rounds kPackTokens tokens of P and writes them to a tile with rows of queries. */
+INLINE void pack_unit(const amx_work *w, const softmax_work *x, mla_precision p, int token) {
+    _Alignas(64) uint32_t pairs[kPackTokens / 2][LANES];
+    int row = x->row + x->group * LANES;
+    UNROLL
+    for (int j = 0; j < kPackTokens; j += 2) {
+        vf even = vf_load(score_at(x, token + j)), odd = vf_load(score_at(x, token + j + 1));
+        if (p == MLA_FP8) {
+            even = vf_round_e4m3(even * x->inverse) * x->sigma;
+            odd = vf_round_e4m3(odd * x->inverse) * x->sigma;
+        }
+        *(vu *)pairs[j / 2] = bf16_pairs(even, odd);
+    }
+    uint32_t *tile =
+        w->p + ((size_t)(row / kTile) * kTokenSteps + (size_t)(token / kDepth)) * kTileWords;
+    transpose(tile + (size_t)(row % kTile) * kTile, pairs[0], LANES);
+}
+
+INLINE void run_unit(amx_work *w, softmax_work *x, mla_precision p, int unit) {
+    int logit_units = x->block->pages * kLogitUnits;
+    if (unit < logit_units) {
+        if (unit == 0)
+            start_group(w, x);
+        logits_unit(w, x, p, unit * kLogitTokens);
+        if (unit == logit_units - 1)
+            advance_maximum(w, x);
+        return;
+    }
+    int page = (unit - logit_units) / kPageUnits, at = (unit - logit_units) % kPageUnits;
+    if (at < kExpUnits)
+        exp_unit(x, p, page * MLA_PAGE + at * kExpTokens);
+    else
+        pack_unit(w, x, p, page * MLA_PAGE + (at - kExpUnits) * kPackTokens);
+}
+
+static void softmax_unit(amx_work *w) {
+    softmax_work *x = &w->softmax;
+    if (w->part->precision == MLA_FP8)
+        run_unit(w, x, MLA_FP8, x->unit);
+    else
+        run_unit(w, x, MLA_BF16, x->unit);
+    if (++x->unit == x->block->pages * (kLogitUnits + kPageUnits)) {
+        finish_group(w, x);
+        x->unit = 0;
+        x->group++;
+    }
+}
+
+INLINE bool softmax_left(const amx_work *w) {
+    return w->softmax.group < w->softmax.groups;
+}
+
+static void finish_softmax(amx_work *w) {
+    while (softmax_left(w))
+        softmax_unit(w);
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* amx_vectors.h - AVX-512 operations of the AMX kernel: decoding e4m3, and writing the layouts of
+ * tiles. amx_emulated_vectors.h has the same functions for other vectors. */
+#ifndef SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
+#define SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
+
+#include <immintrin.h>
+
+#include "kernels/cpu/avx512_e4m3.h"
+#include "kernels/cpu/vec.h"
+
+static void decode_e4m3(const uint8_t *bytes, uint16_t *out, const uint8_t *in, size_t n) {
+    decode_codes(load_tables(bytes), out, in, n);
+}
+
+/* Interleaves two rows of bf16 numbers, 16 columns in each tile: row j of V's tiles. unpack works
+ * within 128 bits, so the quadwords are permuted first. */
+static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
+    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    for (size_t i = 0; i < tiles; i += 2, to += 512) {
+        __m512i a = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(even + i * 16));
+        __m512i b = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(odd + i * 16));
+        _mm512_store_si512(to, _mm512_unpacklo_epi16(a, b));
+        _mm512_store_si512(to + 256, _mm512_unpackhi_epi16(a, b));
+    }
+}
+
+/* Turns 16 rows of 16 words, which lie @apart words from each other, into 16 columns. */
+INLINE void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
+    __m512i a[16], b[16];
+    UNROLL
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm512_loadu_si512(from + (size_t)i * apart);
+    UNROLL
+    for (int i = 0; i < 16; i += 4) { /* 4 x 4 blocks within 128 bits */
+        __m512i low0 = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+        __m512i high0 = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+        __m512i low1 = _mm512_unpacklo_epi32(a[i + 2], a[i + 3]);
+        __m512i high1 = _mm512_unpackhi_epi32(a[i + 2], a[i + 3]);
+        b[i] = _mm512_unpacklo_epi64(low0, low1);
+        b[i + 1] = _mm512_unpackhi_epi64(low0, low1);
+        b[i + 2] = _mm512_unpacklo_epi64(high0, high1);
+        b[i + 3] = _mm512_unpackhi_epi64(high0, high1);
+    }
+    UNROLL
+    for (int j = 0; j < 4; j++) { /* b[4 g + j] has column 4 l + j of rows 4 g .. in lane l */
+        __m512i even0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
+        __m512i odd0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xdd);
+        __m512i even1 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);
+        __m512i odd1 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xdd);
+        _mm512_store_si512(to + (0 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0x88));
+        _mm512_store_si512(to + (4 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0x88));
+        _mm512_store_si512(to + (8 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0xdd));
+        _mm512_store_si512(to + (12 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0xdd));
+    }
+}
+
+/* Converts LANES numbers of two tokens to pairs of bf16; those of @even are in the lower halves. */
+INLINE vu bf16_pairs(vf even, vf odd) {
+    const __m512i pair =
+        _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return (vu)_mm512_permutexvar_epi16(pair,
+                                        (__m512i)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even));
+}
+
+#endif

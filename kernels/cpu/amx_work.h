@@ -1,0 +1,197 @@
+/* amx_work.h - memory of one part of the AMX kernel, and the conversion of pages and queries into
+ * the layouts that tiles need.
+ *
+ * The including file defines the tile operations (amx_tiles.h or amx_emulated_tiles.h) and the
+ * vector operations of amx_vectors.h or amx_emulated_vectors.h. */
+#ifndef SNAPMLA_KERNELS_CPU_AMX_WORK_H
+#define SNAPMLA_KERNELS_CPU_AMX_WORK_H
+
+#include "kernels/cpu/cpu_dataflow.h"
+#include "kernels/cpu/softmax_state.h"
+
+enum {
+    kTile = 16,                       /* rows of a tile, and FP32 columns */
+    kTileRow = 64,                    /* bytes of a tile's row */
+    kTileWords = 256,                 /* pairs of bf16, or FP32 numbers, of a tile */
+    kDepth = 32,                      /* terms that one tile product adds up */
+    kBlockPages = 4,                  /* pages of a token block */
+    kTokens = kBlockPages * MLA_PAGE, /* tokens of a full token block */
+    kTokenSteps = kTokens / kDepth,   /* products over a full token block */
+    kRowBlock = 2 * kTile,            /* query rows whose scores are computed together */
+    kPagePairs = MLA_PAGE / 2,
+};
+
+/* Up to kBlockPages consecutive pages of the sequence, as tiles need them. Tokens after the part's
+ * last one are zeros. */
+typedef struct {
+    int64_t first; /* first token */
+    int pages, tokens;
+    const uint16_t *page[kBlockPages]; /* [64][d] bf16: in the cache, or in k */
+    uint16_t *k; /* [kTokens][d] pages that are decoded, or that are not full */
+    uint32_t *v; /* [kTokenSteps][d_c / kTile] tiles: row j has tokens 2j and 2j + 1 of 16 columns
+                  */
+    float *a_k;  /* [kTokens] MLA_FP8: scales of the tokens */
+} token_block;
+
+/* The softmax of one row block. It proceeds in units of work, so that it can run between the tile
+ * products of the next row block (amx_softmax.h). */
+typedef struct {
+    const token_block *block;
+    float *s;           /* [kTokens][kRowBlock]: scores, then P */
+    int row;            /* first row of the row block */
+    int groups, group;  /* groups of LANES rows */
+    int unit;           /* next unit of this group */
+    bool whole;         /* every row sees every token of the block, and its pages are full */
+    vf factor, against; /* of this group: softmax_state.factor; the maximum that P refers to */
+    vf largest, sum;    /* so far: of the logits; of P */
+    vf page_largest;    /* MLA_FP8: largest P' of the page so far */
+    vf inverse, sigma;  /* MLA_FP8: of the page */
+} softmax_work;
+
+typedef struct {
+    const cpu_part *part;
+    int d, padded; /* d_c + d_r; rows rounded up to a multiple of kTile */
+    uint32_t *q;   /* [padded / kTile][d / kDepth] tiles: row j has columns 2j, 2j + 1 of 16 rows */
+    float *s[2];   /* scores of two row blocks */
+    uint32_t *p;   /* [padded / kTile][kTokenSteps] tiles: row i has 32 tokens of query row i */
+    float *o;      /* [padded][d_c] */
+    uint16_t *rows;  /* [kTile][d] queries in bf16 */
+    uint8_t *tables; /* for the decoder of e4m3 */
+    token_block block[2];
+    softmax_state state;
+    softmax_work softmax;
+    token_block *packing; /* the block that is being packed */
+    int packed;           /* its pairs of tokens that are ready */
+} amx_work;
+
+static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {
+    amx_work w = {.d = d_c + d_r, .padded = (rows + kTile - 1) / kTile * kTile};
+    size_t at = 0, d = (size_t)w.d, padded = (size_t)w.padded, columns = (size_t)d_c;
+    w.q = scratch_carve(memory, &at, padded * d * sizeof(uint16_t));
+    w.p = scratch_carve(memory, &at, padded * kTokens * sizeof(uint16_t));
+    w.o = scratch_carve(memory, &at, padded * columns * sizeof *w.o);
+    w.rows = scratch_carve(memory, &at, kTile * d * sizeof *w.rows);
+    w.tables = scratch_carve(memory, &at, kTableBytes);
+    for (int i = 0; i < 2; i++) {
+        w.s[i] = scratch_carve(memory, &at, (size_t)kTokens * kRowBlock * sizeof(float));
+        w.block[i].k = scratch_carve(memory, &at, kTokens * d * sizeof(uint16_t));
+        w.block[i].v = scratch_carve(memory, &at, kTokens * columns * sizeof(uint16_t));
+        w.block[i].a_k = scratch_carve(memory, &at, kTokens * sizeof(float));
+    }
+    w.state = softmax_layout(memory, &at, w.padded);
+    *bytes = at;
+    return w;
+}
+
+static size_t scratch_bytes(int rows, int d_c, int d_r) {
+    size_t bytes;
+    (void)work_layout(NULL, rows, d_c, d_r, &bytes);
+    return bytes;
+}
+
+/* Copies row @row of the planes to @out as bf16. */
+static void decode_row(const amx_work *w, uint16_t *out, const void *content, const void *rope,
+                       int64_t row) {
+    size_t d_c = (size_t)w->part->d_c, d_r = (size_t)w->part->d_r, at = (size_t)row;
+    if (w->part->precision == MLA_BF16) {
+        memcpy(out, (const uint16_t *)content + at * (d_c + d_r), (d_c + d_r) * sizeof *out);
+    } else {
+        decode_e4m3(w->tables, out, (const uint8_t *)content + at * d_c, d_c);
+        memcpy(out + d_c, (const uint16_t *)rope + at * d_r, d_r * sizeof *out);
+    }
+}
+
+/* Packs Q^T into tiles. Padding rows are zeros. */
+static void pack_q(amx_work *w) {
+    const cpu_part *part = w->part;
+    size_t d = (size_t)w->d;
+    uint32_t *to = w->q;
+    for (int row = 0; row < w->padded; row += kTile) {
+        for (int i = 0; i < kTile; i++) {
+            if (row + i < part->rows)
+                decode_row(w, w->rows + (size_t)i * d, part->q, part->q_rope, part->row0 + row + i);
+            else
+                memset(w->rows + (size_t)i * d, 0, d * sizeof *w->rows);
+        }
+        for (size_t pair = 0; pair < d / 2; pair += LANES, to += (size_t)LANES * kTile)
+            transpose(to, (const uint32_t *)(const void *)w->rows + pair, d / 2);
+    }
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Prepares a block that begins at @token for pack_pair(). It is empty if the part ends before
+ * @token. */
+static void start_block(amx_work *w, token_block *b, int64_t token) {
+    const cpu_part *part = w->part;
+    int64_t left = part->end - token;
+    b->first = token;
+    b->tokens = left < 0 ? 0 : left < kTokens ? (int)left : kTokens;
+    b->pages = (b->tokens + MLA_PAGE - 1) / MLA_PAGE;
+    for (int i = 0; i < b->pages; i++) {
+        int64_t slot = mla_slot(part->table, part->cache.pages, token + (int64_t)i * MLA_PAGE);
+        bool full = b->tokens >= (i + 1) * MLA_PAGE;
+        b->page[i] = b->k + (size_t)i * MLA_PAGE * (size_t)w->d;
+        if (part->precision == MLA_BF16 && full)
+            b->page[i] = (const uint16_t *)part->cache.content + (size_t)slot * (size_t)w->d;
+        for (int j = 0; part->precision == MLA_FP8 && j < MLA_PAGE; j++) {
+            int at = i * MLA_PAGE + j;
+            b->a_k[at] = at < b->tokens ? part->cache.scale[slot + j] : 0.0f;
+        }
+    }
+    w->packing = b;
+    w->packed = 0;
+}
+
+INLINE void prefetch_bytes(const char *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i += kLine)
+        __builtin_prefetch(from + i, 0, 2);
+}
+
+/* Prefetches two tokens into L2: those that pack_pair() reads a page later. */
+static void prefetch_pair(const cpu_part *part, int64_t token) {
+    if (token >= part->end)
+        return;
+    size_t slot = (size_t)mla_slot(part->table, part->cache.pages, token);
+    size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r;
+    if (part->precision == MLA_BF16) {
+        prefetch_bytes((const char *)part->cache.content + slot * 2 * (d_c + d_r), 4 * (d_c + d_r));
+        return;
+    }
+    prefetch_bytes((const char *)part->cache.content + slot * d_c, 2 * d_c);
+    prefetch_bytes((const char *)part->cache.rope + slot * 2 * d_r, 4 * d_r);
+}
+
+/* Decodes the next pair of tokens of the block, if it is not read from the cache, and interleaves
+ * it into the tiles of V. */
+static void pack_pair(amx_work *w) {
+    token_block *b = w->packing;
+    const cpu_part *part = w->part;
+    int page = w->packed / kPagePairs, pair = w->packed % kPagePairs;
+    size_t d = (size_t)w->d, tiles = (size_t)part->d_c / kTile;
+    int64_t token = b->first + 2 * w->packed;
+    uint16_t *k = b->k + (size_t)w->packed * 2 * d;
+    for (int i = 0; b->page[page] == b->k + (size_t)page * MLA_PAGE * d && i < 2; i++) {
+        if (token + i < part->end)
+            decode_row(w, k + (size_t)i * d, part->cache.content, part->cache.rope,
+                       mla_slot(part->table, part->cache.pages, token + i));
+        else
+            memset(k + (size_t)i * d, 0, d * sizeof *k);
+    }
+    const uint16_t *rows = b->page[page] + (size_t)pair * 2 * d;
+    size_t step = (size_t)w->packed / kTile, row = (size_t)w->packed % kTile;
+    interleave(b->v + step * tiles * kTileWords + row * kTile, rows, rows + d, tiles);
+    prefetch_pair(part, token + MLA_PAGE);
+    w->packed++;
+}
+
+INLINE bool packing_left(const amx_work *w) {
+    return w->packed < w->packing->pages * kPagePairs;
+}
+
+static void finish_packing(amx_work *w) {
+    while (packing_left(w))
+        pack_pair(w);
+}
+
+#endif
