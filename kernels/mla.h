@@ -71,7 +71,8 @@ typedef struct mla_backend mla_backend;
 
 typedef struct {
     const char *isa;       /* Instruction set or device. cpu: "auto", "portable", "avx2", "avx512f",
-                              "avx512" (needs BF16 dot products and VBMI); cuda: "auto", "sm90a",
+                              "avx512" (needs BF16 dot products and VBMI), "amx" (also needs
+                              BF16 tiles), "amx-emulated" (for tests); cuda: "auto", "sm90a",
                               "portable"; opencl: "auto", "gpu", "cpu", part of a device name. NULL
                               = "auto" */
     int threads;           /* cpu only: worker threads, 0 = all cores that this process may use */

@@ -57,7 +57,7 @@ static snap_status check_if_present(checking *c, const device_options *d, snap_e
 }
 
 static snap_status check_all(checking *c, int64_t threads, snap_err *err) {
-    static const char *const kIsas[] = {"avx512", "avx512f", "avx2", "portable", NULL};
+    static const char *const kIsas[] = {"amx", "avx512", "avx512f", "avx2", "portable", NULL};
     snap_status st = SNAP_OK;
     for (const char *const *isa = kIsas; *isa && st == SNAP_OK; isa++)
         st = check_if_present(

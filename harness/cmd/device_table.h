@@ -16,7 +16,7 @@
      "auto, a name that 'snapmla info' lists, or plugin:PATH", 0, 0},                              \
     {OPT_INT, "threads", 0, &(d).threads, "N", "CPU threads; 0 = all cores", 0, 1024},             \
     {OPT_STR, "isa", 0, &(d).isa, "NAME",                                                          \
-     "instruction set or device: auto, portable; cpu: avx512, avx512f, avx2; cuda: sm90a; "        \
+     "instruction set or device: auto, portable; cpu: amx, avx512, avx512f, avx2; cuda: sm90a; "   \
      "opencl: gpu, cpu, or a part of the device's name", 0, 0}
 /* clang-format on */
 

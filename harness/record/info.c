@@ -42,7 +42,7 @@ static js *try_backend(const char *name, const char *isa, const char *shown) {
 }
 
 static js *cpu_paths(void) {
-    static const char *const isas[] = {"avx512", "avx512f", "avx2", "portable"};
+    static const char *const isas[] = {"amx", "avx512", "avx512f", "avx2", "portable"};
     js *paths = js_new_array();
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
         (void)js_push_new(paths, try_backend("cpu", isas[i], isas[i]));

@@ -29,8 +29,8 @@ static void attend_rows(const cpu_part *part, void *memory, float *o, float *m, 
 }
 
 static const char *lacks(void) {
-    const char *vectors = cpu_avx512.lacks();
-    return vectors ? vectors : amx_lacks();
+    const char *tiles = amx_lacks();
+    return tiles ? tiles : cpu_avx512.lacks();
 }
 
 const cpu_isa cpu_amx = {

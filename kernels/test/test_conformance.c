@@ -68,6 +68,7 @@ static void test_cpu(void) {
 #ifndef __SANITIZE_THREAD__ /* left out under the thread sanitizer: it uses the same threads as
                                "auto" */
     expect_passed("cpu", "portable", false);
+    expect_passed("cpu", "amx-emulated", false);
 #endif
 }
 
