@@ -1,4 +1,4 @@
-/* x86-64 with AVX2 and FMA: 256-bit vectors, FP32. */
+/* x86-64 with AVX2 and FMA: 256-bit vectors, FP32. Every processor with AVX2 also has F16C. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx2,fma,f16c")
@@ -8,7 +8,9 @@ TARGET_BEGIN("avx2,fma,f16c")
 #define VF_FMA(a, b, c) ((vf)_mm256_fmadd_ps((a), (b), (c)))
 #define VF_MAX(a, b)    ((vf)_mm256_max_ps((a), (b)))
 
-#include "kernels/cpu/fp32.h"
+#include "kernels/cpu/e4m3_half.h"
+
+#include "kernels/cpu/fp32.h" /* needs the one above */
 
 static const char *lacks(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")

@@ -1,14 +1,16 @@
 /* x86-64 with AVX-512 (F, BW, VL, DQ): 512-bit vectors, FP32. Does not use BF16 dot products. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
-TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")
+TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 #include <immintrin.h>
 
 #define LANES           16
 #define VF_FMA(a, b, c) ((vf)_mm512_fmadd_ps((a), (b), (c)))
 #define VF_MAX(a, b)    ((vf)_mm512_max_ps((a), (b)))
 
-#include "kernels/cpu/fp32.h"
+#include "kernels/cpu/e4m3_half.h"
+
+#include "kernels/cpu/fp32.h" /* needs the one above */
 
 static const char *lacks(void) {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

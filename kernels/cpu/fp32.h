@@ -1,6 +1,7 @@
 /* fp32.h - computes one part in FP32 arithmetic, for each vector width of vec.h.
  *
- * avx2.c, avx512f.c and portable.c include it after the definitions that vec.h needs.
+ * avx2.c, avx512f.c and portable.c include it after the definitions that vec.h needs and after
+ * decode_e4m3(), which decodes a row of codes to FP32.
  *
  * A page is decoded once into FP32 [64][d] and used for all rows:
  *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     rows in the lanes, K broadcast,
@@ -60,8 +61,7 @@ static void decode_row(float *out, mla_precision p, int d_c, int d_r, const void
         decode_bf16(out, (const uint16_t *)content + row * (d_c + d_r), d_c + d_r);
     } else {
         const uint8_t *c8 = (const uint8_t *)content + row * d_c;
-        for (int d = 0; d < d_c; d += LANES)
-            vf_store(out + d, load_e4m3(c8 + d));
+        decode_e4m3(out, c8, d_c);
         decode_bf16(out + d_c, (const uint16_t *)rope + row * d_r, d_r);
     }
 }

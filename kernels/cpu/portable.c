@@ -7,6 +7,13 @@
 #define VF_FMA(a, b, c) ((a) * (b) + (c))
 #define VF_MAX(a, b)    vf_select((a) > (b), (a), (b))
 
+#include "kernels/cpu/cpu_dataflow.h"
+
+static void decode_e4m3(float *out, const uint8_t *in, int n) {
+    for (int i = 0; i < n; i += LANES)
+        vf_store(out + i, load_e4m3(in + i));
+}
+
 #include "kernels/cpu/fp32.h"
 
 static const char *lacks(void) {
