@@ -393,7 +393,18 @@ cleanup:
 
 /* ---- warnings ---- */
 
+/* The first reason why a row has no energy; NULL if there is none. */
+static const char *energy_missing_of(const js *rows) {
+    const char *why = NULL;
+    for (size_t i = 0; i < js_len(rows) && !why; i++)
+        why = js_get_str(js_get_object(js_at(rows, i), "performance"), "energy_missing");
+    return why;
+}
+
 void bench_warn(const js *rows) {
+    const char *no_energy = energy_missing_of(rows);
+    if (no_energy)
+        term_warn("energy was not measured: %s", no_energy);
     int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, NULL, "shared");
     int noisy = (int)sweep_count_flag(rows, NULL, "noisy"),
         weak = (int)sweep_count_flag(rows, NULL, "weak_baseline");

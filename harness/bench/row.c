@@ -79,6 +79,8 @@ static void set_performance(cell_performance *p, const row_context *ctx, const r
     p->clock_mhz_during = host ? m->after.mhz : m->gpu_after.sm_mhz;
     p->power_w = m->power_w;
     p->energy_j = m->power_w * (s.median / 1e9);
+    p->energy_source = m->energy_source;
+    p->energy_missing = m->energy_missing;
     set_paired(&p->paired, m->probes);
 }
 

@@ -51,6 +51,8 @@ typedef struct {
     gpu_state gpu_before, gpu_after; /* unknown without an NVIDIA device */
     double power_w;                  /* mean power while the steps ran, in watts; NAN = not
                                         measured */
+    const char *energy_source;       /* of mode "sustained": the sensors; NULL = none */
+    const char *energy_missing;      /* of mode "sustained": why power_w is NAN; else NULL */
     const char *baseline;            /* of a named arm: the arm that it is compared with */
     paired_ratio against;            /* the comparison; `ratio` NAN = none */
 } row_measured;

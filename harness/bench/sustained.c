@@ -23,27 +23,29 @@ static snap_status steps_of_sample(bench_arm *arm, bench_scope scope, int *steps
 }
 
 static snap_status loop(bench_arm *arm, bench_scope scope, double seconds, stop_rule *rule,
-                        const gpu *device, spent *total, snap_err *err) {
+                        energy_meter *meter, spent *total, snap_err *err) {
     int steps = 1;
     double ns;
     snap_status st = SNAP_OK;
     TRY(steps_of_sample(arm, scope, &steps, err));
-    double joules = gpu_now(device).energy_j;
     int64_t start = clock_now_ns();
+    energy_start(meter, start);
     double wall = 0;
     while (wall < seconds) {
         TRY(bench_arm_loop(arm, scope, steps, &ns, err));
-        wall = (double)(clock_now_ns() - start) / 1e9;
+        int64_t now = clock_now_ns();
+        energy_keep(meter, now);
+        wall = (double)(now - start) / 1e9;
         TRY(stop_add(rule, ns, wall, err));
     }
-    total->joules += gpu_now(device).energy_j - joules;
+    total->joules += energy_read(meter, clock_now_ns());
     total->seconds += wall;
 cleanup:
     return st;
 }
 
 snap_status sustained_measure(bench_arm *const *arms, int n, bench_scope scope, double seconds,
-                              stop_rule *rules, const gpu *device, double *power_w,
+                              stop_rule *rules, energy_meter *const *meters, double *power_w,
                               const volatile sig_atomic_t *cancel, int *failed, snap_err *err) {
     snap_status st = SNAP_OK;
     *failed = -1;
@@ -55,7 +57,7 @@ snap_status sustained_measure(bench_arm *const *arms, int n, bench_scope scope, 
         if (cancel && *cancel)
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
         *failed = arm;
-        TRY(loop(arms[arm], scope, seconds, &rules[arm], device, &total[arm], err));
+        TRY(loop(arms[arm], scope, seconds, &rules[arm], meters[arm], &total[arm], err));
         *failed = -1;
     }
     for (int i = 0; i < n; i++) {

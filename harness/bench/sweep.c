@@ -150,6 +150,7 @@ typedef struct {
     bench_arm *arms[SWEEP_ARMS];
     stop_rule rules[SWEEP_ARMS];
     paired_probes *probes[SWEEP_ARMS];
+    energy_meter *meters[SWEEP_ARMS];
     double power_w[SWEEP_ARMS];
     int n, failed;
 } turns;
@@ -163,6 +164,7 @@ static void collect(sweep *s, bench_scope scope, turns *t) {
             continue;
         stop_init(&t->rules[t->n], &s->opt->limits);
         t->power_w[t->n] = (double)NAN;
+        t->meters[t->n] = l->meter;
         t->lanes[t->n] = l;
         t->arms[t->n] = l->cell.arm;
         t->probes[t->n++] = &s->lanes[l->of.rates].probes;
@@ -172,8 +174,8 @@ static void collect(sweep *s, bench_scope scope, turns *t) {
 static snap_status time_turns(sweep *s, bench_scope scope, turns *t, snap_err *err) {
     bool sustained = s->opt->sustained_s > 0;
     if (sustained)
-        return sustained_measure(t->arms, t->n, scope, s->opt->sustained_s, t->rules,
-                                 t->lanes[0]->device, t->power_w, s->opt->cancel, &t->failed, err);
+        return sustained_measure(t->arms, t->n, scope, s->opt->sustained_s, t->rules, t->meters,
+                                 t->power_w, s->opt->cancel, &t->failed, err);
     return interleave_measure(t->arms, t->n, scope, t->rules, s->flush ? s->opt->rest : 0,
                               t->probes, s->opt->cancel, &t->failed, err);
 }
@@ -317,6 +319,9 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
         return SNAP_OK;
     mla_backend_describe(of->backend, &l->context.backend);
     l->device = gpu_open(l->context.backend.pci);
+    snap_status st = energy_open(&l->meter, "/sys", &l->context.backend, l->device, err);
+    if (st != SNAP_OK)
+        return st;
     return numbers_upload(&l->from, of->backend, err);
 }
 
@@ -366,6 +371,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
 cleanup:
     for (int i = 0; i < s.n; i++) {
         numbers_release(&s.lanes[i].from);
+        energy_close(s.lanes[i].meter);
         gpu_close(s.lanes[i].device);
     }
     numbers_release(&s.from);

@@ -52,6 +52,10 @@ snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *befo
                       .gpu_after = after->gpu[i],
                       .power_w = c->power_w,
                       .baseline = s->lanes[0].of.name};
+    if (l->context.sustained && l->meter) {
+        m.energy_source = energy_source(l->meter);
+        m.energy_missing = isnan(c->power_w) ? energy_missing(l->meter) : NULL;
+    }
     char key[ROW_KEY];
     snap_status st = compare_arms(s, l, &m.against, err);
     if (st != SNAP_OK)

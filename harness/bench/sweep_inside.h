@@ -4,6 +4,7 @@
 
 #include "harness/bench/sweep.h"
 #include "harness/measure/code_hash.h"
+#include "harness/measure/energy.h"
 
 typedef struct {
     bench_arm *arm; /* NULL if the arm cannot run */
@@ -29,6 +30,7 @@ typedef struct {
     row_context context;
     numbers from;
     gpu *device;
+    energy_meter *meter; /* NULL for an arm without a backend */
     kernel_code code;
     cell cell;            /* of the current shape */
     paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */

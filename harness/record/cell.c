@@ -104,6 +104,8 @@ static const field performance_fields[] = {
     {P(clock_mhz_during), FIELD_NUMBER, ABOVE_0, .csv = "mhz_during"},
     {P(power_w), FIELD_NUMBER, FROM_0, .csv = "power_w"},
     {P(energy_j), FIELD_NUMBER, FROM_0, .csv = "energy_j", .about = "energy of one step"},
+    {P(energy_source), FIELD_TEXT, NUL | OPT, .about = "sensors that measured the energy"},
+    {P(energy_missing), FIELD_TEXT, NUL | OPT, .about = "why the energy was not measured"},
     {P(paired), FIELD_RECORD, NUL | OPT, .of = &paired_type},
     {P(tflops), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "tflops"},
     {P(gb_s), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "gb_s"},

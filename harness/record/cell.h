@@ -69,8 +69,10 @@ typedef struct {
     int64_t count;           /* samples */
     const char *stop_reason; /* the reason to stop sampling (measure/stop.h) */
     double clock_mhz_before, clock_mhz_during;
-    double power_w, energy_j; /* power_w: mean over the loops of mode "sustained", else NAN;
+    double power_w, energy_j;   /* power_w: mean over the loops of mode "sustained", else NAN;
                                  energy_j: of one step of median time */
+    const char *energy_source;  /* mode "sustained": the sensors, such as "NVML"; NULL = none */
+    const char *energy_missing; /* mode "sustained": why power_w is NAN */
     cell_paired paired;
     /* the part CELL_DERIVED */
     double tflops, gb_s, tok_s, tok_j; /* TFLOP/s, GB/s, tokens per second, tokens per joule */

@@ -1,0 +1,31 @@
+/* energy_sensor.h - the files of sysfs that count energy or show power. */
+#ifndef SNAPMLA_HARNESS_MEASURE_ENERGY_SENSOR_H
+#define SNAPMLA_HARNESS_MEASURE_ENERGY_SENSOR_H
+
+#include <stdbool.h>
+
+enum { ENERGY_SENSORS = 64, ENERGY_PATH = 256, ENERGY_LABEL = 32 };
+
+typedef struct {
+    char path[ENERGY_PATH];   /* one decimal number: microjoules, or microwatts */
+    char label[ENERGY_LABEL]; /* "package-0" */
+    bool power;               /* the file shows power */
+    double range;             /* a counter returns to 0 after this value; 0 = never */
+} energy_sensor;
+
+typedef struct {
+    energy_sensor at[ENERGY_SENSORS];
+    int n;
+    const char *kind; /* "RAPL", or the name of the driver's hwmon directory */
+    char driver[ENERGY_LABEL];
+} energy_sensors;
+
+/* Finds the sensors of the processors, or of the PCI device @pci, below @sysfs. n is 0 if there are
+ * none, or too many to be those of one machine. */
+void energy_find_processors(energy_sensors *out, const char *sysfs);
+void energy_find_pci(energy_sensors *out, const char *sysfs, const char *pci);
+
+/* Reads the number in a file. Returns 0, or an errno; EINVAL if the file has no number. */
+int energy_read_file(const char *path, double *out);
+
+#endif
