@@ -12,8 +12,8 @@ static const char *out_dir, *format_list = "html,md,csv,tex", *prices_path;
 
 static const opt options[] = {
     {OPT_STR, "prices", 0, &prices_path, "FILE",
-     "JSON object that maps a device's name, or a part of it, to dollars per hour; adds tokens per "
-     "dollar to the table",
+     "JSON object that maps a device's name, or a part of it, to dollars per hour, or to an object "
+     "with usd_per_hour, date and source; adds tokens per dollar to the table",
      0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out_dir, "DIR",
@@ -107,7 +107,8 @@ const opt_command cmd_compare = {
              "each device's own measured roofline, tokens per joule, tokens per dollar, and\n"
              "speed relative to the first file. A row that was measured under other conditions\n"
              "than the first file's row is marked and has no relative speed. Files without a\n"
-             "common cell are refused with exit code 6.",
+             "common cell are refused with exit code 6. The last table says which cells each\n"
+             "file lacks, with the command that measures them.",
     .examples = "  snapmla compare a.json b.json\n"
                 "  snapmla compare a.json b.json c.json --prices prices.json --out comparison",
     .options = options,

@@ -42,7 +42,10 @@ static void test_ratios(void) {
               js_set_str(row(b, 2), "distribution", "mla"));
     js *backend = js_get_object(js_get_object(results_document(b), "provenance"), "backend");
     CU_ASSERT(js_set_str(backend, "device", "Vendor X100 SXM"));
-    report_model *m = compare(a, b, "{\"X100\": 9, \"Vendor X100\": 3.6}", SNAP_OK);
+    report_model *m = compare(a, b,
+                              "{\"X100\": 9, \"Vendor X100\": {\"usd_per_hour\": 3.6,"
+                              "\"date\": \"2026-11-24\", \"source\": \"the vendor's list\"}}",
+                              SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(m->n_compared, 2 * n);
     size_t marked = 0;
     for (size_t i = 0; i < m->n_compared; i++) {
@@ -68,6 +71,38 @@ static void test_ratios(void) {
     CU_ASSERT_STRING_EQUAL(t.columns[t.n_columns - 1].head, "tok/$");
     CU_ASSERT(report_table_machines(m, &mem, &t) && t.n_rows == 4);
     CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 1), "Vendor X100 SXM");
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(t.note, "'Vendor X100': 3.6 $/h on 2026-11-24, source: the vendor's list."));
+    CU_ASSERT_PTR_NULL(strstr(t.note, "'X100'")); /* not the price of any file */
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
+/* File b has one cell fewer and another one of its own, which was measured in loops. */
+static void test_lacking(void) {
+    results *a = load(), *b = load();
+    size_t n = js_len(results_section(b, "bench"));
+    for (size_t i = 0; i < n; i++) {
+        js *shape = js_get_object(row(b, i), "shape");
+        if (js_get_int(shape, "heads", 0) == 16)
+            CU_ASSERT(js_set_int(shape, "context", 512) &&
+                      js_set_str(row(b, i), "mode", "sustained"));
+    }
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_lacking(m, &mem, &t) && t.n_rows == 2);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "1");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "2");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 3),
+                           "snapmla bench --backend cpu --scope kernel --distribution normal "
+                           "--sustained 2 --shapes 16/1/1/512");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 0), "2");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 3),
+                           "snapmla bench --backend cpu --scope kernel --distribution normal "
+                           "--shapes 16/1/1/256");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);
@@ -78,6 +113,7 @@ static void test_refusals(void) {
     results *a = load(), *b = load();
     report_model_free(compare(a, b, "{\"x\": -1}", SNAP_E_USAGE));
     report_model_free(compare(a, b, "{\"x\": \"free\"}", SNAP_E_USAGE));
+    report_model_free(compare(a, b, "{\"x\": {\"usd_per_hour\": 2}}", SNAP_E_USAGE));
     for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)
         CU_ASSERT(js_set_int(js_get_object(row(b, i), "shape"), "context", 77));
     report_model_free(compare(a, b, NULL, SNAP_E_ENV));
@@ -91,5 +127,6 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
+                               {"what each file lacks", test_lacking},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

@@ -50,7 +50,15 @@ static int by_row(const void *x, const void *y) {
     return d ? d : by_conditions(a, b);
 }
 
-static bool is_comparable(const report_cell *c) {
+bool compare_same_cell(const report_cell *a, const report_cell *b) {
+    return by_cell(a, b) == 0;
+}
+
+bool compare_same_conditions(const report_cell *a, const report_cell *b) {
+    return by_conditions(a, b) == 0;
+}
+
+bool compare_usable(const report_cell *c) {
     return strcmp(c->row->origin, "measured") == 0 && strcmp(c->row->status, "passed") == 0;
 }
 
@@ -105,7 +113,7 @@ static const compared *compare_cells(report_model *m, size_t *n) {
     size_t all = 0;
     *n = 0;
     for (size_t i = 0; rows && i < m->n_cells; i++)
-        if (is_comparable(&m->cells[i]))
+        if (compare_usable(&m->cells[i]))
             rows[all++].cell = &m->cells[i];
     if (!rows)
         return NULL;
@@ -124,36 +132,70 @@ static const compared *compare_cells(report_model *m, size_t *n) {
 
 /* ---- prices ---- */
 
-static double price_of(js *prices, const char *device) {
+/* The dollars per hour of an entry: a number, or an object with the number, a date and a source. */
+static double dollars_of(const js *price) {
+    return js_is_object(price) ? js_get_num(price, "usd_per_hour", (double)NAN) : js_num(price);
+}
+
+/* The entry with the longest key that occurs in the device's name; NULL if there is none. */
+static void *entry_of(js *prices, const char *device) {
     size_t longest = 0;
-    double price = (double)NAN;
+    void *found = NULL;
     for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
         size_t n = strlen(js_key(it));
         if (n <= longest || !strstr(device, js_key(it)))
             continue;
         longest = n;
-        price = js_num(js_value(it));
+        found = it;
     }
-    return price;
+    return found;
 }
 
 static snap_status check_prices(js *prices, snap_err *err) {
-    for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it))
-        if (!js_is_num(js_value(it)) || !(js_num(js_value(it)) > 0))
+    for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
+        const js *price = js_value(it);
+        bool object = js_is_object(price);
+        if (!(object || js_is_num(price)) || !(dollars_of(price) > 0))
             return err_set(err, SNAP_E_USAGE,
                            "the price of '%s' must be a positive number of dollars an hour",
                            js_key(it));
+        if (object && !(js_get_str(price, "date") && js_get_str(price, "source")))
+            return err_set(err, SNAP_E_USAGE,
+                           "the price of '%s' must have a \"date\" and a \"source\"", js_key(it));
+    }
     return SNAP_OK;
+}
+
+/* Sets the price of each file, and a sentence for each price that is used. */
+static bool set_prices(report_model *m, js *prices) {
+    buf note = {0};
+    m->usd_per_hour = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->usd_per_hour);
+    for (int i = 0; m->usd_per_hour && i < m->n_files; i++) {
+        void *entry = entry_of(prices, report_device_of(m, i));
+        m->usd_per_hour[i] = entry ? dollars_of(js_value(entry)) : (double)NAN;
+        bool listed = false;
+        for (int k = 0; k < i && entry; k++)
+            listed |= entry_of(prices, report_device_of(m, k)) == entry;
+        if (!entry || listed)
+            continue;
+        const js *price = js_value(entry);
+        (void)buf_printf(&note, " Price of '%s': %g $/h", js_key(entry), m->usd_per_hour[i]);
+        if (js_is_object(price))
+            (void)buf_printf(&note, " on %s, source: %s.", js_get_str(price, "date"),
+                             js_get_str(price, "source"));
+        else
+            (void)buf_puts(&note, ", without a date and a source.");
+    }
+    m->price_note = m->usd_per_hour && !note.failed ? arena_strdup(&m->mem, buf_str(&note)) : NULL;
+    buf_release(&note);
+    return m->price_note != NULL;
 }
 
 snap_status report_compare(report_model *m, js *prices, snap_err *err) {
     snap_status st = check_prices(prices, err);
     if (st != SNAP_OK)
         return st;
-    m->usd_per_hour = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->usd_per_hour);
-    for (int i = 0; m->usd_per_hour && i < m->n_files; i++)
-        m->usd_per_hour[i] = price_of(prices, report_device_of(m, i));
-    if (m->usd_per_hour)
+    if (set_prices(m, prices))
         m->compared = compare_cells(m, &m->n_compared);
     if (!m->compared)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");

@@ -20,4 +20,11 @@ typedef struct compared {
     const char *differs; /* conditions that differ from @first: "input, mode"; "" = none */
 } compared;
 
+/* Whether a row was measured and passed. */
+bool compare_usable(const report_cell *c);
+
+/* Whether two rows belong to the same cell, and were measured under the same conditions. */
+bool compare_same_cell(const report_cell *a, const report_cell *b);
+bool compare_same_conditions(const report_cell *a, const report_cell *b);
+
 #endif

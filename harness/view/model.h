@@ -95,6 +95,9 @@ struct report_model {
     arena mem;
     double *usd_per_hour;            /* [n_files], NAN = unknown; NULL without report_compare() */
     const struct compared *compared; /* rows of report_compare(); NULL, 0 without it */
+    const char
+        *price_note; /* sentences with the prices, their dates and sources; NULL: no comparison
+                             */
     size_t n_compared;
     const struct report_outline *outline; /* sections of the report, in order */
     const struct report_quote *quotes;    /* figures that others report; NULL, 0 without them */

@@ -9,7 +9,9 @@
 static const report_section whole[] = {
     {.id = "compare",
      .title = "Comparison",
-     .parts = {{.build = report_table_machines}, {.build = report_table_compare}}},
+     .parts = {{.build = report_table_machines},
+               {.build = report_table_compare},
+               {.build = report_table_lacking}}},
     {.id = "speed",
      .title = "Speed",
      .parts = {{.build = report_table_named_arms},

@@ -150,7 +150,8 @@ static snap_status put_outline(const report_model *m, const target *to, const ch
 }
 
 static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
-    static const report_table_fn compare[] = {report_table_machines, report_table_compare, NULL},
+    static const report_table_fn compare[] = {report_table_machines, report_table_compare,
+                                              report_table_lacking, NULL},
                                  speed[] = {report_table_speed, NULL},
                                  ablation[] = {report_table_ablation, NULL},
                                  parity[] = {report_table_parity,

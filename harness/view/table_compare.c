@@ -75,27 +75,39 @@ static double roofline_of(const report_model *m, int file, const char *arm) {
     return median;
 }
 
+/* The note of the table of machines, with the prices that it uses. NULL: out of memory. */
+static const char *machines_note(const report_model *m, arena *mem) {
+    buf text = {0};
+    (void)buf_puts(&text,
+                   "Only cells that at least two files have are counted. The relative speed is the "
+                   "geometric mean of the speed relative to the first file that has the cell under "
+                   "the same conditions. The percentage of the roofline is a median, relative to "
+                   "the device's own measured roofline. Both leave out cells with flags; a "
+                   "comparison also if the first file's cell has one.");
+    (void)buf_puts(&text, m->price_note ? m->price_note : "");
+    const char *note = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
+    buf_release(&text);
+    return note;
+}
+
 bool report_table_machines(const report_model *m, arena *mem, table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
-    *t = (table){
-        .id = "machines",
-        .caption = "Comparison of the machines",
-        .note =
-            "Only cells that at least two files have are counted. The relative speed is the "
-            "geometric mean of the speed relative to the first file that has the cell under the "
-            "same conditions. The percentage of the roofline is a median, relative to the "
-            "device's own measured roofline. Both leave out cells with flags; a comparison also if "
-            "the first file's cell has one.",
-        .columns = {{"#", "", TABLE_NUMBER, true},
-                    {"device", "", TABLE_TEXT, true},
-                    {"file", "", TABLE_TEXT, true},
-                    {"arm", "", TABLE_TEXT, true},
-                    {"cells", "", TABLE_NUMBER, true},
-                    {"not comparable", "", TABLE_NUMBER, true},
-                    {"with flags", "", TABLE_NUMBER, true},
-                    {"speed vs first file", "", TABLE_NUMBER, true},
-                    {"% of own roofline", "", TABLE_NUMBER, true},
-                    {"$/h", "", TABLE_NUMBER, true}}};
+    const char *note = machines_note(m, mem);
+    if (!note)
+        return false;
+    *t = (table){.id = "machines",
+                 .caption = "Comparison of the machines",
+                 .note = note,
+                 .columns = {{"#", "", TABLE_NUMBER, true},
+                             {"device", "", TABLE_TEXT, true},
+                             {"file", "", TABLE_TEXT, true},
+                             {"arm", "", TABLE_TEXT, true},
+                             {"cells", "", TABLE_NUMBER, true},
+                             {"not comparable", "", TABLE_NUMBER, true},
+                             {"with flags", "", TABLE_NUMBER, true},
+                             {"speed vs first file", "", TABLE_NUMBER, true},
+                             {"% of own roofline", "", TABLE_NUMBER, true},
+                             {"$/h", "", TABLE_NUMBER, true}}};
     size_t rows = 0;
     for (int f = 0; f < m->n_files; f++)
         for (int a = 0; a < 2; a++)

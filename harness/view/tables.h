@@ -10,6 +10,7 @@
 bool report_table_ceilings(const report_model *m, arena *mem, table *t);
 bool report_table_machines(const report_model *m, arena *mem, table *t);
 bool report_table_compare(const report_model *m, arena *mem, table *t);
+bool report_table_lacking(const report_model *m, arena *mem, table *t);
 bool report_table_speed(const report_model *m, arena *mem, table *t);
 bool report_table_named_arms(const report_model *m, arena *mem, table *t);
 bool report_table_named_cells(const report_model *m, arena *mem, table *t);
