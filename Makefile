@@ -88,7 +88,7 @@ WRAPPED := malloc calloc realloc strdup strndup fopen fdopen scandir
 WRAP := $(WRAPPED:%=-Wl,--wrap=%)
 
 .PHONY: all
-all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so
+all: $(BUILD)/snapmla $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so $(BUILD)/plugins/packed.so
 
 $(BUILD)/snapmla: $(call objects,$(MAIN)) $(call libs,harness)
 	@echo "  LINK    $@"
@@ -142,7 +142,7 @@ $(BUILD)/obj/evals/code/scripts.S.o: $(wildcard evals/code/*.py)
 # which have one function, the loader must refuse some and report what the others do. They are built
 # without sanitizers, which would report that they define the same global variable. ----
 FAULTS := abi headers open name impostor nothing refuses copy
-PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so
+PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plugins/attend.so $(BUILD)/plugins/packed.so
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
 WRONGS := WRONG_DROP_4096 WRONG_DROP_40000 WRONG_PAGE_64 WRONG_REMEMBERS
 WRONG := $(WRONGS:%=$(BUILD)/test/plugins/%.so)
@@ -322,7 +322,7 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 # headers for compiling plugins, and their manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h kernels/plugin/attention.h
-PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c)
+PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c packed.c)
 SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1

@@ -38,5 +38,7 @@ char *share_find(const char *name) {
         path = beside_program("..", name);
     if (!path)
         path = beside_program("../share/snapmla", name);
+    if (!path)
+        path = beside_program(".", name);
     return path;
 }

@@ -9,6 +9,7 @@
  *   2. $SNAPMLA_SHARE
  *   3. the parent of the program's folder: a build tree
  *   4. ../share/snapmla from the program's folder: an installation or a bundle
+ *   5. the program's folder: objects that a build tree holds beside the program
  * The caller frees the path with free(). NULL if none exists, or when out of memory. */
 char *share_find(const char *name);
 

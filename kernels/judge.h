@@ -62,9 +62,9 @@ snap_status judge_rows(judge_error *out, const judge_step *in, ref_pv pv, judge_
  * (lab_attend). */
 typedef struct {
     int heads, s_q, d_c;
-    const uint16_t *out; /* out: bf16 [batch][s_q][heads][d_c]; lse: fp32 [batch][s_q][heads] */
-    const float *lse;
-    const int64_t *row; /* [rows] the rows that have a reference */
+    const uint16_t *out; /* bf16 [batch][s_q][heads][d_c] */
+    const float *lse;    /* fp32 [batch][s_q][heads]; NULL: not judged */
+    const int64_t *row;  /* [rows] the rows that have a reference */
     int rows;
     const double *ref, *ref_lse; /* [rows][d_c], [rows] */
 } judge_known;

@@ -105,7 +105,7 @@ typedef struct {
  *
  * @out:  caller owns it, release with mla_backend_close(); NULL on failure
  * @name: a name from mla_backend_list(), such as "cpu"; or "plugin:PATH" for a shared object as
- *        kernels/plugin/plugin.h describes
+ *        kernels/plugin/plugin.h describes; or "python:FILE" for a Python file (docs/plugin.md)
  * @opt:  may be NULL
  *
  * Errors: SNAP_E_USAGE for an unknown name or isa; SNAP_E_UNSUPPORTED if this machine or build

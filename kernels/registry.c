@@ -1,9 +1,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/plugin/plugin.h"
+#include "kernels/plugin/attend.h"
 
-static const char kPlugin[] = "plugin:";
+static const char kPlugin[] = "plugin:", kPython[] = "python:";
 
 static const char *const kNames[] = {
     "cpu",
@@ -31,8 +31,8 @@ static snap_status unknown(const char *name, snap_err *err) {
         size_t n = strlen(all);
         (void)snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", kNames[i]);
     }
-    return err_set(err, SNAP_E_USAGE, "unknown backend '%s'; this build has: %s, plugin:PATH", name,
-                   all);
+    return err_set(err, SNAP_E_USAGE,
+                   "unknown backend '%s'; this build has: %s, plugin:PATH, python:FILE", name, all);
 }
 
 snap_status mla_backend_open(mla_backend **out, const char *name, const mla_backend_options *opt,
@@ -41,6 +41,8 @@ snap_status mla_backend_open(mla_backend **out, const char *name, const mla_back
     *out = NULL;
     if (strncmp(name, kPlugin, sizeof kPlugin - 1) == 0)
         return plugin_backend_open(out, name + sizeof kPlugin - 1, opt ? opt : &defaults, err);
+    if (strncmp(name, kPython, sizeof kPython - 1) == 0)
+        return python_backend_open(out, name + sizeof kPython - 1, opt ? opt : &defaults, err);
     for (int i = 0; kNames[i]; i++)
         if (strcmp(name, kNames[i]) == 0)
             return kOpeners[i](out, opt ? opt : &defaults, err);

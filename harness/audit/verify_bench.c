@@ -77,6 +77,48 @@ static void check_samples(const checker *c, const cell_record *row, const char *
     free(sorted);
 }
 
+/* ---- the cache format ---- */
+
+static bool read_format(const checker *c, const cell_record *row, cache_format *out,
+                        const char *where) {
+    snap_err why = {0};
+    snap_status st = arm_format_parse(out, row->format.descriptor, "format", (int)row->shape.d_c,
+                                      (int)row->shape.d_r, &why);
+    c->f->failed |= st == SNAP_E_NOMEM;
+    if (st != SNAP_OK)
+        verify_add(c->f, VERIFY_FORM, where, "its format cannot be read: %s", why.text);
+    return st == SNAP_OK;
+}
+
+/* Name, hash, bytes per token, page size and arithmetic must be those of the descriptor. */
+static void check_format(const checker *c, const cell_record *row, const char *where) {
+    const cell_format *stored = &row->format;
+    cache_format f;
+    char hex[HASH_HEX];
+    if (!stored->exists || !read_format(c, row, &f, where))
+        return;
+    if (hash_bytes(stored->descriptor, strlen(stored->descriptor), hex, NULL) != SNAP_OK) {
+        c->f->failed = true;
+        return;
+    }
+    const struct {
+        const char *what;
+        bool same;
+    } checks[] = {
+        {"name", strcmp(stored->name, f.name) == 0},
+        {"sha256", strcmp(stored->sha256, hex) == 0},
+        {"bytes_per_token", is_near(stored->bytes_per_token, cache_format_token_bytes(&f))},
+        {"page_tokens", stored->page_tokens == f.page_tokens},
+        {"arm", strcmp(row->arm, bench_kind_name(arm_format_kind(&f))) == 0},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        c->f->checks++;
+        if (!checks[i].same)
+            verify_add(c->f, VERIFY_FORM, where, "%s is not that of the format's descriptor",
+                       checks[i].what);
+    }
+}
+
 /* ---- correctness ---- */
 
 static void check_correctness(const checker *c, const cell_record *row, const char *where) {
@@ -84,7 +126,11 @@ static void check_correctness(const checker *c, const cell_record *row, const ch
     bench_kind kind = BENCH_BF16;
     (void)bench_kind_parse(row->arm, &kind);
     /* the largest tolerance that this arm may have */
-    double widest = judge_bound_rows(bench_kind_bound(kind, REF_P_BF16), o->rows_checked).out_rel;
+    judge_bound bound = bench_kind_bound(kind, REF_P_BF16);
+    cache_format f;
+    if (row->format.exists && read_format(c, row, &f, where))
+        bound = arm_format_bound(&(arm_format){.format = f});
+    double widest = judge_bound_rows(bound, o->rows_checked).out_rel;
     c->f->checks++;
     if (!o->exists || o->rows_checked < 1)
         verify_add(c->f, VERIFY_CORRECTNESS, where, "a speed whose output was not checked");
@@ -334,6 +380,7 @@ void verify_bench(const run_record *r, verify_findings *f) {
         if (!is_measured(row) || !is_passed(row))
             continue;
         check_samples(&c, row, where);
+        check_format(&c, row, where);
         check_correctness(&c, row, where);
         check_lengths(&c, row, where);
         check_physics(&c, row, where);

@@ -8,10 +8,10 @@
 #include "harness/record/provenance.h"
 
 enum { kLongestName = 40, kMostThreads = 1024 };
-static const char kPlugin[] = "plugin:";
+static const char kPlugin[] = "plugin:", kPython[] = "python:";
 
-static const char *const backends[] = {"cpu", "cuda", "opencl", "plugin:PATH", NULL};
-static const char *const keys[] = {"precision", "isa", "threads", NULL};
+static const char *const backends[] = {"cpu", "cuda", "opencl", "plugin:PATH", "python:FILE", NULL};
+static const char *const keys[] = {"precision", "isa", "threads", "format", NULL};
 
 static snap_status check_name(const char *name, snap_err *err) {
     static const char allowed[] =
@@ -25,16 +25,23 @@ static snap_status check_name(const char *name, snap_err *err) {
                    name, kLongestName);
 }
 
+/* Whether the backend is a file that the user names. */
+static bool is_loaded(const char *backend) {
+    return (text_starts(backend, kPlugin) && backend[sizeof kPlugin - 1]) ||
+           (text_starts(backend, kPython) && backend[sizeof kPython - 1]);
+}
+
 static snap_status set_backend(arm_spec *arm, const char *backend, snap_err *err) {
     char hint[NEAREST_HINT];
     arm->device.backend = backend;
-    if (text_starts(backend, kPlugin) && backend[sizeof kPlugin - 1])
+    if (is_loaded(backend))
         return SNAP_OK;
     for (size_t i = 0; i < 3; i++)
         if (strcmp(backend, backends[i]) == 0)
             return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: the backend must be cpu, cuda, opencl or plugin:PATH, got '%.80s'%s",
+                   "--arm %s: the backend must be cpu, cuda, opencl, plugin:PATH or python:FILE, "
+                   "got '%.80s'%s",
                    arm->name, backend, nearest_hint(backend, backends, "", hint));
 }
 
@@ -48,6 +55,7 @@ static snap_status set_key(arm_spec *arm, const char *key, const char *value, sn
     char hint[NEAREST_HINT];
     if (strcmp(key, "precision") == 0) {
         bool known = bench_kind_parse(value, &arm->kind) && arm->kind < BENCH_COMPARED;
+        arm->has_precision = true;
         return known ? SNAP_OK : refuse(arm, key, "bf16 or fp8", value, err);
     }
     if (strcmp(key, "isa") == 0) {
@@ -60,9 +68,28 @@ static snap_status set_key(arm_spec *arm, const char *key, const char *value, sn
         bool ok = text_to_int(value, n) && *n >= 0 && *n <= kMostThreads;
         return ok ? SNAP_OK : refuse(arm, key, "an integer within 0..1024", value, err);
     }
+    if (strcmp(key, "format") == 0) {
+        arm->format = value;
+        return *value ? SNAP_OK : refuse(arm, key, "a format's name or file", value, err);
+    }
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads", arm->name,
-                   key, nearest_hint(key, keys, "", hint));
+                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads, format",
+                   arm->name, key, nearest_hint(key, keys, "", hint));
+}
+
+static snap_status check_keys(const arm_spec *arm, snap_err *err) {
+    if (arm->format && !is_loaded(arm->device.backend))
+        return err_set(
+            err, SNAP_E_USAGE,
+            "--arm %s: 'format' is for plugin:PATH and python:FILE: %s reads the caches of "
+            "its two precisions only",
+            arm->name, arm->device.backend);
+    if (arm->has_precision && (arm->format || text_starts(arm->device.backend, kPython)))
+        return err_set(err, SNAP_E_USAGE,
+                       "--arm %s: 'precision' is for arms without a format, whose cache is that of "
+                       "the precision",
+                       arm->name);
+    return SNAP_OK;
 }
 
 /* Handles one part after the first comma: "key=value". */
@@ -118,6 +145,7 @@ static snap_status parse_one(const char *item, arena *mem, arm_spec *arm, snap_e
     TRY(set_backend(arm, backend, err));
     if (comma)
         TRY(text_split(comma + 1, ',', "--arm", take_key, &to, err));
+    TRY(check_keys(arm, err));
 cleanup:
     return st;
 }

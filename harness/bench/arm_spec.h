@@ -13,7 +13,9 @@ typedef struct {
     const char *options; /* the text after the name, with absolute paths shortened to their last
                             name: "cpu,precision=fp8,threads=1" */
     device_options device;
-    bench_kind kind; /* BENCH_BF16 or BENCH_FP8 */
+    bench_kind kind;    /* BENCH_BF16 or BENCH_FP8 */
+    bool has_precision; /* it was given */
+    const char *format; /* name or path of the format of its cache; NULL: not given */
 } arm_spec;
 
 /**
@@ -22,9 +24,10 @@ typedef struct {
  * @out: array with SWEEP_ARMS places; the first @list->n of them are set
  *
  * NAME consists of 1 to 40 letters, digits, '.', '_' and '-', and no two arms have the same one.
- * BACKEND is "cpu", "cuda", "opencl" or "plugin:PATH", without commas. The keys are: precision
- * (bf16, which is the default, or fp8), isa, threads (0 to 1024). SNAP_E_USAGE, quoting the arm and
- * what is wrong with it. SNAP_E_NOMEM.
+ * BACKEND is "cpu", "cuda", "opencl", "plugin:PATH" or "python:FILE", without commas. The keys are:
+ * precision (bf16, which is the default, or fp8), isa, threads (0 to 1024) and, for plugins and
+ * Python files, format, which excludes precision. SNAP_E_USAGE, quoting the arm and what is wrong
+ * with it. SNAP_E_NOMEM.
  */
 snap_status arm_specs_parse(const opt_list *list, arena *mem, arm_spec *out,
                             snap_err *err) SNAP_CHECK_RESULT;

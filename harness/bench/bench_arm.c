@@ -23,34 +23,40 @@ static int64_t rows_of(const bench_shape *s) {
     return (int64_t)s->batch * s->s_q * s->heads;
 }
 
-static int pages_of(int64_t tokens) {
-    return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
+static int pages_of(int64_t tokens, int page_tokens) {
+    return (int)((tokens + page_tokens - 1) / page_tokens);
+}
+
+static int page_tokens_of(const arm_format *f) {
+    return f ? f->format.page_tokens : MLA_PAGE;
 }
 
 /* An estimate of the bytes that a step reads and writes in one set: whole pages of the cache, BF16
  * queries, outputs and log-sum-exps. */
-static double set_bytes(const bench_shape *s, bench_kind k) {
-    mla_precision p = bench_kind_precision(k);
+static double set_bytes(const bench_shape *s, bench_kind k, const arm_format *f) {
+    double token = f ? cache_format_token_bytes(&f->format)
+                     : (double)mla_cache_token_bytes(bench_kind_precision(k), s->d_c, s->d_r);
+    int page = page_tokens_of(f);
     double tokens = 0;
     for (int b = 0; b < s->batch; b++)
-        tokens += (double)pages_of(bench_shape_length(s, b)) * MLA_PAGE;
-    return tokens * (double)mla_cache_token_bytes(p, s->d_c, s->d_r) +
-           (double)rows_of(s) * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + 4.0);
+        tokens += (double)pages_of(bench_shape_length(s, b), page) * page;
+    return tokens * token + (double)rows_of(s) * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + 4.0);
 }
 
-int bench_arm_sets(const bench_shape *s, bench_kind k, size_t cache_bytes) {
-    if (!cache_bytes)
+int bench_arm_sets(const bench_shape *s, bench_kind k, const arm_format *f, size_t last_level) {
+    if (!last_level)
         return 1;
-    return 1 + (int)ceil(kCacheTurnover * (double)cache_bytes / set_bytes(s, k));
+    return 1 + (int)ceil(kCacheTurnover * (double)last_level / set_bytes(s, k, f));
 }
 
-bool bench_arm_is_large(const bench_shape *s, bench_kind k, size_t cache_bytes) {
-    return cache_bytes && set_bytes(s, k) >= kCacheTurnover * (double)cache_bytes;
+bool bench_arm_is_large(const bench_shape *s, bench_kind k, const arm_format *f,
+                        size_t last_level) {
+    return last_level && set_bytes(s, k, f) >= kCacheTurnover * (double)last_level;
 }
 
-double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets) {
-    double copy = k == BENCH_COPIED ? set_bytes(s, BENCH_BF16) : 0;
-    return set_bytes(s, k) * sets + copy;
+double bench_arm_bytes(const bench_shape *s, bench_kind k, const arm_format *f, int sets) {
+    double copy = k == BENCH_COPIED ? set_bytes(s, BENCH_BF16, NULL) : 0;
+    return set_bytes(s, k, f) * sets + copy;
 }
 
 int64_t bench_arm_rows(const bench_arm *arm) {
@@ -79,6 +85,26 @@ const bench_shape *bench_arm_shape(const bench_arm *arm) {
 
 const numbers *bench_arm_numbers(const bench_arm *arm) {
     return arm->from;
+}
+
+const arm_format *bench_arm_format(const bench_arm *arm) {
+    return arm->format;
+}
+
+const cache_bytes *bench_arm_shared(const bench_arm *arm) {
+    return &arm->shared;
+}
+
+bool bench_arm_is_captured(const bench_arm *arm) {
+    return !arm->uncaptured;
+}
+
+bool bench_arm_has_lse(const bench_arm *arm) {
+    return !arm->format || packed_has_lse(arm->be);
+}
+
+snap_status bench_arm_check(bench_arm *arm, snap_err *err) {
+    return arm->format ? packed_check(arm->plan, err) : SNAP_OK;
 }
 
 /* Sequence b of set k has the tokens from (k * batch + b) * context on, also if it is shorter. */
@@ -124,7 +150,8 @@ static bool place_pages(bench_arm *arm) {
     const bench_shape *s = &arm->shape;
     arm->first_page = calloc((size_t)s->batch + 1, sizeof *arm->first_page);
     for (int b = 0; arm->first_page && b < s->batch; b++)
-        arm->first_page[b + 1] = arm->first_page[b] + pages_of(bench_shape_length(s, b));
+        arm->first_page[b + 1] =
+            arm->first_page[b] + pages_of(bench_shape_length(s, b), arm->page_tokens);
     return arm->first_page != NULL;
 }
 
@@ -133,6 +160,8 @@ static snap_status alloc_cache(bench_arm *arm, snap_err *err) {
     arm->cache.pages = arm_pages(arm) * arm->sets + 1; /* the last one, in shuffled order, holds
                                                           NaN */
     size_t pages = (size_t)arm->cache.pages;
+    if (arm->format)
+        return packed_arm_alloc(arm, err);
     arm->cache.content = mla_alloc(arm->be, pages * page.content, err);
     if (!arm->cache.content)
         return SNAP_E_NOMEM;
@@ -153,6 +182,8 @@ static snap_status make_plan(mla_plan **out, const bench_arm *arm, mla_precision
                         .batch = s->batch,
                         .s_q = s->s_q,
                         .max_tokens = s->context};
+    if (arm->format)
+        return packed_plan_create(out, arm->be, &cap, &arm->format->format, arm->format->json, err);
     return lab_plan_create(out, arm->be, &cap, a, err);
 }
 
@@ -216,8 +247,8 @@ static bool has_host_memory(const mla_backend *be) {
 }
 
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
-                             bench_kind kind, const numbers *from, int sets, bool flush,
-                             snap_err *err) {
+                             bench_kind kind, const arm_format *format, const numbers *from,
+                             int sets, bool flush, snap_err *err) {
     *out = NULL;
     if (kind >= BENCH_COMPARED && !lab_can_attend(be))
         return err_set(err, SNAP_E_UNSUPPORTED, "the backend has no ablation");
@@ -228,16 +259,19 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
     arm->from = from;
     arm->shape = *shape;
     arm->kind = kind;
-    arm->precision = bench_kind_precision(kind);
+    arm->format = format;
+    arm->page_tokens = page_tokens_of(format);
+    arm->precision = format ? MLA_BF16 : bench_kind_precision(kind);
     arm->sets = sets;
     arm->flush = flush;
     arm->host_memory = has_host_memory(be);
-    arm->pages_per_sequence = pages_of(shape->context);
+    arm->pages_per_sequence = pages_of(shape->context, arm->page_tokens);
     arm->table_width = arm->pages_per_sequence + kSpareEntries;
     snap_status st = SNAP_OK;
     arm->served = calloc((size_t)sets, sizeof(lab_recording *));
     arm->query_seed = calloc((size_t)sets, sizeof *arm->query_seed);
-    if (!arm->served || !arm->query_seed || !place_pages(arm))
+    arm->ran = calloc((size_t)sets, sizeof *arm->ran);
+    if (!arm->served || !arm->query_seed || !arm->ran || !place_pages(arm))
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for an arm"));
     TRY(make_plan(&arm->plan, arm, arm->precision, bench_kind_ablation(kind), err));
     TRY(alloc_all(arm, err));
@@ -270,7 +304,9 @@ void bench_arm_free(bench_arm *arm) {
     mla_free(arm->be, arm->cache.scale);
     mla_free(arm->be, arm->seqlens);
     mla_free(arm->be, arm->zero);
+    packed_arm_release(arm);
     free(arm->query_seed);
+    free(arm->ran);
     free(arm->first_page);
     bench_output_release(&arm->kept);
     free(arm);
@@ -278,7 +314,7 @@ void bench_arm_free(bench_arm *arm) {
 
 /* ---- steps ---- */
 
-static mla_step step_of(const bench_arm *arm, int set) {
+mla_step arm_step(const bench_arm *arm, int set) {
     return (mla_step){.batch = arm->shape.batch,
                       .s_q = arm->shape.s_q,
                       .seqlens = arm->seqlens,
@@ -286,7 +322,7 @@ static mla_step step_of(const bench_arm *arm, int set) {
                       .table_width = arm->table_width};
 }
 
-static mla_attn attn_of(const bench_arm *arm, int set) {
+mla_attn arm_attn(const bench_arm *arm, int set) {
     bool fp8 = arm->precision == MLA_FP8 && !bench_kind_plain_queries(arm->kind);
     return (mla_attn){.q = arm_slice(fp8 ? &arm->q8 : &arm->q, set),
                       .q_rope = arm_slice(&arm->q_rope, set),
@@ -296,24 +332,24 @@ static mla_attn attn_of(const bench_arm *arm, int set) {
                       .lse = arm_slice(&arm->lse, set)};
 }
 
-/* Starts the clock. With a flush, the clock starts after it; the flush keeps the device busy while
- * the host enqueues the step. Without a flush, the clock starts on an idle device. */
-static snap_status start_clock(bench_arm *arm, snap_err *err) {
+snap_status arm_start_clock(bench_arm *arm, snap_err *err) {
     snap_status st = arm->flush ? lab_flush(arm->be, err) : mla_sync(arm->be, err);
     return st == SNAP_OK ? mla_timer_start(arm->be, err) : st;
 }
 
 static snap_status enqueue_kernel(bench_arm *arm, int set, snap_err *err) {
-    mla_step step = step_of(arm, set);
-    mla_attn attn = attn_of(arm, set);
+    mla_step step = arm_step(arm, set);
+    mla_attn attn = arm_attn(arm, set);
+    if (arm->format)
+        return packed_arm_enqueue(arm, set, err);
     return mla_run(arm->plan, &step, &arm->cache, &attn, err);
 }
 
 /* Appends the new tokens, converts the set's cache to BF16, and runs attention on the copy. */
 static snap_status enqueue_copied(bench_arm *arm, int set, snap_err *err) {
     const bench_shape *s = &arm->shape;
-    mla_step step = step_of(arm, set), copy = step;
-    mla_attn attn = attn_of(arm, set);
+    mla_step step = arm_step(arm, set), copy = step;
+    mla_attn attn = arm_attn(arm, set);
     size_t stride =
         (size_t)arm->pages_per_sequence * mla_cache_page_bytes(MLA_BF16, s->d_c, s->d_r).content;
     snap_status st = SNAP_OK;
@@ -332,7 +368,7 @@ cleanup:
 /* Appends the new tokens and schedules the step. If attention reads FP8 queries, it also quantises
  * the queries. */
 static snap_status enqueue_dataflow(bench_arm *arm, int set, snap_err *err) {
-    mla_step step = step_of(arm, set);
+    mla_step step = arm_step(arm, set);
     const void *q = arm_slice(&arm->q, set), *kv = arm_slice(&arm->kv, set);
     lab_rows q8 = {arm_slice(&arm->q8, set), arm_slice(&arm->q_rope, set),
                    arm_slice(&arm->q_scale, set)};
@@ -376,10 +412,10 @@ static snap_status record_served(bench_arm *arm, int set, snap_err *err) {
 }
 
 static snap_status step_kernel(bench_arm *arm, int set, double *ns, snap_err *err) {
-    mla_step step = step_of(arm, set);
+    mla_step step = arm_step(arm, set);
     snap_status st = SNAP_OK;
     TRY(mla_schedule(arm->plan, &step, err));
-    TRY(start_clock(arm, err));
+    TRY(arm_start_clock(arm, err));
     TRY(enqueue_kernel(arm, set, err));
     TRY(mla_timer_stop(arm->be, ns, err));
 cleanup:
@@ -390,7 +426,7 @@ static snap_status step_served(bench_arm *arm, int set, double *ns, snap_err *er
     snap_status st = SNAP_OK;
     if (lab_can_record(arm->be) && !arm->served[set])
         TRY(record_served(arm, set, err));
-    TRY(start_clock(arm, err));
+    TRY(arm_start_clock(arm, err));
     if (arm->served[set])
         TRY(lab_replay(arm->be, arm->served[set], err));
     else
@@ -401,8 +437,15 @@ cleanup:
 }
 
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns, snap_err *err) {
+    if (arm->format && scope == BENCH_SERVED)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the program packs the cache of format %s, so there is no step that appends "
+                       "to it",
+                       arm->format->format.name);
     int set = arm->last = arm->next;
     arm->next = (set + 1) % arm->sets;
+    if (arm->format)
+        return packed_arm_step(arm, set, ns, err);
     return scope == BENCH_KERNEL ? step_kernel(arm, set, ns, err) : step_served(arm, set, ns, err);
 }
 

@@ -18,22 +18,26 @@
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 
+#include "harness/bench/arm_format.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/numbers.h"
 #include "kernels/mla.h"
 
 typedef struct bench_arm bench_arm;
 
+/* In these functions, @f is the cache format of the arm, or NULL. */
+
 /* The number of sets that makes steps cold on a device with a last-level cache of this size. It is
  * 1 if the size is unknown (0). */
-int bench_arm_sets(const bench_shape *s, bench_kind k, size_t cache_bytes);
+int bench_arm_sets(const bench_shape *s, bench_kind k, const arm_format *f, size_t last_level);
 
 /* Whether one set has at least four times the size of a cache of that size; false for 0. */
-bool bench_arm_is_large(const bench_shape *s, bench_kind k, size_t cache_bytes);
+bool bench_arm_is_large(const bench_shape *s, bench_kind k, const arm_format *f,
+                        size_t last_level);
 
 /* The device memory of @sets sets, estimated: pages of the cache, queries, outputs, and the BF16
  * copy of BENCH_COPIED. */
-double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
+double bench_arm_bytes(const bench_shape *s, bench_kind k, const arm_format *f, int sets);
 
 /**
  * bench_arm_create - allocate an arm and fill it with the backend's own append and query quantiser
@@ -41,6 +45,8 @@ double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
  * @out:   caller owns it, bench_arm_free(); NULL on failure
  * @shape: copied, except for its lengths, which must live as long as the arm. An arm of the
  *         ablation needs sequences of equal length
+ * @format: borrowed as long as the arm exists; NULL: the cache is that of mla.h. With a format, the
+ *         host packs the tokens, the queries are bf16, and there is no scope "served"
  * @from:  already uploaded to the backend; borrowed as long as the arm exists
  * @sets:  1 or more
  * @flush: flush the caches before each step
@@ -49,8 +55,8 @@ double bench_arm_bytes(const bench_shape *s, bench_kind k, int sets);
  * SNAP_E_NOMEM, and those of lab_plan_create(), mla_alloc() and the dataflow operations.
  */
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
-                             bench_kind kind, const numbers *from, int sets, bool flush,
-                             snap_err *err) SNAP_CHECK_RESULT;
+                             bench_kind kind, const arm_format *format, const numbers *from,
+                             int sets, bool flush, snap_err *err) SNAP_CHECK_RESULT;
 void bench_arm_free(bench_arm *arm); /* NULL is allowed */
 
 mla_backend *bench_arm_backend(const bench_arm *arm);
@@ -59,6 +65,19 @@ bench_kind bench_arm_kind(const bench_arm *arm);
 mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);
+const arm_format *bench_arm_format(const bench_arm *arm);  /* NULL: none */
+const cache_bytes *bench_arm_shared(const bench_arm *arm); /* with a format: for
+                                                              cache_format_pack_like() */
+
+/* False if the arm has a format, the backend can record, and the step could not be recorded, so
+ * that its times contain the host's part of each launch. */
+bool bench_arm_is_captured(const bench_arm *arm);
+
+/* False if the plugin of an arm with a format does not compute the log-sum-exp. */
+bool bench_arm_has_lse(const bench_arm *arm);
+
+/* Checks what a plugin with a packed cache wrote around its results: packed_check(). */
+snap_status bench_arm_check(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs one step of the scope on the next set. *ns is the time of the step, without the flush. */
 snap_status bench_arm_step(bench_arm *arm, bench_scope scope, double *ns,
@@ -121,9 +140,10 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
  */
 snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The number of replaced tokens of sequence @b, 0 if none, and how many have column d: @count[d_c].
- * *lse is the log-sum-exp of its rows. */
-int64_t bench_arm_planted(const bench_arm *arm, int b, int *count, double *lse);
+/* The number of replaced tokens of sequence @b, 0 if none. @want: [d_c] the output of its rows, times
+ * that number: how many of the tokens have the column. *lse is the log-sum-exp of its rows. It is
+ * also 0 for a format that cannot hold the tokens so that their logits stand out. */
+int64_t bench_arm_planted(const bench_arm *arm, int b, double *want, double *lse);
 
 float bench_softmax_scale(void); /* 1/sqrt(192) */
 

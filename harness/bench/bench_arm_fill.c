@@ -18,6 +18,8 @@ static snap_status poison_cache(bench_arm *arm, snap_err *err) {
     mla_page_bytes page = mla_cache_page_bytes(arm->precision, arm->shape.d_c, arm->shape.d_r);
     size_t pages = (size_t)arm->cache.pages;
     snap_status st = SNAP_OK;
+    if (arm->format)
+        return SNAP_OK; /* packed_arm_alloc() has done it */
     TRY(poison(arm, arm->cache.content, pages * page.content, err));
     TRY(poison(arm, arm->cache.rope, pages * page.rope, err));
     TRY(poison(arm, arm->cache.scale, pages * page.scale, err));
@@ -153,7 +155,7 @@ static void filler_release(filler *f, mla_backend *be) {
 }
 
 int arm_tail(const bench_arm *arm, int b) {
-    int64_t full = (int64_t)(arm_pages_of(arm, b) - 1) * MLA_PAGE;
+    int64_t full = (int64_t)(arm_pages_of(arm, b) - 1) * arm->page_tokens;
     return (int)(bench_shape_length(&arm->shape, b) - full);
 }
 
@@ -200,6 +202,8 @@ cleanup:
 static snap_status fill_cache(bench_arm *arm, const int32_t *order, int64_t pages, snap_err *err) {
     filler f = {0};
     snap_status st = SNAP_OK;
+    if (arm->format)
+        return packed_arm_fill(arm, order, pages, false, err);
     TRY(filler_create(&f, arm, err));
     for (int64_t first = 0; first < pages; first += f.many) {
         int64_t n = pages - first < f.many ? pages - first : f.many;

@@ -4,6 +4,7 @@
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_INSIDE_H
 
 #include "harness/bench/bench_arm.h"
+#include "kernels/plugin/packed.h"
 
 /* Device memory with one slice for each set. */
 typedef struct {
@@ -16,7 +17,16 @@ struct bench_arm {
     const numbers *from;
     bench_shape shape;
     bench_kind kind;
-    mla_precision precision;
+    const arm_format *format; /* borrowed; NULL: the cache is that of mla.h */
+    packed_cache packed;      /* with a format */
+    cache_bytes shared;       /* with a format: a small cache with the values that all its tokens
+                                 share */
+    float *planted_rows;      /* with a format: [pages of set 0][d_c + d_r] the planted tokens as
+                                 the cache holds them */
+    bool *ran;       /* with a format: [sets] whether the set's step ran without recording */
+    bool uncaptured; /* with a format: the step could not be recorded */
+    int page_tokens;
+    mla_precision precision; /* of the queries, and of the cache without a format */
     int sets, next;
     int pages_per_sequence; /* of the longest sequence */
     int table_width;
@@ -85,5 +95,44 @@ snap_status arm_upload_table(bench_arm *arm, int set, const int32_t *order,
 
 /* The number of tokens in the last page of sequence @b. */
 int arm_tail(const bench_arm *arm, int b);
+
+/* The step of a set as the backend reads it, and its queries and results. */
+mla_step arm_step(const bench_arm *arm, int set);
+mla_attn arm_attn(const bench_arm *arm, int set);
+
+/* Starts the clock. With a flush, the clock starts after it; the flush keeps the device busy while
+ * the host enqueues the step. Without a flush, the clock starts on an idle device. */
+snap_status arm_start_clock(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+
+/* ---- planted tokens ---- */
+
+/* The slot of the replaced tokens, the same in all pages, and whether a page of set 0 has one. */
+int arm_planted_slot(const bench_arm *arm);
+int arm_planted_pages(const bench_arm *arm, int b);
+
+/* Writes the row of the token that is planted in page @page of set 0: bf16 [d_c + d_r]. */
+void arm_planted_row(const bench_arm *arm, int64_t page, uint16_t *row);
+
+/* Writes the row of the queries that see the planted tokens. */
+void arm_planted_query(const bench_arm *arm, uint16_t *row);
+
+/* ---- an arm with a cache format ---- */
+
+/* Allocates the pools, and writes the values that all tokens share. */
+snap_status packed_arm_alloc(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+void packed_arm_release(bench_arm *arm);
+
+/* Fills the first @pages pages of the arm. With @planted, each page has a planted token. */
+snap_status packed_arm_fill(bench_arm *arm, const int32_t *order, int64_t pages, bool planted,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+/* Runs one step, from a recording if the backend can record. */
+snap_status packed_arm_step(bench_arm *arm, int set, double *ns, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Enqueues the step of the set that was scheduled last. */
+snap_status packed_arm_enqueue(bench_arm *arm, int set, snap_err *err) SNAP_CHECK_RESULT;
+
+/* bench_arm_planted() of such an arm. */
+int64_t packed_arm_planted(const bench_arm *arm, int b, double *want, double *lse);
 
 #endif

@@ -11,27 +11,43 @@
  * where no distribution of numbers.h has outliers. */
 static const float kKey = 4096, kQuery = 0.5f;
 
+/* The same for an arm with a cache format: a key that e4m3 holds, beside a content of 1. */
+static const float kPackedKey = 256, kPackedQuery = 8;
+
 enum { kRowsAtOnce = 4096 };
 
-/* The slot of the replaced tokens, the same in all pages. The new tokens of a step, the last s_q of
- * each sequence, are never replaced. */
-static int slot_of(const bench_arm *arm) {
-    int below = MLA_PAGE;
+/* The new tokens of a step, the last s_q of each sequence, are never replaced. */
+int arm_planted_slot(const bench_arm *arm) {
+    int page = arm->page_tokens, below = page;
     for (int b = 0; b < arm->shape.batch; b++) {
         int old = arm_tail(arm, b) - arm->shape.s_q;
-        old = old > 0 ? old : arm_pages_of(arm, b) > 1 ? MLA_PAGE + old : MLA_PAGE;
+        old = old > 0 ? old : arm_pages_of(arm, b) > 1 ? page + old : page;
         below = old < below ? old : below;
     }
-    return (int)(draw_mix(arm->plant_seed) % (uint64_t)below);
+    return (int)(draw_mix(arm->plant_seed) % (uint64_t)(below > 0 ? below : 1));
 }
 
-static int planted_pages(const bench_arm *arm, int b) {
-    bool in_last = arm_tail(arm, b) > arm->shape.s_q;
-    return arm_pages_of(arm, b) - (in_last ? 0 : 1);
+int arm_planted_pages(const bench_arm *arm, int b) {
+    int64_t old = bench_shape_length(&arm->shape, b) - arm->shape.s_q - arm_planted_slot(arm);
+    return old > 0 ? (int)((old + arm->page_tokens - 1) / arm->page_tokens) : 0;
 }
 
 static int column_of(const bench_arm *arm, int64_t page) {
     return (int)(draw_mix(draw_mix(arm->plant_seed) ^ (uint64_t)page) % (uint64_t)arm->shape.d_c);
+}
+
+void arm_planted_row(const bench_arm *arm, int64_t page, uint16_t *row) {
+    int width = arm->shape.d_c + arm->shape.d_r;
+    memset(row, 0, (size_t)width * sizeof *row);
+    row[column_of(arm, page)] = bf16_from_f32(1);
+    row[width - 1] = bf16_from_f32(arm->format ? kPackedKey : kKey);
+}
+
+void arm_planted_query(const bench_arm *arm, uint16_t *row) {
+    int width = arm->shape.d_c + arm->shape.d_r;
+    for (int d = 0; d < width; d++)
+        row[d] = bf16_from_f32(d < arm->shape.d_c ? 1 : 0);
+    row[width - 1] = bf16_from_f32(arm->format ? kPackedQuery : kQuery);
 }
 
 /* ---- another block table ---- */
@@ -101,7 +117,7 @@ static snap_status planter_create(planter *p, const bench_arm *arm, snap_err *er
         goto cleanup;
     }
     for (int i = 0; i < kRowsAtOnce; i++)
-        p->host[i] = slot_of(arm) + 1;
+        p->host[i] = arm_planted_slot(arm) + 1;
     TRY(mla_copy_in(arm->be, p->lengths, p->host, kRowsAtOnce * sizeof *p->host, err));
 cleanup:
     return st;
@@ -125,11 +141,9 @@ static snap_status plant_pages(bench_arm *arm, planter *p, const int32_t *order,
     size_t count = (size_t)n;
     mla_step step = {
         .batch = n, .s_q = 1, .seqlens = p->lengths, .block_table = p->pages, .table_width = 1};
-    memset(p->rows, 0, count * (size_t)width * sizeof *p->rows);
     for (int i = 0; i < n; i++) {
         p->host[i] = order[page[i]];
-        p->rows[i * width + column_of(arm, page[i])] = bf16_from_f32(1);
-        p->rows[(i + 1) * width - 1] = bf16_from_f32(kKey);
+        arm_planted_row(arm, page[i], p->rows + i * width);
     }
     snap_status st = SNAP_OK;
     TRY(mla_copy_in(arm->be, p->pages, p->host, count * sizeof *p->host, err));
@@ -143,7 +157,7 @@ cleanup:
 static int64_t list_planted(const bench_arm *arm, int64_t *out) {
     int64_t n = 0;
     for (int b = 0; b < arm->shape.batch; b++)
-        for (int i = 0; i < planted_pages(arm, b); i++)
+        for (int i = 0; i < arm_planted_pages(arm, b); i++)
             out[n++] = arm->first_page[b] + i;
     return n;
 }
@@ -174,10 +188,8 @@ static snap_status aim_queries(bench_arm *arm, snap_err *err) {
     uint16_t *host = malloc(bytes);
     if (!host)
         return err_set(err, SNAP_E_NOMEM, "out of memory for queries");
-    for (int64_t i = 0; i < rows * width; i++) {
-        int64_t d = i % width;
-        host[i] = bf16_from_f32(d < s->d_c ? 1 : d == width - 1 ? kQuery : 0);
-    }
+    for (int64_t i = 0; i < rows; i++)
+        arm_planted_query(arm, host + i * width);
     snap_status st = mla_copy_in(arm->be, arm_slice(&arm->q, 0), host, bytes, err);
     free(host);
     arm->query_seed[0] = ~arm->from->seed; /* bench_arm_reset() then draws queries */
@@ -195,18 +207,21 @@ snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) {
     arm->next = 0;
     TRY(shuffle(arm, order, err));
     TRY(arm_upload_table(arm, 0, order, err));
-    TRY(plant_tokens(arm, order, err));
+    TRY(arm->format ? packed_arm_fill(arm, order, arm_pages(arm), true, err)
+                    : plant_tokens(arm, order, err));
     TRY(aim_queries(arm, err));
 cleanup:
     free(order);
     return st;
 }
 
-int64_t bench_arm_planted(const bench_arm *arm, int b, int *count, double *lse) {
-    int n = planted_pages(arm, b);
-    memset(count, 0, (size_t)arm->shape.d_c * sizeof *count);
+int64_t bench_arm_planted(const bench_arm *arm, int b, double *want, double *lse) {
+    int n = arm_planted_pages(arm, b);
+    if (arm->format)
+        return packed_arm_planted(arm, b, want, lse);
+    memset(want, 0, (size_t)arm->shape.d_c * sizeof *want);
     for (int i = 0; i < n; i++)
-        count[column_of(arm, arm->first_page[b] + i)]++;
+        want[column_of(arm, arm->first_page[b] + i)]++;
     *lse = (double)bench_softmax_scale() * (1 + (double)(kKey * kQuery)) + log((double)n);
     return n;
 }

@@ -12,6 +12,7 @@
 #include "harness/bench/sweep.h"
 #include "harness/measure/code_hash.h"
 #include "harness/record/device_results.h"
+#include "kernels/plugin/packed.h"
 
 enum { kProbeRounds = 3, kRetries = 3, kMaxSamples = 10000 };
 static const double kProbeSeconds = 0.15;
@@ -24,6 +25,7 @@ typedef struct {
     mla_backend *backend;
     mla_backend_info info;
     ceilings ceilings;
+    arm_format *format; /* of its cache, owned; NULL: that of mla.h */
     char hash[HASH_HEX];
     bool hashed;
 } bench_device;
@@ -118,6 +120,33 @@ static snap_status open_named(bench *b, bench_device *d, snap_err *err) {
     return mla_backend_open(&d->backend, d->device.backend, &wanted, err);
 }
 
+/* The format that --arm names, or else that of the plugin. */
+static snap_status find_format(const bench *b, bench_device *d, const arm_spec *spec,
+                               sweep_arm *arm, snap_err *err) {
+    const char *own = spec->has_precision ? NULL : packed_own_format(d->backend);
+    const char *name = spec->format ? spec->format : own;
+    snap_status st = SNAP_OK;
+    if (!name)
+        return SNAP_OK;
+    if (!packed_is_supported(d->backend))
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "format %s: the plugin has no attend_packed(), which reads caches in any "
+                       "format",
+                       name);
+    TRY(arm_format_load(&d->format, name, b->grid.d_c, b->grid.d_r, err));
+    arm->format = d->format;
+    arm->kind = arm_format_kind(&d->format->format);
+cleanup:
+    return st;
+}
+
+static void close_device(bench_device *d) {
+    mla_backend_close(d->backend);
+    arm_format_free(d->format);
+    d->backend = NULL;
+    d->format = NULL;
+}
+
 /* The first arm with the same ceilings as arm @i. */
 static int rates_of(const bench *b, int i) {
     const mla_backend_info *x = &b->devices[i].info;
@@ -140,12 +169,14 @@ static snap_status open_arms(bench *b, snap_err *err) {
         *arm = (sweep_arm){
             .name = spec->name, .options = spec->options, .kind = spec->kind, .rates = i};
         d->device = spec->device;
-        if (open_named(b, d, &arm->why) == SNAP_OK) {
+        if (open_named(b, d, &arm->why) == SNAP_OK &&
+            find_format(b, d, spec, arm, &arm->why) == SNAP_OK) {
             describe(d);
             arm->backend = d->backend;
             arm->kernel_hash = d->hashed ? d->hash : NULL;
             arm->rates = rates_of(b, i);
         } else {
+            close_device(d);
             st = fault_of_process(SNAP_OK, err);
             term_warn("arm %s cannot be opened: %s", spec->name, arm->why.text);
         }
@@ -363,7 +394,7 @@ static void release(bench *b) {
     js_free(b->rows);
     results_free(b->results);
     for (int i = 0; i < b->n; i++)
-        mla_backend_close(b->devices[i].backend);
+        close_device(&b->devices[i]);
     parallel_free(b->pool);
     lengths_release(&b->lengths);
     arena_release(&b->mem);
@@ -407,7 +438,13 @@ void bench_warn(const js *rows) {
         term_warn("energy was not measured: %s", no_energy);
     int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, NULL, "shared");
     int noisy = (int)sweep_count_flag(rows, NULL, "noisy"),
-        weak = (int)sweep_count_flag(rows, NULL, "weak_baseline");
+        weak = (int)sweep_count_flag(rows, NULL, "weak_baseline"),
+        uncaptured = (int)sweep_count_flag(rows, NULL, "not_captured");
+    if (uncaptured)
+        term_warn(
+            "%d of %d rows are of kernels that no CUDA graph could record: their times contain "
+            "what the host does for each step",
+            uncaptured, all);
     if (shared)
         term_warn("other work shared the processors during %d of %d rows: their times may be too "
                   "long; repeat on an idle machine",

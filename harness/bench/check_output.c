@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "harness/bench/packed_judge.h"
 #include "kernels/formats.h"
 
 /* How much of an output is checked. Before timing it is kBefore. Of a timed output it is
@@ -94,6 +95,23 @@ static ref_pv reference_pv(const bench_arm *arm) {
     return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
 }
 
+/* A sequence of an arm with a cache format. */
+static void judge_packed(sequence_job *job) {
+    const bench_shape *s = bench_arm_shape(job->arm);
+    int64_t all = (int64_t)s->s_q * s->heads;
+    packed_sequence in = {.arm = job->arm,
+                          .o = job->o,
+                          .b = job->b,
+                          .rows = job->rows ? job->rows : all,
+                          .seed = job->seed + (uint64_t)job->b};
+    job->st = packed_judge(&job->error, &in, &job->err);
+}
+
+static judge_bound bound_of(const bench_arm *arm) {
+    const arm_format *f = bench_arm_format(arm);
+    return f ? arm_format_bound(f) : bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
+}
+
 static void judge_sequence(sequence_job *job) {
     const bench_arm *arm = job->arm;
     const bench_shape *s = bench_arm_shape(arm);
@@ -144,8 +162,12 @@ cleanup:
 }
 
 static void run_job(void *ctx, int worker, int64_t index) {
+    sequence_job *job = (sequence_job *)ctx + index;
     (void)worker;
-    judge_sequence((sequence_job *)ctx + index);
+    if (bench_arm_format(job->arm))
+        judge_packed(job);
+    else
+        judge_sequence(job);
 }
 
 /* ---- all sequences ---- */
@@ -314,8 +336,9 @@ cleanup:
 
 static snap_status judge_output(judge_error *e, const bench_arm *arm, const bench_output *o,
                                 sample_size size, judge_bound bound, uint64_t seed, snap_err *err) {
-    /* lab_attend() takes sequences of equal length. */
-    bool device = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_shape(arm)->lengths;
+    /* lab_attend() takes sequences of equal length, and knows no other formats. */
+    bool device = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_shape(arm)->lengths &&
+                  !bench_arm_format(arm);
     if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
         return judge_on_device(e, arm, o, size, bound, seed, err);
     return judge_on_host(e, arm, o, size, seed, err);
@@ -337,7 +360,7 @@ cleanup:
 static bool same(const bench_arm *arm, const bench_output *a, const bench_output *b) {
     size_t rows = (size_t)bench_arm_rows(arm), d_c = (size_t)bench_arm_shape(arm)->d_c;
     return a->out && memcmp(a->out, b->out, rows * d_c * sizeof *a->out) == 0 &&
-           memcmp(a->lse, b->lse, rows * sizeof *a->lse) == 0;
+           (!bench_arm_has_lse(arm) || memcmp(a->lse, b->lse, rows * sizeof *a->lse) == 0);
 }
 
 snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
@@ -350,7 +373,7 @@ snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t 
     verified_release(v);
     v->checked = o;
     o = (bench_output){0};
-    v->bound = bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
+    v->bound = bound_of(arm);
     TRY(judge_output(&v->error, arm, &v->checked, kBefore, v->bound, seed, err));
     v->bound = judge_bound_rows(v->bound, v->error.rows);
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
@@ -366,8 +389,9 @@ cleanup:
 static snap_status check_timed(verified *v, bench_arm *arm, uint64_t seed, snap_err *err) {
     bench_output last = {0};
     const bench_output *o = bench_arm_kept(arm);
-    sample_size size = lab_can_attend(bench_arm_backend(arm)) ? kBefore : kTimed;
-    judge_bound bound = bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
+    bool quick = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_format(arm);
+    sample_size size = quick ? kBefore : kTimed;
+    judge_bound bound = bound_of(arm);
     judge_error e = {0};
     snap_status st = SNAP_OK;
     if (!o)
@@ -395,14 +419,17 @@ static snap_status check_same(verified *v, bench_arm *arm, bench_scope scope, sn
 /* The largest error of an element of a planted row, in tokens, relative to the tokens of its column
  * or to 1. FP8 may round all probabilities by the same factor, which is divided out: it is returned
  * in *factor. */
-static double row_error(const uint16_t *out, const int *count, int d_c, int64_t n, double *factor) {
-    double worst = 0, sum = 0;
-    for (int d = 0; d < d_c; d++)
-        sum += (double)bf16_to_f32(out[d]);
-    *factor = sum;
+static double row_error(const uint16_t *out, const double *want, int d_c, int64_t n,
+                        double *factor) {
+    double worst = 0, sum = 0, all = 0;
     for (int d = 0; d < d_c; d++) {
-        double tokens = (double)bf16_to_f32(out[d]) / sum * (double)n;
-        double e = fabs(tokens - count[d]) / fmax(1, count[d]);
+        sum += (double)bf16_to_f32(out[d]);
+        all += want[d];
+    }
+    *factor = sum * (double)n / all;
+    for (int d = 0; d < d_c; d++) {
+        double tokens = (double)bf16_to_f32(out[d]) / sum * all;
+        double e = fabs(tokens - want[d]) / fmax(1, want[d]);
         if (!(e <= worst)) /* also true for NaN */
             worst = e;
         if (isnan(e))
@@ -411,16 +438,18 @@ static double row_error(const uint16_t *out, const int *count, int d_c, int64_t 
     return worst;
 }
 
-static void judge_planted(verified *v, const bench_arm *arm, const bench_output *o, int *count) {
+static void judge_planted(verified *v, const bench_arm *arm, const bench_output *o,
+                          double *tokens) {
     const bench_shape *s = bench_arm_shape(arm);
     int each = s->s_q * s->heads;
+    bool has_lse = bench_arm_has_lse(arm);
     for (int b = 0; b < s->batch && v->verdict == SNAP_OK; b++) {
         double want, factor;
-        int64_t n = bench_arm_planted(arm, b, count, &want);
+        int64_t n = bench_arm_planted(arm, b, tokens, &want);
         for (int i = 0; n && i < each && v->verdict == SNAP_OK; i++) {
             int64_t row = (int64_t)b * each + i;
-            double e = row_error(o->out + row * s->d_c, count, s->d_c, n, &factor);
-            double lse = fabs((double)o->lse[row] - want) / fmax(1, want);
+            double e = row_error(o->out + row * s->d_c, tokens, s->d_c, n, &factor);
+            double lse = has_lse ? fabs((double)o->lse[row] - want) / fmax(1, want) : 0;
             if (!(e <= kPlantedError && fabs(factor - 1) <= v->bound.row_rel &&
                   lse <= v->bound.lse_err))
                 v->verdict = err_set(
@@ -435,27 +464,29 @@ static void judge_planted(verified *v, const bench_arm *arm, const bench_output 
 
 static snap_status check_planted(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
                                  snap_err *err) {
-    int *count = malloc((size_t)bench_arm_shape(arm)->d_c * sizeof *count);
+    double *tokens = malloc((size_t)bench_arm_shape(arm)->d_c * sizeof *tokens);
     bench_output o = {0};
     double ns;
     snap_status st = SNAP_OK;
-    if (!count) {
+    if (!tokens) {
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
         goto cleanup;
     }
     TRY(bench_arm_plant(arm, seed, err));
     TRY(bench_arm_step(arm, scope, &ns, err));
     TRY(bench_arm_output(arm, &o, err));
-    judge_planted(v, arm, &o, count);
+    judge_planted(v, arm, &o, tokens);
 cleanup:
     bench_output_release(&o);
-    free(count);
+    free(tokens);
     return st;
 }
 
 snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
                          snap_err *err) {
     snap_status st = check_timed(v, arm, seed, err);
+    if (st == SNAP_OK)
+        st = bench_arm_check(arm, err);
     if (st == SNAP_OK && v->verdict == SNAP_OK)
         st = check_same(v, arm, scope, err);
     if (st == SNAP_OK && v->verdict == SNAP_OK)

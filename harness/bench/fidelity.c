@@ -137,7 +137,7 @@ static snap_status run_backend(const problem *p, bench_kind kind, const oracle_r
     bench_output o = {0};
     double ns;
     snap_status st = SNAP_OK;
-    TRY(bench_arm_create(&arm, opt->backend, &shape, kind, &p->from, 1, false, err));
+    TRY(bench_arm_create(&arm, opt->backend, &shape, kind, NULL, &p->from, 1, false, err));
     TRY(bench_arm_step(arm, BENCH_SERVED, &ns, err));
     TRY(bench_arm_output(arm, &o, err));
     for (size_t i = 0; i < n; i++)

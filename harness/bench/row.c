@@ -31,7 +31,7 @@ static cell_shape shape_of(const bench_shape *s) {
                         .d_r = s->d_r};
 }
 
-static void set_correctness(cell_correctness *c, const verified *v) {
+static void set_correctness(cell_correctness *c, const verified *v, bool without_lse) {
     if (!v || !v->error.rows)
         return;
     c->exists = true;
@@ -42,6 +42,8 @@ static void set_correctness(cell_correctness *c, const verified *v) {
     c->rows_checked = v->error.rows;
     if (!(v->error.lse_err <= v->bound.lse_err))
         c->lse_error_exact = v->error.lse_err;
+    if (without_lse)
+        c->lse_error = c->lse_tolerance = (double)NAN;
 }
 
 static cell_rates rates_of(const mla_ceilings *c) {
@@ -88,7 +90,7 @@ static bool noisy(const cell_performance *p) {
     return p->q3_ns - p->q1_ns > kNoisy * p->median_ns;
 }
 
-enum { FLAGS = 4 };
+enum { FLAGS = 6 };
 
 /* Lists the flags of a row and returns their number. The state of the processors matters only for a
  * backend that runs on them. */
@@ -109,7 +111,21 @@ static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
         flags[n++] = "shared";
     if (noisy(p))
         flags[n++] = "noisy";
+    if (m->not_captured)
+        flags[n++] = "not_captured";
+    if (m->without_lse)
+        flags[n++] = "lse_not_checked";
     return n;
+}
+
+static void set_format(cell_format *c, const arm_format *f) {
+    if (f)
+        *c = (cell_format){.exists = true,
+                           .name = f->format.name,
+                           .sha256 = f->sha256,
+                           .bytes_per_token = cache_format_token_bytes(&f->format),
+                           .page_tokens = f->format.page_tokens,
+                           .descriptor = f->json};
 }
 
 /* What a named arm has beyond the others. */
@@ -118,6 +134,7 @@ static void set_named(cell_record *c, const row_context *ctx, const row_measured
     c->options = ctx->options;
     c->device = ctx->backend.device;
     c->ceilings = ctx->ceilings;
+    set_format(&c->format, ctx->format);
     if (isnan(m->against.ratio))
         return;
     c->against = (cell_against){.exists = true,
@@ -169,7 +186,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     c.origin = "measured";
     c.status = names[m->status];
     c.reason = m->status == ROW_PASSED ? NULL : m->reason;
-    set_correctness(&c.correctness, m->verdict);
+    set_correctness(&c.correctness, m->verdict, m->without_lse);
     if (m->status == ROW_PASSED)
         set_performance(&c.performance, ctx, m);
     if (ctx->name)
@@ -195,13 +212,27 @@ static bool shape_from(const cell_shape *c, bench_shape *s) {
     return s->heads && s->s_q && s->batch && s->context && s->d_c && s->d_r;
 }
 
-/* @each: the lengths of the sequences, if they differ; their number is the batch. */
-static bool work_of(const bench_shape *s, record_numbers each, mla_precision p, mla_work *out) {
+/* The bytes that a step reads of caches of the given lengths, and its queries and results. The
+ * values that all tokens share are read once. */
+static double format_bytes(const cache_format *f, const bench_shape *s, const int32_t *lengths) {
+    double shared = cache_format_read_bytes(f, 0), bytes = shared;
+    double rows = (double)s->batch * s->s_q * s->heads;
+    for (int b = 0; b < s->batch; b++)
+        bytes += cache_format_read_bytes(f, lengths[b]) - shared;
+    return bytes + rows * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + (double)sizeof(float));
+}
+
+/* @each: the lengths of the sequences, if they differ; their number is the batch. @f: the format of
+ * the cache, or NULL. */
+static bool work_of(const bench_shape *s, record_numbers each, mla_precision p,
+                    const cache_format *f, mla_work *out) {
     int32_t *lengths = malloc((size_t)s->batch * sizeof *lengths);
     for (int b = 0; lengths && b < s->batch; b++)
         lengths[b] = (int32_t)(each.n ? each.at[b] : (double)s->context);
     if (lengths)
         *out = mla_work_of(p, s->heads, s->d_c, s->d_r, s->batch, s->s_q, lengths);
+    if (lengths && f)
+        out->bytes = format_bytes(f, s, lengths);
     free(lengths);
     return lengths != NULL;
 }
@@ -270,9 +301,17 @@ snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem
     mla_precision precision = bench_kind_precision(kind);
     record_numbers each = c->lengths.exists ? c->lengths.each : (record_numbers){0};
     mla_work w;
+    cache_format format;
+    bool packed = c->format.exists;
+    if (packed) {
+        snap_status st = arm_format_parse(&format, c->format.descriptor, "the format of a row",
+                                          s.d_c, s.d_r, err);
+        if (st != SNAP_OK)
+            return st;
+    }
     if (!lengths_fit(&s, each))
         return err_set(err, SNAP_E_INPUT, "a row of the journal has lengths that do not fit it");
-    if (!work_of(&s, each, precision, &w))
+    if (!work_of(&s, each, precision, packed ? &format : NULL, &w))
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
     bool bytes_bind, cold = c->cold[0] && strcmp(c->cold, "none") != 0;
     p->parts |= CELL_DERIVED;

@@ -24,6 +24,7 @@ typedef struct {
     const char *name;     /* of a named arm; NULL: the arm is named after its kind */
     const char *options;  /* of a named arm, as the user gave them */
     const char *ceilings; /* of a named arm: the arm whose ceilings it shares, or its own name */
+    const arm_format *format; /* of a named arm's cache; NULL: that of mla.h */
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
@@ -42,6 +43,8 @@ typedef struct {
                            those of row_context */
     const char *kernel_hash;
     const char *cold;            /* "rotate", "flush" or "none" */
+    bool not_captured;           /* see bench_arm_is_captured() */
+    bool without_lse;            /* see bench_arm_has_lse() */
     const verified *verdict;     /* NULL if nothing was checked */
     const stop_rule *timing;     /* NULL only if the status is not ROW_PASSED; else it has
                                     samples */

@@ -49,7 +49,8 @@ static bool same_memory(const lane *a, const lane *b) {
 
 static int sets_of(const sweep *s, const lane *l) {
     bool one_set = s->flush || l->context.sustained;
-    return bench_arm_sets(&s->shape, l->of.kind, one_set ? 0 : l->context.backend.cache_bytes);
+    return bench_arm_sets(&s->shape, l->of.kind, l->of.format,
+                          one_set ? 0 : l->context.backend.cache_bytes);
 }
 
 /* The bytes that all arms in the memory of one arm need together. */
@@ -58,7 +59,7 @@ static double needed_bytes(const sweep *s, const lane *in) {
     for (int i = 0; i < s->n; i++) {
         const lane *l = &s->lanes[i];
         if (l->of.backend && same_memory(l, in))
-            bytes += bench_arm_bytes(&s->shape, l->of.kind, sets_of(s, l));
+            bytes += bench_arm_bytes(&s->shape, l->of.kind, l->of.format, sets_of(s, l));
     }
     return bytes;
 }
@@ -75,7 +76,7 @@ static const char *coldness(const sweep *s, const lane *l) {
     size_t cache = l->context.backend.cache_bytes;
     if (s->flush)
         return "flush";
-    bool large = bench_arm_is_large(&s->shape, l->of.kind, cache);
+    bool large = bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache);
     return cache && (!l->context.sustained || large) ? "rotate" : "none";
 }
 
@@ -89,7 +90,7 @@ static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
         st = err_set(&why, SNAP_E_NOMEM, "the shape needs %.1f GiB, the device has %.1f GiB",
                      need / 0x1p30, have / 0x1p30);
     else
-        st = bench_arm_create(&c->arm, l->of.backend, &s->shape, l->of.kind, &l->from,
+        st = bench_arm_create(&c->arm, l->of.backend, &s->shape, l->of.kind, l->of.format, &l->from,
                               sets_of(s, l), s->flush, &why);
     if (st == SNAP_OK)
         find_code(&l->code, bench_arm_kernel(c->arm));
@@ -308,6 +309,7 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
     l->of = *of;
     l->context = (row_context){.name = of->name,
                                .options = of->options,
+                               .format = of->format,
                                .ceilings = s->opt->n_arms ? s->opt->arms[of->rates].name : NULL,
                                .kernel_hash = of->kernel_hash,
                                .challenge = s->opt->challenge,

@@ -17,9 +17,10 @@ enum { SWEEP_ARMS = 32 }; /* most arms of one sweep */
 /* A named arm. All texts are borrowed. */
 typedef struct {
     const char *name;
-    const char *options;  /* as the user gave them: "cpu,precision=fp8" */
-    bench_kind kind;      /* BENCH_BF16 or BENCH_FP8 */
-    mla_backend *backend; /* borrowed; NULL: it could not be opened, for the reason in `why` */
+    const char *options;      /* as the user gave them: "cpu,precision=fp8" */
+    bench_kind kind;          /* BENCH_BF16 or BENCH_FP8 */
+    const arm_format *format; /* of its cache, borrowed; NULL: that of mla.h */
+    mla_backend *backend;     /* borrowed; NULL: it could not be opened, for the reason in `why` */
     snap_err why;
     const char *kernel_hash; /* as in sweep_options */
     int rates;               /* the first arm whose backend has the same ceilings; often its own

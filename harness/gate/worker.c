@@ -162,8 +162,8 @@ static snap_status warm_up(worker *w, double *ns, snap_err *err) {
 
 static snap_status build(worker *w, const bench_shape *s, bench_kind p, double *ns, snap_err *err) {
     bool flush = lab_can_flush(w->be);
-    int sets = bench_arm_sets(s, p, w->rotate ? w->info.cache_bytes : 0);
-    double bytes = bench_arm_bytes(s, p, sets), have = (double)w->info.memory_bytes;
+    int sets = bench_arm_sets(s, p, NULL, w->rotate ? w->info.cache_bytes : 0);
+    double bytes = bench_arm_bytes(s, p, NULL, sets), have = (double)w->info.memory_bytes;
     snap_status st = SNAP_OK;
     if (have > 0 && bytes > 0.4 * have) /* the other arm needs memory, too */
         return err_set(err, SNAP_E_NOMEM, "the shape needs %.1f GiB twice, the device has %.1f GiB",
@@ -174,7 +174,7 @@ static snap_status build(worker *w, const bench_shape *s, bench_kind p, double *
         TRY(numbers_create(&w->from, w->kind, s->d_c, s->d_r, (uint64_t)w->seed, err));
         TRY(numbers_upload(&w->from, w->be, err));
     }
-    TRY(bench_arm_create(&w->arm, w->be, s, p, &w->from, sets, flush, err));
+    TRY(bench_arm_create(&w->arm, w->be, s, p, NULL, &w->from, sets, flush, err));
     TRY(verify_arm(&w->verdict, w->arm, w->scope, (uint64_t)w->seed, err));
     if (w->verdict.verdict == SNAP_OK)
         TRY(warm_up(w, ns, err));

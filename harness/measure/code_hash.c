@@ -128,11 +128,13 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX], snap_err *e
 
 snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_HEX],
                          snap_err *err) {
-    static const char kPlugin[] = "plugin:";
+    static const char kPlugin[] = "plugin:", kPython[] = "python:";
     if (kernel)
         return code_hash_device(kernel, out, err);
     if (text_starts(backend, kPlugin))
         return hash_file(backend + sizeof kPlugin - 1, out, err);
+    if (text_starts(backend, kPython))
+        return hash_file(backend + sizeof kPython - 1, out, err);
     if (text_equal(backend, "opencl"))
         return err_set(err, SNAP_E_UNSUPPORTED, "the device's driver compiles the code");
     return code_hash_self(out, err);

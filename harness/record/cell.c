@@ -54,6 +54,21 @@ static const record_type challenge_type = {
     .size = sizeof(cell_challenge), RECORD_FIELDS(challenge_fields),
     .exists = RECORD_MEMBER(cell_challenge, exists)};
 
+static const field format_fields[] = {
+    {FIELD_OF(cell_format, name), FIELD_TEXT, FIELD_NAME, .csv = "format"},
+    {FIELD_OF(cell_format, sha256), FIELD_TEXT, FIELD_SHA256, .csv = "format_sha256",
+     .about = "of the descriptor"},
+    {FIELD_OF(cell_format, bytes_per_token), FIELD_NUMBER, FIELD_ABOVE_0,
+     .csv = "bytes_per_token"},
+    {FIELD_OF(cell_format, page_tokens), FIELD_COUNT, .low = 1, .high = 4096},
+    {FIELD_OF(cell_format, descriptor), FIELD_TEXT, FIELD_NAME,
+     .about = "compact JSON: which numbers a token consists of, and where they lie"},
+};
+static const record_type format_type = {
+    .name = "format", .about = "the cache format of a named arm",
+    .size = sizeof(cell_format), RECORD_FIELDS(format_fields),
+    .exists = RECORD_MEMBER(cell_format, exists)};
+
 static const field correctness_fields[] = {
     {FIELD_OF(cell_correctness, error), FIELD_NUMBER, FROM_0, .csv = "error"},
     {FIELD_OF(cell_correctness, tolerance), FIELD_NUMBER, FIELD_ABOVE_0, .csv = "tolerance"},
@@ -140,6 +155,7 @@ static const field cell_fields[] = {
     {C(options), FIELD_TEXT, OPT, .csv = "options", .about = "backend and keys of an arm of --arm"},
     {C(device), FIELD_TEXT, OPT, .csv = "device", .about = "device of an arm of --arm"},
     {C(ceilings), FIELD_TEXT, OPT, .about = "the arm whose ceilings give the floor"},
+    {C(format), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &format_type},
     {C(arm), FIELD_TEXT, .words = kArms, .csv = "arm",
      .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out"},
     {C(backend), FIELD_TEXT, FIELD_NAME, .csv = "backend"},

@@ -28,6 +28,17 @@ typedef struct {
     const char *sha256; /* of the data: challenge_data_hash() */
 } cell_challenge;
 
+/* The cache format of a named arm (kernels/format). It does not exist where the cache is that of the
+ * arm's precision. */
+typedef struct {
+    bool exists;
+    const char *name;       /* "fp8_ds_mla" */
+    const char *sha256;     /* of `descriptor` */
+    double bytes_per_token; /* paged memory, padding and the page's shared values included */
+    int64_t page_tokens;
+    const char *descriptor; /* compact JSON (docs/formats.md) */
+} cell_format;
+
 /* The output compared with an FP64 reference. It does not exist where nothing was checked. */
 typedef struct {
     bool exists;
@@ -92,12 +103,14 @@ typedef struct {
 } cell_against;
 
 typedef struct {
-    const char *name;        /* of a named arm, such as "mine"; "" = the arm has only its kind */
-    const char *options;     /* of a named arm, as --arm gave them: "cpu,precision=fp8,threads=1" */
-    const char *device;      /* of a named arm: the device of its backend */
-    const char *ceilings;    /* of a named arm: the arm that the rows of the section `ceilings`
+    const char *name;     /* of a named arm, such as "mine"; "" = the arm has only its kind */
+    const char *options;  /* of a named arm, as --arm gave them: "cpu,precision=fp8,threads=1" */
+    const char *device;   /* of a named arm: the device of its backend */
+    const char *ceilings; /* of a named arm: the arm that the rows of the section `ceilings`
                                 name, from which this row's floor is computed */
-    const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study */
+    cell_format format;
+    const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study. With a
+                                format: the rate at which its products count */
     const char *backend;     /* name of the backend: "cuda" */
     const char *kernel;      /* name of the kernel that ran, or the backend's description of its
                                 kernels; may be "" */
@@ -119,7 +132,7 @@ typedef struct {
     cell_performance performance;
     cell_against against;
     record_texts flags; /* "noisy", "throttled", "power_capped", "shared", "below_floor",
-                           "weak_baseline" */
+                           "weak_baseline", "not_captured", "lse_not_checked" */
 } cell_record;
 
 extern const record_type cell_type;

@@ -126,7 +126,11 @@ typedef struct {
 snap_status cache_format_load(cache_format *out, const char *name, int d_c, int d_r,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from a JSON value. @where stands for the file in messages. */
+/* The path of the file that cache_format_load() reads for that name, which the caller frees. NULL:
+ * no shipped format has the name, or out of memory. */
+char *cache_format_path(const char *name);
+
+/* Reads a format from a JSON value. @where stands for the file in messages. */
 snap_status cache_format_read(cache_format *out, const js *doc, const char *where, int d_c, int d_r,
                               snap_err *err) SNAP_CHECK_RESULT;
 
@@ -185,6 +189,13 @@ void cache_bytes_release(cache_bytes *b);
  */
 snap_status cache_format_pack(cache_bytes *out, const cache_format *f, const float *x,
                               int64_t tokens, snap_err *err) SNAP_CHECK_RESULT;
+
+/* cache_format_pack() with the values that all tokens of @like share: scales and zero points per
+ * tensor, second-level scales, and means of columns. So parts of one cache can be packed one by
+ * one. Numbers beyond the range of a shared scale saturate. @like has the format @f and at least
+ * one token; NULL: the values are chosen. */
+snap_status cache_format_pack_like(cache_bytes *out, const cache_format *f, const cache_bytes *like,
+                                   const float *x, int64_t tokens, snap_err *err) SNAP_CHECK_RESULT;
 
 /* cache_format_pack() for rows of bf16. */
 snap_status cache_format_pack_bf16(cache_bytes *out, const cache_format *f, const uint16_t *x,

@@ -96,18 +96,23 @@ static char *shipped_path(const char *name) {
     return share_find(path);
 }
 
+char *cache_format_path(const char *name) {
+    return is_path(name) ? strdup(name) : shipped_path(name);
+}
+
 snap_status cache_format_load(cache_format *out, const char *name, int d_c, int d_r,
                               snap_err *err) {
     *out = (cache_format){0};
-    char *shipped = is_path(name) ? NULL : shipped_path(name);
-    if (!shipped && !is_path(name))
+    char *path = cache_format_path(name);
+    if (!path && is_path(name))
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the name of a format");
+    if (!path)
         return unknown_name(name, err);
-    const char *path = shipped ? shipped : name;
     js *doc = js_parse_file(path, kFileLimit, err);
     snap_status st = doc                     ? cache_format_read(out, doc, path, d_c, d_r, err)
                      : err && err->code != 0 ? err->code
                                              : SNAP_E_INPUT;
     js_free(doc);
-    free(shipped);
+    free(path);
     return st;
 }

@@ -50,8 +50,15 @@ static void store_floats(const cache_format *f, const cache_bytes *b, const cach
         element_store(p->type, layout_at(f, b, p, 0, 0), d, element_encode(p->type, (double)x[d]));
 }
 
+static void load_floats(float *x, const cache_format *f, const cache_bytes *b,
+                        const cache_plane *p) {
+    for (int d = 0; d < p->columns; d++)
+        x[d] = element_decode(p->type, element_load(p->type, layout_at(f, b, p, 0, 0), d));
+}
+
 static snap_status transform(transformed *out, const cache_format *f, const cache_bytes *b,
-                             const float *x, int64_t tokens, snap_err *err) {
+                             const cache_bytes *like, const float *x, int64_t tokens,
+                             snap_err *err) {
     float mean[MLA_MAX_CONTENT];
     int64_t width = f->d_c + f->d_r;
     *out = (transformed){{x, tokens, width, f->d_c}, NULL};
@@ -61,13 +68,46 @@ static snap_status transform(transformed *out, const cache_format *f, const cach
     if (!out->owned)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens", (long long)tokens);
     if (f->offset.columns) {
-        transform_means(mean, x, tokens, width, f->d_c);
+        if (like)
+            load_floats(mean, f, like, &f->offset);
+        else
+            transform_means(mean, x, tokens, width, f->d_c);
         store_floats(f, b, &f->offset, mean);
     }
     for (int64_t i = 0; i < tokens; i++)
         transform_row(out->owned + i * f->d_c, f, x + i * width, f->offset.columns ? mean : NULL);
     out->rows = (scale_rows){out->owned, tokens, f->d_c, f->d_c};
     return SNAP_OK;
+}
+
+/* ---- values that all tokens share ------------------------------------------------------------ */
+
+/* The scales of a part, chosen, or in part taken over from another cache. */
+typedef struct {
+    uint32_t code[MLA_MAX_CONTENT];
+    float zero[MLA_MAX_CONTENT];
+    scale_given given;
+} shared_values;
+
+/* Reads what the part of @like shares among all its tokens. */
+static const scale_given *read_shared(shared_values *v, const cache_format *f,
+                                      const cache_bytes *like, const cache_part *part) {
+    const cache_scale *s = &part->scale;
+    if (!like || s->kind != SCALE_OWN)
+        return NULL;
+    v->given = (scale_given){.tensor = 1.0f};
+    if (s->tensor.columns)
+        load_floats(&v->given.tensor, f, like, &s->tensor);
+    if (s->per != SCALE_PER_TENSOR)
+        return &v->given;
+    for (int g = 0; g < s->plane.columns; g++)
+        v->code[g] = element_load(s->plane.type, layout_at(f, like, &s->plane, 0, 0), g);
+    v->given.code = v->code;
+    if (part->zero.columns) {
+        load_floats(v->zero, f, like, &part->zero);
+        v->given.zero = v->zero;
+    }
+    return &v->given;
 }
 
 /* ---- storing --------------------------------------------------------------------------------- */
@@ -115,8 +155,8 @@ static void store_part(const cache_format *f, const cache_bytes *b, const cache_
     }
 }
 
-static snap_status pack(cache_bytes *out, const cache_format *f, const float *x, int64_t tokens,
-                        snap_err *err) {
+static snap_status pack(cache_bytes *out, const cache_format *f, const cache_bytes *like,
+                        const float *x, int64_t tokens, snap_err *err) {
     scale_set content_scale = {0}, rope_scale = {0};
     transformed content = {0};
     cache_scale_kind kind = f->rope.scale.kind;
@@ -124,12 +164,15 @@ static snap_status pack(cache_bytes *out, const cache_format *f, const float *x,
     int64_t width = f->d_c + f->d_r;
     const scale_rows rope = {x + f->d_c, tokens, width, f->d_r}, none = {0};
     snap_status st = SNAP_OK;
+    shared_values shared;
     TRY(alloc_pools(out, f, tokens, err));
-    TRY(transform(&content, f, out, x, tokens, err));
+    TRY(transform(&content, f, out, like, x, tokens, err));
     TRY(scale_choose(&content_scale, &f->content, f->page_tokens, content.rows,
-                     kind == SCALE_SHARED ? rope : none, err));
+                     kind == SCALE_SHARED ? rope : none, read_shared(&shared, f, like, &f->content),
+                     err));
     if (own)
-        TRY(scale_choose(&rope_scale, &f->rope, f->page_tokens, rope, none, err));
+        TRY(scale_choose(&rope_scale, &f->rope, f->page_tokens, rope, none,
+                         read_shared(&shared, f, like, &f->rope), err));
     if (f->content.scale.kind == SCALE_OWN)
         store_scales(f, out, &f->content, &content_scale);
     if (f->rope.scale.kind == SCALE_OWN)
@@ -145,11 +188,16 @@ cleanup:
 
 snap_status cache_format_pack(cache_bytes *out, const cache_format *f, const float *x,
                               int64_t tokens, snap_err *err) {
+    return cache_format_pack_like(out, f, NULL, x, tokens, err);
+}
+
+snap_status cache_format_pack_like(cache_bytes *out, const cache_format *f, const cache_bytes *like,
+                                   const float *x, int64_t tokens, snap_err *err) {
     *out = (cache_bytes){0};
     if (tokens < 0 || tokens > MLA_MAX_CONTEXT)
         return err_set(err, SNAP_E_SHAPE, "a cache packs 0..%lld tokens at a time, not %lld",
                        (long long)MLA_MAX_CONTEXT, (long long)tokens);
-    snap_status st = pack(out, f, x, tokens, err);
+    snap_status st = pack(out, f, like, x, tokens, err);
     if (st != SNAP_OK)
         cache_bytes_release(out);
     return st;

@@ -62,17 +62,31 @@ static float zero_point(const cache_part *part, range r, float scale) {
     return fminf(fmaxf(zero, least), most);
 }
 
-static void set_values(scale_set *out, const cache_part *part, const range *r) {
+static float second_level(const cache_part *part, const range *r, int64_t n) {
+    float largest = 0.0f;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmaxf(largest, magnitude(r[i]));
+    return largest / (element_largest(part->plane.type) * element_largest(part->scale.plane.type));
+}
+
+/* Takes over the scales of a whole tensor. */
+static void take_values(scale_set *out, const cache_part *part, const scale_given *given) {
+    for (int g = 0; g < out->groups; g++) {
+        out->code[g] = given->code[g];
+        out->value[g] = element_decode(part->scale.plane.type, given->code[g]);
+        if (out->zero)
+            out->zero[g] = given->zero[g];
+    }
+}
+
+static void set_values(scale_set *out, const cache_part *part, const range *r,
+                       const scale_given *given) {
     const cache_scale *s = &part->scale;
     float most = element_largest(part->plane.type);
     float steps = part->zero.columns ? 2.0f * most + 1.0f : most;
     int64_t n = out->units * out->groups;
-    if (s->tensor.columns) {
-        float largest = 0.0f;
-        for (int64_t i = 0; i < n; i++)
-            largest = fmaxf(largest, magnitude(r[i]));
-        out->tensor = largest / (most * element_largest(s->plane.type));
-    }
+    if (s->tensor.columns)
+        out->tensor = given ? given->tensor : second_level(part, r, n);
     for (int64_t i = 0; i < n; i++) {
         float ideal = ideal_scale(part, r[i], steps, out->tensor);
         out->code[i] = element_encode(s->plane.type, (double)ideal);
@@ -87,7 +101,7 @@ static int64_t tokens_per_unit(const cache_scale *s, int page_tokens, int64_t ro
 }
 
 snap_status scale_choose(scale_set *out, const cache_part *part, int page_tokens, scale_rows x,
-                         scale_rows also, snap_err *err) {
+                         scale_rows also, const scale_given *given, snap_err *err) {
     const cache_scale *s = &part->scale;
     bool own = s->kind == SCALE_OWN;
     int64_t per = own ? tokens_per_unit(s, page_tokens, x.rows) : x.rows ? x.rows : 1;
@@ -106,11 +120,13 @@ snap_status scale_choose(scale_set *out, const cache_part *part, int page_tokens
                      (long long)x.rows);
     else if (!own) {
         out->value[0] = s->kind == SCALE_FIXED ? s->fixed : 1.0f;
+    } else if (given && given->code) {
+        take_values(out, part, given);
     } else {
         find_ranges(out, r, x);
         if (also.at)
             find_ranges(out, r, also);
-        set_values(out, part, r);
+        set_values(out, part, r, given);
     }
     free(r);
     if (st != SNAP_OK)

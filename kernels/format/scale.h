@@ -24,11 +24,19 @@ typedef struct {
     float tensor;   /* the second level; 1 if there is none */
 } scale_set;
 
+/* Values that all tokens of a cache share, to be taken over instead of chosen. */
+typedef struct {
+    const uint32_t *code; /* [groups] of a scale per tensor; NULL: there is none */
+    const float *zero;    /* [groups] its zero points; NULL: there are none */
+    float tensor;         /* the second level; used if the scale has one */
+} scale_given;
+
 /* Chooses the scales of @part for @x, and if the scale is shared also for @also (at = NULL: none).
- * For a scale that is not stored, the set has one unit with one group, and `code` is NULL. The
- * caller releases @out. SNAP_E_NOMEM. */
+ * For a scale that is not stored, the set has one unit with one group, and `code` is NULL. @given
+ * may be NULL: then all values are chosen. The caller releases @out. SNAP_E_NOMEM. */
 snap_status scale_choose(scale_set *out, const cache_part *part, int page_tokens, scale_rows x,
-                         scale_rows also, snap_err *err) SNAP_CHECK_RESULT;
+                         scale_rows also, const scale_given *given,
+                         snap_err *err) SNAP_CHECK_RESULT;
 void scale_release(scale_set *s);
 
 #endif

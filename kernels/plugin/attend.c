@@ -16,16 +16,19 @@ static void describe(const mla_backend *be, mla_backend_info *out) {
     out->fp8_sums = (mla_cut_sums){0};
 }
 
-/* On the host, GUARD_BYTES lie before and after each allocation. */
+/* GUARD_BYTES lie before and after each allocation. */
 static void *alloc_guarded(mla_backend *be, size_t bytes, snap_err *err) {
+    mla_backend *inner = attend_inner(be);
     unsigned char *at = bytes < PTRDIFF_MAX - 2 * GUARD_BYTES
-                            ? mla_alloc(attend_inner(be), bytes + (size_t)2 * GUARD_BYTES, err)
+                            ? mla_alloc(inner, bytes + (size_t)2 * GUARD_BYTES, err)
                             : NULL;
     if (!at)
         return NULL;
-    memset(at, 0xa5, GUARD_BYTES);
-    memset(at + GUARD_BYTES + bytes, 0xa5, GUARD_BYTES);
-    return at + GUARD_BYTES;
+    if (lab_fill(inner, at, 0xa5, GUARD_BYTES, err) == SNAP_OK &&
+        lab_fill(inner, at + GUARD_BYTES + bytes, 0xa5, GUARD_BYTES, err) == SNAP_OK)
+        return at + GUARD_BYTES;
+    mla_free(inner, at);
+    return NULL;
 }
 
 /* A plugin that was stopped may have threads that still write, so its memory stays until the
@@ -79,16 +82,17 @@ static snap_status limits(mla_backend *be, double seconds, mla_limits *out, snap
 
 /* ---- plans ---- */
 
-/* An error that a function of the plugin returned, with the plugin's name. Only errors of a device
- * are passed on as they are: a plugin must not end the run as if the user had cancelled it. */
-static snap_status pass_on(const snapmla_attention *plugin, const char *function, snap_status st,
-                           const snap_err *why, snap_err *err) {
-    bool known = st == SNAP_E_NOMEM || st == SNAP_E_SHAPE || st == SNAP_E_UNSUPPORTED;
-    int most = (int)sizeof why->text - 1;
-    if (st == SNAP_OK)
-        return SNAP_OK;
-    return err_set(err, known ? st : SNAP_E_DEVICE, "plugin %s: %s%s%.*s", plugin->name, function,
-                   why->text[0] ? ": " : " failed without a message", most, why->text);
+void attend_plan_release(attend_plan *p) {
+    if (!p)
+        return;
+    if (p->packed) {
+        free(p->packed->json);
+        free(p->packed->named);
+    }
+    free(p->packed);
+    free(p->lengths);
+    free(p->table);
+    free(p);
 }
 
 static void plan_free(mla_plan *plan) {
@@ -102,66 +106,61 @@ static void plan_free(mla_plan *plan) {
         kept_plans = p;
         return;
     }
-    free(p->lengths);
-    free(p->table);
-    free(p);
+    attend_plan_release(p);
 }
 
 static snap_status plan_alloc(attend_plan *p, const mla_capacity *cap, snap_err *err) {
     size_t batch = (size_t)cap->batch;
-    p->table_width = (int)((cap->max_tokens + MLA_PAGE - 1) / MLA_PAGE);
+    p->table_width = (int)((cap->max_tokens + p->page_tokens - 1) / p->page_tokens);
     p->lengths = calloc(batch, sizeof *p->lengths);
     p->table = calloc(batch * (size_t)p->table_width, sizeof *p->table);
     return p->lengths && p->table ? SNAP_OK
                                   : err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
 }
 
-static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
-                               snap_err *err) {
-    attend_backend *a = attend_of(be);
-    const snapmla_attention *plugin = a->plugin;
-    snap_status st = SNAP_OK;
-    if (!(plugin->precisions >> cap->precision & 1u))
-        return err_set(err, SNAP_E_UNSUPPORTED, "plugin %s has no %s", plugin->name,
-                       mla_precision_name(cap->precision));
+snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capacity *cap,
+                            int page_tokens, snap_err *err) {
+    const attend_backend *a = attend_of(be);
+    *out = NULL;
     if (a->stopped)
-        return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped", plugin->name);
+        return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped", a->plugin->name);
     attend_plan *p = calloc(1, sizeof *p);
     if (!p)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
     p->base = (mla_plan){.be = be, .cap = *cap};
+    p->page_tokens = page_tokens;
+    snap_status st = a->host ? plan_alloc(p, cap, err) : SNAP_OK;
+    if (st == SNAP_OK)
+        *out = p;
+    else
+        attend_plan_release(p);
+    return st;
+}
+
+static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
+                               snap_err *err) {
+    attend_backend *a = attend_of(be);
+    const snapmla_attention *plugin = a->plugin;
+    attend_plan *p = NULL;
+    snap_status st = SNAP_OK;
+    if (!(plugin->precisions >> cap->precision & 1u))
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin %s has no %s%s", plugin->name,
+                       mla_precision_name(cap->precision),
+                       plugin->precisions ? "" : ": it reads packed caches, see format=");
+    TRY(attend_plan_new(&p, be, cap, MLA_PAGE, err));
     TRY(mla_plan_create(&p->inner, a->inner, cap, err));
-    if (a->host)
-        TRY(plan_alloc(p, cap, err));
     if (plugin->plan) {
         snap_err why = {0};
         st = plugin->plan(&p->state, cap, &why);
-        TRY(pass_on(plugin, "plan()", st, &why, err));
+        TRY(attend_pass_on(a, "plan()", st, &why, err));
     }
     *out = (mla_plan *)p; /* its first member */
     return SNAP_OK;
 cleanup:
-    mla_plan_free(p->inner);
-    free(p->lengths);
-    free(p->table);
-    free(p);
+    if (p)
+        mla_plan_free(p->inner);
+    attend_plan_release(p);
     return st;
-}
-
-/* Copies lengths and table, with every number in range. */
-static void keep_step(attend_plan *p, const mla_step *step, int64_t pages) {
-    int64_t most = (int64_t)step->table_width * MLA_PAGE, cap = p->base.cap.max_tokens;
-    most = most < cap ? most : cap;
-    for (int b = 0; b < step->batch; b++) {
-        int64_t n = step->seqlens[b];
-        n = n < 0 ? 0 : n > most ? most : n;
-        p->lengths[b] = (int32_t)n;
-        for (int64_t i = 0; i < (n + MLA_PAGE - 1) / MLA_PAGE; i++) {
-            int64_t page = step->block_table[(int64_t)b * step->table_width + i];
-            page = page < 0 ? 0 : page >= pages ? pages - 1 : page;
-            p->table[(int64_t)b * p->table_width + i] = (int32_t)page;
-        }
-    }
 }
 
 static snap_status schedule(mla_plan *plan, const mla_step *step, snap_err *err) {
@@ -188,7 +187,8 @@ static void call_plugin(void *ctx) {
                                   c->be->stream, &c->err);
 }
 
-static uint64_t sum_inputs(const attention_call *c) {
+static uint64_t sum_inputs(const void *ctx) {
+    const attention_call *c = ctx;
     const mla_capacity *cap = &c->plan->base.cap;
     mla_page_bytes page = mla_cache_page_bytes(cap->precision, cap->d_c, cap->d_r);
     size_t pages = (size_t)c->cache->pages, batch = (size_t)c->step.batch;
@@ -205,68 +205,37 @@ static uint64_t sum_inputs(const attention_call *c) {
     return guard_sum(sum, c->plan->table, batch * (size_t)c->plan->table_width * sizeof(int32_t));
 }
 
-static snap_status reported(const attention_call *c, snap_err *err) {
-    return pass_on(c->be->plugin, "attend()", c->st, &c->err, err);
-}
-
-static snap_status call_guarded(attention_call *c, snap_err *err) {
-    attend_backend *a = attend_of(c->plan->base.be);
-    const mla_capacity *cap = &c->plan->base.cap;
-    size_t rows = (size_t)c->step.batch * (size_t)c->step.s_q * (size_t)cap->heads;
-    bool sums = c->plan->calls++ < GUARD_CALLS;
-    guard_range around[GUARD_RANGES];
-    snap_err why = {0};
-    guard_range_note(&around[0], c->out, rows * (size_t)cap->d_c * 2);
-    guard_range_note(&around[1], c->lse, rows * sizeof(float));
-    uint64_t before = sums ? sum_inputs(c) : 0;
-    if (!guard_call(call_plugin, c, a->limit_s, &why)) {
-        a->stopped = true;
-        return err_set(err, SNAP_E_DEVICE, "plugin %s: %s", a->plugin->name, why.text);
-    }
-    static const char *const names[GUARD_RANGES] = {"out", "lse"};
-    for (int i = 0; i < GUARD_RANGES; i++)
-        if (!guard_range_holds(&around[i]))
-            return err_set(err, SNAP_E_DEVICE, "plugin %s: attend() wrote outside of '%s'",
-                           a->plugin->name, names[i]);
-    if (sums && sum_inputs(c) != before)
-        return err_set(err, SNAP_E_DEVICE,
-                       "plugin %s: attend() changed its inputs (queries, cache, lengths or table)",
-                       a->plugin->name);
-    return reported(c, err);
-}
-
 static snap_status run(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                        const mla_attn *attn, snap_err *err) {
     attend_plan *p = attend_plan_of(plan);
     const attend_backend *a = attend_of(plan->be);
-    const mla_capacity *cap = &plan->cap;
     if (a->stopped)
         return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped: an earlier call took too long",
                        a->plugin->name);
     if (a->host)
-        keep_step(p, step, cache->pages);
+        attend_keep_step(p, step, cache->pages);
     attention_call c = {
         .be = a,
         .plan = p,
-        .step = {.precision = cap->precision,
-                 .heads = cap->heads,
-                 .d_c = cap->d_c,
-                 .d_r = cap->d_r,
-                 .max_tokens = cap->max_tokens,
-                 .batch = step->batch,
-                 .s_q = step->s_q,
-                 .seqlens = a->host ? p->lengths : step->seqlens,
-                 .block_table = a->host ? p->table : step->block_table,
-                 .table_width = a->host ? p->table_width : step->table_width},
+        .step = attend_step(p, step),
         .q = {attn->q, attn->q_rope, attn->q_scale, attn->softmax_scale},
         .cache = cache,
         .out = attn->out,
         .lse = attn->lse,
     };
-    if (a->host)
-        return call_guarded(&c, err);
-    call_plugin(&c);
-    return reported(&c, err);
+    guarded_call guarded = {.plan = p,
+                            .call = call_plugin,
+                            .sum = sum_inputs,
+                            .ctx = &c,
+                            .out = attn->out,
+                            .lse = attn->lse,
+                            .rows =
+                                (size_t)step->batch * (size_t)step->s_q * (size_t)plan->cap.heads};
+    if (!a->host)
+        call_plugin(&c);
+    else if (attend_guarded(&guarded, err) != SNAP_OK)
+        return SNAP_E_DEVICE;
+    return attend_pass_on(a, "attend()", c.st, &c.err, err);
 }
 
 /* ---- dataflow ---- */
@@ -295,39 +264,42 @@ static snap_status fetch_kv(mla_plan *plan, const mla_step *step, const mla_cach
 }
 
 static void close_backend(mla_backend *be) {
+    attend_backend *a = attend_of(be);
+    if (a->drop && !a->stopped)
+        a->drop(a->plugin->self);
     mla_backend_close(attend_inner(be));
     free(be);
 }
 
 #define COMMON_OPS                                                                                 \
-    .close = close_backend, .describe = describe, .copy_in = copy_in, .copy_out = copy_out,        \
-    .sync = sync, .timer_start = timer_start, .timer_stop = timer_stop,                            \
-    .plan_create = plan_create, .plan_free = plan_free, .schedule = schedule, .run = run,          \
-    .quant_q = quant_q, .append_kv = append_kv, .prepare = prepare, .fetch_kv = fetch_kv,          \
-    .ceilings = ceilings, .probe_once = probe_once, .limits = limits
+    .close = close_backend, .describe = describe, .alloc = alloc_guarded, .free = release_guarded, \
+    .copy_in = copy_in, .copy_out = copy_out, .sync = sync, .timer_start = timer_start,            \
+    .timer_stop = timer_stop, .plan_create = plan_create, .plan_free = plan_free,                  \
+    .schedule = schedule, .run = run, .quant_q = quant_q, .append_kv = append_kv,                  \
+    .prepare = prepare, .fetch_kv = fetch_kv, .ceilings = ceilings, .probe_once = probe_once,      \
+    .limits = limits
 
-static const mla_backend_ops kHostOps = {COMMON_OPS, .alloc = alloc_guarded,
-                                         .free = release_guarded, .host_memory = true};
+static const mla_backend_ops kHostOps = {COMMON_OPS, .host_memory = true};
 
 #ifdef SNAPMLA_CUDA
-static void *alloc(mla_backend *be, size_t bytes, snap_err *err) {
-    return mla_alloc(attend_inner(be), bytes, err);
-}
-
-static void release(mla_backend *be, void *device) {
-    mla_free(attend_inner(be), device);
-}
-
-static const mla_backend_ops kCudaOps = {COMMON_OPS, .alloc = alloc, .free = release,
-                                         .lab = &attend_lab};
+static const mla_backend_ops kCudaOps = {COMMON_OPS, .lab = &attend_lab};
 #endif
+
+bool attend_is_backend(const mla_backend *be) {
+    return be->ops->close == close_backend;
+}
 
 /* ---- opening ---- */
 
 static snap_status check_table(const snapmla_attention *p, const char *path, snap_err *err) {
-    if (!p->attend)
+    bool packed = p->attend_packed && !p->precisions;
+    if (!p->attend && !p->attend_packed)
         return err_set(err, SNAP_E_UNSUPPORTED, "plugin '%s': attend is null", path);
-    if (!p->precisions || p->precisions & ~(unsigned)(SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8))
+    if (!p->attend && p->precisions)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "plugin '%s': it has precisions, but attend is null", path);
+    if (!packed &&
+        (!p->precisions || p->precisions & ~(unsigned)(SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8)))
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "plugin '%s': precisions must be SNAPMLA_HAS_BF16, SNAPMLA_HAS_FP8 or both",
                        path);
@@ -364,19 +336,36 @@ static snap_status open_inner(attend_backend *a, const mla_backend_options *opt,
 
 snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plugin,
                                 const char *path, const mla_backend_options *opt, snap_err *err) {
-    snap_status st = check_table(plugin, path, err);
-    if (st != SNAP_OK)
-        return st;
-    attend_backend *a = calloc(1, sizeof *a);
+    attend_backend *a = NULL;
+    snap_status st = SNAP_OK;
+    TRY(check_table(plugin, path, err));
+    a = calloc(1, sizeof *a);
     if (!a)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
     a->plugin = plugin;
     a->kernel = plugin->kernel && plugin->kernel[0] ? plugin->kernel : plugin->name;
     a->limit_s = plugin->limit_s > 0 ? plugin->limit_s : kLimitS;
-    st = open_inner(a, opt, path, err);
+    TRY(open_inner(a, opt, path, err));
+    *out = (mla_backend *)a; /* its first member */
+    return SNAP_OK;
+cleanup:
+    free(a);
+    return st;
+}
+
+snap_status attend_backend_make(mla_backend **out, const snapmla_attention *maker, const char *path,
+                                const mla_backend_options *opt, snap_err *err) {
+    const snapmla_attention *made = NULL;
+    snap_err why = {0};
+    if (!maker->make)
+        return err_set(err, SNAP_E_UNSUPPORTED, "plugin %s cannot run a file", maker->name);
+    snap_status st = maker->make(&made, path, opt->isa ? opt->isa : "auto", &why);
+    if (st != SNAP_OK)
+        return attend_pass_on(&(attend_backend){.plugin = maker}, path, st, &why, err);
+    st = attend_backend_open(out, made, path, opt, err);
     if (st == SNAP_OK)
-        *out = (mla_backend *)a; /* its first member */
-    else
-        free(a);
+        attend_of(*out)->drop = maker->drop;
+    else if (maker->drop)
+        maker->drop(made->self);
     return st;
 }

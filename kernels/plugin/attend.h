@@ -25,6 +25,21 @@ snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plug
                                 const char *path, const mla_backend_options *opt,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
+/* The same for a plugin that @maker makes from the file @path (attention.h). Also the errors of its
+ * make(). */
+snap_status attend_backend_make(mla_backend **out, const snapmla_attention *maker, const char *path,
+                                const mla_backend_options *opt, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Opens the backend of a Python file, through the object python-arm.so. The environment variable
+ * SNAPMLA_PYTHON_ARM is its path; without it, share_find() finds plugins/python-arm.so.
+ * SNAP_E_UNSUPPORTED if it is missing; otherwise the errors of loading it and of
+ * attend_backend_make(). */
+snap_status python_backend_open(mla_backend **out, const char *file, const mla_backend_options *opt,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* Whether a function of this header opened the backend. */
+bool attend_is_backend(const mla_backend *be);
+
 /* ---- the checks on the host ---- */
 
 enum { GUARD_BYTES = 256, GUARD_CALLS = 2, GUARD_RANGES = 2 };

@@ -3,11 +3,13 @@
 #define SNAPMLA_KERNELS_PLUGIN_ATTEND_INSIDE_H
 
 #include "kernels/plugin/attend.h"
+#include "kernels/plugin/packed.h"
 
 typedef struct {
     mla_backend base;   /* first: a pointer to it also points to the whole struct */
     mla_backend *inner; /* owned */
     const snapmla_attention *plugin;
+    void (*drop)(void *self); /* releases a plugin that make() made; NULL: nothing to release */
     const char *kernel;
     double limit_s;
     void *stream;
@@ -15,11 +17,22 @@ typedef struct {
     bool stopped; /* a call was ended by the time limit: the plugin is not called any more */
 } attend_backend;
 
+/* What a plan over a packed cache has beyond other plans. */
+typedef struct {
+    char *json; /* owned, like `named`, which `seen` borrows */
+    char *named;
+    snapmla_format seen; /* what the plugin sees */
+    bool noted;
+    guard_range around[GUARD_RANGES]; /* CUDA: the results of the first call */
+} attend_packed;
+
 typedef struct attend_plan {
-    mla_plan base;   /* first */
-    mla_plan *inner; /* owned */
-    void *state;     /* the plugin's */
+    mla_plan base;         /* first */
+    mla_plan *inner;       /* owned; NULL if the cache is packed */
+    attend_packed *packed; /* owned; NULL if the cache is that of mla.h */
+    void *state;           /* the plugin's */
     int calls;
+    int page_tokens;
     int32_t *lengths, *table; /* host: the step with all numbers in range; owned */
     int table_width;
     struct attend_plan *next; /* of the plans that outlive a plugin that was stopped */
@@ -36,6 +49,35 @@ static inline attend_plan *attend_plan_of(const mla_plan *plan) {
 static inline mla_backend *attend_inner(const mla_backend *be) {
     return attend_of(be)->inner;
 }
+
+/* Allocates a plan with room for the lengths and the block table of a step, which are needed on the
+ * host only. attend_plan_release() frees what it allocated. */
+snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capacity *cap,
+                            int page_tokens, snap_err *err) SNAP_CHECK_RESULT;
+void attend_plan_release(attend_plan *p);
+
+/* An error that a function of the plugin returned, with the plugin's name. Only errors of a device
+ * are passed on as they are: a plugin must not end the run as if the user had cancelled it. */
+snap_status attend_pass_on(const attend_backend *a, const char *function, snap_status st,
+                           const snap_err *why, snap_err *err);
+
+/* Copies lengths and table, with every number in range. @pages: of the pool. */
+void attend_keep_step(attend_plan *p, const mla_step *step, int64_t pages);
+
+/* The step as the plugin sees it. */
+snapmla_step attend_step(const attend_plan *p, const mla_step *step);
+
+/* A call of the plugin on the host, and what is checked around it. */
+typedef struct {
+    attend_plan *plan;
+    void (*call)(void *ctx);
+    uint64_t (*sum)(const void *ctx); /* the checksum of the inputs */
+    void *ctx;
+    const void *out;
+    const float *lse;
+    size_t rows;
+} guarded_call;
+snap_status attend_guarded(const guarded_call *c, snap_err *err) SNAP_CHECK_RESULT;
 
 extern const mla_lab_ops attend_lab; /* in builds with CUDA */
 

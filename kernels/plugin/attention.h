@@ -15,7 +15,7 @@
 #include "kernels/plugin/plugin.h"
 
 /* Must be raised when a struct of this file, mla.h or err.h changes. */
-enum { SNAPMLA_ATTENTION_ABI = 1 };
+enum { SNAPMLA_ATTENTION_ABI = 2 };
 
 /* Initialises the first three members, which record what the object was compiled against. */
 #define SNAPMLA_ATTENTION                                                                          \
@@ -44,7 +44,58 @@ typedef struct {
     float softmax_scale;
 } snapmla_queries;
 
+/* ---- caches in any format ----
+ *
+ * An arm of `snapmla bench` with a cache format (docs/formats.md) gives the plugin a cache that the
+ * program has packed. The cache consists of pools. A pool is an array of pages of `bytes` bytes
+ * each or, if it is not paged, one block of `bytes` bytes for the whole tensor. A plane is an array
+ * inside a pool: content, RoPE part, scales. Its element 0 for token j of sequence b lies at
+ *
+ *     pool + p * bytes + offset + (j % page_tokens) * stride,
+ *     p = block_table[b][j / page_tokens], or 0 in a pool that is not paged.
+ *
+ * A stride of 0 means that all tokens of the page, or of the tensor, share the values. Of two 4-bit
+ * elements in a byte, the one with the even index is in the low bits. The content of a token is
+ * (code - zero point) * scale, where each scale serves columns / (number of scales) neighbouring
+ * columns. What the rotation and the means of a format are is explained in docs/formats.md.
+ *
+ * Table entries past the end of a sequence and slots past its last token may hold any value. One
+ * page of each pool belongs to no sequence. All pools are aligned to MLA_ALIGN bytes, and may be
+ * read only. The queries are bf16, as for MLA_BF16: a kernel that multiplies in FP8 quantises them
+ * itself. A block table has pages of `page_tokens` tokens, not of MLA_PAGE. */
+enum { SNAPMLA_PLANES = 8 };
+
 typedef struct {
+    const char *name; /* "content", "content.scale", "content.zero", "rope", "rope.scale",
+                         "content.scale.tensor_scale", "rope.scale.tensor_scale" or
+                         "content.mean"; a format has the first, "rope" and some of the others */
+    const char *type; /* "bf16", "e4m3fn", "fp32", ...: docs/formats.md lists them */
+    int columns;      /* elements for each token, page or tensor */
+    int pool;
+    int64_t offset, stride; /* bytes, as above */
+} snapmla_plane;
+
+typedef struct {
+    bool paged;
+    int64_t bytes; /* of each page, or of the whole pool */
+} snapmla_pool;
+
+typedef struct {
+    const char *name; /* "fp8_ds_mla" */
+    const char *json; /* the descriptor */
+    int page_tokens;
+    int planes, pools;
+    snapmla_plane plane[SNAPMLA_PLANES];
+    snapmla_pool pool[SNAPMLA_PLANES];
+} snapmla_format;
+
+typedef struct {
+    const snapmla_format *format;
+    int64_t pages;
+    const void *pool[SNAPMLA_PLANES]; /* [format->pools] memory of the device */
+} snapmla_packed;
+
+typedef struct snapmla_attention {
     uint32_t abi;         /* SNAPMLA_ATTENTION_ABI */
     uint32_t table_bytes; /* sizeof(snapmla_attention) */
     uint32_t err_bytes;   /* sizeof(snap_err) */
@@ -52,9 +103,10 @@ typedef struct {
     const char *kernel;   /* the name of the kernel in results; NULL: the same as `name` */
     const char *device;   /* "host": all pointers are host memory. "cuda": they are memory of the
                              program's CUDA device, and the work is enqueued on `stream` */
-    unsigned precisions;  /* SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8: what attend() supports */
-    double limit_s; /* "host" only: a call of attend() that takes longer than this many seconds
-                             is ended, and the arm fails. 0: 60 seconds; at most 3600 */
+    unsigned precisions;  /* SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8: what attend() supports; 0 if
+                             the plugin has only attend_packed() */
+    double limit_s; /* "host" only: a call that takes longer than this many seconds is ended, and
+                             the arm fails. 0: 60 seconds; at most 3600 */
 
     /* Reserves what every step up to these capacities needs; *state is the plugin's own. Returns
      * SNAP_E_UNSUPPORTED for a shape that it does not have. NULL: there is no state. plan_free()
@@ -78,6 +130,37 @@ typedef struct {
     snap_status (*attend)(void *state, const snapmla_step *step, const snapmla_queries *q,
                           const mla_cache *cache, void *out, float *lse, void *stream,
                           snap_err *err);
+
+    /* ---- caches in any format; all of these may be NULL ---- */
+
+    const char *format; /* the format of an arm that names none: the name of a shipped format, or
+                           the text of a descriptor, which begins with '{' */
+    bool without_lse;   /* attend_packed() does not write `lse`, which is then not checked */
+    void *self;         /* the plugin's own, passed to plan_packed() and drop() */
+
+    /* Like plan(), for a cache in @format, which lives as long as the plan. SNAP_E_UNSUPPORTED for
+     * a format or shape that it cannot read. plan_free() releases *state. */
+    snap_status (*plan_packed)(void *self, void **state, const mla_capacity *cap,
+                               const snapmla_format *format, snap_err *err);
+
+    /* Reads the lengths and the block table of the next steps, as mla_schedule() does. It may wait
+     * for the device, and its time is not measured. */
+    snap_status (*schedule_packed)(void *state, const snapmla_step *step,
+                                   const snapmla_packed *cache, void *stream, snap_err *err);
+
+    /* Like attend(), over a packed cache. In @step, `precision` is MLA_BF16. */
+    snap_status (*attend_packed)(void *state, const snapmla_step *step, const snapmla_queries *q,
+                                 const snapmla_packed *cache, void *out, float *lse, void *stream,
+                                 snap_err *err);
+
+    /* ---- objects that run what a file says, such as python:FILE ---- */
+
+    /* Makes the plugin of one arm from the file @path. @isa is the arm's key of that name, or
+     * "auto". *out is the plugin's own, and is used instead of the exported table until drop(),
+     * which may be NULL, gets its `self`. */
+    snap_status (*make)(const struct snapmla_attention **out, const char *path, const char *isa,
+                        snap_err *err);
+    void (*drop)(void *self);
 } snapmla_attention;
 
 #endif

@@ -1,7 +1,10 @@
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/share.h"
 #include "base/text.h"
 #include "kernels/plugin/attend.h"
 
@@ -177,15 +180,43 @@ cleanup:
     return st;
 }
 
+static snap_status load_checked(exported *e, const char *path, snap_err *err) {
+    snap_status st = check_file(path, err);
+    return st == SNAP_OK ? load(e, path, err) : st;
+}
+
 snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
                                 snap_err *err) {
     exported e = {0};
     *out = NULL;
-    snap_status st = check_file(path, err);
-    if (st == SNAP_OK)
-        st = load(&e, path, err);
+    snap_status st = load_checked(&e, path, err);
     if (st != SNAP_OK)
         return st;
     return e.backend ? open_backend(out, e.backend, path, opt, err)
                      : attend_backend_open(out, e.attention, path, opt, err);
+}
+
+/* The path of the object that runs Python files. The caller frees it. */
+static char *find_python_arm(void) {
+    const char *own = getenv("SNAPMLA_PYTHON_ARM");
+    return own && *own ? strdup(own) : share_find("plugins/python-arm.so");
+}
+
+snap_status python_backend_open(mla_backend **out, const char *file, const mla_backend_options *opt,
+                                snap_err *err) {
+    exported e = {0};
+    *out = NULL;
+    if (!*file)
+        return err_set(err, SNAP_E_USAGE, "'python:' needs the path of a Python file");
+    char *object = find_python_arm();
+    if (!object)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "cannot find python-arm.so, which runs Python files: build it with 'make "
+                       "python-arm', or set SNAPMLA_PYTHON_ARM to its path");
+    snap_status st = load_checked(&e, object, err);
+    if (st == SNAP_OK)
+        st = e.attention ? attend_backend_make(out, e.attention, file, opt, err)
+                         : err_set(err, SNAP_E_UNSUPPORTED, "'%s' cannot run a file", object);
+    free(object);
+    return st;
 }
