@@ -158,6 +158,14 @@ $(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
 $(ATTENTION): $(BUILD)/test/plugins/%.so: kernels/test/plugins/attention.c kernels/plugin/attention.h kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $<
+# ---- the object that runs Python files (python:FILE). It is built on demand, needs no Python, and is
+# no part of the program. ----
+.PHONY: python-arm
+python-arm: $(BUILD)/plugins/python-arm.so
+$(BUILD)/plugins/python-arm.so: adapters/python_arm.c adapters/host.py kernels/plugin/attention.h kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	@echo "  PLUGIN  $@"
+	$(plugin) -fno-sanitize=all -o $@ $< -ldl -lpthread
+
 CFLAGS_kernels_test_test_plugin := -DPLUGINS='"$(BUILD)"'
 CFLAGS_kernels_test_test_conformance := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_harness_test_test_gate_worker := $(CFLAGS_kernels_test_test_plugin)

@@ -228,8 +228,9 @@ static void record(bench_arm *arm, int set) {
 /* The first step of a set is not recorded, because a kernel may be compiled or loaded then. */
 snap_status packed_arm_step(bench_arm *arm, int set, double *ns, snap_err *err) {
     mla_step step = arm_step(arm, set);
+    mla_attn attn = arm_attn(arm, set);
     snap_status st = SNAP_OK;
-    TRY(packed_schedule(arm->plan, &step, &arm->packed, err));
+    TRY(packed_schedule(arm->plan, &step, &arm->packed, &attn, err));
     if (lab_can_record(arm->be) && arm->ran[set] && !arm->served[set] && !arm->uncaptured)
         record(arm, set);
     TRY(arm_start_clock(arm, err));

@@ -145,7 +145,7 @@ typedef struct snapmla_attention {
 
     /* Reads the lengths and the block table of the next steps, as mla_schedule() does. It may wait
      * for the device, and its time is not measured. */
-    snap_status (*schedule_packed)(void *state, const snapmla_step *step,
+    snap_status (*schedule_packed)(void *state, const snapmla_step *step, const snapmla_queries *q,
                                    const snapmla_packed *cache, void *stream, snap_err *err);
 
     /* Like attend(), over a packed cache. In @step, `precision` is MLA_BF16. */

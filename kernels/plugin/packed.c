@@ -116,11 +116,15 @@ typedef struct {
     snap_err err;
 } packed_call;
 
-static packed_call call_of(mla_plan *plan, const mla_step *step, const packed_cache *cache) {
+static packed_call call_of(mla_plan *plan, const mla_step *step, const packed_cache *cache,
+                           const mla_attn *attn) {
     attend_plan *p = attend_plan_of(plan);
     packed_call c = {.be = attend_of(plan->be),
                      .plan = p,
                      .step = attend_step(p, step),
+                     .q = {attn->q, NULL, NULL, attn->softmax_scale},
+                     .out = attn->out,
+                     .lse = attn->lse,
                      .cache = {.format = &p->packed->seen, .pages = cache->pages}};
     for (int i = 0; i < p->packed->seen.pools; i++)
         c.cache.pool[i] = cache->pool[i];
@@ -135,8 +139,8 @@ static void call_attend(void *ctx) {
 
 static void call_schedule(void *ctx) {
     packed_call *c = ctx;
-    c->st =
-        c->be->plugin->schedule_packed(c->plan->state, &c->step, &c->cache, c->be->stream, &c->err);
+    c->st = c->be->plugin->schedule_packed(c->plan->state, &c->step, &c->q, &c->cache,
+                                           c->be->stream, &c->err);
 }
 
 static snap_status stopped(const attend_backend *a, snap_err *err) {
@@ -145,7 +149,7 @@ static snap_status stopped(const attend_backend *a, snap_err *err) {
 }
 
 snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_cache *cache,
-                            snap_err *err) {
+                            const mla_attn *attn, snap_err *err) {
     attend_plan *p = attend_plan_of(plan);
     attend_backend *a = attend_of(plan->be);
     snap_err why = {0};
@@ -153,7 +157,7 @@ snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_c
         return stopped(a, err);
     if (a->host)
         attend_keep_step(p, step, cache->pages);
-    packed_call c = call_of(plan, step, cache);
+    packed_call c = call_of(plan, step, cache, attn);
     if (!a->plugin->schedule_packed)
         return SNAP_OK;
     if (!a->host) {
@@ -286,10 +290,7 @@ snap_status packed_run(mla_plan *plan, const mla_step *step, const packed_cache 
     const attend_backend *a = attend_of(plan->be);
     if (a->stopped)
         return stopped(a, err);
-    packed_call c = call_of(plan, step, cache);
-    c.q = (snapmla_queries){attn->q, NULL, NULL, attn->softmax_scale};
-    c.out = attn->out;
-    c.lse = attn->lse;
+    packed_call c = call_of(plan, step, cache, attn);
     guarded_call guarded = {.plan = c.plan,
                             .call = call_attend,
                             .sum = sum_inputs,

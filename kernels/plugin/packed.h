@@ -49,7 +49,7 @@ snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capaci
 /* Prepares the plugin for a step. The block table has pages of the format. On the host, lengths and
  * page numbers are copied and brought into range; packed_run() uses that copy. */
 snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_cache *cache,
-                            snap_err *err) SNAP_CHECK_RESULT;
+                            const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Attention over the cache for the step that was scheduled last. SNAP_E_DEVICE: the plugin failed,
  * or did what it must not. */
