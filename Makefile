@@ -125,10 +125,12 @@ $(BUILD)/backends: FORCE
 	$(Q)mkdir -p $(@D) && echo 'CUDA=$(CUDA)' | cmp -s - $@ || echo 'CUDA=$(CUDA)' > $@
 .PHONY: FORCE
 FORCE:
-$(BUILD)/obj/kernels/registry.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
+$(BUILD)/obj/kernels/registry.c.o $(BUILD)/obj/kernels/plugin/attend.c.o $(BUILD)/obj/kernels/plugin/attend_lab.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
 $(BUILD)/obj/generator/local/cuda/absent.c.o $(BUILD)/libgenerator.a: $(BUILD)/backends
 CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
 CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
+CFLAGS_kernels_plugin_attend := $(CFLAGS_kernels_registry)
+CFLAGS_kernels_plugin_attend_lab := $(CFLAGS_kernels_registry)
 $(BUILD)/obj/harness/record/provenance.c.o: $(BUILD)/build_info.h
 CFLAGS_harness_record_provenance := -I$(BUILD)
 # files read by .incbin, which -MMD does not find

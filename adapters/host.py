@@ -229,29 +229,28 @@ def step_of(arm, plan, a):
     step.seqlens = arm.view(contiguous(s.seqlens, (s.batch,), "int32", arm.device))
     step.block_table = arm.view(contiguous(s.block_table, (s.batch, s.table_width), "int32",
                                            arm.device))
-    step.softmax_scale = a.q[0].softmax_scale if a.q else None
+    step.softmax_scale = a.q[0].softmax_scale
     return step
 
 
 def objects_of(arm, plan, a):
-    """What an adapter's function gets. It is made once for each set of addresses."""
+    """What an adapter's function gets after its state; schedule() gets the first three. It is made
+    once for each set of addresses."""
     s = a.step[0]
     packed = a.cache[0]
-    key = (s.seqlens, s.block_table, s.batch, s.s_q, s.table_width, a.out, a.lse,
-           a.q[0].q if a.q else 0, packed.pages, a.stream) + tuple(packed.pool)
+    key = (s.seqlens, s.block_table, s.batch, s.s_q, s.table_width, a.out, a.lse, a.q[0].q,
+           packed.pages, a.stream) + tuple(packed.pool)
     made = plan.calls.get(key)
     if made is None:
         copied = CPacked.from_buffer_copy(packed)
         cache = Cache(copied, arm.device, arm.view)
         step = step_of(arm, plan, a)
-        if not a.q:
-            made = (step, cache)
-        else:
-            rows = (s.batch, s.s_q, s.heads)
-            made = (step, arm.view(contiguous(a.q[0].q, rows + (s.d_c + s.d_r,), "bf16",
-                                              arm.device)), cache,
-                    arm.view(contiguous(a.out, rows + (s.d_c,), "bf16", arm.device)),
-                    arm.view(contiguous(a.lse, rows, "fp32", arm.device)) if a.lse else None)
+        rows = (s.batch, s.s_q, s.heads)
+        made = (step, arm.view(contiguous(a.q[0].q, rows + (s.d_c + s.d_r,), "bf16", arm.device)),
+                cache)
+        if a.out:
+            made += (arm.view(contiguous(a.out, rows + (s.d_c,), "bf16", arm.device)),
+                     arm.view(contiguous(a.lse, rows, "fp32", arm.device)) if a.lse else None)
         plan.calls[key] = made
     return made
 
@@ -339,6 +338,8 @@ operations = [start, make, plan, free, schedule, attend, drop]
 def explain(error):
     """One line: what failed, and the line of the user's file."""
     text = " ".join(str(error).split()) or "no message"
+    if isinstance(error, TimeoutError) and not error.args:
+        text = "the call took longer than the limit of the adapter"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != "host.py"]
     place = ""
     if frames:

@@ -40,8 +40,8 @@ static const char kPrefix[] = "SNAPMLA_";
 
 /* Variables that are no options, in the form of an option's name. "gpu" is read by the jobs in
  * ci/jobs. */
-static const char *const kOthers[] = {"api-key", "langdetect", "punkt",
-                                      "share",   "gpu",        "serve-key"};
+static const char *const kOthers[] = {"api-key",   "langdetect", "punkt",      "share",       "gpu",
+                                      "serve-key", "python",     "python-arm", "python-trace"};
 
 void opt_env_name(const char *option, char out[OPT_ENV_NAME]) {
     size_t n = (size_t)snprintf(out, OPT_ENV_NAME, "%s%s", kPrefix, option);

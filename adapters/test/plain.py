@@ -26,6 +26,11 @@ def plan(cap, form):
     return {"width": cap.d_c + cap.d_r}
 
 
+def schedule(state, step, q, cache):
+    if fault == "schedule":
+        raise ValueError("%d sequences" % step.batch)
+
+
 def bf16(codes):
     return [struct.unpack("<f", struct.pack("<I", c << 16))[0] for c in codes]
 
