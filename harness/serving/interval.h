@@ -8,79 +8,13 @@
  * replacement (a block bootstrap over time without overlap: Carlstein 1986) and computes each
  * metric again from the drawn slices, percentiles included. Arms that took turns have the same
  * slices. The same slices are drawn for all arms, so what they share, such as prompts and arrivals,
- * cancels in their differences.
- *
- * There are at most 32 slices over all blocks (few and long slices are better than many correlated
- * ones: Schmeiser 1982). Slices are merged in pairs as long as neighbours are correlated in some
- * arm and at least SLICES_FEWEST are left. The correlation is computed around the mean of all
- * blocks, so blocks that differ from each other lead to long slices too. With fewer slices there
- * are no intervals. */
+ * cancels in their differences. The number of slices follows from the data (slices.h). */
 #ifndef SNAPMLA_HARNESS_SERVING_INTERVAL_H
 #define SNAPMLA_HARNESS_SERVING_INTERVAL_H
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "harness/serving/metrics.h"
-#include "harness/serving/slo.h"
-#include "harness/serving/steady.h"
+#include "harness/serving/sliced_arm.h"
 
-enum { SLICES_MOST = 32, SLICES_FEWEST = 8, SLICED_DRAWS = 2000 };
-
-/* A metric is a statistic of a latency or a rate. */
-enum {
-    SERVING_METRICS = SERVING_TIMES * SERVING_STATISTICS + SERVING_RATES,
-};
-int serving_metric_of(serving_time l, serving_statistic s);
-int serving_metric_of_rate(serving_rate r);
-
-/* Whether a larger value is better. */
-bool serving_more_is_better(int metric);
-
-/* "ttft_p99", "output_tok_s": for messages and tables. */
-void serving_metric_name(int metric, char out[32]);
-
-/* One block of one arm: its requests and its window. */
-typedef struct {
-    const serving_request *at;
-    size_t n;
-    steady_window window;
-} sliced_block;
-
-/* The values of one latency in the slices, in ascending order. */
-typedef struct {
-    double *value;
-    uint16_t *slice; /* [n] the slice of each value */
-    uint32_t *place; /* [n] its place in the order in which the requests were due */
-    uint8_t *level;  /* [n] scratch of sliced_cluster_effect(), by place */
-    size_t n;
-    double *sum, *count; /* [slices] */
-    uint32_t *below;     /* [SLICED_MARKS + 1][slices] values before every step-th value */
-    size_t step;
-} sliced_values;
-
-enum { SLICED_MARKS = 512 };
-
-/* One arm at one load point. */
-typedef struct {
-    size_t slices;
-    sliced_values latency[SERVING_TIMES];
-    double *over[SERVING_RATES], *under[SERVING_RATES]; /* [slices] a rate is sum over / sum under;
-                                                           NULL: the rate does not exist */
-    double *hits[SLO_MAX], *totals[SLO_MAX];            /* [slices] values within the
-                                                                        limit, and all */
-    double requests;                                    /* in the cohort */
-} sliced_arm;
-
-/* The number of slices for each block, a power of two: the same for all arms. @blocks: [arms][n]
- * of all arms. *correlated is set if neighbours are still correlated. 0: there are too few requests
- * or blocks for SLICES_FEWEST slices. */
-size_t sliced_choose(const sliced_block *const *blocks, size_t arms, size_t n, bool *correlated);
-
-/* Cuts the blocks of an arm into @each slices for each block, >= 1. @gpus: 0 = not stated. @mem
- * owns the arrays. SNAP_E_NOMEM. */
-snap_status sliced_make(sliced_arm *out, const sliced_block *blocks, size_t n, size_t each,
-                        const slo_list *targets, double gpus, arena *mem,
-                        snap_err *err) SNAP_CHECK_RESULT;
+enum { SLICED_DRAWS = 2000 };
 
 /* Computes all metrics with slice i taken weight[i] times; NULL: each once. A metric without values
  * is NAN. Percentiles are not refused here. */

@@ -1,6 +1,7 @@
 #include "harness/serving/metrics.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static const double kQuantiles[SERVING_STATISTICS] = {NAN, 0.5, 0.9, 0.95, 0.99, 0.999};
 static const size_t kNeeded[SERVING_STATISTICS] = {1, 10, 50, 100, 500, 5000};
@@ -65,4 +66,29 @@ double serving_left(const serving_request *r) {
         return (double)INFINITY;
     double piece = serving_last_piece(r);
     return fmax(r->sent_s, fmax(r->end_s, isnan(piece) ? r->sent_s : piece));
+}
+
+/* ---- metrics ---- */
+
+int serving_metric_of(serving_time l, serving_statistic s) {
+    return (int)l * SERVING_STATISTICS + (int)s;
+}
+
+int serving_metric_of_rate(serving_rate r) {
+    return SERVING_TIMES * SERVING_STATISTICS + (int)r;
+}
+
+bool serving_more_is_better(int metric) {
+    return metric >= serving_metric_of_rate(SERVING_OFFERED) &&
+           metric != serving_metric_of_rate(SERVING_FAILED);
+}
+
+void serving_metric_name(int metric, char out[32]) {
+    int rate = metric - serving_metric_of_rate(SERVING_OFFERED);
+    if (rate >= 0)
+        (void)snprintf(out, 32, "%s", serving_rate_name((serving_rate)rate));
+    else
+        (void)snprintf(out, 32, "%s_%s",
+                       serving_time_name((serving_time)(metric / SERVING_STATISTICS)),
+                       serving_statistic_name((serving_statistic)(metric % SERVING_STATISTICS)));
 }

@@ -80,4 +80,17 @@ double serving_time_of(const serving_request *r, serving_time l);
  * request used it until the end of its block: INFINITY. */
 double serving_left(const serving_request *r);
 
+/* A metric is a statistic of a latency or a rate. */
+enum {
+    SERVING_METRICS = SERVING_TIMES * SERVING_STATISTICS + SERVING_RATES,
+};
+int serving_metric_of(serving_time l, serving_statistic s);
+int serving_metric_of_rate(serving_rate r);
+
+/* Whether a larger value is better. */
+bool serving_more_is_better(int metric);
+
+/* "ttft_p99", "output_tok_s": for messages and tables. */
+void serving_metric_name(int metric, char out[32]);
+
 #endif
