@@ -388,7 +388,7 @@ clean:
 
 help:
 	@echo 'make              build/snapmla'
-	@echo 'make demo         install missing packages, build, run a small benchmark and evaluation, report'
+	@echo 'make demo         install missing packages, build, run a small benchmark, an evaluation and two servers, report'
 	@echo 'make test         install missing packages, build, run all tests'
 	@echo 'make check        test, test-alloc, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
