@@ -11,7 +11,8 @@
 #            decodes: at least 90 % of the tokens per second of `bench model` are expected. Then closed
 #            loops for each input length, with as many users as the FP8 cache can hold.
 #   knee     for each input length, the highest rate within the targets. The prompts are in the cache,
-#            so the server mostly decodes, as in Figure 1 of the paper.
+#            so the server mostly decodes, as in Figure 1 of the paper. The search begins at 1.2 million
+#            divided by the input length, which is near the knee of one H200.
 #   http     256 streams against one request with 256 choices and a single answer, which is the same
 #            work for the engine: at most 5 % of the throughput may be lost. And the time to the first
 #            token at the client minus that in the server's own metrics: at most 1 ms.
@@ -231,10 +232,13 @@ run_knee() {
     for input in $(echo "$inputs" | tr ',' ' '); do
         prefixes=$((cache * ${FP8_TOKENS_MB:-60} * 2 / 5 / input))
         [ $prefixes -ge 1 ] || prefixes=1
-        [ $prefixes -le 4 ] || prefixes=4
-        # 15 s are for the result, which is computed when the time is over
-        load "knee-$input" $(($(left) / n - 15)) --search "${RATES:-rate:2-128}" --slo ttft_p90=500ms,tpot_p90=30ms \
-            --duration "$(scaled 8)" --drain "$(scaled 4)" --blocks 1 --warmup $((2 * prefixes)) \
+        [ $prefixes -le 3 ] || prefixes=3
+        seconds=8
+        [ "$input" -lt 65536 ] || seconds=16
+        # p75 needs fewer requests in a block than p90; 5 s are for the result, computed after the time
+        load "knee-$input" $(($(left) / n - 5)) --slo ttft_p75=500ms,tpot_p75=20ms \
+            --search "${RATES:-rate:$((300000 / input + 1))-$((4800000 / input + 2))}" \
+            --duration "$(scaled $seconds)" --drain "$(scaled 4)" --blocks 1 --warmup $((2 * prefixes)) \
             --prefix-share 1 --prefixes $prefixes --input "$input" --output $((output / 8))
         n=$((n - 1))
         for arm in bf16 fp8; do
@@ -255,16 +259,19 @@ print(u.urlopen(sys.argv[1], *(s.encode() for s in sys.argv[2:]), timeout=60).re
 }
 # choices PORT: tokens per second of one request with as many choices as there are streams
 choices() {
-    body="{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $output, \"temperature\": 0, \"ignore_eos\": true}"
+    body="{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $output, \"temperature\": 1, \"ignore_eos\": true}"
     from=$(date +%s.%N)
     tokens=$(fetch "http://127.0.0.1:$1/v1/completions" "$body" | sed 's/.*"completion_tokens": *\([0-9]*\).*/\1/' | tail -n 1)
     awk -v n="${tokens:-0}" -v s="$from" -v e="$(date +%s.%N)" 'BEGIN { if (n > 0) print n / (e - s) }'
 }
-# metrics PORT: the server's own time to the first token: its sum and its number of values
+# metrics PORT NAME: a time that the server measures: its sum and its number of values
 metrics() {
-    fetch "http://127.0.0.1:$1/metrics" |
-        awk '/^vllm:time_to_first_token_seconds_sum/ { s = $2 } /^vllm:time_to_first_token_seconds_count/ { n = $2 }
-             END { print s + 0, n + 0 }'
+    fetch "http://127.0.0.1:$1/metrics" | awk -v name="vllm:$2_seconds" '
+        index($1, name "_sum") == 1 { s = $2 } index($1, name "_count") == 1 { n = $2 } END { print s + 0, n + 0 }'
+}
+# since "SUM COUNT" "SUM COUNT": the mean of the values between two calls of metrics, in ms
+since() {
+    echo "$1 $2" | awk '{ if ($4 > $2) printf "%.3f", 1e3 * ($3 - $1) / ($4 - $2); else print "unknown" }'
 }
 
 run_http() {
@@ -272,23 +279,29 @@ run_http() {
     at=$port
     for arm in bf16 fp8; do
         case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
+        gaps0=$(metrics $at inter_token_latency)
         load "streams-$arm" 30 --concurrency "$streams" --requests "$streams" --blocks 2 --warmup 2 --prefix-share 1 \
             --input 64 --output "$output"
+        gaps1=$(metrics $at inter_token_latency)
         alone=$(printf '%s\n%s\n' "$(choices $at)" "$(choices $at)" | sort -g | tail -n 1)
         # the files name a single arm, so its number is 0
         streamed=$(whole_rate "streams-$arm" bf16)
         share=$(percent "$streamed" "$alone")
+        gaps2=$(metrics $at inter_token_latency)
+        say "HTTP, $arm: mean gap between tokens in the server: $(since "$gaps0" "$gaps1") ms with $streams streams," \
+            "$(since "$gaps1" "$gaps2") ms with one request"
         say "HTTP, $arm: $streams streams: ${streamed:-unknown} tokens/s; one request with $streams choices:" \
             "${alone:-unknown}; share: $share %"
         check "$share" at-least 95
         # the server's metrics also have the two requests that fit the length of prompts
-        before=$(metrics $at)
+        before=$(metrics $at time_to_first_token)
         load "ttft-$arm" 20 --concurrency 1 --requests 200 --blocks 1 --warmup 0 --input 512 --output 8
-        after=$(metrics $at)
+        after=$(metrics $at time_to_first_token)
         at=$((at + 1))
-        cost=$(echo "$before $after $(requests "ttft-$arm" bf16 | awk "$awk_get"'
-            get("first") > 0 { s += get("first") - get("sent"); n++ } END { print s + 0, n + 0 }')" |
-            awk '{ if ($4 > $2 && $6 > 0) printf "%.3f", 1e3 * ($5 / $6 - ($3 - $1) / ($4 - $2)); else print "unknown" }')
+        client=$(requests "ttft-$arm" bf16 | awk "$awk_get"'
+            get("first") > 0 { s += get("first") - get("sent"); n++ } END { if (n) print 1e3 * s / n; else print "unknown" }')
+        cost=$(echo "$client $(since "$before" "$after")" |
+            awk '{ if ($1 + 0 > 0 && $2 + 0 > 0) printf "%.3f", $1 - $2; else print "unknown" }')
         say "HTTP, $arm: time to the first token at the client minus that in the server: $cost ms"
         check "$cost" at-most 1
     done
@@ -322,13 +335,13 @@ run_chunked() {
 
 total=0
 for part in $parts; do
-    case $part in closed) share=310 ;; knee) share=260 ;; http) share=90 ;; chunked) share=160 ;;
+    case $part in closed) share=330 ;; knee) share=320 ;; http) share=50 ;; chunked) share=120 ;;
     *) echo "unknown part: $part" >&2 && exit 2 ;;
     esac
     total=$((total + share))
 done
 for part in $parts; do
-    case $part in closed) share=310 ;; knee) share=260 ;; http) share=90 ;; *) share=160 ;; esac
+    case $part in closed) share=330 ;; knee) share=320 ;; http) share=50 ;; *) share=120 ;; esac
     begin "$part" $share $total
     total=$((total - share))
     "run_$part"
