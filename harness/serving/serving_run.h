@@ -76,8 +76,8 @@ typedef struct {
  * @out:    all requests; release with serving_result_release(), also after a failure
  *
  * SNAP_E_USAGE for wrong options; SNAP_E_CANCELLED if it was interrupted; SNAP_E_NET if a server is
- * of no use (block_run()). After these two, if any block was begun, @out is `interrupted`. Errors of
- * reading files and of the journal.
+ * of no use (block_run()). After the last two, if a block was begun, @out is `interrupted` and has
+ * the blocks that are complete. Errors of reading files and of the journal.
  */
 snap_status serving_run(const serving_options *o, const js *config, serving_result *out,
                         snap_err *err) SNAP_CHECK_RESULT;

@@ -47,7 +47,7 @@ typedef enum {
 } slo_state;
 const char *slo_state_name(slo_state s); /* "open", "meets", "fails" */
 
-/* A share of values within the limit, counted in slices of time (interval.h). */
+/* A share of values within the limit, counted in slices of time (slices.h). */
 typedef struct {
     double share;  /* NAN without values */
     double lo, hi; /* interval at the level that the caller stated */
