@@ -55,6 +55,10 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
         energy_find_processors(&m->sensors, sysfs);
         none = "sysfs has no energy counter of the processors (RAPL or amd_energy)";
     }
+    if (m->sensors.no_memory) {
+        free(m);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the energy sensors");
+    }
     if (m->sensors.n)
         describe(m);
     else if (!device)

@@ -43,15 +43,18 @@ static bool join(char out[ENERGY_PATH], const char *dir, const char *name) {
     return n > 0 && n < ENERGY_PATH;
 }
 
-static bool line_of(const char *dir, const char *name, char *out, int size) {
+static bool line_of(energy_sensors *s, const char *dir, const char *name, char *out, int size) {
     char path[ENERGY_PATH];
-    return join(path, dir, name) && read_line(path, out, size) == 0;
+    int code = join(path, dir, name) ? read_line(path, out, size) : ENOENT;
+    s->no_memory |= code == ENOMEM;
+    return code == 0;
 }
 
-static bool has_file(const char *dir, const char *name) {
+static bool has_file(energy_sensors *s, const char *dir, const char *name) {
     char path[ENERGY_PATH];
     errno = 0;
     FILE *f = join(path, dir, name) ? fopen(path, "re") : NULL;
+    s->no_memory |= !f && errno == ENOMEM;
     bool has = f || errno == EACCES; /* a file that this user may not read is there, too */
     if (f)
         (void)fclose(f);
@@ -76,6 +79,7 @@ static void each_entry(const char *dir, const char *prefix,
                        energy_sensors *s) {
     struct dirent **entries = NULL;
     int n = scandir(dir, &entries, NULL, alphasort);
+    s->no_memory |= n < 0 && errno == ENOMEM;
     for (int i = 0; i < n; i++) {
         char path[ENERGY_PATH];
         if (text_starts(entries[i]->d_name, prefix) && join(path, dir, entries[i]->d_name))
@@ -94,7 +98,7 @@ static void add_rapl(energy_sensors *s, const char *zone, const char *name) {
     char label[ENERGY_LABEL], range[ENERGY_PATH];
     const char *colon = strchr(name, ':');
     bool part = colon && strchr(colon + 1, ':');
-    if (!line_of(zone, "name", label, sizeof label) ||
+    if (!line_of(s, zone, "name", label, sizeof label) ||
         !(part ? strcmp(label, "dram") == 0 : text_starts(label, "package")))
         return;
     energy_sensor *new = add(s, zone, "energy_uj", label);
@@ -108,11 +112,11 @@ static void add_sockets(energy_sensors *s, const char *dir, const char *name) {
     enum { kMostLabels = 1024 };
     char driver[ENERGY_LABEL], file[32], label[ENERGY_LABEL];
     (void)name;
-    if (!line_of(dir, "name", driver, sizeof driver) || strcmp(driver, "amd_energy") != 0)
+    if (!line_of(s, dir, "name", driver, sizeof driver) || strcmp(driver, "amd_energy") != 0)
         return;
     for (int i = 1; i <= kMostLabels; i++) {
         (void)snprintf(file, sizeof file, "energy%d_label", i);
-        if (!line_of(dir, file, label, sizeof label))
+        if (!line_of(s, dir, file, label, sizeof label))
             break;
         (void)snprintf(file, sizeof file, "energy%d_input", i);
         if (text_starts(label, "Esocket"))
@@ -144,11 +148,11 @@ static void add_device(energy_sensors *s, const char *dir, const char *name) {
     static const char *const kFiles[] = {"energy1_input", "power1_average", "power1_input"};
     (void)name;
     for (size_t i = 0; i < sizeof kFiles / sizeof *kFiles && s->n == 0; i++)
-        if (has_file(dir, kFiles[i])) {
+        if (has_file(s, dir, kFiles[i])) {
             energy_sensor *new = add(s, dir, kFiles[i], kFiles[i]);
             if (new)
                 new->power = text_starts(kFiles[i], "power");
-            if (!line_of(dir, "name", s->driver, sizeof s->driver))
+            if (!line_of(s, dir, "name", s->driver, sizeof s->driver))
                 (void)snprintf(s->driver, sizeof s->driver, "hwmon");
             s->kind = s->driver;
         }

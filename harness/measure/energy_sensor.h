@@ -18,6 +18,7 @@ typedef struct {
     int n;
     const char *kind; /* "RAPL", or the name of the driver's hwmon directory */
     char driver[ENERGY_LABEL];
+    bool no_memory; /* the search ended early: out of memory */
 } energy_sensors;
 
 /* Finds the sensors of the processors, or of the PCI device @pci, below @sysfs. n is 0 if there are
