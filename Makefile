@@ -175,7 +175,8 @@ CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_kernels_test_test_attention := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY) $(ATTENTION)
 $(BUILD)/test/generator: | $(PLUGINS)
-$(BUILD)/test/harness: | $(WRONG)
+CFLAGS_harness_test_test_packed := $(CFLAGS_kernels_test_test_plugin)
+$(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so
 
 # ---- tests: one program for each layer, from all its test_*.c ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

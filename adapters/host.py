@@ -340,6 +340,8 @@ def explain(error):
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, TimeoutError) and not error.args:
         text = "the call took longer than the limit of the adapter"
+    if isinstance(error, ModuleNotFoundError):
+        text += "; install it for the interpreter that SNAPMLA_PYTHON names, or python3"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != "host.py"]
     place = ""
     if frames:

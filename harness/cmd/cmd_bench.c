@@ -34,8 +34,9 @@ static const opt options[] = {
     {OPT_STR, "arms", 0, &o.grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=BACKEND[,KEY=VALUE...]",
      "one kernel to compare; give the option once for each, the baseline first. BACKEND: cpu, "
-     "cuda, opencl or plugin:PATH. Keys: precision (bf16, fp8), isa, threads. It replaces --arms, "
-     "--backend, --isa and --threads",
+     "cuda, opencl, plugin:PATH or python:FILE. Keys: precision (bf16, fp8), isa, threads; format "
+     "(a cache format's name or file) for plugins and Python files. It replaces --arms, --backend, "
+     "--isa and --threads",
      0, 0},
     {OPT_FLAG, "ablation", 0, &o.grid.ablation, NULL,
      "on a GPU: also time variants of the FP8 arm that each leave out one technique: FP8 "
@@ -116,18 +117,18 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st;
 }
 
-#define ABOUT_KERNEL                                                                               \
-    "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"         \
-    "after its output agrees with an FP64 reference. The two arms take turns in one run,\n"        \
-    "with a cold cache. Times are in microseconds: 'us' is the median of the steps, next\n"        \
-    "to it are their mean and 99th percentile. The column '% roof' is relative to the\n"           \
-    "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"        \
-    "the median of short runs of the same probes between the row's own samples. On a\n"            \
-    "shared machine, '% then' separates the speed of the kernel from the load of other\n"          \
-    "programs.\n"                                                                                  \
-    "\n"                                                                                           \
-    "With --arm, any kernels are compared in one table: the program's own on several\n"            \
-    "backends, and those of plugins. 'speed-up' is the time of the first arm divided by\n"         \
+#define ABOUT_KERNEL                                                                                        \
+    "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"                  \
+    "after its output agrees with an FP64 reference. The two arms take turns in one run,\n"                 \
+    "with a cold cache. Times are in microseconds: 'us' is the median of the steps, next\n"                 \
+    "to it are their mean and 99th percentile. The column '% roof' is relative to the\n"                    \
+    "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"                 \
+    "the median of short runs of the same probes between the row's own samples. On a\n"                     \
+    "shared machine, '% then' separates the speed of the kernel from the load of other\n"                   \
+    "programs.\n"                                                                                           \
+    "\n"                                                                                                    \
+    "With --arm, any kernels are compared in one table: the program's own on several\n"                     \
+    "backends, and those of plugins and Python files. 'speed-up' is the time of the first arm divided by\n" \
     "that of the arm, with its 95 % interval."
 
 static const opt_command verb_kernel = {
