@@ -48,6 +48,23 @@ static void draw_all(work *w, const packed_sequence *in, int64_t tokens) {
     }
 }
 
+/* Each row of the queries is quantised by itself, also where the format has one scale for a page or
+ * tensor. The oracle then takes them as they are. */
+static snap_status quantise_queries(work *w, cache_format *f, int64_t rows, snap_err *err) {
+    int width = f->d_c + f->d_r;
+    snap_status st = SNAP_OK;
+    for (int64_t i = 0; i < rows && st == SNAP_OK && f->queries == QUERIES_FORMAT; i++) {
+        cache_bytes one = {0};
+        st = cache_format_pack(&one, f, w->queries + i * width, 1, err);
+        if (st == SNAP_OK)
+            cache_format_unpack(w->queries + i * width, f, &one, NULL, 0, 1);
+        cache_bytes_release(&one);
+    }
+    if (f->queries == QUERIES_FORMAT)
+        f->queries = QUERIES_EXACT;
+    return st;
+}
+
 static bool work_alloc(work *w, const bench_shape *s, int64_t tokens, int64_t rows) {
     size_t width = (size_t)(s->d_c + s->d_r), n = (size_t)rows;
     w->tokens = malloc(((size_t)tokens + 1) * width * sizeof *w->tokens);
@@ -60,7 +77,7 @@ static bool work_alloc(work *w, const bench_shape *s, int64_t tokens, int64_t ro
 
 snap_status packed_judge(judge_error *out, const packed_sequence *in, snap_err *err) {
     const bench_shape *s = bench_arm_shape(in->arm);
-    const cache_format *f = &bench_arm_format(in->arm)->format;
+    cache_format format = bench_arm_format(in->arm)->format, *f = &format;
     int64_t tokens = bench_shape_length(s, in->b), all = (int64_t)s->s_q * s->heads;
     work w = {0};
     snap_status st = SNAP_OK;
@@ -68,6 +85,7 @@ snap_status packed_judge(judge_error *out, const packed_sequence *in, snap_err *
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for checking a sequence"));
     draw_all(&w, in, tokens);
     TRY(cache_format_pack_like(&w.cache, f, bench_arm_shared(in->arm), w.tokens, tokens, err));
+    TRY(quantise_queries(&w, f, in->rows, err));
     TRY(cache_oracle_init(&w.oracle, f, w.queries, in->rows, &w.cache, NULL, tokens, err));
     for (int64_t i = 0; i < in->rows; i++)
         cache_oracle_attend(&w.oracle, i, tokens - (s->s_q - 1 - w.row[i] / s->heads),

@@ -117,19 +117,20 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     return st;
 }
 
-#define ABOUT_KERNEL                                                                                        \
-    "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"                  \
-    "after its output agrees with an FP64 reference. The two arms take turns in one run,\n"                 \
-    "with a cold cache. Times are in microseconds: 'us' is the median of the steps, next\n"                 \
-    "to it are their mean and 99th percentile. The column '% roof' is relative to the\n"                    \
-    "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"                 \
-    "the median of short runs of the same probes between the row's own samples. On a\n"                     \
-    "shared machine, '% then' separates the speed of the kernel from the load of other\n"                   \
-    "programs.\n"                                                                                           \
-    "\n"                                                                                                    \
-    "With --arm, any kernels are compared in one table: the program's own on several\n"                     \
-    "backends, and those of plugins and Python files. 'speed-up' is the time of the first arm divided by\n" \
-    "that of the arm, with its 95 % interval."
+#define ABOUT_KERNEL                                                                               \
+    "Times one MLA decode step of both arms over a grid of shapes. A cell is timed only\n"         \
+    "after its output agrees with an FP64 reference. The two arms take turns in one run,\n"        \
+    "with a cold cache. Times are in microseconds: 'us' is the median of the steps, next\n"        \
+    "to it are their mean and 99th percentile. The column '% roof' is relative to the\n"           \
+    "ceilings, the best rates that any probe reached. The column '% then' is relative to\n"        \
+    "the median of short runs of the same probes between the row's own samples. On a\n"            \
+    "shared machine, '% then' separates the speed of the kernel from the load of other\n"          \
+    "programs.\n"                                                                                  \
+    "\n"                                                                                           \
+    "With --arm, any kernels are compared in one table: the program's own on several\n"            \
+    "backends, and those of plugins and Python files, each with a cache format of its\n"           \
+    "own. 'speed-up' is the time of the first arm divided by that of the arm, with its\n"          \
+    "95 % interval."
 
 static const opt_command verb_kernel = {
     .name = "bench kernel",
