@@ -46,7 +46,7 @@ static void test_bad_specs(void) {
         {{"cpu"}, "is not NAME=BACKEND"},
         {{"=cpu"}, "not the name of an arm"},
         {{"a b=cpu"}, "not the name of an arm"},
-        {{"a=gpu"}, "must be cpu, cuda, opencl or plugin:PATH"},
+        {{"a=gpu"}, "must be cpu, cuda, opencl, plugin:PATH or python:FILE"},
         {{"a=opncl"}, "did you mean 'opencl'?"},
         {{"a=plugin:"}, "must be cpu, cuda"},
         {{"a=cpu,precison=fp8"}, "did you mean 'precision'?"},
