@@ -32,8 +32,7 @@ typedef struct bench_arm bench_arm;
 int bench_arm_sets(const bench_shape *s, bench_kind k, const arm_format *f, size_t last_level);
 
 /* Whether one set has at least four times the size of a cache of that size; false for 0. */
-bool bench_arm_is_large(const bench_shape *s, bench_kind k, const arm_format *f,
-                        size_t last_level);
+bool bench_arm_is_large(const bench_shape *s, bench_kind k, const arm_format *f, size_t last_level);
 
 /* The device memory of @sets sets, estimated: pages of the cache, queries, outputs, and the BF16
  * copy of BENCH_COPIED. */
@@ -140,9 +139,9 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
  */
 snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The number of replaced tokens of sequence @b, 0 if none. @want: [d_c] the output of its rows, times
- * that number: how many of the tokens have the column. *lse is the log-sum-exp of its rows. It is
- * also 0 for a format that cannot hold the tokens so that their logits stand out. */
+/* The number of replaced tokens of sequence @b, 0 if none. @want: [d_c] the output of its rows,
+ * times that number: how many of the tokens have the column. *lse is the log-sum-exp of its rows.
+ * Also 0 for a format that cannot hold the tokens so that their logits stand out. */
 int64_t bench_arm_planted(const bench_arm *arm, int b, double *want, double *lse);
 
 float bench_softmax_scale(void); /* 1/sqrt(192) */

@@ -27,8 +27,8 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
  * code_hash_of - hash the code that a backend runs in a step
  *
  * @backend: as given by the user: "auto", "cpu", "plugin:PATH", "python:FILE", ...
- * @kernel:  result of lab_plan_kernel() for a CUDA device. NULL: the file of the plugin or Python arm is hashed or,
- *           for other backends, the program's own code
+ * @kernel:  result of lab_plan_kernel() for a CUDA device. NULL: the file of the plugin or of the
+ *           Python arm is hashed or, for other backends, the program's own code
  *
  * SNAP_E_UNSUPPORTED for OpenCL, because the device's driver compiles its code. Also the errors of
  * the functions above and of reading the file.
