@@ -87,6 +87,7 @@ static bool is_denied_before(span before, bool boxed) {
     static pattern denied = {
         .flags = PATTERN_LONG,
         .regex = "(?i)(?:" NEGATION "|\\b" REJECTION
+                 "|\\b(?:do|does|did|will|would|should|must)(?:n(?:'|\u2019)t| not) [a-z]+"
                  "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
     static pattern related = {
         .flags = PATTERN_LONG,
@@ -107,7 +108,7 @@ static bool is_denied_after(span after) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)^(?:(?!because|since|as |and |but |so |that |it |this |which|where|if |for |we )"
-            "[a-z]+ ){0,2}(?:"
+            "[a-z]+\\**+ ){0,2}(?:"
             "(?:(?:is|was|are|were|must be|can be|could be|has been|should be|looks|seems)\\s+"
             "(?:therefore |thus |then |hence |also |clearly |obviously |simply )?"
             "(?:not\\b|wrong|incorrect|false\\b|too\\b|excluded|rejected|discarded|eliminated|"

@@ -52,22 +52,11 @@ static bool is_undecided(span s) {
             "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
             "than|(?:left|remain(?:s|ing)?|need|have) to (?:check|consider|show|verify|count)|"
+            "cases?\\**+ (?:left )?to (?:check|consider|examine|try)|"
             "we (?:still|must still|now) (?:need|have|consider|continue)|we continue|are (?:both |"
             "all |"
             "each )?(?:possible|plausible|candidates))\\b"};
     return pattern_find(&open, s, 0, NULL);
-}
-
-/* True if the words before a number limit or deny it: "more than 24". */
-static bool is_limited(span before) {
-    static pattern limit = {
-        .regex =
-            "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
-            "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
-            "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
-            "(?:steps?|cases?|theorem|lemma|problem|section|figure|equation|question|page|"
-            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
-    return pattern_find(&limit, span_tail(before, 40), 0, NULL);
 }
 
 /* True if the words after a number deny that it is the answer: "24 is too large". */
@@ -91,12 +80,6 @@ static bool is_in_expression(span text, const extraction *x) {
     return grade_part_of_expression(text, x) ||
            pattern_find(&before, span_tail(left, 8), 0, NULL) ||
            pattern_find(&after, span_from(text, x->answer.s + x->answer.n), 0, NULL);
-}
-
-/* True if nothing but punctuation follows the answer. */
-static bool is_end(span text, const extraction *x) {
-    static pattern end = {.regex = "^[\\s.!*_`\"')}\\]]*+$"};
-    return pattern_find(&end, span_from(text, x->answer.s + x->answer.n), 0, NULL);
 }
 
 /* ---- the last sentence ---- */
@@ -128,25 +111,6 @@ static bool add_subject(found_answer *a, span sentence) {
         return false;
     answer_add(a, "last_sentence", found);
     return true;
-}
-
-/* Adds the last **bold** or `code` text of the sentence if it ends the sentence. */
-static void add_marked(found_answer *a, span text, span sentence) {
-    static pattern marked = {.regex = "\\*\\*([^*\\n]++)\\*\\*|`([^`\\n]++)`"};
-    span groups[PATTERN_GROUPS];
-    if (!pattern_find_last(&marked, sentence, groups))
-        return;
-    extraction x = {"last_sentence", groups[groups[1].s ? 1 : 2]};
-    span whole = answer_bare(sentence);
-    bool alone = whole.s == x.answer.s;
-    span core = answer_core(x.answer);
-    static pattern of = {
-        .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};
-    span rest = span_from(sentence, x.answer.s + x.answer.n);
-    bool ends = is_end(text, &x) || pattern_find(&of, rest, 0, NULL);
-    if (ends && !is_limited((span){sentence.s, (size_t)(groups[0].s - sentence.s)}) &&
-        (alone || answer_has_number(core) || core.n < 20))
-        answer_add(a, x.rule, core);
 }
 
 /* Adds the text after the last verb that states a value, and after the last equals sign: "The sum
@@ -196,32 +160,6 @@ static void add_lines(found_answer *a, span text) {
         answer_add(a, "lines", span_trim(groups[0]));
 }
 
-/* Adds the bold text of "Hence the fastest is **Eve**, and the slowest is Dan." */
-static void add_marked_clause(found_answer *a, span sentence) {
-    static pattern clause = {
-        .regex =
-            "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
-            "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-            "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*"
-            "\\s++"
-            "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&clause, sentence, 0, groups))
-        answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : 2]));
-}
-
-/* Adds the name in "Maria is the oldest of the three." */
-static void add_name(found_answer *a, span sentence) {
-    static pattern name = {
-        .regex =
-            "^(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:is|was|has|had|finishe[sd]|wins?|"
-            "won|came|comes) (?:the |in )?(?:most|least|[a-z]+est|first|last|winner)\\b[^0-9$]*$"};
-    static pattern other = {.regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The)$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&name, sentence, 0, groups) && !pattern_find(&other, groups[1], 0, NULL))
-        answer_add(a, "last_sentence", groups[1]);
-}
-
 /* Adds the list at the end of "The solution is $x=2$, $y=-1$." */
 static void add_named_values(found_answer *a, span sentence) {
     static pattern list = {
@@ -260,7 +198,7 @@ static void add_last_word(found_answer *a, span sentence) {
                                "[a-z]{2,}[:,]?\\s++[*_]*+([^\\s$*_]*\\d[^\\s$*_]*)[\\s*_.!]*+$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&last, span_tail(sentence, kShortLine), 0, groups) &&
-        !is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
+        !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
         answer_add(a, "last_word", answer_core(groups[1]));
 }
 
@@ -308,12 +246,14 @@ static void add_suffix(found_answer *a, span sentence) {
                                   "converge|tend|go|boil|work|turn)[a-z]* (?:\\w+ )?to\\s+$"};
     if (pattern_find(&joint, before, 0, NULL) && !pattern_find(&reduces, before, 0, NULL))
         return;
-    if (formal && !is_limited(before))
+    if (formal && !answer_is_limited(before))
         answer_add(a, "last_sentence", answer_bare(s));
 }
 
-/* Adds a number, and before it the number with the unit that follows it. */
+/* Adds a number, and before it the number with the unit that follows it. "1.45 million" is not
+ * 1.45. */
 static void add_number(found_answer *a, span text, const extraction *number) {
+    static pattern scale = {.regex = "(?i)^ (?:thousand|million|billion|trillion)\\b"};
     static pattern unit = {
         .regex =
             "(?i)^ (?:(?:square|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re)"
@@ -323,24 +263,43 @@ static void add_number(found_answer *a, span text, const extraction *number) {
     span rest = span_from(text, number->answer.s + number->answer.n);
     if (pattern_find(&unit, rest, 0, groups))
         answer_add(a, number->rule, (span){number->answer.s, number->answer.n + groups[0].n});
-    answer_add(a, number->rule, number->answer);
+    bool scaled = pattern_find(&scale, rest, 0, groups);
+    answer_add(a, number->rule, (span){number->answer.s, number->answer.n + scaled * groups[0].n});
+}
+
+/* Adds the fraction or mixed number before the noun of "So it travels 137 1/2 miles per day." */
+static void add_counted(found_answer *a, span text, span sentence) {
+    static pattern counted = {.regex =
+                                  "(?i)(?<=[a-z] |[a-z]: )(?<!or |and |by |of |to |from )"
+                                  "((?:[0-9][0-9,]*+ )?[0-9]++/[0-9]++|[0-9,]*+(?:\xC2[\xBC-\xBE]))"
+                                  "(?= [a-z]{2,}[^0-9$=<>*?]*$)"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find(&counted, sentence, 0, groups))
+        return;
+    extraction x = {"last_number", groups[1]};
+    span after = span_from(sentence, x.answer.s + x.answer.n);
+    if (ends_text(text, &x) && !is_denied(after) &&
+        !answer_is_limited((span){sentence.s, (size_t)(x.answer.s - sentence.s)}))
+        add_number(a, text, &x);
 }
 
 /* Adds the last formula and the last number. The number comes first if it follows the formula and
  * either ends the text or is the only one of the two with a digit. */
 static void add_last_values(found_answer *a, span text, span sentence) {
     extraction x = {0}, number;
-    bool last = extract_last_number(text, &number) && !is_in_expression(text, &number) &&
+    bool last = extract_last_number(text, &number) &&
+                !is_in_expression(number.answer.s < sentence.s ? text : span_from(text, sentence.s),
+                                  &number) &&
                 ends_text(text, &number) &&
-                !is_limited((span){text.s, (size_t)(number.answer.s - text.s)}) &&
+                !answer_is_limited((span){text.s, (size_t)(number.answer.s - text.s)}) &&
                 !is_denied(span_from(text, number.answer.s + number.answer.n));
     if (!extract_formula(text, &x))
         x.answer = (span){0};
     bool earlier = x.answer.s < sentence.s && answer_has_number(sentence);
     bool formula = x.answer.n && ends_text(text, &x) && !earlier &&
-                   !is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
+                   !answer_is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
     bool later = last && x.answer.n && number.answer.s > x.answer.s + x.answer.n &&
-                 (is_end(text, &number) || !integer_has_digit(x.answer));
+                 (answer_is_end(text, &number) || !integer_has_digit(x.answer));
     last &= number.answer.s >= sentence.s;
     later &= last;
     bool here = x.answer.n && x.answer.s >= sentence.s;
@@ -360,7 +319,7 @@ static void add_last_values(found_answer *a, span text, span sentence) {
 static void add_labelled(found_answer *a, span sentence) {
     static pattern label = {
         .regex =
-            "(?i)^[\\s*_>#-]*+(?!(?:step|case|note|check|verification|hint|remark|confidence|"
+            "(?i)^[\\s*_>#-]*+(?!(?:not|step|case|note|check|verification|hint|remark|confidence|"
             "example|claim|guess|proof|problem|question)\\b)[a-z][a-z' ]{1,40}[*_ ]*+(?::[*_]*+"
             "|=(?=\\s))\\s*+(\\S.*+)$"};
     static pattern bold = {.regex = "(?i)^(?:\\*\\*|__)(?:(?:the|my|final|our) )*(?:answer|result|"
@@ -435,14 +394,15 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     if (!(flags & ANSWER_DIGITS))
         add_lines(a, text);
     add_named_values(a, sentence);
-    add_marked(a, text, sentence);
-    add_marked_clause(a, sentence);
-    add_name(a, sentence);
+    answer_add_marked(a, text, sentence);
+    answer_add_marked_clause(a, sentence);
+    answer_add_name(a, sentence);
     add_line(a, clause);
     add_labelled(a, sentence);
     if (asserted)
         add_asserted(a, sentence);
     add_suffix(a, clause);
+    add_counted(a, text, clause);
     add_last_values(a, text, clause);
     static pattern verb = {.regex = "(?i)\\b(?:divides|fails|does|cannot|exceeds)\\b"};
     if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2 &&

@@ -76,6 +76,22 @@ span answer_main_clause(span sentence);
  * there is none. */
 span answer_plain_suffix(span sentence);
 
+/* True if the words before a number limit or deny it: "more than 24". */
+bool answer_is_limited(span before);
+
+/* True if nothing but punctuation follows the answer. */
+bool answer_is_end(span text, const extraction *x);
+
+/* Adds the last **bold** or `code` text of the sentence if it ends the sentence, or if the words
+ * after it only compare or locate it. */
+void answer_add_marked(found_answer *a, span text, span sentence);
+
+/* Adds the bold text of "Hence the fastest is **Eve**, and the slowest is Dan." */
+void answer_add_marked_clause(found_answer *a, span sentence);
+
+/* Adds the name in "Maria is the oldest of the three." and "So Maria would earn the most." */
+void answer_add_name(found_answer *a, span sentence);
+
 /* Adds answers that are not declared. They come from the last sentence of @text or, if that states
  * nothing, from the last formula and the last number. @flags: as for answer_find(). */
 void answer_guess(found_answer *a, span text, unsigned flags);

@@ -119,6 +119,23 @@ static span without_reason(span text) {
     return text;
 }
 
+/* The text without a bracket that repeats an amount: "$1,450,000 ($1.45 million)". */
+static span without_repetition(span text) {
+    enum { kMost = 120 };
+    static pattern repeated = {
+        .regex = "(?i)(?<=[0-9]|[0-9]\\*\\*|[0-9] [a-z]{3}|[a-z]{5})\\s\\("
+                 "(?:or |i\\.e\\.,? |that is,? )?"
+                 "\\\\?\\$?[0-9][0-9.,]*+ (?:thousand|million|billion)(?: [a-z]+)?\\)[.!*\\s]*$"};
+    static pattern amount = {.regex = "[0-9],[0-9]{3}(?![0-9])[^.!?\\n]*$"};
+    span groups[PATTERN_GROUPS], tail = span_tail(text, kMost);
+    if (!pattern_find(&repeated, tail, 0, groups))
+        return text;
+    span before = {tail.s, (size_t)(groups[0].s - tail.s)};
+    if (pattern_find(&amount, before, 0, NULL))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
 span answer_without_closing(span text, bool *asserted) {
     static pattern aside = {
         .regex = "(?<=[.!?])\\s+(?:\\([A-Z][^()\\n]*\\)[.]?|[\\x80-\\xFF\\s]+)\\s*$"};
@@ -126,11 +143,24 @@ span answer_without_closing(span text, bool *asserted) {
     if (pattern_find(&aside, span_tail(text, kSentence), 0, groups))
         text.n = (size_t)(groups[0].s - text.s); /* "(As a check, 2 + 3 = 5.)", a closing mark */
     text = without_last_denial(without_closing(without_fence(text), asserted));
-    return without_reason(without_approximation(text));
+    return without_reason(without_repetition(without_approximation(text)));
 }
 
-/* The clause of the sentence that gives the result: what follows ", so", without ", which ..." and
- * without a last bracket in words. */
+/* The text after the last arrow of "20 + 60 = 80 legs => 40 pairs of legs". An arrow counts only
+ * after a relation, and a simple one not in a limit such as "x -> 0". */
+static span after_arrow(span sentence) {
+    static pattern arrow = {.regex = "(?:\u27f9|\u21d2|=>|(?<=[0-9%]|[a-z]{3})\\s?\u2192)\\s*+"};
+    static pattern relation = {.regex = "=|[<>]|\u2264|\u2265|\u2208"};
+    span groups[PATTERN_GROUPS];
+    if (memchr(sentence.s, '$', sentence.n) || !pattern_find_last(&arrow, sentence, groups))
+        return sentence;
+    span before = {sentence.s, (size_t)(groups[0].s - sentence.s)};
+    span rest = span_from(sentence, groups[0].s + groups[0].n);
+    return answer_has_number(rest) && pattern_find(&relation, before, 0, NULL) ? rest : sentence;
+}
+
+/* The clause of the sentence that gives the result: what follows ", so" or an arrow, without
+ * ", which ..." and without a last bracket in words. */
 span answer_main_clause(span sentence) {
     static pattern result = {
         .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?|"
@@ -147,7 +177,7 @@ span answer_main_clause(span sentence) {
         sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (pattern_find(&aside, sentence, 0, groups) && groups[0].s > sentence.s)
         sentence.n = (size_t)(groups[0].s - sentence.s);
-    return sentence;
+    return after_arrow(sentence);
 }
 
 /* True if a word without white space belongs to a formula in plain text: it has a digit or a sign,

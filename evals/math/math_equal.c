@@ -339,15 +339,18 @@ static bool names_value(const reworded *a, math_verdict v) {
  * ratio only if the gold is one. */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_read_parameter, math_drop_introduction, math_read_words,     math_read_notations,
-        math_read_rows,      math_read_ratio,        math_drop_left_side, math_read_wide_spaces};
+        math_read_parameter, math_drop_introduction, math_read_words,      math_read_conclusion,
+        math_read_notations, math_read_range,        math_read_hour,       math_read_rows,
+        math_read_ratio,     math_drop_left_side,    math_read_wide_spaces};
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
-        bool only_unparsed = i >= 6;
+        bool only_unparsed = i >= 9;
         bool chain = wordings[i] == math_drop_left_side && names_value(a, v);
         if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread) && !chain)
             break;
         if (wordings[i] == math_read_ratio && !memchr(gold.s, ':', gold.n))
+            continue;
+        if (wordings[i] == math_read_hour && memchr(gold.s, ':', gold.n))
             continue;
         if (wordings[i] == math_read_rows && !memmem(gold.s, gold.n, "\\begin", 6))
             continue;

@@ -18,6 +18,17 @@ bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len
  * Drops conditions such as ", x \in \mathbb{R}" and "for all x". */
 bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
+/* What a derivation concludes: 2x = 4 \implies x = 2 becomes x = 2, AB^2 + CD^2 = 3R^2 becomes
+ * 3R^2, and 12^{th} becomes 12. Drops ", remainder 3" and "\approx 6.28 cm". */
+bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* Calls the values of a function y: 2 \le f(x) \le 7 becomes 2 \le y \le 7. False if there is
+ * another variable. */
+bool math_read_range(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* 2:00 p.m. becomes 2 p.m. */
+bool math_read_hour(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 /* [1 2; 3 4] becomes a matrix: semicolons separate rows, and commas or spaces the entries. */
 bool math_read_rows(const char *s, size_t n, char *out, size_t cap, size_t *len);
 

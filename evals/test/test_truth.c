@@ -1,6 +1,6 @@
 /* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses that the
- * programs make_maths.py, make_endings.py and make_closings.py in fixtures/ write, pairs of
- * answers, and the limits of the rewriting. */
+ * programs make_maths.py, make_endings.py, make_closings.py and make_conclusions.py in fixtures/
+ * write, pairs of answers, and the limits of the rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,6 +56,10 @@ static void test_endings(void) {
 
 static void test_closings(void) {
     check_file("evals/test/fixtures/closings.jsonl", 1000);
+}
+
+static void test_conclusions(void) {
+    check_file("evals/test/fixtures/conclusions.jsonl", 240);
 }
 
 static math_outcome judge(const char *gold, const char *answer, math_policy policy) {
@@ -178,7 +182,14 @@ static void test_hostile_responses(void) {
                                          "\n\n",
                                          "not 5, it is ",
                                          "I hope it helps. ",
-                                         "_{3}C_"};
+                                         "_{3}C_",
+                                         "= 3 legs → ",
+                                         "\\implies ",
+                                         "≈ 6 m ",
+                                         ", remainder 3",
+                                         "AB + ",
+                                         "**3** of 2 ",
+                                         "3 1/2 "};
     growth_is_linear(&grader_math_truth, "7", pieces, sizeof pieces / sizeof *pieces);
     growth_is_linear(&grader_aime, "7", pieces, sizeof pieces / sizeof *pieces);
 }
@@ -187,6 +198,7 @@ CU_TestInfo tests_truth[] = {
     {"answers of models", test_answers},
     {"endings and notations", test_endings},
     {"Sentences that close a solution", test_closings},
+    {"what the last sentence concludes", test_conclusions},
     {"pairs on which the policies differ", test_differs_from_field},
     {"limits", test_limits},
     {"hostile responses", test_hostile_responses},

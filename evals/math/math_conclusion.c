@@ -1,0 +1,98 @@
+/* Answers that say how they were found or what they are, for MATH_TRUTH: a conclusion after an
+ * arrow, an equation whose left side is the quantity, the range of a function, a remainder. */
+#include <string.h>
+
+#include "evals/math/math_rewriter.h"
+#include "evals/math/math_wording.h"
+#include "evals/pattern.h"
+
+#define NUMBER  "[\\s$]*-?[0-9][0-9.,]*+"
+#define SPACE   "(?:\\s|\\\\[,; ]|[$~])*+"
+#define LENGTHS "(?:[0-9]+\\s*)?[A-Z]{2}(?:\\^(?:[0-9]|\\{[0-9]\\}))?"
+#define TEXT    "\\\\(?:text|mathrm)\\{\\s*"
+#define UNIT                                                                                       \
+    "(?:\\\\(?:text|mathrm)\\{[^{}]*(?:\\{[0-9]\\})?\\}|[a-z]{1,3}(?![a-z]))"                      \
+    "(?:\\^(?:[23]|\\{[23]\\})|\u00b2|\u00b3)?"
+#define SUFFIX "(?:st|nd|rd|th)"
+#define NOUN                                                                                       \
+    "(?:\\\\text\\{\\s*)?(?:grade|day|week|month|year|century|hour|floor|place|position|row|"      \
+    "seat|house|page|person|student|customer|visitor)\\}?"
+
+/* ---- one formula out of several ---- */
+
+static struct {
+    pattern pattern;
+    const char *replacement;
+} conclusions[] = {
+    /* 2x = 4 \implies x = 2 */
+    {{.regex =
+          "^.*(?:\\\\(?:R|Longr)ightarrow(?![A-Za-z])|\\\\implies(?![A-Za-z])|\u27f9|\u21d2)" SPACE
+          "(?=\\S)"},
+     ""},
+    /* AB^2 + CD^2 = 3R^2: the lengths of segments are what was to be found */
+    {{.regex = "^[\\s$]*" LENGTHS "(?:\\s*(?:[+*-]|\\\\cdot|\\\\times)\\s*" LENGTHS
+               ")+\\s*=(?=[^=<>\\\\]*$)(?![^=]*[A-Z]{2})"},
+     ""},
+    /* 20000/\pi m^2 \approx 6366.2 m^2 */
+    {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE UNIT "[\\s.$]*$"}, ""},
+    /* 12^{\text{th}}, and 12th with a noun */
+    {{.regex = "^[\\s$*]*(?:the\\s+)?([0-9]+)(?:\\s*\\^\\s*\\{?\\s*(?:" TEXT ")?" SUFFIX
+               "\\s*\\}{0,2}(?:" SPACE NOUN ")?|(?:" TEXT ")?" SUFFIX "(?=[\\s}])\\}?" SPACE NOUN
+               ")[\\s.$*]*$"},
+     "$1"},
+};
+
+/* Drops the remainder from a quotient with a variable, such as x + 1, remainder 3. */
+static void drop_remainder(char *s) {
+    static pattern remainder = {
+        .regex = "(?:,|(?=\\\\text\\{\\s*with)|(?<=\\s)(?=with))" SPACE
+                 "(?:\\\\text\\{)?\\s*(?:and |with )?(?:an? |the )?remainder(?: of| is)?:?\\s*\\}?"
+                 "[\\s$]*(?:-|\u2212)?[0-9]+[\\s.$]*$"};
+    static pattern variable = {.regex = "(?<![\\\\A-Za-z])[a-z](?![A-Za-z])"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&remainder, (span){s, strlen(s)}, 0, groups) &&
+        pattern_find(&variable, (span){s, (size_t)(groups[0].s - s)}, 0, NULL))
+        s[groups[0].s - s] = '\0';
+}
+
+bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    if (n + 1 > cap || memchr(s, '\0', n))
+        return false;
+    memcpy(out, s, n);
+    out[n] = '\0';
+    for (size_t i = 0; i < COUNT(conclusions); i++)
+        (void)pattern_replace(&conclusions[i].pattern, out, cap, conclusions[i].replacement);
+    drop_remainder(out);
+    *len = strlen(out);
+    return *len != n;
+}
+
+/* ---- values of a function, and hours ---- */
+
+bool math_read_range(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern relation = {.regex = "[<>]|\\\\(?:[lg]eq?|in)(?![A-Za-z])|\u2264|\u2265|\u2208"};
+    static pattern value = {.regex = "(?<![A-Za-z\\\\])[a-z]\\s*\\(\\s*[a-z]\\s*\\)"};
+    static pattern letter = {.regex = "(?<![A-Za-z\\\\])[A-Za-z](?![A-Za-z])"};
+    span text = {s, n}, groups[PATTERN_GROUPS];
+    if (n > cap || !memchr(s, '(', n) || !pattern_find(&relation, text, 0, NULL) ||
+        !pattern_find(&value, text, 0, groups) || pattern_count(&letter, text) != 2)
+        return false;
+    size_t before = (size_t)(groups[0].s - s), after = n - before - groups[0].n;
+    memcpy(out, s, before);
+    out[before] = 'y';
+    memcpy(out + before + 1, groups[0].s + groups[0].n, after);
+    *len = before + 1 + after;
+    return true;
+}
+
+bool math_read_hour(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern hour = {.regex = "^[\\s$]*(?:0?[1-9]|1[0-9]|2[0-3])(:00)(?![0-9:])"};
+    span groups[PATTERN_GROUPS];
+    if (n > cap || !pattern_find(&hour, (span){s, n}, 0, groups))
+        return false;
+    size_t before = (size_t)(groups[1].s - s), after = n - before - groups[1].n;
+    memcpy(out, s, before);
+    memcpy(out + before, groups[1].s + groups[1].n, after);
+    *len = before + after;
+    return true;
+}
