@@ -23,24 +23,35 @@
 static struct {
     pattern pattern;
     const char *replacement;
+    const char *needles[4]; /* one of them is in each text that matches */
 } conclusions[] = {
     /* 2x = 4 \implies x = 2 */
     {{.regex =
           "^.*(?:\\\\(?:R|Longr)ightarrow(?![A-Za-z])|\\\\implies(?![A-Za-z])|\u27f9|\u21d2)" SPACE
           "(?=\\S)"},
-     ""},
+     "",
+     {"ightarrow", "\\implies", "\u27f9", "\u21d2"}},
     /* AB^2 + CD^2 = 3R^2: the lengths of segments are what was to be found */
     {{.regex = "^[\\s$]*" LENGTHS "(?:\\s*(?:[+*-]|\\\\cdot|\\\\times)\\s*" LENGTHS
                ")+\\s*=(?=[^=<>\\\\]*$)(?![^=]*[A-Z]{2})"},
-     ""},
+     "",
+     {"="}},
     /* 20000/\pi m^2 \approx 6366.2 m^2 */
-    {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE UNIT "[\\s.$]*$"}, ""},
+    {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE UNIT "[\\s.$]*$"}, "", {"\\approx", "\u2248"}},
     /* 12^{\text{th}}, and 12th with a noun */
     {{.regex = "^[\\s$*]*(?:the\\s+)?([0-9]+)(?:\\s*\\^\\s*\\{?\\s*(?:" TEXT ")?" SUFFIX
                "\\s*\\}{0,2}(?:" SPACE NOUN ")?|(?:" TEXT ")?" SUFFIX "(?=[\\s}])\\}?" SPACE NOUN
                ")[\\s.$*]*$"},
-     "$1"},
+     "$1",
+     {"st", "nd", "rd", "th"}},
 };
+
+static bool has_needle(const char *s, const char *const needles[4]) {
+    bool found = false;
+    for (int i = 0; i < 4 && needles[i] && !found; i++)
+        found = strstr(s, needles[i]) != NULL;
+    return found;
+}
 
 /* Drops the remainder from a quotient with a variable, such as x + 1, remainder 3. */
 static void drop_remainder(char *s) {
@@ -50,7 +61,7 @@ static void drop_remainder(char *s) {
                  "[\\s$]*(?:-|\u2212)?[0-9]+[\\s.$]*$"};
     static pattern variable = {.regex = "(?<![\\\\A-Za-z])[a-z](?![A-Za-z])"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&remainder, (span){s, strlen(s)}, 0, groups) &&
+    if (strstr(s, "remainder") && pattern_find(&remainder, (span){s, strlen(s)}, 0, groups) &&
         pattern_find(&variable, (span){s, (size_t)(groups[0].s - s)}, 0, NULL))
         s[groups[0].s - s] = '\0';
 }
@@ -61,7 +72,8 @@ bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t
     memcpy(out, s, n);
     out[n] = '\0';
     for (size_t i = 0; i < COUNT(conclusions); i++)
-        (void)pattern_replace(&conclusions[i].pattern, out, cap, conclusions[i].replacement);
+        if (has_needle(out, conclusions[i].needles))
+            (void)pattern_replace(&conclusions[i].pattern, out, cap, conclusions[i].replacement);
     drop_remainder(out);
     *len = strlen(out);
     return *len != n;
@@ -88,7 +100,7 @@ bool math_read_range(const char *s, size_t n, char *out, size_t cap, size_t *len
 bool math_read_hour(const char *s, size_t n, char *out, size_t cap, size_t *len) {
     static pattern hour = {.regex = "^[\\s$]*(?:0?[1-9]|1[0-9]|2[0-3])(:00)(?![0-9:])"};
     span groups[PATTERN_GROUPS];
-    if (n > cap || !pattern_find(&hour, (span){s, n}, 0, groups))
+    if (n > cap || !memchr(s, ':', n) || !pattern_find(&hour, (span){s, n}, 0, groups))
         return false;
     size_t before = (size_t)(groups[1].s - s), after = n - before - groups[1].n;
     memcpy(out, s, before);
