@@ -51,7 +51,7 @@ static bool is_undecided(span s) {
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
             "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
-            "than|(?:left|remain(?:s|ing)?|need|have) to (?:check|consider|show|verify|count)|"
+            "than|(?:left|remain(?:s|ing)?|need|have) to (?:be|check|consider|show|verify|count)|"
             "cases?\\**+ (?:left )?to (?:check|consider|examine|try)|"
             "we (?:still|must still|now) (?:need|have|consider|continue)|we continue|are (?:both |"
             "all |"

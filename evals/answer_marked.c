@@ -31,7 +31,7 @@ static bool is_addition(span rest, bool number) {
             "(?i)^\\*\\* (?!.*\\b(?:is|are|was|or|not|but|if|unless|would|could|n't|each|until)\\b)"
             "(?:[a-z]+ ){0,2}(?:earlier|later|(?:long|short|old|young|tall|small|larg|great|heavi|"
             "light|fast|slow|high|low|bigg|cheap|furth|farth|wid|deep)e?r|more|less|fewer|before|"
-            "after|per|altogether|in (?:total|all))(?![a-z])[^*=?0-9$]*$"};
+            "after|per|altogether|in (?:total|all))(?![a-z])[^*=?,;0-9$]*$"};
     return pattern_find(&of, rest, 0, NULL) || (number && (pattern_find(&part, rest, 0, NULL) ||
                                                            pattern_find(&compared, rest, 0, NULL)));
 }
@@ -67,10 +67,12 @@ void answer_add_marked_clause(found_answer *a, span sentence) {
 
 void answer_add_name(found_answer *a, span sentence) {
     static pattern name = {
-        .regex = "^(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:(?:would|will|must|should) "
-                 "(?!not\\b|never\\b)[a-z]+|[a-z]+s|[a-z]+ed|had|won|came|ran|got) (?:the |in )?"
-                 "(?:most|least|fewest|[a-z]+est|first|last|winner)\\b"
-                 "(?!.*\\b(?:if|unless|until|but|than|when|while|not)\\b)[^0-9$]*$"};
+        .regex =
+            "^(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:(?:would|will|must|should) "
+            "(?!not\\b|never\\b)[a-z]+|(?!beats|says|thinks|believes|claims|knows|meets)[a-z]+s|"
+            "(?!claimed|believed)[a-z]+ed|had|won|came|ran|got) (?:the |in )?"
+            "(?:most|least|fewest|[a-z]+est|first|last|winner)\\b"
+            "(?!.*\\b(?:if|unless|until|but|than|when|while|not|is|that|so)\\b)[^0-9$]*$"};
     static pattern other = {
         .regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The|We|They|You|If|When|Since|"
                  "Then|Now|Here|Who|All|Both|None|Nobody|Someone|Everyone|Perhaps|Maybe|Neither)$"};

@@ -86,8 +86,10 @@ bool math_read_range(const char *s, size_t n, char *out, size_t cap, size_t *len
     static pattern value = {.regex = "(?<![A-Za-z\\\\])[a-z]\\s*\\(\\s*[a-z]\\s*\\)"};
     static pattern letter = {.regex = "(?<![A-Za-z\\\\])[A-Za-z](?![A-Za-z])"};
     span text = {s, n}, groups[PATTERN_GROUPS];
-    if (n > cap || !memchr(s, '(', n) || !pattern_find(&relation, text, 0, NULL) ||
-        !pattern_find(&value, text, 0, groups) || pattern_count(&letter, text) != 2)
+    static const char macro[] = "\\text"; /* its words may deny the relation */
+    if (n > cap || !memchr(s, '(', n) || memmem(s, n, macro, sizeof macro - 1) ||
+        !pattern_find(&relation, text, 0, NULL) || !pattern_find(&value, text, 0, groups) ||
+        pattern_count(&letter, text) != 2)
         return false;
     size_t before = (size_t)(groups[0].s - s), after = n - before - groups[0].n;
     memcpy(out, s, before);
