@@ -1,8 +1,8 @@
 /* score_groups.h - scores by the fields of a task (task_spec.groups): by length, by depth, by turn.
  *
  * A group is the problems of a task with one value of one field, or with one value each of the
- * first two fields. The groups of one field, or of the pair, are one family: Holm's adjustment of their
- * p values is over the family. */
+ * first two fields. The groups of one field, or of the pair, are one family: Holm's adjustment of
+ * their p values is over the family. */
 #ifndef SNAPMLA_EVALS_SCORE_GROUPS_H
 #define SNAPMLA_EVALS_SCORE_GROUPS_H
 

@@ -15,14 +15,12 @@ const task_spec *const task_table[] = {
     &task_arena_hard,   &task_livecodebench, NULL};
 
 const char *const task_known[] = {
-    "aime24",        "aime25",         "math500",     "hmmt_feb25",
-    "gsm8k",         "gpqa_diamond",   "beyond_aime", "mmlu_pro",
-    "mmlu_redux",    "ifeval",         "zebralogic",  "arena_hard",
-    "livecodebench", "humaneval",      "mbpp",        "synth_aime",
-    "synth_math",    "synth_gpqa",     "synth_code",  "long_needle",
-    "long_keys",     "long_values",    "long_lookup", "long_variables",
-    "long_count",    "long_frequent",  "long_order",  "long_copy",
-    "long_turns",    "long_turns_own", NULL};
+    "aime24",        "aime25",        "math500",    "hmmt_feb25",  "gsm8k",       "gpqa_diamond",
+    "beyond_aime",   "mmlu_pro",      "mmlu_redux", "ifeval",      "zebralogic",  "arena_hard",
+    "livecodebench", "humaneval",     "mbpp",       "synth_aime",  "synth_math",  "synth_gpqa",
+    "synth_code",    "long_needle",   "long_keys",  "long_values", "long_lookup", "long_variables",
+    "long_count",    "long_frequent", "long_order", "long_copy",   "long_turns",  "long_turns_own",
+    "longbench_v2",  "mrcr",          NULL};
 
 enum { kKnown = sizeof task_known / sizeof *task_known };
 

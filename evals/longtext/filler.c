@@ -22,7 +22,8 @@ static const char *const kActions[] = {
 static const char *const kQualities[] = {
     "wooden", "narrow", "heavy", "faded", "round", "painted", "cracked", "enormous", "plain",
     "crooked", "hollow", "woven", "dusty", "folded", "elegant", "rusty", "damp", "smooth",
-    "borrowed", "delicate", "striped", "battered", "sturdy", "unusual", "shallow", "warm", "empty", "polished",
+    "borrowed", "delicate", "striped", "battered", "sturdy", "unusual", "shallow", "warm",
+    "empty", "polished",
     "tilted", "ordinary", "forgotten", "ornate", "light", "worn", "tidy", "rough"};
 static const char *const kThings[] = {
     "ladder", "kettle", "map", "carpet", "violin", "barrel", "umbrella", "mirror", "suitcase",

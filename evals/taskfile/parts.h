@@ -31,6 +31,7 @@ typedef enum {
     GRADER_STDIN,
     GRADER_JUDGE,
     GRADER_RECORDED,
+    GRADER_SIMILARITY,
 } grader_kind;
 
 /* How the rendered "answer" names the right choice. */
@@ -96,6 +97,7 @@ typedef struct {
 typedef struct {
     bool given;
     const char *history;      /* field with the messages before the prompt */
+    const char *messages;     /* field with all messages; the last one becomes the field "last" */
     const char *conversation; /* field with the conversation's id; its rows follow each other */
 } turns_part;
 
@@ -166,6 +168,10 @@ snap_status file_add_row(task_rows *r, js *row, const char *where, snap_err *err
 
 /* Makes the rows of a task with "generator". */
 snap_status generated_load(task_rows *r, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Splits the messages of a row that has them all in one field. */
+snap_status turns_split(const task_file *f, js *row, const char *where,
+                        snap_err *err) SNAP_CHECK_RESULT;
 
 /* Sets what the row has of groups, and of earlier turns. */
 snap_status turns_set(const task_file *f, const js *row, task_rows *r, task_row *out,

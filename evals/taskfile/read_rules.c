@@ -5,8 +5,9 @@
 #include "evals/taskfile/parts.h"
 
 /* In the order of grader_kind. */
-static const char *const kGraders[] = {"integer",    "mathematics", "letter", "exact",    "regex",
-                                       "assertions", "stdin",       "judge",  "recorded", NULL};
+static const char *const kGraders[] = {"integer",  "mathematics", "letter", "exact",
+                                       "regex",    "assertions",  "stdin",  "judge",
+                                       "recorded", "similarity",  NULL};
 
 /* The ways to find an answer, in the order of their names below. A grader may be given the name of
  * what it does anyway: "integer", "mathematics", "letter" and "program" are names of that kind. */
@@ -103,7 +104,7 @@ static snap_status read_extract(const keys *k, grader_kind kind, rule *r, snap_e
     if (st != SNAP_OK || word < 0 || is_usual(word, kind))
         return st;
     if (word <= EXTRACT_PROGRAM || kind == GRADER_ASSERTIONS || kind == GRADER_STDIN ||
-        kind == GRADER_JUDGE || kind == GRADER_RECORDED)
+        kind == GRADER_JUDGE || kind == GRADER_RECORDED || kind == GRADER_SIMILARITY)
         return keys_bad(k, "extract", err, "'%s' does not go with the grader '%s'", kExtracts[word],
                         kGraders[kind]);
     if (word == EXTRACT_REGEX && !own)
@@ -235,6 +236,7 @@ static const grader *grader_of(grader_kind kind, math_policy policy) {
            : kind == GRADER_ASSERTIONS  ? &grader_assertions
            : kind == GRADER_STDIN       ? &grader_code_real
            : kind == GRADER_JUDGE       ? &grader_arena
+           : kind == GRADER_SIMILARITY  ? &grader_similarity
                                         : NULL;
 }
 

@@ -23,7 +23,7 @@
 
 enum {
     TEMPLATE_MAX = 1 << 16,
-    TEMPLATE_OUTPUT_MAX = 16 << 20,
+    TEMPLATE_OUTPUT_MAX = 32 << 20,
     TEMPLATE_NUMBER_MAX = 32,
     TEMPLATE_NAMES = 8
 };

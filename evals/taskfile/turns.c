@@ -4,7 +4,10 @@
 
 #include "evals/taskfile/parts.h"
 
-enum { kMostMessages = 4096 };
+enum { kMostMessages = 1 << 16 };
+
+/* The fields that a row with all messages gets. */
+static const char kEarlier[] = "earlier_messages", kLast[] = "last";
 
 snap_status read_turns(task_file *f, const keys *k, snap_err *err) {
     static const char *const answers[] = {"fixed", "own", NULL};
@@ -15,13 +18,18 @@ snap_status read_turns(task_file *f, const keys *k, snap_err *err) {
     TRY(keys_object(k, "turns", &sub, &t->given, err));
     if (!t->given)
         goto cleanup;
-    TRY(keys_check(&sub, (const char *const[]){"history", "conversation", "answers", NULL}, err));
+    TRY(keys_check(
+        &sub, (const char *const[]){"history", "messages", "conversation", "answers", NULL}, err));
     TRY(keys_text(&sub, "history", &t->history, err));
+    TRY(keys_text(&sub, "messages", &t->messages, err));
     TRY(keys_text(&sub, "conversation", &t->conversation, err));
     TRY(keys_word(&sub, "answers", answers, &word, err));
     f->spec.own_answers = word == 1;
-    if (!t->history)
-        TRY(keys_bad(&sub, NULL, err, "needs 'history', the field with the earlier messages"));
+    if (!t->history == !t->messages)
+        TRY(keys_bad(&sub, NULL, err,
+                     "needs 'history', the field with the earlier messages, or 'messages', that "
+                     "with all of them"));
+    t->history = t->history ? t->history : kEarlier;
     if (word == 1 && !t->conversation)
         TRY(keys_bad(&sub, NULL, err,
                      "needs 'conversation', the field with its id, for the arm's own answers"));
@@ -65,6 +73,35 @@ static snap_status check_turn(const task_rows *r, const task_row *out, const cha
     return err_set(err, SNAP_E_INPUT,
                    "%s: the history has %d answers, but the conversation has %d earlier rows",
                    where, answers, before);
+}
+
+/* Copies all messages but the last one to a new field, and the text of the last one to another. */
+static bool split(js *row, const js *all) {
+    js *earlier = js_new_array();
+    bool ok = earlier != NULL;
+    for (size_t i = 0; i + 1 < js_len(all) && ok; i++)
+        ok = js_push_new(earlier, js_copy(js_at(all, i)));
+    ok = js_set_new(row, kEarlier, earlier) && ok;
+    return ok && js_set_str(row, kLast, js_get_str(js_at(all, js_len(all) - 1), "content"));
+}
+
+snap_status turns_split(const task_file *f, js *row, const char *where, snap_err *err) {
+    if (!f->turns.messages)
+        return SNAP_OK;
+    size_t n = 0;
+    const char *text = js_get_strn(row, f->turns.messages, &n);
+    js *parsed = text ? js_parse(text, n, where, err) : NULL;
+    const js *all = text ? parsed : js_get(row, f->turns.messages);
+    snap_status st = SNAP_OK;
+    if (text && !parsed)
+        st = err && err->code != SNAP_OK ? err->code : SNAP_E_INPUT;
+    else if (!js_is_array(all) || !js_len(all) || js_len(all) > kMostMessages)
+        st = err_set(err, SNAP_E_INPUT, "%s: '%s' must be a list of 1 to %d messages", where,
+                     f->turns.messages, kMostMessages);
+    else if (!split(row, all))
+        st = err_set(err, SNAP_E_NOMEM, "%s: out of memory", where);
+    js_free(parsed);
+    return st;
 }
 
 static snap_status set_history(const task_file *f, const js *row, task_rows *r, task_row *out,

@@ -14,7 +14,8 @@ enum { CONVERSATIONS = 40, TURNS = 4, WRONG = 10, ALL = CONVERSATIONS * TURNS };
 
 static const char kTask[] =
     "{\"task\": \"t\", \"generator\": {\"kind\": \"turns\", \"lengths\": [500, 600], "
-    "\"items\": 20, \"turns\": 4}, \"turns\": {\"history\": \"history\", \"conversation\": \"conversation\"}, "
+    "\"items\": 20, \"turns\": 4}, \"turns\": {\"history\": \"history\", "
+    "\"conversation\": \"conversation\"}, "
     "\"system\": \"{{document}}\", \"prompt\": \"{{question}}\", \"answer\": \"{{answer}}\", "
     "\"grader\": \"integer\", \"groups\": [\"turn\", \"length\"]}";
 
