@@ -51,7 +51,7 @@ static snap_status read_message(const js *message, task_rows *r, gen_message *ou
     const char *content = js_get_strn(message, "content", &n);
     for (size_t i = 0; role && i < 2; i++)
         out->role = strcmp(role, roles[i]) == 0 ? roles[i] : out->role;
-    if (!out->role || !content || strlen(content) != n)
+    if (!out->role || !n || strlen(content) != n)
         return err_set(err, SNAP_E_INPUT,
                        "%s: a message of the history must have a 'role' (user or assistant) and a "
                        "text 'content'",
