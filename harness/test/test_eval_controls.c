@@ -19,6 +19,7 @@ static void test_controls_that_cannot_be(void) {
     } bad[] = {{"seeds", "--control seeds: arm 'a' is recorded"},
                {"noise", "--control 'noise' is neither 'seeds' nor"},
                {"damaged", "--control 'damaged' is neither"},
+               {"damaged=auto", "--control damaged=auto: arm 'a' is not local"},
                {"damaged=", "--control damaged: generator '' must be http"},
                {"damaged=replay:f,color=red", "--control damaged: unknown key 'color'"}};
     eval_place p;

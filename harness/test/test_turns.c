@@ -1,9 +1,11 @@
 /* Tests conversations that continue with the arm's own answers, with a scripted server. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/test/temp_folder.h"
+#include "evals/taskfile/task_file.h"
 #include "generator/test/scripted_server.h"
 #include "harness/test/eval_place.h"
 #include "harness/view/run_report.h"
@@ -113,5 +115,80 @@ static void test_shards(void) {
     temp_folder_remove(dir);
 }
 
-CU_TestInfo tests_turns[] = {
-    {"own and fixed answers", test_answers}, {"shards", test_shards}, CU_TEST_INFO_NULL};
+/* ---- results by length: from which one on is arm b worse? ---- */
+
+static const char kLengths[] =
+    "{\"task\": \"t\", \"generator\": {\"kind\": \"needle\", \"lengths\": [300, 400, 500, 600], "
+    "\"depths\": [0, 1], \"items\": 10}, \"prompt\": \"{{document}} {{question}}\", "
+    "\"answer\": \"{{answer}}\", \"grader\": \"exact\", \"groups\": [\"length\", "
+    "\"depth\"], \"margin_pp\": 20}";
+
+/* Records right answers. If @worse, those about texts of 500 tokens and more are wrong. */
+static void record(const char *path, bool worse) {
+    task_file *f = NULL;
+    task_set set;
+    buf rows = {0};
+    CU_ASSERT_EQUAL_FATAL(task_file_parse(kLengths, strlen(kLengths), "t", NULL, &f, NULL),
+                          SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(task_load(task_file_spec(f), ".", 0, NULL, &set, NULL), SNAP_OK);
+    for (size_t i = 0; i < set.n; i++) {
+        const task_problem *p = &set.problems[i];
+        bool wrong = worse && strcmp(p->groups[0], "500") >= 0;
+        (void)buf_printf(&rows,
+                         "{\"task\": \"t\", \"problem\": \"%s\", \"sample\": 0, \"response\": "
+                         "\"%s\"}\n",
+                         p->id, wrong ? "7" : p->gold);
+    }
+    eval_write_text(path, &rows);
+    buf_release(&rows);
+    task_set_release(&set);
+    task_file_free(f);
+}
+
+/* Checks that a file of the run contains texts. */
+static void check_report(const char *run, const char *name, const char *const *texts) {
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/%s", run, name);
+    char *text = eval_text_of(path);
+    for (; *texts; texts++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, *texts));
+    free(text);
+}
+
+static void test_breaks(void) {
+    char dir[TEMP_FOLDER], suite[100], run[100], paths[2][100], arms[2][130];
+    results *r = NULL;
+    temp_folder_open(dir, "lengths");
+    temp_folder_put(dir, "", "task.json", kLengths, strlen(kLengths));
+    (void)snprintf(suite, sizeof suite, "%s/task.json", dir);
+    (void)snprintf(run, sizeof run, "%s/run", dir);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(paths[i], sizeof paths[i], "%s/%c.jsonl", dir, 'a' + i);
+        (void)snprintf(arms[i], sizeof arms[i], "%c=replay:%s", 'a' + i, paths[i]);
+        record(paths[i], i == 1);
+    }
+    eval_options o = {.report = run_report_write,
+                      .suite = suite,
+                      .data = dir,
+                      .arms = {.items = {arms[0], arms[1]}, .n = 2},
+                      .out = run,
+                      .seed = 1,
+                      .max_lost_pct = -1,
+                      .temperature = -1};
+    CU_ASSERT_EQUAL(eval_run(&o, NULL, &r, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(eval_audit(r), SNAP_OK);
+    results_free(r);
+    check_report(run, "report.md",
+                 (const char *const[]){
+                     "| t | b vs a | length | 4 | 400 | 500 |", "| t | length 400 | b vs a | 20 |",
+                     "| t | depth 1 | b vs a | 40 |", "| t | arm a has 100.0 %", NULL});
+    check_report(run, "report.html",
+                 (const char *const[]){"id=\"heat-1\"", "length 500, depth 1: −100 (10 problems)",
+                                       "length 400, depth 0: 100 (10 problems)", NULL});
+    temp_folder_remove(dir);
+}
+
+CU_TestInfo tests_turns[] = {{"own and fixed answers", test_answers},
+                             {"shards", test_shards},
+                             {"from which length on an arm is worse", test_breaks},
+                             CU_TEST_INFO_NULL};
