@@ -133,6 +133,45 @@ static void check_pooled(const run_record *r, const pair_record *pooled, const c
                    pooled->verdict, equivalent ? "equivalent" : "not equivalent");
 }
 
+/* The accuracy of an arm from the groups of the field @by, and the problems in these groups. */
+static double accuracy_of_groups(const eval_record *eval, const char *by, const char *arm,
+                                 int64_t *problems) {
+    double sum = 0, n = 0;
+    *problems = 0;
+    for (size_t i = 0; i < eval->groups.n; i++) {
+        const group_record *g = &eval->groups.at[i];
+        if (g->by.n != 1 || strcmp(g->by.at[0], by) != 0)
+            continue;
+        *problems += g->problems;
+        for (size_t k = 0; k < g->arms.n; k++)
+            if (strcmp(g->arms.at[k].name, arm) == 0 && g->arms.at[k].problems > 0) {
+                sum += g->arms.at[k].accuracy_pct * (double)g->arms.at[k].problems;
+                n += (double)g->arms.at[k].problems;
+            }
+    }
+    return sum / n;
+}
+
+/* Checks the verdicts of groups. If all problems are in the groups of a field, these must give the
+ * arm's accuracy. Groups of conversations have other weights. */
+static void check_groups(const eval_record *eval, const char *where, verify_findings *f) {
+    for (size_t i = 0; i < eval->groups.n; i++) {
+        const group_record *g = &eval->groups.at[i];
+        for (size_t k = 0; k < g->pairs.n; k++)
+            check_verdict(&g->pairs.at[k], where, f);
+        for (size_t k = 0; k < eval->arms.n && g->by.n == 1 && eval->turns <= 1; k++) {
+            const arm_record *a = &eval->arms.at[k];
+            int64_t problems;
+            double accuracy = accuracy_of_groups(eval, g->by.at[0], a->name, &problems);
+            f->checks++;
+            if (problems == eval->problems && fabs(accuracy - a->accuracy_pct) > kSlack)
+                verify_add(f, VERIFY_CORRECTNESS, where,
+                           "%s: an accuracy of %.4f, but its groups by %s give %.4f", a->name,
+                           a->accuracy_pct, g->by.at[0], accuracy);
+        }
+    }
+}
+
 static void check_eval(const eval_record *eval, const char *where, verify_findings *f) {
     for (size_t i = 0; i < eval->arms.n; i++) {
         check_arm(&eval->arms.at[i], where, f);
@@ -148,6 +187,7 @@ static void check_eval(const eval_record *eval, const char *where, verify_findin
         check_verdict(pair, where, f);
         check_lost(eval, pair, where, f);
     }
+    check_groups(eval, where, f);
     if (strcmp(eval->dataset.manifest, "differs") == 0)
         verify_add(f, VERIFY_NOTE, where, "%s: the data differ from the manifest", eval->task);
     if (strcmp(eval->dataset.manifest, "unverified") == 0)

@@ -256,7 +256,10 @@ static void test_refusals(void) {
 
 /* Every cell belongs to exactly one shard, and the shards have nearly equal sizes. */
 static void test_shards_partition(void) {
-    task_set set = {.n = PROBLEMS};
+    task_problem problems[PROBLEMS] = {{0}};
+    task_set set = {.n = PROBLEMS, .problems = problems};
+    for (size_t i = 0; i < PROBLEMS; i++)
+        problems[i].conversation = i;
     eval_task task = {.set = set, .samples = SAMPLES};
     eval_plan p = {.tasks = &task, .n_tasks = 1, .n_arms = 2, .shards = SHARDS};
     for (size_t i = 0; i < plan_cells(&p); i++) {
