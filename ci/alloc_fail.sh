@@ -61,6 +61,7 @@ merge-serving  150  100 merge PARTS/1 PARTS/2 --out FILES
 report-serving 150  150 report --format html,csv,tidy,tex,md,svg $dir/served --out FILES
 verify-serving 100  100 verify-run $dir/served
 check-task     300  400 eval check-task datasets/capitals/capitals.json -n 1
+check-long     300  200 eval check-task long_order --lengths 300 -n 1
 check-choices  300  200 eval check-task mmlu_pro --data $dir/choices.jsonl -n 1
 eval-show      300  100 eval show $dir/run
 import         200  300 eval import a=$fixtures/logs/samples_sums_2026-01-01T00-00-00.000000.jsonl --filter strict --metric exact_match --out FILES

@@ -193,6 +193,7 @@ static snap_status pad(fit *f, int64_t missing, snap_err *err) {
         added = false;
         for (int k = 0; k <= SHORTS && !added; k++) {
             (void)buf_puts(&f->padding, k ? kShort[k - 1] : kTopics[i % TOPICS]);
+            TRY(buf_check(&f->padding, "a long text", err));
             TRY(count_heading(f, &line, &with, err));
             added = with - before <= missing && (with > now || k == SHORTS);
             if (!added) {
