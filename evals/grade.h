@@ -137,9 +137,9 @@ extern const grader grader_ifeval, grader_ifeval_plain, grader_ifeval_punkt,
  * (evals/arena.h). Metric: win_rate. */
 extern const grader grader_arena;
 
-/* Texts that must be repeated (MRCR). The gold is a prefix, a line end and the right text; the answer
- * must begin with the prefix. It is correct if its similarity_ratio() with the right text is at
- * least 0.9. Metrics: found, ratio. */
+/* Texts that must be repeated (MRCR). The gold is a prefix, a line end and the right text; the
+ * answer must begin with the prefix. It is correct if its similarity_ratio() with the right text is
+ * at least 0.9. Metrics: found, ratio. */
 extern const grader grader_similarity;
 
 /* Programs (evals/code): those with inputs and outputs (LiveCodeBench, synth_code) with each of the

@@ -28,8 +28,8 @@ typedef struct {
  * has seen as many problems as possible. Local arms instead generate all samples of a problem one
  * after the other. In tasks whose conversations continue with the arm's own answers, each turn of
  * all conversations comes before the next turn. A turn whose predecessor failed is left out; the
- * same command continues later. When one arm fails, the others finish the requests they have in flight. Progress
- * is printed on standard error.
+ * same command continues later. When one arm fails, the others finish the requests
+ * they have in flight. Progress is printed on standard error.
  *
  * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when kGiveUpAfter consecutive requests of an
  * arm failed; errors of generator_open(), generator_run(), the store and the journal. Samples that

@@ -151,10 +151,10 @@ static snap_status plan_control(planning *e, int i, snap_err *err) {
         a->control = CONTROL_DAMAGED;
         keep_files(a, &e->opt->controls, i);
     } else {
-        TRY(err_set(
-            err, SNAP_E_USAGE,
-            "--control '%.*s' is neither 'seeds' nor 'damaged=auto' nor 'damaged=GENERATOR[,KEY=VALUE...]'",
-            (int)strcspn(kind, "=,"), kind));
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "--control '%.*s' is neither 'seeds' nor 'damaged=auto' nor "
+                    "'damaged=GENERATOR[,KEY=VALUE...]'",
+                    (int)strcspn(kind, "=,"), kind));
     }
     TRY(add_arm(p, "--control", kind, err));
 cleanup:

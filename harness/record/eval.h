@@ -177,8 +177,8 @@ typedef struct {
     size_t n;
 } group_arm_list;
 
-/* The problems with one value of a field, such as a length of 4096 tokens, or with one value each of
- * two fields (evals/score_groups.h). */
+/* The problems with one value of a field, such as a length of 4096 tokens, or with one value each
+ * of two fields (evals/score_groups.h). */
 typedef struct {
     record_texts by, at; /* the fields and their values: "length", "depth" and "4096", "0.5" */
     int64_t problems;
