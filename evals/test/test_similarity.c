@@ -86,7 +86,8 @@ static snap_status load(const char *task, const char *file, const char *text, ta
 static void test_mrcr(void) {
     static const char row[] =
         "{\"prompt\": \"[{\\\"role\\\": \\\"user\\\", \\\"content\\\": \\\"Write.\\\"}, "
-        "{\\\"role\\\": \\\"assistant\\\", \\\"content\\\": \\\"A poem.\\\"}, {\\\"role\\\": \\\"user\\\", "
+        "{\\\"role\\\": \\\"assistant\\\", \\\"content\\\": \\\"A poem.\\\"}, "
+        "{\\\"role\\\": \\\"user\\\", "
         "\\\"content\\\": \\\"Repeat it.\\\"}]\", \"answer\": \"Xy12A poem.\", "
         "\"random_string_to_prepend\": \"Xy12\", \"n_needles\": 2, \"total_messages\": 3}\n";
     static const char *const bad[] = {"{\"prompt\": \"[]\"}", "{\"prompt\": \"x\"}", "{}",
