@@ -4,8 +4,8 @@
  *   NVIDIA device     NVML's energy counter (gpu.h)
  *   other PCI device  the energy counter of its hwmon directory in sysfs (Intel's drivers i915 and
  *                     xe), else its power sensor (amdgpu), which is integrated over time
- *   the processors    RAPL: all packages and their memory, as powercap in sysfs; else the sockets of
- *                     a hwmon directory (amd_energy)
+ *   the processors    RAPL: all packages and their memory, as powercap in sysfs; else the sockets
+ *                     of a hwmon directory (amd_energy)
  * RAPL and hwmon count everything that the processors do, other programs included.
  *
  * A value is measured or missing, and never estimated. If one sensor of several cannot be read, the
@@ -34,8 +34,8 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
                         const gpu *device, snap_err *err) SNAP_CHECK_RESULT;
 void energy_close(energy_meter *m); /* NULL is allowed */
 
-/* Begins to count at the time @now_ns (clock_now_ns()). energy_read() returns the joules used since,
- * or NAN if the energy is missing. That remains so until energy_start().
+/* Begins to count at the time @now_ns (clock_now_ns()). energy_read() returns the joules used
+ * since, or NAN if the energy is missing. That remains so until energy_start().
  *
  * Call energy_keep() at least once a second in between: power sensors are integrated between the
  * readings, and a counter must not wrap around twice. It reads sysfs four times a second at most,
@@ -47,9 +47,9 @@ double energy_read(energy_meter *m, int64_t now_ns);
 /* The sensors, such as "RAPL package-0, dram"; NULL if there are none. The meter owns the text. */
 const char *energy_source(const energy_meter *m);
 
-/* Why the last missing value is missing: no sensor, a sensor that vanished or that this user may not
- * read, or a clock or counter that ran backwards. NULL if no value was missing. The meter owns the
- * text. */
+/* Why the last missing value is missing: no sensor, a sensor that vanished or that this user may
+ * not read, or a clock or counter that ran backwards. NULL if no value was missing. The meter owns
+ * the text. */
 const char *energy_missing(const energy_meter *m);
 
 #endif

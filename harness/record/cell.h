@@ -28,8 +28,8 @@ typedef struct {
     const char *sha256; /* of the data: challenge_data_hash() */
 } cell_challenge;
 
-/* The cache format of a named arm (kernels/format). It does not exist where the cache is that of the
- * arm's precision. */
+/* The cache format of a named arm (kernels/format). It does not exist where the cache is that of
+ * the arm's precision. */
 typedef struct {
     bool exists;
     const char *name;       /* "fp8_ds_mla" */

@@ -2,8 +2,8 @@
  *
  * amx.c compiles it for the tiles of the processor, amx_emulated.c for tiles in software. The part
  * is processed in blocks of up to 256 tokens, and each block in row blocks of up to 32 query rows:
- *   scores   S^T = K Q^T   K's rows are used as they lie in the cache or in the decoded page. Q^T is
- *                          packed once per part.
+ *   scores   S^T = K Q^T   K's rows are used as they lie in the cache or in the decoded page. Q^T
+ *                          is packed once per part.
  *   softmax  rows in the lanes (amx_softmax.h); P is written to tiles
  *   values   O += P V      V is interleaved once per page, for all query rows. O is rescaled
  *                          before, only in rows whose maximum has changed.

@@ -4,8 +4,8 @@
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* The content of e4m3 tokens that is decoded between the products of the tokens before them. Decoding
- * and products use different pipes of the core. */
+/* The content of e4m3 tokens that is decoded between the products of the tokens before them.
+ * Decoding and products use different pipes of the core. */
 typedef struct {
     const uint8_t *codes;
     uint16_t *to;       /* row of the tile */
@@ -28,8 +28,8 @@ INLINE void decode_group(tables t, codes_left *c) {
     }
 }
 
-/* Copies the RoPE part of the tokens t .. t + kTokens - 1 to the tile and returns their content, which
- * remains to be decoded. Tokens from @n on are zeros already. */
+/* Copies the RoPE part of the tokens t .. t + kTokens - 1 to the tile and returns their content,
+ * which remains to be decoded. Tokens from @n on are zeros already. */
 static codes_left start_codes(const scratch16 *w, const cpu_part *part, int64_t slot, int n,
                               int t) {
     size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r, first = (size_t)(slot + t);
@@ -45,11 +45,11 @@ static codes_left start_codes(const scratch16 *w, const cpu_part *part, int64_t 
                         .left = tokens * (int)(d_c / 64)};
 }
 
-/* Computes the scores of 8 tokens x 16 rows over all of d. Every second step prefetches a line of the
- * next page, and the other steps decode 64 of the @codes, unless that is NULL. There are at least as
- * many steps as groups of 64 codes in 8 tokens. One step covers four columns, which are two pairs
- * for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so
- * one load of K serves two products. The two lanes of each row are added at the end. */
+/* Computes the scores of 8 tokens x 16 rows over all of d. Every second step prefetches a line of
+ * the next page, and the other steps decode 64 of the @codes, unless that is NULL. There are at
+ * least as many steps as groups of 64 codes in 8 tokens. One step covers four columns, which are
+ * two pairs for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2
+ * pairs, so one load of K serves two products. The two lanes of each row are added at the end. */
 INLINE void scores_block(const uint16_t *k, int d, const uint64_t *qt, float *s, int padded,
                          region *next, tables decoder, codes_left *codes) {
     const __m512i even =

@@ -62,8 +62,8 @@ typedef struct {
      *   o [rows][d_c] = sum_j P_j c_j, l = sum_j P_j, with P_j = 2^(logit_j - m)
      *   m = the maximum of the logits, which are in base 2
      * Without a visible token, o = 0, l = 0 and m = -inf. In the sum o, MLA_FP8 rounds P
-     * as softmax.h says. Both precisions may round it to bf16 (after that). @scratch is aligned to MLA_ALIGN, and o
-     * to 64 bytes. */
+     * as softmax.h says. Both precisions may round it to bf16 (after that). @scratch is aligned to
+     * MLA_ALIGN, and o to 64 bytes. */
     void (*attend)(const cpu_part *part, void *scratch, float *o, float *m, float *l);
 
     /* out [d_c] = bf16(sum_i weight[i] * o[i * stride + ..]) */
