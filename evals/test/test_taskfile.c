@@ -154,7 +154,7 @@ static void test_huge_output(void) {
     CU_ASSERT_EQUAL_FATAL(template_compile(buf_str(&text), &mem, &t, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(template_render(t, &(template_values){.row = row}, &out, "x:1", &err),
                     SNAP_E_INPUT);
-    CU_ASSERT_STRING_EQUAL(err.text, "x:1: a text of more than 16 MiB");
+    CU_ASSERT_STRING_EQUAL(err.text, "x:1: a text of more than 32 MiB");
     js_free(row);
     buf_release(&out);
     buf_release(&text);
