@@ -369,7 +369,8 @@ static snap_status start(snap_err *err) {
         st = load_library(&a, err);
     if (st != SNAP_OK)
         return st;
-    char *before = getenv("PYTHONHOME") ? strdup(getenv("PYTHONHOME")) : NULL;
+    const char *home = getenv("PYTHONHOME");
+    char *before = home ? strdup(home) : NULL;
     (void)setenv("PYTHONHOME", a.home, 1);
     py.InitializeEx(0);
     (void)(before ? setenv("PYTHONHOME", before, 1) : unsetenv("PYTHONHOME"));

@@ -206,7 +206,7 @@ static snap_status add_all(grouping *g, const values *x, const values *y, snap_e
 
 static snap_status group_task(grouping *g, snap_err *err) {
     const task_set *set = &g->plan->tasks[g->task].set;
-    values v[TASK_GROUPS];
+    values v[TASK_GROUPS] = {{0}};
     size_t fields = 0;
     snap_status st = SNAP_OK;
     for (; set->task->groups[fields]; fields++) {

@@ -104,7 +104,7 @@ static const char *const kForms[] = {
 
 #define LIST(a)                                                                                    \
     (list) {                                                                                       \
-        a, (uint32_t)(sizeof a / sizeof *(a))                                                      \
+        (a), (uint32_t)(sizeof(a) / sizeof *(a))                                                   \
     }
 
 typedef struct {

@@ -107,7 +107,7 @@ static void ask_order(maker *m, const int *order, int n) {
 
 snap_status order_make(maker *m, snap_err *err) {
     double places[kEvents];
-    int order[kEvents], n = m->o->keys;
+    int order[kEvents] = {0}, n = m->o->keys;
     snap_status st = maker_names(m, 1, err);
     for (int i = 0; i < n; i++) {
         int k = (int)rng_below(&m->random, (uint32_t)i + 1);

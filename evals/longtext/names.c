@@ -67,7 +67,7 @@ static void draw_character(rng *r, const text_name *asked, text_name *out) {
 
 static void draw_one(name_distance distance, rng *r, const text_name *all, size_t i, size_t asked,
                      text_name *out) {
-    bool distractor = i >= asked;
+    bool distractor = asked > 0 && i >= asked;
     if (distance == DISTANCE_CHARACTER && distractor)
         draw_character(r, &all[i % asked], out);
     else if (distance == DISTANCE_CHARACTER)

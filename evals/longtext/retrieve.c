@@ -40,7 +40,7 @@ static void draw_places(maker *m, int key, double *places, int n) {
 static snap_status add_codes(maker *m, bool prose, snap_err *err) {
     const longtext_options *o = m->o;
     double places[NAMES_MOST];
-    snap_status st;
+    snap_status st = SNAP_OK;
     if (prose || o->distance == DISTANCE_CHARACTER)
         TRY(maker_names(m, (size_t)o->queries, err));
     else

@@ -303,8 +303,9 @@ static snap_status make_conversation(generation *m, const item *it, snap_err *er
                                     .distance = it->distance};
     arena mem = {0};
     conversation *c = arena_alloc(&mem, 1, sizeof *c);
-    snap_status st = c ? conversation_make(&o, g->seed, it->id, &m->counter, &mem, c, err)
-                       : err_set(err, SNAP_E_NOMEM, "out of memory for a conversation");
+    if (!c)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a conversation");
+    snap_status st = conversation_make(&o, g->seed, it->id, &m->counter, &mem, c, err);
     if (st != SNAP_OK)
         err_prefix(err, "task '%s', problem %s", m->rows->set->task->name, it->id);
     for (int turn = 0; turn < g->turns && st == SNAP_OK; turn++)

@@ -179,8 +179,10 @@ snap_status packed_arm_fill(bench_arm *arm, const int32_t *order, int64_t pages,
     if (planted && !arm->planted_rows)
         arm->planted_rows =
             calloc((size_t)arm_pages(arm) * (size_t)width_of(arm), sizeof *arm->planted_rows);
-    if (!f.chunks || (planted && !arm->planted_rows))
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for packing tokens"));
+    if (!f.chunks || (planted && !arm->planted_rows)) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for packing tokens");
+        goto cleanup;
+    }
     while (next < pages && st == SNAP_OK) {
         int n = cut_chunks(arm, f.chunks, most, &next, pages);
         parallel_for(pool, n, pack_chunk, &f);

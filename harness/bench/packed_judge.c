@@ -1,11 +1,11 @@
 #include "harness/bench/packed_judge.h"
 
-#include <stdlib.h>
-
+#include "base/arena.h"
 #include "kernels/formats.h"
 
 /* Numbers as the oracle takes them, and its results. */
 typedef struct {
+    arena memory; /* of the five arrays */
     float *tokens, *queries;
     int64_t *row; /* [rows] within the sequence: query token * heads + head */
     double *ref, *lse;
@@ -14,11 +14,7 @@ typedef struct {
 } work;
 
 static void work_release(work *w) {
-    free(w->tokens);
-    free(w->queries);
-    free(w->row);
-    free(w->ref);
-    free(w->lse);
+    arena_release(&w->memory);
     cache_oracle_release(&w->oracle);
     cache_bytes_release(&w->cache);
 }
@@ -66,12 +62,12 @@ static snap_status quantise_queries(work *w, cache_format *f, int64_t rows, snap
 }
 
 static bool work_alloc(work *w, const bench_shape *s, int64_t tokens, int64_t rows) {
-    size_t width = (size_t)(s->d_c + s->d_r), n = (size_t)rows;
-    w->tokens = malloc(((size_t)tokens + 1) * width * sizeof *w->tokens);
-    w->queries = malloc(n * width * sizeof *w->queries);
-    w->row = malloc(n * sizeof *w->row);
-    w->ref = malloc(n * (size_t)s->d_c * sizeof *w->ref);
-    w->lse = malloc(n * sizeof *w->lse);
+    size_t width = (size_t)s->d_c + (size_t)s->d_r, n = (size_t)rows;
+    w->tokens = arena_alloc(&w->memory, ((size_t)tokens + 1) * width, sizeof *w->tokens);
+    w->queries = arena_alloc(&w->memory, n * width, sizeof *w->queries);
+    w->row = arena_alloc(&w->memory, n, sizeof *w->row);
+    w->ref = arena_alloc(&w->memory, n * (size_t)s->d_c, sizeof *w->ref);
+    w->lse = arena_alloc(&w->memory, n, sizeof *w->lse);
     return w->tokens && w->queries && w->row && w->ref && w->lse;
 }
 
@@ -81,8 +77,10 @@ snap_status packed_judge(judge_error *out, const packed_sequence *in, snap_err *
     int64_t tokens = bench_shape_length(s, in->b), all = (int64_t)s->s_q * s->heads;
     work w = {0};
     snap_status st = SNAP_OK;
-    if (!work_alloc(&w, s, tokens, in->rows))
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for checking a sequence"));
+    if (!work_alloc(&w, s, tokens, in->rows)) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for checking a sequence");
+        goto cleanup;
+    }
     draw_all(&w, in, tokens);
     TRY(cache_format_pack_like(&w.cache, f, bench_arm_shared(in->arm), w.tokens, tokens, err));
     TRY(quantise_queries(&w, f, in->rows, err));

@@ -25,7 +25,7 @@ static int read_line(const char *path, char *out, int size) {
 }
 
 int energy_read_file(const char *path, double *out) {
-    char line[64], *end;
+    char line[64] = "", *end;
     int code = read_line(path, line, sizeof line);
     if (code)
         return code;

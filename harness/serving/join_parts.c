@@ -137,8 +137,9 @@ static snap_status check_same_run(const source *a, const source *b, snap_err *er
     return st;
 }
 
-static const source *find_part(const join *j, int index) {
-    for (size_t i = 0; i < j->opt->n; i++)
+/* The first of the first @n folders that is part @index; NULL: none is. */
+static const source *find_part(const join *j, size_t n, int index) {
+    for (size_t i = 0; i < n; i++)
         if (j->parts[i].part.index == index)
             return &j->parts[i];
     return NULL;
@@ -148,13 +149,13 @@ static const source *find_part(const join *j, int index) {
 static snap_status check_parts(const join *j, snap_err *err) {
     int of = j->parts[0].part.of;
     for (size_t i = 0; i < j->opt->n; i++) {
-        const source *s = &j->parts[i], *first = find_part(j, s->part.index);
-        if (first != s)
+        const source *s = &j->parts[i], *first = find_part(j, i, s->part.index);
+        if (first)
             return err_set(err, SNAP_E_USAGE, "'%s' and '%s' are both part %d/%d", first->folder,
                            s->folder, s->part.index, of);
     }
     for (int i = 1; i <= of; i++)
-        if (!find_part(j, i))
+        if (!find_part(j, j->opt->n, i))
             return err_set(err, SNAP_E_USAGE, "part %d/%d is missing: join all %d", i, of, of);
     return SNAP_OK;
 }
@@ -268,7 +269,7 @@ static snap_status write_joined(join *j, const js *config, snap_err *err) {
     TRY(serving_files_open(&f, config, err));
     TRY(fs_log_open(&lines, path, err));
     for (int i = 1; i <= j->parts[0].part.of; i++)
-        TRY(copy_requests(find_part(j, i), &lines, err));
+        TRY(copy_requests(find_part(j, j->opt->n, i), &lines, err));
     TRY(fs_log_sync(&lines, err));
     TRY(put_blocks(j, f.journal, err));
 cleanup:

@@ -46,7 +46,7 @@ static void format_end(double load, char out[FORMAT_MAX]) {
     format_scale s = {0};
     format_scale_add(&s, load);
     if (isnan(load))
-        (void)strcpy(out, "?");
+        memcpy(out, "?", sizeof "?");
     else
         format_fixed(load, format_scale_decimals(&s), out);
 }

@@ -143,7 +143,8 @@ static void attend_block(amx_work *w, const token_block *b) {
     }
 }
 
-static void attend(const cpu_part *part, void *memory, float *o, float *m, float *l) {
+__attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, float *o, float *m,
+                                            float *l) {
     size_t bytes, sums = (size_t)part->rows * (size_t)part->d_c * sizeof *o;
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
     w.part = part;

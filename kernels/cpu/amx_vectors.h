@@ -26,7 +26,7 @@ static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, 
 
 /* Turns 16 rows of 16 words, which lie @apart words from each other, into 16 columns. */
 INLINE void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
-    __m512i a[16], b[16];
+    __m512i a[16] = {{0}}, b[16] = {{0}};
     UNROLL
     for (int i = 0; i < 16; i++)
         a[i] = _mm512_loadu_si512(from + (size_t)i * apart);

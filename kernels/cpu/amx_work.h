@@ -186,7 +186,7 @@ static void pack_pair(amx_work *w) {
 }
 
 INLINE bool packing_left(const amx_work *w) {
-    return w->packed < w->packing->pages * kPagePairs;
+    return w->packed / kPagePairs < w->packing->pages;
 }
 
 static void finish_packing(amx_work *w) {

@@ -22,14 +22,20 @@ bool packed_has_lse(const mla_backend *be) {
 
 /* ---- plans ---- */
 
-/* Describes the format as the plugin sees it. */
-static snap_status describe_format(attend_packed *p, const cache_format *f, const char *json,
-                                   snap_err *err) {
+/* Describes the format as the plugin sees it. attend_plan_release() frees the result. NULL: out of
+ * memory. */
+static attend_packed *describe_format(const cache_format *f, const char *json) {
     cache_plane_name planes[CACHE_PLANES];
-    p->json = strdup(json);
-    p->named = strdup(f->name);
-    if (!p->json || !p->named)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+    attend_packed *p = calloc(1, sizeof *p);
+    char *text = strdup(json), *name = strdup(f->name);
+    if (!p || !text || !name) {
+        free(p);
+        free(text);
+        free(name);
+        return NULL;
+    }
+    p->json = text;
+    p->named = name;
     p->seen = (snapmla_format){.name = p->named,
                                .json = p->json,
                                .page_tokens = f->page_tokens,
@@ -46,7 +52,7 @@ static snap_status describe_format(attend_packed *p, const cache_format *f, cons
     }
     for (int i = 0; i < f->pools; i++)
         p->seen.pool[i] = (snapmla_pool){f->pool[i].paged, f->pool[i].bytes};
-    return SNAP_OK;
+    return p;
 }
 
 typedef struct {
@@ -90,10 +96,11 @@ snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capaci
         cap->d_r != f->d_r)
         return err_set(err, SNAP_E_SHAPE, "the capacity does not fit the format %s", f->name);
     TRY(attend_plan_new(&p, be, cap, f->page_tokens, err));
-    p->packed = calloc(1, sizeof *p->packed);
-    if (!p->packed)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a plan"));
-    TRY(describe_format(p->packed, f, json, err));
+    p->packed = describe_format(f, json);
+    if (!p->packed) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+        goto cleanup;
+    }
     TRY(plan_state(p, err));
     *out = (mla_plan *)p; /* its first member */
     return SNAP_OK;

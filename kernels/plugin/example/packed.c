@@ -43,11 +43,22 @@ static const unsigned char *at(const snapmla_packed *c, const snapmla_plane *p, 
            p->offset + slot * p->stride;
 }
 
+/* The planes that it reads. */
+typedef struct {
+    const snapmla_plane *content, *rope, *scales;
+} planes;
+
+static bool find_planes(const snapmla_format *f, planes *out) {
+    *out = (planes){.content = find(f, "content", "e4m3fn"),
+                    .rope = find(f, "rope", "bf16"),
+                    .scales = find(f, "content.scale", "fp32")};
+    return out->content && out->rope && out->scales;
+}
+
 /* One cached token, content first. */
-static void read_token(const snapmla_packed *c, int64_t page, int64_t slot, double *k) {
-    const snapmla_plane *content = find(c->format, "content", "e4m3fn"),
-                        *rope = find(c->format, "rope", "bf16"),
-                        *scales = find(c->format, "content.scale", "fp32");
+static void read_token(const snapmla_packed *c, const planes *p, int64_t page, int64_t slot,
+                       double *k) {
+    const snapmla_plane *content = p->content, *rope = p->rope, *scales = p->scales;
     int group = content->columns / scales->columns; /* columns that share a scale */
     for (int d = 0; d < content->columns; d++) {
         float scale;
@@ -62,14 +73,15 @@ static void read_token(const snapmla_packed *c, int64_t page, int64_t slot, doub
 }
 
 /* One row: softmax over the visible tokens of a sequence, with a running maximum. */
-static void attend_row(const snapmla_step *s, const snapmla_packed *cache, const int32_t *pages,
-                       int64_t visible, const uint16_t *q, double factor, uint16_t *out,
-                       float *lse) {
-    double k[MLA_MAX_CONTENT + MLA_MAX_ROPE], o[MLA_MAX_CONTENT] = {0}, most = -INFINITY, sum = 0;
+static void attend_row(const snapmla_step *s, const snapmla_packed *cache,
+                       const planes *planes_read, const int32_t *pages, int64_t visible,
+                       const uint16_t *q, double factor, uint16_t *out, float *lse) {
+    double k[MLA_MAX_CONTENT + MLA_MAX_ROPE] = {0}, o[MLA_MAX_CONTENT] = {0}, most = -INFINITY,
+                               sum = 0;
     int page_tokens = cache->format->page_tokens;
     for (int64_t j = 0; j < visible; j++) {
         double score = 0;
-        read_token(cache, pages[j / page_tokens], j % page_tokens, k);
+        read_token(cache, planes_read, pages[j / page_tokens], j % page_tokens, k);
         for (int d = 0; d < s->d_c + s->d_r; d++)
             score += decode_bf16(q[d]) * k[d];
         double top = fmax(most, score * factor), p = exp(score * factor - top),
@@ -88,8 +100,8 @@ static snap_status plan(void *self, void **state, const mla_capacity *cap,
                         const snapmla_format *format, snap_err *err) {
     (void)self, (void)state, (void)cap;
     bool rotated = strstr(format->json, "hadamard") != NULL;
-    if (rotated || !find(format, "content", "e4m3fn") || !find(format, "rope", "bf16") ||
-        !find(format, "content.scale", "fp32") || find(format, "content.mean", "fp32") ||
+    planes read;
+    if (rotated || !find_planes(format, &read) || find(format, "content.mean", "fp32") ||
         strstr(format->json, "\"scale\":\"content\""))
         return plugin_fail(err, SNAP_E_UNSUPPORTED,
                            "format %s: it reads e4m3 content with fp32 scales and an unscaled bf16 "
@@ -102,11 +114,14 @@ static snap_status attend(void *state, const snapmla_step *s, const snapmla_quer
                           const snapmla_packed *cache, void *out, float *lse, void *stream,
                           snap_err *err) {
     int rows = s->s_q * s->heads; /* of one sequence: query token x head */
-    (void)state, (void)stream, (void)err;
+    planes read;
+    (void)state, (void)stream;
+    if (!find_planes(cache->format, &read)) /* plan() has refused such a format */
+        return plugin_fail(err, SNAP_E_UNSUPPORTED, "format %s lacks a plane", cache->format->name);
     for (int64_t row = 0; row < (int64_t)s->batch * rows; row++) {
         int seq = (int)(row / rows), hidden = s->s_q - 1 - (int)(row % rows) / s->heads;
         float unused;
-        attend_row(s, cache, s->block_table + (int64_t)seq * s->table_width,
+        attend_row(s, cache, &read, s->block_table + (int64_t)seq * s->table_width,
                    s->seqlens[seq] - hidden, (const uint16_t *)q->q + row * (s->d_c + s->d_r),
                    (double)q->softmax_scale, (uint16_t *)out + row * s->d_c,
                    lse ? lse + row : &unused);
