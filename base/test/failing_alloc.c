@@ -103,7 +103,7 @@ bool failing_alloc_works(void) {
 
 #include "base/test/failing_alloc_client.h"
 
-enum { kSeconds = 60 }; /* a process that runs longer is killed */
+enum { kSeconds = 300 }; /* a process that runs longer is killed */
 
 typedef int (*main_fn)(int argc, char **argv, char **env);
 static main_fn program_main;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kMost = 1 << 20, kTries = 6000, kPauseNs = 10000000, kSeconds = 20 };
+enum { kMost = 1 << 20, kTries = 30000, kPauseNs = 10000000, kSeconds = 200 };
 
 static char request[kMost], reply[kMost];
 

@@ -282,19 +282,21 @@ static void test_assertions(void) {
         {"    import os\n    os.write(3, b'P0123')\n    os._exit(0)\n", C},
         {"  this is no program", E},
     };
-    code_judge *j = open_judge(JUDGE_REAL, 4);
+    code_judge *patient = open_judge(JUDGE_REAL, 60), *hasty = open_judge(JUDGE_REAL, 1);
     const code_tests t = {.n = 1,
                           .before =
                               "def one():\n    return 1\n\ndef add(a):\n    \"\"\"a + 1\"\"\"\n",
                           .after = "def check(f):\n    assert f(1) == 2\ncheck(add)\n",
                           .entry = "add"};
-    for (size_t i = 0; j && i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; patient && hasty && i < sizeof cases / sizeof *cases; i++) {
         code_result r;
         span p = {cases[i].program, strlen(cases[i].program)};
+        code_judge *j = cases[i].outcome == CODE_TIMEOUT ? hasty : patient;
         CU_ASSERT_EQUAL(judge_program(j, p, &t, &r, NULL), SNAP_OK);
         CU_ASSERT_EQUAL(r.outcome, cases[i].outcome);
     }
-    judge_close(j);
+    judge_close(hasty);
+    judge_close(patient);
 }
 
 /* Programs that pass the assertions without computing an answer. */
@@ -376,7 +378,7 @@ static void test_forms_of_assertions(void) {
         {"class Pair:\n    def __init__(self, a): self.a = a\ndef f(p): return p.a",
          "assert f(Pair(4)) == 4"},
     };
-    code_judge *j = open_judge(JUDGE_REAL, 20);
+    code_judge *j = open_judge(JUDGE_REAL, 60);
     for (size_t i = 0; j && i < sizeof cases / sizeof *cases; i++) {
         const code_tests t = {.n = 1, .after = cases[i].after};
         code_result r;

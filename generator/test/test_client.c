@@ -242,7 +242,7 @@ static void test_silence_passes(void) {
     static const reply script[] = {SSE(CHAT_STREAM("go", "ne"), .cut = 250, .end = END_STALL),
                                    SSE(CHAT_STREAM("4", "2"))};
     generator_options opt = stream;
-    opt.timeout_s = 0.1;
+    opt.timeout_s = 3; /* the second answer must begin within it on a busy machine, too */
     expect_text(script, 2, &opt, "42", 2);
 }
 
@@ -262,14 +262,15 @@ static void test_a_drip_has_a_deadline(void) {
     static const char pings[] =
         ": ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n";
     static const reply drips[] = {
-        SSE(pings, .fill = 4000, .step = 8, .pause_ns = 5000000),
-        SSE(CHAT_DELTA("{\"content\":\"4\"}"), .fill = 4000, .step = 2, .pause_ns = 5000000)};
+        SSE(pings, .fill = 40000, .step = 8, .pause_ns = 5000000),
+        SSE(CHAT_DELTA("{\"content\":\"4\"}"), .fill = 40000, .step = 2, .pause_ns = 5000000)};
     for (int i = 0; i < 2; i++) {
         const reply script[] = {drips[i], SSE(CHAT_STREAM("4", "2"))};
         generator_options opt = stream;
-        opt.timeout_s = 5;
-        opt.deadline_s = 0.6; /* the second attempt has the same deadline */
+        opt.timeout_s = 60;
+        opt.deadline_s = 3; /* the second attempt has the same deadline, on a busy machine, too */
         expect_text(script, 2, &opt, "42", 2);
+        opt.deadline_s = 0.6;
         opt.max_retries = 0;
         expect_failure(drips[i], &opt, "the response was not complete before the deadline", 1);
     }

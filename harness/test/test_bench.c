@@ -180,7 +180,7 @@ static sweep_options options(mla_backend *be, const bench_grid *g) {
         .grid = g,
         .distribution = NUMBERS_MLA,
         .seed = 7,
-        .limits = {.noise = 1, .min_samples = 3, .max_samples = 8, .timeout_s = 5},
+        .limits = {.noise = 1, .min_samples = 3, .max_samples = 8, .timeout_s = 1e9},
         .kernel_hash = hash};
 }
 

@@ -515,7 +515,7 @@ static snap_status open_script(const char *body, double timeout_s, snap_err *err
 
 static void test_hostile_programs(void) {
     snap_err err = {0};
-    CU_ASSERT(open_program("/nonexistent/snapmla", 5, &err) == SNAP_E_IO);
+    CU_ASSERT(open_program("/nonexistent/snapmla", 60, &err) == SNAP_E_IO);
     CU_ASSERT(strstr(err.text, "/nonexistent/snapmla") != NULL);
     err = (snap_err){0};
     CU_ASSERT(open_program("/bin/true", 60, &err) == SNAP_E_UNSUPPORTED);

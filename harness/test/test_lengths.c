@@ -146,12 +146,13 @@ static void test_sweep(void) {
     CU_ASSERT_FATAL(bench_grid_parse(&grid, &text, NULL) == SNAP_OK);
     CU_ASSERT_FATAL(lengths_parse(&lengths, "lognormal:60,1.5", NULL) == SNAP_OK);
     CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &two, NULL) == SNAP_OK);
-    sweep_options o = {.backend = be,
-                       .grid = &grid,
-                       .distribution = NUMBERS_NORMAL,
-                       .lengths = &lengths,
-                       .seed = 4,
-                       .limits = {.noise = 1, .min_samples = 3, .max_samples = 3, .timeout_s = 9}};
+    sweep_options o = {
+        .backend = be,
+        .grid = &grid,
+        .distribution = NUMBERS_NORMAL,
+        .lengths = &lengths,
+        .seed = 4,
+        .limits = {.noise = 1, .min_samples = 3, .max_samples = 3, .timeout_s = 1e9}};
     CU_ASSERT(sweep_run(&o, rows, NULL) == SNAP_OK);
     CU_ASSERT(sweep_derive(rows, NULL, &plenty, NULL) == SNAP_OK);
     CU_ASSERT_FATAL(record_read_all(&cell_type, rows, &mem, &all.at, &all.n) && all.n == 8);

@@ -56,7 +56,7 @@ static serving_options options(void) {
                              .output = "uniform:3-40",
                              .requests = 6,
                              .blocks = 2,
-                             .drain_s = 30,
+                             .drain_s = 300,
                              .seed = 1,
                              .out = run_path};
 }
@@ -443,7 +443,7 @@ static void test_hostile(void) {
         add_arm(&o, "a", a, "");
         o.requests = 1;
         o.blocks = 1;
-        o.drain_s = h->cut ? 0.2 : 30;
+        o.drain_s = h->cut ? 0.2 : 300;
         expect_run(&o, &res);
         CU_ASSERT_EQUAL_FATAL(res.requests.n, 1);
         const serving_request *r = &res.requests.at[0];

@@ -56,7 +56,7 @@ static serving_options options(const server *s) {
                          .output = "8",
                          .arrivals = "constant",
                          .blocks = 2,
-                         .drain_s = 30,
+                         .drain_s = 300,
                          .seed = 1,
                          .out = run_path};
     for (int i = 0; i < 2; i++) {

@@ -102,7 +102,7 @@ static void prepare(process *p, int i, bool open) {
                                    .output = "uniform:3-40",
                                    .requests = kRequests,
                                    .blocks = 2,
-                                   .drain_s = 30,
+                                   .drain_s = 300,
                                    .seed = 1,
                                    .part = i ? p->part : NULL,
                                    .meet = i ? place : NULL,

@@ -160,14 +160,20 @@ static void sleep_a_moment(void *ctx) {
     ++*(int *)ctx;
 }
 
+static void sleep_long(void *ctx) {
+    struct timespec t = {.tv_sec = 600};
+    (void)nanosleep(&t, NULL);
+    ++*(int *)ctx;
+}
+
 /* The timer of one limit may still run when a call with a longer or shorter limit begins. */
 static void test_limits_in_turn(void) {
     int calls = 0;
     snap_err err = {0};
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 0.3, &err) && calls == 1);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 5, &err));
-    CU_ASSERT(!guard_call(sleep_a_moment, &calls, 0.02, NULL) && calls == 2);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 5, &err) && calls == 3);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 60, &err) && calls == 1);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &err));
+    CU_ASSERT(!guard_call(sleep_long, &calls, 0.02, NULL) && calls == 2);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &err) && calls == 3);
 }
 
 CU_TestInfo tests_attention[] = {
