@@ -15,15 +15,22 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* Encodes the magnitude @x in a format with @mantissa stored bits whose smallest normal number is
- * 2^e_min. The exponent and mantissa fields together count steps of the format. So a carry out of
- * the mantissa increments the exponent, and subnormal numbers need no special case. */
+/* Encodes the magnitude @x, which is finite and below 2^128, in a format with @mantissa stored bits
+ * whose smallest normal number is 2^e_min >= 2^-126. The exponent and mantissa fields together count
+ * steps of the format. So a carry out of the mantissa increments the exponent, and subnormal numbers
+ * need no special case. The exponents are read and written as bits of an FP64 number, because
+ * ilogb() and ldexp() take most of the time otherwise. */
 static uint32_t round_magnitude(double x, int mantissa, int e_min) {
     if (x == 0.0)
         return 0;
-    int e = ilogb(x);
+    uint64_t bits;
+    double per_step; /* the inverse of a step: a power of two, so the product is exact */
+    memcpy(&bits, &x, sizeof bits);
+    int e = (int)(bits >> 52) - 1023;
     e = e < e_min ? e_min : e;
-    uint32_t steps = (uint32_t)nearbyint(ldexp(x, mantissa - e));
+    bits = (uint64_t)(1023 + mantissa - e) << 52;
+    memcpy(&per_step, &bits, sizeof per_step);
+    uint32_t steps = (uint32_t)nearbyint(x * per_step);
     return ((uint32_t)(e - e_min) << mantissa) + steps;
 }
 
