@@ -73,7 +73,7 @@ arch_of = $(SM_90A) $(if $(filter $(HOPPER_ONLY),$(1)),,$(SM_80))
 
 # One library for each layer, in order: a library may use only those before it.
 LAYERS := base kernels generator evals harness
-sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/* $(1)/test/*/* $(1)/*/example/*),$(foreach e,c S $(CUDA_SOURCE),\
+sources = $(sort $(filter-out $(wildcard $(1)/test/* $(1)/*/test/* $(1)/test/*/* $(1)/*/example/* $(1)/*/sm100_sketch/*),$(foreach e,c S $(CUDA_SOURCE),\
 	$(wildcard $(1)/*.$(e) $(1)/*/*.$(e) $(1)/*/*/*.$(e)))))
 objects = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 MAIN := harness/main.c

@@ -4,6 +4,8 @@
 # ($NVDISASM or nvdisasm), the table also has the number of FP8 and BF16 tensor instructions. Exits
 # 1 when a kernel spills or uses a stack, when the compiler serialises wgmma or ignores setmaxnreg,
 # or when a kernel in sm90_fp8 or sm90_bf16 has no tensor instruction of its kind.
+# sm100_sketch is compiled for capability 10.0 if the compiler knows it. No program contains these
+# kernels. The last two columns count their FP8 and FP4 tensor instructions.
 #   NVCC=nvcc audit.sh BUILD     writes BUILD/audit.md; kernels/cuda/AUDIT.md is the last kept table
 set -eu
 build=${1:-build}
@@ -41,7 +43,7 @@ count_in() { # CUBIN KERNEL MNEMONIC
     [ -n "$disassembler" ] || { echo -; return; }
     "$disassembler" -c "$1" 2>/dev/null | awk -v kernel=".text.$2" -v what="$3" '
         /^\/\/-+ \.text\./ || /^\t?\.section/ { inside = index($0, kernel) > 0 }
-        inside && $0 ~ what "\\." { n++ }
+        inside && $0 ~ what "[. ]" { n++ }
         END { print n + 0 }'
 }
 
@@ -52,14 +54,19 @@ complain() {
 }
 
 {
-    echo '| file | kernel | registers | stack | spill stores | spill loads | barriers | static smem | QGMMA | HGMMA |'
-    echo '|---|---|---|---|---|---|---|---|---|---|'
+    echo '| file | kernel | registers | stack | spill stores | spill loads | barriers | static smem | QGMMA | HGMMA | UTCQMMA | UTCOMMA |'
+    echo '|---|---|---|---|---|---|---|---|---|---|---|---|'
 } >"$table"
 files=$(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort)
+"$nvcc" --list-gpu-code | grep -q '^sm_100$' || {
+    echo 'audit: sm100_sketch is left out, because the compiler does not know sm_100a' >&2
+    files=$(echo "$files" | grep -v /sm100_)
+}
 # All files are compiled in parallel and then checked one by one. A file that fails has no cubin.
 # shellcheck disable=SC2086
 printf '%s\n' $files | xargs -P "$(nproc)" -n 1 sh -c 'to=$1/$(echo "$2" | tr / _)
-    "$0" -std=c++17 -O3 -I. -gencode arch=compute_90a,code=sm_90a -Xptxas=-v -cubin -o "$to.cubin" "$2" >"$to.log" 2>&1' \
+    case $2 in */sm100_*) arch=100a ;; *) arch=90a ;; esac
+    "$0" -std=c++17 -O3 -I. -gencode arch=compute_$arch,code=sm_$arch -Xptxas=-v -cubin -o "$to.cubin" "$2" >"$to.log" 2>&1' \
     "$nvcc" "$work" || true
 for file in $files; do
     name=$(echo "$file" | tr / _)
@@ -75,19 +82,23 @@ for file in $files; do
         plain=$(c++filt "$kernel" 2>/dev/null | sed 's/(anonymous namespace):://g; s/([a-z_]*)\([0-9]\)/\1/g; s/(.*//; s/^void //; s/|/\\|/g')
         q=$(count_in "$work/$name.cubin" "$kernel" QGMMA)
         h=$(count_in "$work/$name.cubin" "$kernel" HGMMA)
-        echo "| ${file#kernels/cuda/} | $plain | $regs | $stack | $stores | $loads | $bars | $smem | $q | $h |" >>"$table"
+        uq=$(count_in "$work/$name.cubin" "$kernel" UTCQMMA)
+        uo=$(count_in "$work/$name.cubin" "$kernel" UTCOMMA)
+        echo "| ${file#kernels/cuda/} | $plain | $regs | $stack | $stores | $loads | $bars | $smem | $q | $h | $uq | $uo |" >>"$table"
         case $file:$stack$stores$loads in
         *:000 | kernels/cuda/sm90_ablation/*) ;; # the kernels of the ablation may be slower
         *) complain "$file: $plain: $stack B of stack, $stores B of spill stores, $loads B of spill
         *loads" ;;
         esac
-        case $file:$q:$h in
-        kernels/cuda/sm90_fp8/*:[1-9]*:*) found="$found fp8" ;;
-        kernels/cuda/sm90_bf16/*:*:[1-9]*) found="$found bf16" ;;
+        case $file:$q:$h:$uq:$uo in
+        kernels/cuda/sm90_fp8/*:[1-9]*:*:*:*) found="$found fp8" ;;
+        kernels/cuda/sm90_bf16/*:*:[1-9]*:*:*) found="$found bf16" ;;
+        kernels/cuda/sm100_sketch/fp8*:*:*:[1-9]*:*) found="$found fp8" ;;
+        kernels/cuda/sm100_sketch/nvfp4*:*:*:*:[1-9]*) found="$found fp4" ;;
         esac
     done <"$work/$name.kernels"
     case $file in
-    kernels/cuda/sm90_*/*_launch.cu)
+    kernels/cuda/sm90_*/*_launch.cu | kernels/cuda/sm100_sketch/*)
         [ -z "$disassembler" ] || [ -n "$found" ] || complain "$file: no tensor instruction of its kind in the machine code"
         ;;
     esac

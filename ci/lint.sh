@@ -45,6 +45,10 @@ for s in $(git ls-files '*.sh') .ci/run; do
     sh -n "$s" || fail "$s"
 done
 
+# The tables come from docs/blackwell.py. The time model must be within 10 % of the kept times.
+step 'tables of docs/blackwell.md'
+python3 docs/blackwell.py --check || fail 'docs/blackwell.md'
+
 step 'fuzz targets compile'
 for f in $(git ls-files '*/test/fuzz_*.c'); do
     cc -std=c17 -D_GNU_SOURCE -I. -I"$build" -Wall -Wextra -Wshadow -Werror -fsyntax-only "$f" || fail "$f"
