@@ -1,6 +1,6 @@
-/* fp8_pair.cu - the main loop of an FP8 decode kernel for compute capability 10.0: 128 query rows in
- * a pair of CTAs. NEVER RUN: no device of this kind was available. Only `make audit` compiles this
- * file; no program contains it.
+/* fp8_pair.cu - the main loop of an FP8 decode kernel for compute capability 10.0: 128 query rows
+ * in a pair of CTAs. NEVER RUN: no device of this kind was available. Only `make audit` compiles
+ * this file; no program contains it.
  *
  * docs/blackwell.md explains the design. This file shows that the design can be written down: its
  * instructions, its shared memory, tensor memory and registers. It has no schedule, no mask and no
@@ -14,12 +14,13 @@
  *
  * A tile has two pages of 64 tokens. CTA r has 64 of the 128 rows. An MMA of the pair takes half of
  * its operand B from each CTA, at the same address in both. So CTA r loads page r of a tile as its
- * half of K, and columns r and 2 + r (of 128 numbers each) of both pages as its half of V. A quarter
- * of the tile is in its shared memory twice: page r lies elsewhere in the other CTA. Both halves have
- * the layout of the cache: for K, the summed dimension is contiguous; for V, the other one is.
+ * half of K, and columns r and 2 + r (of 128 numbers each) of both pages as its half of V. A
+ * quarter of the tile is in its shared memory twice: page r lies elsewhere in the other CTA. Both
+ * halves have the layout of the cache: for K, the summed dimension is contiguous; for V, the other
+ * one is.
  *
- * Tensor memory, of 512 columns. The accumulator of a 64-row CTA has the left half of its columns in
- * lanes 0 to 63, and the right half in lanes 64 to 127:
+ * Tensor memory, of 512 columns. The accumulator of a 64-row CTA has the left half of its columns
+ * in lanes 0 to 63, and the right half in lanes 64 to 127:
  *   0-255     O: 2 x 256 columns        256-319, 320-383   S of even and odd tiles */
 #include <cuda.h>
 #include <cuda_bf16.h>

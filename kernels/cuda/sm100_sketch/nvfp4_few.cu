@@ -1,6 +1,6 @@
-/* nvfp4_few.cu - the main loop of a decode kernel on an NVFP4 cache for compute capability 10.0: 16
- * query rows in one CTA. NEVER RUN: no device of this kind was available. Only `make audit` compiles
- * this file; no program contains it.
+/* nvfp4_few.cu - the main loop of a decode kernel on an NVFP4 cache for compute capability 10.0:
+ * 16 query rows in one CTA. NEVER RUN: no device of this kind was available. Only `make audit`
+ * compiles this file; no program contains it.
  *
  * docs/blackwell.md explains the design. As in fp8_pair.cu, there is no schedule, no mask and no
  * merge: a CTA takes one sequence, and its length is a multiple of 128. E is only raised. The pages
@@ -12,8 +12,8 @@
  *   warps 4-7    softmax: a thread has one token
  *   warps 8-11   widen V: e2m1 times its scale to e4m3, from shared to tensor memory
  *
- * S^T = K Q^T has 128 tokens in 128 lanes. Q is the sum of two NVFP4 terms, which are 2 x 16 columns
- * of one product. O^T = V^T P^T has 128 of the 512 columns of V in 128 lanes, four times.
+ * S^T = K Q^T has 128 tokens in 128 lanes. Q is the sum of two NVFP4 terms, which are 2 x 16
+ * columns of one product. O^T = V^T P^T has 128 of the 512 columns of V in 128 lanes, four times.
  *
  * Tensor memory, of 512 columns:
  *   0-63     O^T: 4 x 16            64-127   S^T: 2 x 32
@@ -65,7 +65,8 @@ struct params {
     const int *pages;
     __nv_bfloat16 *out; /* [16][512] */
     int tiles;
-    float scale_log2;
+    float scale_log2;  /* contains the cache's scale */
+    float value_scale; /* eight times the cache's scale */
 };
 
 /* Where the widened V has token t of 32: the order in which widen() gets tokens from ldmatrix. */
@@ -165,18 +166,21 @@ __device__ uint32_t widen_pair(uint32_t packed, int i, uint32_t scale) {
     return wide;
 }
 
-/* Byte `i` of `four`, an e4m3 scale, as two equal f16 numbers. */
+/* An eighth of byte `i` of `four`, an e4m3 scale, as two equal f16 numbers. The largest e2m1 number
+ * times an eighth of the largest scale is 336, which e4m3 can hold. */
 __device__ uint32_t scale_of(uint32_t four, int i) {
     uint32_t f16x2;
     const uint32_t byte = four >> (8 * i) & 255;
-    asm("{ .reg .b16 n; cvt.u16.u32 n, %1; cvt.rn.f16x2.e4m3x2 %0, n; }"
+    asm("{ .reg .b16 n; cvt.u16.u32 n, %1; cvt.rn.f16x2.e4m3x2 %0, n;\n"
+        "mul.rn.f16x2 %0, %0, %2; }"
         : "=r"(f16x2)
-        : "r"(byte | byte << 8));
+        : "r"(byte | byte << 8), "r"(0x30003000));
     return f16x2;
 }
 
 /* 32 tokens x 32 columns of V. ldmatrix gives the thread 4 columns of 8 tokens: in v[m], those of
- * tokens 8 m + 2 (thread % 4) and the next. `four`: scales of these tokens. `part`: which of them. */
+ * tokens 8 m + 2 (thread % 4) and the next. `four`: four scales of each of these tokens. `part`:
+ * the index of the scale that belongs to the columns. */
 __device__ void widen_block(const uint32_t (&v)[4], const uint32_t (&four)[8], int part,
                             uint32_t to) {
     uint32_t column[4][8]; /* e4m3 of 4 columns and 8 tokens, one in each register */
@@ -289,7 +293,7 @@ __device__ void store_output(shared &sh, const params &p, uint32_t lane_at, int 
             const int column =
                 128 * warp + 32 * block + lane % 8 * 4 + lane / 16 * 2 + lane / 8 % 2;
             const float sum = sh.sums[0][r] + sh.sums[1][r] + (sh.sums[2][r] + sh.sums[3][r]);
-            p.out[r * 512 + column] = __float2bfloat16(__uint_as_float(v[c]) / sum);
+            p.out[r * 512 + column] = __float2bfloat16(__uint_as_float(v[c]) * p.value_scale / sum);
         }
     }
 }

@@ -1,7 +1,7 @@
 /* tcgen05.cuh - PTX of compute capability 10.0 for the two loops of this folder. Never run.
  *
- * Tensor memory has 128 lanes x 512 columns of 32 bits. An address has the lane in bits 16 to 31 and
- * the column in bits 0 to 15. A warp reaches the lanes 32 (warp % 4) to 32 (warp % 4) + 31.
+ * Tensor memory has 128 lanes x 512 columns of 32 bits. An address has the lane in bits 16 to 31
+ * and the column in bits 0 to 15. A warp reaches the lanes 32 (warp % 4) to 32 (warp % 4) + 31.
  * One thread issues an MMA. It completes asynchronously, and commit() arrives at an mbarrier after
  * all MMAs that the thread issued before. With Ctas = 2, the MMA runs on the SMs of a CTA pair, and
  * only the even CTA of the pair issues it.
@@ -89,7 +89,7 @@ SNAPMLA_MMA(mma_fp8_tmem, "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], [%1], %2,
             "r")
 #undef SNAPMLA_MMA
 
-/* Both operands are e2m1, with one e4m3 scale for 16 numbers of K. The scales are in tensor memory. */
+/* Both operands are e2m1, with one e4m3 scale for 16 numbers of K. Scales are in tensor memory. */
 __device__ __forceinline__ void mma_nvfp4(uint32_t d, uint64_t a, uint64_t b, uint32_t shape,
                                           uint32_t scales_a, uint32_t scales_b, bool add) {
     asm volatile("{ .reg .pred p;\n"
