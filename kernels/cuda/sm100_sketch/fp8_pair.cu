@@ -199,6 +199,11 @@ __device__ float make_p(shared &sh, uint32_t lane, int t, int row, int half, flo
     return sum;
 }
 
+/* A sum of P in another unit. A group's first sum is 0 and has no unit. */
+__device__ float in_unit(float sum, float octaves) {
+    return sum > 0 ? sum * exp2f(octaves) : 0;
+}
+
 /* The largest log2 of a stored P in the thread's half of a row, in unit 0. */
 __device__ float largest(const shared &sh, uint32_t lane, int t, int half, float c) {
     const float *a = sh.scales[t % STAGES][half];
@@ -244,7 +249,7 @@ __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int group, i
         }
         /* The buffer is free when P of tile t - 2 is multiplied. */
         ptx::mbarrier_wait(&sh.empty_p[group], (t / 2 & 1) ^ 1);
-        sum = sum * exp2f(sum_unit - unit) + make_p(sh, lane, t, row, half, c, unit);
+        sum = in_unit(sum, sum_unit - unit) + make_p(sh, lane, t, row, half, c, unit);
         sum_unit = unit;
         ptx::fence_proxy_async();
         tcgen05::fence_before();
@@ -254,7 +259,7 @@ __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int group, i
     ptx::mbarrier_wait(&sh.empty_p[last % 2], last / 2 & 1);
     tcgen05::fence_after();
     ptx::named_sync(3, 256);
-    sh.sums[2 * group + half][row] = sum * exp2f(sum_unit - sh.unit[row]);
+    sh.sums[2 * group + half][row] = in_unit(sum, sum_unit - sh.unit[row]);
     ptx::named_sync(3, 256);
     const float inverse =
         1 / (sh.sums[0][row] + sh.sums[1][row] + (sh.sums[2][row] + sh.sums[3][row]));
