@@ -23,6 +23,7 @@
 
 #include "kernels/cuda/ptx/tma.cuh"
 #include "kernels/cuda/sm100_sketch/tcgen05.cuh"
+#include "kernels/cuda/sm100_sketch/unit.cuh"
 
 namespace sm100_sketch {
 namespace {
@@ -30,7 +31,6 @@ namespace {
 enum { ROWS = 16, TILE = 128, PAGE = 64, ROW_BYTES = 128, STAGES = 3, THREADS = 384 };
 enum { TMEM_O = 0, TMEM_S = 64, TMEM_K_SCALES = 128, TMEM_Q_SCALES = 192, TMEM_V = 224 };
 enum { TMEM_COLUMNS = 512, SCALE_BLOCKS = 8, SCALE_BLOCK = 512 };
-constexpr float kHeadroom = 8.0f, kLog2Largest = 8.8073549f;
 
 /* A block of scales: 128 rows x 64 columns of numbers, 4 scales for each row. Row r has the four
  * bytes at 16 (r % 32) + 4 (r / 32). The cache stores the scales of 128 tokens in this order. */
@@ -48,8 +48,7 @@ struct alignas(1024) shared {
     uint8_t q_rope[ROWS][ROW_BYTES];
     scales q_scale;
     uint8_t p[2][TILE][ROWS]; /* e4m3, tokens in the order of place_of() */
-    float unit[ROWS], factor[ROWS], sums[4][ROWS];
-    int most[ROWS];
+    unit_exchange<ROWS> exchange;
     uint64_t full[STAGES], empty[STAGES];
     uint64_t full_s[2], full_p[2], full_v[2], empty_p[2], full_q;
     uint32_t tmem;
@@ -238,46 +237,13 @@ __device__ void widen_all(shared &sh, const params &p, uint32_t tmem, int warp, 
     }
 }
 
-/* Order-preserving integers of floats. */
-__device__ int ordered(float x) {
-    const int i = __float_as_int(x);
-    return i ^ (i >> 31 & 0x7fffffff);
-}
-
-/* Raises E of rows whose largest score does not fit, and rescales O. */
-__device__ void raise_unit(shared &sh, const float (&y)[ROWS], uint32_t lane_at, int thread, int t,
-                           float (&sum)[ROWS]) {
-    if (thread < ROWS)
-        sh.most[thread] = ordered(-1e30f);
-    ptx::named_sync(1, 128);
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        const int most = __reduce_max_sync(~0u, ordered(y[r]));
-        if (thread % 32 == 0)
-            atomicMax(&sh.most[r], most);
-    }
-    ptx::named_sync(1, 128);
-    if (thread < ROWS) {
-        const int i = sh.most[thread];
-        const float most = __int_as_float(i ^ (i >> 31 & 0x7fffffff)) - kLog2Largest;
-        const float before = sh.unit[thread], after = most > before ? most + kHeadroom : before;
-        sh.factor[thread] = exp2f(before - after);
-        sh.unit[thread] = after;
-    }
-    ptx::named_sync(1, 128);
-#pragma unroll
-    for (int r = 0; r < ROWS; r++)
-        sum[r] *= sh.factor[r];
-    if (t == 0)
-        return;
-    ptx::mbarrier_wait(&sh.empty_p[(t - 1) % 2], (t - 1) / 2 & 1);
-    tcgen05::fence_after();
+__device__ void rescale(const unit_exchange<ROWS> &ex, uint32_t lane_at) {
     for (int i = 0; i < 2; i++) {
         uint32_t v[32];
         tcgen05::load_32(v, lane_at + TMEM_O + 32 * i);
 #pragma unroll
         for (int c = 0; c < 32; c++)
-            v[c] = __float_as_uint(__uint_as_float(v[c]) * sh.factor[c % ROWS]);
+            v[c] = __float_as_uint(__uint_as_float(v[c]) * ex.factor[c % ROWS]);
         tcgen05::store_32(lane_at + TMEM_O + 32 * i, v);
     }
 }
@@ -292,7 +258,7 @@ __device__ void store_output(shared &sh, const params &p, uint32_t lane_at, int 
             const int r = c % ROWS, block = 2 * i + c / ROWS;
             const int column =
                 128 * warp + 32 * block + lane % 8 * 4 + lane / 16 * 2 + lane / 8 % 2;
-            const float sum = sh.sums[0][r] + sh.sums[1][r] + (sh.sums[2][r] + sh.sums[3][r]);
+            const float sum = sh.exchange.sum_of(r);
             p.out[r * 512 + column] = __float2bfloat16(__uint_as_float(v[c]) * p.value_scale / sum);
         }
     }
@@ -301,8 +267,8 @@ __device__ void store_output(shared &sh, const params &p, uint32_t lane_at, int 
 __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int thread) {
     const uint32_t lane_at = tmem + (uint32_t(thread / 32 * 32) << 16);
     float sum[ROWS] = {};
-    if (thread < ROWS)
-        sh.unit[thread] = -1e30f;
+    unit_exchange<ROWS> &ex = sh.exchange;
+    ex.begin(thread, nullptr, p.scale_log2);
     ptx::named_sync(1, 128);
     for (int t = 0; t < p.tiles; t++) {
         ptx::mbarrier_wait(&sh.full_s[t % 2], t / 2 & 1);
@@ -313,16 +279,22 @@ __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int thread) 
         bool high = false;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            y[r] = (__uint_as_float(s[r]) + __uint_as_float(s[ROWS + r])) * p.scale_log2;
-            high |= y[r] > sh.unit[r] + kLog2Largest;
+            y[r] = (__uint_as_float(s[r]) + __uint_as_float(s[ROWS + r])) * ex.scale[r];
+            high |= y[r] > ex.unit[r] + kLog2Largest;
         }
-        if (ptx::named_or(1, 128, high))
-            raise_unit(sh, y, lane_at, thread, t, sum);
+        if (ptx::named_or(1, 128, high)) {
+            raise_unit(ex, 1, thread, y, 0, sum);
+            if (t > 0) {
+                ptx::mbarrier_wait(&sh.empty_p[(t - 1) % 2], (t - 1) / 2 & 1);
+                tcgen05::fence_after();
+                rescale(ex, lane_at);
+            }
+        }
         ptx::mbarrier_wait(&sh.empty_p[t % 2], (t / 2 & 1) ^ 1);
         uint32_t packed[4];
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            y[r] = exp2f(y[r] - sh.unit[r]);
+            y[r] = exp2f(y[r] - ex.unit[r]);
             sum[r] += y[r];
         }
 #pragma unroll
@@ -337,13 +309,7 @@ __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int thread) 
     const int last = p.tiles - 1;
     ptx::mbarrier_wait(&sh.empty_p[last % 2], last / 2 & 1);
     tcgen05::fence_after();
-#pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-        for (int step = 16; step > 0; step /= 2)
-            sum[r] += __shfl_xor_sync(~0u, sum[r], step);
-        if (thread % 32 == 0)
-            sh.sums[thread / 32][r] = sum[r];
-    }
+    ex.add_up(thread, sum);
     ptx::named_sync(1, 128);
     store_output(sh, p, lane_at, thread);
 }

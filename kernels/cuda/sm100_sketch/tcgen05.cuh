@@ -83,6 +83,7 @@ __device__ __forceinline__ void fence_after() {
     }
 SNAPMLA_MMA(mma_fp8_pair, "tcgen05.mma.cta_group::2.kind::f8f6f4 [%0], %1, %2, %3,", uint64_t, "l")
 SNAPMLA_MMA(mma_bf16_pair, "tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3,", uint64_t, "l")
+SNAPMLA_MMA(mma_fp8, "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], %1, %2, %3,", uint64_t, "l")
 SNAPMLA_MMA(mma_bf16, "tcgen05.mma.cta_group::1.kind::f16 [%0], %1, %2, %3,", uint64_t, "l")
 /* A is in tensor memory. */
 SNAPMLA_MMA(mma_fp8_tmem, "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], [%1], %2, %3,", uint32_t,
