@@ -48,7 +48,8 @@ static int draw_crates(maker *m, int n) {
 
 static snap_status state_start(maker *m, snap_err *err) {
     enum { kSteps = 1 << 20 };
-    snap_status st = SNAP_OK;
+    snap_status st = names_draw(m->o->distance, &m->random, m->ships, (size_t)m->o->keys, 1, err);
+    m->doc.n = 0;
     for (int i = 0; i < m->o->keys && st == SNAP_OK; i++) {
         char text[200];
         double at = (double)rng_below(&m->random, kSteps + 1) / kSteps;
@@ -58,6 +59,34 @@ static snap_status state_start(maker *m, snap_err *err) {
                        m->ships[i].text, m->crates[i]);
         st = document_add(&m->doc, at, text, err);
     }
+    return st;
+}
+
+static snap_status find_split(const maker *m, longtext_split *out, snap_err *err) {
+    buf names = {0}, numbers = {0};
+    for (int i = 0; i < m->o->keys; i++) {
+        (void)buf_printf(&names, "%s,", m->ships[i].text);
+        (void)buf_printf(&numbers, "%d,", m->crates[i]);
+    }
+    snap_status st = buf_check(&names, "a conversation", err);
+    if (st == SNAP_OK)
+        st = buf_check(&numbers, "a conversation", err);
+    *out = longtext_split_of(buf_str(&names), buf_str(&numbers));
+    buf_release(&names);
+    buf_release(&numbers);
+    return st;
+}
+
+/* Draws the first state until it is of the wanted split. There are so many states that no split is
+ * ever missed. */
+static snap_status draw_start(maker *m, snap_err *err) {
+    longtext_split split;
+    snap_status st;
+    do {
+        TRY(state_start(m, err));
+        TRY(find_split(m, &split, err));
+    } while (split != m->o->split);
+cleanup:
     return st;
 }
 
@@ -112,8 +141,7 @@ static snap_status make(maker *m, const token_counter *counter, snap_err *err) {
     m->stated = arena_alloc(m->mem, keys, sizeof *m->stated);
     if (!m->ships || !m->crates || !m->stated)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a conversation");
-    TRY(names_draw(m->o->distance, &m->random, m->ships, keys, 1, err));
-    TRY(state_start(m, err));
+    TRY(draw_start(m, err));
     TRY(document_write(&m->doc, m->o->length, kInstruction, counter, &text, &m->out->tokens, err));
     TRY(keep(m, &text, &m->out->document, err));
     m->out->instruction = kInstruction;

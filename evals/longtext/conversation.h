@@ -7,8 +7,7 @@
 #ifndef SNAPMLA_EVALS_LONGTEXT_CONVERSATION_H
 #define SNAPMLA_EVALS_LONGTEXT_CONVERSATION_H
 
-#include "evals/longtext/document.h"
-#include "evals/longtext/names.h"
+#include "evals/longtext/longtext.h"
 
 enum { CONVERSATION_TURNS = 64 };
 
@@ -17,6 +16,7 @@ typedef struct {
     int turns;              /* 1..CONVERSATION_TURNS */
     int keys;               /* ships */
     name_distance distance; /* of the ships' names from that of the first one */
+    longtext_split split;   /* of the ships' names and of their first numbers */
 } conversation_options;
 
 typedef struct {

@@ -61,54 +61,81 @@ snap_status variables_make(maker *m, snap_err *err) {
         values_draw(&m->random, m->values, (size_t)m->o->keys);
     for (int chain = 0; chain < m->o->keys && st == SNAP_OK; chain++)
         st = add_chain(m, chain, err);
-    (void)buf_printf(&m->out->question,
+    return st;
+}
+
+/* The solution follows the chain backwards. */
+void variables_ask(const maker *m, int which, longtext_question *q) {
+    const char *value = m->values[which].text;
+    (void)buf_printf(&q->question,
                      "The text above sets variables, in its order. What is the value of %s in the "
                      "end? %sNUMBER'.",
-                     m->names[m->o->hops * m->o->keys].text, kAnswerLine);
-    (void)buf_puts(&m->out->answer, m->values[0].text);
-    return st;
+                     m->names[m->o->hops * m->o->keys + which].text, kAnswerLine);
+    for (int i = m->o->hops; i >= 0; i--)
+        (void)buf_printf(&q->solution, "Set %s to %s%s.\n", m->names[i * m->o->keys + which].text,
+                         i ? "the value of " : "",
+                         i ? m->names[(i - 1) * m->o->keys + which].text : value);
+    (void)buf_puts(&q->answer, value);
 }
 
 /* ---- count ---- */
 
 snap_status count_make(maker *m, snap_err *err) {
     snap_status st = maker_names(m, 1, err);
+    if (st == SNAP_OK && !(m->times = arena_alloc(&m->mem, (size_t)m->o->keys, sizeof *m->times)))
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a long text");
     for (int key = 0; key < m->o->keys && st == SNAP_OK; key++) {
         uint32_t times = 1 + rng_below(&m->random, (uint32_t)m->o->most);
         for (uint32_t i = 0; i < times && st == SNAP_OK; i++)
             st = maker_add(m, err, maker_place(m), "A bell rang for %s %s.", maker_article(m),
                            m->names[key].text);
-        if (!key)
-            (void)buf_printf(&m->out->answer, "%u", times);
+        if (st == SNAP_OK)
+            m->times[key] = (int)times;
     }
-    (void)buf_printf(&m->out->question,
+    return st;
+}
+
+void count_ask(const maker *m, int which, longtext_question *q) {
+    (void)buf_printf(&q->question,
                      "How many times does the text above say that a bell rang for %s %s? "
                      "%sNUMBER'.",
-                     maker_article(m), m->names[0].text, kAnswerLine);
-    return st;
+                     maker_article(m), m->names[which].text, kAnswerLine);
+    (void)buf_printf(&q->answer, "%d", m->times[which]);
 }
 
 /* ---- order ---- */
 
 enum { kEvents = 26 };
 
-/* order[i]: the letter of the event that comes at place i */
-static void ask_order(maker *m, const int *order, int n) {
-    buf *q = &m->out->question;
-    (void)buf_puts(q, "In which order does the text above report these arrivals?");
+/* The solution repeats the events in the order of the text, each with its letter. */
+void order_ask(const maker *m, int which, longtext_question *q) {
+    int n = m->o->keys;
+    const int *order = m->times;
+    (void)which;
+    (void)buf_puts(&q->question, "In which order does the text above report these arrivals?");
     for (int letter = 0; letter < n; letter++)
         for (int i = 0; i < n; i++)
             if (order[i] == letter)
-                (void)buf_printf(q, "\n%c) %s %s", 'A' + letter, maker_article(m),
+                (void)buf_printf(&q->question, "\n%c) %s %s", 'A' + letter, maker_article(m),
                                  m->names[i].text);
-    (void)buf_printf(q, "\nGive their letters, the first arrival first. %sLETTER, LETTER, ...'.",
+    (void)buf_printf(&q->question,
+                     "\nGive their letters, the first arrival first. %sLETTER, LETTER, ...'.",
                      kAnswerLine);
+    for (int i = 0; i < n; i++) {
+        (void)buf_printf(&q->solution, "%s %s: %c\n", maker_article(m), m->names[i].text,
+                         'A' + order[i]);
+        (void)buf_printf(&q->answer, "%s%c", i ? ", " : "", 'A' + order[i]);
+    }
 }
 
 snap_status order_make(maker *m, snap_err *err) {
     double places[kEvents];
-    int order[kEvents] = {0}, n = m->o->keys;
-    snap_status st = maker_names(m, 1, err);
+    int n = m->o->keys;
+    int *order = m->times = arena_alloc(&m->mem, kEvents, sizeof *order);
+    snap_status st = SNAP_OK;
+    if (!order)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a long text"));
+    TRY(maker_names(m, 1, err));
     for (int i = 0; i < n; i++) {
         int k = (int)rng_below(&m->random, (uint32_t)i + 1);
         places[i] = maker_place(m);
@@ -116,12 +143,10 @@ snap_status order_make(maker *m, snap_err *err) {
         order[k] = i;
     }
     qsort(places, (size_t)n, sizeof *places, ascending);
-    for (int i = 0; i < n && st == SNAP_OK; i++) {
-        st =
-            maker_add(m, err, places[i], "Then %s %s arrived.", maker_article(m), m->names[i].text);
-        (void)buf_printf(&m->out->answer, "%s%c", i ? ", " : "", 'A' + order[i]);
-    }
-    ask_order(m, order, n);
+    for (int i = 0; i < n; i++)
+        TRY(maker_add(m, err, places[i], "Then %s %s arrived.", maker_article(m),
+                      m->names[i].text));
+cleanup:
     return st;
 }
 
@@ -207,17 +232,22 @@ snap_status frequent_make(maker *m, snap_err *err) {
     for (int64_t i = 0; i < keys; i++) {
         for (int64_t k = 0; k < (keys - i + 1) * each; k++)
             TRY(maker_add(m, err, maker_place(m), "%s", m->names[i].text));
-        (void)buf_printf(&m->out->answer, "%s%s", i ? ", " : "", m->names[i].text);
     }
     *w = (word_list){m, m->names + keys, 0};
     m->doc.heading = "A list of words";
     m->doc.paragraph = 0;
     m->doc.unit = write_rare;
     m->doc.ctx = w;
-    (void)buf_printf(&m->out->question,
-                     "Which %lld words are the most frequent in the list above? Give the most "
-                     "frequent one first. %sWORD, WORD, ...'.",
-                     (long long)keys, kAnswerLine);
 cleanup:
     return st;
+}
+
+void frequent_ask(const maker *m, int which, longtext_question *q) {
+    (void)which;
+    (void)buf_printf(&q->question,
+                     "Which %d words are the most frequent in the list above? Give the most "
+                     "frequent one first. %sWORD, WORD, ...'.",
+                     m->o->keys, kAnswerLine);
+    for (int i = 0; i < m->o->keys; i++)
+        (void)buf_printf(&q->answer, "%s%s", i ? ", " : "", m->names[i].text);
 }

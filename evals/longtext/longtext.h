@@ -6,6 +6,9 @@
  * from our own sentences and word lists. The same options and seed give the same bytes on every
  * machine, as long as the tokenizer is the same.
  *
+ * An item for training has several questions about one text, each with a worked solution. It never
+ * has the question and the answer of an item for measuring (longtext_split_of()).
+ *
  *   needle     codes of named things in prose; one code is asked for
  *   lookup     the same in a list of names of six letters and their codes, without prose
  *   variables  variables in prose that are set, and set to the value of another variable
@@ -31,7 +34,13 @@ typedef enum {
 
 extern const char *const longtext_kinds[]; /* "needle", ...; NULL-terminated */
 
-enum { LONGTEXT_SHORTEST = 64, LONGTEXT_LONGEST = 1 << 21 };
+enum { LONGTEXT_SHORTEST = 64, LONGTEXT_LONGEST = 1 << 21, LONGTEXT_QUESTIONS = 32 };
+
+typedef enum { LONGTEXT_MEASURE, LONGTEXT_TRAIN } longtext_split;
+
+/* The split of an item with this question and this answer, by a hash of both. About one item in
+ * eight is for measuring. For a conversation these are texts that determine its facts. */
+longtext_split longtext_split_of(const char *question, const char *answer);
 
 typedef struct {
     longtext_kind kind;
@@ -45,14 +54,24 @@ typedef struct {
     int queries; /* needle, lookup: things that are asked for */
     int hops;    /* variables: how often the value is passed on */
     int most;    /* count: the event is reported 1 to @most times, and so is each distractor */
+    longtext_split split;
+    int questions; /* 0..LONGTEXT_QUESTIONS: further questions about the text, as far as it has
+                      things that can be asked for */
 } longtext_options;
 
 /* Whether the kind has a place of the answer. */
 bool longtext_has_depth(longtext_kind kind);
 
 typedef struct {
-    buf document, question, answer;
+    buf question, answer;
+    buf solution; /* repeats what the answer follows from. Ends with the line "Answer: ..." */
+} longtext_question;
+
+typedef struct {
+    buf document, question, answer, solution;
     int64_t tokens; /* see document_write() */
+    longtext_question further[LONGTEXT_QUESTIONS];
+    int n_further;
 } longtext;
 
 /**
@@ -61,8 +80,9 @@ typedef struct {
  * @name: selects the random numbers together with @seed
  * @out:  starts with zeros; release with longtext_release(), also after a failure
  *
- * SNAP_E_INPUT if the length is too small for the statements, or there are too few names at the
- * distance; SNAP_E_NOMEM.
+ * The texts are drawn again until the item is of the wanted split. SNAP_E_INPUT if the length is too
+ * small for the statements, there are too few names at the distance, or no draw is of the split;
+ * SNAP_E_NOMEM.
  */
 snap_status longtext_make(const longtext_options *o, uint64_t seed, const char *name,
                           const token_counter *counter, longtext *out,

@@ -13,12 +13,15 @@ typedef struct {
     filler filler;
     arena mem;
     document doc;
-    text_name *names;  /* [o->keys], if the kind draws them */
-    text_name *values; /* [NAMES_MOST] */
+    text_name *names;     /* [o->keys], if the kind draws them */
+    text_name *values;    /* [NAMES_MOST] */
+    const char **records; /* [o->keys] copy: the texts of the records */
+    int *times;           /* [o->keys] count: how often each event is reported. order: order[i] is
+                             the letter, from 0, of the event at place i */
     longtext *out;
 } maker;
 
-/* Each adds the statements, the question and the answer. */
+/* Each adds the statements. */
 snap_status needle_make(maker *m, snap_err *err);
 snap_status lookup_make(maker *m, snap_err *err);
 snap_status variables_make(maker *m, snap_err *err);
@@ -26,6 +29,17 @@ snap_status count_make(maker *m, snap_err *err);
 snap_status frequent_make(maker *m, snap_err *err);
 snap_status order_make(maker *m, snap_err *err);
 snap_status copy_make(maker *m, snap_err *err);
+
+/* How many questions can be asked about the text. */
+int maker_questions(const maker *m);
+
+/* Each writes question @which with its answer and its solution. The buffers are empty. */
+void codes_ask(const maker *m, int which, longtext_question *q); /* needle, lookup */
+void variables_ask(const maker *m, int which, longtext_question *q);
+void count_ask(const maker *m, int which, longtext_question *q);
+void frequent_ask(const maker *m, int which, longtext_question *q);
+void order_ask(const maker *m, int which, longtext_question *q);
+void copy_ask(const maker *m, int which, longtext_question *q);
 
 /* "End your answer with one line of the form 'Answer: ", before the form and a quote. */
 extern const char kAnswerLine[];

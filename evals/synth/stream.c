@@ -22,6 +22,18 @@ typedef struct {
     size_t room;
 } stream;
 
+static void make_chat(const synth_plan *plan, int64_t i, slot *s) {
+    const training_options o = {.kind = plan->kind[i % plan->kinds],
+                                .length = plan->length[i / plan->kinds % plan->lengths],
+                                .split =
+                                    plan->split == SYNTH_TRAIN ? LONGTEXT_TRAIN : LONGTEXT_MEASURE,
+                                .questions = plan->questions,
+                                .chars_per_token = plan->chars_per_token};
+    s->err = (snap_err){0};
+    buf_clear(&s->line);
+    s->err.code = training_chat(&o, plan->seed, i, &s->line, &s->err);
+}
+
 static void make(const synth_plan *plan, int64_t i, int64_t number, slot *s) {
     snap_status st;
     synth_style style = plan->style[i % plan->styles];
@@ -38,7 +50,10 @@ static void make_slot(void *ctx, int worker, int64_t index) {
     (void)worker;
     const stream *s = ctx;
     int64_t i = s->plan->start + s->first + index;
-    make(s->plan, i, i, &s->slots[index]);
+    if (s->plan->kinds)
+        make_chat(s->plan, i, &s->slots[index]);
+    else
+        make(s->plan, i, i, &s->slots[index]);
 }
 
 /* Adds params to the set; false if they were in it. */
@@ -87,10 +102,11 @@ snap_status synth_stream(const synth_plan *plan, parallel *pool, synth_sink sink
                          snap_err *err) {
     snap_status st = SNAP_OK;
     stream s = {.plan = plan};
-    if (!plan->styles || !plan->levels || plan->start < 0 || plan->count < 0)
+    bool listed = plan->kinds ? plan->lengths > 0 : plan->styles && plan->levels;
+    if (!listed || plan->start < 0 || plan->count < 0)
         return err_set(err, SNAP_E_USAGE, "a stream of problems needs styles and levels");
     s.slots = calloc(kBatch, sizeof *s.slots);
-    if (plan->split == SYNTH_HELDOUT) {
+    if (plan->split == SYNTH_HELDOUT && !plan->kinds) {
         s.room = 2 * (size_t)plan->count + 1;
         s.seen = calloc(s.room, sizeof *s.seen);
     }

@@ -11,6 +11,9 @@ static const char *style_list = "aime,math,gpqa,code", *level_list = "1,2,3,4,5"
                   *split_name = "heldout", *out_path;
 static int64_t count = 100, start, seed = 1, threads;
 static bool solutions;
+static const char *kind_list, *length_list = "1024";
+static int64_t questions = 8;
+static double chars_per_token = 4;
 
 static const opt options[] = {
     {OPT_STR, "style", 's', &style_list, "LIST", "styles: aime, math, gpqa, code", 0, 0},
@@ -25,6 +28,16 @@ static const opt options[] = {
     {OPT_INT, "start", 0, &start, "N", "position of the first problem in the stream", 0, 1e12},
     {OPT_INT, "seed", 0, &seed, "N", "seed of the stream", 0, 1e15},
     {OPT_FLAG, "solutions", 0, &solutions, NULL, "add worked solutions", 0, 0},
+    {OPT_STR, "long", 0, &kind_list, "LIST",
+     "in place of problems, chats about long texts with right answers: needle, lookup, variables, "
+     "count, frequent, order, copy, turns",
+     0, 0},
+    {OPT_STR, "length", 0, &length_list, "LIST",
+     "with --long: tokens of the texts, used in turn like levels", 0, 0},
+    {OPT_INT, "questions", 0, &questions, "N",
+     "with --long: at most so many further questions about each text", 0, LONGTEXT_QUESTIONS},
+    {OPT_NUM, "chars-per-token", 0, &chars_per_token, "X",
+     "with --long: mean number of characters per token", 1, 100},
     {OPT_STR, "out", 'o', &out_path, "FILE", "file to write; default: standard output", 0, 0},
     {OPT_INT, "threads", 0, &threads, "N", "CPU threads; 0 = all cores", 0, 1024},
     {.type = OPT_END},
@@ -45,6 +58,34 @@ static snap_status add_level(void *ctx, const char *part, snap_err *err) {
     if (p->levels == SYNTH_LEVEL_LIST)
         return err_set(err, SNAP_E_USAGE, "--level has more than %d entries", SYNTH_LEVEL_LIST);
     p->level[p->levels++] = (int)level;
+    return SNAP_OK;
+}
+
+static snap_status add_kind(void *ctx, const char *part, snap_err *err) {
+    synth_plan *p = ctx;
+    int kind = 0;
+    while (training_kinds[kind] && strcmp(training_kinds[kind], part) != 0)
+        kind++;
+    if (!training_kinds[kind])
+        return err_set(err, SNAP_E_USAGE,
+                       "--long: unknown kind '%.40s' (needle, lookup, variables, count, frequent, "
+                       "order, copy, turns)",
+                       part);
+    if (p->kinds == TRAINING_KINDS)
+        return err_set(err, SNAP_E_USAGE, "--long has more than %d entries", TRAINING_KINDS);
+    p->kind[p->kinds++] = kind;
+    return SNAP_OK;
+}
+
+static snap_status add_length(void *ctx, const char *part, snap_err *err) {
+    synth_plan *p = ctx;
+    int64_t length;
+    if (!text_to_int(part, &length) || length < LONGTEXT_SHORTEST || length > LONGTEXT_LONGEST)
+        return err_set(err, SNAP_E_USAGE, "--length '%.20s': must be %d to %d", part,
+                       LONGTEXT_SHORTEST, LONGTEXT_LONGEST);
+    if (p->lengths == SYNTH_LEVEL_LIST)
+        return err_set(err, SNAP_E_USAGE, "--length has more than %d entries", SYNTH_LEVEL_LIST);
+    p->length[p->lengths++] = length;
     return SNAP_OK;
 }
 
@@ -69,10 +110,18 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     parallel *pool = NULL;
     buf kept = {0};
-    synth_plan plan = {
-        .seed = (uint64_t)seed, .start = start, .count = count, .solutions = solutions};
+    synth_plan plan = {.seed = (uint64_t)seed,
+                       .start = start,
+                       .count = count,
+                       .solutions = solutions,
+                       .questions = (int)questions,
+                       .chars_per_token = chars_per_token};
     TRY(text_split(style_list, ',', "--style", add_style, &plan, err));
     TRY(text_split(level_list, ',', "--level", add_level, &plan, err));
+    if (kind_list) {
+        TRY(text_split(kind_list, ',', "--long", add_kind, &plan, err));
+        TRY(text_split(length_list, ',', "--length", add_length, &plan, err));
+    }
     TRY(synth_split_parse(split_name, &plan.split, err));
     TRY(parallel_create(&pool, (int)threads, err));
     TRY(synth_stream(&plan, pool, out_path ? keep_lines : print_lines, &kept, err));
@@ -92,9 +141,13 @@ const opt_command cmd_synth = {
              "follow the evaluations: integers (aime), LaTeX (math), one of four options (gpqa),\n"
              "and programs with tests (code). The tasks synth_aime, synth_math, synth_gpqa and\n"
              "synth_code read them. A problem depends only on its style, level, split, seed and\n"
-             "position. No training stream contains a held-out problem, whatever its seed.",
+             "position. No training stream contains a held-out problem, whatever its seed.\n\n"
+             "--long writes chats about long texts, as the tasks long_* ask about them. Each has\n"
+             "the messages of all sides; those of the assistant are worked solutions. No chat of\n"
+             "the split train starts with a question and answer that the tasks long_* have.",
     .examples = "  snapmla synth --style aime --level 2 --count 200 --out synth_aime.jsonl\n"
-                "  snapmla synth --split train --solutions --count 100000 > train.jsonl",
+                "  snapmla synth --split train --solutions --count 100000 > train.jsonl\n"
+                "  snapmla synth --split train --long needle,turns --length 512,1024 > chats.jsonl",
     .options = options,
     .run = run,
 };
