@@ -14,7 +14,7 @@ from torch import nn
 @dataclasses.dataclass
 class Shape:
     """The fields have the names of config.json."""
-    vocab_size: int = 512
+    vocab_size: int = 1536
     hidden_size: int = 256
     num_hidden_layers: int = 5
     num_attention_heads: int = 16
@@ -32,11 +32,14 @@ class Shape:
     routed_scaling_factor: float = 1.0
     rope_theta: float = 10000.0
     rms_norm_eps: float = 1e-6
-    max_position_embeddings: int = 16384
+    max_position_embeddings: int = 32768
 
 
 SHAPES = {
     "model": Shape(),
+    "probe": Shape(hidden_size=128, num_hidden_layers=2, num_attention_heads=4, q_lora_rank=96, kv_lora_rank=96,
+                   qk_nope_head_dim=16, qk_rope_head_dim=32, intermediate_size=256, n_routed_experts=2,
+                   num_experts_per_tok=1, moe_intermediate_size=96),
     "tiny": Shape(hidden_size=128, num_hidden_layers=3, num_attention_heads=4, q_lora_rank=64, kv_lora_rank=64,
                   qk_rope_head_dim=32, intermediate_size=384, n_routed_experts=4, moe_intermediate_size=96),
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains the tokenizer of the embedded model on its own problems: byte-level BPE, with single
-digits.
+"""Trains the tokenizer of the embedded model on its own problems and long texts: byte-level BPE,
+with single digits.
 
     tokenizer.py PROGRAM OUT        PROGRAM: the built snapmla; OUT: a folder, e.g. training/tokenizer
 
@@ -14,8 +14,9 @@ import sys
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-VOCABULARY = 512
-PROBLEMS = 20000
+VOCABULARY = 1536
+PROBLEMS, CHATS = 20000, 6000
+KINDS = "needle,variables,count,order,copy,turns"  # the others are lists of codes or of invented words
 BEGIN, END = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 USER, ASSISTANT = "<｜User｜>", "<｜Assistant｜>"
 SPLIT = r"[0-9]| ?[A-Z]?[a-z]+| ?[A-Z]|[:;,] ?|[^\sA-Za-z0-9]|\s"
@@ -32,6 +33,11 @@ def texts(program):
             row = json.loads(line)
             yield row["prompt"]
             yield row["solution"]
+    command = [program, "synth", "--split", "train", "--long", KINDS, "--length", "1024", "--seed", "1", "--count", str(CHATS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as rows:
+        for line in rows.stdout:
+            for message in json.loads(line)["messages"]:
+                yield message["content"]
 
 
 def main(program, out):
@@ -49,7 +55,7 @@ def main(program, out):
     tok.save(str(out / "tokenizer.json"))
     (out / "tokenizer_config.json").write_text(json.dumps({
         "tokenizer_class": "PreTrainedTokenizerFast", "bos_token": BEGIN, "eos_token": END, "add_bos_token": False,
-        "model_max_length": 16384, "chat_template": TEMPLATE}, indent=1, ensure_ascii=False) + "\n")
+        "model_max_length": 32768, "chat_template": TEMPLATE}, indent=1, ensure_ascii=False) + "\n")
     print(tok.get_vocab_size(), "tokens")
 
 

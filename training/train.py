@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
 """Trains the embedded model from a stream of generated problems, in runs that can be continued.
 
+    train.py --program build/snapmla --out DIR --init models/snapmla-10m --budget 1140 --minutes 9
+        The first run, from the weights of a checkpoint (or from random ones, without --init).
     train.py --program build/snapmla --out DIR --budget 1140 --minutes 9
-        The first run. It measures the speed and plans the number of steps that fills the budget.
-    train.py --program build/snapmla --out DIR --minutes 9
         Continues where the last run stopped.
 
-On SIGTERM, a run writes its state before it exits. It may be continued with another --budget. The
-steps are planned again 30 steps after each start and where the learning rate begins to fall, each
-time from the speed so far.
+The progress of a run is the part of its --budget that is spent, or of its --steps. The stage of
+stages.json and the learning rate depend on it. On SIGTERM, a run writes its state before it exits.
+It may be continued with another --budget.
 
 DIR/state.pt is the state of the run, and DIR/state.before.pt that of the previous evaluation.
 DIR/log.jsonl is the log. It has a line every few steps, and for every evaluation the held-out
-problems by style and level with three numbers: nats per token of the solution, the share of
-solutions that greedy decoding would write exactly, and the share expected from samples at
-temperature 1. Both shares are lower bounds of the accuracy, because another solution may have the
-same answer.
+answers by style and level (long texts: kind and length) with three numbers: nats per token of the
+answer, the share of answers that greedy decoding would write exactly, and the share expected from
+samples at temperature 1. Both shares are lower bounds of the accuracy, because another solution may
+have the same answer.
 
-A run is determined by --seed, --steps, --first-steps and --cool-from, except for the order of sums
-on the device. The log has the values that --budget chose.
+A run by --steps is determined by its options, except for the order of sums on the device.
 """
 import argparse
 import collections
@@ -35,14 +34,17 @@ import torch
 import torch.nn.functional as F
 
 import attend
+import initial
 import model as model_module
 import stream
 from muon import Muon
 
-PROMPT_WEIGHT = 0.1
+# of the next token in the loss, by the kinds of stream.py. Texts are long and their words are drawn
+# at random, so nothing can be learned from them.
+WEIGHTS = 0.0, 0.1, 1.0, 0.01
 BALANCE = 1e-3
-WARM, COOL = 120, 0.35   # steps in which the rate rises; share of steps in which it falls to 0
-MEASURED = 30            # steps after which --budget plans
+WARM, COOL = 120, 0.35   # steps in which the rate rises; share of the progress in which it falls to 0
+PER_BLOCK = 8            # steps of a block
 WRITING = 8              # seconds kept for the last evaluation and state
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -54,24 +56,20 @@ def arguments():
     a.add_argument("--out", required=True)
     a.add_argument("--shape", default="model", choices=model_module.SHAPES)
     a.add_argument("--seed", type=int, default=1)
+    a.add_argument("--init", default="", help="folder of a checkpoint whose weights a new run starts from")
+    a.add_argument("--stages", default=str(HERE / "stages.json"))
     a.add_argument("--steps", type=int, default=0, help="of all runs together")
-    a.add_argument("--budget", type=float, default=0, help="seconds of all runs together; --steps is then planned from the speed")
+    a.add_argument("--budget", type=float, default=0, help="seconds of all runs together, in place of --steps")
     a.add_argument("--minutes", type=float, default=1e9, help="this run stops after this time, early enough to write its state")
-    a.add_argument("--rows", type=int, default=16, help="rows of a step; must divide %d" % stream.ROWS)
-    a.add_argument("--length", type=int, default=stream.LENGTH)
+    a.add_argument("--rows", type=int, default=7, help="rows of a step")
+    a.add_argument("--length", type=int, default=18432, help="tokens of a row; a multiple of 128")
     a.add_argument("--rate", type=float, default=3e-3)
     a.add_argument("--optimizer", default="muon", choices=("muon", "adamw"))
-    a.add_argument("--styles", default=stream.STYLES)
-    a.add_argument("--levels", default="1,1,1,2,2,2,3,3,3,4,4,5")
-    a.add_argument("--first-levels", default="1,1,2,2,3", help="levels in the first steps; --first is their share")
-    a.add_argument("--first", type=float, default=0.15)
-    a.add_argument("--first-steps", type=int, default=0, help="number of first steps, instead of --first")
-    a.add_argument("--cool-from", type=int, default=0, help="the step at which the rate begins to fall")
     a.add_argument("--attention", default="", help="flex, flex_padded, ragged, across or dense; default: the first of them that works")
     a.add_argument("--evaluations", type=int, default=8)
-    a.add_argument("--heldout", type=int, default=40, help="problems of each style and level in an evaluation")
+    a.add_argument("--heldout", type=int, default=20, help="problems of each style and level (kind and length) in an evaluation")
     a.add_argument("--workers", type=int, default=0, help="processes that make problems; 0: all cores but two")
-    a.add_argument("--ahead", type=int, default=32, help="number of blocks to prepare in advance")
+    a.add_argument("--ahead", type=int, default=14, help="number of blocks to prepare in advance")
     a.add_argument("--plain", action="store_true", help="no torch.compile")
     return a.parse_args()
 
@@ -86,14 +84,15 @@ class Run:
         self.dir.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(a.seed)
         torch.set_float32_matmul_precision("high")
-        self.model = model_module.Model(model_module.SHAPES[a.shape]).to(self.device)
+        self.model = model_module.Model(model_module.SHAPES[a.shape])
+        if a.init:
+            self.model.load_state_dict(initial.state(a.init, a.tokenizer, self.model.state_dict()))
+        self.model.to(self.device)
         self.optimizers = self.make_optimizers()
         self.step, self.spent = 0, 0.0
-        self.plan = {"steps": 0, "first": 0, "cool": 0}
+        self.stages = json.loads(pathlib.Path(a.stages).read_text())
         self.ended = False
         signal.signal(signal.SIGTERM, self.end)
-        if a.steps:
-            self.set_plan(a.steps, a.first_steps, a.cool_from)
         self.positions = torch.arange(a.rows * a.length, device=self.device) % a.length
         self.compiled = None
         self.log_file = open(self.dir / "log.jsonl", "a")
@@ -117,7 +116,7 @@ class Run:
 
     def save(self):
         state = {"model": self.model.state_dict(), "optimizers": [o.state_dict() for o in self.optimizers],
-                 "step": self.step, "plan": self.plan, "spent": self.spent + time.monotonic() - self.began,
+                 "step": self.step, "spent": self.spent + time.monotonic() - self.began,
                  "arguments": vars(self.a)}
         torch.save(state, self.dir / "state.new")
         if (self.dir / "state.pt").exists():
@@ -133,9 +132,7 @@ class Run:
         for o, s in zip(self.optimizers, state["optimizers"]):  # empty if carry.py packed the state
             o.load_state_dict(s)
         self.step, self.spent = state["step"], state["spent"]
-        if not self.plan["steps"]:
-            self.plan = state["plan"]
-        self.log(event="resumed", **self.plan)
+        self.log(event="resumed")
 
     def log(self, **what):
         line = json.dumps({"step": self.step, "seconds": round(self.spent + time.monotonic() - self.began, 2)} | what)
@@ -159,7 +156,7 @@ class Run:
         tokens, weights, documents = (torch.from_numpy(x[rows].astype(np.int64)) for x in block)
         documents += torch.arange(len(documents))[:, None] * (1 << 16)
         targets = torch.roll(tokens, -1, 1)
-        share = torch.tensor([0.0, PROMPT_WEIGHT, 1.0])[weights]
+        share = torch.tensor(WEIGHTS)[weights]
         return [x.reshape(1, -1).to(self.device, non_blocking=True)
                 for x in (tokens, targets, share, documents.to(torch.int32))]
 
@@ -201,13 +198,15 @@ class Run:
     def compile(self, f):
         return f if self.a.plain else torch.compile(f, dynamic=False)
 
+    def progress(self):
+        if self.a.steps:
+            return self.step / self.a.steps
+        return (self.spent + time.monotonic() - self.began) / max(1e-9, self.a.budget - WRITING)
+
     def rate(self):
         """The factor of --rate: it rises, stays constant and falls to 0."""
-        plan = self.plan
-        if not plan["steps"]:
-            return min(1.0, (self.step + 1) / WARM)
-        warm = max(1, min(WARM, plan["steps"] // 10))
-        return min(1.0, (self.step + 1) / warm, (plan["steps"] - self.step) / max(1, plan["steps"] - plan["cool"]))
+        warm = max(1, min(WARM, self.a.steps // 20)) if self.a.steps else WARM
+        return max(0.0, min(1.0, (self.step + 1) / warm, (1 - self.progress()) / COOL))
 
     def take_step(self, batch):
         for o in self.optimizers:
@@ -237,14 +236,14 @@ class Run:
             hits[row] = (logits.argmax(-1) == targets[0]).cpu().numpy()
         self.model.train()
         groups = collections.defaultdict(list)
-        for style, level, row, _, first, end in places:
+        for style, level, row, first, end in places:
             n = nats[row, first - 1:end - 1]
             groups[f"{style}-{level}"].append((n.mean(), hits[row, first - 1:end - 1].all(), math.exp(-n.sum())))
         table = {k: [round(float(x), 4) for x in np.mean(np.array(v, float), 0)] for k, v in sorted(groups.items())}
         self.log(event="heldout", nats_greedy_sampled=table)
 
     def unigram(self, block):
-        """Logs the entropy of single tokens in the held-out solutions, in nats per token."""
+        """Logs the entropy of single tokens in the held-out answers, in nats per token."""
         tokens, weights, _ = block
         counts = np.bincount(np.roll(tokens, -1, 1)[weights == 2])
         share = counts[counts > 0] / counts.sum()
@@ -252,46 +251,30 @@ class Run:
 
     # ---- the whole run ----
 
-    def levels_of(self, block):
-        first = not self.plan["first"] or block * (stream.ROWS // self.a.rows) < self.plan["first"]
-        return self.a.first_levels if first else self.a.levels
-
-    def set_plan(self, steps, first=0, cool=0):
-        """Plans the steps. The end of the first levels and a falling rate are not changed."""
-        self.plan = {"steps": steps, "first": self.plan["first"] or first or max(1, int(self.a.first * steps)),
-                     "cool": cool or max(self.step, int((1 - COOL) * steps))}
-
-    def time_left(self):
-        return self.a.budget - WRITING - self.spent - (time.monotonic() - self.began) if self.a.budget else math.inf
-
-    def plan_by(self, seconds_a_step):
-        """Plans the steps from the time that is left."""
-        left = self.time_left()
-        cool = self.plan["cool"] if self.cooling() else 0
-        self.set_plan(self.step + max(1, int(left / seconds_a_step)), cool=cool)
-        self.log(event="planned", seconds_a_step=round(seconds_a_step, 4), **self.plan)
-
-    def cooling(self):
-        return bool(self.plan["steps"]) and self.step >= self.plan["cool"]
+    def sources_of(self, block):
+        """The sources of the stage in which the block will be used, as far as this is known."""
+        progress = block * PER_BLOCK / self.a.steps if self.a.steps else self.progress()
+        at = next((i for i, s in enumerate(self.stages) if progress < s["until"]), len(self.stages) - 1)
+        self.log(event="block", block=block, stage=at)
+        return self.stages[at]["sources"]
 
     def batches(self):
         """The batches from the current step on. Block numbers follow from steps, so no state is
         needed."""
-        per = stream.ROWS // self.a.rows
-        first = self.step // per
-        made = stream.blocks(self.pool, self.a.program, self.a.seed, self.levels_of, first, self.a.ahead,
-                             length=self.a.length, styles=self.a.styles)
+        rows, first = self.a.rows, self.step // PER_BLOCK
+        made = stream.blocks(self.pool, self.a.program, self.a.seed, self.sources_of, first, self.a.ahead,
+                             rows * PER_BLOCK, self.a.length)
         for i, block in enumerate(made, first):
-            for part in range(per):
-                if i * per + part >= self.step:
-                    yield self.to_device(block, slice(part * self.a.rows, (part + 1) * self.a.rows))
+            for part in range(PER_BLOCK):
+                if i * PER_BLOCK + part >= self.step:
+                    yield self.to_device(block, slice(part * rows, (part + 1) * rows))
 
     def time_is_up(self):
         return self.ended or time.monotonic() - self.began > 60 * self.a.minutes
 
-    def evaluation_is_due(self):
-        n, steps = self.a.evaluations, self.plan["steps"]
-        return steps and self.step * n // steps > (self.step - 1) * n // steps
+    def evaluation_is_due(self, before):
+        n = self.a.evaluations
+        return int(self.progress() * n) > int(before * n)
 
     def log_steps(self, losses, seconds, norm):
         loss, tokens = torch.stack(losses).nanmean().item(), self.a.rows * self.a.length
@@ -303,42 +286,33 @@ class Run:
     def train(self):
         a = self.a
         self.load()
-        if not (self.plan["steps"] or a.budget):
+        if not (a.steps or a.budget):
             sys.exit("give --steps or --budget")
-        if self.step >= self.plan["steps"] > 0:
-            sys.exit("all steps are done")
-        levels = max(int(x) for x in a.levels.split(","))
-        held = stream.heldout(a.program, a.tokenizer, a.heldout, a.length, a.styles, levels)
+        if self.progress() >= 1:
+            sys.exit("the run is complete")
+        held = stream.heldout(a.program, a.tokenizer, self.stages[-1]["heldout"], a.heldout, a.length)
         self.unigram(held[0])
-        losses, seen, since, begun, replanned = [], 0, time.monotonic(), 0.0, self.cooling()
+        losses, since = [], time.monotonic()
         for batch in self.batches():
             if self.compiled is None:
                 self.choose(batch)
                 since = time.monotonic()
+            before = self.progress()
             loss, norm = self.take_step(batch)
             self.step += 1
-            seen += 1
             losses.append(loss)
-            if seen == MEASURED // 2:
-                loss.item()
-                begun = time.monotonic()
-            turns = self.cooling() and not replanned
-            if a.budget and (seen == MEASURED or (turns and seen > MEASURED)):
-                loss.item()
-                self.plan_by((time.monotonic() - begun) / (seen - MEASURED // 2))
-                replanned = replanned or turns
-            done = self.step >= self.plan["steps"] > 0 or self.time_left() < 0
-            if seen % 10 == 0 or done:
+            done = self.progress() >= 1
+            if self.step % 10 == 0 or done:
                 self.log_steps(losses, time.monotonic() - since, norm)
                 losses, since = [], time.monotonic()
-            if done or self.evaluation_is_due():
+            if done or self.evaluation_is_due(before):
                 self.evaluate(*held)
                 self.save()
                 losses, since = [], time.monotonic()
             if done or self.time_is_up():
                 break
         self.save()
-        self.log(event="done" if done else "stopped", **self.plan)
+        self.log(event="done" if self.progress() >= 1 else "stopped")
 
 
 def main(a):
