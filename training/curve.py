@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a run's log: the loss and the share of held-out solutions that greedy decoding writes
+"""Draws a run's log: the loss and the share of held-out answers that greedy decoding writes
 exactly, over the number of training tokens.
 
     curve.py LOG.jsonl OUT.svg
@@ -10,7 +10,8 @@ import math
 import sys
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 300, 56, 150, 20, 40
-COLORS = {"aime": "#0072b2", "math": "#d55e00", "gpqa": "#009e73", "code": "#cc79a7"}
+COLORS = {"aime": "#0072b2", "math": "#d55e00", "gpqa": "#009e73", "code": "#cc79a7", "needle": "#e69f00", "lookup": "#56b4e9",
+          "variables": "#8c564b", "count": "#7f7f7f", "frequent": "#bcbd22", "order": "#17becf", "copy": "#9467bd", "turns": "#2ca02c"}
 
 
 def read(path):
@@ -68,8 +69,8 @@ def main(log, out):
     for i, (style, points) in enumerate(sorted(shares.items())):
         svg.append(line([(across(t), TOP + high * (1 - v)) for t, v in points], COLORS[style], "5 3"))
         svg.append(text(WIDTH - 90, TOP + 16 + 16 * i, style, color=COLORS[style]))
-    svg.append(text(WIDTH - 90, TOP + 84, "loss (left)"))
-    svg.append(text(LEFT + wide / 2, HEIGHT - 6, "tokens; nats a token (left), held-out solutions exact by greedy decoding, mean of levels (right)", "middle"))
+    svg.append(text(WIDTH - 90, TOP + 20 + 16 * len(shares), "loss (left)"))
+    svg.append(text(LEFT + wide / 2, HEIGHT - 6, "tokens; nats a token (left), held-out answers exact by greedy decoding, mean of levels (right)", "middle"))
     with open(out, "w") as f:
         f.write("\n".join(svg) + "\n</svg>\n")
 

@@ -80,9 +80,9 @@ typedef struct {
  * @name: selects the random numbers together with @seed
  * @out:  starts with zeros; release with longtext_release(), also after a failure
  *
- * The texts are drawn again until the item is of the wanted split. SNAP_E_INPUT if the length is too
- * small for the statements, there are too few names at the distance, or no draw is of the split;
- * SNAP_E_NOMEM.
+ * The texts are drawn again until the item is of the wanted split. SNAP_E_INPUT if the length is
+ * too small for the statements, there are too few names at the distance, or no draw is of the
+ * split; SNAP_E_NOMEM.
  */
 snap_status longtext_make(const longtext_options *o, uint64_t seed, const char *name,
                           const token_counter *counter, longtext *out,
