@@ -20,7 +20,8 @@ import subprocess
 
 import numpy as np
 
-CHUNK, APART = 64, 1 << 20  # CHUNK: problems per call; APART: problem numbers per block
+CHUNK, APART = 64, 1 << 20  # CHUNK: most problems per call; APART: problem numbers per block
+CHUNK_TOKENS = 16384  # of the long texts of a call, so that few are left over at the end of a block
 FULL = 0.985
 CHARS_PER_TOKEN = {"needle": 3.6, "lookup": 1.2, "variables": 3.5, "count": 4.2, "frequent": 1.6, "order": 4.2, "copy": 4.4,
                    "turns": 4.2}  # with our tokenizer
@@ -117,9 +118,11 @@ class Packer:
 
 def items(program, seed, start, source):
     """Yields the encoded problems of a source without end."""
+    longest = max(int(n) for n in str(source.get("length", 1)).split(","))
+    count = min(CHUNK, max(1, CHUNK_TOKENS // longest))
     while True:
-        yield from encode(read_rows(program, "train", seed, start, CHUNK, source))
-        start += CHUNK
+        yield from encode(read_rows(program, "train", seed, start, count, source))
+        start += count
 
 
 def make_block(program, seed, block, sources, rows, length):
