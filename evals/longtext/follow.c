@@ -132,9 +132,9 @@ snap_status order_make(maker *m, snap_err *err) {
     double places[kEvents];
     int n = m->o->keys;
     int *order = m->times = arena_alloc(&m->mem, kEvents, sizeof *order);
-    snap_status st = SNAP_OK;
+    snap_status st;
     if (!order)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a long text"));
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a long text");
     TRY(maker_names(m, 1, err));
     for (int i = 0; i < n; i++) {
         int k = (int)rng_below(&m->random, (uint32_t)i + 1);

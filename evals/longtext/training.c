@@ -141,9 +141,9 @@ static snap_status make_turns(const training_options *o, uint64_t seed, const ch
     options.turns = options.turns < CONVERSATION_TURNS ? options.turns : CONVERSATION_TURNS;
     arena mem = {0};
     conversation *c = arena_alloc(&mem, 1, sizeof *c);
-    snap_status st = complete(c != NULL, err);
-    if (st == SNAP_OK)
-        st = conversation_make(&options, seed, id, &counter, &mem, c, err);
+    if (!c)
+        return complete(false, err);
+    snap_status st = conversation_make(&options, seed, id, &counter, &mem, c, err);
     if (st == SNAP_OK)
         st = complete(push_turns(list, c, options.turns), err);
     arena_release(&mem);
