@@ -81,6 +81,7 @@ fidelity       100   50 fidelity --formats bf16,snapmla --distribution normal --
 formats        200  200 formats
 formats-check  200  200 formats check nvfp4
 synth          200   50 synth --style aime --level 3 --count 2 --out FILES
+synth-long     200   50 synth --long needle,turns --length 192 --count 2 --questions 1 --threads 1 --out FILES
 eval-plan      200  100 eval plan --suite aime24,math500 --samples 4 --json
 fetch          400  200 fetch --list --dir $dir/none
 serve           20   30 serve --port 0 --threads 1 --context 256 --sequences 2
