@@ -10,6 +10,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.attention.varlen import varlen_attn
 
 BLOCK = 128
+PART = 2048  # queries
 # PyTorch has no block sizes for a width of 96. It computes that width as 128, so the sizes for 128
 # fit.
 TUNED = {"fwd_BLOCK_M": 128, "fwd_BLOCK_N": 64, "fwd_num_stages": 3, "fwd_num_warps": 8}
@@ -24,12 +25,20 @@ def _by_rows(rows, attention):
 
 
 def dense(rows):
-    """Uses a mask with every pair of a row: for small sizes, and to check the other versions."""
+    """Uses a mask with every pair of a row: for small sizes, and to check the other versions. Queries
+    are taken in parts, so that long rows need little memory."""
     def of(documents):
         ids = documents.view(rows, -1)
-        mask = (ids[:, None, :, None] == ids[:, None, None, :]) & torch.ones(
-            ids.shape[1], ids.shape[1], dtype=torch.bool, device=ids.device).tril()
-        return _by_rows(rows, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask))
+        at = torch.arange(ids.shape[1], device=ids.device)
+
+        def part(q, k, v, first):
+            end = first + q.shape[2]
+            mask = (ids[:, None, first:end, None] == ids[:, None, None, :end]) & (at[first:end, None] >= at[:end])
+            return F.scaled_dot_product_attention(q, k[:, :, :end], v[:, :, :end], attn_mask=mask)
+
+        def attention(q, k, v):
+            return torch.cat([part(q[:, :, i:i + PART], k, v, i) for i in range(0, q.shape[2], PART)], 2)
+        return _by_rows(rows, attention)
     return of
 
 
