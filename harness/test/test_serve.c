@@ -582,10 +582,10 @@ static void test_the_end_waits_for_streams(void) {
     serve_child c;
     serve_reply r;
     serve_child_make(&c);
-    serve_child_start(&c, &(serve_options){0}, 4);
+    serve_child_start(&c, &(serve_options){.drain_s = 600}, 4);
     int fd = serve_connect(&c);
     serve_send(fd, CHAT, NULL,
-               "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":1500,\"stream\":true}");
+               "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":600,\"stream\":true}");
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 1));
     CU_ASSERT_EQUAL(kill(c.pid, SIGTERM), 0);
     do
