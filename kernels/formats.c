@@ -15,11 +15,11 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* Encodes the magnitude @x, which is finite and below 2^128, in a format with @mantissa stored bits.
- * Its smallest normal number is 2^e_min, at least 2^-126. The exponent and mantissa fields together
- * count steps of the format. So a carry out of the mantissa increments the exponent, and subnormal
- * numbers need no special case. The exponents are read and written as bits of an FP64 number,
- * because ilogb() and ldexp() would take most of the time. */
+/* Encodes the magnitude @x, which is finite and below 2^128, in a format with @mantissa stored
+ * bits. Its smallest normal number is 2^e_min, at least 2^-126. The exponent and mantissa fields
+ * together count steps of the format. So a carry out of the mantissa increments the exponent, and
+ * subnormal numbers need no special case. The exponents are read and written as bits of an FP64
+ * number, because ilogb() and ldexp() would take most of the time. */
 static uint32_t round_magnitude(double x, int mantissa, int e_min) {
     if (x == 0.0)
         return 0;

@@ -1,5 +1,6 @@
 /* unit.cuh - E, the exponent of the unit of P, in loops in which a thread has one token and several
- * rows. Never run. sm90_fp8/fp8_units.cuh has the rule of the kernel that runs; here E is only raised. */
+ * rows. Never run. sm90_fp8/fp8_units.cuh has the rule of the kernel that runs. Here E is only
+ * raised. */
 #pragma once
 #include "kernels/cuda/ptx/barrier.cuh"
 
