@@ -78,12 +78,17 @@ static bool file_has(const char *name, const char *text) {
 
 static volatile sig_atomic_t cancelled;
 
-/* Interrupts the run once each arm has a complete block. */
+static void cancel(int number) {
+    (void)number;
+    cancelled = 1;
+}
+
+/* Interrupts the run once each arm has a complete block, with a signal to the thread @ctx, as a
+ * user does. */
 static void *interrupt(void *ctx) {
-    (void)ctx;
     for (int i = 0; i < 30000 && !file_has("journal", "block 0 1 0"); i++)
         clock_sleep_ns(1000000);
-    cancelled = 1;
+    CU_ASSERT_EQUAL(pthread_kill(*(pthread_t *)ctx, SIGUSR1), 0);
     return NULL;
 }
 
@@ -114,7 +119,8 @@ static void test_interrupted(void) {
     serving_result res;
     results *file = NULL;
     snap_err err = {0};
-    pthread_t thread;
+    struct sigaction on_signal = {.sa_handler = cancel}, before;
+    pthread_t thread, main_thread = pthread_self();
     for (int i = 2; i < 17; i++)
         replies[i] = kGood[2];
     replies[17] = (reply){.raw = "HTTP/1.1 200 OK\r\n", .end = END_STALL};
@@ -125,9 +131,11 @@ static void test_interrupted(void) {
     o.requests = 6;
     o.generate.cancel = &cancelled;
     cancelled = 0;
-    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, interrupt, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(sigaction(SIGUSR1, &on_signal, &before), 0);
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, interrupt, &main_thread), 0);
     CU_ASSERT_EQUAL(serving_run(&o, NULL, &res, &err), SNAP_E_CANCELLED);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+    CU_ASSERT_EQUAL(sigaction(SIGUSR1, &before, NULL), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "interrupted: complete blocks are kept in"));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "the same command continues"));
     CU_ASSERT_FATAL(res.interrupted && res.requests.n == 12);
