@@ -1,10 +1,10 @@
 /* python_arm.c - the object behind python:FILE: embeds the user's Python in the program, and makes
  * a plugin with one function (kernels/plugin/attention.h) of a Python file.
  *
- * It is built with `make python-arm` and is no part of the program. It needs no headers and no
- * certain version of Python. At the first arm it runs `python3` (or $SNAPMLA_PYTHON), which prints
- * where its shared library and its packages are, and loads that library with dlopen(). It calls
- * functions of Python's stable ABI only.
+ * It is built with `make python-arm` and is no part of the program. Building it needs no Python
+ * headers, and it works with Python 3.8 and newer. At the first arm it runs `python3` (or
+ * $SNAPMLA_PYTHON), which prints where its shared library and its packages are, and loads that
+ * library with dlopen(). It calls functions of Python's stable ABI only.
  *
  * All calls go to one Python function, dispatch() of host.py, with an operation and the address of
  * a python_args. Only the thread that makes the first arm may make calls. */
@@ -33,9 +33,9 @@ __asm__(".pushsection .rodata\n"
 
 enum {
     kTextLimit = 1 << 16, /* bytes that the interpreter may print about itself */
-    kAskSeconds = 30,     /* time that it may take for that */
-    kLimitSeconds = 60,   /* of a call, if the adapter states none */
-    kGraceSeconds = 10,   /* after which the program leaves a call that no exception has ended */
+    kAskSeconds = 30,     /* seconds that each wait for its output may take */
+    kLimitSeconds = 60,   /* time limit of a call, if the adapter states none */
+    kGraceSeconds = 10,   /* further time in which the exception may end a call */
     kLibraries = 16,      /* most candidates for the shared library */
 };
 
@@ -94,7 +94,7 @@ enum { kFileInput = 257 }; /* Py_file_input */
 typedef struct {
     const char *path, *isa; /* OP_MAKE */
     const char *paths;      /* OP_START: what the interpreter printed, JSON */
-    /* results of OP_MAKE; the texts live until OP_DROP */
+    /* The following are results of OP_MAKE. The texts live until OP_DROP. */
     const char *name, *kernel, *device, *format;
     double limit_s;
     int64_t without_lse;
@@ -109,7 +109,8 @@ typedef struct {
     void *stream;
     char *text; /* receives the message of a failure */
     int64_t text_bytes;
-    int64_t sizes[6]; /* of the structs above, which host.py compares with its own */
+    int64_t sizes[6]; /* of this struct and of those that it points to; host.py compares them with
+                         its own */
 } python_args;
 
 enum { OP_START, OP_MAKE, OP_PLAN, OP_FREE, OP_SCHEDULE, OP_ATTEND, OP_DROP };
@@ -119,7 +120,7 @@ static bool is_started, is_inside; /* is_inside stays true after a call that did
 
 /* ---- time limit ---- */
 
-/* A thread that raises TimeoutError in the Python code that runs when the time is over. */
+/* A thread that raises TimeoutError in the Python code of a call that exceeds its time limit. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -174,8 +175,8 @@ static bool start_watch(void) {
     return watch.is_running = true;
 }
 
-/* A thread that sleeps wakes up in time, or too early, and then sleeps until the new end. So most
- * calls do not wake it up. */
+/* Sets the time at which the thread must wake up. If it already sleeps until an earlier time, it
+ * finds the later one when it wakes up, so most calls need not signal it. */
 static void arm_watch(double seconds) {
     struct timespec ends;
     if (!watch.is_running)
@@ -259,7 +260,7 @@ static const char *interpreter(void) {
     return own && *own ? own : "python3";
 }
 
-/* Reads until the end, or until the time is over. */
+/* Reads until the end of the output, or until nothing arrives for kAskSeconds. */
 static size_t read_all(int fd, char *text, size_t most) {
     size_t n = 0;
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -361,7 +362,7 @@ static snap_status run_host(snap_err *err) {
 }
 
 static snap_status start(snap_err *err) {
-    static answer a; /* its texts are used once; a failed start may be repeated */
+    static answer a; /* static because it is large; a failed start may be repeated */
     snap_status st = ask(&a, err);
     if (st == SNAP_OK)
         st = read_answer(&a, err);

@@ -391,7 +391,8 @@ static bool set_certificates(CURL *e) {
     return !file || !*file || curl_easy_setopt(e, CURLOPT_CAINFO, file) == CURLE_OK;
 }
 
-/* Hosts that are reached without a proxy: the loopback, and those that the environment names. */
+/* Sets the hosts that are reached without a proxy: the loopback and those that the environment
+ * names. */
 static bool set_no_proxy(CURL *e) {
     const char *named = getenv("no_proxy");
     buf hosts = {0};
@@ -600,7 +601,8 @@ static int wait_for_sockets(http *h, int64_t until_ns, struct epoll_event events
         n = epoll_wait(h->poll, events, kEvents, ms);
         h->ready_ns = polled_ns = clock_now_ns();
     }
-    if (n < kEvents || !h->polled_ns) /* otherwise more sockets may be ready since then */
+    if (n < kEvents || !h->polled_ns) /* if the array is full, more sockets may have events since
+                                         the previous poll */
         h->polled_ns = polled_ns;
     return n; /* negative if a signal interrupted the wait */
 }

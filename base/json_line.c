@@ -51,7 +51,7 @@ static void skip_value(scan *c) {
     }
 }
 
-/* Moves to the element with that index. False if there is none. */
+/* Moves to the element whose index is @key. False if there is none. */
 static bool enter_array(scan *c, const char *key) {
     char number[24];
     for (size_t i = 0; c->s < c->end && !at(c, ']'); i++) {

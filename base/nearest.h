@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 enum {
-    NEAREST_MAX = 64, /* longer words are not compared */
+    NEAREST_MAX = 64, /* longer words and names are not compared */
     NEAREST_HINT = NEAREST_MAX + 40
 };
 
 /* The name of the list (NULL-terminated) with the smallest edit distance to @word: the number of
  * bytes to insert, delete, replace, or swap with the next one. NULL if that distance is more than a
- * third of the word's length, but one edit is always allowed for words of two bytes or more. Of
- * equally near names the first. */
+ * third of the word's length, but one edit is always allowed. NULL, too, if the word has only one
+ * byte or more than NEAREST_MAX bytes. Of equally near names the first. */
 const char *nearest_name(const char *word, const char *const *names);
 
 /* Writes " (did you mean 'NAME'?)" with the nearest name and @prefix in front of it, or "" if no

@@ -47,7 +47,8 @@ static int next_rep(const parquet_column *c) {
 }
 
 /* Whether the next entries of all columns below @node have a value of it, that is, a definition
- * level of @node's or more. 1: yes; 0: no, and these entries were passed; -1: they differ. */
+ * level of @node's or more. 1: yes; 0: no, and these entries were passed; -1: they differ, or a
+ * column has ended. */
 static int is_there(assembly *a, const parquet_node *node) {
     parquet_column *c = &a->columns[node->leaf];
     bool there = next_def(c) >= node->max_def;
@@ -59,8 +60,8 @@ static int is_there(assembly *a, const parquet_node *node) {
     return there;
 }
 
-/* Whether the next entries of all columns below @node continue a list of its level: 1, 0, or -1 if
- * they differ. */
+/* Whether the next entries of all columns below @node continue a list of its level: 1 or 0. -1 if
+ * they differ or continue a deeper list. */
 static int continues(const assembly *a, const parquet_node *node) {
     const parquet_column *c = &a->columns[node->leaf];
     bool more = next_rep(c) == node->max_rep;

@@ -1,9 +1,8 @@
 /* parquet.h - reads Parquet files, row by row, as JSON objects.
  *
- * It reads what pyarrow writes by default: data pages of both versions; the encodings PLAIN,
- * PLAIN_DICTIONARY, RLE_DICTIONARY and, for truth values, RLE; no compression, Snappy, gzip and
- * Zstandard; lists, structs and maps of the types BOOLEAN, INT32, INT64, FLOAT, DOUBLE and
- * BYTE_ARRAY.
+ * It reads data pages of both versions; the encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY and,
+ * for truth values, RLE; no compression, Snappy, gzip and Zstandard; lists, structs and maps of the
+ * types BOOLEAN, INT32, INT64, FLOAT, DOUBLE and BYTE_ARRAY.
  *
  * A list becomes an array, a struct an object, a map an array of {"key", "value"} objects, and a
  * missing value null. A BYTE_ARRAY becomes a text, in which malformed UTF-8 is U+FFFD. NaN and
@@ -16,8 +15,9 @@
 /* Limits for a file from an untrusted source. Reading takes about 20 bytes of memory for each value
  * of a row group, and its unpacked pages. */
 typedef struct {
-    size_t values; /* of all columns together; a missing value and an empty list count as one. A
-                      file of n bytes may not have more than 2^20 + 1000 n in any case. */
+    size_t values; /* of all columns and dictionaries together; a missing value and an empty list
+                      count as one. A file of n bytes may not have more than 2^20 + 1000 n in any
+                      case. */
     size_t bytes;  /* of all unpacked pages; also of all texts in the rows, because many rows may
                       share a text of a dictionary */
 } parquet_limits;
@@ -32,8 +32,8 @@ typedef snap_status (*parquet_row_fn)(void *ctx, js *row, long number, snap_err 
  * @name: stands for the file in messages
  *
  * SNAP_E_INPUT: not a Parquet file, damaged, or beyond the limits. SNAP_E_UNSUPPORTED: an encrypted
- * file, or another type, encoding or compression; the message names the column. SNAP_E_NOMEM.
- * Errors of @fn.
+ * file, or a column of another type, encoding or compression, which the message names.
+ * SNAP_E_NOMEM. Errors of @fn.
  */
 snap_status parquet_each_row(const void *bytes, size_t n, const char *name, parquet_limits limits,
                              parquet_row_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

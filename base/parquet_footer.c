@@ -155,7 +155,8 @@ static snap_status read_node(thrift *t, parquet_file *f, parquet_node *out, snap
     return out->name ? SNAP_OK : no_memory(f, err);
 }
 
-/* Only these types have values that JSON can show. */
+/* Refuses the types that have no counterpart in JSON: INT96, byte arrays of fixed length, and
+ * decimals. */
 static snap_status check_type(const parquet_file *f, const parquet_node *node, snap_err *err) {
     if (node->type == PARQUET_INT96 || node->type == PARQUET_FIXED ||
         (node->type >= 0 && node->annotation == PARQUET_DECIMAL))
@@ -166,7 +167,8 @@ static snap_status check_type(const parquet_file *f, const parquet_node *node, s
     return SNAP_OK;
 }
 
-/* Links element @i to its descendants, which must be complete. *at becomes the index after them. */
+/* Completes the element at index *at and its descendants: their leaves, levels and ends. *at
+ * becomes the index after them. */
 static snap_status link_node(parquet_file *f, size_t *at, int depth, snap_err *err) {
     size_t i = (*at)++;
     parquet_node *node = &f->nodes[i];
@@ -237,7 +239,7 @@ static void read_chunk_data(thrift *t, int type, parquet_chunk *out) {
     }
 }
 
-/* Makes room for @more elements after the first *n of an array. */
+/* Makes room for @more elements after the first @n of an array, and clears them. */
 static bool grow(void **array, size_t size, size_t n, size_t more) {
     void *new = realloc(*array, (n + more) * size);
     if (!new)

@@ -5,7 +5,7 @@
 #include "base/parquet_parts.h"
 #include "base/unpack.h"
 
-/* The encodings, as the format numbers them. */
+/* The encodings that can be read, as the format numbers them. */
 enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 
 /* What is being read. */
@@ -31,11 +31,11 @@ static snap_status unsupported(const reading *r, const char *what, int which, sn
 
 /* ---- runs of small integers ---- */
 
-/* Reads RLE and bit-packed runs, which alternate freely. */
+/* A reader of RLE and bit-packed runs, which may follow each other in any order. */
 typedef struct {
     const uint8_t *p, *end;
     int width;      /* bits of a value, 0..32 */
-    uint64_t left;  /* values of the run */
+    uint64_t left;  /* values of the run that are left */
     bool packed;    /* the run is bit-packed */
     uint32_t value; /* of an RLE run */
     uint64_t bits;  /* of a packed run, not used yet; there are n_bits of them */
@@ -140,7 +140,7 @@ static uint64_t value_at(const buf *values, size_t i) {
     return x;
 }
 
-/* Reads texts, which are kept as they are. */
+/* Reads @n texts. Their bytes are appended to `texts` unchanged, and their offsets to @out. */
 static snap_status read_texts(reading *r, part from, size_t n, buf *out, snap_err *err) {
     part all = from, text;
     snap_status st = SNAP_OK;
@@ -179,7 +179,8 @@ static snap_status read_plain(reading *r, part from, size_t n, buf *out, snap_er
     return st;
 }
 
-/* Reads truth values, which have one bit, or with @dictionary indices into it. */
+/* Reads @n values of @width bits. They are indices into @dictionary or, without one, truth
+ * values. */
 static snap_status read_runs(reading *r, part from, int width, size_t n, const buf *dictionary,
                              snap_err *err) {
     runs values = {.p = from.p, .end = from.p + from.n, .width = width};

@@ -69,7 +69,8 @@ const uint8_t *thrift_binary(thrift *t, int type, size_t *n) {
     return p;
 }
 
-/* The number of a list's elements. Each takes at least one byte, so it is no more than the rest. */
+/* The number of a list's elements. Each takes at least one byte, so a number larger than the rest
+ * of the data is malformed. */
 static size_t list(thrift *t, int type, int *element) {
     bool is_list = type == T_LIST || type == T_SET;
     uint8_t head = is_list ? next_byte(t) : 0;
@@ -99,7 +100,7 @@ static void skip_map(thrift *t) {
     }
 }
 
-/* Skips a value. A truth value takes a byte only in a list. */
+/* Skips a value. A truth value takes a byte only in a list, a set or a map. */
 static void skip(thrift *t, int type, bool in_list) {
     size_t n;
     int id = 0, inner;

@@ -2,9 +2,9 @@
  *
  * Colour: TERM_ALWAYS or TERM_NEVER decides. With TERM_AUTO, colour is used on a terminal if TERM
  * is set and not "dumb", and NO_COLOR is unset or empty. Progress is written to standard error. On
- * a terminal it is a line that is redrawn, only while this process is in the foreground, and only
- * after one second, so that quick commands print none. Elsewhere, for example in a file, it is one
- * line about every minute. */
+ * a terminal it is a line that is redrawn. It is shown only if the process started it in the
+ * foreground, and only after one second, so that quick commands print none. Elsewhere, for example
+ * in a file, it is one line about every minute. */
 #ifndef SNAPMLA_BASE_TERM_H
 #define SNAPMLA_BASE_TERM_H
 
@@ -35,14 +35,15 @@ typedef struct {
 } term_progress;
 
 term_progress term_progress_start(const char *what, int64_t total);
-/* Redraws the line at most ten times per second. @note describes the current work; it is shown as
- * by text_show(), in at most 60 bytes; may be NULL. */
+/* Writes the line if it is due: on a terminal at most ten times per second, elsewhere about every
+ * minute. @note describes the current work; it is shown as by text_show(), in at most 60 bytes; may
+ * be NULL. */
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
 /* Writes the text of the progress at a time: "eval: 30/120 (25 %), 2.0/s, 45 s left". The rate is
- * the mean since the start. The last two parts are absent before anything was done, and the time
- * left is absent if the total is unknown or nothing is left. */
+ * the mean since the start. The last two parts are absent if nothing was done since then, and the
+ * time left is absent if the total is unknown or nothing is left. */
 enum { TERM_PROGRESS_TEXT = 160 };
 void term_progress_text(const term_progress *p, int64_t done, int64_t now_ns,
                         char out[TERM_PROGRESS_TEXT]);

@@ -53,7 +53,7 @@ static snap_status read_all(zip_file_t *file, bool encrypted, const char *name, 
     return SNAP_OK;
 }
 
-/* The compressions that libzip is asked to unpack, and Zstandard, which not every libzip knows. */
+/* The number of Zstandard among zip's compressions. Not every libzip has a name for it. */
 enum { kZstd = 93 };
 
 /* True for the compressions and encryptions that are supported. Others are refused before libzip

@@ -20,8 +20,7 @@
  * SNAP_E_INPUT: not a zip archive, truncated, no such member, wrong password, damaged, or larger
  * than the limit whatever its header says. SNAP_E_UNSUPPORTED: a member that is not stored,
  * deflated or compressed with Zstandard, an encryption other than ZipCrypto, or ZipCrypto with
- * Zstandard. SNAP_E_NOMEM. On failure @out has its old
- * content.
+ * Zstandard. SNAP_E_NOMEM. On failure @out has its old content.
  */
 snap_status zip_member_read(const void *bytes, size_t n, const char *name, const char *member,
                             const char *password, buf *out, snap_err *err) SNAP_CHECK_RESULT;

@@ -69,7 +69,8 @@ static span without_number_brackets(span s) {
     return pattern_find(&number, s, 0, NULL) ? (span){s.s + 1, s.n - 2} : s;
 }
 
-/* True if the words of a statement before its last formula say how the formula gives the answer. */
+/* True if the text of a statement before @formula introduces the formula as the answer, or is
+ * itself formal. */
 static bool names_formula(span s, span formula) {
     static pattern words = {
         .flags = PATTERN_LONG,
@@ -113,7 +114,7 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
         return true;
     bool formula = extract_formula(s, &x);
     span inner = answer_bare(x.answer);
-    bool foreign = formula && label; /* words of the language may follow the formula */
+    bool foreign = formula && label; /* words of another language may follow the formula */
     formula = foreign || (formula && names_formula(s, inner) &&
                           answer_context_of(s, inner) == ANSWER_ASSERTED);
     answer_add(a, stated->rule, foreign ? inner : s);

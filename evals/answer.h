@@ -9,7 +9,7 @@
 enum { ANSWER_READINGS = 8 };
 
 enum {
-    ANSWER_HASHES = 1, /* "#### 18" states an answer, before all but a box */
+    ANSWER_HASHES = 1, /* "#### 18" states an answer that only a box replaces */
     ANSWER_DIGITS = 2, /* a statement without a digit states no answer */
 };
 
@@ -17,7 +17,8 @@ typedef struct {
     extraction reading[ANSWER_READINGS]; /* the best one first; a later one counts if an earlier one
                                             cannot be parsed */
     int count;
-    bool stated;     /* the text states or denies an answer in words; a denial has no readings */
+    bool stated;     /* the text says something about an answer in words; there are no readings if
+                        it only denies, supposes or takes back an answer */
     bool open_box;   /* the last \boxed is cut off */
     const char *why; /* the reason if there is no reading */
 } found_answer;
@@ -34,9 +35,9 @@ typedef struct {
  * statement that denies an answer ("not 5") has no readings, and nor has one that is only supposed
  * ("if n is even, the answer is 5"). Without a statement, the readings are what the last sentence
  * states, the last formula and the last number of the text. The formula and the number count only
- * if the text ends with them or with a few more words. There are no readings if the last sentence
- * is a question or states something that is not known, or if the response or its reasoning was cut
- * off.
+ * if the text ends with them or with a few more words. In this case there are no readings if the
+ * last sentence is a question or states something that is not known, or if the response or its
+ * reasoning was cut off.
  *
  * If the text after a box takes it back ("wait, that is wrong"), or the text before it calls it a
  * draft ("my first result was"), the statement after it counts. If the response does not choose

@@ -1,7 +1,7 @@
 /* What the words of a sentence say about a value in it. The rules are those of a small grammar: a
  * value is denied by a negation or a verb of rejection directly before it, or by a predicate
- * directly after it. It belongs to others if the subject of its clause is a wrong answer, other
- * people or a condition. */
+ * directly after it. It belongs to others if its clause is about a wrong answer, other people or
+ * given values, or depends on a condition that is not met. */
 #include <string.h>
 
 #include "evals/answer_parts.h"
@@ -50,7 +50,7 @@ static span words_after(span text, span value) {
     return s;
 }
 
-/* True if the value is crossed out. */
+/* True if the value is crossed out: "~~5~~". */
 static bool is_struck(span text, span value) {
     static const char mark[] = "~~";
     const char *end = value.s + value.n, *stop = text.s + text.n;
@@ -123,7 +123,8 @@ static bool is_denied_after(span after) {
     return pattern_find(&denied, after, 0, NULL);
 }
 
-/* True if the clause is about an answer of others or under a condition that is not met. */
+/* True if the words before a value give it to others, to the question or to a wrong attempt, or put
+ * it under a condition that is not met. */
 static bool is_of_others(span before) {
     static pattern others = {
         .flags = PATTERN_LONG,

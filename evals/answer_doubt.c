@@ -82,7 +82,8 @@ static bool is_draft(span before) {
     return pattern_find(&draft, tail_of(before, kNear), 0, NULL);
 }
 
-/* The value after "the correct value is", "correction:", "it should be". */
+/* Finds the last value after words such as "the correct value is", "correction:", "it should
+ * be". */
 static bool corrected(span s, extraction *x) {
     static pattern value = {
         .flags = PATTERN_LONG,
@@ -115,14 +116,16 @@ static bool has_value(const extraction *x) {
             memchr(x->answer.s, '\\', x->answer.n) || pattern_find(&name, x->answer, 0, NULL));
 }
 
-/* The last statement of @s that has a value and is asserted. */
+/* Finds the last statement of @s or, if that has no value or is not asserted, the last correction.
+ * False if that has no value or is not asserted either. */
 static bool asserted(span s, extraction *x) {
     if (extract_stated(s, x) && has_value(x) && answer_context_of(s, x->answer) == ANSWER_ASSERTED)
         return true;
     return corrected(s, x) && has_value(x) && answer_context_of(s, x->answer) == ANSWER_ASSERTED;
 }
 
-/* The words that say that an answer is wrong; not "let me double-check". */
+/* Finds the words that say that an answer is wrong. "Let me double-check" is not enough, nor are
+ * words that are followed by a confirmation. */
 static bool find_withdrawal(span s, span groups[PATTERN_GROUPS]) {
     static pattern wrong = {
         .flags = PATTERN_LONG,
@@ -142,7 +145,8 @@ static bool find_withdrawal(span s, span groups[PATTERN_GROUPS]) {
     return !pattern_find(&stands, (span){end, (size_t)(s.s + s.n - end)}, 0, NULL);
 }
 
-/* What the text from a retraction on says: @s begins with it. */
+/* Decides about an answer that may be taken back: revised if @s, the text after it, asserts another
+ * value. */
 static answer_revision revision_of(span s, extraction *x, bool withdrawn) {
     if (asserted(s, x))
         return ANSWER_REVISED;
@@ -166,7 +170,7 @@ answer_revision answer_revise(span text, const extraction *box, extraction *x, s
             "comput|calculat)(?:e?d?|ing)|should (?:have been|instead be|actually be)|instead|"
             "(?:intermediate|partial) (?:result|value|answer|step)|no, that)\\b"};
     span rest = after_box(text, box), before = before_box(text, box), groups[PATTERN_GROUPS];
-    enum { kShort = 8 }; /* fewer bytes after a box take nothing back */
+    enum { kShort = 8 }; /* so few bytes after a box take nothing back */
     bool draft = is_draft(before), withdrawn = rest.n > kShort && find_withdrawal(rest, groups);
     answer_context context = answer_context_of(text, box->answer);
     *after = rest;

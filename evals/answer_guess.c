@@ -6,9 +6,9 @@
 #include "evals/integer.h"
 
 enum {
-    kMoreWords = 8, /* words after a guessed answer */
+    kMoreWords = 8, /* most words after a guessed answer, if a full stop ends them */
     kUnitWords = 2,
-    kSentence = 400, /* bytes at the end of the text that are searched */
+    kSentence = 400, /* bytes at the end of the text that are searched for lines */
     kShortLine = 80,
 };
 
@@ -114,7 +114,7 @@ static bool add_subject(found_answer *a, span sentence) {
 }
 
 /* Adds the text after the last verb that states a value, and after the last equals sign: "The sum
- * is 7/3." */
+ * is 7/3." Adds nothing if the sentence has a formula in dollar signs. */
 static void add_predicate(found_answer *a, span sentence) {
     static pattern verb = {
         .regex = "(?i)\\b(?:(?:equal|equals|evaluates?|converges?|simplif(?:y|ies)|reduces?|comes?|"
@@ -149,8 +149,8 @@ static void add_asserted(found_answer *a, span sentence) {
         answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
 }
 
-/* Adds the lines at the end of the text if each gives a value to a name with an index: "x_1 = 2".
- */
+/* Adds the lines at the end of the text if there are two or more and each gives a value to a name
+ * with an index: "x_1 = 2". */
 static void add_lines(found_answer *a, span text) {
     static pattern lines = {
         .regex = "(?:(?:^|\\n)[ \\t>]*+(?:(?:[-*+]|\u2022|[0-9]\\.) ++)?[$*]*+ *+[a-zA-Z]"
@@ -160,7 +160,8 @@ static void add_lines(found_answer *a, span text) {
         answer_add(a, "lines", span_trim(groups[0]));
 }
 
-/* Adds the list at the end of "The solution is $x=2$, $y=-1$." */
+/* Adds the list of formulas at the end of "The solution is $x=2$, $y=-1$." or "The roots are $1$
+ * and $2$." */
 static void add_named_values(found_answer *a, span sentence) {
     static pattern list = {
         .regex = "(?i)(?<!for )(?<!if )(?<!when )(?<!since )(?<!with )"
@@ -225,7 +226,7 @@ static void add_end_word(found_answer *a, span sentence) {
         answer_add(a, "last_word", groups[1]);
 }
 
-/* Adds the formula in plain text at the end of a sentence: "It's 2 and 1." */
+/* Adds the last word of a sentence, and the formula in plain text at its end: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
     span groups[PATTERN_GROUPS];
@@ -250,8 +251,8 @@ static void add_suffix(found_answer *a, span sentence) {
         answer_add(a, "last_sentence", answer_bare(s));
 }
 
-/* Adds a number, and before it the number with the unit that follows it. "1.45 million" is not
- * 1.45. */
+/* Adds a number, and before it the number with the unit that follows it. The number of "1.45
+ * million" includes the second word. */
 static void add_number(found_answer *a, span text, const extraction *number) {
     static pattern scale = {.regex = "(?i)^ (?:thousand|million|billion|trillion)\\b"};
     static pattern unit = {
@@ -283,7 +284,8 @@ static void add_counted(found_answer *a, span text, span sentence) {
         add_number(a, text, &x);
 }
 
-/* Adds the last formula and the last number. The number comes first if it follows the formula and
+/* Adds the last formula and the last number. Without a formula in the sentence, adds its predicate
+ * first; without both, adds its last word. The number comes first if it follows the formula and
  * either ends the text or is the only one of the two with a digit. */
 static void add_last_values(found_answer *a, span text, span sentence) {
     extraction x = {0}, number;
@@ -356,7 +358,8 @@ static bool add_phrase(found_answer *a, span sentence) {
     return a->count > 0;
 }
 
-/* True if a sentence announces what comes next and has no verb that states a value. */
+/* True if a sentence only announces what comes next: "Let us check.", "The next step is to add
+ * them." */
 static bool is_announcement(span s) {
     static pattern start = {
         .regex = "(?i)^(?:let me|let us|let(?:'|\u2019)s|next\\b|now\\b|the next\\b)"};

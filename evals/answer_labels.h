@@ -4,7 +4,7 @@
 /* clang-format off */
 #define SNAPMLA_EVALS_ANSWER_LABELS_H
 
-/* Nouns and verbs that introduce a letter: "answer", "correct option", "choose". */
+/* Nouns, and verbs such as "choose", that introduce an answer: "answer", "correct option". */
 #define ANSWER_NOUNS \
     "最(?:佳|合适的)答案|最合适的是|最も適切な(?:もの|選択肢|の)は|正しい(?:もの|の|選択肢)は|答案|答え|正解|正答|回答|正(?:确" \
     "|確)(?:的)?(?:选项|選項)|选择|選擇|选(?!(?:项|項|择|擇))|選(?!(?:项|項|択|擇))|正确的是|正確的是|解答|結論|결론|" \

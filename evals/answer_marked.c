@@ -20,7 +20,7 @@ bool answer_is_end(span text, const extraction *x) {
 }
 
 /* True if what follows a text in bold only compares or locates it: "**17 minutes** earlier than the
- * bus", "**1/8** of 2 feet". The last two need a @number. */
+ * bus", "**1/8** of 2 feet". These two need a @number. */
 static bool is_addition(span rest, bool number) {
     static pattern of = {
         .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};

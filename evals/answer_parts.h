@@ -49,7 +49,7 @@ typedef enum {
 } answer_revision;
 
 /* Finds out whether the text after a box takes it back. @x gets the other answer, and @after the
- * text from where the box is taken back on; both are set only if it is. */
+ * text from where the box is taken back on; both are valid only if it is. */
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
 
 /* The same for a statement in words: "the answer is 5. No, that is wrong." */
@@ -92,8 +92,8 @@ void answer_add_marked_clause(found_answer *a, span sentence);
 /* Adds the name in "Maria is the oldest of the three." and "So Maria would earn the most." */
 void answer_add_name(found_answer *a, span sentence);
 
-/* Adds answers that are not declared. They come from the last sentence of @text or, if that states
- * nothing, from the last formula and the last number. @flags: as for answer_find(). */
+/* Adds answers that are not declared: what the last sentence of @text states, and the last formula
+ * and the last number. @flags: as for answer_find(). */
 void answer_guess(found_answer *a, span text, unsigned flags);
 
 #endif

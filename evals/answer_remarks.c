@@ -33,7 +33,8 @@ static size_t start_mark(span s) {
     return 0;
 }
 
-/* True if the last character ends a sentence and is no part of the answer: not "5!" or "\,". */
+/* True if the last character is punctuation of the sentence or a Markdown character, and not part
+ * of the answer as in "5!" or "\,". */
 static bool ends_in_punctuation(span s) {
     char last = s.s[s.n - 1], before = s.n > 1 ? s.s[s.n - 2] : ' ';
     bool dots = s.n > 3 && memcmp(s.s + s.n - 3, "...", 3) == 0;
@@ -57,7 +58,7 @@ span answer_bare(span s) {
     return s;
 }
 
-/* Words before an answer: "therefore 5", "given by 5". */
+/* The answer without words before it: "therefore 5", "given by 5". */
 static span without_adverbs(span s) {
     static pattern words = {
         .regex =
@@ -84,7 +85,7 @@ static span without_adverbs(span s) {
 #define VALUE_BEFORE "(?<=[^\\s(\\[,;=])"
 
 /* The answer before a remark such as ", not 13", ", which is prime", "(by symmetry)", "(about
- * 0.3)". A bracket that names a base or a modulus, or begins with "or", is no remark. */
+ * 0.3)". A bracket that names a base or a modulus is no remark. */
 static span without_remark(span s) {
     static pattern remarks[] = {
         {.regex = "(?i)(?<!\\s)(?<!\\bis)(?<!\\bare)[,;]?\\s++\\(?(?:(?:and |but )?not|rather than|"
@@ -150,8 +151,8 @@ static span last_form(span s) {
     return pattern_find(&again, s, 0, groups) ? (span){s.s + groups[0].n, s.n - groups[0].n} : s;
 }
 
-/* False if the text has no word of two letters, no tag, no strike and no sign of other scripts.
- * Such a text has no remark. */
+/* False if the text cannot have a remark: it has no word of two letters and none of the signs with
+ * which a remark may begin. */
 static bool may_have_remark(span s) {
     for (size_t i = 0; i < s.n; i++) {
         char left = i ? s.s[i - 1] : ' ';

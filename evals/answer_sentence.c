@@ -72,7 +72,8 @@ static span without_concession(span sentence) {
                : sentence;
 }
 
-/* The last sentence of the last line, at most kSentence bytes of it. */
+/* The last sentence of the last line, at most kSentence bytes of it, without signs before it. If it
+ * is a concession, only its last clause. */
 span answer_last_sentence(span text) {
     static pattern start = {
         .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
@@ -84,7 +85,7 @@ span answer_last_sentence(span text) {
     static pattern marks = {
         .regex = "^(?:[#>]++\\s*+|~~[^~\\n]++~~[\\s.]*+|(?:\u2234|\u27f9|\u21d2|\u2192|"
                  "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
-    /* with crossed-out drafts */
+    /* the signs include crossed-out drafts */
     s = span_trim(s);
     if (pattern_find(&marks, s, 0, groups))
         s = span_from(s, s.s + groups[0].n);
@@ -147,7 +148,8 @@ span answer_without_closing(span text, bool *asserted) {
 }
 
 /* The text after the last arrow of "20 + 60 = 80 legs => 40 pairs of legs". An arrow counts only
- * after a relation, and a simple one not in a limit such as "x -> 0". */
+ * between a relation and a number. A simple arrow must follow a digit, a percent sign or three
+ * letters, so that the limit "x → 0" is left whole. */
 static span after_arrow(span sentence) {
     static pattern arrow = {.regex = "(?:\u27f9|\u21d2|=>|(?<=[0-9%]|[a-z]{3})\\s?\u2192)\\s*+"};
     static pattern relation = {.regex = "=|[<>]|\u2264|\u2265|\u2208"};
@@ -159,8 +161,8 @@ static span after_arrow(span sentence) {
     return answer_has_number(rest) && pattern_find(&relation, before, 0, NULL) ? rest : sentence;
 }
 
-/* The clause of the sentence that gives the result: what follows ", so" or an arrow, without
- * ", which ..." and without a last bracket in words. */
+/* The clause of the sentence that gives the result: what follows a reason ("Since ..., "), ", so"
+ * or an arrow, without ", which ..." and without a last bracket in words. */
 span answer_main_clause(span sentence) {
     static pattern result = {
         .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?|"
@@ -180,8 +182,9 @@ span answer_main_clause(span sentence) {
     return after_arrow(sentence);
 }
 
-/* True if a word without white space belongs to a formula in plain text: it has a digit or a sign,
- * and every run of two letters in it is the name of a function or constant. */
+/* True if a word without white space belongs to a formula in plain text: it has a digit or a sign
+ * or is a word such as "and", and every run of three or more letters in it names a function, a
+ * constant or an operation. */
 static bool is_formal(span word) {
     static pattern prose = {
         .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"
@@ -218,7 +221,7 @@ span answer_plain_suffix(span sentence) {
         at = start;
     }
     s = (span){s.s + at, s.n - at};
-    for (span w = s; w.n; s = w) { /* "and", "or" before it */
+    for (span w = s; w.n; s = w) { /* without "and" or "or" before it */
         w = span_trim(w);
         size_t n = w.n > 4 && memcmp(w.s, "and ", 4) == 0  ? 4
                    : w.n > 3 && memcmp(w.s, "or ", 3) == 0 ? 3

@@ -46,9 +46,9 @@ size_t extract_list(span list, span *parts, size_t cap);
 /* The last statement of an answer: the rest of the sentence or line after "final answer is" or
  * "final answer:" (rule "final_answer"), the content of <answer>...</answer> (rule "tag"), or the
  * JSON field "answer" (rule "answer_field"), whichever comes last. If there is none of them, what
- * follows "answer is" or "answer:" or stands below the heading "Answer" (rule "answer"). What
- * follows the word for "answer" in another language (rule "label", answer_labels.h) is taken
- * instead if it comes later. */
+ * follows "answer is", "answer:" or similar words, or stands below the heading "Answer" or in a
+ * table under that name (rule "answer"). What follows the word for "answer" in another language
+ * (rule "label", answer_labels.h) is taken instead if it comes later. */
 bool extract_stated(span text, extraction *out);
 
 /* The last $$...$$, $...$ on a line, \[...\] or \(...\), macros included (rule "formula"). */

@@ -22,7 +22,7 @@ typedef struct {
     const char *rule;
 } choice;
 
-/* The statements of one strength. */
+/* The statements that declare an answer, or those that conclude one. */
 typedef struct {
     clause last; /* the last one; first = SIZE_MAX: none */
     bool differ; /* they have different letters */
@@ -31,15 +31,14 @@ typedef struct {
 /* All statements of a text. */
 typedef struct {
     statements declared, concluded;
-    bool alternatives; /* two in a row begin with circumstances and have different letters */
+    bool alternatives; /* the last two begin with circumstances and have different letters */
 } reading;
 
 static const char letters[] = "ABCDEFGHIJ";
 
 /* ---- what the text says about itself ---- */
 
-/* The first word after the token @from that takes something back, unless the text after it
- * confirms; SIZE_MAX: none. */
+/* True if a word from the token @from on takes something back and no later word confirms it. */
 static bool is_revoked(const letter_tokens *t, size_t from) {
     for (size_t i = from; i < t->n; i++)
         if (t->t[i].is & WORD_WAIT) {
@@ -71,7 +70,8 @@ static void add_statement(statements *s, clause c) {
     s->last = c;
 }
 
-/* True if the text before the token @i defines its letter as something else: "let A be a set". */
+/* True if the text before the token @i defines its letter as something else: "let A be a set".
+ * False for a letter in a frame, such as "(A)". */
 static bool is_variable(const letter_tokens *t, size_t i) {
     enum { LINES = 400 };
     for (size_t j = i > LINES ? i - LINES : 0; j + 2 < i; j++)
@@ -117,7 +117,7 @@ static size_t referent(const letter_tokens *t, size_t i) {
     return SIZE_MAX;
 }
 
-/* The statement about the mention at @i. @c: that of its clause. */
+/* The statement about the mention at @i. */
 static clause statement_at(const letter_tokens *t, size_t i) {
     clause c = letter_clause(t, i);
     bool listed = letter_in_list(t, i);
@@ -225,8 +225,8 @@ static choice find_in_parts(span text, char last, bool guesses, size_t *skipped)
     return found;
 }
 
-/* True if the tokens are only a letter with words such as "option" before it and its text after
- * it. */
+/* The letter, if the tokens are only that with words such as "option" before it and its text after
+ * it; otherwise NUL. */
 static char only_letter(const letter_tokens *t) {
     size_t i = 0;
     while (i < t->n &&
@@ -318,8 +318,8 @@ static bool search(span text, char last, bool guesses, extraction *out) {
 }
 
 /* Length of the text before the next question. After its answer, a base model that was shown
- * examples often goes on with a question of its own: "B\n\nQuestion: ...". Without one, the whole
- * length. */
+ * examples often goes on with a question of its own: "B\n\nQuestion: ...". The whole length if
+ * there is no next question. */
 static size_t before_next_question(span text) {
     static const span starts[] = {{"\n\nQuestion:", 11}, {"\n\nQ:", 4}};
     for (size_t at = 0; at < text.n; at++)

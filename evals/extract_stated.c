@@ -15,14 +15,15 @@ static bool is_abbreviation(span s) {
     return false;
 }
 
-/* The text up to a full stop before white space: "204. I hope this helps" states 204. */
+/* The text up to a full stop before white space, or up to "。": "204. I hope this helps" states
+ * 204. */
 static span sentence(span line) {
     static const char stop[] = "\u3002";
     const char *wide = line.n ? memmem(line.s, line.n, stop, strlen(stop)) : NULL;
     if (wide)
         line.n = (size_t)(wide - line.s);
     for (size_t i = 0; i + 1 < line.n; i++) {
-        size_t k = i + 1; /* after marks of bold text */
+        size_t k = i + 1; /* the character after the full stop and up to two "*" */
         while (k + 1 < line.n && line.s[k] == '*' && k < i + 3)
             k++;
         if (line.s[i] == '.' && strchr(" \t\n\r\f\v", line.s[k]) && !(i && line.s[i - 1] == '.') &&
@@ -32,8 +33,7 @@ static span sentence(span line) {
     return line;
 }
 
-/* The formula of several lines with which the text starts: \[...\] or $$...$$. Empty: there is
- * none. */
+/* The displayed formula with which the text starts: \[...\] or $$...$$. Empty: there is none. */
 static span display(span text) {
     static const char *const marks[][2] = {{"\\[", "\\]"}, {"$$", "$$"}};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -46,7 +46,8 @@ static span display(span text) {
     return (span){NULL, 0};
 }
 
-/* The text after a line that only points to the lines below it: "as follows:". */
+/* The text below a first line that only points to it, such as "as follows:"; otherwise the whole
+ * text. */
 static span below(span text) {
     static pattern pointer = {
         .regex =
@@ -66,7 +67,8 @@ static span statement(pattern *p, span text) {
         return (span){NULL, 0};
     span cut = {text.s, (size_t)(groups[0].s - text.s)};
     if (groups[0].s + groups[0].n == text.s + text.n && !pattern_find_last(p, cut, groups))
-        return (span){NULL, 0}; /* the text ends with "The answer is": the statement before it */
+        return (span){NULL, 0}; /* If the text ends with "The answer is", the statement before it
+                                   counts. */
     const char *start = groups[0].s + groups[0].n;
     span rest = below((span){start, (size_t)(text.s + text.n - start)});
     if (rest.n > 2 && rest.s > text.s && rest.s[-1] == '\n' && strchr("->+", rest.s[0]) &&
@@ -79,14 +81,14 @@ static span statement(pattern *p, span text) {
     return span_trim(sentence((span){rest.s, line ? (size_t)(line - rest.s) : rest.n}));
 }
 
-/* The text up to the bar that ends the cell of a table. */
+/* The text before its last bar, which ends the cell of a table. */
 static span first_cell(span row) {
     const char *bar = row.n ? memrchr(row.s, '|', row.n) : NULL;
     return bar ? span_trim((span){row.s, (size_t)(bar - row.s)}) : row;
 }
 
-/* The content of the last <answer>...</answer> or <final_answer>...</final_answer>. s NULL: none.
- */
+/* The content of the last <answer>...</answer> or, if there is none, of the last
+ * <final_answer>...</final_answer>. s NULL: none. */
 static span tagged(span text) {
     static const char *const tags[][2] = {{"<answer>", "</answer>"},
                                           {"<final_answer>", "</final_answer>"}};
@@ -123,7 +125,8 @@ static void take_later(extraction *out, const char *rule, span s) {
         *out = (extraction){rule, s};
 }
 
-/* What may follow the word "answer" and states it. */
+/* STATES is what may stand between the word "answer" and the answer itself. The other three are its
+ * parts. */
 #define FOR_WHAT                                                                                   \
     "(?:\\s++(?:to|for)\\s++(?:the|this|your|our)\\s++(?:\\w++\\s++){0,1}(?:question|problem))?"
 #define COMES_TO  "(?:comes|works|turns)\\s++out\\s++(?:to\\s++be|as|to)"

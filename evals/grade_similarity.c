@@ -10,7 +10,7 @@
 
 static const double kFound = 0.9; /* least ratio of a correct answer */
 
-/* Far longer answers are not compared. Their ratio would be below 0.13. */
+/* Far longer answers are not compared. Their ratio would be far below kFound. */
 enum { kLonger = 16, kSlack = 1000 };
 
 static snap_status check_gold(const char *gold, snap_err *err) {
@@ -47,7 +47,7 @@ static grade_result grade(const char *gold, grade_input in) {
     if (answer.n > kLonger * right.n + kSlack)
         return r;
     if (similarity_ratio(answer, right, &ratio, NULL) != SNAP_OK)
-        return r; /* grade_response() sees the fault */
+        return r; /* grade_response() returns the fault */
     r.also[0].value = ratio;
     r.verdict = ratio >= kFound ? GRADE_CORRECT : GRADE_WRONG;
     r.reason = ratio >= kFound ? "the right text" : "another text";

@@ -59,7 +59,7 @@ typedef struct {
 
     eval_control control;
 
-    gen_settings settings; /* count instead of the task's, or are merged (plan_settings.h) */
+    gen_settings settings; /* replace the task's or are merged with them (plan_settings.h) */
 
     /* Overrides of the task's sampling. If an arm's sampling differs from the baseline's in more
      * than the seed and may_differ, the two are not compared (plan_refusal()). */
@@ -75,7 +75,8 @@ typedef struct {
 /* The settings of the requests of one arm in one task. */
 typedef struct {
     gen_settings all;
-    const char *json;      /* what counts of them (gen_settings_json()); NULL: nothing */
+    const char *json;      /* those that can change an answer (gen_settings_json()); NULL: none is
+                              set */
     char sha256[HASH_HEX]; /* of json; "" if there is none */
 } eval_settings;
 

@@ -504,7 +504,7 @@ static snap_status score_pair(const eval_plan *p, const sample_outcome *all, siz
     mean_pairs(tmp, n);
     count_better(tmp, n, &better);
     linearise_pairs(tmp, n);
-    double step = tmp->slot < 0 ? score_step(et) : 0; /* other metrics have any values */
+    double step = tmp->slot < 0 ? score_step(et) : 0; /* other metrics can have any value */
     pair->diff = stats_compare(tmp->a, tmp->b, n, step, p->margin);
     pair->diff.a_better = better.a_better;
     pair->diff.b_better = better.b_better;

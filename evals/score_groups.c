@@ -65,8 +65,8 @@ static bool in_group(const group_score *s, const task_spec *t, const task_proble
     return true;
 }
 
-/* The mean score of one problem in one arm; NAN without scored samples. Adds to the arm's counts if
- * @arm is not NULL. */
+/* The mean score of one problem in one arm; NAN without scored samples. Adds to @counts if it is
+ * not NULL. */
 static double score_of(const grouping *g, size_t arm, size_t problem, group_arm *counts) {
     const eval_task *t = &g->plan->tasks[g->task];
     const plan_cell c = {.task = g->task, .arm = arm, .problem = problem};
@@ -78,7 +78,7 @@ static double score_of(const grouping *g, size_t arm, size_t problem, group_arm 
         sum += o[k].verdict == GRADE_CORRECT;
         n++;
         if (counts && o[k].prompt_tokens >= 0) {
-            counts->prompt_tokens += (double)o[k].prompt_tokens; /* a sum until finish_arm() */
+            counts->prompt_tokens += (double)o[k].prompt_tokens; /* a sum; score_arm() divides it */
             counts->ci95.lo += 1;                                /* their number until then */
         }
     }
@@ -89,8 +89,9 @@ static double score_of(const grouping *g, size_t arm, size_t problem, group_arm 
     return n > 0 ? sum / n : (double)NAN;
 }
 
-/* The mean of the problems of a group that belong to the conversation from @first on. With @b, only
- * problems with scored samples in both arms count. */
+/* The means of the problems of a group that belong to the conversation from @first on: a, and b of
+ * the other arm if two arms are compared. Then only problems with scored samples in both arms
+ * count. n is the number of problems. */
 typedef struct {
     double a, b, n;
 } unit;

@@ -26,7 +26,8 @@ typedef struct {
     /* The messages between the system message and the prompt; in the set's arena. */
     const gen_message *history;
     int n_history;
-    const char *conversation; /* id of the conversation; NULL: the problem is one of its own */
+    const char *conversation; /* id of the conversation; NULL: the problem is a conversation of its
+                                 own */
     const char *groups[TASK_GROUPS]; /* the row's values of task_spec.groups, "" if it has none */
     bool skip; /* not part of the set: another release or date, or no single right answer; only
                   read_row() of tasks with a load() may set it */

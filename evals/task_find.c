@@ -79,7 +79,7 @@ static const task_spec *find_opened(const char *path, const char *sha256) {
     return NULL;
 }
 
-/* Adds a file to the list, which then owns it. */
+/* Adds a file to the list, which then owns it. On failure, frees the file. */
 static snap_status keep(const char *path, task_file *file, snap_err *err) {
     opened *o = calloc(1, sizeof *o);
     char *copy = o ? strdup(path) : NULL;

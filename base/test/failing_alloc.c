@@ -134,7 +134,7 @@ static void redirect(int to, const char *path) {
     (void)close(fd);
 }
 
-/* Runs main() while the @n-th allocation fails. */
+/* Runs main() so that the @n-th allocation fails or, with @all, also each later one. */
 static int armed_main(size_t n, bool all, int argc, char **argv, char **env) {
     const char *request = getenv("ALLOC_FAIL_REQUEST");
     if (request && *request)

@@ -27,7 +27,8 @@ static size_t read_file(const char *path, char *out) {
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The port in the server's first line, followed by the end of the URL; 0 if the server ended. */
+/* The port in the server's first line, followed by the end of the URL; 0 if the server ended or
+ * printed no such line in time. */
 static int await_port(pid_t server) {
     const struct timespec pause = {.tv_nsec = kPauseNs};
     for (int i = 0; i < kTries && getppid() == server; i++) {
@@ -40,7 +41,8 @@ static int await_port(pid_t server) {
     return 0;
 }
 
-/* Sends the request and reads up to the end of the connection. False if that took too long. */
+/* Sends the request and reads up to the end of the connection. False if nothing arrived for
+ * kSeconds. */
 static bool exchange(int port, size_t n) {
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),

@@ -6,8 +6,8 @@
  * standard output of the caller has the server's URL, http://127.0.0.1:PORT. Then it sends the
  * bytes of the file @request, which are a whole HTTP/1.0 request. It appends to standard output a
  * line "status N" and the body of the answer, or "no answer" if the connection ends without one, or
- * "timeout" if the answer takes longer than 20 seconds. At the end it sends SIGTERM to the
- * server. */
+ * "timeout" if nothing arrives for 200 seconds. Then it sends SIGTERM to the server. If the server
+ * never prints the URL, it does nothing. */
 void failing_alloc_client(const char *request);
 
 #endif

@@ -1,5 +1,5 @@
-/* Tests the Parquet reader with files that pyarrow wrote. rows.jsonl has the same rows as pyarrow
- * has them (fixtures/parquet/make.py). */
+/* Tests the Parquet reader with files that pyarrow wrote. rows.jsonl holds their rows as pyarrow
+ * returned them (fixtures/parquet/make.py). */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

@@ -123,7 +123,8 @@ static void little_endian(buf *out, size_t x, int bytes) {
         (void)buf_append(out, &(char){(char)x}, 1);
 }
 
-/* The part of a header that both copies have. @packed: its size */
+/* The fields that a member's local header and its entry in the central directory have in common.
+ * @packed: size of the compressed content */
 static void put_header(buf *out, size_t packed, size_t size, uint32_t crc) {
     enum { kVersion = 20, kMethod = 93, kName = 5 };
     little_endian(out, kVersion, 2);
@@ -137,7 +138,7 @@ static void put_header(buf *out, size_t packed, size_t size, uint32_t crc) {
     little_endian(out, 0, 2); /* extra field */
 }
 
-/* An archive with the member "a.csv", whose content is a frame of Zstandard. */
+/* An archive with the member "a.csv", whose compressed content is @frame (Zstandard). */
 static void put_zstd(buf *out, const void *frame, size_t packed, size_t size, uint32_t crc) {
     buf_clear(out);
     (void)buf_append(out, "PK\3\4", 4);
@@ -177,7 +178,7 @@ static void test_zstd(void) {
     CU_ASSERT_EQUAL(
         zip_each_member(zip.data, zip.len, "x.zip", (zip_limits){1, size - 1}, collect, &all, NULL),
         SNAP_E_INPUT);
-    for (size_t n = 1; n < packed; n++) { /* a frame that was cut off */
+    for (size_t n = 1; n < packed; n++) { /* truncated content */
         put_zstd(&zip, kFrames, n, size, crc);
         expect(&zip, "a.csv", NULL, "damaged");
     }
@@ -190,7 +191,7 @@ static void test_zstd(void) {
     buf_release(&all);
 }
 
-/* A block of a frame repeats a letter 64 KiB times. 256 of them, with a header of four bytes, are
+/* Each block of the frame has four bytes and repeats a letter 64 KiB times, so the 256 blocks are
  * 16 MiB. The archive's header says that it is one byte. */
 static void test_zstd_bomb(void) {
     buf frame = {0}, zip = {0}, out = {.limit = 1 << 20};

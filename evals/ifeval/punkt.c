@@ -15,12 +15,12 @@
 
 typedef struct {
     span text;
-    span type; /* the text in lower case, ##number## for a number, or empty if it has more than
-                  PUNKT_LONGEST bytes; points into `lower` or to a constant */
+    span type; /* the text with small ASCII letters, ##number## for a number, or empty if it has
+                  more than PUNKT_LONGEST bytes; points into `lower` or to a constant */
     bool number;
     bool end;                  /* ends a sentence, as far as the token alone shows */
     bool abbreviation;         /* a known abbreviation with its full stop */
-    bool ellipsis;             /* two and more full stops */
+    bool ellipsis;             /* two or more full stops and nothing else */
     char lower[PUNKT_LONGEST]; /* not NUL-terminated */
 } token;
 
@@ -42,7 +42,8 @@ static bool is_number(span s) {
     return pattern_find_next(&number, s, 0, NULL);
 }
 
-/* A letter and a full stop. */
+/* True for one letter and a full stop, as in "J." The underscore and signs of numbers such as "²"
+ * count as letters. */
 static bool is_initial(span s) {
     static pattern initial = {.regex = "^[\\p{L}\\p{Nl}\\p{No}_]\\.$", .flags = PATTERN_UTF};
     return pattern_find_next(&initial, s, 0, NULL);
@@ -208,8 +209,9 @@ static void emit(walk *w, span sentence) {
 
 /* A punctuation mark that may end a sentence, and the words around it. */
 typedef struct {
-    size_t word, mark;    /* offsets of the mark and of the word that ends with it */
-    span following, next; /* a sign after the mark, or white space and a word; that word */
+    size_t word, mark;    /* offsets of the word that ends with the mark, and of the mark */
+    span following, next; /* `following` is a sign after the mark, or white space and a word; `next`
+                             is that word */
 } candidate;
 
 /* Start of the word that ends before the mark at @at. It begins after the last white space, or
@@ -220,7 +222,7 @@ static size_t word_start(span text, const candidate *last, size_t at) {
         at--;
     if (last)
         return at == from ? last->word : at;
-    return at > 1 ? at : 0; /* NLTK does not see white space that is the first character. */
+    return at > 1 ? at : 0; /* NLTK ignores white space that is the first character of the text. */
 }
 
 static void close_at(walk *w, const candidate *c) {

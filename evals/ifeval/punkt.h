@@ -12,8 +12,9 @@
 #include "base/err.h"
 #include "evals/pattern.h"
 
-/* What is known about a word in lower case. The names of the last six are Kiss and Strunk's: the
- * case of the word's first letter, and where it was seen. Their values are those in the files. */
+/* What is known about a word in lower case. The names with UPPER and LOWER are Kiss and Strunk's:
+ * the case of the word's first letter, and where it was seen. Their values are those in the
+ * files. */
 enum {
     PUNKT_ABBREVIATION = 1,
     PUNKT_BEGIN_UPPER = 2,   /* with a capital at the beginning of a sentence */
@@ -57,7 +58,8 @@ void punkt_close(punkt_params *p); /* NULL is allowed */
  */
 const punkt_params *punkt_installed(const char *data);
 
-/* The PUNKT_ bits of a word in lower case, which is not NULL-terminated; 0 for an unknown word. */
+/* The PUNKT_ bits of a word in lower case, which need not be NUL-terminated; 0 for an unknown
+ * word. */
 unsigned punkt_word(const punkt_params *p, span word);
 
 /* True if a full stop between the two words, both in lower case, ends no sentence. */

@@ -21,7 +21,8 @@ static const char kStarters[] =
     "meanwhile moreover most nevertheless nonetheless nor separately similarly since so some "
     "the there these they this though thus under when while yet ";
 
-/* Common words that also occur in names and titles, so a capital first letter has no meaning. */
+/* Common words that also occur in names and titles, so a capital first letter does not show that a
+ * sentence begins. */
 static const char kSmall[] =
     " about across after again against ago also an and another any are around as at avoid away "
     "be because been before below can come could did do during each eight eleven every "

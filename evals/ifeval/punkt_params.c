@@ -108,7 +108,7 @@ static snap_status read_starter(punkt_params *p, span line, const char *where, l
     return st == SNAP_OK ? keep(&p->words, line, PUNKT_STARTER, where, err) : st;
 }
 
-/* Splits a line at its only tab. */
+/* Splits a line at its first tab and checks the first column. */
 static snap_status two_columns(span line, span out[2], const char *where, long number,
                                snap_err *err) {
     const char *tab = line.n ? memchr(line.s, '\t', line.n) : NULL;

@@ -77,8 +77,8 @@ static snap_status find_split(const maker *m, longtext_split *out, snap_err *err
     return st;
 }
 
-/* Draws the first state until it is of the wanted split. There are so many states that no split is
- * ever missed. */
+/* Draws the first state until it is of the wanted split. This ends, because there are very many
+ * states and both splits are frequent. */
 static snap_status draw_start(maker *m, snap_err *err) {
     longtext_split split;
     snap_status st;
@@ -97,8 +97,8 @@ static snap_status keep(maker *m, const buf *text, const char **out, snap_err *e
     return st;
 }
 
-/* Two of three turns revise a ship. One of two questions is about a ship that was revised before,
- * so that old values compete with the present one. */
+/* Chooses the ship that a question is about. In half of the cases it is one that was revised
+ * before, if there is one, so that old values compete with the present one. */
 static int choose_ship(maker *m) {
     int start = (int)rng_below(&m->random, (uint32_t)m->o->keys);
     if (rng_below(&m->random, 2))

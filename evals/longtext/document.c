@@ -120,7 +120,7 @@ static snap_status measure(fit *f, size_t n, int64_t *tokens, snap_err *err) {
     return st == SNAP_OK ? tokens_count(f->counter, f->trial.data, f->trial.len, tokens, err) : st;
 }
 
-/* The mean tokens of a unit, from the first few hundred. */
+/* The mean tokens of a unit, from the first kSample units. */
 static snap_status mean_tokens(fit *f, double *out, snap_err *err) {
     enum { kSample = 200 };
     int64_t tokens, bare;
@@ -163,7 +163,7 @@ cleanup:
     return st;
 }
 
-/* Tokens of the first line, which a line end separates from the rest. */
+/* Tokens of the first line with the line end and a word that follow it. */
 static snap_status count_heading(const fit *f, buf *line, int64_t *out, snap_err *err) {
     buf_clear(line);
     (void)buf_puts(line, f->d->heading);
@@ -173,7 +173,7 @@ static snap_status count_heading(const fit *f, buf *line, int64_t *out, snap_err
     return st == SNAP_OK ? tokens_count(f->counter, line->data, line->len, out, err) : st;
 }
 
-/* Words for the heading. The last ones are single tokens in most vocabularies. */
+/* Words for the heading. Those of kShort are single tokens in most vocabularies. */
 static const char *const kTopics[] = {", the weather", ", old letters", ", boats",   ", bread",
                                       ", tools",       ", roads",       ", gardens", ", work"};
 static const char *const kShort[] = {" and", " a", "."};

@@ -168,7 +168,7 @@ void filler_sentence(filler *f, buf *out) {
         const char *word;
         do
             word = draw(&f->random, list_of(form[1]));
-        while (word == last); /* "the baker and the baker" */
+        while (word == last); /* not "the baker and the baker" */
         (void)buf_puts(out, word);
         last = word;
         form += 2;

@@ -31,8 +31,8 @@ static snap_status add_chain(maker *m, int chain, snap_err *err) {
     return st;
 }
 
-/* The names of each step of the chains are at the item's distance from that of the first chain. A
- * name that an earlier step has is drawn again. */
+/* The names of each step of the chains are at the item's distance from that of the first chain. If
+ * an earlier step has one of them, the names of the step are drawn again. */
 static snap_status draw_variables(maker *m, snap_err *err) {
     size_t keys = (size_t)m->o->keys;
     for (size_t step = 0; step <= (size_t)m->o->hops; step++) {
@@ -179,7 +179,7 @@ static void draw_syllables(rng *r, text_name *out) {
     out->text[6] = '\0';
 }
 
-/* A word that differs from @from in one letter. */
+/* A word that differs from @from in at most one letter. */
 static void change_letter(rng *r, const text_name *from, text_name *out) {
     text_name other;
     uint32_t at = rng_below(r, 6);

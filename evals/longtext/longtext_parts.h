@@ -13,7 +13,7 @@ typedef struct {
     filler filler;
     arena mem;
     document doc;
-    text_name *names;     /* [o->keys], if the kind draws them */
+    text_name *names;     /* [NAMES_MOST], of which the kind uses as many as it needs */
     text_name *values;    /* [NAMES_MOST] */
     const char **records; /* [o->keys] copy: the texts of the records */
     int *times;           /* [o->keys] count: how often each event is reported. order: order[i] is

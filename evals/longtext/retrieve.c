@@ -46,7 +46,7 @@ void codes_ask(const maker *m, int which, longtext_question *q) {
 }
 
 /* The places of the values of one name, in ascending order. The first one of the first name is at
- * the item's depth, and its others are behind it. */
+ * the item's depth, and its others come after it. */
 static void draw_places(maker *m, int key, double *places, int n) {
     double from = key ? 0 : m->o->depth;
     for (int i = 0; i < n; i++) {

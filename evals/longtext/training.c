@@ -24,7 +24,8 @@ static int few_or_many(rng *r, int low, int high) {
     return between(r, from, from * 2 - 1 < high ? from * 2 - 1 : high);
 }
 
-/* The most things whose statements take half of the text at most. @chars: of one of them. */
+/* The largest number of things, from 1 to @most, whose statements fill at most half of the text.
+ * @chars: of the statements of one thing. */
 static int most_keys(const training_options *o, int chars, int most) {
     double fit = (double)o->length * o->chars_per_token / 2 / chars;
     return fit < 1 ? 1 : fit > most ? most : (int)fit;

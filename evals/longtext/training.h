@@ -2,8 +2,8 @@
  * tasks long_* and to test it while it is trained.
  *
  * The first prompt of a chat is what the task files long_*.json render. A text of longtext.h has
- * further questions about the same text after it, so that one text trains many answers. Apart from
- * length and kind, the options of each text are drawn at random. */
+ * further questions about the same text after it, so that one text trains many answers. The options
+ * that training_options does not set are drawn at random for each text. */
 #ifndef SNAPMLA_EVALS_LONGTEXT_TRAINING_H
 #define SNAPMLA_EVALS_LONGTEXT_TRAINING_H
 

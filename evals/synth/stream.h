@@ -26,15 +26,15 @@ typedef struct {
     double chars_per_token;
 } synth_plan;
 
-/* Receives one problem as a line with its newline. An error ends the stream. */
+/* Receives one problem or chat as a line with its newline. An error ends the stream. */
 typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_err *err);
 
 /**
  * synth_stream - write problems as lines of JSON, using all threads of a pool
  *
  * Problem i has style i mod styles and the level at position (i / styles) mod levels. Chat i has a
- * kind and a length in the same way. Held-out
- * problems never repeat within @count. A training stream may repeat problems.
+ * kind and a length in the same way. Held-out problems never repeat within @count. A training
+ * stream may repeat problems.
  *
  * SNAP_E_USAGE for a plan without styles or levels or with a negative start or count, and if 32
  * other numbers give no new held-out problem, for example because more are requested than exist.

@@ -12,7 +12,7 @@
 #include "evals/longtext/longtext.h"
 #include "evals/taskfile/parts.h"
 
-/* Part of the digest. It grows when other texts are made from the same options. */
+/* Part of the digest. Its number grows when other texts are made from the same options. */
 static const char kVersion[] = "longtext-2";
 
 static const double kCharsPerToken = 4;
@@ -134,7 +134,8 @@ cleanup:
 
 /* ---- making rows ---- */
 
-/* The lengths that count: those of the user, or else those of the task file. */
+/* A set while its rows are made. Its lengths are those of the user, or else those of the task
+ * file. */
 typedef struct {
     const generator_part *g;
     task_rows *rows;

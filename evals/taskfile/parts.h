@@ -173,13 +173,12 @@ snap_status generated_load(task_rows *r, snap_err *err) SNAP_CHECK_RESULT;
 snap_status turns_split(const task_file *f, js *row, const char *where,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* Sets what the row has of groups, and of earlier turns. */
+/* Sets the groups of a row, its history and its conversation. */
 snap_status turns_set(const task_file *f, const js *row, task_rows *r, task_row *out,
                       const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Calls @fn with each row of a data file: Parquet if its name ends in ".parquet", else JSON lines.
- * The number is that of the row or line. Errors are those of parquet_each_row() and of
- * js_each_line(). */
+/* Calls @fn with each row of a data file: one JSON list if its name ends in ".json", Parquet if it
+ * ends in ".parquet", else JSON lines. The number is that of the row or line. */
 snap_status data_each_row(const buf *bytes, const char *path, js_line_fn fn, void *ctx,
                           snap_err *err) SNAP_CHECK_RESULT;
 

@@ -10,8 +10,8 @@
 #include "evals/integer.h"
 #include "evals/taskfile/parts.h"
 
-/* Bytes of a data file at most. LongBench v2 is published as one list of 465 MB, and the texts of
- * MRCR with two needles have more than 700 MB. */
+/* Most bytes of a data file of lines, and of one that is a list or Parquet. LongBench v2 is
+ * published as one list of 465 MB, and the texts of MRCR with two needles have more than 700 MB. */
 enum { kFileLimit = 256 << 20, kListLimit = 1 << 30 };
 
 /* Largest size of all prompts and system messages of a set. A small file can ask for far more: each
@@ -111,7 +111,8 @@ static snap_status set_gold(const task_file *f, const js *row, const shown_choic
         goto cleanup;
     }
     TRY(gold_make(f, row, shown, &gold, where, err));
-    if (f->grader == GRADER_JUDGE) { /* evals/arena.h: a category, a newline, the reference */
+    if (f->grader == GRADER_JUDGE) { /* evals/arena.h: a category, for which the task's name stands,
+                                        a newline, the reference */
         (void)buf_printf(&judged, "%s\n%s", f->spec.name, buf_str(&gold));
         TRY(buf_check(&judged, where, err));
     }
@@ -148,7 +149,8 @@ cleanup:
     return st;
 }
 
-/* The first of the task's prompts that fits the row. */
+/* The first of the task's prompts that fits the row. A single prompt is not checked: rendering it
+ * reports what is missing. */
 static snap_status choose_prompt(const task_file *f, const template_values *values,
                                  const template **out, const char *where, snap_err *err) {
     const char *lacking[TASK_PROMPTS * TEMPLATE_NAMES + 1];

@@ -23,7 +23,8 @@
 
 enum { kText = 700 };
 
-/* One pass over the allocations of a case. All of the first `each` fail, then every n / 8-th. */
+/* One pass over the allocations of a case. Each of the first `each` allocations fails in turn.
+ * After that, the next one to fail after allocation n is n + n / 8. */
 typedef struct {
     size_t each;
     bool all;      /* all later allocations fail, too */
