@@ -19,9 +19,9 @@ typedef struct {
 typedef struct {
     characters a, b;
     size_t *sorted;  /* [b.n] places of b, ordered by character and then by place */
-    size_t *lengths; /* [b.n + 1] of the runs that end at a place of b, for the last character of a;
-                        lengths[j + 1] is that of place j */
-    size_t *more;    /* [b.n + 1] the same for this character */
+    size_t *lengths; /* [b.n + 1] of the runs that end at a place of b, for the character of a
+                        before the present one; lengths[j + 1] is that of place j */
+    size_t *more;    /* [b.n + 1] the same for the present character of a */
     bool *popular;   /* [b.n] whether the character of sorted[i] is too frequent */
     part *parts;     /* [a.n + b.n + 2] stack */
 } matcher;
@@ -49,7 +49,7 @@ static int by_character(const void *x, const void *y, void *ctx) {
     return (i > k) - (i < k);
 }
 
-/* The first entry of m->sorted whose character is @c, or whose character is greater. */
+/* The index of the first entry of m->sorted whose character is @c or greater. */
 static size_t find(const matcher *m, uint32_t c) {
     size_t low = 0, high = m->b.n;
     while (low < high) {
@@ -95,7 +95,8 @@ static part longest(matcher *m, part p) {
         }
         for (size_t k = i > p.a ? find(m, a[i - 1]) : m->b.n;
              k < m->b.n && b[m->sorted[k]] == a[i - 1]; k++)
-            m->lengths[m->sorted[k] + 1] = 0; /* of the character before; now unused */
+            m->lengths[m->sorted[k] + 1] = 0; /* of the character of a before this one, no longer
+                                                 needed */
         size_t *swap = m->lengths;
         m->lengths = m->more;
         m->more = swap;

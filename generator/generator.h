@@ -73,7 +73,8 @@ typedef struct {
                                   comparison */
     gen_sampling sampling;
     const gen_settings *settings; /* NULL = none */
-    const char *settings_sha256;  /* hash of gen_settings_json(); NULL = no setting that counts */
+    const char *settings_sha256;  /* hash of gen_settings_json(); NULL = no setting that can change
+                                     an answer */
 } gen_request;
 
 /* A verdict that a recorded answer came with. NULL where the recording has none. */

@@ -17,7 +17,7 @@ typedef struct {
  * frequency_penalty, repetition_penalty. */
 void gen_sampling_values(const gen_sampling *s, gen_sampling_value out[GEN_SAMPLING_VALUES]);
 
-/* Whether the parameter has an effect. Only these are sent and stored. */
+/* Whether the parameter has an effect. Others are not sent. */
 bool gen_sampling_is_on(const gen_sampling_value *v);
 
 /* The messages of a request with the system message of its settings, numbered from 0. */

@@ -98,7 +98,7 @@ snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, 
  * first device cannot run the kernels or those of opt->isa; the message says which. */
 snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* Exists in builds with CUDA: the cudaStream_t on which that backend enqueues all its work. */
+/* Exists in builds with CUDA: the cudaStream_t on which the backend @be enqueues all its work. */
 void *cuda_backend_stream(const mla_backend *be);
 
 /* SNAP_E_UNSUPPORTED if there is no OpenCL library, no platform, or no usable device that matches

@@ -147,7 +147,7 @@ static void test_groups(void) {
 /* ---- the loss that would have been shown ---- */
 
 /* How often a true loss is shown, in simulated comparisons with one sample per problem. A share
- * @loss of the problems is lost, and @noise of them differ to either side. */
+ * @loss of the problems is lost, and a share @noise differs by chance in each direction. */
 static double shown(size_t n, double loss, double noise) {
     enum { kRuns = 1500, kMost = 1000 };
     double a[kMost], b[kMost];

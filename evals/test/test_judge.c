@@ -186,7 +186,8 @@ static const program programs[] = {
 };
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
-/* Programs that hang get one second, the others get 60. */
+/* `hasty` is for programs that hang, with a time limit of one second. `judge`, for the others, has
+ * 60. */
 typedef struct {
     code_judge *judge, *hasty;
     code_result results[PROGRAMS];

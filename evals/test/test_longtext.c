@@ -352,7 +352,7 @@ static void test_filler(void) {
     free(all);
 }
 
-/* Keeps the books of a conversation from its texts. */
+/* Computes the right answers of a conversation again from its texts. */
 static void test_conversation(void) {
     const conversation_options o = {
         .length = 900, .turns = 40, .keys = 5, .distance = DISTANCE_WORD};
@@ -478,7 +478,7 @@ static void test_set(void) {
     task_set_release(&set);
     CU_ASSERT_EQUAL_FATAL(task_load(task_file_spec(f), ".", 3, &options, &set, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(set.n, 3);
-    CU_ASSERT_STRING_EQUAL(set.sha256, all); /* it does not depend on the limit */
+    CU_ASSERT_STRING_EQUAL(set.sha256, all); /* the digest does not depend on the limit */
     task_set_release(&set);
     options.chars_per_token = 4;
     CU_ASSERT_EQUAL_FATAL(task_load(task_file_spec(f), ".", 3, &options, &set, NULL), SNAP_OK);

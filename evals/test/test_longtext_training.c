@@ -150,7 +150,7 @@ static void test_tasks(void) {
 /* ---- splits ---- */
 
 /* Every measured item has a question and an answer of its split, and no question of a training item
- * does. Without the split, one measured item in eight would. */
+ * does. Without the split, one training question in eight would. */
 static void test_splits(void) {
     for (int kind = 0; kind < TRAINING_TURNS; kind++)
         for (int number = 0; number < 30; number++) {

@@ -150,7 +150,8 @@ static void make_folder(void) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
 }
 
-/* The archive in a data folder is found. In a process of its own, because it is found once. */
+/* The archive in a data folder is found. This runs in a process of its own, because a process keeps
+ * the first parameters that it finds. */
 static void check_data_folder(const buf *zip) {
     int status = 1;
     char *sub = path_in_folder("punkt");

@@ -522,7 +522,8 @@ static void test_exploding_regex(void) {
     snap_err err = {0};
     grade_result r;
     memset(text, 'a', sizeof text);
-    memcpy(text + sizeof text - 3, "cb", 3); /* PCRE2 looks for the 'b' first */
+    memcpy(text + sizeof text - 3, "cb", 3); /* PCRE2 first checks whether the text has a 'b' at
+                                                all */
     folder_open();
     put("d.jsonl", "{\"a\": \"(a+)+b\"}\n");
     static const char *const rules[] = {

@@ -50,8 +50,7 @@ static double chance_of_equivalent(size_t n, double loss, double margin, const d
     return largest;
 }
 
-/* 30 to 500 problems of which up to ten and more are unequal on average. A plain t test reaches
- * 20 %. */
+/* 30 to 500 problems, of which up to 32 are unequal on average. A plain t test reaches 20 %. */
 static void test_one_sample_exactly(void) {
     static const double margins[] = {0.01, 0.02, 0.03, 0.05, 0.1};
     static const double q[] = {0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02};

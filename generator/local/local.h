@@ -14,13 +14,15 @@ typedef struct {
                               default, see below */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
     int sequences;   /* most sequences that are decoded at once; 0 = LOCAL_SEQUENCES */
-    int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, LOCAL_CUDA_CHUNK */
+    int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with
+                        "cuda" */
     bool recompute;  /* engine_recompute() */
     int threads;     /* 0 = all cores; "cuda" uses at most RUNNER_HOST_THREADS */
     const char *device;        /* NULL or "cpu", "cuda", "opencl", "plugin:PATH"; see runner.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
     const model_shape
-        *random;   /* weights are random, of this shape; no folder is read; NULL = not */
+        *random;   /* weights are random, of this shape, and no folder is read; NULL = the
+                      checkpoint's weights */
     bool thinking; /* only used by the template "deepseek-v3.1" */
 } local_options;
 

@@ -1,5 +1,5 @@
-/* What a server asks of the engine: scores of prompts, likeliest tokens, a least number of tokens,
- * removed requests. */
+/* What a server needs from the engine: scores of prompts, likeliest tokens, a least number of
+ * tokens, removed requests. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static void test_scores_are_those_of_teacher_forcing(void) {
     static sample s[3];
     float expected[kPrompt];
     open_machine(&m, 12, 4);
-    /* other requests run at the same time, one of them with the same prompt */
+    /* three requests with the same prompt run at the same time; two of them are scored */
     for (int i = 0; i < 3; i++) {
         engine_request req = greedy(&m, kPrompt, 20, &s[i]);
         req.logprobs = true;
@@ -221,7 +221,7 @@ static void test_stop_ids_wait_for_the_least_number_of_tokens(void) {
     close_machine(&m);
 }
 
-/* Removes requests that run, wait and are swapped out. The others must not notice. */
+/* Removes requests that run, wait and are swapped out. The tokens of the others must not change. */
 static void test_removed_requests_leave_no_pages(void) {
     enum { kAll = 9 };
     machine m;

@@ -26,7 +26,8 @@ void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row) {
             x[i] = roughly_normal(&r);
     if (spec->change)
         spec->change(spec, id, token, x);
-    /* Most numbers of a blank row stay 0, and long contexts have hundreds of millions of them. */
+    /* Most numbers of a blank row stay 0, and long contexts have hundreds of millions of them, so 0
+     * is not converted. */
     for (int i = 0; i < width; i++)
         row[i] = spec->blank && x[i] == 0.0f ? 0 : bf16_from_f32(x[i]);
 }

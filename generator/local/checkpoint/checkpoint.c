@@ -16,7 +16,7 @@ struct checkpoint {
     size_t n_shards;
     tensor *tensors; /* tensors of all shards, sorted by name */
     size_t n;
-    arena mem; /* of tensors without a file */
+    arena mem; /* owns the data of tensors that are in no file */
 };
 
 static const char kSingle[] = "model.safetensors", kIndex[] = "model.safetensors.index.json";

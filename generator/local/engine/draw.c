@@ -14,7 +14,8 @@ reading engine_reading(const engine *e, const sequence *s) {
                : sampler_reading(e->sampler[0], &s->req.sampling, &s->rng);
 }
 
-/* Draws while the logits of the stop ids are minus infinity, one id after the other. */
+/* Sets the logits of the stop ids from index @from on to minus infinity, draws, and restores
+ * them. */
 static void draw_without(sampler *with, drawing *d, float *logits, int from) {
     sequence *s = d->s;
     if (from == s->req.n_stop_ids) {

@@ -97,7 +97,8 @@ tok_stream tok_stream_make(const tokenizer *t, bool skip_special);
 /* Appends the text that is complete after @id to @out; this may be nothing. */
 void tok_stream_push(tok_stream *s, int32_t id, buf *out);
 
-/* Appends the bytes that are still held, repaired, and resets the stream. */
+/* Appends the bytes that are still held, with U+FFFD for what is malformed, and resets the
+ * stream. */
 void tok_stream_finish(tok_stream *s, buf *out);
 void tok_stream_release(tok_stream *s);
 
