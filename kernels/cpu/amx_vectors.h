@@ -1,5 +1,5 @@
 /* amx_vectors.h - AVX-512 operations of the AMX kernel: decoding e4m3, and writing the layouts of
- * tiles. amx_emulated_vectors.h has the same functions for other vectors. */
+ * tiles. amx_emulated_vectors.h has the same functions in plain C. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 #define SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 
@@ -42,7 +42,8 @@ INLINE void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
         b[i + 3] = _mm512_unpackhi_epi64(high0, high1);
     }
     UNROLL
-    for (int j = 0; j < 4; j++) { /* b[4 g + j] has column 4 l + j of rows 4 g .. in lane l */
+    for (int j = 0; j < 4; j++) { /* b[4 g + j] has column 4 l + j of the rows 4 g .. 4 g + 3 in
+                                     lane l */
         __m512i even0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
         __m512i odd0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xdd);
         __m512i even1 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);

@@ -16,7 +16,7 @@ static double rounding_of_codes(element_type t) {
     return ldexp(1.0, -mantissa_bits(t) - 1);
 }
 
-/* A scale that is rounded down by at most a factor of @low, or up by at most a factor of @high. */
+/* The least and the largest factor by which rounding may change a scale. */
 typedef struct {
     double low, high;
 } factors;

@@ -149,7 +149,8 @@ static snap_status check_place(const cache_format *f, const char *name, const ca
     return SNAP_OK;
 }
 
-/* Walks over the rows of both planes in the order of their bytes. */
+/* True if a row of one plane overlaps one of the other. Walks over the rows of both in the order of
+ * their bytes. */
 static bool overlap(const cache_format *f, const cache_plane *a, const cache_plane *b) {
     int64_t row_a = layout_row_bytes(a), row_b = layout_row_bytes(b);
     for (int64_t i = 0, j = 0; i < slots_of(f, a) && j < slots_of(f, b);) {

@@ -8,8 +8,8 @@
 /* What happens beyond the largest number. */
 typedef enum { TO_LARGEST, TO_INFINITY } overflow;
 
-/* A type with a sign bit, an exponent field and @mantissa stored bits, whose smallest normal number
- * is 2^e_min. */
+/* A floating-point type has a sign bit, an exponent field and @mantissa stored bits, and its
+ * smallest normal number is 2^e_min. ue8m0 and the integers have functions of their own. */
 typedef struct {
     const char *name;
     int bits, mantissa, e_min;

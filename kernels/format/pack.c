@@ -82,7 +82,7 @@ static snap_status transform(transformed *out, const cache_format *f, const cach
 
 /* ---- values that all tokens share ------------------------------------------------------------ */
 
-/* The scales of a part, chosen, or in part taken over from another cache. */
+/* The values of a part that are taken over from another cache. */
 typedef struct {
     uint32_t code[MLA_MAX_CONTENT];
     float zero[MLA_MAX_CONTENT];

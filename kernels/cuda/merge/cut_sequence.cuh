@@ -32,8 +32,8 @@ __device__ __forceinline__ void unpack_bf16(uint4 part, float (&x)[8]) {
     }
 }
 
-/* In these two merges, a unit is eight numbers of a row that lie side by side in its slot, 16
- * bytes: what one thread merges at a time. */
+/* In fp8_merge.cuh and bf16_merge.cuh, a unit is eight numbers of a row that lie side by side in
+ * its slot, 16 bytes: what one thread merges at a time. */
 enum { kUnitNumbers = 8 };
 
 /* The units of a sequence's tile of rows that one CTA merges: begin .. end - 1, counted row after

@@ -35,8 +35,8 @@ struct merge_memory {
 static_assert(1 << kLogMergeThreads == kMergeThreads, "a power of two, for shifts");
 static_assert(sizeof(merge_memory) + 2 * ROWS * CONTENT < sizeof(shared::content), "a share fits");
 
-/* The weights, [row][slot], of the rows that a share touches. They
- * take the place of RoPE, since the output groups may still read the content. */
+/* The weights, [row][slot], of the rows that a share touches. They take the place of RoPE, since
+ * the output groups may still read the content. */
 template <typename Shared>
 __device__ __forceinline__ float *weights_of(Shared &s) {
     static_assert(sizeof(s.rope) >= 4096 * sizeof(float), "weights of 2000 slots fit");

@@ -171,7 +171,7 @@ __device__ void rescale(uint32_t lane, float factor) {
     }
 }
 
-/* Scores of half a row to P. Returns the sum of the unrounded P. */
+/* Turns the scores of half a row into P. Returns the sum of the unrounded P. */
 __device__ float make_p(shared &sh, uint32_t lane, int t, int row, int half, float c, float unit) {
     const float *a = sh.scales[t % STAGES][half];
     float sum = 0;
@@ -204,7 +204,8 @@ __device__ float in_unit(float sum, float octaves) {
     return sum > 0 ? sum * exp2f(octaves) : 0;
 }
 
-/* The largest log2 of a stored P in the thread's half of a row, in unit 0. */
+/* The log2 of the largest stored P in the thread's half of a row, in unit 0, relative to the
+ * largest e4m3 number. */
 __device__ float largest(const shared &sh, uint32_t lane, int t, int half, float c) {
     const float *a = sh.scales[t % STAGES][half];
     float most = -1e30f;

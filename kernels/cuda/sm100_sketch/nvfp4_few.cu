@@ -177,9 +177,9 @@ __device__ uint32_t scale_of(uint32_t four, int i) {
     return f16x2;
 }
 
-/* 32 tokens x 32 columns of V. ldmatrix gives the thread 4 columns of 8 tokens: in v[m], those of
- * tokens 8 m + 2 (thread % 4) and the next. `four`: four scales of each of these tokens. `part`:
- * the index of the scale that belongs to the columns. */
+/* Widens 32 tokens x 32 columns of V. ldmatrix gives the thread 4 columns of 8 tokens: in v[m],
+ * those of tokens 8 m + 2 (thread % 4) and the next. `four`: four scales of each of these tokens.
+ * `part`: the index of the scale that belongs to the columns. */
 __device__ void widen_block(const uint32_t (&v)[4], const uint32_t (&four)[8], int part,
                             uint32_t to) {
     uint32_t column[4][8]; /* e4m3 of 4 columns and 8 tokens, one in each register */

@@ -1,4 +1,4 @@
-/* tcgen05.cuh - PTX of compute capability 10.0 for the two loops of this folder. Never run.
+/* tcgen05.cuh - PTX of compute capability 10.0 for the loops of this folder. Never run.
  *
  * Tensor memory has 128 lanes x 512 columns of 32 bits. An address has the lane in bits 16 to 31
  * and the column in bits 0 to 15. A warp reaches the lanes 32 (warp % 4) to 32 (warp % 4) + 31.

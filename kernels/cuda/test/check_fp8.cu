@@ -193,9 +193,8 @@ int64_t left_behind(const setup &s) {
 }
 
 /* Errors over the judged rows. exact, rounded: of all rows together; the others: the largest of a
- * row. lse: against exact scores. lse_excess: the part of it beyond
- * what the tensor cores' sums explain. lse_alike: against scores summed as the tensor cores sum
- * them. */
+ * row. lse: against exact scores. lse_excess: the part of it beyond what the tensor cores' sums
+ * explain. lse_alike: against scores summed as the tensor cores sum them. */
 struct result {
     double exact, rounded, worst, lse, lse_alike, lse_excess;
     int bad;
