@@ -142,7 +142,7 @@ snap_status cache_format_check(const cache_format *f, snap_err *err) SNAP_CHECK_
 typedef snap_status (*cache_format_fn)(void *ctx, const char *name, snap_err *err);
 snap_status cache_format_each(cache_format_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The planes that the format has, with a name for each: "content", "rope", "content scale", ... */
+/* The planes that the format has, with a name for each: "content", "rope", "content.scale", ... */
 enum { CACHE_PLANES = 8 };
 typedef struct {
     const char *name;

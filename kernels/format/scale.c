@@ -69,7 +69,7 @@ static float second_level(const cache_part *part, const range *r, int64_t n) {
     return largest / (element_largest(part->plane.type) * element_largest(part->scale.plane.type));
 }
 
-/* Takes over the scales of a whole tensor. */
+/* Takes over the scales and zero points of a whole tensor. */
 static void take_values(scale_set *out, const cache_part *part, const scale_given *given) {
     for (int g = 0; g < out->groups; g++) {
         out->code[g] = given->code[g];

@@ -6,7 +6,7 @@
 
 static const double kLimitS = 60, kMostS = 3600;
 
-/* ---- the device: all of it is the inner backend's ---- */
+/* ---- the device, which is that of the inner backend ---- */
 
 static void describe(const mla_backend *be, mla_backend_info *out) {
     const attend_backend *a = attend_of(be);

@@ -19,7 +19,7 @@ typedef struct {
 
 /* What a plan over a packed cache has beyond other plans. */
 typedef struct {
-    char *json; /* owned, like `named`, which `seen` borrows */
+    char *json; /* owned, like `named`; `seen` points to both */
     char *named;
     snapmla_format seen; /* what the plugin sees */
     bool noted;
@@ -35,7 +35,8 @@ typedef struct attend_plan {
     int page_tokens;
     int32_t *lengths, *table; /* host: the step with all numbers in range; owned */
     int table_width;
-    struct attend_plan *next; /* of the plans that outlive a plugin that was stopped */
+    struct attend_plan *next; /* links the plans that are kept because their plugin was stopped
+                                 (attend.c) */
 } attend_plan;
 
 static inline attend_backend *attend_of(const mla_backend *be) {
@@ -56,8 +57,9 @@ snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capaci
                             int page_tokens, snap_err *err) SNAP_CHECK_RESULT;
 void attend_plan_release(attend_plan *p);
 
-/* An error that a function of the plugin returned, with the plugin's name. Only errors of a device
- * are passed on as they are: a plugin must not end the run as if the user had cancelled it. */
+/* Turns an error that a function of the plugin returned into one with the plugin's name. The codes
+ * SNAP_E_NOMEM, SNAP_E_SHAPE and SNAP_E_UNSUPPORTED stay. Any other becomes SNAP_E_DEVICE: a plugin
+ * must not end the run as if the user had cancelled it. */
 snap_status attend_pass_on(const attend_backend *a, const char *function, snap_status st,
                            const snap_err *why, snap_err *err);
 

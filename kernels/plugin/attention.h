@@ -131,7 +131,7 @@ typedef struct snapmla_attention {
                           const mla_cache *cache, void *out, float *lse, void *stream,
                           snap_err *err);
 
-    /* ---- caches in any format; all of these may be NULL ---- */
+    /* ---- caches in any format; all of these may be NULL or false ---- */
 
     const char *format; /* the format of an arm that names none: the name of a shipped format, or
                            the text of a descriptor, which begins with '{' */

@@ -23,7 +23,7 @@ bool guard_range_holds(const guard_range *g) {
                       memcmp(g->after, g->at + g->bytes, GUARD_BYTES) == 0);
 }
 
-/* ---- checksum: eight bytes at a time, each multiplied and rotated (FNV-1a's prime) ---- */
+/* ---- checksum: eight bytes at a time, multiplied by FNV-1a's prime and folded ---- */
 
 uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes) {
     const unsigned char *p = at;

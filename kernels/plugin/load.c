@@ -130,7 +130,7 @@ static snap_status check_file(const char *path, snap_err *err) {
     return SNAP_OK;
 }
 
-/* What a shared object exports. One of the two is NULL. */
+/* What a shared object exports. At most one of the two is not NULL. */
 typedef struct {
     const snapmla_plugin *backend;
     const snapmla_attention *attention;
@@ -196,7 +196,8 @@ snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_b
                      : attend_backend_open(out, e.attention, path, opt, err);
 }
 
-/* The path of the object that runs Python files. The caller frees it. */
+/* The path of the object that runs Python files, which the caller frees; NULL if it is not
+ * found. */
 static char *find_python_arm(void) {
     const char *own = getenv("SNAPMLA_PYTHON_ARM");
     return own && *own ? strdup(own) : share_find("plugins/python-arm.so");

@@ -68,7 +68,7 @@ static void call_plan(void *ctx) {
                                    &c->plan->packed->seen, &c->err);
 }
 
-/* The plugin's plan, with the time limit of a call on the host. */
+/* Calls plan_packed(), if the plugin has it. On the host, it has the time limit of a call. */
 static snap_status plan_state(attend_plan *p, snap_err *err) {
     attend_backend *a = attend_of(p->base.be);
     plan_call c = {.plugin = a->plugin, .plan = p};

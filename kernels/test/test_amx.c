@@ -57,7 +57,7 @@ static void defined_once(float *c, const uint16_t *a, const uint16_t *b) {
         }
 }
 
-/* Numbers whose magnitudes lie around 2^@middle, over 2^@spread. Every tenth is zero. */
+/* Numbers whose magnitudes lie around 2^@middle, over 2^@spread. About one in ten is zero. */
 static void draw(rng *r, uint16_t *out, int n, int middle, unsigned spread) {
     for (int i = 0; i < n; i++) {
         int exponent = middle + (int)rng_below(r, spread) - (int)spread / 2;

@@ -389,7 +389,8 @@ static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
     out->fp8_sums = declared;
 }
 
-/* Number of failed checks: of "1 to 128 heads" in both arms, or of all checks up to it. */
+/* Number of failed checks: of "1 to 128 heads" in both arms or, with @all, of all checks up to
+ * it. */
 static int failures_with(mla_backend_ops table, float off, bool all) {
     mla_backend *be;
     tally t = {0};

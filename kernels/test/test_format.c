@@ -34,7 +34,7 @@ static snap_status read_parts(cache_format *f, const char *head, const char *con
     return st;
 }
 
-/* fp8_ds_mla byte by byte, as the READMEs of its kernels have it. */
+/* fp8_ds_mla byte by byte, as the documentation of the kernels that read it describes it. */
 static void test_656_bytes(void) {
     cache_format f = load("fp8_ds_mla");
     cache_bytes b;

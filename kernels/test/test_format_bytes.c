@@ -24,7 +24,7 @@ static bool has_hash(const void *bytes, size_t n, const char *want) {
     return want && strcmp(got, want) == 0;
 }
 
-/* The fixture has one NaN. */
+/* The fixture has one bit pattern for all NaNs. */
 static float plain_nan(float x) {
     return isnan(x) ? (float)NAN : x;
 }
@@ -33,7 +33,7 @@ static float plain_nan(float x) {
 
 enum { kMostCodes = 1 << 16, kMostNumbers = 8 * kMostCodes };
 
-/* All decoded codes; of fp32 those with the upper half of a code. */
+/* All decoded codes; of fp32 only those whose lower half is 0. */
 static int decode_all(element_type t, float *out) {
     int bits = element_bits(t), n = 1 << (bits < 16 ? bits : 16);
     for (int c = 0; c < n; c++)

@@ -53,7 +53,7 @@ static void textbook(const float *q, const float *kv, int tokens, double scale, 
     *lse = m + log(l);
 }
 
-/* The formats that have descriptors, and the rounding of P in their arms. */
+/* The formats that are tested, which are shipped, and the rounding of P in their arms. */
 static const struct {
     const char *name;
     ref_pv pv;

@@ -43,7 +43,7 @@ static const unsigned char *at(const snapmla_packed *c, const snapmla_plane *p, 
            p->offset + slot * p->stride;
 }
 
-/* The planes that it reads. */
+/* The planes that this plugin reads. */
 typedef struct {
     const snapmla_plane *content, *rope, *scales;
 } planes;

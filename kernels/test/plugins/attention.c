@@ -12,7 +12,7 @@ enum {
     ATTEND_NULL,       /* no attend() */
     ATTEND_PRECISIONS, /* supports nothing */
     ATTEND_DEVICE,     /* an unknown device */
-    ATTEND_LIMIT,      /* a limit that is not a number */
+    ATTEND_LIMIT,      /* a negative limit */
     ATTEND_ERROR,      /* attend() fails with a message */
     ATTEND_CANCELS,    /* attend() fails as if the user had cancelled the run */
     ATTEND_PLAN,       /* plan() fails */
