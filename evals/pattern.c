@@ -152,8 +152,8 @@ bool pattern_find_next(pattern *p, span text, size_t from, span groups[PATTERN_G
     return found;
 }
 
-/* Each match has its own limit of steps, but a text can have very many matches. True, after a noted
- * fault, if all of them together took too long. */
+/* Each match has its own limit of steps, but a text can have very many matches. Notes a fault and
+ * returns true if all of them together took too long. */
 static bool takes_too_long(const pattern *p, int64_t since) {
     if (clock_now_ns() - since < kMostSeconds * (int64_t)1000000000)
         return false;

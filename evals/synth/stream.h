@@ -36,9 +36,10 @@ typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_e
  * kind and a length in the same way. Held-out problems never repeat within @count. A training
  * stream may repeat problems.
  *
- * SNAP_E_USAGE for a plan without styles or levels or with a negative start or count, and if 32
- * other numbers give no new held-out problem, for example because more are requested than exist.
- * SNAP_E_INPUT if a length is too small for a kind; SNAP_E_NOMEM; errors of @sink.
+ * SNAP_E_USAGE for a plan without styles or levels (for chats: without lengths) or with a negative
+ * start or count, and if 32 other numbers give no new held-out problem, for example because more
+ * are requested than exist. SNAP_E_INPUT if a length is too small for a kind; SNAP_E_NOMEM; errors
+ * of @sink.
  */
 snap_status synth_stream(const synth_plan *plan, parallel *pool, synth_sink sink, void *ctx,
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -46,10 +46,11 @@ static codes_left start_codes(const scratch16 *w, const cpu_part *part, int64_t 
 }
 
 /* Computes the scores of 8 tokens x 16 rows over all of d. Every second step prefetches a line of
- * the next page, and the other steps decode 64 of the @codes, unless that is NULL. There are at
- * least as many steps as groups of 64 codes in 8 tokens. One step covers four columns, which are
- * two pairs for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2
- * pairs, so one load of K serves two products. The two lanes of each row are added at the end. */
+ * the next page, and the other steps decode 64 of the @codes, unless that is NULL. These other
+ * steps are at least as many as the groups of 64 codes in 8 tokens. One step covers four columns,
+ * which are two pairs for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8
+ * rows x 2 pairs, so one load of K serves two products. The two lanes of each row are added at the
+ * end. */
 INLINE void scores_block(const uint16_t *k, int d, const uint64_t *qt, float *s, int padded,
                          region *next, tables decoder, codes_left *codes) {
     const __m512i even =

@@ -46,8 +46,8 @@ typedef void (*engine_top_fn)(void *user, const token_logit *top, int n);
 typedef void (*engine_score_fn)(void *user, int position, float logprob, const token_logit *top,
                                 int n);
 
-/* Called once, before the first token. @cached: tokens of the prompt that were computed for an
- * earlier sequence: all of them or 0. */
+/* Called at most once, when the sequence starts, before its first token. @cached: tokens of the
+ * prompt that were computed for an earlier sequence: all of them or 0. */
 typedef void (*engine_start_fn)(void *user, int cached);
 
 typedef struct {
@@ -120,9 +120,9 @@ bool engine_remove(engine *e, const void *user);
 /* The number of requests that are not finished. */
 int engine_pending(const engine *e);
 
-/* Starts the requests whose prompts are in the cache, as far as there is room, and passes their
- * first tokens. engine_step() begins with this. A server calls it before the step, so that it can
- * send these tokens while the step runs. */
+/* Resumes preempted sequences and starts the requests whose prompts are in the cache, as far as
+ * there is room, and passes their first tokens. engine_step() begins with this. A server calls it
+ * before the step, so that it can send these tokens while the step runs. */
 snap_status engine_admit(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs one step. Does nothing if no request is pending. */
