@@ -94,7 +94,7 @@ enum { kFileInput = 257 }; /* Py_file_input */
 typedef struct {
     const char *path, *isa; /* OP_MAKE */
     const char *paths;      /* OP_START: what the interpreter printed, JSON */
-    /* The following are results of OP_MAKE. The texts live until OP_DROP. */
+    /* Results of OP_MAKE, up to `self`. The texts live until OP_DROP. */
     const char *name, *kernel, *device, *format;
     double limit_s;
     int64_t without_lse;

@@ -35,8 +35,8 @@ bool js_has(const js *object, const char *key); /* also true where the value is 
 js *js_get_object(const js *object, const char *key);
 js *js_get_array(const js *object, const char *key);
 const char *js_get_str(const js *object, const char *key);             /* borrowed */
-const char *js_get_strn(const js *object, const char *key, size_t *n); /** n: length; the text may
-                                                                          hold NUL bytes */
+const char *js_get_strn(const js *object, const char *key, size_t *n); /* @n gets the length; the
+                                                                         text may hold NUL bytes */
 double js_get_num(const js *object, const char *key, double fallback); /* integer or real */
 int64_t js_get_int(const js *object, const char *key, int64_t fallback);
 bool js_get_bool(const js *object, const char *key, bool fallback);

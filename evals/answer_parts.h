@@ -59,17 +59,18 @@ answer_revision answer_revise_stated(span text, const extraction *stated, extrac
 /* The 24 of "not 25, it is 24"; the whole text if it has no such contrast. */
 span answer_without_contrast(span s);
 
-/* The text without sentences that only end it ("I hope this helps!"), without what its last
- * sentence says the answer is not, a rounded value or a reason after it, and the end of a code
- * block. *asserted is set if a sentence says that the answer is before it. */
+/* The text without what only ends it: sentences such as "I hope this helps!", a last sentence in
+ * brackets, the end of a code block, what its last sentence says the answer is not, and a rounded
+ * value, a repeated amount or a reason after the answer. *asserted is set if a sentence says that
+ * the answer is before it. */
 span answer_without_closing(span text, bool *asserted);
 
 /* The last sentence of the last line, without signs before it; of "5 is tempting, but it is 6" the
  * last clause. */
 span answer_last_sentence(span text);
 
-/* The clause of a sentence that gives the result: what follows ", so", without ", which ..." and
- * without a last bracket in words. */
+/* The clause of a sentence that gives the result: what follows words such as ", so", a reason or an
+ * arrow, without ", which ..." or a last bracket in words. */
 span answer_main_clause(span sentence);
 
 /* The formula in plain text with which a sentence ends: "2 and 1" of "It's 2 and 1." Empty if

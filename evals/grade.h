@@ -95,8 +95,8 @@ int grade_metrics(const grader *g);
  * none. The answer may be an expression, such as 70+3. */
 extern const grader grader_aime;
 
-/* Like grader_aime, and "#### 18" also states an answer, which comes before the other statements.
- * Golds may be whole worked solutions. */
+/* Like grader_aime, and "#### 18" also states an answer, which only a box replaces. Golds may be
+ * whole worked solutions. */
 extern const grader grader_gsm8k;
 const char *grade_gsm8k_gold(const char *answer); /* the part after the last "####"; without "####",
                                                      all of it; borrowed */

@@ -74,7 +74,8 @@ static void mark_popular(matcher *m) {
     }
 }
 
-/* The longest run that both parts have, or one of length 0. */
+/* The longest run of characters that both parts have and that are not too frequent, with the equal
+ * characters around it; or a run of length 0. */
 static part longest(matcher *m, part p) {
     part best = {p.a, p.a, p.b, p.b};
     const uint32_t *a = m->a.at, *b = m->b.at;

@@ -52,7 +52,7 @@ typedef struct {
     double chars_per_token; /* 0: the tokenizer counts, or without one 4 */
 
     math_policy policy;
-    uint64_t seed;             /* determines the order in which options are shown */
+    uint64_t seed; /* determines the order of shuffled options, and examples that are drawn */
     const char *gpqa_password; /* NULL: the password that the authors publish */
     bool keep_text;            /* prompts of confidential sets may be written to disk */
     judge_kind judge;          /* the judge for answers that are programs */
@@ -82,14 +82,14 @@ struct task_spec {
     /* Chooses a grader that this machine can run, or notes a fault. @data: the data folder; may be
      * NULL. The field is NULL if the three fields above decide. */
     const grader *(*pick_grader)(const char *data);
-    /* Reads a row of a .jsonl file. May be NULL if there is a load(). */
+    /* Reads one row. May be NULL if there is a load(). */
     snap_status (*read_row)(const js *row, task_rows *rows, task_row *out, const char *where,
                             snap_err *err);
     /* Reads all rows of a file whose name does not end in .jsonl; NULL: every file is JSON
      * lines. */
     snap_status (*read_file)(task_rows *rows, const buf *text, snap_err *err);
-    /* Reads the task's files itself, if there are several or if they are too large for memory.
-     * NULL: the one file is read into memory first. */
+    /* Reads the task's files itself, for example if there are several or if they are too large
+     * for memory. NULL: the one file is read into memory first. */
     snap_status (*load)(task_rows *rows, snap_err *err);
     /* Builds the gold of a row if the gold is JSON. Returns NULL if the row has none or memory is
      * exhausted. The field is NULL if the gold is not JSON. */
@@ -167,10 +167,10 @@ typedef struct {
     const grader *grader;
     bool keep_prompts;            /* the prompts of this confidential set go into samples.jsonl,
                                      because the user asked for it */
-    char *file;                   /* path of the data file (the first one, if there are several);
-                                     owned by mem */
-    char sha256[HASH_HEX];        /* SHA-256 of the file; if the set has several files, of their
-                                     digests */
+    char *file;                   /* path of the data file (the first one, if there are several), or
+                                     "(generated)"; owned by mem */
+    char sha256[HASH_HEX];        /* SHA-256 of the file; of several files, of their digests; of
+                                     made problems, of all that determines them */
     size_t rows;                  /* rows read, also those that are not part of the set */
     task_problem *problems;       /* [n], in file order */
     size_t n;                     /* number of problems; at most the limit, if there is one */
@@ -190,8 +190,8 @@ typedef struct {
  * @out:     release with task_set_release(), also after a failure
  *
  * SNAP_E_INPUT with the file and the reason if the file is malformed or has no problems, the grader
- * does not accept a gold, or an id occurs twice. SNAP_E_IO if @data does not exist or no folder has
- * such a file; the message then lists every path that was tried. SNAP_E_USAGE for options that do
+ * does not accept a gold, or an id occurs twice. SNAP_E_IO if @data does not exist, or if no folder
+ * has such a file (the message lists every path that was tried). SNAP_E_USAGE for options that do
  * not fit the data; SNAP_E_NOMEM.
  */
 snap_status task_load(const task_spec *t, const char *data, size_t limit,
@@ -212,7 +212,7 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
                        snap_err *err) SNAP_CHECK_RESULT;
 
 /* Returns a server's message in a form that may be stored. If the set is confidential, its prompts
- * are not kept, and the message repeats 24 bytes of the prompt, a static text replaces the message.
+ * are not kept, and the message repeats 24 bytes of the problem's first message, a static text replaces it.
  * NULL stays NULL. */
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 

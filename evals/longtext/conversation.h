@@ -35,8 +35,8 @@ typedef struct {
 
 extern const char conversation_answer[]; /* "Dispatch: ": the form of an answer before the number */
 
-/* Makes a conversation. @name and @seed determine it. SNAP_E_INPUT if the length is too small, or
- * there are too few names; SNAP_E_NOMEM. */
+/* Makes a conversation. @name and @seed choose its random numbers. SNAP_E_INPUT if the length is
+ * too small, or there are too few names; SNAP_E_NOMEM. */
 snap_status conversation_make(const conversation_options *o, uint64_t seed, const char *name,
                               const token_counter *counter, arena *mem, conversation *out,
                               snap_err *err) SNAP_CHECK_RESULT;

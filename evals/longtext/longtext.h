@@ -9,7 +9,7 @@
  * An item for training has several questions about one text, each with a worked solution. It never
  * has the question and the answer of an item for measuring (longtext_split_of()).
  *
- *   needle     codes of named things in prose; one code is asked for
+ *   needle     codes of named things in prose, some of which are asked for
  *   lookup     the same in a list of names of six letters and their codes, without prose
  *   variables  variables in prose that are set, and set to the value of another variable
  *   count      how often an event is reported in prose
@@ -47,8 +47,8 @@ typedef struct {
     int64_t length;         /* tokens of the document, two line ends and the question */
     double depth;           /* 0..1: where the answer is, if the kind has such a place */
     name_distance distance; /* of the distractors; lookup: not DISTANCE_WORD */
-    int keys;    /* things that the text names, with those that are asked for. frequent: words that
-                    are asked for. order: events */
+    int keys;    /* things that the text names, with those that are asked for. variables: chains.
+                    frequent: words that are asked for. order: events */
     int values;  /* needle, lookup: codes of each thing, all of which are asked for. copy: words of
                     a record */
     int queries; /* needle, lookup: things that are asked for */

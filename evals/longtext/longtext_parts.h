@@ -16,7 +16,7 @@ typedef struct {
     text_name *names;     /* [NAMES_MOST], of which the kind uses as many as it needs */
     text_name *values;    /* [NAMES_MOST] */
     const char **records; /* [o->keys] copy: the texts of the records */
-    int *times;           /* [o->keys] count: how often each event is reported. order: order[i] is
+    int *times;           /* [o->keys] count: how often each event is reported. order: times[i] is
                              the letter, from 0, of the event at place i */
     longtext *out;
 } maker;

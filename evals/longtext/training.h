@@ -26,8 +26,8 @@ typedef struct {
  * training_chat - append a chat as one line of JSON
  *
  * {"id", "level": the length, "family": the kind, "messages": [{"role", "content"}, ...]}. Each
- * message of the role "assistant" is a worked solution. The chat is a pure function of the options,
- * the seed and the number.
+ * message of the role "assistant" is a worked solution or, in a conversation, the answer alone. The
+ * chat is a pure function of the options, the seed and the number.
  *
  * SNAP_E_INPUT if the length is too small for the kind; SNAP_E_NOMEM.
  */

@@ -4,8 +4,8 @@
  *   {{problem or question}}       the first of these fields that the row has
  *   {{doc.title}}, {{turns.0}}    a member of an object, an element of a list
  *   {{answer | after '####'}}     filters, see below
- *   {{#options}}..{{/options}}    the text between them once for each element of a list; for a
- *                                 field that is text, once
+ *   {{#options}}..{{/options}}    the text between them once for each element of a list; once
+ *                                 for a field that is text, a number, true or false
  *   {{'{{'}}                      two braces (any quoted text; '' stands for ')
  *
  * Inside a list, {{item}} is the element, {{item.text}} a member of it, {{number}} its number from

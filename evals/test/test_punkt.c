@@ -100,7 +100,7 @@ static void test_words(void) {
     punkt_close(p);
 }
 
-/* The lists of this project: what each rule does. */
+/* Without Punkt's parameters, the lists in punkt_english.c decide. */
 static void test_without_parameters(void) {
     static const struct {
         const char *text;

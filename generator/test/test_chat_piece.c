@@ -32,7 +32,7 @@ static bool agrees(const char *data, size_t n) {
     return true;
 }
 
-/* Chunks as servers send them. */
+/* Chunks that the quick parser takes. */
 static const char *const kTaken[] = {
     DELTA("{\"content\":\"hello\"}"),
     DELTA("{\"role\":\"assistant\",\"content\":\"\"}"),

@@ -23,9 +23,9 @@ struct step_spec {
     int splits;
     uint64_t pages_seed; /* determines the order of pages in the pool */
     int poison;          /* value of unused bytes; 0 = 0xff, which is NaN in all formats */
-    int spare;           /* table entries per sequence that no length needs, besides the one of each
-                            step */
-    bool blank;          /* rows are zeros before `change` */
+    int spare;  /* further table entries per sequence that no length needs; each row has one in
+                            any case */
+    bool blank; /* rows are zeros before `change` */
     step_change change;
 };
 

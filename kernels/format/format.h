@@ -8,7 +8,7 @@
  *     value = code * scale                   RoPE part
  * If the format rotates, content rows are multiplied by a normalised Hadamard matrix before they
  * are quantised; if it has an offset, the mean of each column over all tokens is subtracted before
- * that. The scale of a content column is stored_scale * tensor_scale if there are two levels.
+ * that. The scale of a column is stored_scale * tensor_scale if there are two levels.
  *
  * Memory consists of pools. A pool is an array of pages of `bytes` bytes each, or, if it is not
  * paged, one block of `bytes` bytes for the whole tensor. A plane is an array inside a pool. Its
@@ -59,7 +59,8 @@ typedef enum {
 typedef enum { SCALE_PER_TOKEN, SCALE_PER_PAGE, SCALE_PER_TENSOR } cache_scale_per;
 
 /* How a scale is rounded before it is stored in its type. With m = largest magnitude that the scale
- * covers, and t = largest value of the element type: */
+ * covers, and t = largest value of the element type; beside a zero point, m and t are the widths of
+ * the two ranges. A second level divides m / t. */
 typedef enum {
     SCALE_EXACT,      /* m / t */
     SCALE_POW2_UP,    /* the smallest power of two >= m / t */
@@ -135,7 +136,7 @@ snap_status cache_format_read(cache_format *out, const js *doc, const char *wher
                               snap_err *err) SNAP_CHECK_RESULT;
 
 /* Checks everything that the other functions rely on: widths, ranges, contradictions, and that no
- * two planes overlap or leave their page. SNAP_E_INPUT: the message names the field. */
+ * two planes overlap or leave their page. SNAP_E_INPUT or, for widths, SNAP_E_SHAPE. */
 snap_status cache_format_check(const cache_format *f, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Calls @fn with the name of each shipped format in alphabetical order, until it fails. */
@@ -267,11 +268,11 @@ judge_bound cache_format_bound(const cache_format *f);
 
 /* Tokens that try the edges of a format. */
 typedef enum {
-    CACHE_INPUT_NORMAL,     /* N(0, 1) */
-    CACHE_INPUT_ZERO,       /* all 0, some -0 */
-    CACHE_INPUT_CODES,      /* every value of the element types, in turn */
-    CACHE_INPUT_TIES,       /* halfway between neighbouring values of the element types */
-    CACHE_INPUT_RANGE,      /* magnitudes that double from column to column: saturation and
+    CACHE_INPUT_NORMAL, /* N(0, 1) */
+    CACHE_INPUT_ZERO,   /* all 0, some -0 */
+    CACHE_INPUT_CODES, /* the values of the element types in turn; those of e4m3fn for wider types */
+    CACHE_INPUT_TIES,  /* the same, halfway between the values of consecutive codes */
+    CACHE_INPUT_RANGE,      /* magnitudes that about double from column to column: saturation and
                                subnormal numbers */
     CACHE_INPUT_OUTLIERS,   /* one column in 128 is 1000 times the others */
     CACHE_INPUT_NOT_FINITE, /* normal, with single NaNs and infinities */

@@ -5,12 +5,12 @@
 
 #include "kernels/format/format.h"
 
-/* How planes without stated offsets are laid out. The order of the planes is that of
- * cache_format_planes(). */
+/* How planes without stated offsets are laid out, in the order of cache_format_planes(). A plane
+ * whose values all tokens share always has a pool of its own. */
 typedef enum {
     LAYOUT_PLANAR,      /* one pool for each plane */
-    LAYOUT_INTERLEAVED, /* one pool; a token's values lie together in a record */
-    LAYOUT_PAGE,        /* one pool; within a page, one plane lies after the other */
+    LAYOUT_INTERLEAVED, /* one pool for the others; a token's values lie together in a record */
+    LAYOUT_PAGE,        /* one pool for the others; within a page, one plane after the other */
 } layout_order;
 
 /* Sets pool, offset and stride of the planes of @f and its pools. Where a plane's offset or stride

@@ -19,8 +19,8 @@
 #include "kernels/plugin/attention.h"
 
 /* The object at @path exports @plugin, whose ABI number and name were checked. SNAP_E_UNSUPPORTED:
- * a member is missing or out of range, or this build has no CUDA. Also the errors of opening the
- * built-in backend. */
+ * a member is missing or out of range, or this build has no CUDA. SNAP_E_NOMEM. Also the errors of
+ * opening the built-in backend. */
 snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plugin,
                                 const char *path, const mla_backend_options *opt,
                                 snap_err *err) SNAP_CHECK_RESULT;

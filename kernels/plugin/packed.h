@@ -39,8 +39,8 @@ typedef struct {
  * @f:    with the widths of @cap; copied
  * @json: the descriptor; copied
  *
- * Errors: those of the plugin's plan_packed(), SNAP_E_SHAPE, SNAP_E_UNSUPPORTED (not a plugin that
- * reads packed caches), SNAP_E_NOMEM.
+ * Errors: SNAP_E_SHAPE, SNAP_E_UNSUPPORTED (not a plugin that reads packed caches), SNAP_E_NOMEM;
+ * plan_packed() may return each of these too, and any other failure of it is SNAP_E_DEVICE.
  */
 snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                                const cache_format *f, const char *json,
@@ -51,8 +51,8 @@ snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capaci
 snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_cache *cache,
                             const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Attention over the cache for the step that was scheduled last. SNAP_E_DEVICE: the plugin failed,
- * or did what it must not. */
+/* Attention over the cache for the step that was scheduled last. SNAP_E_DEVICE: the plugin did
+ * what it must not. Also the errors that the plugin returns. */
 snap_status packed_run(mla_plan *plan, const mla_step *step, const packed_cache *cache,
                        const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 

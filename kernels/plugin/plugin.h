@@ -53,7 +53,7 @@ static inline snap_status plugin_fail(snap_err *err, snap_status code, const cha
  * long; SNAP_E_IO if there is no such file; SNAP_E_UNSUPPORTED if it can't be loaded, was built for
  * another ABI or with other headers, has a name that is not allowed or belongs to a built-in
  * backend, leaves out a required member, or its `open` returns no backend. Otherwise the error that
- * its `open` returns. */
+ * its `open`, or attend_backend_open(), returns. */
 snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_backend_options *opt,
                                 snap_err *err);
 
