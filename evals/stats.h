@@ -94,7 +94,7 @@ typedef struct {
  * margin. As counts with the rates q + M and q per problem, they have the largest likelihood at
  * q = (h + sqrt(h^2 + 8 n D M)) / 4n with h = U + D - 2nM. The variance is 2q + M, times the mean
  * square per unit of difference. A continuity correction of half a step is added. With one sample
- * per problem, the error of "equivalent" is then at most 5 % (a test enumerates 30 to 500
+ * per problem, the error of "equivalent" is then at most about 5 % (a test enumerates 30 to 500
  * problems).
  *
  * If all differences are equal, their spread is zero, but that is no evidence of precision. Then

@@ -212,8 +212,8 @@ snap_status task_tests(const task_set *set, const task_problem *p, code_tests *o
                        snap_err *err) SNAP_CHECK_RESULT;
 
 /* Returns a server's message in a form that may be stored. If the set is confidential, its prompts
- * are not kept, and the message repeats 24 bytes of the problem's first message, a static text replaces it.
- * NULL stays NULL. */
+ * are not kept, and the message repeats 24 bytes of the problem's first message, a static text
+ * replaces it. NULL stays NULL. */
 const char *task_public_message(const task_set *set, const task_problem *p, const char *message);
 
 /* The tasks of task_table[]. */

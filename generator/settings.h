@@ -34,8 +34,8 @@ js *gen_settings_json(const gen_settings *s);
  *
  * SNAP_E_USAGE with the reason: `body` is no JSON object, is nested too deeply, has a member that
  * another option sets, or one whose name is that of a secret; `prompt` is malformed or given
- * without `completions`; `parts` is given with `completions`; `server` is unknown; a budget is given
- * without `server`. SNAP_E_NOMEM.
+ * without `completions`; `parts` is given with `completions`; `server` is unknown; a budget is
+ * given without `server`. SNAP_E_NOMEM.
  */
 snap_status gen_settings_check(const gen_settings *s, snap_err *err) SNAP_CHECK_RESULT;
 

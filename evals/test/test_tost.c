@@ -1,5 +1,5 @@
-/* Tests the equivalence test of one task at its margin, where at most 5 % of the comparisons may
- * say "equivalent": exactly for one sample per problem, and by simulation for several. */
+/* Tests the equivalence test of one task at its margin, where at most about 5 % of the comparisons
+ * may say "equivalent": exactly for one sample per problem, and by simulation for several. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* amx_emulated_vectors.h - the vector operations of amx_vectors.h in plain C. */
+/* amx_emulated_vectors.h - the vector operations of amx_vectors.h, without AVX-512. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
 #define SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
 

@@ -1,5 +1,5 @@
 /* amx_vectors.h - AVX-512 operations of the AMX kernel: decoding e4m3, and writing the layouts of
- * tiles. amx_emulated_vectors.h has the same functions in plain C. */
+ * tiles. amx_emulated_vectors.h has the same functions without AVX-512. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 #define SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 

@@ -268,10 +268,10 @@ judge_bound cache_format_bound(const cache_format *f);
 
 /* Tokens that try the edges of a format. */
 typedef enum {
-    CACHE_INPUT_NORMAL, /* N(0, 1) */
-    CACHE_INPUT_ZERO,   /* all 0, some -0 */
-    CACHE_INPUT_CODES, /* the values of the element types in turn; those of e4m3fn for wider types */
-    CACHE_INPUT_TIES,  /* the same, halfway between the values of consecutive codes */
+    CACHE_INPUT_NORMAL,     /* N(0, 1) */
+    CACHE_INPUT_ZERO,       /* all 0, some -0 */
+    CACHE_INPUT_CODES,      /* the values of the element types in turn; above 8 bits, of e4m3fn */
+    CACHE_INPUT_TIES,       /* the same, halfway between the values of consecutive codes */
     CACHE_INPUT_RANGE,      /* magnitudes that about double from column to column: saturation and
                                subnormal numbers */
     CACHE_INPUT_OUTLIERS,   /* one column in 128 is 1000 times the others */

@@ -129,8 +129,8 @@ void prompt_start(engine *e, prompt *p);
  * held. */
 int prompts_drop(engine *e);
 
-/* Frees the prompts that no sequence waits for, except the newest @kept. Returns whether it freed
- * any. */
+/* Frees the prompts that no sequence waits for, except the newest @kept that are not scored.
+ * Returns whether it freed any. */
 bool prompts_free_idle(engine *e, int kept);
 
 /* engine_take_page() takes a page; engine_have_pages() returns whether @n are free. Both free idle
