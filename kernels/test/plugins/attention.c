@@ -1,5 +1,5 @@
 /* attention.c - plugins with one function and one fault each, selected by -DFAULT=ATTEND_name. The
- * loader must refuse some of them. mla_plan_create() or mla_run() must report what the others do. */
+ * loader must refuse some of them; mla_plan_create() or mla_run() must report what others do. */
 #include <string.h>
 
 #include "kernels/plugin/attention.h"
