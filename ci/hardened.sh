@@ -14,9 +14,10 @@ lacks() {
     bad=1
 }
 
-# The bytes of endbr64, which begins every function that may be called through a pointer. A file
-# without CET has up to four, from the compiler's own start files. The property note of a program
-# says nothing, because Debian's start files lack it.
+# The bytes of endbr64, which begins every function that may be called through a pointer. Without
+# CET, a program has up to four and a plugin two, from the compiler's own start files. The smallest
+# plugin has one function. The property note of a program says nothing, because Debian's start files
+# lack it.
 branch_targets() {
     LC_ALL=C grep -aoP '\xf3\x0f\x1e\xfa' "$file" | wc -l
 }
@@ -33,7 +34,8 @@ check() {
     ! has '^ +LOAD .* RWE ' || lacks 'memory is both writable and executable'
     ! has '\(TEXTREL\)' || lacks 'code is relocated (-fPIC)'
     if has 'Machine: +Advanced Micro Devices X86-64'; then
-        [ "$(branch_targets)" -ge 10 ] || lacks 'branch targets are not marked (-fcf-protection)'
+        case $file in *.so) least=3 ;; *) least=10 ;; esac
+        [ "$(branch_targets)" -ge "$least" ] || lacks 'branch targets are not marked (-fcf-protection)'
     fi
     case $file in *.so) return 0 ;; esac
     has '\(FLAGS_1\).*PIE' || lacks 'fixed addresses (-fPIE, -pie)'
@@ -77,6 +79,13 @@ END
             echo "  $flag: ${lines##*: }"
         fi
     done
+    plugin() {
+        echo 'static int f(void) { return 1; } int (*const p)(void) = f;' >"$dir/plugin.c"
+        cc -O2 -fPIC -shared -Wl,-z,relro,-z,now,-z,noexecstack "$1" -o "$dir/plugin.so" "$dir/plugin.c"
+        sh ci/hardened.sh "$dir/plugin.so" 2>/dev/null
+    }
+    plugin -fcf-protection || { echo 'hardened: a plugin of one function is refused' >&2; bad=1; }
+    ! plugin -fcf-protection=none || { echo 'hardened: a plugin without branch targets passes' >&2; bad=1; }
 }
 
 if [ "$1" = --selftest ]; then
