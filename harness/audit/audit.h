@@ -45,14 +45,15 @@ void verify_add(verify_findings *f, verify_kind kind, const char *where, const c
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* Three parts of verify_document(): bench rows; evals and verdicts; plugin and checkpoints. */
+/* Parts of verify_document(): bench rows; evals and verdicts; the backend, its plugin, and the
+ * checkpoints of arms. */
 void verify_bench(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);
 void verify_origin(const run_record *r, verify_findings *f);
 
-/* Another part: derives the challenge that rows name (bench/challenge.h), and adds a finding for
- * each row that differs from it, and for each row whose arm and scope do not have every cell
- * once. */
+/* Another part of verify_document(). If a row names a challenge (bench/challenge.h), derives it
+ * again, and adds a finding for each row that differs from it and for each row whose arm and scope
+ * do not have every cell exactly once. */
 void verify_challenge(const run_record *r, verify_findings *f);
 
 /* Compare the hash of a plugin's file or of a checkpoint's folder with those in the result. If none
@@ -65,7 +66,8 @@ snap_status verify_checkpoint(const results *r, const char *dir, verify_findings
 
 /* Computes the rows of servers under load again from the file @requests (requests.jsonl), and
  * compares them. A row that differs, or that the requests do not give, is a finding of kind
- * correctness. Errors: those of request_lines_read(); SNAP_E_NOMEM. */
+ * correctness. Rows that do not fit together, or requests that do not fit them, are one of kind
+ * form. Errors: those of request_lines_read(); SNAP_E_NOMEM. */
 snap_status verify_serving(const results *r, const char *requests, verify_findings *f,
                            snap_err *err) SNAP_CHECK_RESULT;
 

@@ -260,7 +260,7 @@ static bool same_cell(const cell_record *a, const cell_record *b) {
     return cell_same_shape(a, b) && strcmp(a->scope, b->scope) == 0;
 }
 
-/* The row of the first arm of the run for the same cell as @row; NULL if there is none. */
+/* The row for the same cell of the arm that @row names as its baseline; NULL if there is none. */
 static const cell_record *baseline_of(const checker *c, const cell_record *row) {
     for (size_t i = 0; i < c->rows->n; i++) {
         const cell_record *other = &c->rows->at[i];
@@ -329,7 +329,8 @@ static void check_mixture(const checker *c) {
     }
 }
 
-/* The row before row @i of the same arm; NULL if there is none. */
+/* The row that row @i is compared with: the row before it or, for a named arm, the last earlier row
+ * of that arm with a hash. NULL if there is none. */
 static const cell_record *before_of(const checker *c, size_t i) {
     const cell_record *row = &c->rows->at[i];
     if (!row->name[0])
@@ -340,8 +341,8 @@ static const cell_record *before_of(const checker *c, size_t i) {
     return NULL;
 }
 
-/* Two adjacent rows of one run with the same kernel must have the same machine code. So must all
- * rows of a named arm. */
+/* Measured rows with the same kernel must have the same machine code. Each row is compared with
+ * before_of() only. A joined file is not checked, because it has several runs. */
 static void check_code(const checker *c) {
     for (size_t i = 1; i < c->rows->n && !c->is_joined; i++) {
         const cell_record *row = &c->rows->at[i], *before = before_of(c, i);

@@ -44,7 +44,7 @@ static bool same_challenge(const cell_record *a, const cell_record *b) {
            a->shape.d_r == b->shape.d_r;
 }
 
-/* The rows of the arm and scope of row @i that have cell @cell. */
+/* The number of rows that have the arm and scope of @like and the cell @cell. */
 static size_t count_rows(const court *c, const cell_record *like, int cell) {
     size_t n = 0;
     for (size_t i = 0; i < c->rows->n; i++) {
@@ -56,7 +56,8 @@ static size_t count_rows(const court *c, const cell_record *like, int cell) {
     return n;
 }
 
-/* Every arm and scope must have each cell once, so that none was left out or chosen. */
+/* Every arm and scope must have each cell exactly once: no cell may be left out, and none may be
+ * measured several times. */
 static void check_complete(const court *c) {
     for (size_t i = 0; i < c->rows->n; i++) {
         const cell_record *row = &c->rows->at[i];

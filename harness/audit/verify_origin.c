@@ -25,8 +25,8 @@ static void check_backend(const origin_backend *backend, verify_findings *f) {
                    "a plugin must not have the name of the built-in backend '%s'", backend->name);
 }
 
-/* With a plugin, the hash of the code in each row is the hash of the plugin's file. The arms of a
- * run with named arms may run on different plugins, so nothing is known of their rows. */
+/* With a plugin, a row that has a hash of its code must have that of the plugin's file. The arms of
+ * a run with named arms may run on different plugins, so their rows are not checked. */
 static void check_rows(const run_record *r, verify_findings *f) {
     const plugin_record *plugin = &r->provenance.backend.plugin;
     char where[64];
@@ -42,7 +42,7 @@ static void check_rows(const run_record *r, verify_findings *f) {
 }
 
 /* Compares the checkpoint of an arm with that of the first arm. Different hashes are a note or, if
- * both arms name the same source, a finding of kind mixed. */
+ * both arms name the same source, a finding of kind mixed. A local arm without a hash is a note. */
 static void check_arm(const arm_list *arms, size_t a, const char *where, verify_findings *f) {
     const arm_record *arm = &arms->at[a], *first = &arms->at[0];
     const char *digest = arm->checkpoint_sha256, *other = first->checkpoint_sha256;

@@ -133,7 +133,8 @@ static void check_pooled(const run_record *r, const pair_record *pooled, const c
                    pooled->verdict, equivalent ? "equivalent" : "not equivalent");
 }
 
-/* The accuracy of an arm from the groups of the field @by, and the problems in these groups. */
+/* The accuracy of an arm from the groups of the field @by. *problems is set to the number of
+ * problems in these groups. */
 static double accuracy_of_groups(const eval_record *eval, const char *by, const char *arm,
                                  int64_t *problems) {
     double sum = 0, n = 0;
@@ -152,8 +153,9 @@ static double accuracy_of_groups(const eval_record *eval, const char *by, const 
     return sum / n;
 }
 
-/* Checks the verdicts of groups. If all problems are in the groups of a field, these must give the
- * arm's accuracy. Groups of conversations have other weights. */
+/* Checks the verdicts of groups. If all problems are in the groups of one field, these must give
+ * the arm's accuracy. Groups of conversations weigh their problems differently, so they are not
+ * compared with it. */
 static void check_groups(const eval_record *eval, const char *where, verify_findings *f) {
     for (size_t i = 0; i < eval->groups.n; i++) {
         const group_record *g = &eval->groups.at[i];

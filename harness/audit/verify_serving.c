@@ -109,7 +109,7 @@ static bool same_value(const js *a, const js *b) {
     return (!a || js_is_null(a)) && (!b || js_is_null(b)) ? true : a && b && js_equal(a, b);
 }
 
-/* These do not follow from the requests. */
+/* Whether the value of @key is one that does not follow from the requests. */
 static bool is_stated(const char *key) {
     static const char *const keys[] = {"endpoint", "model",   "precision",
                                        "workload", "quality", "headline"};

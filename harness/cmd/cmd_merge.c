@@ -20,7 +20,7 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-/* Joins the parts of a serving benchmark, and judges the joined run. */
+/* Joins the parts of a serving benchmark, judges the joined run and prints the result. */
 static snap_status join_parts(opt_shared *shared, snap_err *err) {
     const join_options join = {.parts = shared->args, .n = (size_t)shared->n_args, .out = o.out};
     js *config = NULL;

@@ -79,7 +79,8 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-/* The last part of a path. Slashes and ".json" at its end are cut off. The caller frees it. */
+/* The last part of a path. Slashes at its end are cut off, and so is ".json" if a configuration
+ * with random weights is served. The caller frees it. */
 static char *last_part(const char *path) {
     size_t n = strlen(path);
     if (random_config && n > 5 && text_ends(path, ".json"))

@@ -54,9 +54,9 @@ bool manifest_is_checked(const manifest_file *f);
 
 size_t manifest_unverified(const manifest_set *s); /* the number of files without such a checksum */
 
-/* Compares the checksum of data for @task with the manifest. Returns "match", "differs",
- * "unverified" if the manifest lacks the checksum of one of the set's files, or "unknown" if it has
- * no set of that name. A task set that was read from several files has a digest of their digests,
+/* Compares the checksum of data for @task with the manifest: "match"; else "unknown" if the
+ * manifest has no set of that name, "unverified" if it lacks the checksum of one of the set's
+ * files, or "differs". A task set that was read from several files has a digest of their digests,
  * one per line: first the files that hold the problems, then the one file that lists them. The
  * manifest names the files in this order. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);

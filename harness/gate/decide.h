@@ -16,7 +16,7 @@
  *                  (intersection-union test). The mean and p99 can only raise an alarm, because
  *                  they often vary too much to show that they did not grow.
  *   INCONCLUSIVE   Neither. More sessions are measured: there are up to `looks` looks at the data,
- *                  and each doubles the number of sessions.
+ *                  and each further look doubles the number of sessions.
  *
  * Each look gets an equal share of alpha (Bonferroni), so that repeated looks do not raise the rate
  * of false alarms. The tests are the rank tests of rank.h. They assume only that sessions are
@@ -40,9 +40,9 @@ typedef struct {
 #define GATE_DEFAULTS                                                                              \
     { .share = 0.02, .ns = 500, .alpha = 0.05, .sessions = 12, .looks = 3 }
 
-/* SNAP_E_USAGE naming the limit that is out of its range, or if one of @cells cells could not
- * become REGRESSED at the last look, even if all its sessions were slow. The message then has the
- * smallest number of sessions of the first look that suffices. */
+/* SNAP_E_USAGE if a limit is out of its range, or if one of @cells cells could not become REGRESSED
+ * at the last look, even if all its sessions were slow. In that case the message proposes a number
+ * of sessions for the first look. */
 snap_status gate_limits_check(const gate_limits *l, size_t cells, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The log-ratio that a cell with this baseline may reach. */

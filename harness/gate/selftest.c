@@ -153,8 +153,9 @@ cleanup:
     return st;
 }
 
-/* Whether another run would end in time at the pace so far. A run with a delay near the threshold
- * is assumed to need all looks, any other run one. */
+/* Whether @seconds have not passed yet, and another run at the pace so far would end before kOver
+ * times @seconds. A run with a delay near the threshold is assumed to need all looks, any other run
+ * one. */
 static bool fits_in_time(const gate_limits *l, int which, const selftest *s, double elapsed,
                          double seconds) {
     size_t so_far = 0;

@@ -2,8 +2,9 @@
  *
  * The cases are equal arms, delays of 1, 2 and 5 %, 20 ms more in every 97th step, and 8 % more in
  * every 10th turn. The selftest makes as many gate runs as the time allows, but at least 1 and at
- * most 200. The first run and about half of all runs have equal arms, and an alarm in such a run is
- * false. A run leaves out the looks for which there is no time.
+ * most 200. Runs of equal arms, of which the first run is one, alternate with runs of the other
+ * cases. An alarm in a run of equal arms is false. A run leaves out the looks for which there is no
+ * time.
  *
  * Then it simulates 2000 comparisons of each case (simulate.h), which give rates that a few runs
  * cannot give. Further simulations find the smallest slow-down of a single cell that is found in 19

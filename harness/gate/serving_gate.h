@@ -15,8 +15,9 @@
  *                                          much to show that they did not grow
  *
  * In a row, the ratio is above 1 if the current run is slower: of a rate it is the baseline over
- * the current run. Values without an interval, or of a load point that lacks in the current run,
- * are "missing". A load point where an arm was saturated in one run only is compared too. */
+ * the current run. A value of the baseline without an interval is left out. A value that the
+ * current run lacks, or has without an interval, is "missing". A load point where an arm was
+ * saturated in one run only is compared too. */
 #ifndef SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 #define SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 
@@ -25,7 +26,7 @@
 
 #define SERVING_GATE_SHARE 0.05
 
-/* Appends rows of kind serving; none if the files have no load points. SNAP_E_NOMEM. */
+/* Appends rows of kind serving; none if the baseline has no load points. SNAP_E_NOMEM. */
 snap_status gate_check_serving(const results *baseline, const results *current,
                                const gate_limits *limits, js *rows,
                                snap_err *err) SNAP_CHECK_RESULT;

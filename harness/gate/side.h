@@ -26,8 +26,8 @@ typedef struct {
     int64_t spike_every, slow_every; /* 0 = never */
 } gate_slowing;
 
-/* The nanoseconds that are added to step @step of turn @turn of an arm. Both are counted over all
- * cells. @step_ns: the time of a step. */
+/* The nanoseconds that are added to a step. @step and @turn are consecutive numbers of the steps
+ * and turns of an arm, which may begin anywhere. @step_ns: the time of a step. */
 double gate_slowing_ns(const gate_slowing *s, double step_ns, int64_t step, int64_t turn);
 bool gate_slowing_any(const gate_slowing *s); /* whether any step gets longer */
 

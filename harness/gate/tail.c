@@ -7,8 +7,8 @@
 #include "harness/measure/rank.h"
 #include "harness/measure/stats.h"
 
-/* Steps above this quantile of the steps of both arms are slow. If only one arm has such steps, it
- * is the p99 of that arm. */
+/* Steps above this quantile of the steps of both arms are slow. If only one arm has such steps,
+ * the quantile is the p99 of that arm. */
 static const double kSlow = 0.995;
 
 static int by_value(const void *a, const void *b) {

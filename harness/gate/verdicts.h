@@ -5,10 +5,11 @@
  *   ok             not slower (or worse) by more than the threshold        0
  *   noise          slower, but with the same machine code: only reported   0
  *   inconclusive   neither was shown                                       4
- *   missing        an arm or the current run lacks the cell or the task    4
+ *   missing        an arm or the current run lacks the cell, task or value 4
  *   regressed      slower: a row of kind speed or serving                  1
  *                  worse: a row of kind quality or fidelity                5
- *   invalid        throttled, disturbed, or not comparable                 6
+ *   invalid        throttled, disturbed or not comparable; a self-test     6
+ *                  with too many false alarms
  *   wrong          the output failed its check                             7
  *
  * With several verdicts the exit code is the first of 7, 5, 1, 6, 4, because a cell that cannot be

@@ -11,15 +11,15 @@
 #include "base/buf.h"
 #include "base/hash.h"
 
-/* The hash for the CPU. SNAP_E_IO; SNAP_E_UNSUPPORTED if the binary is not a 64-bit ELF file or has
- * no .text section. */
+/* The hash for the CPU. SNAP_E_IO; SNAP_E_NOMEM; SNAP_E_UNSUPPORTED if the binary is not a 64-bit
+ * ELF file or has no .text section. */
 snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 
 /* For kernels on a CUDA device: the SHA-256 of the machine code of all kernels of this program with
  * @kernel ("sm90_fp8") in their names, of the kernels of scheduling, preparation and dataflow, and
  * of the portable kernels' merge (even if @kernel does not use it), for every architecture in the
  * binary. The build leaves device code uncompressed for this purpose. SNAP_E_UNSUPPORTED if the
- * program has no such kernel. SNAP_E_IO. */
+ * program has no such kernel. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
                              snap_err *err) SNAP_CHECK_RESULT;
 

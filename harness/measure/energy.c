@@ -22,7 +22,9 @@ struct energy_meter {
     bool failed; /* since energy_start() */
     int64_t at_ns;
     double joules;
-    double last[ENERGY_SENSORS]; /* microjoules or microwatts, at at_ns */
+    double
+        last[ENERGY_SENSORS]; /* at at_ns: microjoules or microwatts of each sensor; NVML: joules in
+                                    last[0] */
 };
 
 static void fail(energy_meter *m, const char *path, const char *why) {

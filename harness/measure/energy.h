@@ -1,4 +1,4 @@
-/* energy.h - measures the energy that a device uses over a time.
+/* energy.h - measures the energy that a device uses within a period.
  *
  * The sources, in this order:
  *   NVIDIA device     NVML's energy counter (gpu.h)
@@ -25,7 +25,8 @@ typedef struct energy_meter energy_meter;
  * energy_open - find the sensors of a backend's device
  *
  * @sysfs:   where sysfs is mounted: "/sys"
- * @backend: gives the PCI address, and whether the backend runs on the processors; read only here
+ * @backend: gives the PCI address, and whether the backend runs on the processors; used only in
+ *           this call
  * @device:  NVML's device; NULL = none. It must outlive the meter.
  *
  * A device without sensors is no error. SNAP_E_NOMEM.
@@ -35,7 +36,7 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
 void energy_close(energy_meter *m); /* NULL is allowed */
 
 /* Begins to count at the time @now_ns (clock_now_ns()). energy_read() returns the joules used
- * since, or NAN if the energy is missing. That remains so until energy_start().
+ * since, or NAN if the energy is missing. Once it is missing, it stays so until energy_start().
  *
  * Call energy_keep() at least once a second in between: power sensors are integrated between the
  * readings, and a counter must not wrap around twice. It reads sysfs four times a second at most,
@@ -47,9 +48,9 @@ double energy_read(energy_meter *m, int64_t now_ns);
 /* The sensors, such as "RAPL package-0, dram"; NULL if there are none. The meter owns the text. */
 const char *energy_source(const energy_meter *m);
 
-/* Why the last missing value is missing: no sensor, a sensor that vanished or that this user may
- * not read, or a clock or counter that ran backwards. NULL if no value was missing. The meter owns
- * the text. */
+/* Why the last missing value is missing: for example no sensor, a sensor that this user may not
+ * read, or a counter that ran backwards. NULL if there is a sensor and no value was missing. The
+ * meter owns the text. */
 const char *energy_missing(const energy_meter *m);
 
 #endif

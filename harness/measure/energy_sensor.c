@@ -61,7 +61,8 @@ static bool has_file(energy_sensors *s, const char *dir, const char *name) {
     return has;
 }
 
-/* Adds the file @dir/@name. Once there are too many, n stays above ENERGY_SENSORS. */
+/* Adds the file @dir/@name. Once there are too many, or the path is too long, n stays above
+ * ENERGY_SENSORS. */
 static energy_sensor *add(energy_sensors *s, const char *dir, const char *name, const char *label) {
     if (s->n >= ENERGY_SENSORS || !join(s->at[s->n].path, dir, name)) {
         s->n = ENERGY_SENSORS + 1;

@@ -10,15 +10,15 @@ typedef struct {
     char path[ENERGY_PATH];   /* one decimal number: microjoules, or microwatts */
     char label[ENERGY_LABEL]; /* "package-0" */
     bool power;               /* the file shows power */
-    double range;             /* a counter returns to 0 after this value; 0 = never */
+    double range;             /* a counter returns to 0 after this value; 0 = never, or unknown */
 } energy_sensor;
 
 typedef struct {
     energy_sensor at[ENERGY_SENSORS];
     int n;
-    const char *kind; /* "RAPL", or the name of the driver's hwmon directory */
+    const char *kind; /* "RAPL", or the name of the driver as in its hwmon directory */
     char driver[ENERGY_LABEL];
-    bool no_memory; /* the search ended early: out of memory */
+    bool no_memory; /* out of memory: sensors may be absent from the list */
 } energy_sensors;
 
 /* Finds the sensors of the processors, or of the PCI device @pci, below @sysfs. n is 0 if there are

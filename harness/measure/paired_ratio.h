@@ -3,8 +3,9 @@
  * Sample i of both arms was taken in the same pass over all arms. So a slow change of the machine
  * affects both alike and hardly changes the ratio of their times. The samples are split into up to
  * 25 consecutive stretches, because neighbouring samples resemble each other and would count
- * several times. Each stretch gives the logarithm of the ratio of both arms' medians. The ratio is
- * the Hodges-Lehmann estimate of these values, with its 95 % interval (rank.h). */
+ * several times. Each stretch gives the logarithm of the ratio of both arms' medians. The ratio
+ * and its 95 % interval are the exponentials of the Hodges-Lehmann estimate of these logarithms and
+ * of its interval (rank.h). */
 #ifndef SNAPMLA_HARNESS_MEASURE_PAIRED_RATIO_H
 #define SNAPMLA_HARNESS_MEASURE_PAIRED_RATIO_H
 

@@ -11,7 +11,8 @@ typedef struct {
                                            RoPE */
 } cell_shape;
 
-/* Sequences of different lengths. It does not exist if all have `context` tokens. */
+/* The lengths of sequences that --lengths or a challenge sets. It does not exist without them: then
+ * all sequences have `context` tokens. */
 typedef struct {
     bool exists;
     const char *distribution; /* "uniform:1000-8000" (bench/lengths.h) */
@@ -106,8 +107,8 @@ typedef struct {
     const char *name;     /* of a named arm, such as "mine"; "" = the arm has only its kind */
     const char *options;  /* of a named arm, as --arm gave them: "cpu,precision=fp8,threads=1" */
     const char *device;   /* of a named arm: the device of its backend */
-    const char *ceilings; /* of a named arm: the arm that the rows of the section `ceilings`
-                                name, from which this row's floor is computed */
+    const char *ceilings; /* of a named arm: the `arm` of those rows of the section
+                             `ceilings` that set this row's floor */
     cell_format format;
     const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study. With a
                                 format: the rate at which its products count */

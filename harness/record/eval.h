@@ -230,8 +230,9 @@ bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why
 /* The smallest difference that a problem's (or conversation's) score can have, other than 0. */
 double eval_step(const eval_record *e);
 
-/* Why the row can hardly show damage: the baseline is not better than guessing, it is always right,
- * or a damaged arm was not found worse. False if none of these holds; then @why is "". */
+/* Why the row can hardly show damage: the baseline is almost always right (99.5 % or more), it is
+ * not shown to be better than guessing, or a damaged arm was not found worse. False if none of
+ * these holds; then @why is "". */
 bool eval_is_blind(const eval_record *e, char *why, size_t cap);
 
 /* The arm with the name @name, or NULL. */

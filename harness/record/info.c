@@ -111,7 +111,8 @@ static js *configs(void) {
 }
 
 /* {"present", "reason", "missing"}: whether this machine can run the programs that graded answers
- * contain, and which packages such programs may import but this machine lacks (NULL: none). */
+ * contain, why it cannot (NULL: it can), and which packages such programs may import but this
+ * machine lacks (NULL: none, or it cannot run them). */
 static js *code_judge_state(void) {
     js *o = js_new_object();
     sandbox *s = NULL;

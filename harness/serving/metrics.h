@@ -72,8 +72,8 @@ bool serving_is_answered(const serving_request *r);
 double serving_last_piece(const serving_request *r);
 
 /* A latency of the request; NAN if it has none: itl has one value for each gap instead, and tpot
- * needs two completion tokens. A request that was not answered has no latency, except that ttft and
- * ttft_due exist as soon as its first piece has come. */
+ * needs two completion tokens. A failed request has no latency. One that was cut has only ttft and
+ * ttft_due, and only if its first piece came. */
 double serving_time_of(const serving_request *r, serving_time l);
 
 /* When the request stopped using the server: its end, or the last time that is known of it. A cut
