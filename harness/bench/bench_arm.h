@@ -51,7 +51,8 @@ double bench_arm_bytes(const bench_shape *s, bench_kind k, const arm_format *f, 
  * @flush: flush the caches before each step
  *
  * Errors: SNAP_E_UNSUPPORTED for an arm of the ablation on a backend without lab_can_attend(),
- * SNAP_E_NOMEM, and those of lab_plan_create(), mla_alloc() and the dataflow operations.
+ * SNAP_E_NOMEM, and those of lab_plan_create() (with a format packed_plan_create()), mla_alloc()
+ * and the dataflow operations.
  */
 snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape *shape,
                              bench_kind kind, const arm_format *format, const numbers *from,

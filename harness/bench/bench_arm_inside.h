@@ -23,10 +23,10 @@ struct bench_arm {
                                  share */
     float *planted_rows;      /* with a format: [pages of set 0][d_c + d_r] the planted tokens as
                                  the cache holds them */
-    bool *ran;       /* with a format: [sets] whether the set's step ran without recording */
-    bool uncaptured; /* with a format: the step could not be recorded */
+    bool *ran;                /* with a format: [sets] whether the set's step has run */
+    bool uncaptured;          /* with a format: the step could not be recorded */
     int page_tokens;
-    mla_precision precision; /* of the queries, and of the cache without a format */
+    mla_precision precision; /* of the cache; with a format that of its queries: MLA_BF16 */
     int sets, next;
     int pages_per_sequence; /* of the longest sequence */
     int table_width;
@@ -106,30 +106,32 @@ snap_status arm_start_clock(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- planted tokens ---- */
 
-/* The slot of the replaced tokens, the same in all pages, and whether a page of set 0 has one. */
+/* The slot of the replaced tokens, the same in all pages, and the number of pages of sequence @b in
+ * set 0 that have one. These are its first pages. */
 int arm_planted_slot(const bench_arm *arm);
 int arm_planted_pages(const bench_arm *arm, int b);
 
 /* Writes the row of the token that is planted in page @page of set 0: bf16 [d_c + d_r]. */
 void arm_planted_row(const bench_arm *arm, int64_t page, uint16_t *row);
 
-/* Writes the row of the queries that see the planted tokens. */
+/* Writes the row that all queries have while tokens are planted. */
 void arm_planted_query(const bench_arm *arm, uint16_t *row);
 
 /* ---- an arm with a cache format ---- */
 
-/* Allocates the pools, and writes the values that all tokens share. */
+/* Allocates the pools, fills the pages with NaN, and writes the values that all tokens share. */
 snap_status packed_arm_alloc(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 void packed_arm_release(bench_arm *arm);
 
-/* Fills the first @pages pages of the arm. With @planted, each page has a planted token. */
+/* Fills the first @pages pages of the arm. With @planted, the pages of set 0 have their planted
+ * tokens. */
 snap_status packed_arm_fill(bench_arm *arm, const int32_t *order, int64_t pages, bool planted,
                             snap_err *err) SNAP_CHECK_RESULT;
 
-/* Runs one step, from a recording if the backend can record. */
+/* Runs one step of a set, from a recording once there is one. */
 snap_status packed_arm_step(bench_arm *arm, int set, double *ns, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Enqueues the step of the set that was scheduled last. */
+/* Enqueues the step of set @set, which must be the set that was scheduled last. */
 snap_status packed_arm_enqueue(bench_arm *arm, int set, snap_err *err) SNAP_CHECK_RESULT;
 
 /* bench_arm_planted() of such an arm. */

@@ -12,7 +12,8 @@ enum {
     kSharedTokens = 1024, /* tokens from which the values are chosen that all tokens share */
     kChunkPages = 64,     /* most pages that are packed at a time */
 };
-static const double kStandsOut = 100; /* the least logit of a planted token, of about 148 */
+static const double kStandsOut = 100; /* least logit that a planted token must have; it is about
+                                         148 if the format holds the token exactly */
 
 static int width_of(const bench_arm *arm) {
     return arm->shape.d_c + arm->shape.d_r;
@@ -20,7 +21,7 @@ static int width_of(const bench_arm *arm) {
 
 /* ---- memory ---- */
 
-/* The first tokens of the random numbers stand for all of them. */
+/* Chooses the values that all tokens share from the first kSharedTokens random tokens. */
 static snap_status choose_shared(bench_arm *arm, snap_err *err) {
     int width = width_of(arm);
     float *x = malloc((size_t)kSharedTokens * (size_t)width * sizeof *x);
@@ -245,7 +246,8 @@ cleanup:
 
 /* ---- planted tokens ---- */
 
-/* The query of the planted tokens in the form that meets the cache. */
+/* The query of the planted tokens as the kernel multiplies it: packed and unpacked again if the
+ * format packs queries. */
 static snap_status planted_query(const bench_arm *arm, double *q) {
     const cache_format *f = &arm->format->format;
     uint16_t row[MLA_MAX_CONTENT + MLA_MAX_ROPE];

@@ -56,11 +56,12 @@ static snap_status read_lengths(bench *b, snap_err *err) {
     if (b->grid.n_list || b->o->grid.ablation)
         return err_set(err, SNAP_E_USAGE,
                        "--lengths takes the place of --context: leave out --shapes and --ablation");
-    b->grid.n_context = 1; /* the sweep replaces it by the longest drawn length */
+    b->grid.n_context = 1; /* one context: the sweep uses the longest drawn length */
     return lengths_parse(&b->lengths, b->o->lengths, err);
 }
 
-/* Replaces the shapes of the grid by those of the challenge. */
+/* Replaces the shapes of the grid, the distribution of the numbers and the seed by those of the
+ * challenge. */
 static snap_status read_challenge(bench *b, snap_err *err) {
     const bench_options *o = b->o;
     bench_grid *g = &b->grid;
@@ -111,7 +112,7 @@ static void describe(bench_device *d) {
     d->hashed = code_hash_of(d->device.backend, NULL, d->hash, NULL) == SNAP_OK;
 }
 
-/* Arms on processors that take the same number of threads share them: idle threads spin for a
+/* Arms on the processors that use all of them share one pool of threads: idle threads spin for a
  * moment, so two pools would disturb each other. */
 static snap_status open_named(bench *b, bench_device *d, snap_err *err) {
     mla_backend_options wanted = {.isa = d->device.isa, .threads = (int)d->device.threads};
@@ -120,7 +121,7 @@ static snap_status open_named(bench *b, bench_device *d, snap_err *err) {
     return mla_backend_open(&d->backend, d->device.backend, &wanted, err);
 }
 
-/* The format that --arm names, or else that of the plugin. */
+/* Loads the format that --arm names, or else that of the plugin unless --arm names a precision. */
 static snap_status find_format(const bench *b, bench_device *d, const arm_spec *spec,
                                sweep_arm *arm, snap_err *err) {
     const char *own = spec->has_precision ? NULL : packed_own_format(d->backend);

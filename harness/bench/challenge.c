@@ -71,7 +71,8 @@ static void draw_distribution(challenge_cell *c, int64_t mean, rng *r) {
     }
 }
 
-/* Lowers the lengths so that their sum is about @tokens, and finds the longest. */
+/* If the sum of the lengths is above @tokens, lowers them so that it is about @tokens. Finds the
+ * longest. */
 static void cut_lengths(challenge_cell *c, int64_t tokens) {
     bench_shape *s = &c->shape;
     int64_t sum = bench_shape_tokens(s);

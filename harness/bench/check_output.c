@@ -9,8 +9,8 @@
 #include "harness/bench/packed_judge.h"
 #include "kernels/formats.h"
 
-/* How much of an output is checked. Before timing it is kBefore. Of a timed output it is
- * kBefore, too, if the backend has lab_attend(), and otherwise kTimed. */
+/* How much of an output is checked. Before timing it is kBefore. Of a timed output it is kBefore,
+ * too, if the backend has lab_attend() and the arm has no cache format; otherwise kTimed. */
 typedef struct {
     int rows, sequences; /* of a large cell */
     double whole;        /* rows x context up to which the host checks all rows */
@@ -95,7 +95,7 @@ static ref_pv reference_pv(const bench_arm *arm) {
     return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
 }
 
-/* A sequence of an arm with a cache format. */
+/* Judges one sequence of an arm with a cache format. */
 static void judge_packed(sequence_job *job) {
     const bench_shape *s = bench_arm_shape(job->arm);
     int64_t all = (int64_t)s->s_q * s->heads;
@@ -267,8 +267,8 @@ static bool sampled_rows_alloc(sampled_rows *k, const bench_shape *s, sample_siz
     return k->order && k->row && k->ref && k->lse;
 }
 
-/* Chooses rows of each sequence at about equal distances, beginning with a random row, so that they
- * are spread over query tokens and heads. */
+/* Chooses sequences, and in each of them rows at about equal distances, beginning with a random
+ * row, so that the rows are spread over query tokens and heads. */
 static void pick_rows(sampled_rows *k, const bench_shape *s, uint64_t seed) {
     int all = s->s_q * s->heads;
     rng r = rng_make(seed, rng_stream_of("verify rows"));

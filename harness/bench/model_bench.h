@@ -29,7 +29,7 @@ typedef struct {
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
  * that file. SNAP_E_USAGE: a wrong list, or no model is named. SNAP_E_UNSUPPORTED: the backend's
  * memory is host memory. Also the errors of reading the model's file, opening the backend,
- * e2e_run() and saving. */
+ * measuring its ceilings, e2e_run() and saving. */
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 

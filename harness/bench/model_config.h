@@ -4,8 +4,8 @@
 
 #include "generator/local/checkpoint/shape.h"
 
-/* Reads the file @name or, if there is none, the shipped configs/models/NAME.json. SNAP_E_IO, and
- * any error of model_shape_parse(). */
+/* Reads the file @name or, if there is none, the shipped configs/models/NAME.json. SNAP_E_IO,
+ * SNAP_E_NOMEM, and any error of model_shape_parse(). */
 snap_status model_config_open(model_shape *out, const char *name, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

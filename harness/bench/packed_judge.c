@@ -44,8 +44,8 @@ static void draw_all(work *w, const packed_sequence *in, int64_t tokens) {
     }
 }
 
-/* Each row of the queries is quantised by itself, also where the format has one scale for a page or
- * tensor. The oracle then takes them as they are. */
+/* If the format quantises queries, each row is quantised by itself, also where the format has one
+ * scale for a page or tensor. The oracle then takes the rows as they are. */
 static snap_status quantise_queries(work *w, cache_format *f, int64_t rows, snap_err *err) {
     int width = f->d_c + f->d_r;
     snap_status st = SNAP_OK;

@@ -155,7 +155,7 @@ static void set_lengths(cell_record *c, const bench_shape *s, double *each) {
                                 .each = {each, (size_t)s->batch}};
 }
 
-/* The cell of a challenge has the lengths that the challenge owns. */
+/* Finds the cell of the challenge by its lengths, which the challenge owns. */
 static void set_challenge(cell_record *c, const row_context *ctx, const bench_shape *s) {
     for (int i = 0; ctx->challenge && i < CHALLENGE_CELLS; i++)
         if (ctx->challenge->cell[i].lengths == s->lengths)

@@ -63,9 +63,10 @@ typedef struct {
 /* The row as JSON, without the derived fields; the caller owns it. NULL: out of memory. */
 js *row_json(const row_context *ctx, const row_measured *m);
 
-/* The key of the cell in the journal: "fp8 served H16 s1 b8 c8192 d512+64 mla", the backend, its
- * kernel and the first 16 digits of row_context.kernel_hash. Sustained cells have "sustained" after
- * the scope. The key of a named arm begins with its name. */
+/* The key of the cell in the journal: "fp8 served H16 s1 b8 c8192 d512+64 mla", the distribution of
+ * the lengths if there is one, the backend, its kernel and the first 16 digits of
+ * row_context.kernel_hash. Sustained cells have "sustained" after the scope. The key of a named arm
+ * begins with its name. */
 void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_scope scope,
              char out[ROW_KEY]);
 

@@ -82,12 +82,12 @@ snap_status sweep_derive(js *rows, const char *arm, const mla_ceilings *c,
 /* The speed-up of the FP8 row i over the BF16 row before it; NAN for other rows and named arms. */
 double sweep_speedup(const cell_list *rows, size_t i);
 
-/* Raises the ceilings to the best rates that were probed between the samples of these rows.
- * SNAP_E_NOMEM. */
+/* Raises the ceilings to the best rates that were probed between the samples of the rows of a named
+ * arm (@arm NULL: of all). SNAP_E_NOMEM. */
 snap_status sweep_raise(const js *rows, const char *arm, mla_ceilings *to,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* How many of these rows have the flag; 0 when out of memory. */
+/* How many of these rows have the flag @flag; 0 when out of memory. */
 size_t sweep_count_flag(const js *rows, const char *arm, const char *flag);
 
 /* SNAP_E_DEVICE if a cell had an error, SNAP_E_WRONG if one failed its check or was below its

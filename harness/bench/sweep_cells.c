@@ -21,7 +21,7 @@ static snap_status compare_arms(const sweep *s, const lane *l, paired_ratio *out
     *out = (paired_ratio){(double)NAN, (double)NAN, (double)NAN};
     if (!l->of.name || l == s->lanes || base->status != ROW_PASSED || c->status != ROW_PASSED)
         return SNAP_OK;
-    /* The loops of sustained arms are minutes apart, so their samples are no pairs. */
+    /* The loops of sustained arms run one after the other, so their samples are no pairs. */
     size_t n = s->opt->sustained_s > 0 ? 0 : c->timing.n;
     if (n)
         return paired_ratio_of(base->timing.samples, base->timing.n, c->timing.samples, n, out,

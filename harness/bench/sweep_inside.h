@@ -41,7 +41,7 @@ typedef struct {
     numbers from; /* the host's pools of all arms */
     js *rows;
     bench_shape shape;
-    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they differ */
+    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they are drawn (opt->lengths) */
     lane *lanes;                      /* [n] */
     int n;
     bool flush; /* the backends' caches are flushed before each step */
