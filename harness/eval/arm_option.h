@@ -23,7 +23,8 @@
  * brace, a bracket or a quote is JSON and ends where that does.
  *
  * SNAP_E_USAGE for a text of another form, and for a server's URL that contains '@': credentials
- * would be stored with the run. Messages do not quote what may be a secret. SNAP_E_NOMEM.
+ * would be stored with the run. Messages do not quote what may be a secret. Also the errors of
+ * arm_request_set(), which reads files.
  */
 snap_status arm_parse(const char *flag, const char *text, bool from_file, arena *mem, eval_arm *out,
                       snap_err *err) SNAP_CHECK_RESULT;

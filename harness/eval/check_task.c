@@ -55,7 +55,7 @@ static snap_status grade(checking *c, const task_problem *p, const char *respons
     return grade_response(c->set.grader, p->gold, (grade_input){.response = text}, out, err);
 }
 
-/* Adds {"strict": 1} if the grader has more metrics than the verdict. */
+/* Adds "scores", such as {"strict": 1}, if the grader has more metrics than the verdict. */
 static bool set_scores(js *row, const grader *g, const grade_result *r) {
     if (grade_metrics(g) == 1)
         return true;
@@ -110,7 +110,7 @@ cleanup:
     return st;
 }
 
-/* The gold of another problem that is wrong for this one; NULL if there is none. */
+/* The gold of one of the first 100 problems that is wrong for @p; NULL if there is none. */
 static snap_status other_gold(checking *c, const task_problem *p, const char **out, snap_err *err) {
     snap_status st = SNAP_OK;
     *out = NULL;
@@ -128,8 +128,8 @@ cleanup:
     return st;
 }
 
-/* The gold, a wrong answer and an empty one. Programs are graded only if they are given, and what a
- * model or another program judges is not graded. */
+/* Adds the gold, a wrong answer if there is one, and an empty one. Programs are graded only if they
+ * are given, and what a model or another program judges is not graded. */
 static snap_status add_usual_answers(checking *c, js *answers, const task_problem *p,
                                      snap_err *err) {
     const char *form = kForms[0], *other = NULL;

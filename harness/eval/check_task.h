@@ -10,8 +10,9 @@ typedef struct {
     const char *task;           /* name of a task, or path of a task file */
     const char *data;           /* NULL: the shipped data sets and the folder of the task file */
     const char *const *answers; /* [n_answers] responses to grade; without any: the gold, another
-                                   problem's gold if there is one, and an empty response, unless
-                                   answers are programs or a model judges them */
+                                   problem's gold if there is one, and an empty response; none if
+                                   answers are programs, or a model or another program judges
+                                   them */
     int n_answers;
     const char *lengths, *tokenizer; /* as in task_options, for tasks that the program makes */
     double chars_per_token;
@@ -30,8 +31,8 @@ typedef struct {
  *        caller frees it. "note" says why no problem is shown: the set is confidential, or @data is
  *        NULL and there are no data.
  *
- * SNAP_E_USAGE for an unknown task or policy, and for @answers that a model must judge;
- * SNAP_E_INPUT with file, line and reason for a malformed task file or data file; SNAP_E_IO;
+ * SNAP_E_USAGE for an unknown task or policy, and for @answers that a model or another program must
+ * judge; SNAP_E_INPUT with file, line and reason for a malformed task file or data file; SNAP_E_IO;
  * SNAP_E_NOMEM, also for a regular expression that exceeds its limit; SNAP_E_ENV if an answer is a
  * program and cannot be isolated.
  */

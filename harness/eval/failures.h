@@ -4,8 +4,8 @@
 
 #include "evals/samples.h"
 
-/* Reasons beyond the first FAILURE_REASONS different ones count as other reasons. Of these, a
- * result has the FAILURE_KEPT most frequent ones. */
+/* A tally keeps the first FAILURE_REASONS different reasons and counts all further ones together. A
+ * result has the FAILURE_KEPT most frequent reasons of the tally. */
 enum { FAILURE_REASONS = 64, FAILURE_KEPT = 8, FAILURE_LENGTH = 120 };
 
 /* The reason of a sample that needs the verdict of a judge model. */

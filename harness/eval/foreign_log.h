@@ -39,8 +39,8 @@ typedef struct {
  * @out:     overwritten; release it with foreign_log_release(), also after a failure
  *
  * SNAP_E_INPUT with @name and the reason for a malformed log and one without samples;
- * SNAP_E_UNSUPPORTED for a Parquet file that parquet_each_row() does not support, and for one of
- * lighteval before 0.8 that has lists as texts; SNAP_E_NOMEM.
+ * SNAP_E_UNSUPPORTED for a Parquet file or a zip that base/parquet.h or base/zip.h does not
+ * support, and for a Parquet file of lighteval before 0.8 that has lists as texts; SNAP_E_NOMEM.
  */
 snap_status foreign_log_parse(foreign_log *out, const char *bytes, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;

@@ -16,8 +16,8 @@
  * those whose reference is missing or failed. A row is written when both of its games are over. If
  * a game fails, the row gets no verdict, and the same command tries it again. Where the first arm's
  * answers are the references, they get their verdicts without games (arena.h). SNAP_E_USAGE for a
- * malformed judge; SNAP_E_CANCELLED; SNAP_E_NOMEM; errors of generator_open(), generator_run() and
- * the store.
+ * malformed judge; SNAP_E_CANCELLED; SNAP_E_NOMEM; errors of judge_model_open(), generator_run()
+ * and the store.
  */
 snap_status games_play(const eval_plan *plan, sample_store *store, const char *judge,
                        const generate_options *opt, results_journal *journal, fs_log *log,

@@ -25,7 +25,8 @@ typedef struct {
  *       task judges again.
  *
  * SNAP_E_USAGE for options that do not fit, and for logs that differ in a prompt, a right answer or
- * their samples; SNAP_E_INPUT for malformed logs; SNAP_E_IO; SNAP_E_NOMEM.
+ * their samples; SNAP_E_INPUT for malformed logs and for a malformed task file;
+ * SNAP_E_UNSUPPORTED as in foreign_log.h; SNAP_E_IO; SNAP_E_NOMEM.
  */
 snap_status import_logs(const import_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

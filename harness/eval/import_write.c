@@ -50,7 +50,8 @@ static snap_status add_line(js *row, bool complete, buf *out, snap_err *err) {
 
 /* ---- the task ---- */
 
-/* The programs whose logs they are, each once. */
+/* Names the program whose logs these are with each of its versions once, and the metric with its
+ * filter. */
 static void name_programs(writing *w) {
     size_t at = 0;
     for (int i = 0; i < w->o->n && at < sizeof w->by; i++) {

@@ -29,8 +29,8 @@ static const js *attached(const js *sample, const js *text) {
     return found ? found : text;
 }
 
-/* Appends a message's content: a text, or a list of parts. @type: of the parts that are taken, and
- * their member with the text. */
+/* Appends the texts of those parts of a message's content that have the type @type. A part's member
+ * with the text has the same name as its type. */
 static snap_status append_parts(const js *sample, const js *content, const char *type, buf *out,
                                 snap_err *err) {
     snap_status st = SNAP_OK;
@@ -108,7 +108,7 @@ static bool set_count(js *row, const char *key, const js *usage, const char *nam
     return n < 0 || js_set_int(row, key, n);
 }
 
-/* Whether the answer is missing because the sample failed. */
+/* Sets "error" if the sample failed. *failed: whether it did. */
 static snap_status set_error(js *row, const js *sample, bool *failed, snap_err *err) {
     const js *error = js_get(sample, "error"), *message = js_get(error, "message");
     *failed = error != NULL;

@@ -21,7 +21,7 @@ typedef struct {
  *        1 and max_tokens 16000 unless given; rpm, tpm and seed have no effect
  * @mem:  owns the texts
  *
- * SNAP_E_USAGE for a malformed option; SNAP_E_NOMEM.
+ * SNAP_E_USAGE for a malformed option; errors of arm_parse(); SNAP_E_NOMEM.
  */
 snap_status judge_model_parse(const char *text, const generate_options *opt, arena *mem,
                               judge_model *out, snap_err *err) SNAP_CHECK_RESULT;

@@ -171,7 +171,7 @@ cleanup:
 
 /* ---- rows ---- */
 
-/* Documents without an id are counted. */
+/* A document without an id has the number of its row, from 0, as its id. */
 static snap_status set_key(js *row, const document *d, size_t repeat, long number, snap_err *err) {
     const char *id = js_str(d->id);
     char digits[24];

@@ -9,8 +9,9 @@
 
 /* ---- the prompt ---- */
 
-/* The requests of a document: an object {"gen_args_0": {"arg_0": .., "arg_1": ..}, ..}, or in old
- * versions a list of lists. NULL if there is no such request or argument. */
+/* An argument of a request of a document. The requests are an object {"gen_args_0": {"arg_0": ..,
+ * "arg_1": ..}, ..}, or in old versions a list of lists. NULL if there is no such request or
+ * argument. */
 static const js *argument(const js *arguments, size_t request, size_t index) {
     char key[32];
     if (js_is_array(arguments))

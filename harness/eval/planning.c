@@ -124,8 +124,7 @@ static snap_status plan_auto_damaged(planning *e, eval_arm *a, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The precision of the control "damaged=auto": that of the first task that names one, else the
- * coarsest one. */
+/* The precision of the control "damaged=auto": that of the first task that names one, else C. */
 static void choose_damage(eval_plan *p, const suite *s) {
     static const char kCoarsest[] = "C";
     const char *precision = NULL;

@@ -13,8 +13,8 @@
  * @options: the data folder is set if it was not given, and arms and controls that name a file get
  *           its content in place of @FILE
  *
- * SNAP_E_USAGE: an option is wrong. Also the errors of reading the suites and the data, and of
- * checking that programs can be judged.
+ * SNAP_E_USAGE: an option is wrong. Also the errors of reading the suites, the data and the files
+ * that arms name, and of checking that programs can be judged.
  */
 snap_status planning_make(eval_plan *plan, eval_options *options, arena *mem,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -12,8 +12,8 @@ bool shared_runs_later(const eval_arm *arm);
 
 /* The first other arm that runs at the same time as arm @index and shares its server or device.
  * HTTP arms share a server if URLs of both have the same host and port; localhost, 127.0.0.1 and
- * [::1] are one host. Local arms share a device if their `device` is the same text. NULL if there
- * is none. */
+ * [::1] are one host. Local arms share a device if their `device`, "cpu" by default, is the same
+ * text. NULL if there is none. */
 const eval_arm *shared_with(const eval_plan *plan, size_t index);
 
 #endif

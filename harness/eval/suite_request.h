@@ -10,7 +10,8 @@
 #include "base/json.h"
 #include "generator/generator.h"
 
-/* Reads the object, if the suite has one. @mem owns the texts. SNAP_E_INPUT with @where. */
+/* Reads the object, if the suite has one. @mem owns the texts. SNAP_E_INPUT with @where;
+ * SNAP_E_NOMEM. */
 snap_status suite_request_read(const js *suite, arena *mem, gen_settings *out, const char *where,
                                snap_err *err) SNAP_CHECK_RESULT;
 
