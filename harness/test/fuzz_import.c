@@ -1,5 +1,5 @@
-/* Reads random bytes as a log of another program. It must be refused with a message, or give rows
- * that can be written as a task and a recording, or refused with a message then. */
+/* Reads random bytes as a log of another program. It must be refused with a message, or give rows.
+ * The rows can be written as a task and a recording, or that is refused with a message. */
 #include <stdint.h>
 #include <string.h>
 

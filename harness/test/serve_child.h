@@ -16,8 +16,8 @@ typedef struct {
 /* Writes a tiny checkpoint with a tokenizer. */
 void serve_child_make(serve_child *c);
 
-/* Starts a server in a child process. Members of @o that are 0 get values for tests. @sequences: as
- * in local_options. */
+/* Starts a server in a child process. Limits and times of @o that are 0 get values for tests.
+ * @sequences: as in local_options. */
 void serve_child_start(serve_child *c, const serve_options *o, int sequences);
 
 /* Sends SIGTERM and expects that the server ends with exit code 0. */

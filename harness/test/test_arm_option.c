@@ -49,7 +49,7 @@ static void test_arms(void) {
     arena_release(&mem);
 }
 
-/* What may be a secret that was written in the wrong eval_place is never quoted. */
+/* What may be a secret that was written in the wrong place is never quoted. */
 static void test_secrets_of_arms(void) {
     arena mem = {0};
     eval_arm a;

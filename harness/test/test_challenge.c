@@ -23,8 +23,8 @@ static bool is_power_of_two(int n) {
     return n > 0 && (n & (n - 1)) == 0;
 }
 
-/* Over many seeds: all shapes are within their limits, the sum of the lengths is that of the option
- * up to the shortest length, and each number of heads and each kind of lengths occurs. */
+/* Over many seeds: all shapes are within their limits, the sum of the lengths exceeds the option by
+ * at most 64 tokens for each sequence, and each number of heads and each kind of lengths occurs. */
 static void test_cells(void) {
     static challenge c;
     unsigned heads = 0, kinds = 0, distributions = 0;

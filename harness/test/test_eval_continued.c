@@ -137,7 +137,6 @@ static void test_a_run_can_grow(void) {
     eval_place_close(&p);
 }
 
-/* Failed samples are rows. They are counted, not scored, and tried again. */
 /* The number of findings of the audit about reasons of failures. */
 static size_t reason_findings(const eval_place *p, const results *r) {
     verify_findings f = {0};
@@ -174,6 +173,7 @@ static void expect_reasons(const eval_place *p, const results *r, js *arm) {
     free(was);
 }
 
+/* Failed samples are rows. They are counted, not scored, and tried again. */
 static void test_failures_are_retried(void) {
     eval_place p;
     eval_place_open(&p);

@@ -163,7 +163,8 @@ static void test_sweep(void) {
         CU_ASSERT_FATAL(c->lengths.each.n == 12);
         for (size_t b = 0; b < 12; b++) {
             tokens += c->lengths.each.at[b];
-            for (int s = 0; s < c->shape.s_q; s++) /* query token s sees all but the last of them */
+            /* query token s sees all tokens but the last s_q - 1 - s */
+            for (int s = 0; s < c->shape.s_q; s++)
                 pairs += fmax(c->lengths.each.at[b] - (double)(c->shape.s_q - 1 - s), 0);
         }
         CU_ASSERT((double)c->lengths.tokens == tokens);

@@ -121,8 +121,7 @@ static void test_heat_map(void) {
     results_free(r);
 }
 
-/* A run with one named arm has no pair, so there is no heat map. Runs without named arms have no
- * table of them. */
+/* A run without named arms has neither their heat map nor their table. */
 static void test_runs_without_pairs(void) {
     results *r = fixture_load();
     report_model *m = fixture_model(r);

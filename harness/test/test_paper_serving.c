@@ -56,7 +56,8 @@ static void add_knee(results *r, const char *arm, double lo, double hi) {
     add(r, &row);
 }
 
-/* A closed loop with two loads, and a search. */
+/* The rows of two loads of a closed loop or, if not @closed, of two loads of an open loop with
+ * knees and their ratio. */
 static results *runs(bool closed) {
     results *r;
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench serving", NULL, 1, NULL), SNAP_OK);

@@ -182,8 +182,8 @@ static serving_measured *queues(double rate, double speed, double seconds, int b
 }
 
 /* Of 40 runs, 95 % intervals must hold the true value in at least 31: with a coverage of 0.90,
- * fewer have a probability below 0.5 %. Theory: e2e of an M/M/1 queue is exponential with the rate
- * 1 - load. */
+ * fewer have a probability of about 0.5 %. Theory: e2e of an M/M/1 queue is exponential with the
+ * rate 1 - load. */
 static void test_intervals_hold_the_truth(void) {
     enum { kRuns = 40, kLeast = 31 };
     const double load = 0.5;
@@ -258,7 +258,7 @@ static void test_percentiles_are_refused(void) {
     free(l);
 }
 
-/* A load of 1.2 grows without bound, one of 0.8 does not. */
+/* The queue grows without bound at a load of 1.2, and does not at 0.8. */
 static void test_saturation(void) {
     int over = 0, under = 0;
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;

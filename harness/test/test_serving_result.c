@@ -25,8 +25,8 @@ static const serving_point kLoads[kPoints] = {{true, 10}, {true, 40}};
 static const serving_arm_facts kNames[kArms] = {{"bf16", "http://a/v1", "m", "bf16"},
                                                 {"fp8 & <co>", "http://b/v1", "m", "fp8"}};
 
-/* A run of two servers at two loads: the second arm is faster by @speed. At 40 requests per second
- * the first is saturated. */
+/* A run of two servers at two loads: the second arm is @speed times as fast. At 40 requests per
+ * second the first is saturated. */
 static void simulate(sim_log *log, double speed) {
     const sim_engine slow = {
         .slots = 8, .tokens = 20, .step_s = 0.008, .token_s = 0.001, .prefill_s = 0.004};

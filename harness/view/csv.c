@@ -4,9 +4,9 @@
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
  * ceiling, bench, fidelity, arm, failure, pair, pooled; for a model predictions, layer, values,
- * bound, depth; for servers under load: load, latency, target, difference, series, knee, ratio.
- * 'report paper' adds quote (figures that others report) and step (speed of a whole model in tokens
- * per second). */
+ * bound, depth; for servers under load load, part, latency, target, difference, series, knee,
+ * ratio. 'report paper' adds quote (figures that others report) and step (speed of a whole model in
+ * tokens per second). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -146,7 +146,7 @@ static void draw_panel(buf *out, const heat *h, const panel *p) {
             draw_value(out, h, p, &h->e->groups.at[i]);
 }
 
-/* The panel after the others: first the arms, then the comparisons that were made. */
+/* The next panel: first the arms, then the comparisons that were made. */
 static bool next_panel(const heat *h, size_t *at, panel *p) {
     for (; *at < h->e->arms.n + h->e->pairs.n; ++*at) {
         bool arm = *at < h->e->arms.n;

@@ -35,7 +35,7 @@ static bool find(const report_model *m, size_t index, part *p) {
     return false;
 }
 
-/* Colours: classes h0 (half as fast or less) .. h2 (equal) .. h8 (four times as fast or more). */
+/* Colours: classes h0 (less than half as fast) .. h2 (equal) .. h8 (four times as fast or more). */
 static const double kEdges[] = {0.5, 0.95, 1.05, 1.25, 1.5, 2, 3, 4};
 enum { EDGES = sizeof kEdges / sizeof *kEdges, kEqual = 2 };
 

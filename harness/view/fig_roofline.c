@@ -14,7 +14,7 @@ static const double kWidth = 940, kHeight = 430, kLeft = 66, kRight = 782, kTop 
 enum {
     kTipsMax = 500,  /* with more points there are no tooltips, to keep the page small */
     kArmColours = 8, /* classes a0 .. a7 */
-    kLegendMax = 12, /* arms that the legend names; the tooltips name all */
+    kLegendMax = 12, /* most arms that the legend names */
 };
 
 typedef struct {
@@ -189,7 +189,7 @@ static void point(buf *out, const plot *p, const report_cell *c) {
         svg_diamond(out, hollow ? "f8l p" : "f8 p", x, y, 5.5, tip[0] ? tip : NULL);
 }
 
-/* The first arms of the file from the bottom up, or BF16 and FP8. */
+/* The names of the first arms of the file, or of BF16 and FP8, at the lower right. */
 static void legend(buf *out, const plot *p) {
     const named_arms *g = NULL;
     for (size_t k = 0; k < p->m->n_named; k++)

@@ -10,7 +10,7 @@
 static const double kWidth = 940, kHeight = 300, kTop = 74, kBottom = 250;
 
 /* The @index-th load point of the model: a row of kind @kind of the first arm. NULL if there is
- * none. @block: only rows with this block. */
+ * none. @metric: of the row; NULL: any. Rows of blocks after block 0 are left out. */
 static const report_serving *find_point(const report_model *m, size_t index, const char *kind,
                                         const char *metric) {
     for (size_t i = 0; i < m->n_serving; i++) {

@@ -37,8 +37,8 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out);
  * longest context. */
 bool figure_layers(const report_model *m, size_t index, bool alone, buf *out);
 
-/* Output tokens per second of a server over the tokens per second of one user, one line for each
- * arm; one figure for each file, kind of loop and kind of workload with load points. */
+/* Output tokens per second of a server (or of one of its GPUs) over the tokens per second of one
+ * user, one line for each arm; one figure for each file and kind of loop with load points. */
 bool figure_serving_pareto(const report_model *m, size_t index, bool alone, buf *out);
 /* Goodput over the offered load, with intervals and the knees; one figure for each file and kind of
  * loop that has targets. */
@@ -46,8 +46,8 @@ bool figure_serving_goodput(const report_model *m, size_t index, bool alone, buf
 /* Distributions of latencies, one panel for each latency and one line for each arm; one figure for
  * each load point. */
 bool figure_serving_cdf(const report_model *m, size_t index, bool alone, buf *out);
-/* Requests in flight and output tokens per second over time, with the steady window; one figure for
- * each pair of blocks with the number 0. */
+/* Requests in flight and output tokens per second over time in block 0 of each arm, with the steady
+ * window; one figure for each load point. */
 bool figure_serving_course(const report_model *m, size_t index, bool alone, buf *out);
 
 typedef struct {

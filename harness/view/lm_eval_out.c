@@ -112,7 +112,7 @@ static bool set_hash(js *row, const char *key, const char *text) {
     return hash_bytes(text, strlen(text), digest, NULL) == SNAP_OK && js_set_str(row, key, digest);
 }
 
-/* {"gen_args_0": {"arg_0": prompt}}; "" if the run does not keep prompts. */
+/* {"gen_args_0": {"arg_0": PROMPT}}. PROMPT is "" if the run does not keep prompts. */
 static js *arguments_of(const document *d) {
     js *all = js_new_object(), *args = js_new_object();
     bool ok = all && args && js_set_str(args, "arg_0", d->prompt);

@@ -31,7 +31,7 @@ int named_arms_index(const report_model *m, const report_cell *c);
 
 /* How an arm compares with the baseline in one cell. */
 typedef enum {
-    NAMED_NONE,    /* one of the two has no time */
+    NAMED_NONE,    /* one of the two has no time, or the arm is the baseline */
     NAMED_UNKNOWN, /* there is no interval */
     NAMED_WIN,     /* the whole interval is above 1: the arm is faster */
     NAMED_TIE,     /* the interval contains 1 */

@@ -44,8 +44,8 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
  * @prices: {"part of a device's name": dollars per hour, ...}; the longest part that matches is
  *          used; NULL = no prices
  *
- * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price that is not a positive
- * number; SNAP_E_NOMEM.
+ * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price that is neither a
+ * positive number nor an object with one, a date and a source; SNAP_E_NOMEM.
  */
 snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
 

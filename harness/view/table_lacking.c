@@ -6,15 +6,16 @@
 #include "harness/view/compare.h"
 #include "harness/view/pen.h"
 
-/* Cells that one command measures: they share scope, input, mode and widths. */
+/* Cells that one command measures: they share scope, conditions (compare.h) and widths. */
 typedef struct {
     int file;                 /* the file that lacks them */
     const report_cell *first; /* one of them */
     size_t cells;
 } gap;
 
-/* Options of bench cannot ask for these cells: named arms need their plugins, lengths and
- * challenges their data, and the ablation is a study of its own. */
+/* Whether the table has a command for the cell. It has none for named arms, which need their
+ * plugins, for lengths and challenges, which need their data, and for the ablation, which is a
+ * study of its own. */
 static bool has_command(const report_cell *c) {
     const cell_record *r = c->row;
     return !r->name[0] && !r->lengths.exists && !r->challenge.exists &&
@@ -51,7 +52,8 @@ static bool same_gap(const report_cell *a, const report_cell *b) {
            a->shape->d_r == b->shape->d_r;
 }
 
-/* Returns the gaps of all files, one for each command. NULL: out of memory. */
+/* Returns the gaps of all files, one for each command; cells without a command have gaps of their
+ * own. NULL: out of memory. */
 static gap *find_gaps(const report_model *m, arena *mem, size_t *n) {
     gap *gaps = arena_alloc(mem, m->n_cells * (size_t)m->n_files + 1, sizeof *gaps);
     *n = 0;
