@@ -3,10 +3,10 @@
  * Before: the check starts from the random numbers, not from the device's cache. It quantises them
  * itself, so it finds errors in append, in the query quantiser and in attention. Small cells are
  * checked whole, except for arms that keep BF16 queries beside an FP8 cache. Of the other cells,
- * about 64 rows are checked, spread over up to 8 sequences, with lab_attend() if the backend has it,
- * the sequences are equally long and the arm has no cache format. The output of such a backend, and
- * of an arm whose format rounds P to e4m3, is compared with exact probabilities, any other with the
- * oracle of its own arithmetic.
+ * about 64 rows are checked, spread over up to 8 sequences, with lab_attend() if the backend has
+ * it, the sequences are equally long and the arm has no cache format. The output of such a backend,
+ * and of an arm whose format rounds P to e4m3, is compared with exact probabilities, any other with
+ * the oracle of its own arithmetic.
  *
  * Afterwards: a random one of the timed outputs is checked in the same way. If the backend has no
  * lab_attend(), or the arm has a cache format, about 8 rows of a large cell suffice. Timed steps

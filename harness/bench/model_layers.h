@@ -10,10 +10,9 @@
  *   depth    how far the residual stream of a format's own run is from that of the first format
  *
  * The bound. Rounding moves content c_j by d_j, |d_j| <= 2^-4 |c_j| + 2^-10 a_j sqrt(d_c): half a
- * step of e4m3, and half a step of its subnormals in units of the scale a_j. For RoPE r_j (BF16),
- * 2^-9 |r_j| is taken. This is not strict: a single number can move by up to 2^-8 of its value.
- * With these two, the logit j of a head moves by at most
- *     e_j = scale (|q_nope| |W_UK| |d_j| + |q_r| 2^-9 |r_j|)
+ * step of e4m3, and half a step of its subnormals in units of the scale a_j. It moves the RoPE part
+ * r_j (BF16) by at most 2^-8 |r_j|. With these two, the logit j of a head moves by at most
+ *     e_j = scale (|q_nope| |W_UK| |d_j| + |q_r| 2^-8 |r_j|)
  * its probabilities move by at most t = min(2, exp(2 max e_j) - 1) in sum, and its output
  * after W_UV by
  *     |W_UV| (max |d_j| + t max |c_j - mean c|),
@@ -56,7 +55,7 @@ void model_layers_stop(model_layers *l);
 
 /* Emits the rows of the token that was decoded between start and stop. @context: tokens in the
  * cache, including this one. SNAP_E_NOMEM. SNAP_E_CANCELLED: *cancel is set. Also the errors of
- * @emit. */
+ * @emit and of cache_format_load(). */
 snap_status model_layers_emit(const model_layers *l, int64_t context, model_fidelity_emit emit,
                               void *ctx, const volatile sig_atomic_t *cancel,
                               snap_err *err) SNAP_CHECK_RESULT;

@@ -80,7 +80,8 @@ void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_s
  * Sets the fields of CELL_DERIVED from the shape, the median, the energy, the probed rates and the
  * ceilings. Sets the flag below_floor if the cache was cold and the median is below the floor, and
  * clears it otherwise. Does nothing for a row that did not pass. Call it again when a ceiling
- * rises. SNAP_E_NOMEM. SNAP_E_INPUT: a row of a journal with a bad arm, shape or median.
+ * rises. SNAP_E_NOMEM. SNAP_E_INPUT: a row of a journal with a bad arm, shape, median,
+ * lengths or format.
  */
 snap_status cell_derive(cell_record *c, const mla_ceilings *ceilings, arena *mem,
                         snap_err *err) SNAP_CHECK_RESULT;

@@ -200,7 +200,7 @@ typedef struct {
     const char *task_sha256; /* SHA-256 of the task file; "": the result states none */
     eval_sampling sampling;
     int64_t problems, samples_per_problem;
-    int64_t turns;     /* of the longest conversation; 1: the problems are no conversations */
+    int64_t turns;     /* of the longest conversation; missing: there are no conversations */
     double chance_pct; /* accuracy of guessing; missing if it is about 0 or unknown */
     double margin_pp, max_lost_pct; /* of the run; missing in older files. Its comparisons have the
                                        same values */
