@@ -74,13 +74,20 @@ uint8_t e4m3_from_f32(float x) {
     return e4m3_from_f64((double)x);
 }
 
-float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope) {
-    float largest = QUANT_MIN_MAX;
+float quant_scale(float most, mla_scale rule) {
+    float a = (most > QUANT_MIN_MAX ? most : QUANT_MIN_MAX) / E4M3_MAX;
+    /* Adding all bits of a mantissa carries into the exponent unless the mantissa is zero. */
+    return rule == MLA_SCALE_POW2 ? float_of((bits_of(a) + 0x7fffffu) & 0x7f800000u) : a;
+}
+
+float quant_row(const uint16_t *row, int d_c, int d_r, mla_scale rule, uint8_t *c8,
+                uint16_t *rope) {
+    float largest = 0;
     for (int d = 0; d < d_c; d++) {
         float magnitude = fabsf(bf16_to_f32(row[d]));
         largest = magnitude > largest ? magnitude : largest; /* false for any NaN */
     }
-    float a = largest / E4M3_MAX;
+    float a = quant_scale(largest, rule);
     for (int d = 0; d < d_c; d++)
         c8[d] = e4m3_from_f32(bf16_to_f32(row[d]) / a);
     for (int d = 0; d < d_r; d++)

@@ -31,17 +31,21 @@ float e4m3_to_f32(uint8_t b);
 uint8_t e4m3_from_f32(float x);
 uint8_t e4m3_from_f64(double x);
 
+/* The scale of a row whose largest content magnitude is @most, NaNs ignored. A smaller magnitude
+ * than QUANT_MIN_MAX counts as QUANT_MIN_MAX. */
+float quant_scale(float most, mla_scale rule);
+
 /**
  * quant_row - quantise one token or query to the planes of MLA_FP8
  *
  * @row:   bf16 [d_c + d_r], RoPE last
+ * @rule:  how the scale a is chosen
  * @c8:    e4m3 [d_c]: c / a, the division in FP32
  * @rope:  bf16 [d_r]: r / a, the division in FP32
  *
- * Returns a = max(max|c|, QUANT_MIN_MAX) / E4M3_MAX in FP32. The maximum ignores NaNs; a NaN in c
- * stays NaN in c8.
+ * Returns a = quant_scale(max|c|, rule). The maximum ignores NaNs; a NaN in c stays NaN in c8.
  */
-float quant_row(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
+float quant_row(const uint16_t *row, int d_c, int d_r, mla_scale rule, uint8_t *c8, uint16_t *rope);
 
 /* Converts the planes back: bf16 [d_c + d_r] = c8 * a and rope * a. Each product is exact and
  * rounded once. */

@@ -5,11 +5,21 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/backend.h"
 
 const char *mla_precision_name(mla_precision p) {
     return p == MLA_FP8 ? "fp8" : "bf16";
+}
+
+const char *mla_scale_name(mla_scale s) {
+    return s == MLA_SCALE_POW2 ? "pow2" : "max";
+}
+
+bool mla_scale_parse(const char *name, mla_scale *out) {
+    *out = strcmp(name, mla_scale_name(MLA_SCALE_POW2)) == 0 ? MLA_SCALE_POW2 : MLA_SCALE_MAX;
+    return strcmp(name, mla_scale_name(*out)) == 0;
 }
 
 mla_page_bytes mla_cache_page_bytes(mla_precision p, int d_c, int d_r) {

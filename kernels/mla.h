@@ -53,6 +53,19 @@ enum {
 
 typedef enum { MLA_BF16 = 0, MLA_FP8 = 1 } mla_precision;
 
+/* How MLA_FP8 chooses the scale a of a row, a query or a token, from the largest magnitude of its
+ * content. With a power of two, dividing the RoPE part by the scale changes no mantissa. */
+typedef enum {
+    MLA_SCALE_MAX = 0,  /* a = max(max|c|, 1e-10) / 448 in FP32, as the SnapMLA paper has it */
+    MLA_SCALE_POW2 = 1, /* the smallest power of two that is not below that */
+} mla_scale;
+
+/* "max", "pow2" */
+const char *mla_scale_name(mla_scale s);
+
+/* False for any other name. */
+bool mla_scale_parse(const char *name, mla_scale *out);
+
 /* "bf16", "fp8" */
 const char *mla_precision_name(mla_precision p);
 
@@ -79,6 +92,7 @@ typedef struct {
     struct parallel *pool; /* cpu only: the caller's thread pool (base/parallel.h), borrowed. NULL =
                               the backend creates its own pool. Two pools in one process would
                               compete for the cores */
+    mla_scale scale;       /* of all rows that the backend quantises */
 } mla_backend_options;
 
 /* How the device sums FP8 products, if it does so less precisely than FP32. One instruction takes
@@ -98,6 +112,7 @@ typedef struct {
     size_t cache_bytes;    /* last-level cache, for cold measurements; 0 = unknown */
     char pci[24];          /* PCI address, "0000:1b:00.0"; "" if the backend gives none */
     mla_cut_sums fp8_sums; /* how the backend's FP8 kernels sum */
+    mla_scale scale;       /* of the rows that the backend quantises */
 } mla_backend_info;
 
 /**
@@ -109,7 +124,8 @@ typedef struct {
  * @opt:  may be NULL
  *
  * Errors: SNAP_E_USAGE for an unknown name or isa; SNAP_E_UNSUPPORTED if this machine or build
- * lacks what the backend needs (the message names it); SNAP_E_NOMEM; SNAP_E_DEVICE; for a plugin,
+ * lacks what the backend needs, or if the backend cannot choose scales
+ * as opt->scale says (the message names it); SNAP_E_NOMEM; SNAP_E_DEVICE; for a plugin,
  * those of plugin_backend_open().
  */
 snap_status mla_backend_open(mla_backend **out, const char *name, const mla_backend_options *opt,
@@ -226,8 +242,7 @@ snap_status mla_check_step(mla_plan *plan, const mla_step *step, const mla_cache
 /* ---- dataflow: the operations before attention in a step (SnapMLA, "end-to-end dataflow") -- */
 
 /* Fused-Q-Quant: quantises absorbed queries, bf16 [rows][d_c + d_r] with rows = batch * s_q *
- * heads, to the three query planes of MLA_FP8. The scale of a row is a_q = max(max|q_c|, 1e-10) /
- * 448. */
+ * heads, to the three query planes of MLA_FP8. The scale of a row is chosen as mla_scale says. */
 snap_status mla_quant_q(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q, void *q8,
                         void *q_rope, float *q_scale, snap_err *err) SNAP_CHECK_RESULT;
 

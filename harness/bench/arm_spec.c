@@ -11,7 +11,7 @@ enum { kLongestName = 40, kMostThreads = 1024 };
 static const char kPlugin[] = "plugin:", kPython[] = "python:";
 
 static const char *const backends[] = {"cpu", "cuda", "opencl", "plugin:PATH", "python:FILE", NULL};
-static const char *const keys[] = {"precision", "isa", "threads", "format", NULL};
+static const char *const keys[] = {"precision", "isa", "threads", "scale", "format", NULL};
 
 static snap_status check_name(const char *name, snap_err *err) {
     static const char allowed[] =
@@ -68,12 +68,18 @@ static snap_status set_key(arm_spec *arm, const char *key, const char *value, sn
         bool ok = text_to_int(value, n) && *n >= 0 && *n <= kMostThreads;
         return ok ? SNAP_OK : refuse(arm, key, "an integer within 0..1024", value, err);
     }
+    if (strcmp(key, "scale") == 0) {
+        mla_scale rule;
+        arm->device.scale = value;
+        return mla_scale_parse(value, &rule) ? SNAP_OK
+                                             : refuse(arm, key, "max or pow2", value, err);
+    }
     if (strcmp(key, "format") == 0) {
         arm->format = value;
         return *value ? SNAP_OK : refuse(arm, key, "a format's name or file", value, err);
     }
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads, format",
+                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads, scale, format",
                    arm->name, key, nearest_hint(key, keys, "", hint));
 }
 
@@ -84,6 +90,11 @@ static snap_status check_keys(const arm_spec *arm, snap_err *err) {
             "--arm %s: 'format' is for plugin:PATH and python:FILE: %s reads the caches of "
             "its two precisions only",
             arm->name, arm->device.backend);
+    if (arm->device.scale && (arm->format || arm->kind != BENCH_FP8))
+        return err_set(err, SNAP_E_USAGE,
+                       "--arm %s: 'scale' is for arms with precision=fp8, whose rows the program "
+                       "quantises",
+                       arm->name);
     if (arm->has_precision && (arm->format || text_starts(arm->device.backend, kPython)))
         return err_set(err, SNAP_E_USAGE,
                        "--arm %s: 'precision' is for arms without a format, whose cache is that of "

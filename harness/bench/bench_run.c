@@ -116,6 +116,9 @@ static void describe(bench_device *d) {
  * moment, so two pools would disturb each other. */
 static snap_status open_named(bench *b, bench_device *d, snap_err *err) {
     mla_backend_options wanted = {.isa = d->device.isa, .threads = (int)d->device.threads};
+    snap_status st = device_scale(&wanted.scale, d->device.scale, err);
+    if (st != SNAP_OK)
+        return st;
     if (!wanted.threads || wanted.threads == parallel_cpus())
         wanted.pool = b->pool;
     return mla_backend_open(&d->backend, d->device.backend, &wanted, err);

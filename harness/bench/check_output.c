@@ -78,12 +78,14 @@ static void fill_rows(const bench_arm *arm, const draw_source *from, uint64_t fi
                       void *content, uint16_t *rope, float *scale) {
     int64_t d_c = from->d_c, d_r = from->d_r, width = d_c + d_r;
     bool fp8 = bench_arm_precision(arm) == MLA_FP8;
+    mla_backend_info info;
+    mla_backend_describe(bench_arm_backend(arm), &info);
     uint16_t row[MLA_MAX_CONTENT + MLA_MAX_ROPE];
     for (int64_t i = 0; i < count; i++) {
         draw_row(from, first + (uint64_t)i, fp8 ? row : (uint16_t *)content + i * width);
         if (fp8)
-            scale[i] =
-                quant_row(row, from->d_c, from->d_r, (uint8_t *)content + i * d_c, rope + i * d_r);
+            scale[i] = quant_row(row, from->d_c, from->d_r, info.scale,
+                                 (uint8_t *)content + i * d_c, rope + i * d_r);
     }
 }
 

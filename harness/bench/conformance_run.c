@@ -39,7 +39,9 @@ static snap_status check(checking *c, mla_backend *be, snap_err *err) {
 static snap_status check_named(checking *c, const device_options *d, snap_err *err) {
     mla_backend_options wanted = {.isa = d->isa, .threads = (int)d->threads};
     mla_backend *be = NULL;
-    snap_status st = mla_backend_open(&be, d->backend, &wanted, err);
+    snap_status st = device_scale(&wanted.scale, d->scale, err);
+    if (st == SNAP_OK)
+        st = mla_backend_open(&be, d->backend, &wanted, err);
     if (st == SNAP_OK)
         st = check(c, be, err);
     mla_backend_close(be);
@@ -56,16 +58,22 @@ static snap_status check_if_present(checking *c, const device_options *d, snap_e
     return st == SNAP_OK ? check_named(c, d, err) : SNAP_OK;
 }
 
-static snap_status check_all(checking *c, int64_t threads, snap_err *err) {
+static snap_status check_all(checking *c, const device_options *d, snap_err *err) {
     static const char *const kIsas[] = {"amx", "avx512", "avx512f", "avx2", "portable", NULL};
     snap_status st = SNAP_OK;
     for (const char *const *isa = kIsas; *isa && st == SNAP_OK; isa++)
         st = check_if_present(
-            c, &(device_options){.backend = "cpu", .isa = *isa, .threads = threads}, err);
+            c,
+            &(device_options){
+                .backend = "cpu", .isa = *isa, .threads = d->threads, .scale = d->scale},
+            err);
     for (const char *const *name = mla_backend_list(); *name && st == SNAP_OK; name++)
         if (!text_equal(*name, "cpu"))
             st = check_if_present(
-                c, &(device_options){.backend = *name, .isa = "auto", .threads = threads}, err);
+                c,
+                &(device_options){
+                    .backend = *name, .isa = "auto", .threads = d->threads, .scale = d->scale},
+                err);
     return st;
 }
 
@@ -73,7 +81,7 @@ snap_status conformance_run_on(conformance_result *out, const device_options *d,
                                const volatile sig_atomic_t *cancel, snap_err *err) {
     *out = (conformance_result){0};
     checking c = {.out = out, .cancel = cancel};
-    return text_equal(d->backend, "all") ? check_all(&c, d->threads, err) : check_named(&c, d, err);
+    return text_equal(d->backend, "all") ? check_all(&c, d, err) : check_named(&c, d, err);
 }
 
 void conformance_release(conformance_result *r) {

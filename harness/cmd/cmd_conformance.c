@@ -6,7 +6,7 @@
 #include "harness/cmd/print.h"
 #include "harness/view/conformance_text.h"
 
-static device_options device = {.backend = "all", .isa = "auto"};
+static device_options device = {.backend = "all", .isa = "auto", .scale = "max"};
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Device"},
@@ -17,6 +17,10 @@ static const opt options[] = {
     {OPT_INT, "threads", 0, &device.threads, "N", "CPU threads; 0 = all cores", 0, 1024},
     {OPT_STR, "isa", 0, &device.isa, "NAME",
      "instruction set or device of one backend, as in 'snapmla bench'", 0, 0},
+    {OPT_STR, "scale", 0, &device.scale, "RULE",
+     "how FP8 rows are scaled: max (the largest number becomes 448) or pow2 (that scale, rounded up "
+     "to a power of two)",
+     0, 0},
     {.type = OPT_END},
 };
 

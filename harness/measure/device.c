@@ -18,9 +18,18 @@ static snap_status open_best(mla_backend **out, const mla_backend_options *wante
     return mla_backend_open(out, "cpu", wanted, err);
 }
 
+snap_status device_scale(mla_scale *out, const char *name, snap_err *err) {
+    if (mla_scale_parse(name ? name : "max", out))
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE, "the scale must be max or pow2, got '%.40s'", name);
+}
+
 snap_status device_open(mla_backend **out, const device_options *d, snap_err *err) {
     mla_backend_options wanted = {.isa = d->isa, .threads = (int)d->threads};
     *out = NULL;
+    snap_status st = device_scale(&wanted.scale, d->scale, err);
+    if (st != SNAP_OK)
+        return st;
     if (strcmp(d->backend, "auto") == 0)
         return open_best(out, &wanted, err);
     return mla_backend_open(out, d->backend, &wanted, err);

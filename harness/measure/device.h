@@ -11,7 +11,11 @@ typedef struct {
     const char *isa;     /* "auto", or the name of an instruction set or device that the backend
                             knows */
     int64_t threads;     /* of the CPU backend; 0 = all processors */
+    const char *scale;   /* "max" or "pow2", see mla_scale; NULL = "max" */
 } device_options;
+
+/* Checks the name of a rule for scales. SNAP_E_USAGE. */
+snap_status device_scale(mla_scale *out, const char *name, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Opens a backend. "auto" takes the first one other than the CPU and OpenCL that opens, else the
  * CPU. */

@@ -24,10 +24,11 @@ static snap_status parse(int n, const char *const *items, arm_spec *out, arena *
 
 static void test_specs(void) {
     static const char *const items[] = {"ours=cpu", "b.2=cpu,threads=3,precision=fp8,isa=avx2",
-                                        "mine=plugin:/some/where/a=b.so,precision=bf16"};
+                                        "mine=plugin:/some/where/a=b.so,precision=bf16",
+                                        "p=cuda,precision=fp8,scale=pow2"};
     arm_spec arms[SWEEP_ARMS];
     arena mem = {0};
-    CU_ASSERT_FATAL(parse(3, items, arms, &mem, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(parse(4, items, arms, &mem, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(arms[0].name, "ours");
     CU_ASSERT_STRING_EQUAL(arms[0].options, "cpu");
     CU_ASSERT(arms[0].kind == BENCH_BF16 && arms[0].device.threads == 0);
@@ -36,6 +37,8 @@ static void test_specs(void) {
     CU_ASSERT(arms[1].kind == BENCH_FP8 && arms[1].device.threads == 3);
     CU_ASSERT_STRING_EQUAL(arms[2].device.backend, "plugin:/some/where/a=b.so");
     CU_ASSERT_STRING_EQUAL(arms[2].options, "plugin:a=b.so,precision=bf16");
+    CU_ASSERT_STRING_EQUAL(arms[3].device.scale, "pow2");
+    CU_ASSERT_PTR_NULL(arms[0].device.scale);
     arena_release(&mem);
 }
 
@@ -55,6 +58,8 @@ static void test_bad_specs(void) {
         {{"a=cpu,threads=-1"}, "0..1024"},
         {{"a=cpu,threads=99999999999999999999"}, "0..1024"},
         {{"a=cpu,isa="}, "must be an instruction set"},
+        {{"a=cpu,precision=fp8,scale=2"}, "must be max or pow2"},
+        {{"a=cpu,scale=pow2"}, "'scale' is for arms with precision=fp8"},
         {{"a=cpu,fast"}, "is not key=value"},
         {{"a=cpu,"}, "empty part"},
         {{"a=\xff"}, "not UTF-8"},

@@ -70,13 +70,13 @@ typedef struct {
     float scale[2][kQuantRows]; /* every [2]: [0] is the expected value, [1] the backend's */
 } quant_rows;
 
-static void fill_quant_rows(quant_rows *h) {
+static void fill_quant_rows(quant_rows *h, mla_scale rule) {
     rng r = rng_make(21, 0);
     for (int i = 0; i < kQuantRows; i++) {
         uint16_t *row = h->q + i * kWidth;
         for (int d = 0; d < kWidth; d++)
             row[d] = odd_number(&r, i % kKinds);
-        h->scale[0][i] = quant_row(row, kC, kR, h->q8[0] + i * kC, h->rope[0] + i * kR);
+        h->scale[0][i] = quant_row(row, kC, kR, rule, h->q8[0] + i * kC, h->rope[0] + i * kR);
     }
 }
 
@@ -111,7 +111,9 @@ static snap_status quantise(const check_context *c, snap_err *err) {
     quant_rows *h = calloc(1, sizeof *h);
     if (!h)
         return err_set(err, SNAP_E_NOMEM, "out of memory for rows");
-    fill_quant_rows(h);
+    mla_backend_info info;
+    mla_backend_describe(c->be, &info);
+    fill_quant_rows(h, info.scale);
     snap_status st = quant_on_device(c->be, h, area, err);
     if (st == SNAP_OK)
         st = compare_quant_rows(h, err);
@@ -229,7 +231,7 @@ static snap_status fetch_returns(step_case *s, void **device, snap_err *err) {
     for (int i = 0; i < kFetched; i++) {
         step_row(&s->spec, 0, kFirst + i, row);
         if (s->spec.precision == MLA_FP8) {
-            float a = quant_row(row, kC, kR, c8, rope);
+            float a = quant_row(row, kC, kR, s->scale, c8, rope);
             dequant_row(c8, rope, a, kC, kR, row);
         }
         if (kFirst + i >= kTokens)

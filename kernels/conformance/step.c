@@ -47,7 +47,7 @@ static void put_row(step_case *c, step_area_name first, int64_t at, const uint16
         memcpy((uint16_t *)image(c, first) + at * width, row, (size_t)width * sizeof *row);
     else
         ((float *)image(c, first + 2))[at] =
-            quant_row(row, s->d_c, s->d_r, (uint8_t *)image(c, first) + at * s->d_c,
+            quant_row(row, s->d_c, s->d_r, c->scale, (uint8_t *)image(c, first) + at * s->d_c,
                       (uint16_t *)image(c, first + 1) + at * s->d_r);
 }
 
@@ -201,7 +201,9 @@ static mla_capacity capacity_of(const step_spec *s) {
 }
 
 snap_status step_make(step_case *c, mla_backend *be, const step_spec *spec, snap_err *err) {
-    *c = (step_case){.spec = with_defaults(spec), .be = be};
+    mla_backend_info info;
+    mla_backend_describe(be, &info);
+    *c = (step_case){.spec = with_defaults(spec), .be = be, .scale = info.scale};
     mla_capacity cap = capacity_of(&c->spec);
     snap_status st = SNAP_OK;
     TRY(mla_plan_create(&c->plan, be, &cap, err));

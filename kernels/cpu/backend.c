@@ -54,6 +54,7 @@ static void cpu_describe(const mla_backend *base, mla_backend_info *out) {
     out->host_memory = true;
     out->memory_bytes = machine_memory_bytes();
     out->cache_bytes = machine_cache_bytes();
+    out->scale = be->scale;
 }
 
 static void *cpu_alloc(mla_backend *be, size_t bytes, snap_err *err) {
@@ -168,6 +169,7 @@ snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, 
     keep_memory();
     be->base.ops = &kOps;
     be->isa = isa;
+    be->scale = opt->scale;
     be->pool = opt->pool;
     be->borrowed = opt->pool != NULL;
     if (!be->borrowed)

@@ -10,6 +10,7 @@
 typedef struct {
     mla_backend base;
     const cpu_isa *isa;
+    mla_scale scale;
     parallel *pool;
     bool borrowed;    /* the pool belongs to the caller */
     cpu_probe *probe; /* NULL until the first measurement of ceilings or rates */

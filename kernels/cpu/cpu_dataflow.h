@@ -43,7 +43,7 @@ static inline vf load_e4m3(const uint8_t *from) {
 }
 
 static float largest_magnitude(const uint16_t *row, int n) {
-    vu largest = (vu)vf_set(QUANT_MIN_MAX);
+    vu largest = {0};
     for (int d = 0; d < n; d += LANES) {
         vu u = (vu)vf_load_bf16(row + d) & 0x7fffffffu;
         largest = vu_select((vi)(u > largest) & ~is_nan(u), u, largest);
@@ -55,8 +55,9 @@ static float largest_magnitude(const uint16_t *row, int n) {
     return m;
 }
 
-static float quant(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope) {
-    float a = largest_magnitude(row, d_c) / E4M3_MAX;
+static float quant(const uint16_t *row, int d_c, int d_r, mla_scale rule, uint8_t *c8,
+                   uint16_t *rope) {
+    float a = quant_scale(largest_magnitude(row, d_c), rule);
     for (int d = 0; d < d_c; d += LANES)
         store_e4m3(c8 + d, vf_load_bf16(row + d) / a);
     for (int d = 0; d < d_r; d += LANES)

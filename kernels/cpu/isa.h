@@ -71,7 +71,8 @@ typedef struct {
                     int d_c);
 
     /* quant_row() and dequant_row() of formats.h, bit for bit, apart from the bits of a NaN */
-    float (*quant)(const uint16_t *row, int d_c, int d_r, uint8_t *c8, uint16_t *rope);
+    float (*quant)(const uint16_t *row, int d_c, int d_r, mla_scale rule, uint8_t *c8,
+                   uint16_t *rope);
     void (*dequant)(const uint8_t *c8, const uint16_t *rope, float a, int d_c, int d_r,
                     uint16_t *row);
 

@@ -6,6 +6,7 @@
 
 typedef struct {
     const cpu_isa *isa;
+    mla_scale rule;
     const mla_plan *plan;
     const mla_step *step;
     const mla_cache *cache;
@@ -20,8 +21,8 @@ typedef struct {
 static void quant_row_item(void *ctx, int worker, int64_t i) {
     (void)worker;
     const cpu_rows *r = ctx;
-    r->scale[i] = r->isa->quant(r->in + i * (r->d_c + r->d_r), r->d_c, r->d_r, r->c8 + i * r->d_c,
-                                r->rope + i * r->d_r);
+    r->scale[i] = r->isa->quant(r->in + i * (r->d_c + r->d_r), r->d_c, r->d_r, r->rule,
+                                r->c8 + i * r->d_c, r->rope + i * r->d_r);
 }
 
 snap_status cpu_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, const void *q, void *q8,
@@ -29,6 +30,7 @@ snap_status cpu_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, const
     (void)err;
     const cpu_backend *be = (const cpu_backend *)base;
     cpu_rows r = {.isa = be->isa,
+                  .rule = be->scale,
                   .d_c = d_c,
                   .d_r = d_r,
                   .in = q,
@@ -53,14 +55,15 @@ static void append_item(void *ctx, int worker, int64_t i) {
         memcpy((uint16_t *)r->cache->content + slot * (r->d_c + r->d_r), row,
                (size_t)(r->d_c + r->d_r) * sizeof *row);
     else
-        r->cache->scale[slot] =
-            r->isa->quant(row, r->d_c, r->d_r, (uint8_t *)r->cache->content + slot * r->d_c,
-                          (uint16_t *)r->cache->rope + slot * r->d_r);
+        r->cache->scale[slot] = r->isa->quant(row, r->d_c, r->d_r, r->rule,
+                                              (uint8_t *)r->cache->content + slot * r->d_c,
+                                              (uint16_t *)r->cache->rope + slot * r->d_r);
 }
 
 static cpu_rows rows_of(const mla_plan *base, const mla_step *step, const mla_cache *cache) {
     const cpu_backend *be = (const cpu_backend *)base->be;
     return (cpu_rows){.isa = be->isa,
+                      .rule = be->scale,
                       .plan = base,
                       .step = step,
                       .cache = cache,

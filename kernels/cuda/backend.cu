@@ -74,6 +74,7 @@ void cuda_describe(const mla_backend *base, mla_backend_info *out) {
         out->fp8_sums = {13, 32}; /* how wgmma sums: docs/lab/2026-11-22-fp8-errors.md */
     out->memory_bytes = be->device.totalGlobalMem;
     out->cache_bytes = static_cast<size_t>(be->device.l2CacheSize);
+    out->scale = be->scale;
 }
 
 void *cuda_alloc(mla_backend *, size_t bytes, snap_err *err) {
@@ -129,7 +130,8 @@ snap_status cuda_timer_stop(mla_backend *base, double *ns, snap_err *err) {
 
 snap_status cuda_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, const void *q, void *q8,
                          void *q_rope, float *q_scale, snap_err *err) {
-    return cuda_check(quant_q_launch(rows, d_c, d_r, static_cast<const __nv_bfloat16 *>(q),
+    return cuda_check(quant_q_launch(rows, d_c, d_r, cuda_of(base)->scale == MLA_SCALE_POW2,
+                                     static_cast<const __nv_bfloat16 *>(q),
                                      static_cast<uint8_t *>(q8),
                                      static_cast<__nv_bfloat16 *>(q_rope), q_scale,
                                      cuda_of(base)->stream),
@@ -238,6 +240,7 @@ extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_op
     if (!be)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
     be->base.ops = &kOps;
+    be->scale = opt->scale;
     snap_status st = find_device(be, err);
     if (st == SNAP_OK)
         st = choose_kernels(be, opt->isa, err);

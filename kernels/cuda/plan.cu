@@ -196,7 +196,8 @@ cache_planes planes_of(const mla_plan *plan, const mla_cache *cache) {
             fp8 ? cache->scale : nullptr,
             static_cast<int>(cache->pages),
             plan->cap.d_c,
-            plan->cap.d_r};
+            plan->cap.d_r,
+            cuda_of(plan->be)->scale == MLA_SCALE_POW2};
 }
 
 step_pages pages_of(const mla_plan *plan, const mla_step *step) {

@@ -206,6 +206,7 @@ static void opencl_describe(const mla_backend *base, mla_backend_info *out) {
     (void)snprintf(out->kernel, sizeof out->kernel, "cl1.2");
     out->memory_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     out->cache_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    out->scale = be->scale;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -284,6 +285,7 @@ snap_status opencl_backend_open(mla_backend **out, const mla_backend_options *op
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
     be->base.ops = &kOps;
     be->cl = cl;
+    be->scale = opt->scale;
     snap_status st = open_device(be, opt->isa, err);
     if (st == SNAP_OK)
         *out = (mla_backend *)be;

@@ -73,8 +73,9 @@ ulong slot_of(__global const int *table_row, int pages, int token) {
 
 /* ---- dataflow ---- */
 
-/* Quantises one row with the whole work-group. */
-void quantise(__global const ushort *row, int d_c, int d_r, __global uchar *c8,
+/* Quantises one row with the whole work-group. @pow2: the scale is rounded up to a power of two;
+ * adding all bits of a mantissa carries into the exponent unless the mantissa is zero. */
+void quantise(__global const ushort *row, int d_c, int d_r, int pow2, __global uchar *c8,
               __global ushort *rope, __global float *scale, __local float *maxima) {
     int t = get_local_id(0);
     float largest = 1e-10f;
@@ -90,6 +91,8 @@ void quantise(__global const ushort *row, int d_c, int d_r, __global uchar *c8,
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     float a = divide(maxima[0], E4M3_MAX);
+    if (pow2)
+        a = as_float((as_uint(a) + 0x7fffffu) & 0x7f800000u);
     for (int d = t; d < d_c; d += GROUP)
         c8[d] = e4m3_encode(divide(bf16_decode(row[d]), a));
     for (int d = t; d < d_r; d += GROUP)
@@ -100,10 +103,10 @@ void quantise(__global const ushort *row, int d_c, int d_r, __global uchar *c8,
 
 __kernel void quant_q(__global uchar *q, ulong q_at, __global uchar *q8, ulong q8_at,
                       __global uchar *rope, ulong rope_at, __global uchar *scale, ulong scale_at,
-                      int d_c, int d_r) {
+                      int d_c, int d_r, int pow2) {
     __local float maxima[GROUP];
     ulong i = get_group_id(0);
-    quantise(AT(ushort, q) + i * (d_c + d_r), d_c, d_r, AT(uchar, q8) + i * d_c,
+    quantise(AT(ushort, q) + i * (d_c + d_r), d_c, d_r, pow2, AT(uchar, q8) + i * d_c,
              AT(ushort, rope) + i * d_r, AT(float, scale) + i, maxima);
 }
 
@@ -111,7 +114,7 @@ __kernel void append(__global uchar *kv, ulong kv_at, __global uchar *content, u
                      __global uchar *rope, ulong rope_at, __global uchar *scale, ulong scale_at,
                      __global uchar *lengths, ulong lengths_at, __global uchar *table,
                      ulong table_at, int fp8, int d_c, int d_r, int width, int pages, int room,
-                     int s_q) {
+                     int s_q, int pow2) {
     __local float maxima[GROUP];
     int i = get_group_id(0), b = i / s_q, w = d_c + d_r;
     int token = length_of(AT(int, lengths), b, room) - s_q + i % s_q;
@@ -120,8 +123,8 @@ __kernel void append(__global uchar *kv, ulong kv_at, __global uchar *content, u
     ulong slot = slot_of(AT(int, table) + (long)b * width, pages, token);
     __global const ushort *row = AT(ushort, kv) + (long)i * w;
     if (fp8)
-        quantise(row, d_c, d_r, AT(uchar, content) + slot * d_c, AT(ushort, rope) + slot * d_r,
-                 AT(float, scale) + slot, maxima);
+        quantise(row, d_c, d_r, pow2, AT(uchar, content) + slot * d_c,
+                 AT(ushort, rope) + slot * d_r, AT(float, scale) + slot, maxima);
     else
         for (int d = get_local_id(0); d < w; d += GROUP)
             AT(ushort, content)[slot * w + d] = row[d];

@@ -28,6 +28,7 @@ typedef struct opencl_program {
 typedef struct {
     mla_backend base;
     const opencl_api *cl;
+    mla_scale scale;
     cl_object device, context, queue;
     opencl_area *areas;
     opencl_program *programs;

@@ -152,6 +152,7 @@ snap_status opencl_quant_q(mla_backend *base, int64_t rows, int d_c, int d_r, co
     opencl_buffer(&c, q_scale);
     opencl_int(&c, d_c);
     opencl_int(&c, d_r);
+    opencl_int(&c, be->scale == MLA_SCALE_POW2);
     return opencl_launch(&c, (size_t[]){(size_t)rows, 1, 1}, err);
 }
 
@@ -179,6 +180,7 @@ snap_status opencl_append_kv(mla_plan *base, const mla_step *step, const mla_cac
                              const void *kv, snap_err *err) {
     opencl_call c = rows_call(base, ((opencl_backend *)base->be)->append, step, cache, kv);
     opencl_int(&c, step->s_q);
+    opencl_int(&c, c.be->scale == MLA_SCALE_POW2);
     return opencl_launch(&c, (size_t[]){(size_t)step->batch * (size_t)step->s_q, 1, 1}, err);
 }
 

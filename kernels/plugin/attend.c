@@ -311,7 +311,7 @@ static snap_status check_table(const snapmla_attention *p, const char *path, sna
 
 static snap_status open_inner(attend_backend *a, const mla_backend_options *opt, const char *path,
                               snap_err *err) {
-    mla_backend_options wanted = {.threads = opt->threads, .pool = opt->pool};
+    mla_backend_options wanted = {.threads = opt->threads, .pool = opt->pool, .scale = opt->scale};
     const char *device = a->plugin->device ? a->plugin->device : "";
     if (strcmp(device, "host") == 0) {
         a->host = true;

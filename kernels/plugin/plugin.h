@@ -23,7 +23,7 @@
 #include "kernels/backend.h"
 
 /* Must be raised when a struct of mla.h, backend.h, lab.h, draw.h, ceilings.h or err.h changes. */
-enum { SNAPMLA_PLUGIN_ABI = 5 };
+enum { SNAPMLA_PLUGIN_ABI = 6 };
 
 /* Initialises the first three members, which record what the object was compiled against. */
 #define SNAPMLA_PLUGIN SNAPMLA_PLUGIN_ABI, sizeof(mla_backend_ops), sizeof(snap_err)

@@ -48,7 +48,7 @@ static void put_row(void *content, void *rope, float *scale, const fixture_spec 
     if (s->precision == MLA_BF16)
         memcpy((uint16_t *)content + at * d, row, (size_t)d * sizeof *row);
     else
-        scale[at] = quant_row(row, s->d_c, s->d_r, (uint8_t *)content + at * s->d_c,
+        scale[at] = quant_row(row, s->d_c, s->d_r, MLA_SCALE_MAX, (uint8_t *)content + at * s->d_c,
                               (uint16_t *)rope + at * s->d_r);
 }
 

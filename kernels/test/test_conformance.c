@@ -48,9 +48,9 @@ static tally run(mla_backend *be, bool with_long) {
     return t;
 }
 
-static void expect_passed(const char *name, const char *isa, bool with_long) {
+static void expect_passed(const char *name, const char *isa, mla_scale scale, bool with_long) {
     mla_backend *be;
-    mla_backend_options opt = {.isa = isa, .threads = 2};
+    mla_backend_options opt = {.isa = isa, .threads = 2, .scale = scale};
     if (mla_backend_open(&be, name, &opt, NULL) != SNAP_OK)
         return;
     tally t = run(be, with_long);
@@ -64,11 +64,12 @@ static void expect_passed(const char *name, const char *isa, bool with_long) {
 }
 
 static void test_cpu(void) {
-    expect_passed("cpu", "auto", true);
+    expect_passed("cpu", "auto", MLA_SCALE_MAX, true);
 #ifndef __SANITIZE_THREAD__ /* left out under the thread sanitizer: it uses the same threads as
                                "auto" */
-    expect_passed("cpu", "portable", false);
-    expect_passed("cpu", "amx-emulated", false);
+    expect_passed("cpu", "portable", MLA_SCALE_POW2, false);
+    expect_passed("cpu", "amx-emulated", MLA_SCALE_MAX, false);
+    expect_passed("cpu", "auto", MLA_SCALE_POW2, false);
 #endif
 }
 
@@ -85,7 +86,8 @@ static void test_opencl(void) {
         return;
     }
     mla_backend_close(be);
-    expect_passed("opencl", "auto", true);
+    expect_passed("opencl", "auto", MLA_SCALE_MAX, true);
+    expect_passed("opencl", "auto", MLA_SCALE_POW2, false);
     CU_ASSERT_EQUAL(mla_backend_open(&be, "opencl", &(mla_backend_options){.isa = "abacus"}, &err),
                     SNAP_E_UNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no usable OpenCL device matches 'abacus'"));

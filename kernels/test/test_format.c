@@ -236,9 +236,9 @@ static void test_wrong_structs(void) {
 
 /* ---- the arm's own layout -------------------------------------------------------------------- */
 
-/* snapmla packs what quant_row() of the backends gives. */
-static void test_same_as_backends(void) {
-    cache_format f = load("snapmla");
+/* The format @name packs what quant_row() of the backends gives. */
+static void same_as_backends(const char *name, mla_scale rule) {
+    cache_format f = load(name);
     uint16_t row[kWidth], rope[kR];
     uint8_t c8[kC];
     float x[kWidth];
@@ -247,13 +247,18 @@ static void test_same_as_backends(void) {
         cache_format_input(x, &f, (cache_input)k, 1, 9);
         for (int d = 0; d < kWidth; d++)
             row[d] = bf16_from_f32(x[d]);
-        float a = quant_row(row, kC, kR, c8, rope);
+        float a = quant_row(row, kC, kR, rule, c8, rope);
         CU_ASSERT_EQUAL_FATAL(cache_format_pack_bf16(&b, &f, row, 1, NULL), SNAP_OK);
         CU_ASSERT(memcmp(b.pool[0], c8, sizeof c8) == 0);
         CU_ASSERT(memcmp(b.pool[1], &a, sizeof a) == 0);
         CU_ASSERT(memcmp(b.pool[2], rope, sizeof rope) == 0);
         cache_bytes_release(&b);
     }
+}
+
+static void test_same_as_backends(void) {
+    same_as_backends("snapmla", MLA_SCALE_MAX);
+    same_as_backends("F", MLA_SCALE_POW2);
 }
 
 /* ---- values and attention -------------------------------------------------------------------- */

@@ -147,7 +147,7 @@ static void test_quant_row(void) {
         row[d] = bf16_from_f32((float)(d % 7) - 3.0f);
     row[5] = bf16_from_f32(-14.0f);
     row[kC + 1] = bf16_from_f32(1000.0f);
-    float a = quant_row(row, kC, kR, c8, rope);
+    float a = quant_row(row, kC, kR, MLA_SCALE_MAX, c8, rope);
     CU_ASSERT_EQUAL(a, 14.0f / 448.0f);
     CU_ASSERT_EQUAL(c8[5], 0xfe);
     CU_ASSERT_EQUAL(rope[1], bf16_from_f32(1000.0f / a));
@@ -162,7 +162,7 @@ static void test_quant_row_of_zeros(void) {
     uint16_t row[64] = {0}, rope[32];
     uint8_t c8[32];
     row[40] = bf16_from_f32(1000.0f);
-    float a = quant_row(row, 32, 32, c8, rope);
+    float a = quant_row(row, 32, 32, MLA_SCALE_MAX, c8, rope);
     CU_ASSERT_EQUAL(a, 1e-10f / 448.0f);
     for (int d = 0; d < 32; d++)
         CU_ASSERT_EQUAL(c8[d], 0);
@@ -177,6 +177,37 @@ static void test_slot_is_clamped(void) {
     CU_ASSERT_EQUAL(mla_slot(kTable, 10, 128), 9 * 64);
 }
 
+/* The scale of the largest e4m3 number is 1, a power of two. Any larger maximum needs the next one,
+ * and powers of two stay as they are. */
+static void test_scales_of_powers_of_two(void) {
+    CU_ASSERT_EQUAL(quant_scale(448.0f, MLA_SCALE_POW2), 1.0f);
+    CU_ASSERT_EQUAL(quant_scale(nextafterf(448.0f, 0), MLA_SCALE_POW2), 1.0f);
+    CU_ASSERT_EQUAL(quant_scale(450.0f, MLA_SCALE_POW2), 2.0f);
+    CU_ASSERT_EQUAL(quant_scale(0, MLA_SCALE_POW2), 0x1p-42f);
+    CU_ASSERT(isinf(quant_scale(INFINITY, MLA_SCALE_POW2)));
+    rng r = rng_make(5, 0);
+    for (int i = 0; i < 1000; i++) {
+        float most = (float)ldexp(rng_uniform(&r), (int)rng_below(&r, 120) - 60);
+        float max = quant_scale(most, MLA_SCALE_MAX), a = quant_scale(most, MLA_SCALE_POW2);
+        int e;
+        CU_ASSERT_EQUAL(frexpf(a, &e), 0.5f);
+        CU_ASSERT(a >= max && a < 2 * max);
+    }
+}
+
+/* Dividing by a power of two and multiplying again changes no RoPE number. */
+static void test_rope_with_powers_of_two(void) {
+    enum { kC = 32, kR = 32 };
+    uint16_t row[kC + kR], rope[kR], back[kC + kR];
+    uint8_t c8[kC];
+    rng r = rng_make(6, 0);
+    for (int d = 0; d < kC + kR; d++)
+        row[d] = bf16_from_f64(rng_normal(&r) * (d < kC ? 1 : 30));
+    float a = quant_row(row, kC, kR, MLA_SCALE_POW2, c8, rope);
+    dequant_row(c8, rope, a, kC, kR, back);
+    CU_ASSERT_EQUAL(memcmp(back + kC, row + kC, kR * sizeof *row), 0);
+}
+
 CU_TestInfo tests_formats[] = {
     {"e4m3: every code both ways", test_e4m3_every_code},
     {"e4m3: nearest, ties to even, by search", test_e4m3_rounds_to_nearest_even},
@@ -186,6 +217,8 @@ CU_TestInfo tests_formats[] = {
     {"doubles are rounded once", test_f64_is_rounded_once},
     {"a token's quantisation", test_quant_row},
     {"a token of zeros", test_quant_row_of_zeros},
+    {"scales that are powers of two", test_scales_of_powers_of_two},
+    {"RoPE with such scales", test_rope_with_powers_of_two},
     {"slots outside the pool", test_slot_is_clamped},
     CU_TEST_INFO_NULL,
 };

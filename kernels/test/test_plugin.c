@@ -151,7 +151,7 @@ static void test_pipe(void) {
 
 static void test_faulty(void) {
     expect_refused(FAULTY("abi"), SNAP_E_UNSUPPORTED,
-                   "was built for ABI 99, this program has ABI 5");
+                   "was built for ABI 99, this program has ABI 6");
     expect_refused(FAULTY("headers"), SNAP_E_UNSUPPORTED, "compiled against other headers");
     expect_refused(FAULTY("open"), SNAP_E_UNSUPPORTED, "open is null");
     expect_refused(FAULTY("name"), SNAP_E_UNSUPPORTED, "its name must be");

@@ -42,7 +42,7 @@ static void power_of_two(const block *b) {
 static void through_fp8(uint16_t *row, int d_c, int d_r) {
     uint8_t c8[MLA_MAX_CONTENT];
     uint16_t rope[MLA_MAX_ROPE];
-    float scale = quant_row(row, d_c, d_r, c8, rope);
+    float scale = quant_row(row, d_c, d_r, MLA_SCALE_MAX, c8, rope);
     dequant_row(c8, rope, scale, d_c, d_r, row);
 }
 

@@ -34,12 +34,13 @@ unsigned blocks_of(int64_t rows) {
 
 } // namespace
 
-cudaError_t quant_q_launch(int64_t rows, int d_c, int d_r, const __nv_bfloat16 *q, uint8_t *q8,
-                           __nv_bfloat16 *q_rope, float *q_scale, cudaStream_t stream) {
+cudaError_t quant_q_launch(int64_t rows, int d_c, int d_r, bool pow2, const __nv_bfloat16 *q,
+                           uint8_t *q8, __nv_bfloat16 *q_rope, float *q_scale,
+                           cudaStream_t stream) {
     if (rows == 0)
         return cudaSuccess;
     const auto blocks = static_cast<unsigned>((rows + kBlockRows - 1) / kBlockRows);
-    quant_q<<<blocks, kThreads, 0, stream>>>(rows, d_c, d_r, q, {q8, q_rope, q_scale});
+    quant_q<<<blocks, kThreads, 0, stream>>>(rows, d_c, d_r, q, {q8, q_rope, q_scale, pow2});
     return cudaGetLastError();
 }
 

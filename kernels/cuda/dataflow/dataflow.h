@@ -2,7 +2,7 @@
  * tokens, fetching tokens.
  *
  * Apart from the bits of a NaN, the results equal those of formats.h bit for bit: the scale is a =
- * max(max|c|, 1e-10) / 448, content is c / a in e4m3 (round to nearest even, saturating), RoPE is
+ * max(max|c|, 1e-10) / 448, rounded up to a power of two if asked (mla_scale), content is c / a in e4m3 (round to nearest even, saturating), RoPE is
  * r / a in bf16. */
 #ifndef SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 #define SNAPMLA_KERNELS_CUDA_DATAFLOW_H
@@ -16,6 +16,7 @@ struct cache_planes {
     void *content, *rope;
     float *scale;
     int pages, d_c, d_r;
+    bool pow2; /* the scales of new tokens are powers of two */
 };
 
 /* Lengths and block table of a step, as in mla_step. Lengths are clamped to 0..max_tokens. */
@@ -24,8 +25,9 @@ struct step_pages {
     int batch, s_q, table_width, max_tokens;
 };
 
-cudaError_t quant_q_launch(int64_t rows, int d_c, int d_r, const __nv_bfloat16 *q, uint8_t *q8,
-                           __nv_bfloat16 *q_rope, float *q_scale, cudaStream_t stream);
+/* @pow2: the scales are powers of two */
+cudaError_t quant_q_launch(int64_t rows, int d_c, int d_r, bool pow2, const __nv_bfloat16 *q,
+                           uint8_t *q8, __nv_bfloat16 *q_rope, float *q_scale, cudaStream_t stream);
 
 cudaError_t append_launch(const cache_planes &cache, const step_pages &step,
                           const __nv_bfloat16 *kv, cudaStream_t stream);

@@ -25,7 +25,8 @@ __global__ void __launch_bounds__(kThreads, kResident)
     const int64_t row = ((blockIdx.x - 1) * int64_t(kWarps) + threadIdx.x / 32) * kRows;
     const int64_t query = row - int64_t(appending) * kWarps * kRows;
     if (query >= 0)
-        quantise_queries(a.q, query, a.rows, a.cache.d_c, a.cache.d_r, {a.q8, a.q_rope, a.q_scale});
+        quantise_queries(a.q, query, a.rows, a.cache.d_c, a.cache.d_r, 
+                         {a.q8, a.q_rope, a.q_scale, a.cache.pow2});
     else
         append_rows(a.cache, a.step, a.kv, static_cast<int>(row));
 }

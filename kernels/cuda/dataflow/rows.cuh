@@ -83,6 +83,7 @@ struct quantised {
     uint8_t *content;
     __nv_bfloat16 *rope;
     float *scale;
+    bool pow2; /* the scale is a power of two */
 };
 
 enum {
@@ -137,8 +138,9 @@ __device__ __forceinline__ __nv_bfloat162 larger(__nv_bfloat162 most, uint32_t p
     return __hmax2(most, __habs2(*reinterpret_cast<const __nv_bfloat162 *>(&pair)));
 }
 
-/* Computes a row's scale, in all of its lanes. */
-__device__ __forceinline__ float scale_of(const held_row &row) {
+/* Computes a row's scale, in all of its lanes. It is rounded up to a power of two with @pow2: adding
+ * all bits of a mantissa carries into the exponent unless the mantissa is zero. */
+__device__ __forceinline__ float scale_of(const held_row &row, bool pow2) {
     __nv_bfloat162 pair = {};
     row.each_content([&](int, const uint4 &v) {
         pair = larger(larger(larger(larger(pair, v.x), v.y), v.z), v.w);
@@ -147,12 +149,13 @@ __device__ __forceinline__ float scale_of(const held_row &row) {
 #pragma unroll
     for (int m = kRowLanes / 2; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
-    return fmaxf(most, 1e-10f) / 448.0f;
+    const float a = fmaxf(most, 1e-10f) / 448.0f;
+    return pow2 ? __uint_as_float((__float_as_uint(a) + 0x7fffffu) & 0x7f800000u) : a;
 }
 
 /* Quantises the four rows of a warp, as far as they exist. */
 __device__ __forceinline__ void quantise(const held_row &row, int d_c, int d_r, quantised to) {
-    const float a = scale_of(row), r = 1.0f / a;
+    const float a = scale_of(row, to.pow2), r = 1.0f / a;
     const float by = isinf(a) ? 1.0f : a; /* with an infinite scale all results are 0 or NaN; 1
                                              avoids 0 * inf */
     ptx::launch_next();
@@ -178,7 +181,8 @@ __device__ __forceinline__ void quantise_queries(const __nv_bfloat16 *q, int64_t
                                                  int64_t rows, int d_c, int d_r, quantised to) {
     const int64_t i = first + threadIdx.x % 32 / kRowLanes;
     const held_row row(q + i * (d_c + d_r), i < rows, d_c, d_r);
-    quantise(row, d_c, d_r, {to.content + i * d_c, to.rope + i * d_r, to.scale + i});
+    quantise(row, d_c, d_r,
+             {to.content + i * d_c, to.rope + i * d_r, to.scale + i, to.pow2});
 }
 
 __device__ __forceinline__ int length_of(const step_pages &s, int seq) {
@@ -225,7 +229,7 @@ __device__ __forceinline__ void append_rows(const cache_planes &cache, const ste
         return quantise(row, d_c, d_r,
                         {static_cast<uint8_t *>(cache.content) + slot * d_c,
                          static_cast<__nv_bfloat16 *>(cache.rope) + slot * d_r,
-                         cache.scale + slot});
+                         cache.scale + slot, cache.pow2});
     ptx::launch_next();
     if (!row.end)
         return;

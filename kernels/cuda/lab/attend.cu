@@ -26,7 +26,7 @@ struct problem {
     double softmax_scale;
     int64_t context;
     int rows, runs, heads, s_q;
-    bool fp8, fp8_queries;
+    bool fp8, fp8_queries, pow2; /* the last: scales are powers of two */
     mla_cut_sums sums;
 };
 
@@ -43,9 +43,17 @@ __device__ float round_e4m3(float x) {
     return fminf(fmaxf(ldexpf(rintf(ldexpf(x, -step)), step), -448.0f), 448.0f);
 }
 
-/* Loads row `index` with one warp. With @fp8, quantises it, but does not multiply it by its scale.
- * Writes the numbers to x and returns the scale; 1 without @fp8. */
-__device__ float take_row(const draw_source &from, uint64_t index, bool fp8, float *x) {
+/* The smallest power of two that is not below a > 0. */
+__device__ float power_above(float a) {
+    int e;
+    const float m = frexpf(a, &e); /* a = m 2^e, m in [1/2, 1) */
+    return ldexpf(1.0f, m > 0.5f ? e : e - 1);
+}
+
+/* Loads row `index` with one warp. With @fp8, quantises it, but does not multiply it by its scale,
+ * which is a power of two with @pow2. Writes the numbers to x and returns the scale; 1 without
+ * @fp8. */
+__device__ float take_row(const draw_source &from, uint64_t index, bool fp8, bool pow2, float *x) {
     const int lane = threadIdx.x % 32, width = from.d_c + from.d_r;
     const draw_parts p = draw_parts_of(from.seed, index, from.d_c);
     const uint16_t *content = from.pool + static_cast<size_t>(p.content) * width;
@@ -61,7 +69,9 @@ __device__ float take_row(const draw_source &from, uint64_t index, bool fp8, flo
         return 1.0f;
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
-    const float a = __fdiv_rn(fmaxf(most, 1e-10f), 448.0f);
+    float a = __fdiv_rn(fmaxf(most, 1e-10f), 448.0f);
+    if (pow2)
+        a = power_above(a);
     for (int d = lane; d < from.d_c; d += 32)
         x[d] = round_e4m3(__fdiv_rn(x[d], a));
     for (int d = from.d_c + lane; d < width; d += 32)
@@ -139,7 +149,7 @@ __global__ void __launch_bounds__(kThreads, 3) /* 3 blocks per SM */
     const int64_t end = min(begin + kRun, visible);
     double o[kColumns] = {}, most = -INFINITY, sum = 0;
     if (warp == 0) {
-        const float a = take_row(p.queries, row, p.fp8_queries, q);
+        const float a = take_row(p.queries, row, p.fp8_queries, p.pow2, q);
         if (threadIdx.x == 0)
             q_scale = a;
     }
@@ -148,7 +158,8 @@ __global__ void __launch_bounds__(kThreads, 3) /* 3 blocks per SM */
         const int n = static_cast<int>(min(static_cast<int64_t>(kTokens), end - first));
         for (int t = warp; t < n; t += kWarps) {
             float *x = k + t * width;
-            const double a = take_row(p.tokens, sequence * p.context + first + t, p.fp8, x);
+            const double a =
+                take_row(p.tokens, sequence * p.context + first + t, p.fp8, p.pow2, x);
             __syncwarp();
             const double s = dot_of(p, q, x) * a * static_cast<double>(q_scale);
             if (threadIdx.x % 32 == 0) {
@@ -242,6 +253,7 @@ snap_status cuda_attend(mla_backend *base, const lab_step *step, const int64_t *
                  step->s_q,
                  step->precision == MLA_FP8,
                  step->precision == MLA_FP8 && !step->bf16_queries,
+                 cuda_of(base)->scale == MLA_SCALE_POW2,
                  step->sums};
     if (!p.fp8_queries || p.sums.products > 32)
         p.sums = {};

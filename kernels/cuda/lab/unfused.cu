@@ -18,6 +18,7 @@ struct rows_of {
     float *scale;
     int64_t rows;
     int d_c, d_r;
+    bool pow2; /* the scales are powers of two */
 };
 
 struct pages {
@@ -38,8 +39,10 @@ __global__ void __launch_bounds__(kThreads) find_scales(rows_of r) {
         most = fmaxf(most, fabsf(__bfloat162float(r.from[row * (r.d_c + r.d_r) + d])));
     for (int m = 16; m > 0; m /= 2)
         most = fmaxf(most, __shfl_xor_sync(~0u, most, m));
+    const float a = fmaxf(most, 1e-10f) / 448.0f;
     if (threadIdx.x % 32 == 0)
-        r.scale[row] = fmaxf(most, 1e-10f) / 448.0f;
+        r.scale[row] =
+            r.pow2 ? __uint_as_float((__float_as_uint(a) + 0x7fffffu) & 0x7f800000u) : a;
 }
 
 /* One thread per number. */
@@ -90,14 +93,15 @@ void quantise(const rows_of &r, cudaStream_t stream) {
     divide_rope<<<blocks(r.rows * r.d_r, kThreads), kThreads, 0, stream>>>(r);
 }
 
-rows_of rows_from(const mla_capacity &cap, const void *from, const lab_rows *to, int64_t rows) {
+rows_of rows_from(const mla_plan *plan, const void *from, const lab_rows *to, int64_t rows) {
     return {static_cast<const __nv_bfloat16 *>(from),
             static_cast<uint8_t *>(to->content),
             static_cast<__nv_bfloat16 *>(to->rope),
             to->scale,
             rows,
-            cap.d_c,
-            cap.d_r};
+            plan->cap.d_c,
+            plan->cap.d_r,
+            cuda_of(plan->be)->scale == MLA_SCALE_POW2};
 }
 
 } // namespace
@@ -107,8 +111,8 @@ snap_status cuda_unfused(mla_plan *plan, const mla_step *step, const mla_cache *
                          snap_err *err) {
     const cudaStream_t stream = cuda_of(plan->be)->stream;
     const int64_t tokens = static_cast<int64_t>(step->batch) * step->s_q;
-    const rows_of fresh = rows_from(plan->cap, kv, staged, tokens);
-    quantise(rows_from(plan->cap, q, q8, tokens * plan->cap.heads), stream);
+    const rows_of fresh = rows_from(plan, kv, staged, tokens);
+    quantise(rows_from(plan, q, q8, tokens * plan->cap.heads), stream);
     quantise(fresh, stream);
     const pages p = {static_cast<uint8_t *>(cache->content),
                      static_cast<__nv_bfloat16 *>(cache->rope),

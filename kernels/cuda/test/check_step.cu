@@ -207,6 +207,7 @@ void check_prepare(std::mt19937 &rng, bool fp8) {
     const int sizes[] = {1, 2, 3, 31, 32, 33, 64, 100, 128, 132, 133, 200, 256, 257, 700, 1024};
     const int batch = sizes[rng() % 16], s_q = 1 + static_cast<int>(rng() % 4);
     const int heads = 1 + static_cast<int>(rng() % 20);
+    const bool pow2 = rng() % 2;
     const sched_tile tiles[] = {{64}, {64, 2}, {64, 2, 10}, {128}, {128, 2}};
     plan_case c = {random_lengths(rng, batch), tiles[rng() % 5],
                    std::vector<int>{132, 66, 44, 33, 1}[rng() % 5],
@@ -245,10 +246,11 @@ void check_prepare(std::mt19937 &rng, bool fp8) {
     plan_copy plan[2] = {plan_copy(c), plan_copy(c)};
     const step_pages step = {lengths, entries, batch, s_q, width, width * MLA_PAGE};
     const cache_planes into[2] = {
-        {cache[0].content, cache[0].rope, cache[0].scale, pages, D_C, D_R},
-        {cache[1].content, cache[1].rope, cache[1].scale, pages, D_C, D_R}};
+        {cache[0].content, cache[0].rope, cache[0].scale, pages, D_C, D_R, pow2},
+        {cache[1].content, cache[1].rope, cache[1].scale, pages, D_C, D_R, pow2}};
     if (fp8)
-        must(quant_q_launch(rows, D_C, D_R, q, q8[0].content, q8[0].rope, q8[0].scale, nullptr));
+        must(quant_q_launch(rows, D_C, D_R, pow2, q, q8[0].content, q8[0].rope, q8[0].scale,
+                            nullptr));
     must(append_launch(into[0], step, kv, nullptr));
     must(sched_launch(plan[0].at, lengths, batch, step.max_tokens, c.tile, c.parts, c.splits,
                       nullptr, entries, width));
@@ -371,7 +373,7 @@ bool alike(float x, float y) {
 
 /* Compares quantised rows with formats.h. Rows are random bits; in every other row, finite numbers
  * including zeros of both signs. */
-void check_rows(std::mt19937 &rng, int d_c, int d_r) {
+void check_rows(std::mt19937 &rng, int d_c, int d_r, mla_scale rule) {
     const int rows = 150, width = d_c + d_r;
     std::vector<uint16_t> q(size_t(rows) * width);
     for (size_t i = 0; i < q.size(); i++) {
@@ -380,8 +382,9 @@ void check_rows(std::mt19937 &rng, int d_c, int d_r) {
             static_cast<uint16_t>(i / width % 2 ? bits & (bits >> 16 & 7 ? 0xbfff : 0x8000) : bits);
     }
     const planes to(size_t(rows) * width, true);
-    must(quant_q_launch(rows, d_c, d_r, reinterpret_cast<__nv_bfloat16 *>(upload(q)), to.content,
-                        to.rope, to.scale, nullptr));
+    must(quant_q_launch(rows, d_c, d_r, rule == MLA_SCALE_POW2,
+                        reinterpret_cast<__nv_bfloat16 *>(upload(q)), to.content, to.rope, to.scale,
+                        nullptr));
     must(cudaDeviceSynchronize());
     const auto content = download(to.content, size_t(rows) * d_c);
     const auto rope = download(reinterpret_cast<uint16_t *>(to.rope), size_t(rows) * d_r);
@@ -389,7 +392,7 @@ void check_rows(std::mt19937 &rng, int d_c, int d_r) {
     std::vector<uint8_t> c8(d_c);
     std::vector<uint16_t> r(d_r);
     for (int i = 0; i < rows; i++) {
-        const float a = quant_row(&q[size_t(i) * width], d_c, d_r, c8.data(), r.data());
+        const float a = quant_row(&q[size_t(i) * width], d_c, d_r, rule, c8.data(), r.data());
         must(alike(scale[i], a), "a row's scale");
         for (int d = 0; d < d_c; d++)
             must(alike(e4m3_to_f32(content[size_t(i) * d_c + d]), e4m3_to_f32(c8[d])),
@@ -404,8 +407,9 @@ void check_widths() {
     std::mt19937 rng(10);
     const int widths[][2] = {{512, 64}, {32, 32}, {480, 96}, {544, 32}, {1024, 256}};
     for (const auto &w : widths)
-        check_rows(rng, w[0], w[1]);
-    printf("rows of five widths as formats.h has them\n");
+        for (const mla_scale rule : {MLA_SCALE_MAX, MLA_SCALE_POW2})
+            check_rows(rng, w[0], w[1], rule);
+    printf("rows of five widths as formats.h has them, with both rules for scales\n");
 }
 
 /* The cost of a merge, for equal pieces and for the line, decides whether sequences are split. */
