@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* clang-format off */
-static const char *const kKinds[] = {"load", "latency", "target", "difference", "series", "knee",
+const char *const serving_kinds[] = {"load", "latency", "target", "difference", "series", "knee",
                                      "ratio", "part", NULL};
 static const char *const kLoops[] = {"open", "closed", NULL};
 static const char *const kStates[] = {"open", "meets", "fails", NULL};
@@ -44,7 +44,7 @@ enum {
     {S(member##_ci95), FIELD_INTERVAL, NUL, LATENCY, .csv = #member}
 
 static const field fields[] = {
-    {S(kind), FIELD_TEXT, .words = kKinds},
+    {S(kind), FIELD_TEXT, .words = serving_kinds},
     {S(arm), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
     {S(loop), FIELD_TEXT, .words = kLoops, .csv = "loop",
      .about = "open: requests arrive at a rate; closed: a number of users wait for their answers"},

@@ -17,6 +17,9 @@
 
 #include "harness/record/field.h"
 
+/* The kinds of rows, as listed above; NULL-terminated. */
+extern const char *const serving_kinds[];
+
 enum {
     SERVED_POINT = 1 << 0, /* the row belongs to a load point: all kinds but knee and ratio */
     SERVED_LOAD = 1 << 1,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/record/serving.h"
 #include "harness/test/report_fixture.h"
 #include "harness/view/format.h"
 #include "harness/view/pages.h"
@@ -115,6 +116,16 @@ static size_t compare_rows(const record *head, const record *row, const record *
     return values;
 }
 
+/* Rows of servers under load have their kind as section, and each kind has a file. */
+static void test_each_kind_of_serving_row_has_a_file(void) {
+    for (const char *const *kind = serving_kinds; *kind; kind++) {
+        const char *const *s = csv_sections;
+        while (*s && strcmp(*s, *kind) != 0)
+            s++;
+        CU_ASSERT_PTR_NOT_NULL(*s);
+    }
+}
+
 /* The files of the sections together have the rows of the whole file, in its order. */
 static void test_tidy_files_have_all_rows(void) {
     results *r = fixture_load();
@@ -165,6 +176,7 @@ static void test_csv_has_no_formulas(void) {
 CU_TestInfo tests_report_csv[] = {
     {"CSV keeps every number exactly", test_csv_brings_every_number_back},
     {"tidy files have all rows", test_tidy_files_have_all_rows},
+    {"tidy files of servers under load", test_each_kind_of_serving_row_has_a_file},
     {"CSV has no formulas", test_csv_has_no_formulas},
     CU_TEST_INFO_NULL,
 };

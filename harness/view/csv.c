@@ -323,7 +323,7 @@ void write_csv(const report_model *m, buf *out) {
 const char *const csv_sections[] = {
     "ceiling", "bench",      "fidelity", "arm",   "pair",  "failure", "pooled", "predictions",
     "layer",   "values",     "bound",    "depth", "quote", "step",    "load",   "latency",
-    "target",  "difference", "series",   "knee",  "ratio", NULL};
+    "target",  "difference", "series",   "knee",  "ratio", "part",    NULL};
 
 void write_csv_section(const report_model *m, const char *section, buf *out) {
     line l = {.only = section, .marking = true};
