@@ -92,7 +92,7 @@ snap_status judge_run_job(code_judge *j, const sandbox_job *job, sandbox_result 
     }
 }
 
-/* SNAP_E_ENV if the program imports an offered package that this machine lacks. */
+/* SNAP_E_ENV if an import in the program names an offered package that this machine lacks. */
 static snap_status check_packages(const code_judge *j, span program, snap_err *err) {
     const package_set lacking = packages_imported(program) & sandbox_missing(j->box);
     buf names = {0}, debian = {0};

@@ -83,9 +83,9 @@ void judge_close(code_judge *j); /* NULL is allowed */
 /**
  * judge_program - run a program against its tests, up to the first failure
  *
- * Whatever the program does is a result, not an error. SNAP_E_ENV if the sandbox fails, or if the
- * program imports a package that the judge offers and this machine lacks; SNAP_E_CANCELLED,
- * SNAP_E_NOMEM, SNAP_E_IO. Thread-safe.
+ * A failure of the program is a result, not an error. SNAP_E_ENV if the sandbox fails, if the
+ * assertions cannot be changed, or if the program imports a package that the judge offers and this
+ * machine lacks; SNAP_E_CANCELLED, SNAP_E_NOMEM, SNAP_E_IO. Thread-safe.
  */
 snap_status judge_program(code_judge *j, span program, const code_tests *tests, code_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -186,7 +186,8 @@ static void last_line(const buf *text, char *out, size_t cap) {
 }
 
 /* Runs a program that tries to reach what it must not reach, and that lists the installed packages.
- * SNAP_E_ENV if it reaches anything. */
+ * Sets s->missing. SNAP_E_ENV if it reaches anything or does not report; the errors of
+ * sandbox_run(). */
 static snap_status probe(sandbox *s, snap_err *err) {
     static const char isolated[] = "isolated";
     char why[200];

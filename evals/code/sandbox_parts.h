@@ -39,8 +39,8 @@ snap_status box_arguments(sandbox *s, snap_err *err) SNAP_CHECK_RESULT;
 snap_status box_start(sandbox *s, const sandbox_job *job, box_process *out,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Kills bubblewrap and its process group. If bubblewrap alone were killed before its child has
- * asked the kernel to die with it, the child would wait for it forever. */
+/* Kills bubblewrap and its process group. Killing only bubblewrap is not enough as long as its
+ * child has not set its parent-death signal: that child would then wait for bubblewrap forever. */
 void box_kill(const box_process *p);
 
 /* Kills the process if it is still running, waits for it and closes all descriptors of @p. Returns

@@ -32,8 +32,9 @@ static const char *const refused[] = {
     /* other users */
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups"};
 
-/* The result @rc of libseccomp, or -ENOMEM. When memory runs out, libseccomp 2.5 reports other
- * errors, or leaves a rule out without an error. But malloc() has set errno then. */
+/* Returns -ENOMEM if an allocation has failed, else the result @rc of libseccomp. When memory runs
+ * out, libseccomp 2.5 may report another error, or leave out a rule without an error. But malloc()
+ * has set errno then. */
 static int checked(int rc) {
     return errno == ENOMEM ? -ENOMEM : rc;
 }
@@ -100,8 +101,8 @@ enum { kMade, kNoMemory, kRefused };
 /* Seconds after which an alarm ends that process. */
 enum { kPatience = 10 };
 
-/* Writes the filter to a file and returns an exit status. Releases nothing, because the process
- * ends, and because seccomp_release() may free a part twice after a failed allocation. */
+/* Writes the filter to @fd and returns an exit status. Releases nothing, because the process ends,
+ * and because seccomp_release() may free a part twice after a failed allocation. */
 static int make(int fd) {
     errno = 0;
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);

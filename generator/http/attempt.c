@@ -69,7 +69,7 @@ static void record_piece(attempt *a) {
         a->on_piece(a->piece_ctx, a->now_ns);
 }
 
-/* An event that needs the full parser. */
+/* Reads an event with the full parser. */
 static snap_status read_chunk(attempt *a, const char *data, size_t n, snap_err *err) {
     size_t before = a->answer.text.len + a->answer.reasoning.len;
     snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
@@ -117,8 +117,9 @@ static bool is_idle(attempt *a) {
     return true;
 }
 
-/* The form of a body that begins with these bytes. JSON begins with a brace, and no line of events
- * does. Otherwise the type decides, or what was requested if the type is neither. */
+/* The form of a body that begins with these bytes. FORM_UNKNOWN if all are white space. A brace
+ * begins a JSON object, but no field of an event stream. If another byte comes first, the content
+ * type decides, or what was requested if the type is neither of the two. */
 static attempt_form form_of(const attempt *a, const http_response *head, const char *bytes,
                             size_t n) {
     while (n && strchr(" \t\r\n", *bytes))

@@ -2,10 +2,10 @@
  *
  * The bytes of the response are passed in as they arrive; those of a stream are parsed as events. A
  * server may answer with a stream when none was requested, and the other way round. The first byte
- * of the response, its type and what was requested decide which it is. When the response has ended,
- * the attempt is classified: an answer, a failure that another attempt may overcome, or a failure
- * that is final. For
- * generator/http and the serving benchmark of the harness. */
+ * of the body that is not white space, the content type and what was requested decide which it is.
+ * When the response has ended, the attempt is classified: an answer, a failure that another attempt
+ * may overcome, or a failure that is final. generator/http and the serving benchmark of the harness
+ * use this. */
 #ifndef SNAPMLA_GENERATOR_HTTP_ATTEMPT_H
 #define SNAPMLA_GENERATOR_HTTP_ATTEMPT_H
 
@@ -25,15 +25,15 @@ typedef enum {
     ATTEMPT_FINAL,     /* failed; another attempt can't succeed */
 } attempt_end;
 
-/* What the body of a response is. */
+/* The form of the body of a response with a 2xx status. */
 typedef enum {
     FORM_UNKNOWN, /* no byte but white space has come */
     FORM_WHOLE,   /* one JSON document */
     FORM_EVENTS,  /* server-sent events */
 } attempt_form;
 
-/* Called for each piece of text of a stream. @now_ns: when its bytes were received, which all
- * events of one network read have in common. */
+/* Called for each piece of text of a stream. @now_ns: the time of the network read that completed
+ * it, or of the end of the response. */
 typedef void (*attempt_piece_fn)(void *ctx, int64_t now_ns);
 
 typedef struct {
@@ -53,7 +53,7 @@ typedef struct {
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */
 
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
-    int64_t now_ns;                    /* when the bytes that are parsed now were received */
+    int64_t now_ns;                    /* time of the pieces that are parsed now */
     int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =
                                           not yet */
 } attempt;
@@ -65,7 +65,8 @@ void attempt_release(attempt *a);
 /* Clears the state of the previous attempt. */
 void attempt_begin(attempt *a);
 
-/* Takes bytes of the response, received at @now_ns; false when no more are needed. */
+/* Takes bytes of the response, received at @now_ns; false if the rest is not needed, for example
+ * after a failure. */
 bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
                   int64_t now_ns);
 

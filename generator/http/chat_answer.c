@@ -60,7 +60,7 @@ static snap_status take_text(const js *message, const char *key, buf *out, snap_
     return buf_check(out, "the answer's text", err);
 }
 
-/* Appends the texts of one part of a list: a string, or an object with "text". */
+/* Appends the text of one part of a list: a string, or an object with "text". */
 static snap_status take_part(const js *part, buf *out, snap_err *err) {
     const char *s = js_str(part);
     if (!s)

@@ -40,21 +40,23 @@ bool chat_answer_complete(const chat_answer *a);
  * Then it is not an answer of the model, whatever text came. */
 bool chat_answer_aborted(const chat_answer *a);
 
-/* The number of completion tokens that are reasoning; -1 = unknown. A server that reports 0 beside
- * reasoning, in its own field or in tags, has not counted it. */
+/* The number of completion tokens that are reasoning; -1 = unknown. A server that reports 0
+ * although the answer has reasoning, in a field of its own or in <think> tags, has not counted
+ * it. */
 int64_t chat_answer_reasoning_tokens(const chat_answer *a);
 
 /**
  * chat_answer_read - read a whole answer from one JSON text
  *
  * SNAP_E_INPUT with the reason when the JSON does not have the form described above; SNAP_E_NET
- * with the server's message when it is an error object; SNAP_E_NOMEM past CHAT_TEXT_LIMIT.
+ * with the server's message when it is an error object; SNAP_E_NOMEM past CHAT_TEXT_LIMIT or if
+ * memory is exhausted.
  */
 snap_status chat_answer_read(chat_answer *a, const char *json, size_t n,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`; later chunks
- * are ignored. Empty chunks and objects without "choices" are ignored, too. */
+ * are ignored. A chunk may be blank, or have no choice of index 0. */
 snap_status chat_answer_read_chunk(chat_answer *a, const char *data, size_t n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

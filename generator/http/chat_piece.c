@@ -9,11 +9,10 @@ enum { kKeys = 24, kDepth = 16, kDigits = 18 };
 
 typedef struct {
     const char *at, *end;
-    int depth; /* of objects and arrays */
+    int depth; /* nesting of objects and arrays */
 } cursor;
 
-/* Every function below consumes what it parses, and returns false if the chunk must be left to the
- * full parser. */
+/* Called after the key of a member. Parses the value; false: leave the chunk to the full parser. */
 typedef bool (*member_fn)(cursor *c, chat_text key, void *ctx);
 
 static bool skip_value(cursor *c);
@@ -84,7 +83,7 @@ static bool take_number(cursor *c) {
     return c->at < c->end && *c->at != 'e' && *c->at != 'E';
 }
 
-/* A key that was there before is an error of the full parser. */
+/* False if the object had this key before, which the full parser refuses. */
 static bool is_new(const chat_text *keys, int n, chat_text key) {
     for (int i = 0; i < n; i++)
         if (keys[i].n == key.n && memcmp(keys[i].s, key.s, key.n) == 0)
@@ -161,7 +160,7 @@ static bool is(chat_text key, const char *name) {
     return key.n == strlen(name) && memcmp(key.s, name, key.n) == 0;
 }
 
-/* A string, or null, which is the empty text. */
+/* Parses a string, or null, which is the empty text. */
 static bool take_text(cursor *c, chat_text *out) {
     *out = (chat_text){"", 0};
     return take_word(c, "null") || take_string(c, out);

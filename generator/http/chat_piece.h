@@ -2,8 +2,9 @@
  *
  * Most chunks of a stream hold one piece of text and nothing else that matters. For them
  * chat_piece_find() gives the same result as chat_answer_read_chunk(), at a fraction of the cost.
- * For any other chunk (with usage, a finish reason, an error, several choices, \u escapes, text
- * that is not Unicode, or malformed JSON) it declines, and the caller must use the full parser. */
+ * For any other chunk (for example with usage, a finish reason, an error, several choices, \u
+ * escapes, text that is not Unicode, or malformed JSON) it returns false, and the caller must use
+ * the full parser. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_PIECE_H
 #define SNAPMLA_GENERATOR_HTTP_CHAT_PIECE_H
 
@@ -25,7 +26,7 @@ typedef struct {
 /* Finds the text of a chunk of @n bytes; @out points into it. False: use the full parser. */
 bool chat_piece_find(const char *data, size_t n, chat_piece *out);
 
-/* Appends the text without its escapes. */
+/* Appends the text, with the character that each escape stands for in place of the escape. */
 void chat_piece_append(buf *out, chat_text text);
 
 #endif

@@ -46,7 +46,7 @@ static js *messages_of(const gen_request *req) {
     return NULL;
 }
 
-/* Appends a template's text with the message in place of {content}. */
+/* Appends a template's text with the message in place of each {content}. */
 static void put_message(buf *out, const char *template, const char *content) {
     static const char kContent[] = "{content}";
     for (const char *at; (at = strstr(template, kContent)); template = at + sizeof kContent - 1) {
@@ -68,7 +68,7 @@ static void put_prompt(const gen_request *req, const js *templates, buf *out) {
     (void)buf_puts(out, end ? end : "");
 }
 
-/* The prompt of a text completion as one text; NULL if memory is exhausted. */
+/* The prompt of a text completion as one text; NULL on failure. */
 static js *prompt_of(const gen_request *req) {
     const char *text = settings_of(req)->prompt;
     js *templates = text ? js_parse(text, strlen(text), "template", NULL) : NULL;

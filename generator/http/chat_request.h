@@ -2,7 +2,7 @@
  *
  * Source: OpenAI API reference, "Create chat completion" and "Create completion". `top_k`, `min_p`
  * and `repetition_penalty` are additions of SGLang, vLLM and others. They and the other penalties
- * are sent only when they are set. */
+ * are sent only if they have an effect. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 #define SNAPMLA_GENERATOR_HTTP_CHAT_REQUEST_H
 

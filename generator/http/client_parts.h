@@ -50,8 +50,8 @@ typedef struct {
     rng jitter;
 
     attempt last;          /* state of the last attempt */
-    int64_t last_piece_ns; /* its latest piece of text; -1 = none yet */
-    hist gaps;             /* between its pieces of text */
+    int64_t last_piece_ns; /* time of its latest piece of text; -1 = none yet */
+    hist gaps;             /* times between its pieces of text */
     buf error;             /* the error text of the result */
     buf masked[3]; /* text, reasoning and finish reason, if a secret in them had to be masked */
 } slot;
@@ -88,7 +88,7 @@ struct session {
  * there is none, sets `exhausted`. */
 void request_admit(slot *s);
 
-/* Counts a piece of text of the slot @ctx. */
+/* Records the time of a piece of text. @ctx: the slot. */
 void request_on_piece(void *ctx, int64_t now_ns);
 
 /* Starts the next attempt at the slot's request. Its callbacks then retry or deliver it. */

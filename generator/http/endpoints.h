@@ -3,11 +3,11 @@
  * A request goes to the server with the fewest requests in flight relative to its weight: "URL*3"
  * gets three times as many as "URL".
  *
- * A server that reports that a rate limit is used up gets no request until the time that it names.
- * After a 429 whose request is retried, it gets none until that retry is due. The number of its
- * requests in flight is then also limited: first to about half of what it had, then to one more
- * each time as many requests as the limit have succeeded (additive increase, multiplicative
- * decrease, as in TCP).
+ * A server that reports that a rate limit is used up gets no request until the time that it names,
+ * for at most server_cap_s (retry.h). After a 429 whose request is retried, it gets none until that
+ * retry is due. The number of its requests in flight is then also limited: first to about half of
+ * what it had, then to one more each time as many requests as the limit have ended and the server
+ * did not fail (additive increase, multiplicative decrease, as in TCP).
  *
  * A server is taken out of service when it can't be reached, or when it fails ENDPOINT_STRIKES
  * times in a row (connection lost, silence, or a 5xx status). GET {base}/models then probes it,
@@ -24,7 +24,7 @@
 enum { ENDPOINTS_MAX = 64, ENDPOINT_STRIKES = 3 };
 
 typedef struct {
-    char *chat_url, *text_url, *models_url; /* of /chat/completions, /completions, /models; owned */
+    char *chat_url, *text_url, *models_url; /* {base}/chat/completions, ...; owned */
     double weight;                          /* 1 unless the spec states one */
     int in_flight;
     int64_t started; /* requests sent there */

@@ -21,7 +21,8 @@ static void describe_failure(slot *s) {
         (void)buf_printf(&s->error, " (after %d attempts)", s->attempts);
 }
 
-/* Whether the answer is reasoning that was not closed, although no tag in it says so. */
+/* Whether the whole text is reasoning: the prompt opens it (gen_settings.opened), and the answer
+ * does not close it. */
 static bool is_unfinished(const slot *s) {
     return s->req.settings && s->req.settings->opened && !s->last.answer.reasoning.len &&
            !strstr(buf_str(&s->last.answer.text), "</think>");

@@ -13,7 +13,8 @@ typedef struct {
     int n;
 } secret_lines;
 
-/* Appends a message with its secrets as "***": also parts of them, from their first 8 bytes on. */
+/* Appends a message in which "***" replaces each secret, and each beginning of a secret that has at
+ * least 8 bytes. */
 void secrets_mask_message(secret_lines secrets, const char *message, buf *out);
 
 /* A text without the secrets of 8 bytes and more: @text itself if it has none, else a copy in
