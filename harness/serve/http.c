@@ -17,10 +17,10 @@
 #include "harness/serve/http_parts.h"
 
 enum {
-    kConnectionMemory = 32 << 10, /* for a connection's headers and one piece of its answer */
+    kConnectionMemory = 32 << 10, /* bytes that the library uses for one connection */
     kEvents = 256,
-    kPollMs = 100, /* the longest time between two looks at *cancel and at the clocks */
-    kBurst = 256,  /* connections beyond the limit, until the idle ones that make room are closed */
+    kPollMs = 100, /* longest wait for events, shortest time between checks of the clocks */
+    kBurst = 256,  /* connections allowed beyond the limit while idle ones are closed for them */
     kOtherFiles = 64 + kBurst
 };
 
@@ -39,7 +39,7 @@ static void deliver(http *h) {
     }
 }
 
-/* Ends answers that take too long, and connections on which no request arrives. */
+/* Ends answers that take too long, and connections on which no complete request arrives. */
 static void check_clocks(http *h) {
     int64_t now = clock_now_ns();
     const serve_options *o = h->s.o;
@@ -58,7 +58,7 @@ static void check_clocks(http *h) {
     }
 }
 
-/* Waits until something happens. */
+/* Waits for events, at most kPollMs. Ends the exchanges whose clients have left. */
 static void wait_for_events(http *h) {
     struct epoll_event ev[kEvents];
     MHD_UNSIGNED_LONG_LONG left;
@@ -112,7 +112,7 @@ static snap_status loop(http *h, snap_err *err) {
 
 /* ---- life ---- */
 
-/* Raises the limit on open files as far as possible. Returns how many connections fit. */
+/* Raises the limit on open files as far as possible. Returns how many connections to allow. */
 static int connections_possible(int wanted) {
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) != 0)

@@ -9,7 +9,7 @@
 
 /* An open connection. */
 typedef struct peer {
-    struct peer *next, *prev; /* list of the idle ones, the one that has been idle longest first */
+    struct peer *next, *prev; /* list of idle connections; the first has been idle longest */
     struct MHD_Connection *connection;
     int fd;
     serve_client client;
@@ -26,7 +26,7 @@ typedef struct {
 
 /* ---- http_requests.c ---- */
 
-/* Callbacks of the library. Each gets the http as its first argument. */
+/* Callbacks of the library. The first argument of each is a pointer to the http. */
 void http_on_connection(void *cls, struct MHD_Connection *c, void **context,
                         enum MHD_ConnectionNotificationCode what);
 enum MHD_Result http_on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -35,13 +35,14 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *c, const char 
 void http_on_completed(void *cls, struct MHD_Connection *c, void **context,
                        enum MHD_RequestTerminationCode why);
 
-/* Closes an idle connection. */
+/* Makes the library close an idle connection. */
 void http_hang_up(http *h, peer *p);
 
-/* Lets a suspended connection go on, because its answer has grown. */
+/* Resumes the connection of an exchange if it is suspended. */
 void http_resume(exchange *x);
 
-/* The client of an exchange has left: its work ends, and the connection is closed. */
+/* Ends an exchange whose client has left: cancels its work and makes the library close its
+ * connection. */
 void http_lose(exchange *x);
 
 #endif

@@ -37,7 +37,7 @@ static void idle_add(http *h, peer *p) {
     h->last = p;
 }
 
-/* Closes a connection. The library reads from a resumed connection, and then sees its end. */
+/* Shuts a connection down. The library reads from a resumed connection and so finds its end. */
 void http_hang_up(http *h, peer *p) {
     idle_remove(h, p);
     (void)shutdown(p->fd, SHUT_RDWR);
@@ -212,7 +212,8 @@ static exchange *exchange_new(http *h, struct MHD_Connection *c, const char *url
     return x;
 }
 
-/* At the end of the headers: an announced body that is too large is refused before it comes. */
+/* Called at the end of the headers. Refuses the request before its body comes if the announced
+ * length is too large or malformed. */
 static enum MHD_Result begin(http *h, exchange *x) {
     int64_t n = 0;
     const char *length =
@@ -225,8 +226,9 @@ static enum MHD_Result begin(http *h, exchange *x) {
     return reply(x);
 }
 
-/* A body without an announced length may be too large as well. As much again is read and dropped,
- * so that the client gets an answer. After that the connection is closed. */
+/* Takes a piece of the body. A body without an announced length may turn out to be too large. Up to
+ * max_body further bytes are then read and dropped, so that the client gets an answer. If more
+ * come, the connection is closed. */
 static enum MHD_Result take_body(http *h, exchange *x, const char *bytes, size_t n) {
     if (x->too_much || (int64_t)(x->body.len + n) > h->s.o->max_body) {
         buf_release(&x->body);

@@ -11,8 +11,8 @@
 /* One choice of the answer. */
 struct openai_choice {
     buf text;                 /* whole answers only */
-    openai_logprobs logprobs; /* what is known since the last event, or all of a whole answer */
-    bool begun;               /* a piece of it was taken */
+    openai_logprobs logprobs; /* since the last event of a stream; all of a whole answer */
+    bool begun;               /* an event was written; of a whole answer: a piece was taken */
     piece_kind end;           /* PIECE_TOKEN while it grows */
 };
 
@@ -114,7 +114,7 @@ void openai_answer_release(openai_answer *a) {
 
 /* ---- events ---- */
 
-/* Writes what comes between the text of a choice and its end, which is the same in both forms. */
+/* Writes the member "logprobs" of a choice. */
 static void write_logprobs(const openai_answer *a, openai_choice *c, buf *out) {
     if (!a->req->logprobs || !c->logprobs.n)
         (void)buf_puts(out, ",\"logprobs\":null");
@@ -156,7 +156,7 @@ static void append_prompt(openai_answer *a, int prompt, buf *out) {
         a->failed = true;
 }
 
-/* Puts the prompt, with its scores, before the answer. */
+/* Appends the prompt of choice @i to @text, and its scores to the logprobs of the choice. */
 static void echo(openai_answer *a, int i, buf *text) {
     const serve_job *j = a->job;
     const tok_ids *ids = &j->prompts[i / j->n];
@@ -178,7 +178,7 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
     if (a->req->echo && !c->begun)
         echo(a, p->choice, stream ? &first : &c->text);
     c->end = p->kind;
-    if (p->choice % a->job->n == 0) /* like prompt_tokens, which counts a prompt once */
+    if (p->choice % a->job->n == 0) /* once for each prompt, as in prompt_tokens */
         a->cached_tokens += p->cached;
     if (p->kind == PIECE_TOKEN) {
         a->completion_tokens++;
@@ -190,7 +190,7 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
         (void)buf_append(&c->text, text, p->text_n);
         c->begun = true;
     } else if (a->failed) {
-        /* What is known is incomplete, so no event is written. */
+        /* A part of the event may be missing, so no event is written. */
     } else if (first.len) {
         (void)buf_append(&first, text, p->text_n);
         write_event(a, p->choice, buf_str(&first), first.len, out);

@@ -5,7 +5,7 @@
 
 #include "harness/serve/openai_answer.h"
 
-/* JSON has no minus infinity. */
+/* JSON has neither infinities nor NaN: they become -9999 and null. */
 static void write_number(buf *out, float x) {
     if (isnan(x))
         (void)buf_puts(out, "null");
@@ -13,8 +13,8 @@ static void write_number(buf *out, float x) {
         (void)buf_printf(out, "%.9g", isfinite(x) ? (double)x : -9999.0);
 }
 
-/* @text: of the token alone. Bytes that are a part of a character are U+FFFD there, and as they are
- * in `bytes`. */
+/* Writes an object of the chat form without its closing brace. @text: the token decoded alone. An
+ * incomplete character is U+FFFD there; the member `bytes` has the bytes of the token unchanged. */
 static void write_chat_token(buf *out, const tokenizer *t, int32_t token, const buf *text,
                              float logprob) {
     size_t n;
@@ -42,8 +42,8 @@ static void decode(openai_logprobs *l, const tokenizer *t, int32_t token, buf *t
         l->failed = true;
 }
 
-/* The likeliest tokens as the members of an object. Different tokens may have the same text: only
- * the likeliest of them is written. The token itself is added if it is not in the list. */
+/* Writes the likeliest tokens as the members of an object. Of tokens with the same text only the
+ * first is written. The token itself is added if its text is not in the list. */
 static void write_tops(openai_logprobs *l, const tokenizer *t, const buf *own, float logprob,
                        const token_logit *top, int n_top) {
     buf text = {0}, members = {0};
@@ -54,7 +54,7 @@ static void write_tops(openai_logprobs *l, const tokenizer *t, const buf *own, f
             decode(l, t, top[i].id, &text);
         const buf *name = i < n_top ? &text : own;
         buf_clear(&key);
-        (void)buf_puts(&key, ","); /* within a string no comma is followed by a bare quote */
+        (void)buf_puts(&key, ","); /* with comma and quotes, part of a name does not match */
         openai_quote(&key, buf_str(name), name->len);
         (void)buf_puts(&key, ":");
         if (strstr(buf_str(&members), buf_str(&key)))

@@ -32,7 +32,7 @@ static bool bad_type(openai_error *e, const char *key, const char *wanted) {
 
 /* ---- single members ---- */
 
-/* Reads a number within [min, max]; *out stays if it is absent. */
+/* Reads a number within [min, max]; *out stays unchanged if the member is absent. */
 static bool read_num(const js *o, const char *key, double min, double max, double *out,
                      openai_error *e) {
     const js *v = js_get(o, key);
@@ -80,7 +80,7 @@ static bool read_bool(const js *o, const char *key, bool *out, openai_error *e) 
     return true;
 }
 
-/* A text as a C string. One that holds a NUL is refused. */
+/* Reads a string. One that contains U+0000 is refused. */
 static bool read_text(const js *v, const char *key, const char **out, openai_error *e) {
     *out = js_str(v);
     if (!*out)
@@ -119,7 +119,7 @@ static bool check_unsupported(const openai_request *r, openai_error *e) {
 
 /* ---- messages ---- */
 
-/* Concatenates a list of parts of type "text". */
+/* Concatenates the texts of a list of parts. A part has the type "text", or no type. */
 static bool read_parts(openai_request *r, const js *parts, const char **out, openai_error *e) {
     buf text = {0};
     bool ok = true;

@@ -1,10 +1,9 @@
 /* openai_request.h - the body of a request in OpenAI's HTTP interface: read, checked, with
  * defaults.
  *
- * Unknown members are ignored. A known member with a wrong type or a value out of range is an
- * error, and so is a member that would change the answer and that this server cannot obey, such
- * as tools.
- * JSON null counts as absent. */
+ * Unknown members are ignored. A parameter of openai_request with a wrong type or a value out of
+ * range is an error. So is a request for what this server does not support, such as tools. JSON
+ * null counts as absent. */
 #ifndef SNAPMLA_HARNESS_SERVE_OPENAI_REQUEST_H
 #define SNAPMLA_HARNESS_SERVE_OPENAI_REQUEST_H
 
@@ -17,42 +16,43 @@
 typedef enum {
     OPENAI_CHAT,       /* POST /v1/chat/completions */
     OPENAI_COMPLETION, /* POST /v1/completions */
-    OPENAI_TOKENIZE,   /* POST /tokenize: `messages` or one text in `prompt` */
+    OPENAI_TOKENIZE,   /* POST /tokenize: `messages`, or one prompt in `prompt` */
 } openai_kind;
 
 enum {
     OPENAI_STOPS = 16,     /* most stop strings */
     OPENAI_CHOICES = 4096, /* most choices of a request: prompts times n */
-    OPENAI_TOP = 20,       /* most alternatives for a token */
+    OPENAI_TOP = 20,       /* largest number of likeliest tokens at a position */
 };
 
-/* What a client is told about a failure: {"error": {...}} with an HTTP status. */
+/* An error in the form that a client receives: {"error": {...}} with an HTTP status. */
 typedef struct {
-    int status;        /* 400 .. 503 */
+    int status;        /* 400 .. 504 */
     const char *type;  /* such as "invalid_request_error" */
     const char *param; /* the member that is wrong; NULL = none */
     const char *code;  /* such as "context_length_exceeded"; NULL = none */
     char message[400];
 } openai_error;
 
-/* A prompt of a completion: a text, or token ids. */
+/* A prompt: a text, or token ids. */
 typedef struct {
     const char *text; /* NULL: ids */
     size_t n;         /* bytes or ids */
     int32_t *ids;
 } openai_prompt;
 
-/* All pointers belong to `body` or `mem`. */
+/* The pointers refer to `body`, `mem` or constants, but stop.text to this struct, so it must not be
+ * copied. */
 typedef struct {
     openai_kind kind;
     js *body;
     arena mem;
     const char *model; /* NULL = not named */
 
-    gen_message *messages; /* chat, and tokenize without `prompts`; developer is given as system */
+    gen_message *messages; /* chat, and tokenize without `prompts`; developer becomes system */
     int n_messages;
     int thinking; /* chat_template_kwargs.thinking or enable_thinking: 0, 1; -1 = absent */
-    openai_prompt *prompts; /* completions */
+    openai_prompt *prompts; /* completions, and tokenize with `prompt` */
     int n_prompts;          /* 1 for chat */
 
     sampling sampling;

@@ -6,7 +6,7 @@
  *   GET  /metrics   for Prometheus
  *   POST /tokenize  the number and ids of a prompt's tokens
  *
- * Two threads work: the caller's runs HTTP, and the other runs the engine (serve_engine.h). */
+ * The caller's thread handles HTTP. A second thread runs the engine (serve_engine.h). */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_H
 
@@ -15,27 +15,28 @@
 #include "generator/local/local.h"
 
 typedef struct {
-    const char *host;    /* an IPv4 or IPv6 address, or "localhost" */
+    const char *host;    /* address to listen on, or its name */
     int port;            /* 0 = a free one */
     const char *model;   /* name of the model in the interface; UTF-8 */
     const char *version; /* of the program */
     const char *api_key; /* a bearer token that /v1 and /tokenize require; NULL = none */
     int max_queue;      /* most sequences that wait, beyond those that the engine decodes at once */
-    int max_per_client; /* most sequences of one client address that wait or run; 0 = no limit */
+    int max_per_client; /* most sequences of one client that wait or run; 0 = no limit. A client is
+                           an IPv4 address or the first 64 bits of an IPv6 address */
     int64_t max_body;   /* most bytes of a request's body */
     double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
     double drain_s;     /* time for the answers in progress after *cancel is set */
     double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
                             also the limit for a client that does not read its answer; whole
                             seconds */
-    int max_connections; /* when they are reached, the one that is idle for the longest time is
-                            closed */
+    int max_connections; /* beyond them, the connection that has been idle longest is closed.
+                            The limit on open files may allow fewer */
     const volatile sig_atomic_t *cancel;       /* set to end the server */
-    void (*ready)(void *ctx, const char *url); /* called once when the server listens */
+    void (*ready)(void *ctx, const char *url); /* called once when it listens; NULL = none */
     void *ctx;
 } serve_options;
 
-/* Values for a server without special needs. */
+/* Default values. */
 enum {
     SERVE_QUEUE = 1024,
     SERVE_BODY = 4 << 20,
@@ -47,11 +48,11 @@ enum {
 /**
  * serve_run - serve until *cancel is set
  *
- * After *cancel is set, new requests get 503 while the answers in progress go on, at most for
+ * After *cancel is set, new POST requests get 503 while the answers in progress go on, at most for
  * drain_s. Then the server ends with SNAP_OK.
  *
- * SNAP_E_USAGE for a host that is no address; SNAP_E_IO if the port cannot be used; SNAP_E_NOMEM;
- * the error of engine_step() if the engine fails.
+ * SNAP_E_USAGE for a host that cannot be resolved; SNAP_E_IO if the port cannot be used, or if a
+ * thread or the HTTP library fails; SNAP_E_NOMEM; the engine's error if the engine fails.
  */
 snap_status serve_run(local_model *m, const serve_options *o, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -28,10 +28,10 @@ struct serve_engine {
     pthread_t thread;
 
     /* used by the thread only */
-    serve_job *active;  /* jobs that are not released */
+    serve_job *active;  /* jobs that have begun and not ended */
     serve_job *touched; /* jobs with something in `made`, or that ended */
 
-    pthread_mutex_t lock; /* guards what follows, and `ready` of all jobs */
+    pthread_mutex_t lock; /* guards what follows, and what the threads share of a job */
     pthread_cond_t work;
     serve_job *in, **in_end; /* submitted */
     serve_job *cancels;
@@ -115,7 +115,7 @@ static void touch(serve_engine *e, serve_job *j) {
     e->touched = j;
 }
 
-/* Passes on the text that no stop string can cut any more; with @end all of it. */
+/* Adds the piece @p with the text that no stop string can cut any more; with @end, all text. */
 static void pass(serve_choice *c, serve_piece *p, bool end) {
     serve_job *j = c->job;
     size_t sure = end ? c->text.len : stop_settled(&j->stop, buf_str(&c->text), c->text.len);
@@ -127,7 +127,7 @@ static void pass(serve_choice *c, serve_piece *p, bool end) {
     news_add(&j->made, p, c->top, buf_str(&c->text) + c->sent);
     c->sent += p->text_n;
     j->made.failed |= c->text.failed;
-    if (c->sent == c->text.len && !j->stop.n) { /* nothing is searched: the text is not needed */
+    if (c->sent == c->text.len && !j->stop.n) { /* text is kept only to search it */
         buf_clear(&c->text);
         c->sent = 0;
     }
@@ -145,8 +145,8 @@ static void take_top(void *user, const token_logit *top, int n) {
     memcpy(c->top, top, (size_t)n * sizeof *top);
 }
 
-/* Whether a stop string is in the text, of which the bytes from @seen on are new. Then the text
- * ends before it. */
+/* Cuts the text before the first stop string in it. The bytes from @seen on are new. False if there
+ * is none, or if the choice has fewer than min_tokens tokens. */
 static bool cut(serve_choice *c, size_t seen) {
     const serve_job *j = c->job;
     return c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
@@ -173,7 +173,8 @@ static void take_score(void *user, int position, float logprob, const token_logi
     to->n_top[position] = n;
 }
 
-/* The rest of the text is that of an incomplete character. A stop string may end with it. */
+/* Ends a choice. tok_stream_finish() appends the text of an incomplete character, and a stop string
+ * may end in it. */
 static void end_choice(serve_choice *c, piece_kind kind) {
     serve_piece p = {.kind = kind};
     size_t seen = c->text.len;
@@ -188,7 +189,8 @@ static void end_choice(serve_choice *c, piece_kind kind) {
     buf_release(&c->text);
 }
 
-/* The first failure of a job is its error. Once it is published, it does not change. */
+/* Ends a choice with a failure. The first failure of a job becomes its error, and then does not
+ * change. */
 static void fail_choice(serve_choice *c, const snap_err *err) {
     if (!c->job->error[0])
         (void)snprintf(c->job->error, sizeof c->job->error, "%.299s", err->text);
@@ -259,8 +261,8 @@ static void cancel_job(serve_engine *e, serve_job *j) {
     touch(e, j);
 }
 
-/* Takes the job off the lists of active and cancelled ones. The server's thread may free it once it
- * is published. */
+/* Takes the job off the lists of active and cancelled jobs, because the server's thread may free it
+ * once it is published. */
 static void end_job(serve_engine *e, serve_job *j) {
     serve_job **at = &e->cancels;
     while (*at && *at != j)
@@ -276,7 +278,7 @@ static void end_job(serve_engine *e, serve_job *j) {
     j->ended = true;
 }
 
-/* Ends everything after a failed step. */
+/* Fails all choices that have not ended, after a failed step. */
 static void fail_all(serve_engine *e, const snap_err *err) {
     engine_clear(e->m->engine);
     for (serve_job *j = e->active; j; j = j->next)
@@ -287,7 +289,7 @@ static void fail_all(serve_engine *e, const snap_err *err) {
 
 /* ---- the thread ---- */
 
-/* Under the lock: hands over what the step has made. */
+/* Hands the new pieces and ends to the server's thread. The caller holds the lock. */
 static void publish(serve_engine *e) {
     bool any = e->touched != NULL;
     while (e->touched) {
@@ -312,8 +314,8 @@ static void publish(serve_engine *e) {
     }
 }
 
-/* Does what was submitted, then one step. The first tokens of prompts that are in the cache are
- * published before the step, because no step computes them. */
+/* Begins and cancels jobs, then runs one step. What exists before the step is published before it,
+ * such as the first tokens of prompts that are in the cache. */
 static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap_err *err) {
     snap_status st = SNAP_OK;
     for (serve_job *j = in, *next; j; j = next) {

@@ -1,8 +1,8 @@
 /* serve_engine.h - the thread that runs the engine for a server.
  *
  * One thread owns the engine of a local_model. The server's thread submits jobs and takes their
- * news: tokens, text and ends. After each step of the engine all news is published at once, and the
- * server's thread is woken through an event descriptor. */
+ * news: tokens, text and ends. After each step of the engine, the news of all jobs is published,
+ * and an event descriptor wakes the server's thread. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
 
@@ -36,7 +36,7 @@ typedef struct {
 
 /* The scores of the prompt of one choice; valid after the first piece of this choice. */
 typedef struct {
-    float *logprob;   /* [n]; of tokens 1 .. n - 1 */
+    float *logprob;   /* [n], one for each token of the prompt; [0] is not used */
     token_logit *top; /* [n][k] */
     int *n_top;       /* [n] */
 } serve_scores;
@@ -52,7 +52,7 @@ typedef struct serve_job {
     serve_scores *scores; /* [n_prompts * n]; NULL = prompts are not scored */
     void *user;
 
-    serve_news news; /* the server's: filled by serve_engine_collect() */
+    serve_news news; /* filled by serve_engine_collect() */
     bool released;   /* set by serve_engine_collect(): the engine is done with the job */
     char error[300]; /* why choices failed; valid if one is PIECE_FAILED */
     struct serve_job *next_news; /* next in the list of serve_engine_collect() */
@@ -65,7 +65,7 @@ typedef struct serve_job {
     struct serve_job *next, *prev, *next_touched, *next_published, *next_in, *next_cancel;
 } serve_job;
 
-/* The state of the engine after its last step. */
+/* The state of the engine when news was last published. */
 typedef struct {
     engine_load now;
     engine_stats stats;
@@ -81,8 +81,8 @@ typedef struct serve_engine serve_engine;
 snap_status serve_engine_start(serve_engine **out, local_model *m, int wake,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Drops what is left, joins the thread and frees @e. Jobs that are not released are the caller's
- * again. NULL is allowed. */
+/* Drops the sequences that are left, joins the thread and frees @e. Jobs that are not released are
+ * the caller's again. NULL is allowed. */
 void serve_engine_stop(serve_engine *e);
 
 /* Allocates what the engine needs for the choices of a job. False if memory is exhausted. */
@@ -95,8 +95,8 @@ void serve_engine_submit(serve_engine *e, serve_job *j);
  * serve_engine_collect(). */
 void serve_engine_cancel(serve_engine *e, serve_job *j);
 
-/* Returns the jobs with news, in a list, and moves their news to `news`, where the caller takes
- * them out with serve_news_clear(). Fills @load. */
+/* Returns a list of the jobs with news, and moves their news to `news`, which the caller empties
+ * with serve_news_clear(). Fills @load. */
 serve_job *serve_engine_collect(serve_engine *e, serve_load *load);
 
 void serve_news_clear(serve_news *n);

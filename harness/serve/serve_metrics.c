@@ -35,7 +35,7 @@ static void describe(const writer *w, const char *name, const char *type, const 
     (void)buf_printf(w->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: backslash, quote and newline are escaped. */
+/* Writes the label model_name. Backslash, quote and newline in its value are escaped. */
 static void write_label(const writer *w) {
     (void)buf_puts(w->out, "model_name=\"");
     for (const char *s = w->model; *s; s++)

@@ -11,14 +11,14 @@
 
 typedef struct exchange exchange;
 
-/* Who sent a request: the IPv4 address, or the first 64 bits of the IPv6 address, because one
+/* The client of a request: its IPv4 address, or the first 64 bits of the IPv6 address, because one
  * client often has all addresses that begin with them. Unused bytes are 0. */
 typedef struct {
     unsigned char bytes[8];
 } serve_client;
 
-/* A job of the engine with what it needs. It outlives its exchange if the client leaves, until the
- * engine releases it. */
+/* A job of the engine with what it needs. It exists until the engine releases it, also if its
+ * exchange ends before. */
 typedef struct serve_work {
     struct serve_work *next, *prev; /* list of all */
     serve_job job;
@@ -30,7 +30,7 @@ typedef struct serve_work {
     int choices;
     serve_client client;
     bool cancelled;
-    exchange *x; /* NULL: the client has left, or has its answer */
+    exchange *x; /* NULL: the exchange has ended or timed out */
 } serve_work;
 
 /* One HTTP request and its answer. */
@@ -44,7 +44,7 @@ struct exchange {
     int64_t start_ns; /* when the request was complete */
 
     buf body;
-    int64_t too_much; /* bytes of the body beyond the limit, which were dropped */
+    int64_t too_much; /* not 0 if the body is larger than allowed */
 
     int status;        /* of the answer; 0 = not decided */
     const char *type;  /* Content-Type */
@@ -53,9 +53,9 @@ struct exchange {
     buf out;           /* bytes of the answer */
     bool streaming;    /* `out` is sent while it grows */
     bool complete;     /* nothing will be added to `out` */
-    serve_work *work;  /* NULL: none, or it is released */
+    serve_work *work;  /* NULL: none, or no longer needed */
 
-    /* used by http.c only */
+    /* used by http.c and http_requests.c only */
     void *connection, *peer;
     int fd;
     size_t sent; /* bytes of `out` that a stream has passed on */
@@ -74,7 +74,7 @@ typedef struct server {
     int pending;     /* sequences that are not released */
     int connections;
     uint64_t number; /* of the last answer */
-    rng random;      /* seeds of requests that have none */
+    rng random;      /* makes seeds for requests that have none */
     int64_t started; /* seconds since the epoch */
     bool draining;
 } server;
@@ -90,13 +90,13 @@ void serve_fail(exchange *x, const openai_error *e);
 
 /* ---- serve_work.c ---- */
 
-/* Makes a job of the request and submits it. */
+/* Makes a job of the request and submits it, or answers with an error. */
 void serve_submit(exchange *x, openai_kind kind);
 
 /* Answers /tokenize. */
 void serve_tokenize(exchange *x);
 
-/* Takes the news of a job. Frees the work if it is released and the client has gone. */
+/* Adds the news of a job to its answer. Frees @w if the engine has released the job. */
 void serve_take(server *s, serve_work *w);
 
 /* Ends the work of an exchange: its sequences are dropped if they are not finished. */

@@ -1,4 +1,4 @@
-/* serve_routes.c - which request is answered how. */
+/* serve_routes.c - chooses the function that answers a request, by path and method. */
 #include <stdio.h>
 #include <string.h>
 
@@ -91,7 +91,7 @@ typedef struct {
     const char *path, *method;
     void (*answer)(exchange *x);
     bool key;    /* needs the API key */
-    bool prefix; /* the path is only the beginning */
+    bool prefix; /* `path` is only the beginning of the request's path */
 } route;
 
 static const route routes[] = {

@@ -1,4 +1,5 @@
-/* serve_work.c - the way of a request to the engine, and of its tokens back. */
+/* serve_work.c - turns a request into a job of the engine, and the news of the job into an
+ * answer. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 /* ---- a request becomes a job ---- */
 
-/* An error of the program's own functions as an answer. */
+/* Fills *e from an error of another function and returns false. */
 static bool fail_as(openai_error *e, const snap_err *err, const char *param) {
     return openai_fail(e,
                        err->code == SNAP_E_INPUT || err->code == SNAP_E_SHAPE ? 400
@@ -115,7 +116,7 @@ static bool check_model(const server *s, const openai_request *r, openai_error *
                        s->o->model);
 }
 
-/* The sequences of a client that wait or run. */
+/* The number of sequences of a client that wait or run. */
 static int64_t pending_of(const server *s, const serve_client *c) {
     int64_t n = 0;
     for (const serve_work *w = s->work; w; w = w->next)
@@ -124,8 +125,8 @@ static int64_t pending_of(const server *s, const serve_client *c) {
     return n;
 }
 
-/* Whether a client may have as many sequences as a request adds. The request's own work, whose
- * choices are 0 so far, is already in the list. */
+/* Whether a client may have @choices further sequences. The work of this request is already in the
+ * list, but still has 0 choices. */
 static bool check_client(exchange *x, int choices, openai_error *e) {
     int most = x->s->o->max_per_client;
     int64_t has = most ? pending_of(x->s, &x->client) : 0;
@@ -264,7 +265,7 @@ void serve_tokenize(exchange *x) {
 
 /* ---- news become an answer ---- */
 
-/* Counts the pieces. Returns whether a choice has failed. */
+/* Counts the pieces. Returns whether a choice has failed or pieces are missing. */
 static bool count_pieces(server *s, serve_work *w, int64_t start_ns) {
     bool failed = w->job.news.failed;
     for (size_t i = 0; i < w->job.news.n; i++) {
