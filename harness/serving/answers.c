@@ -34,7 +34,7 @@ snap_status answers_check_task(const task_set *task, snap_err *err) {
 
 /* The answers of one arm at one load point. */
 typedef struct {
-    double *scores; /* [problems]: sums over the answers of a problem */
+    double *scores; /* [problems]: correct answers to each problem */
     size_t *counts; /* [problems] */
     size_t answers, truncated;
 } arm_answers;
@@ -84,11 +84,11 @@ static double mean_accuracy(const arm_answers *a, size_t n) {
     return problems ? sum / (double)problems : (double)NAN;
 }
 
-/* Compares two arms over the problems that both answered. @x, @y: [n] each. */
+/* Compares two arms over the problems that both answered. @x, @y: room for n values each. */
 static stats_paired compare_scores(const arm_answers *a, const arm_answers *b, size_t n,
                                    double margin, double *x, double *y) {
     size_t m = 0;
-    double answers = 0; /* of each problem by each arm */
+    double answers = 0; /* of @a to the first of these problems */
     bool same = true;
     for (size_t i = 0; i < n; i++)
         if (a->counts[i] && b->counts[i]) {

@@ -4,7 +4,7 @@
  *   {"arm":0,"point":0,"block":1,"index":7,"problem":"2024-I-3","finish_reason":"stop",
  *    "text":"..."}
  *
- * Only answers that came to their end are stored; requests that failed or were cut are in
+ * Only answers that came to their end are stored; requests that failed or were cut are only in
  * requests.jsonl. Grading reads the stored answers, so it can be repeated. */
 #ifndef SNAPMLA_HARNESS_SERVING_ANSWERS_H
 #define SNAPMLA_HARNESS_SERVING_ANSWERS_H
@@ -22,7 +22,7 @@ void answer_line_append(const serving_request *r, const task_problem *p, const c
 typedef struct {
     int point, arm;                   /* arm 0 is compared with this one */
     size_t answers[2];                /* of arm 0 and of `arm` */
-    double accuracy[2], truncated[2]; /* fractions; means over problems, and over answers; NAN
+    double accuracy[2], truncated[2]; /* mean over problems; fraction of the answers; NAN
                                           without answers */
     stats_paired diff;                /* over the problems that both answered */
 } parity_row;
@@ -40,8 +40,8 @@ typedef struct {
 snap_status answers_compare(const char *path, const task_set *task, int points, int arms,
                             double margin, parity_row *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* SNAP_E_USAGE if the answers of a task cannot be graded here: programs must be run, and some tasks
- * need a judge model. */
+/* SNAP_E_USAGE if the answers of a task are programs, or if their grading needs the verdict of
+ * another model. */
 snap_status answers_check_task(const task_set *task, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

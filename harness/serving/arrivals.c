@@ -53,7 +53,7 @@ static double draw_gamma(rng *r, double shape) {
     }
 }
 
-/* A gap of mean 1. */
+/* Draws a gap with mean 1. */
 static double draw_gap(arrivals *a) {
     double shape = a->pattern.shape;
     if (shape <= 0)
@@ -67,7 +67,8 @@ double arrivals_next(arrivals *a) {
     double in_ramp = (a->from + a->to) / 2 * a->over_s; /* arrivals expected during the ramp */
     if (a->expected >= in_ramp)
         return a->over_s + (a->expected - in_ramp) / a->to;
-    /* solve from * t + (to - from) / (2 over) * t^2 = expected, in the form that does not cancel */
+    /* solve from * t + (to - from) / (2 over_s) * t^2 = expected, in the form without
+     * cancellation */
     double slope = (a->to - a->from) / a->over_s;
     return 2 * a->expected / (a->from + sqrt(a->from * a->from + 2 * slope * a->expected));
 }

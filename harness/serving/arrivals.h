@@ -9,7 +9,7 @@
  *
  * In a ramp the rate changes linearly. The gaps are then drawn in operational time, which passes
  * at the current rate: the number of arrivals expected up to t is the integral of the rate.
- * Arrivals follow from the seed and the stream alone. */
+ * The random numbers follow from the seed and the stream alone. */
 #ifndef SNAPMLA_HARNESS_SERVING_ARRIVALS_H
 #define SNAPMLA_HARNESS_SERVING_ARRIVALS_H
 

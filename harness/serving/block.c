@@ -6,8 +6,8 @@
 #include "harness/serving/block_parts.h"
 
 enum {
-    kBurst = 4,         /* requests sent between two steps of the engine */
-    kEarlyNs = 1000000, /* http_step() may sleep so much longer than it is told */
+    kBurst = 4,         /* most requests sent between two steps of the HTTP engine */
+    kEarlyNs = 1000000, /* http_step() may sleep so much too long */
     kIdleNs = 100000000,
 };
 
@@ -108,7 +108,7 @@ static void prepare_next(lane *l) {
 
 /* ---- the loop ---- */
 
-/* Sends some of the requests that are due. Returns true if more are. */
+/* Sends at most kBurst of the requests that are due. Returns true if more may be due. */
 static bool send_due(block *b) {
     for (int i = 0; i < kBurst; i++) {
         int64_t now = block_now(b);
@@ -124,7 +124,7 @@ static bool send_due(block *b) {
     return true;
 }
 
-/* Whether all requests of the block were sent. */
+/* Whether no request is left to send. A conversation that is in flight may still continue. */
 static bool is_sent(const block *b, int64_t now) {
     for (int i = 0; i < b->n_lanes; i++)
         if (!b->lanes[i].exhausted && now < b->lanes[i].end_ns)

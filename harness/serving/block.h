@@ -1,13 +1,13 @@
 /* block.h - one turn of an arm at a load point: sends requests and records what happened.
  *
- * One thread sends all requests and receives all answers. A request is sent when it is due,
- * whatever became of the others. None is repeated. In a closed loop, each of a number of users
- * sends its next request when its last one has ended and its think time has passed. In an open
- * loop, conversations start at the times of an arrival process or of a trace, and later turns
- * follow after the think time.
+ * One thread sends all requests and receives all answers. A request is sent when it is due. None is
+ * repeated. In a closed loop, each of a number of users sends its next request when its last one
+ * has ended and its think time has passed. In an open loop, conversations start at the times of an
+ * arrival process or of a trace, and later turns follow after the think time.
  *
- * No request is sent after duration_s, and no more than `requests`. The block then lasts until the
- * requests in flight have ended, but no longer than drain_s; those still in flight are cut. */
+ * No request is due after duration_s, and no more than `requests` are sent. The block then lasts
+ * until the requests in flight have ended, but no longer than drain_s; those still in flight are
+ * cut. */
 #ifndef SNAPMLA_HARNESS_SERVING_BLOCK_H
 #define SNAPMLA_HARNESS_SERVING_BLOCK_H
 
@@ -28,7 +28,7 @@ typedef struct {
     arrival_pattern pattern; /* of the open loop with a rate */
 } serving_load;
 
-/* One arm's part of a block. */
+/* What one arm does in a block. */
 typedef struct {
     serving_target *target;
     int arm, point, block;
@@ -42,12 +42,12 @@ typedef struct {
     int part, parts;
 } block_plan;
 
-/* The users of a plan's part. */
+/* The number of users in the part of the block that the plan names. */
 int64_t block_users(const block_plan *plan);
 
 /* Takes a request that has ended or was cut. Everything is borrowed. @problem: that of a task, or
- * NULL. @answer: has its text only if block_options.keep_text is set, or if the conversation has
- * several turns. */
+ * NULL. @answer: its text may be missing, unless block_options.keep_text is set or conversations
+ * have several turns. */
 typedef snap_status (*block_sink_fn)(void *ctx, const serving_request *r,
                                      const task_problem *problem, const chat_answer *answer,
                                      snap_err *err);
@@ -60,7 +60,8 @@ typedef struct {
     void *sink_ctx;
 } block_options;
 
-/* The largest number of requests in flight. Requests beyond it wait, which counts as lag. */
+/* The largest number of requests in flight. Requests beyond it wait, which counts as lag in an open
+ * loop. */
 enum { BLOCK_IN_FLIGHT_MAX = 16384 };
 
 /**
@@ -69,8 +70,8 @@ enum { BLOCK_IN_FLIGHT_MAX = 16384 };
  * @plans: [n]
  *
  * SNAP_E_NET with the last failure if the first BLOCK_GIVE_UP requests of an arm all fail;
- * SNAP_E_CANCELLED; errors of the sink and of http_start(); SNAP_E_NOMEM. After an error no
- * transfer is running.
+ * SNAP_E_CANCELLED; errors of the sink, http_start() and http_step(); SNAP_E_NOMEM. After an error
+ * no transfer is running.
  */
 enum { BLOCK_GIVE_UP = 32 };
 snap_status block_run(const block_plan *plans, int n, const block_options *opt,

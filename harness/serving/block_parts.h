@@ -8,7 +8,7 @@
 typedef struct block block;
 typedef struct lane lane;
 
-/* A place for one request at a time. All times of a block are ns since its start. */
+/* A place for one request at a time. due_ns and sent_ns are ns since the start of the block. */
 typedef struct load_slot load_slot;
 struct load_slot {
     lane *lane;
@@ -19,7 +19,7 @@ struct load_slot {
     int n_texts;
     int64_t index, wanted, due_ns;
     const task_problem *problem; /* NULL: the prompt is made */
-    buf body;                    /* of the request, as JSON */
+    buf body;                    /* body of the request, as JSON */
 
     endpoint *server;
     attempt at;
@@ -33,7 +33,7 @@ struct load_slot {
     load_slot *next_free;
 };
 
-/* One arm's part of the block. */
+/* The state of one arm in the block. */
 struct lane {
     block *block;
     const block_plan *plan;
@@ -42,8 +42,8 @@ struct lane {
     int64_t next_conversation;
     int64_t arrived; /* arrivals that were drawn, those of other parts included */
     int64_t end_ns;  /* no request is due from here on; INT64_MAX = no limit */
-    bool exhausted;  /* all requests of the plan are under way */
-    int failures;    /* until the first success */
+    bool exhausted;  /* no further conversation begins */
+    int failures;    /* failed requests until the first success */
     bool succeeded;
 };
 
@@ -54,7 +54,7 @@ struct block {
     int64_t start_ns;  /* CLOCK_MONOTONIC */
     load_slot **slots; /* all, owned */
     size_t n_slots, slots_capacity;
-    load_slot **due; /* a heap: those that wait for their time, the first one due in front */
+    load_slot **due; /* heap of the slots that wait for their time; due[0] is due first */
     size_t n_due, due_capacity;
     load_slot *free;
     int running;
@@ -64,28 +64,28 @@ struct block {
 
 int64_t block_now(const block *b);
 
-/* Notes the first error. */
+/* Stores the error @st unless there was one before. */
 void block_fail(block *b, snap_status st);
 
 /* ---- block_slot.c: the life of a request ---- */
 
-/* Creates a slot; NULL and a noted error if memory is exhausted. */
+/* Creates a slot; if memory is exhausted, stores the error and returns NULL. */
 load_slot *load_slot_create(lane *l);
 void load_slot_free(load_slot *s);
 
-/* Begins the next conversation of the lane in this slot. @due_ns: in a closed loop. Returns false
- * if there is none, or after an error. */
+/* Begins the next conversation of the lane in this slot. @due_ns: when it is due; ignored in an
+ * open loop. False if there is none, if it is due too late, or after an error. */
 bool load_slot_begin(load_slot *s, int64_t due_ns);
 
 /* Sends the request. */
 void load_slot_send(load_slot *s, int64_t now);
 
-/* Passes the request on as cut. */
+/* Passes the request to the sink as cut. */
 void load_slot_cut(load_slot *s);
 
 /* ---- block.c ---- */
 
-/* Puts a slot into the heap, or frees it if it is due too late. */
+/* Puts a slot into the heap. If memory is exhausted, releases the slot and stores the error. */
 void block_push(block *b, load_slot *s);
 void block_release_slot(block *b, load_slot *s);
 

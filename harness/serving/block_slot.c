@@ -136,7 +136,7 @@ static bool is_planned(const lane *l, int64_t index) {
     return index < INT_MAX && (!l->plan->requests || index < l->plan->requests);
 }
 
-/* When the conversation is due in an open loop; false after the end of a trace. */
+/* When the next conversation is due in an open loop; false after the end of a trace. */
 static bool next_arrival(lane *l, int64_t *due_ns) {
     const trace *t = l->work.work->trace;
     double s = 0;
@@ -166,7 +166,7 @@ bool load_slot_begin(load_slot *s, int64_t due_ns) {
     s->due_ns = due_ns;
     if (due_ns < l->end_ns)
         return prepare(s);
-    l->exhausted = l->exhausted || !l->plan->load.users; /* arrivals come in order; users do not */
+    l->exhausted = l->exhausted || !l->plan->load.users; /* later arrivals are due even later */
     return false;
 }
 
@@ -213,7 +213,8 @@ static void pass_on(load_slot *s, bool cut, int64_t end_ns) {
     block_fail(s->lane->block, b->opt->sink(b->opt->sink_ctx, &r, s->problem, &a->answer, b->err));
 }
 
-/* Continues the conversation with its next turn; false if there is none. */
+/* Prepares the next turn of the conversation. False if there is none, if it is due too late, or
+ * after an error. */
 static bool next_turn(load_slot *s, int64_t now) {
     const serving_work *w = work_of(s);
     if (s->turn + 1 >= w->turns || !is_planned(s->lane, s->index + 1))
@@ -227,7 +228,8 @@ static bool next_turn(load_slot *s, int64_t now) {
     return s->due_ns < s->lane->end_ns && prepare(s);
 }
 
-/* What follows in this slot. */
+/* Uses the slot for the next turn or, in a closed loop, for the next conversation of the user. If
+ * there is none, releases it. */
 static void follow(load_slot *s, int64_t now) {
     lane *l = s->lane;
     bool more = s->at.end == ATTEMPT_OK && next_turn(s, now);
@@ -241,7 +243,7 @@ static void follow(load_slot *s, int64_t now) {
         block_release_slot(l->block, s);
 }
 
-/* Ends a run whose server is of no use: nothing that was sent to it succeeded. */
+/* Counts failed requests. Ends the block if the first BLOCK_GIVE_UP requests of an arm failed. */
 static void count_failure(load_slot *s) {
     lane *l = s->lane;
     block *b = l->block;

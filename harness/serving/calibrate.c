@@ -34,7 +34,7 @@ snap_status calibrate_prompts(serving_target *target, http *engine, prompt_maker
         .seed = seed, .turns = 1, .prefixes = 1, .maker = &plain, .trace = &lengths};
     probes p = {.tokens = {-1, -1}, .name = target->name};
     block_options opt = {.work = &work, .engine = engine, .sink = take, .sink_ctx = &p};
-    /* points are counted from 0, so -1 is a block of its own */
+    /* no load point has the number -1, so no block of the run has these prompts */
     block_plan plan = {
         .target = target, .point = -1, .load = {.users = 1}, .requests = 2, .drain_s = kDrainS};
     snap_status st = block_run(&plan, 1, &opt, err);

@@ -10,7 +10,7 @@
  * @m:       its `around` and `tokens_per_word` are set from the server's usage (prompt_fit())
  * @counted: set to false if the server reports no usage; then @m is not changed
  *
- * Each prompt is answered with one token. Errors of block_run(); SNAP_E_NET if a request fails;
+ * Each answer is limited to one token. Errors of block_run(); SNAP_E_NET if a request fails;
  * SNAP_E_INPUT if the counts cannot be right. */
 snap_status calibrate_prompts(serving_target *target, http *engine, prompt_maker *m, uint64_t seed,
                               bool *counted, snap_err *err) SNAP_CHECK_RESULT;

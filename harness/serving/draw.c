@@ -13,7 +13,8 @@ enum { kMostNumbers = 1 << 22, kMostBytes = 64 << 20 };
 
 /* ---- parsing ---- */
 
-/* Two numbers with a separator between them; the first must not be negative. */
+/* Parses two numbers with a separator between them. If that is '-', the first must not be
+ * negative. */
 static bool two(const char *text, char separator, double *a, double *b) {
     char first[40];
     const char *at = strchr(text, separator);
@@ -74,7 +75,7 @@ cleanup:
     return st;
 }
 
-/* Parses everything but a file. */
+/* Parses all forms but file:PATH. */
 static bool parse_formula(const char *text, draw *d) {
     if (text_to_double(text, &d->a)) {
         d->kind = DRAW_FIXED;
@@ -112,7 +113,7 @@ snap_status draw_parse(const char *flag, const char *text, double min, double ma
 
 /* ---- drawing ---- */
 
-enum { kStep = 4 }; /* blocks of the random generator for one number; none needs more */
+enum { kStep = 4 }; /* blocks of random bits that are reserved for each number */
 
 static rng random_of(uint64_t seed, uint64_t stream, uint64_t index) {
     rng r = rng_make(seed, stream);

@@ -6,7 +6,7 @@
  *   exponential:MEAN       exponential
  *   file:PATH              drawn with replacement from the numbers of a file, one for each line
  *
- * Number i of a stream is a function of the seed, the stream and i alone. Numbers outside of the
+ * Number i depends on the distribution, the seed, the stream and i only. Numbers outside of the
  * allowed range are moved to its nearest end. */
 #ifndef SNAPMLA_HARNESS_SERVING_DRAW_H
 #define SNAPMLA_HARNESS_SERVING_DRAW_H
@@ -21,7 +21,7 @@ typedef enum { DRAW_FIXED, DRAW_UNIFORM, DRAW_LOGNORMAL, DRAW_EXPONENTIAL, DRAW_
 
 typedef struct {
     draw_kind kind;
-    double a, b;        /* parameters, in the order of the text */
+    double a, b;        /* N, A-B, MEDIAN:SIGMA or MEAN */
     double min, max;    /* the allowed range */
     const double *list; /* DRAW_FILE */
     size_t n;
@@ -31,10 +31,11 @@ typedef struct {
  * draw_parse - parse the text of an option
  *
  * @flag:     the option, for messages: "--input"
- * @min, @max: the allowed range; parameters and the numbers of a file must lie in it
+ * @min, @max: the allowed range; all parameters but SIGMA and the numbers of a file must lie in it
  * @mem:      owns the numbers of a file
  *
- * SNAP_E_USAGE for another form; SNAP_E_INPUT with file, line and reason; SNAP_E_IO; SNAP_E_NOMEM.
+ * SNAP_E_USAGE for another form or a number out of range; SNAP_E_INPUT for a malformed file;
+ * SNAP_E_IO; SNAP_E_NOMEM.
  */
 snap_status draw_parse(const char *flag, const char *text, double min, double max, arena *mem,
                        draw *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -42,7 +43,8 @@ snap_status draw_parse(const char *flag, const char *text, double min, double ma
 /* Number @index of a stream. */
 double draw_at(const draw *d, uint64_t seed, uint64_t stream, uint64_t index);
 
-/* The same, as a whole number: rounded, and for `uniform` each from A to B equally likely. */
+/* The same, as a whole number: rounded. For `uniform`, each whole number from A to B is equally
+ * likely. */
 int64_t draw_length(const draw *d, uint64_t seed, uint64_t stream, uint64_t index);
 
 #endif

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What was not found: "the knee of fp8 was not found (every load met the targets)". */
+/* Appends why there is no ratio, such as "no ratio of the requests within the targets: fp8 met the
+ * targets at the highest load that was decided". */
 static void missing(const headline_facts *f, buf *out) {
     const char *names[2] = {f->baseline, f->arm};
     int said = 0;
@@ -20,7 +21,7 @@ static void missing(const headline_facts *f, buf *out) {
     }
 }
 
-/* Returns whether the sentence ends with a ratio of what was served. */
+/* Appends the part about the loads. Returns whether it states a difference. */
 static bool say_ratio(const headline_facts *f, buf *out) {
     knee_ratio r = knee_ratio_of(&f->knee[0], &f->knee[1]);
     if (!isnan(r.ratio) && (r.lo > 1 || r.hi < 1))

@@ -20,8 +20,8 @@ typedef struct {
 } headline_facts;
 
 /* Appends the sentence, without a full stop. A ratio is stated if both knees have both ends, "at
- * least" or "at most" if one end is missing; if neither holds, the sentence says which knee was
- * not found. Equal quality is stated only for the verdict "equivalent". */
+ * least" or "at most" if the ends that were found show a difference. Otherwise the sentence says
+ * which knee lacks an end. Equal quality is stated only for the verdict "equivalent". */
 void serving_headline(const headline_facts *f, buf *out);
 
 #endif

@@ -17,7 +17,7 @@ static double before_mark(const sliced_values *v, const uint16_t *weight, size_t
     return n;
 }
 
-/* Quantile @q of the weighted values, @total of them, as stats_quantile() has it. */
+/* Quantile @q of the weighted values, interpolated as by stats_quantile(). @total: their number. */
 static double quantile_of(const sliced_values *v, const uint16_t *weight, size_t slices,
                           double total, double q) {
     double at = (total - 1) * q, below = floor(at), found[2] = {(double)NAN, (double)NAN};

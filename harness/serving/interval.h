@@ -24,16 +24,16 @@ void sliced_metrics(const sliced_arm *arm, const uint16_t *weight, double out[SE
 double sliced_quantile(const sliced_arm *arm, serving_time l, double q);
 
 /* The design effect (slo.h) of the values of a latency at their median: how many of them are worth
- * one independent value. It is taken at the median because few values lie beyond p99, and a sample
- * in which they happen to be small also seems to have independent ones. */
+ * one independent value. It is taken at the median because few values lie beyond p99: if those
+ * happen to be small, the values also seem to be independent. */
 double sliced_effect(const sliced_arm *arm, serving_time l);
 
 /* The design effect of the values above @limit by their clusters: the mean of the squared sizes
  * over the mean size, at least 1. A queue exceeds a high limit in excursions, and the values of one
- * excursion are worth one. A cluster is a sequence of values in the order in which the requests
- * were due. It begins with a value above the median and ends before the next value that is not,
- * when the queue has recovered. Its size is its number of values above the limit. The variance of
- * a sum of independent clusters exceeds that of independent values by this factor. */
+ * excursion are worth one. A cluster is a sequence of values in the order of the blocks and of the
+ * requests' indexes. It begins with a value above the median and ends before the next value that is
+ * not, when the queue has recovered. Its size is its number of values above the limit. The variance
+ * of a sum of independent clusters exceeds that of independent values by this factor. */
 double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
 
 /* The 95 % interval of quantile @q (Woodruff 1952): the interval of the share of values up to the
@@ -53,7 +53,7 @@ void sliced_bootstrap(const sliced_arm *arms, size_t n, int draws, uint64_t seed
 
 /* A percentile interval at @level of @n draws, with the percentiles moved outwards as few slices
  * require: Student's t times sqrt(s / (s - 1)) replaces the normal quantile (Hesterberg 2015).
- * Sorts @x. NANs if more than one draw in twenty is not finite. */
+ * Sorts @x. NANs with fewer than two slices, or if more than one draw in twenty is not finite. */
 void sliced_interval(double *x, size_t n, size_t slices, double level, double out[2]);
 
 #endif

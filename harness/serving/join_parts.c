@@ -15,7 +15,7 @@ typedef struct {
     const js *config, *prompts;
     const char *version;
     eval_shard part;
-    int64_t bytes; /* of requests.jsonl that belong to complete blocks */
+    int64_t bytes; /* of requests.jsonl up to the end of the last complete block */
 } source;
 
 typedef struct {
@@ -103,7 +103,8 @@ static bool same(const js *a, const js *b) {
     return no_a || no_b ? no_a && no_b : js_equal(a, b);
 }
 
-/* SNAP_E_USAGE with the first option of @a that @b has not, or has with another value. */
+/* SNAP_E_USAGE if @b lacks an option of @a or has another value of it, except options that may
+ * differ. */
 static snap_status check_options(const source *a, const source *b, snap_err *err) {
     snap_status st = SNAP_OK;
     js *copy = js_copy(a->config);

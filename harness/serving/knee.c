@@ -2,20 +2,20 @@
 
 #include <math.h>
 
-/* Loads that differ by less are the same. */
+/* Loads with a smaller relative difference are the same. */
 static const double kSame = 1e-9;
 
 typedef struct {
     double lo, hi;                /* highest load that meets, lowest that fails */
     double lowest, highest;       /* loads that were measured */
     double first_open, last_open; /* open loads between lo and hi; NAN = none */
-    const knee_point *again;      /* the open load with the fewest turns; NULL = none */
-    const knee_point *few;        /* an open load with too few values; NULL = none */
+    const knee_point *again;      /* open load with the fewest turns; NULL = none has turns left */
+    const knee_point *few;        /* the same among those with too few values */
     int turns;
 } survey;
 
-/* If the states contradict the assumption, because a load meets above one that fails, the interval
- * spans both. */
+/* Finds the interval. If the states contradict the assumption, because a load meets above one that
+ * fails, the interval spans both. */
 static void find_ends(const knee_point *p, size_t n, survey *s) {
     double fails = (double)INFINITY, meets = 0;
     for (size_t i = 0; i < n; i++) {
@@ -55,7 +55,8 @@ static survey survey_of(const knee_point *p, size_t n, const knee_options *o) {
     return s;
 }
 
-/* The load between two others; NAN if they are close enough. */
+/* The load to measure between two others; NAN if they are close enough, or if no whole number lies
+ * between them. */
 static double between(double lo, double hi, const knee_options *o) {
     double mid = sqrt(lo * hi);
     if (!(hi / lo > 1 + o->resolution))

@@ -7,14 +7,14 @@
  *       measure at s.load, set the state from all blocks at that load so far (serving_arm.state)
  *   }
  *
- * The search is a pure function of what was measured. A load is a rate in requests per second or a
- * concurrency. It assumes that a server which fails at some load also fails at a higher one.
+ * The search is a pure function of what was measured. A load is a rate per second or a concurrency.
+ * It assumes that a server which fails at some load also fails at a higher one.
  *
  *   1. From the first load, it doubles until a load fails, or halves until a load meets.
  *   2. Between the highest load that meets and the lowest that fails, it bisects (geometric mean).
  *   3. A load near the knee is often open: the data decide neither. Then the search continues in
  *      the larger of the gaps below the open loads and above them, which tightens both ends.
- *   4. When both gaps are narrow, or if a load has too few values for any decision, more blocks are
+ *   4. When both gaps are narrow, or if a load has too few values for "meets", more blocks are
  *      measured at the open load.
  *
  * Interval: the knee lies between the highest load that meets and the lowest that fails. Each

@@ -17,7 +17,7 @@ typedef struct {
 } load_points;
 
 /**
- * load_points_parse - from the texts of options; each may be NULL
+ * load_points_parse - make load points from the texts of options; each may be NULL
  *
  * @concurrency: "1,4,16": closed loops
  * @rate:        "0.5,1,2": conversations per second

@@ -9,7 +9,7 @@
 
 static const double kLeastRate = 1e-4, kMostRate = 1e6;
 
-/* Four significant digits: the name of a load point then states its load exactly. */
+/* Rounds to four significant digits: the name of a load point then states its load exactly. */
 static double rounded(double load) {
     char text[32];
     double out = load;
@@ -55,7 +55,7 @@ load_point load_range_point(const load_range *range, double load, arrival_patter
     return point;
 }
 
-/* Even if all values were within the limits, they would be too few for "meets". */
+/* Whether the arm is open and has too few values for "meets" even if all were within a limit. */
 static bool has_few(const serving_arm *a, size_t targets) {
     bool few = false;
     for (size_t i = 0; i < targets; i++)
@@ -131,8 +131,8 @@ snap_status load_search_add(load_search *s, const serving_request *requests, siz
     return st;
 }
 
-/* A load can be chosen too often only if states contradict each other: if a load meets the targets
- * above one that fails. */
+/* Whether a load has turns left. knee_next() may return one that has none, for example if a load
+ * meets the targets above one that fails. */
 static bool may_choose(const load_search *s, double load) {
     int p = find(s, load);
     return p == s->n || s->turns[p] < LOAD_SEARCH_TURNS_EACH;

@@ -1,6 +1,6 @@
 /* load_search.h - a sweep whose loads follow from what was measured: the search for the knees of
  * all arms (knee.h). At each load that is tried, all arms take their turns, so that they can be
- * compared there. A load that one arm asks for also serves the others.
+ * compared there. A load that is chosen for one arm is measured with all.
  *
  *   while (!isnan(load = load_search_next(&search))) {
  *       load_search_choose(&search, load);
@@ -8,7 +8,7 @@
  *       load_search_add(&search, new_requests, n, &err);
  *   }
  *
- * Only the load points that have new requests are measured again. */
+ * load_search_add() evaluates only the load points that have new requests. */
 #ifndef SNAPMLA_HARNESS_SERVING_LOAD_SEARCH_H
 #define SNAPMLA_HARNESS_SERVING_LOAD_SEARCH_H
 
@@ -17,7 +17,7 @@
 #include "harness/serving/measured.h"
 #include "harness/serving/request_lines.h"
 
-/* Turns of a search: at one load, and for each arm. */
+/* Most turns of a search: at one load; of the whole search, for each arm. */
 enum { LOAD_SEARCH_TURNS_EACH = 3, LOAD_SEARCH_TURNS = 12 };
 
 typedef struct {
@@ -40,25 +40,25 @@ typedef struct {
     int choices;                                         /* all turns */
     request_list requests[LOAD_POINTS_MAX];              /* of each load point; owned */
     knee_point known[SERVING_ARMS_MAX][LOAD_POINTS_MAX]; /* by arm and load point */
-    size_t measured; /* requests that were measured, each as often as its point was */
+    size_t measured; /* requests evaluated, each as often as its point was */
 } load_search;
 
-/* A search without loads. @o: has the targets; `open` does not count. Release it with
+/* A search without loads. @o: has the targets; `open` is ignored. Release it with
  * load_search_release(). */
 load_search load_search_make(const load_range *range, const serving_measure_options *o);
 void load_search_release(load_search *s);
 
-/* The load to measure next, which may be one that was measured before. NAN: the search is over,
- * because each arm's knee is narrow enough or no turns are left. The arms choose in turns. The
- * result depends only on the loads that were chosen and on their requests, so an interrupted search
- * can go on. */
+/* The load to measure next, which may be one that was measured before. NAN: the search is over for
+ * each arm (knee_step.why) or has no turns left. The arms choose in turns. The result depends only
+ * on the loads that were chosen and on their requests, so an interrupted search can go on. */
 double load_search_next(const load_search *s);
 
 /* Notes that a load was chosen. Returns the number of its load point; -1: there are too many. */
 int load_search_choose(load_search *s, double load);
 
-/* Copies new requests, and measures the load points that they belong to. Errors of
- * serving_measure_point(), and SNAP_E_INPUT for a request of another load point. SNAP_E_NOMEM. */
+/* Copies new requests, and evaluates their load points if each arm has requests there. Errors of
+ * serving_measure_point(), and SNAP_E_INPUT for a request of a load point that was not chosen.
+ * SNAP_E_NOMEM. */
 snap_status load_search_add(load_search *s, const serving_request *requests, size_t n,
                             snap_err *err) SNAP_CHECK_RESULT;
 

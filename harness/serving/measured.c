@@ -8,7 +8,7 @@
 #include "evals/stats.h"
 #include "harness/measure/stats.h"
 
-static const double kLagShare = 0.01; /* of a latency's median that the client's lag may be */
+static const double kLagShare = 0.01; /* most of a latency that the client's lag may be */
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for the metrics of a server");
@@ -93,8 +93,7 @@ static size_t count_blocks(const work *w, int arm) {
     return blocks;
 }
 
-/* Finds the blocks of each arm. An arm that has more blocks than another, because the run was
- * interrupted, keeps the first ones. */
+/* Finds the blocks of each arm. An arm that has more blocks than another keeps the first ones. */
 static snap_status find_blocks(work *w, int arms, snap_err *err) {
     size_t found[SERVING_ARMS_MAX] = {0};
     w->blocks = SIZE_MAX;
@@ -117,7 +116,7 @@ static snap_status find_blocks(work *w, int arms, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The blocks of a pair had the same arrivals: all arms get the part that is steady in all. */
+/* Block b had the same arrivals in all arms, so all arms get the window that is steady in all. */
 static void share_windows(work *w, int arms) {
     for (size_t b = 0; b < w->blocks; b++) {
         steady_window all = w->block[0][b].window;
@@ -204,8 +203,9 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
 
 /* ---- estimates ---- */
 
-/* Whether the client's lag can change a latency by more than 1 %. It changes single gaps, so itl is
- * compared at its p99. In tpot and the normalised latency it is divided by the tokens. */
+/* Whether the p99 of the client's lag exceeds 1 % of the latency's median or, for itl, of its p99,
+ * because the lag changes single gaps. In tpot and the normalised latency, the lag is divided by
+ * the number of tokens. */
 static bool is_late(const serving_arm *arm, const sliced_arm *s, serving_time l) {
     bool shared = l == SERVING_TPOT || l == SERVING_NORMALISED;
     double lag = arm->lag_p99_s / (shared ? fmax(arm->completion_tokens, 1) : 1);
@@ -270,7 +270,7 @@ static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *d
         for (int q = SERVING_P50; q < SERVING_STATISTICS; q++) {
             serving_estimate *e = &arm->metric[l * SERVING_STATISTICS + q];
             double p = serving_quantile_of((serving_statistic)q);
-            e->ci95[0] = e->ci95[1] = (double)NAN; /* not that of the bootstrap */
+            e->ci95[0] = e->ci95[1] = (double)NAN; /* not the interval of the bootstrap */
             if (!e->needs)
                 sliced_quantile_interval(s, (serving_time)l, p, e->ci95);
         }
@@ -278,8 +278,8 @@ static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *d
 
 /* ---- differences ---- */
 
-/* The two-sided p value of "the logarithm of the ratio is 0", by Student's t with the standard
- * error of the draws. */
+/* The two-sided p value of "a difference, or the logarithm of a ratio, is 0", by Student's t.
+ * @value: what was measured; its standard error is that of the draws @x. */
 static double p_of(const double *x, size_t n, double value, size_t slices) {
     double sum = 0, squares = 0, known = 0, s = (double)slices;
     for (size_t i = 0; i < n; i++)

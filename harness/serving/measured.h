@@ -1,7 +1,7 @@
 /* measured.h - everything that is stated about the arms at one load point of a serving benchmark:
  * their metrics with intervals, whether they meet the targets, whether they are saturated, and the
- * differences between them. It is computed from the requests alone, so it can be computed again
- * from requests.jsonl. */
+ * differences between them. It is computed from the requests and the options, so it can be computed
+ * again from requests.jsonl. */
 #ifndef SNAPMLA_HARNESS_SERVING_MEASURED_H
 #define SNAPMLA_HARNESS_SERVING_MEASURED_H
 
@@ -13,7 +13,7 @@ typedef struct {
     bool open;     /* requests are due at times that do not depend on the server (open loop) */
     int arms;      /* number of arms, 1 .. SERVING_ARMS_MAX */
     double gpus;   /* GPUs of a server; 0 = not stated */
-    double margin; /* ratio - 1 up to which two values count as equal, > 0: 0.05 */
+    double margin; /* largest ratio - 1 of two values that count as equal; > 0 */
     double level;  /* of the tests of targets, for instance 0.99 (slo.h) */
     slo_list targets;
     uint64_t seed;    /* of the bootstrap */
@@ -34,11 +34,11 @@ typedef struct {
     size_t blocks, requests, answered, failed, cut; /* whole blocks */
     size_t cohort;                                  /* requests whose latencies count */
     double window_s;                                /* of all blocks together */
-    double block_s;                                 /* the same before anything is left out */
+    double block_s;                                 /* duration of all blocks together */
     bool steady;                                    /* every block has a steady part */
     bool correlated;        /* neighbouring slices are correlated: the intervals are too narrow */
     size_t slices;          /* 0: there are no intervals */
-    steady_backlog backlog; /* of an open loop; in a closed loop never saturated */
+    steady_backlog backlog; /* only an open loop can be saturated */
     double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */
     double lag_p50_s, lag_p99_s, lag_max_s;  /* delay that the client added, over all requests */
     bool late[SERVING_TIMES];                /* the lag can change the latency by more than 1 % */
@@ -60,7 +60,7 @@ const char *serving_verdict_name(serving_verdict v);
 
 /* One metric of an arm compared with arm 0. */
 typedef struct {
-    double ratio, ci95[2], ci90[2]; /* arm / baseline; NANs if a value is not positive or refused */
+    double ratio, ci95[2], ci90[2]; /* arm / baseline; NAN = not known */
     double delta, delta_ci95[2];    /* arm - baseline */
     double p;                       /* two-sided, of "the ratio is 1", or without a ratio of "the
                                        difference is 0"; NAN = not tested */
@@ -88,7 +88,8 @@ bool serving_is_measured(const serving_request *requests, size_t n, int point, i
  * @requests: [n] requests, in any order. Those of other points and arms are skipped
  * @out:      caller owns it, free() it; NULL on failure
  *
- * SNAP_E_INPUT: an arm has no request at this point, or more than SLICES_MOST blocks. SNAP_E_NOMEM.
+ * SNAP_E_INPUT: an arm has no request at this point, or all have more than SLICES_MOST blocks.
+ * SNAP_E_NOMEM.
  */
 snap_status serving_measure_point(const serving_request *requests, size_t n, int point,
                                   const serving_measure_options *o, serving_measured **out,

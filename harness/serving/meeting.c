@@ -19,13 +19,13 @@ enum { kLine = 256, kPollMs = 100, kHelloMs = 2000 };
 typedef struct {
     int fd; /* -1 = none */
     size_t n;
-    char line[kLine]; /* the beginning of a line that is not complete */
+    char line[kLine]; /* [n] bytes that take_line() has not taken */
 } peer;
 
 struct meeting {
     meeting_options opt;
     int listener;                  /* of part 1; else -1 */
-    peer peers[MEETING_PARTS_MAX]; /* part 1: by part - 1; else only [0], part 1 */
+    peer peers[MEETING_PARTS_MAX]; /* in part 1: [i] is part i + 1; else only [0], part 1 */
 };
 
 static bool leads(const meeting *m) {
@@ -66,7 +66,7 @@ static bool take_line(peer *p, char line[kLine]) {
 }
 
 /* Reads a line within @ms; -1: as long as it takes. Returns SNAP_E_NET, without a message, if the
- * connection ended, if the line is too long, or if it did not come. SNAP_E_CANCELLED. */
+ * connection ended, if the line is too long, or if it did not come in time. SNAP_E_CANCELLED. */
 static snap_status read_line(const meeting *m, peer *p, int ms, char line[kLine], snap_err *err) {
     int64_t end_ns = ms < 0 ? INT64_MAX : clock_now_ns() + ms * INT64_C(1000000);
     snap_status st = SNAP_OK;
@@ -115,7 +115,7 @@ static int listen_at(const struct addrinfo *at) {
     return -1;
 }
 
-/* A connection of a host that disappears must end, and a line must be sent at once. */
+/* Makes the connection end if its host disappears, and lines be sent without delay. */
 static void set_up(int fd) {
     const int one = 1, idle_s = 30, gap_s = 10, probes = 3;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -138,7 +138,8 @@ static int connect_to(const struct addrinfo *list) {
 
 /* ---- part 1 ---- */
 
-/* Why a part that says hello is refused; NULL: it is right. *part: its number. */
+/* Why a connection with this first line is refused; NULL: it is not. *part: the number of the
+ * part. */
 static const char *fault_of(const meeting *m, const char *hello, int *part) {
     char word[32], who[32], version[kLine], settings[kLine];
     eval_shard is;
@@ -156,7 +157,7 @@ static const char *fault_of(const meeting *m, const char *hello, int *part) {
     return strcmp(settings, m->opt.settings) == 0 ? NULL : "part 1 was started with other options";
 }
 
-/* Lets one part in, if it is right. A connection that says nothing useful is closed. */
+/* Accepts one connection. Closes it if its first line is not that of a missing part. */
 static snap_status let_in(meeting *m, int *missing, snap_err *err) {
     char line[kLine];
     int part;

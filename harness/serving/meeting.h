@@ -34,10 +34,11 @@ typedef struct {
  *
  * @out: the caller owns it and releases it with meeting_close(); NULL on failure
  *
- * SNAP_E_USAGE for a place of another form, or if another part was started with other settings, by
- * another version, or with the same number; SNAP_E_NET if the place cannot be used or a part does
- * not come in time; SNAP_E_CANCELLED; SNAP_E_NOMEM. Part 1 refuses a wrong part and waits for the
- * right one.
+ * SNAP_E_USAGE for a place of another form, for too many parts, or if part 1 refuses this part: it
+ * has other settings, another version or number of parts, or its number is taken. SNAP_E_NET if the
+ * host cannot be resolved, if a part does not come in time, or if the other end is not part 1 or
+ * ends; SNAP_E_IO if part 1 cannot listen or cannot be reached; SNAP_E_CANCELLED; SNAP_E_NOMEM.
+ * Part 1 refuses a wrong part and waits for the right one.
  */
 snap_status meeting_open(meeting **out, const meeting_options *o, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -5,7 +5,7 @@
  *   ttft         time to the first token: first piece of text - begin of sending
  *   ttft_due     the same from the time when the request was due. In an open loop the difference is
  *                the client's own delay; in a closed loop both are nearly the same.
- *   itl          the times between consecutive pieces. The first piece is not included.
+ *   itl          the times between consecutive pieces. It does not include ttft.
  *   tpot         time per output token: (last piece - first piece) / (completion tokens - 1)
  *   e2e          last byte - begin of sending
  *   normalised   e2e / completion tokens
@@ -61,8 +61,7 @@ const char *serving_rate_name(serving_rate r);
 double serving_quantile_of(serving_statistic s);
 
 /* How many values the percentile needs: 5 / (1 - q). With fewer, fewer than five values are
- * expected above it, and it is refused. Its interval needs as many independent values. 1 for the
- * mean. */
+ * expected above it, and it is refused. 1 for the mean. */
 size_t serving_values_needed(serving_statistic s);
 
 /* Whether the request was answered completely: neither failed nor cut, and its end is known. */

@@ -18,7 +18,8 @@ static int by_part_and_lag(const void *x, const void *y) {
     return (a->lag_s > b->lag_s) - (a->lag_s < b->lag_s);
 }
 
-/* The requests of an arm at a load point that a part sent. Returns their number. */
+/* Copies part and lag of the requests that parts sent for an arm at a load point, and sorts them.
+ * Returns their number. */
 static size_t select_parts(const serving_request *all, size_t n, int arm, int64_t point, sent *to) {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)

@@ -11,7 +11,7 @@
 enum {
     kPoolWords = 1 << 16,
     kMostWords = 512, /* different words */
-    kFewWords = 32,   /* fewer do not make prompts that differ */
+    kFewWords = 32,   /* common words are added if the vocabulary has fewer */
     kHeadWords = 8,   /* words that are drawn one by one at the start of a segment */
     kWordBytes = 24,
 };
@@ -37,7 +37,7 @@ static const char kCommon[] =
 
 /* ---- the words ---- */
 
-/* Adds " word"; false if memory is exhausted. */
+/* Adds a word, which begins with a space; false if memory is exhausted. */
 static bool add_word(prompt_maker *m, buf *text, const char *word, size_t n) {
     m->word_at[m->n_words++] = (uint32_t)text->len;
     m->word_at[m->n_words] = (uint32_t)(text->len + n);
@@ -52,7 +52,7 @@ static void take_common(prompt_maker *m, buf *text) {
     }
 }
 
-/* A space and at least two small letters. */
+/* Whether the text is a space and 2 to 23 small letters. */
 static bool is_word(const char *s, size_t n) {
     if (n < 3 || n > kWordBytes || s[0] != ' ')
         return false;
@@ -62,7 +62,7 @@ static bool is_word(const char *s, size_t n) {
     return true;
 }
 
-/* Takes words of the vocabulary that are one token after another word. */
+/* Takes words of the vocabulary that are one token after "Text". */
 static snap_status take_vocabulary(prompt_maker *m, const tokenizer *t, tok_encoder *e, buf *text,
                                    snap_err *err) {
     snap_status st = SNAP_OK;

@@ -3,10 +3,11 @@
  * A prompt is "Text" and then words, each with a space before it. It consists of segments. Each
  * segment follows from a seed alone, and a longer segment of the same seed begins with the shorter
  * one, so prompts that begin with segments of the same seed share a prefix. Segments of different
- * seeds differ within their first 8 words.
+ * seeds almost always differ within their first 8 words.
  *
- * With a tokenizer, the words are taken from its vocabulary: each is one token, also beside the
- * others. Without one they are common English words. The number of tokens of a prompt is
+ * With a tokenizer, the words are taken from its vocabulary, and each is one token if the
+ * vocabulary has enough of them. Without one they are common English words. The number of tokens of
+ * a prompt is
  *
  *   around + tokens_per_word * words
  *
@@ -29,14 +30,14 @@ typedef struct {
     double around, tokens_per_word;
 } prompt_maker;
 
-/* @tokenizer_dir: the folder of a checkpoint; NULL: no tokenizer. Sets tokens_per_word to 1, and
- * `around` to the tokens of "Text". Errors of tokenizer_open(); SNAP_E_NOMEM. Release with
- * prompts_release(), also after a failure. */
+/* @tokenizer_dir: the folder of a checkpoint. `around` and tokens_per_word are counted with its
+ * tokenizer; NULL: both are 1. Errors of tokenizer_open(), tok_decode() and tok_encode();
+ * SNAP_E_NOMEM. Release with prompts_release(), also after a failure. */
 snap_status prompts_open(prompt_maker *m, const char *tokenizer_dir,
                          snap_err *err) SNAP_CHECK_RESULT;
 void prompts_release(prompt_maker *m);
 
-/* The start of every prompt. */
+/* Appends the start of every prompt. */
 void prompt_begin(buf *out);
 
 /* Appends the first @words words of the segment with this seed. */
@@ -47,7 +48,7 @@ int64_t prompt_words(const prompt_maker *m, int64_t tokens);
 int64_t prompt_part_words(const prompt_maker *m, int64_t tokens);
 
 /* Sets `around` and `tokens_per_word` from what a server counted for two prompts of different
- * length. With one_token, tokens_per_word stays 1. False if the counts are impossible. */
+ * length. With one_token, tokens_per_word stays 1. False if the counts are implausible. */
 bool prompt_fit(prompt_maker *m, const int64_t words[2], const int64_t tokens[2]);
 
 #endif

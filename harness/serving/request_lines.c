@@ -13,7 +13,7 @@ static const double kMostSeconds = 1e7; /* of a block */
 
 /* ---- writing ---- */
 
-/* Appends a whole number. A line may have thousands of them, so it is formatted here. */
+/* Appends a whole number. A line may have thousands of them, and snprintf() is slower. */
 static void put_int(buf *out, int64_t x) {
     char text[24], *at = text + sizeof text;
     uint64_t left = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
@@ -110,7 +110,7 @@ static bool take_time(const js *o, const char *key, bool needed, double *out) {
     return (*out >= 0 && *out <= kMostSeconds) || (!needed && !js_has(o, key));
 }
 
-/* The times of a request are in order: due, sent, first piece, end. */
+/* Whether the times of a request are in order: sent, first piece, end. */
 static bool are_in_order(const serving_request *r) {
     return (r->first_s < 0 || r->first_s >= r->sent_s) &&
            (r->end_s < 0 || r->end_s >= (r->first_s < 0 ? r->sent_s : r->first_s));

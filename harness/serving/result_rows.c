@@ -7,7 +7,7 @@
 #include "harness/serving/part_rows.h"
 
 static const double kMs = 1e3;
-static const double kManyCut = 0.01; /* share of cut or failed requests that is flagged */
+static const double kManyCut = 0.01; /* a larger share of cut or failed requests is flagged */
 
 static snap_status push(js *rows, const serving_record *r, snap_err *err) {
     return js_push_new(rows, record_write(&serving_type, r))
@@ -215,7 +215,7 @@ cleanup:
 
 /* ---- the course of blocks ---- */
 
-/* Copies the requests of one block, in the order in which they were due. Returns their number. */
+/* Copies the requests of one block. Returns their number. */
 static size_t take_block(const serving_request *all, size_t n, int point, int arm, int block,
                          serving_request *to) {
     size_t k = 0;
@@ -310,7 +310,7 @@ cleanup:
 
 /* ---- a run ---- */
 
-/* Adds the rows of one load point, and what they show about its targets. */
+/* Adds the rows of one load point. known[arm] is set to what they show about the targets. */
 static snap_status add_point(const serving_request *requests, size_t n, int point,
                              const serving_point *at, const serving_rows_context *c,
                              knee_point *known, js *rows, snap_err *err) {
@@ -336,7 +336,7 @@ static snap_status add_point(const serving_request *requests, size_t n, int poin
     return st;
 }
 
-/* The knees do not depend on a load point that was not measured. */
+/* Marks a load point that was not measured, so that no knee depends on it. */
 static void not_measured(knee_point *known, int arms) {
     for (int a = 0; a < arms; a++)
         known[a].load = (double)NAN;

@@ -15,13 +15,13 @@ typedef struct {
 typedef struct {
     const serving_measure_options *options;
     const serving_arm_facts *arms; /* [options->arms] */
-    const char *workload;          /* "lognormal 512 in, 128 out"; "" = not stated */
+    const char *workload;          /* "in lognormal:512:0.5, out 128"; "" = not stated */
 } serving_rows_context;
 
 /* Appends the rows of one load point to an array: for each arm one of kind load, one of kind
  * latency for each latency that has values, and one of kind target for each target; for each arm
  * after the first, a difference for each metric that both have. @load: requests per second, or
- * slots of a closed loop. SNAP_E_NOMEM. */
+ * users of a closed loop. SNAP_E_NOMEM. */
 snap_status serving_rows_of_point(const serving_measured *l, const serving_rows_context *c,
                                   double load, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 
@@ -46,8 +46,8 @@ snap_status serving_rows_of_knees(const knee_step *knees, const serving_quality 
 
 /* One load point of a run. */
 typedef struct {
-    bool open;   /* open loop; options->open does not count here */
-    double load; /* requests per second, or slots of a closed loop; 0: the rate at which requests
+    bool open;   /* open loop; options->open is ignored */
+    double load; /* requests per second, or users of a closed loop; 0: the rate at which requests
                     were due (traces, conversations) */
 } serving_point;
 

@@ -40,7 +40,7 @@ char *serving_files_path(const serving_files *f, const char *name) {
  * requests. */
 static const char *const kFree[] = {"out", "meet", "slo", "gpus", "margin"};
 
-/* @part: which part of a run it is counts, too. */
+/* @part: also depends on the option `part`. */
 static snap_status config_hash(const js *config, bool part, char hash[HASH_HEX], snap_err *err) {
     buf text = {0};
     js *copy = config ? js_copy(config) : js_new_object();

@@ -13,20 +13,21 @@ typedef struct {
     fs_log lines, answers, log;   /* `answers` is open only if answers are stored */
     buf pending, pending_answers; /* lines that are not written yet */
     int64_t written;              /* requests since the last serving_files_finish() */
-    int64_t bytes, answer_bytes;  /* of the files after the last block that is complete */
+    int64_t bytes, answer_bytes;  /* sizes of the files up to the end of the last complete block */
 } serving_files;
 
-/* No file is open. serving_files_close() frees what it owns. */
+/* Opens no file. serving_files_close() closes files and frees what the struct owns. */
 serving_files serving_files_make(const char *dir);
 void serving_files_close(serving_files *f);
 
 /* Keys of the journal: the part of a run, as {"part": "1/2", "version", "config"}; a block that is
- * complete, as {"bytes", "requests"}: the size of requests.jsonl after it, and its requests. */
+ * complete, as {"bytes", "answer_bytes", "requests"}: the sizes of requests.jsonl and, if answers
+ * are stored, of answers.jsonl after it, and the number of its requests. */
 #define SERVING_PART "part"
 enum { SERVING_BLOCK_KEY = 64 };
 void serving_block_key(char key[SERVING_BLOCK_KEY], int point, int arm, int block);
 
-/* The hash of the options that all parts of a run have in common. SNAP_E_NOMEM. */
+/* The hash of the options that must be equal in all parts of a run. SNAP_E_NOMEM. */
 snap_status serving_files_settings(const js *config, char hash[HASH_HEX],
                                    snap_err *err) SNAP_CHECK_RESULT;
 

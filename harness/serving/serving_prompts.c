@@ -1,4 +1,4 @@
-/* How long the prompts are in the server's tokens. */
+/* Prepares the prompts, and finds how many tokens the server counts for them. */
 #include "base/term.h"
 #include "harness/eval/run_files.h"
 #include "harness/serving/calibrate.h"

@@ -38,7 +38,8 @@ static serving_quality quality_of(const serving_result *run, int arm, double mar
     return q;
 }
 
-/* Warns of load points without a request. SNAP_E_INPUT if there is no other. */
+/* Warns of load points that were not measured. SNAP_E_INPUT if none was. Does nothing for a run
+ * that was interrupted. */
 static snap_status check_points(const serving_result *run, const request_list *list,
                                 snap_err *err) {
     int measured = 0;

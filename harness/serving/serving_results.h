@@ -12,13 +12,14 @@ typedef struct {
 } serving_judgement;
 
 /**
- * serving_results_make - compute the rows of a finished run and write RUN/run.json
+ * serving_results_make - compute the rows of a run and write RUN/run.json
  *
  * @config: the resolved options, for the provenance
  * @out:    caller owns it, release with results_free(); NULL on failure
  *
- * The requests are read from RUN/requests.jsonl, as `verify-run` does. Errors of
- * request_lines_read(), serving_rows_of_run() and results_save().
+ * The requests are read from RUN/requests.jsonl, as `verify-run` does. SNAP_E_INPUT if nothing was
+ * measured; SNAP_E_UNSUPPORTED for more than SERVING_ARMS_MAX arms; errors of request_lines_read(),
+ * serving_rows_of_run() and results_save().
  */
 snap_status serving_results_make(const serving_options *o, const serving_result *run,
                                  const serving_judgement *judge, const js *config, results **out,

@@ -2,13 +2,14 @@
  *
  *   requests.jsonl  every request (request_lines.h)
  *   answers.jsonl   with `grade`: the answers (answers.h)
- *   journal         the configuration, what the first requests showed about the length of prompts,
- *                   and the blocks that are complete
+ *   journal         the hash of the options, what the first requests showed about the length of
+ *                   prompts, and the blocks that are complete
  *   log             a log with times, for people
  *
- * At each load point the arms take turns, A B B A ..., so that a linear drift of a machine cancels
- * in their difference. Block b of one arm and block b of another have the same prompts, lengths and
- * due times. An interrupted run continues with the block that was not complete.
+ * At each load point the arms take turns, A B B A ..., or run at the same time. With an even number
+ * of turns, a linear drift of a machine cancels in their difference. Block b of each arm has the
+ * same texts, lengths and, in an open loop, the same arrivals. An interrupted run continues with
+ * the block that was not complete.
  *
  * With `part`, the run has several processes. Each has its own folder, sends its part of the
  * requests (block_plan), and begins each block when all parts are there (meeting.h). The folders
@@ -31,7 +32,7 @@ typedef struct {
     const char *search;                                       /* load_range_parse(); NULL: none */
     slo_list targets;                                         /* of `search` */
     const char *trace;                                        /* a file; NULL: none */
-    const char *input, *output; /* draw_parse(); output NULL: that of the trace or the task */
+    const char *input, *output; /* draw_parse(); NULL: of the trace or task, else 512, 128 */
     const char *think;          /* draw_parse() */
     const char *prompts;        /* "task:NAME"; NULL: made */
     const char *data;           /* of the task; NULL: the program's own datasets/ */
@@ -41,10 +42,10 @@ typedef struct {
     bool ignore_eos;
     int64_t max_tokens; /* for a task without `output`; 0: that of the suite */
     double temperature; /* -1: 0, or that of the suite */
-    double duration_s;  /* of a block; 0: no limit */
+    double duration_s;  /* of a block; 0: no limit, or 30 s without `requests` and a trace */
     int64_t requests;   /* of a block; 0: no limit */
-    int64_t blocks;     /* turns of each arm at a load point, each time that it is chosen */
-    int64_t warmup;     /* requests before an arm's first turn at a load point; not recorded */
+    int64_t blocks; /* blocks of each arm at a load point; with `search`, each time it is chosen */
+    int64_t warmup; /* requests to an arm when its load point changes; not recorded */
     double drain_s;
     bool concurrent_arms; /* all arms at the same time */
     bool grade;           /* store the answers to the problems of a task, and grade them */
@@ -71,13 +72,14 @@ typedef struct {
 /**
  * serving_run - run a benchmark, or continue one
  *
- * @config: the resolved options, which a run that is continued must repeat, except `out` and what
- *          only judges the requests: `slo`, `gpus` and `margin`
+ * @config: the resolved options, which a run that is continued must repeat, except `out`, `meet`,
+ *          `slo`, `gpus` and `margin`
  * @out:    all requests; release with serving_result_release(), also after a failure
  *
- * SNAP_E_USAGE for wrong options; SNAP_E_CANCELLED if it was interrupted; SNAP_E_NET if a server is
- * of no use (block_run()). After the last two, if a block was begun, @out is `interrupted` and has
- * the blocks that are complete. Errors of reading files and of the journal.
+ * SNAP_E_USAGE for wrong options; SNAP_E_CANCELLED if it was interrupted; SNAP_E_NET if a server or
+ * another part fails (block_run(), meeting.h). After the last two, once prompts are prepared, @out
+ * is `interrupted` and has the blocks that are complete. Errors of reading files and of the
+ * journal.
  */
 snap_status serving_run(const serving_options *o, const js *config, serving_result *out,
                         snap_err *err) SNAP_CHECK_RESULT;

@@ -19,7 +19,7 @@ static void choice_key(char key[32], int choice) {
     (void)snprintf(key, 32, "choice %d", choice);
 }
 
-/* The choices of the runs that this one continues. */
+/* Restores from the journal the loads that were chosen before an interruption. */
 snap_status serving_restore_search(serving *s, snap_err *err) {
     char key[32];
     for (;;) {

@@ -61,7 +61,7 @@ static snap_status parse_part(serving *s, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Each part needs a user of its own. */
+/* Each part needs at least one user. */
 static snap_status check_users(const serving *s, snap_err *err) {
     for (int p = 0; p < s->out->points.n; p++) {
         int64_t users = s->out->points.at[p].load.users;
@@ -73,7 +73,7 @@ static snap_status check_users(const serving *s, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The prompts of --prompts task:NAME. */
+/* Loads the task of --prompts task:NAME. */
 static snap_status load_task(serving *s, snap_err *err) {
     const serving_options *o = s->opt;
     suite found;

@@ -22,7 +22,7 @@ typedef struct {
     int warm[SERVING_TARGETS_MAX]; /* the load point at which an arm was warmed up, plus 1 */
     arrival_pattern pattern;       /* of the search */
     load_search search;
-    int64_t searched; /* bytes of requests.jsonl that the search has */
+    int64_t searched; /* bytes of requests.jsonl that the search has read */
     eval_shard part;  /* 0 and 0: the only process */
     meeting *meeting;
     serving_files files;
@@ -42,16 +42,16 @@ snap_status serving_setup_read(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- serving_prompts.c ---- */
 
-/* Prepares the making of prompts. The first arm's server is asked once how many tokens they have;
- * the journal keeps its answer. */
+/* Prepares the making of prompts, unless they are a task's. Two requests to the first arm's server
+ * find how many tokens prompts have; the journal keeps the result. */
 snap_status serving_prepare_prompts(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- serving_turns.c ---- */
 
-/* Runs the blocks of all load points that are not complete. */
+/* Runs the blocks that are not complete, at all load points. */
 snap_status serving_run_points(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Runs the blocks of one turn (>= 0) at a load point that are not complete. A turn is as many
+/* Runs the blocks that are not complete of turn @turn (>= 0) at a load point. A turn is as many
  * blocks of each arm as the options say. */
 snap_status serving_run_turn(serving *s, int point, int turn, snap_err *err) SNAP_CHECK_RESULT;
 

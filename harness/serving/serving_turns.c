@@ -72,7 +72,7 @@ static void log_block(serving *s, int point, const int *arms, int n, int block) 
             (double)stats.lag_max_ns * 1e-6);
 }
 
-/* Runs block @block of some arms, all at the same time. */
+/* Runs block @block of some arms, all at the same time, unless it is complete. */
 static snap_status run_block(serving *s, int point, const int *arms, int n, int block,
                              snap_err *err) {
     block_plan plans[SERVING_TARGETS_MAX];

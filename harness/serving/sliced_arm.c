@@ -99,7 +99,7 @@ static bool make_latency(sliced_arm *out, const sliced_block *blocks, size_t n, 
 
 /* ---- rates and targets ---- */
 
-/* Counts what ended in the window. */
+/* Counts an answered request in the slice in which it ended. */
 static void count_ended(sliced_arm *out, const serving_request *r, int slice, bool good) {
     if (slice < 0 || !serving_is_answered(r))
         return;
@@ -110,8 +110,8 @@ static void count_ended(sliced_arm *out, const serving_request *r, int slice, bo
     out->over[SERVING_GOODPUT][slice] += good;
 }
 
-/* Counts the requests that were due in the window. A request that was cut before it could meet or
- * miss the targets counts as a miss: it had not ended when the block did. */
+/* Counts a request in the slice in which it was due. @cohort: that slice, or -1 outside the cohort.
+ * A request that was cut counts as one that misses the targets. */
 static void count_due(sliced_arm *out, const serving_request *r, int slice, int cohort, bool good) {
     double tpot = serving_time_of(r, SERVING_TPOT);
     if (slice >= 0)

@@ -12,11 +12,11 @@
 typedef struct {
     double *value;
     uint16_t *slice; /* [n] the slice of each value */
-    uint32_t *place; /* [n] its place in the order in which the requests were due */
+    uint32_t *place; /* [n] its place in the order of blocks and request indexes */
     uint8_t *level;  /* [n] scratch of sliced_cluster_effect(), by place */
     size_t n;
     double *sum, *count; /* [slices] */
-    uint32_t *below;     /* [SLICED_MARKS + 1][slices] values before every step-th value */
+    uint32_t *below;     /* [k][s]: values of slice s among the first k * step values */
     size_t step;
 } sliced_values;
 

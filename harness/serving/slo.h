@@ -2,10 +2,11 @@
  *
  *   --slo ttft_p99=500ms,tpot_p99=50ms,e2e_p95=10s
  *
- * A target is used in two ways. A load point meets ttft_p99=500ms if at least 99 % of its requests
- * have a TTFT of at most 500 ms. One request meets it if its own TTFT is at most 500 ms; goodput
- * counts the requests that meet every target. For itl the values are gaps: a load point meets
- * itl_p99=80ms if 99 % of all gaps are at most 80 ms, and a request if 99 % of its own gaps are. */
+ * A target is used in two ways. A load point meets ttft_p99=500ms if the data show that at least
+ * 99 % of its requests have a TTFT of at most 500 ms. One request meets it if its own TTFT is at
+ * most 500 ms; goodput counts the requests that meet every target. For itl the values are gaps: a
+ * load point meets itl_p99=80ms if at least 99 % of all gaps are shown to be at most 80 ms, and a
+ * request if at least 99 % of its own gaps are. */
 #ifndef SNAPMLA_HARNESS_SERVING_SLO_H
 #define SNAPMLA_HARNESS_SERVING_SLO_H
 
@@ -34,9 +35,9 @@ snap_status slo_parse(const char *list, slo_list *out, snap_err *err) SNAP_CHECK
 void slo_name(const slo_target *t, buf *out);
 void slo_limit(const slo_target *t, buf *out);
 
-/* Whether one request meets the target. A failed request does not. A cut one does only for ttft,
- * and only if its first piece came in time. An answered request without a tpot or normalised
- * latency meets a target for it; one without text does not meet one for ttft. */
+/* Whether one request meets the target. A failed request does not. A cut one does only for ttft and
+ * ttft_due, and only if its first piece came in time. An answered request that has no itl, tpot or
+ * normalised latency meets a target for it; one without text meets none for ttft and ttft_due. */
 bool slo_met(const slo_target *t, const serving_request *r);
 bool slo_all_met(const slo_list *t, const serving_request *r); /* all of them */
 

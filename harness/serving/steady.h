@@ -5,22 +5,23 @@
  * how the server behaves under the load. Three rules find the window between them.
  *
  *   Begin. Two series are computed over the block: the mean number of requests in flight and the
- *   number of pieces, both in 200 equal steps. MSER-5 (White, Cobb and Spratt 2000) finds how much
- *   to leave out of each: the steps are averaged in groups of five, and of all truncations d up to
- *   half of the groups, it takes the one with the least sum (x_i - mean)^2 / (n - d)^2 over the
- *   groups after d. The truncation is taken only if the mean before it lies below the mean after
- *   it, as it does when a server starts from idle. A high begin is a chance excursion of the queue:
- *   leaving it out would make the latencies look better than they are. The window begins after the
- *   longer of the two truncations, and at the earliest one request (the 95th percentile of e2e)
- *   after the first request, as before that, requests arrive but few can end.
+ *   number of pieces, both in 200 equal steps. The steps up to the last request count. MSER-5
+ *   (White, Cobb and Spratt 2000) finds how much to leave out of each: the steps are averaged in
+ *   groups of five, and of all truncations d up to half of the groups, it takes the one with the
+ *   least sum (x_i - mean)^2 / (n - d)^2 over the groups after d. The truncation is taken only if
+ *   the mean before it lies below the mean after it, as it does when a server starts from idle. A
+ *   high begin is a chance excursion of the queue: leaving it out would make the latencies look
+ *   better than they are. The window begins after the longer of the two truncations, and at the
+ *   earliest one request (the 95th percentile of e2e, but at most a quarter of the time in which
+ *   requests are sent) after the first request, as before that, requests arrive but few can end.
  *   End. The window ends when the last request is sent, as the load falls from then on.
  *   Cohort. The latencies are those of the requests that are due between the begin of the window
  *   and one request before its end, so that they end within it. Requests are chosen by when they
  *   were due, never by when they ended: leaving out those that end late would leave out the slow
  *   ones.
  *
- * If the least sum lies at the largest truncation, the series has no steady part. Then the window
- * is the second half of the block, and `steady` is false. */
+ * If a truncation is the largest possible one, the series has no steady part. Then only the second
+ * half of the steps remains, and `steady` is false. It is also false with fewer than 20 steps. */
 #ifndef SNAPMLA_HARNESS_SERVING_STEADY_H
 #define SNAPMLA_HARNESS_SERVING_STEADY_H
 
@@ -43,8 +44,8 @@ typedef struct {
     double in_flight[STEADY_STEPS]; /* mean number of requests in flight */
     double pieces_s[STEADY_STEPS];  /* pieces per second */
     double ended_s[STEADY_STEPS];   /* answered requests per second */
-    double tokens_s[STEADY_STEPS];  /* completion tokens per second, each request's at equal steps
-                                       from its first to its last piece */
+    double tokens_s[STEADY_STEPS];  /* completion tokens per second, those of a request spread
+                                       evenly from its first to its last piece */
 } steady_series;
 
 /* The number of steps to leave out at the begin of @n steps, by the rule above: a multiple of 5
@@ -58,12 +59,12 @@ void steady_series_of(const serving_request *r, size_t n, steady_series *out);
 snap_status steady_find(const serving_request *r, size_t n, const steady_series *s,
                         steady_window *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The growth of the requests in flight during a window. */
+/* The growth of the number of requests in flight, without the first tenth of the arrivals' time. */
 typedef struct {
     double slope;      /* requests per second */
     double variance;   /* of the slope, by least squares over 20 groups of steps, corrected for the
                           correlation of adjacent residuals (a first-order autoregression) */
-    double freedom;    /* degrees of freedom: effective number of groups - 2 */
+    double freedom;    /* degrees of freedom: effective number of groups - 2, at least 1 */
     double arrivals_s; /* requests that were due, per second */
 } steady_growth;
 

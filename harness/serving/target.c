@@ -39,7 +39,7 @@ static snap_status check_keys(const eval_arm *arm, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The arm's body with "ignore_eos", unless the arm sets that member itself. */
+/* Adds "ignore_eos" to the arm's body, unless the arm sets that member itself. */
 static snap_status add_ignore_eos(gen_settings *s, arena *mem, snap_err *err) {
     js *body = s->body ? js_parse(s->body, strlen(s->body), "body", err) : js_new_object();
     buf text = {0};

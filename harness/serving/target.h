@@ -1,4 +1,4 @@
-/* target.h - the servers of one arm of a serving benchmark, and how they are asked. */
+/* target.h - the servers of one arm of a serving benchmark, and how requests are sent to them. */
 #ifndef SNAPMLA_HARNESS_SERVING_TARGET_H
 #define SNAPMLA_HARNESS_SERVING_TARGET_H
 
@@ -14,23 +14,23 @@ typedef struct {
     const char *model;    /* NULL = not sent */
     secret_lines secrets; /* header lines that only the servers may receive */
     gen_settings settings;
-    gen_sampling sampling; /* without seed and max_tokens */
+    gen_sampling sampling; /* without seed; max_tokens: of requests without a length */
     bool stream;
     double silence_s, deadline_s;
 } serving_target;
 
 /**
- * serving_target_make - from an arm as `--arm` gives it
+ * serving_target_make - make a target from an arm as `--arm` gives it
  *
  * @sampling:   counts where the arm sets nothing
- * @ignore_eos: also send {"ignore_eos": true}
- * @opt:        has the general API key
+ * @ignore_eos: also send {"ignore_eos": true}, unless the arm sets this member
+ * @opt:        its API key and no_stream apply to all arms
  * @mem:        owns the texts
  * @out:        release with serving_target_release(), also after a failure
  *
  * SNAP_E_USAGE for an arm that is no server, or that has a key without meaning here: retries, rpm,
- * tpm, in_flight, device, context, cache_mb, threads. Errors of arm_secrets_read() and
- * gen_settings_check(). SNAP_E_NOMEM.
+ * tpm, in_flight, device, context, cache_mb, threads. Errors of gen_settings_check(),
+ * endpoints_parse(), arm_secrets_check_one() and arm_secrets_read(). SNAP_E_NOMEM.
  */
 snap_status serving_target_make(const eval_arm *arm, const gen_sampling *sampling, bool ignore_eos,
                                 const generate_options *opt, arena *mem, serving_target *out,

@@ -47,7 +47,7 @@ static bool grow(trace *t) {
     return true;
 }
 
-/* Checks a row and adds it, unless the request has no answer. */
+/* Checks a row and adds it, unless it has no input or no output tokens. */
 static snap_status add(reader *rd, trace_row row, long line, snap_err *err) {
     trace *t = rd->out;
     if (!(fabs(row.time_s) <= kMostSeconds))
@@ -87,7 +87,7 @@ static snap_status read_hash_ids(reader *rd, const js *list, trace_row *row, lon
     return SNAP_OK;
 }
 
-/* A whole number that may be absent or null: then @absent. */
+/* Reads a whole number from 0; @absent if it is absent or null. */
 static bool optional(const js *o, const char *key, int64_t absent, int64_t *out) {
     const js *v = js_get(o, key);
     *out = v ? js_int(v) : absent;
@@ -150,8 +150,8 @@ static int64_t days_of(int64_t year, int month, int day) {
     return 146097 * era + 365 * of_era + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Seconds of "2023-11-16 18:17:03.9799600", with "T" for the space, and a zone "+00:00" or "Z",
- * which is ignored: only differences of times count. */
+/* Seconds of "2023-11-16 18:17:03.9799600". "T" may replace the space. A zone, "+00:00" or "Z", is
+ * ignored, because only differences of times count. */
 static bool date_of(csv_field f, double *out) {
     const char *s = f.s;
     static const char kBetween[] = "-- ::";

@@ -12,7 +12,7 @@
  *   CSV of Azure's LLM inference traces: the columns TIMESTAMP (date and time), ContextTokens,
  *     GeneratedTokens.
  *
- * A request without an answer (0 output tokens: it failed) is left out and counted. Requests are
+ * A request with 0 input or output tokens is left out and counted as unanswered. Requests are
  * sorted by time, and their times are counted from the first one. */
 #ifndef SNAPMLA_HARNESS_SERVING_TRACE_H
 #define SNAPMLA_HARNESS_SERVING_TRACE_H

@@ -69,7 +69,7 @@ static uint64_t shared_seed(const work_block *b, const char *what, uint64_t id) 
     return rng_u64(&r);
 }
 
-/* Appends the segments of a trace's hash ids, and returns the words that are left. */
+/* Appends the segments of a trace's hash ids. Returns how many of the @words are left. */
 static int64_t put_hashed(const work_block *b, const trace_row *row, int64_t words, buf *out) {
     int64_t in_block = prompt_part_words(b->work->maker, TRACE_BLOCK);
     for (size_t i = 0; i < row->n_hash_ids && words > 0; i++) {

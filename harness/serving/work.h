@@ -1,4 +1,4 @@
-/* work.h - what the requests of a serving benchmark ask for.
+/* work.h - the prompts, lengths and think times of the requests of a serving benchmark.
  *
  * A request is one turn of a conversation; with one turn, each request is a conversation of its
  * own. Number i of a block is turn i % turns of conversation i / turns. Its lengths, its prompt,
@@ -16,12 +16,13 @@
 enum { WORK_MOST_TOKENS = 1 << 22, WORK_MOST_TURNS = 1000 };
 
 /* Where prompts and lengths come from: from a task if there is one, otherwise prompts are made,
- * with lengths from a trace if there is one, and else drawn. */
+ * with lengths from a trace if there is one, and else drawn. With has_output, the
+ * lengths of answers are always drawn. */
 typedef struct {
     uint64_t seed;
-    draw input, output;  /* tokens; of a request, or of one turn */
-    draw think;          /* seconds between an answer and the next request of the same user */
-    bool has_output;     /* `output` is given; otherwise the limit of the sampling counts */
+    draw input, output; /* tokens; of a request, or of one turn */
+    draw think; /* seconds between an answer and the next request of the user or conversation */
+    bool has_output;     /* lengths of answers are drawn from `output` */
     int turns;           /* of a conversation, at least 1 */
     double prefix_share; /* fraction of the input that is a shared prefix, 0 to 1 */
     int64_t prefixes;    /* number of different shared prefixes, at least 1 */
@@ -30,7 +31,7 @@ typedef struct {
     const task_set *task; /* NULL: none */
 } serving_work;
 
-/* A block's part of the work. */
+/* The work of one block. */
 typedef struct {
     const serving_work *work;
     uint64_t input, output, think, prefix, text, sampling; /* streams of random numbers */
