@@ -52,6 +52,19 @@ def rounded(x, WIDE: tl.constexpr):
     return x.to(tl.bfloat16)
 
 
+# On a GPU, `/` is approximate. Numbers halfway between two e4m3 numbers would then be rounded to the
+# other one than the format says. So divisions that a rounding follows need IEEE division, which
+# older versions of Triton have in another place.
+if hasattr(tl, "div_rn"):
+    @triton.jit
+    def divided(x, y):
+        return tl.div_rn(x, y)
+else:
+    @triton.jit
+    def divided(x, y):
+        return tl.math.div_rn(x, y)
+
+
 @triton.jit
 def partial_attention(q, content, rope, token_scale, lengths, table, out, lse, softmax_scale,
                       heads, s_q, splits, table_width, pages, content_page, content_token,
@@ -78,9 +91,12 @@ def partial_attention(q, content, rope, token_scale, lengths, table, out, lse, s
     factor = tl.full([ROWS], softmax_scale * 1.4426950408889634, tl.float32)  # for base 2
     if FP8:
         wide = q_c.to(tl.float32)
-        unit = tl.maximum(tl.max(tl.abs(wide), 1), 1e-10) / 448.0
-        q_c = (wide / unit[:, None]).to(tl.float8e4nv).to(tl.bfloat16)
-        q_r = (q_r.to(tl.float32) / unit[:, None]).to(tl.bfloat16)
+        unit = divided(tl.maximum(tl.max(tl.abs(wide), 1), 1e-10),
+                       tl.full([ROWS], 448.0, tl.float32))
+        q_c = divided(wide, tl.broadcast_to(unit[:, None], [ROWS, D_C]))
+        q_c = q_c.to(tl.float8e4nv).to(tl.bfloat16)
+        q_r = divided(q_r.to(tl.float32), tl.broadcast_to(unit[:, None], [ROWS, D_R]))
+        q_r = q_r.to(tl.bfloat16)
         factor = factor * unit
 
     most = tl.full([ROWS], float("-inf"), tl.float32)
@@ -153,6 +169,16 @@ def is_snapmla(form):
             and form.descriptor["rope"].get("scale") == "content")
 
 
+def best_splits(items, tiles, processors):
+    """The number of splits with the shortest time, if each of `items` (a sequence's block of rows)
+    has `tiles` tiles: how often the processors are filled, times the tiles of a split. FIXED tiles
+    more stand for its start and its share of the merge; fewer are not worth a split."""
+    FIXED = 4
+    most = min(triton.cdiv(tiles, FIXED), 64)
+    return min(range(1, most + 1),
+               key=lambda n: triton.cdiv(items * n, processors) * (triton.cdiv(tiles, n) + FIXED))
+
+
 class Plan:
     pass
 
@@ -176,8 +202,7 @@ def plan(cap, form):
     device = torch.device("cpu" if INTERPRETED else "cuda")
     processors = 2 if INTERPRETED else torch.cuda.get_device_properties(
         device).multi_processor_count
-    wanted = max(1, processors // (cap.batch * p.blocks))
-    p.splits = min(wanted, triton.cdiv(cap.max_tokens, 4 * p.tokens), 64)
+    p.splits = best_splits(cap.batch * p.blocks, triton.cdiv(cap.max_tokens, p.tokens), processors)
     if p.splits > 1:
         p.partial = torch.empty(cap.batch * rows * p.splits, cap.d_c, device=device)
         p.partial_lse = torch.empty(cap.batch * rows * p.splits, device=device)
