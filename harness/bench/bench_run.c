@@ -178,6 +178,7 @@ static snap_status open_arms(bench *b, snap_err *err) {
             describe(d);
             arm->backend = d->backend;
             arm->kernel_hash = d->hashed ? d->hash : NULL;
+            arm->code_is_file = code_is_file(d->device.backend);
             arm->rates = rates_of(b, i);
         } else {
             close_device(d);
@@ -285,6 +286,7 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                            .rest = o->rest,
                            .sustained_s = o->sustained_s,
                            .kernel_hash = d->hashed ? d->hash : NULL,
+                           .code_is_file = code_is_file(d->device.backend),
                            .cancel = o->cancel,
                            .ctx = b,
                            .find = find_row,

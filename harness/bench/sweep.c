@@ -64,9 +64,15 @@ static double needed_bytes(const sweep *s, const lane *in) {
     return bytes;
 }
 
-static void find_code(kernel_code *code, const char *kernel) {
-    if (kernel && (!code->kernel || strcmp(kernel, code->kernel) != 0))
+void sweep_find_code(lane *l, const char *kernel) {
+    kernel_code *code = &l->code;
+    bool other = kernel && (!code->kernel || strcmp(kernel, code->kernel) != 0);
+    if (other && l->of.code_is_file) {
+        code->known = l->of.kernel_hash != NULL;
+        (void)snprintf(code->hash, sizeof code->hash, "%s", code->known ? l->of.kernel_hash : "");
+    } else if (other) {
         code->known = code_hash_device(kernel, code->hash, NULL) == SNAP_OK;
+    }
     code->kernel = kernel;
 }
 
@@ -93,7 +99,7 @@ static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
         st = bench_arm_create(&c->arm, l->of.backend, &s->shape, l->of.kind, l->of.format, &l->from,
                               sets_of(s, l), s->flush, &why);
     if (st == SNAP_OK)
-        find_code(&l->code, bench_arm_kernel(c->arm));
+        sweep_find_code(l, bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
 }
 
@@ -299,8 +305,10 @@ static int list_arms(const sweep_options *opt, sweep_arm out[SWEEP_ARMS]) {
         out[n] = opt->arms[n];
     for (int k = 0; k < BENCH_ARMS && !opt->n_arms; k++)
         if (opt->grid->arm[k])
-            out[n++] = (sweep_arm){
-                .kind = (bench_kind)k, .backend = opt->backend, .kernel_hash = opt->kernel_hash};
+            out[n++] = (sweep_arm){.kind = (bench_kind)k,
+                                   .backend = opt->backend,
+                                   .kernel_hash = opt->kernel_hash,
+                                   .code_is_file = opt->code_is_file};
     return n;
 }
 

@@ -18,12 +18,13 @@ enum { SWEEP_ARMS = 32 }; /* most arms of one sweep */
 typedef struct {
     const char *name;
     const char *options;      /* as the user gave them: "cpu,precision=fp8" */
-    bench_kind kind;          /* BENCH_BF16 or BENCH_FP8 */
+    bench_kind kind;          /* BENCH_BF16, BENCH_FP8 or BENCH_PAGE_UNITS */
     const arm_format *format; /* of its cache, borrowed; NULL: that of mla.h */
     mla_backend *backend;     /* borrowed; NULL: it could not be opened, for the reason in `why` */
     snap_err why;
-    const char *kernel_hash; /* as in sweep_options */
-    int rates;               /* the first arm whose backend has the same ceilings; often its own
+    const char *kernel_hash; /* as in sweep_options, like code_is_file */
+    bool code_is_file;
+    int rates; /* the first arm whose backend has the same ceilings; often its own
                                 index */
 } sweep_arm;
 
@@ -46,6 +47,9 @@ typedef struct {
     double sustained_s;                  /* length of a loop in seconds (sustained.h); 0 = single
                                             steps */
     const char *kernel_hash;             /* NULL = unknown */
+    bool code_is_file;                   /* kernel_hash is that of a file of the user's. Then it
+                                            belongs to every row, also where the backend names a
+                                            kernel on a device */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 
     /* Callbacks; each may be NULL. `find` looks up a row, `keep` stores one, `progress` is told how

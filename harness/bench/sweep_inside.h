@@ -16,8 +16,8 @@ typedef struct {
     double power_w;
 } cell;
 
-/* The kernel that an arm runs, and the hash of its machine code. The hash is kept for the next
- * shapes, because computing it reads the whole program file. */
+/* The kernel that an arm runs, and the hash of its code. The hash is kept for the next shapes,
+ * because computing it may read the whole program file. */
 typedef struct {
     const char *kernel; /* NULL = lab_plan_kernel() names none */
     char hash[HASH_HEX];
@@ -55,6 +55,10 @@ typedef struct {
 } moment;
 
 void sweep_take_moment(const sweep *s, moment *m);
+
+/* Notes the kernel that an arm runs, or NULL, and finds the hash of its code: that of the user's
+ * file if the arm has one, else that of the program's device code. */
+void sweep_find_code(lane *l, const char *kernel);
 
 /* Whether an arm has a row in the scope. */
 bool sweep_is_requested(const lane *l, bench_scope scope);

@@ -1,7 +1,6 @@
 #include "harness/measure/code_hash.h"
 
 #include <elf.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -126,15 +125,25 @@ snap_status code_hash_device(const char *kernel, char out[HASH_HEX], snap_err *e
     return st;
 }
 
+/* The path in "plugin:PATH" or "python:FILE"; NULL for other backends. */
+static const char *path_of(const char *backend) {
+    static const char *const kinds[] = {"plugin:", "python:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (text_starts(backend, kinds[i]))
+            return backend + strlen(kinds[i]);
+    return NULL;
+}
+
+bool code_is_file(const char *backend) {
+    return path_of(backend) != NULL;
+}
+
 snap_status code_hash_of(const char *backend, const char *kernel, char out[HASH_HEX],
                          snap_err *err) {
-    static const char kPlugin[] = "plugin:", kPython[] = "python:";
+    if (code_is_file(backend))
+        return hash_file(path_of(backend), out, err);
     if (kernel)
         return code_hash_device(kernel, out, err);
-    if (text_starts(backend, kPlugin))
-        return hash_file(backend + sizeof kPlugin - 1, out, err);
-    if (text_starts(backend, kPython))
-        return hash_file(backend + sizeof kPython - 1, out, err);
     if (text_equal(backend, "opencl"))
         return err_set(err, SNAP_E_UNSUPPORTED, "the device's driver compiles the code");
     return code_hash_self(out, err);

@@ -6,6 +6,7 @@
 #ifndef SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
 #define SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -23,13 +24,16 @@ snap_status code_hash_self(char out[HASH_HEX], snap_err *err) SNAP_CHECK_RESULT;
 snap_status code_hash_device(const char *kernel, char out[HASH_HEX],
                              snap_err *err) SNAP_CHECK_RESULT;
 
+/* Whether a backend's code is a file that the user names: "plugin:PATH", "python:FILE". */
+bool code_is_file(const char *backend);
+
 /**
  * code_hash_of - hash the code that a backend runs in a step
  *
  * @backend: as given by the user: "auto", "cpu", "plugin:PATH", "python:FILE", ...
- * @kernel:  result of lab_plan_kernel() for a CUDA device. NULL: the file of the plugin or of the
- *           Python arm is hashed or, for other backends, the program's own code
+ * @kernel:  result of lab_plan_kernel() for a CUDA device; NULL: the program's own code is hashed
  *
+ * If the code is a file, the file is hashed, whatever name its kernel has.
  * SNAP_E_UNSUPPORTED for OpenCL, because the device's driver compiles its code. Also the errors of
  * the functions above and of reading the file.
  */

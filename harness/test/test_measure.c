@@ -248,6 +248,23 @@ static void test_code_hash(void) {
     CU_ASSERT(strlen(a) == 64);
 }
 
+/* The code of a plugin or a Python file is the file, whatever kernel it names on a device. */
+static void test_code_of_a_file(void) {
+    char file[HASH_HEX], a[HASH_HEX];
+    CU_ASSERT_FATAL(hash_file("/proc/self/exe", file, NULL) == SNAP_OK);
+    CU_ASSERT(code_is_file("plugin:/proc/self/exe") && code_is_file("python:mine.py"));
+    CU_ASSERT(!code_is_file("cuda") && !code_is_file("cpu"));
+    static const char *const kernels[] = {NULL, "mine", "sm90_fp8"};
+    for (int i = 0; i < 3; i++) {
+        CU_ASSERT(code_hash_of("plugin:/proc/self/exe", kernels[i], a, NULL) == SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(a, file);
+        CU_ASSERT(code_hash_of("python:/proc/self/exe", kernels[i], a, NULL) == SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(a, file);
+    }
+    CU_ASSERT(code_hash_of("plugin:/nonexistent", "mine", a, NULL) == SNAP_E_IO);
+    CU_ASSERT(code_hash_of("cuda", "no_such_kernel", a, NULL) == SNAP_E_UNSUPPORTED);
+}
+
 /* No truncated image and no flipped bit of its first 64 bytes may give a section outside the image.
  * ASan also finds reads outside the whole image. */
 static void test_code_find_hostile(void) {
@@ -430,6 +447,7 @@ CU_TestInfo tests_measure[] = {
     {"environment parsers", test_env_parsers},
     {"environment flags", test_env_flags},
     {"code hash", test_code_hash},
+    {"the code of a file", test_code_of_a_file},
     {"code hash of broken images", test_code_find_hostile},
     {"probes of the ceilings take at most a third of the time", test_paired_probes},
     {"a ceiling is one of its samples", test_ceilings_have_their_sample},
