@@ -13,15 +13,17 @@
 #include "kernels/draw.h"
 #include "kernels/mla.h"
 
-/* An ablation: the FP8 kernel with one technique left out, to measure what that technique
+/* An ablation: the FP8 kernel with one technique left out or replaced, to measure what that technique
  * contributes to speed and error. LAB_WHOLE leaves nothing out. */
 typedef enum {
     LAB_WHOLE,
-    LAB_WIDENED,  /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as
+    LAB_WIDENED,    /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as
                      for MLA_BF16 */
-    LAB_IN_PLACE, /* the tensor cores add products to the output accumulator, in their own
+    LAB_IN_PLACE,   /* the tensor cores add products to the output accumulator, in their own
                      precision */
-    LAB_SHALLOW,  /* the fewest pages in shared memory that the kernel can work with */
+    LAB_SHALLOW,    /* the fewest pages in shared memory that the kernel can work with */
+    LAB_PAGE_UNITS, /* P of each page is rounded in a unit of its own, as in the paper */
+    LAB_PAGE_ORDER, /* the same, and the products of two pages are added in the opposite order */
     LAB_ABLATIONS
 } lab_ablation;
 

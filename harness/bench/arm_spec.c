@@ -11,7 +11,7 @@ enum { kLongestName = 40, kMostThreads = 1024 };
 static const char kPlugin[] = "plugin:", kPython[] = "python:";
 
 static const char *const backends[] = {"cpu", "cuda", "opencl", "plugin:PATH", "python:FILE", NULL};
-static const char *const keys[] = {"precision", "isa", "threads", "scale", "format", NULL};
+static const char *const keys[] = {"precision", "isa", "threads", "scale", "unit", "format", NULL};
 
 static snap_status check_name(const char *name, snap_err *err) {
     static const char allowed[] =
@@ -74,16 +74,22 @@ static snap_status set_key(arm_spec *arm, const char *key, const char *value, sn
         return mla_scale_parse(value, &rule) ? SNAP_OK
                                              : refuse(arm, key, "max or pow2", value, err);
     }
+    if (strcmp(key, "unit") == 0) {
+        arm->unit = value;
+        bool known = text_equal(value, "kept") || text_equal(value, "page");
+        return known ? SNAP_OK : refuse(arm, key, "kept or page", value, err);
+    }
     if (strcmp(key, "format") == 0) {
         arm->format = value;
         return *value ? SNAP_OK : refuse(arm, key, "a format's name or file", value, err);
     }
     return err_set(err, SNAP_E_USAGE,
-                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads, scale, format",
+                   "--arm %s: unknown key '%.40s'%s; known: precision, isa, threads, scale, unit, "
+                   "format",
                    arm->name, key, nearest_hint(key, keys, "", hint));
 }
 
-static snap_status check_keys(const arm_spec *arm, snap_err *err) {
+static snap_status check_keys(arm_spec *arm, snap_err *err) {
     if (arm->format && !is_loaded(arm->device.backend))
         return err_set(
             err, SNAP_E_USAGE,
@@ -100,6 +106,14 @@ static snap_status check_keys(const arm_spec *arm, snap_err *err) {
                        "--arm %s: 'precision' is for arms without a format, whose cache is that of "
                        "the precision",
                        arm->name);
+    if (arm->unit && (arm->kind != BENCH_FP8 || !text_equal(arm->device.backend, "cuda")))
+        return err_set(
+            err, SNAP_E_USAGE,
+            "--arm %s: 'unit' is for cuda with precision=fp8, which rounds probabilities "
+            "to FP8",
+            arm->name);
+    if (arm->unit && text_equal(arm->unit, "page"))
+        arm->kind = BENCH_PAGE_UNITS;
     return SNAP_OK;
 }
 

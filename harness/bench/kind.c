@@ -13,6 +13,8 @@ static const struct {
     [BENCH_WIDENED] = {"fp8-widened", MLA_FP8, LAB_WIDENED, false, true},
     [BENCH_IN_PLACE] = {"fp8-in-place", MLA_FP8, LAB_IN_PLACE, false, false},
     [BENCH_SHALLOW] = {"fp8-shallow", MLA_FP8, LAB_SHALLOW, false, false},
+    [BENCH_PAGE_UNITS] = {"fp8-page-units", MLA_FP8, LAB_PAGE_UNITS, false, false},
+    [BENCH_PAGE_ORDER] = {"fp8-page-order", MLA_FP8, LAB_PAGE_ORDER, false, false},
     [BENCH_UNFUSED] = {"fp8-unfused", MLA_FP8, LAB_WHOLE, true, false},
     [BENCH_COPIED] = {"fp8-copied", MLA_FP8, LAB_WHOLE, true, true},
 };

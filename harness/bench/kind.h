@@ -1,5 +1,5 @@
 /* kind.h - the arms of a benchmark. Two of them are compared. The others belong to the ablation:
- * each is the FP8 arm with one technique left out. */
+ * each is the FP8 arm with one technique left out or replaced. */
 #ifndef SNAPMLA_HARNESS_BENCH_KIND_H
 #define SNAPMLA_HARNESS_BENCH_KIND_H
 
@@ -19,12 +19,14 @@ const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
 typedef enum {
     BENCH_BF16,
     BENCH_FP8,
-    BENCH_WIDENED,  /* BF16 arithmetic on values dequantised on chip */
-    BENCH_IN_PLACE, /* output summed in the precision of the tensor cores */
-    BENCH_SHALLOW,  /* the fewest pages in shared memory that the kernel can work with */
-    BENCH_UNFUSED,  /* separate passes quantise queries and new tokens, and copy the tokens to their
+    BENCH_WIDENED,    /* BF16 arithmetic on values dequantised on chip */
+    BENCH_IN_PLACE,   /* output summed in the precision of the tensor cores */
+    BENCH_SHALLOW,    /* the fewest pages in shared memory that the kernel can work with */
+    BENCH_PAGE_UNITS, /* a unit of P for each page, as in the paper */
+    BENCH_PAGE_ORDER, /* the same, and two pages at a time are added in the opposite order */
+    BENCH_UNFUSED, /* separate passes quantise queries and new tokens, and copy the tokens to their
                        pages */
-    BENCH_COPIED,   /* the cache is converted to BF16 in memory before attention reads it */
+    BENCH_COPIED,  /* the cache is converted to BF16 in memory before attention reads it */
     BENCH_ARMS,
     BENCH_COMPARED = BENCH_WIDENED, /* the first arm of the ablation; the arms before it are
                                        compared */

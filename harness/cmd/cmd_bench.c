@@ -34,14 +34,14 @@ static const opt options[] = {
     {OPT_STR, "arms", 0, &o.grid.arms, "LIST", "precisions: bf16, fp8", 0, 0},
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=BACKEND[,KEY=VALUE...]",
      "one kernel to compare; give the option once for each, the baseline first. BACKEND: cpu, "
-     "cuda, opencl, plugin:PATH or python:FILE. Keys: precision (bf16, fp8), isa, threads; format "
-     "(a cache format's name or file) for plugins and Python files. It replaces --arms, --backend, "
-     "--isa and --threads",
+     "cuda, opencl, plugin:PATH or python:FILE. Keys: precision (bf16, fp8), isa, threads; unit "
+     "(kept, page) for cuda with fp8; format (a cache format's name or file) for plugins and "
+     "Python files. It replaces --arms, --backend, --isa and --threads",
      0, 0},
     {OPT_FLAG, "ablation", 0, &o.grid.ablation, NULL,
-     "on a GPU: also time variants of the FP8 arm that each leave out one technique: FP8 "
-     "arithmetic, FP32 accumulation outside the tensor cores, the deep pipeline, the fused "
-     "dataflow, reading FP8 from memory",
+     "on a GPU: also time variants of the FP8 arm that each leave out or replace one technique: "
+     "FP8 arithmetic, FP32 accumulation outside the tensor cores, the deep pipeline, the unit of "
+     "probabilities, the order of pages, the fused dataflow, reading FP8 from memory",
      0, 0},
     {OPT_STR, "scope", 0, &o.grid.scopes, "LIST",
      "kernel: attention alone; served: also quantising, appending to the cache and scheduling", 0,

@@ -6,7 +6,8 @@
 
 /* clang-format off */
 static const char *const kArms[] = {"bf16", "fp8", "fp8-widened", "fp8-in-place", "fp8-shallow",
-                                    "fp8-unfused", "fp8-copied", NULL};
+                                    "fp8-page-units", "fp8-page-order", "fp8-unfused",
+                                    "fp8-copied", NULL};
 static const char *const kScopes[] = {"kernel", "served", NULL};
 static const char *const kModes[] = {"burst", "sustained", NULL};
 static const char *const kCold[] = {"rotate", "flush", "none", NULL};
@@ -157,7 +158,7 @@ static const field cell_fields[] = {
     {C(ceilings), FIELD_TEXT, OPT, .about = "the arm whose ceilings give the floor"},
     {C(format), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &format_type},
     {C(arm), FIELD_TEXT, .words = kArms, .csv = "arm",
-     .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out"},
+     .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out or replaced"},
     {C(backend), FIELD_TEXT, FIELD_NAME, .csv = "backend"},
     {C(kernel), FIELD_TEXT, .csv = "kernel"},
     {C(kernel_hash), FIELD_TEXT, NUL, .csv = "kernel_hash", .about = "SHA-256 of its machine code"},

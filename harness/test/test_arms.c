@@ -8,6 +8,7 @@
 
 #include "harness/bench/arm_spec.h"
 #include "harness/bench/interleave.h"
+#include "harness/bench/sweep_inside.h"
 #include "harness/measure/paired_ratio.h"
 #include "harness/record/cell.h"
 #include "kernels/backend.h"
@@ -23,12 +24,15 @@ static snap_status parse(int n, const char *const *items, arm_spec *out, arena *
 }
 
 static void test_specs(void) {
-    static const char *const items[] = {"ours=cpu", "b.2=cpu,threads=3,precision=fp8,isa=avx2",
+    static const char *const items[] = {"ours=cpu",
+                                        "b.2=cpu,threads=3,precision=fp8,isa=avx2",
                                         "mine=plugin:/some/where/a=b.so,precision=bf16",
+                                        "page=cuda,unit=page,precision=fp8",
+                                        "kept=cuda,precision=fp8,unit=kept",
                                         "p=cuda,precision=fp8,scale=pow2"};
     arm_spec arms[SWEEP_ARMS];
     arena mem = {0};
-    CU_ASSERT_FATAL(parse(4, items, arms, &mem, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(parse(6, items, arms, &mem, NULL) == SNAP_OK);
     CU_ASSERT_STRING_EQUAL(arms[0].name, "ours");
     CU_ASSERT_STRING_EQUAL(arms[0].options, "cpu");
     CU_ASSERT(arms[0].kind == BENCH_BF16 && arms[0].device.threads == 0);
@@ -37,7 +41,8 @@ static void test_specs(void) {
     CU_ASSERT(arms[1].kind == BENCH_FP8 && arms[1].device.threads == 3);
     CU_ASSERT_STRING_EQUAL(arms[2].device.backend, "plugin:/some/where/a=b.so");
     CU_ASSERT_STRING_EQUAL(arms[2].options, "plugin:a=b.so,precision=bf16");
-    CU_ASSERT_STRING_EQUAL(arms[3].device.scale, "pow2");
+    CU_ASSERT(arms[3].kind == BENCH_PAGE_UNITS && arms[4].kind == BENCH_FP8);
+    CU_ASSERT_STRING_EQUAL(arms[5].device.scale, "pow2");
     CU_ASSERT_PTR_NULL(arms[0].device.scale);
     arena_release(&mem);
 }
@@ -55,6 +60,9 @@ static void test_bad_specs(void) {
         {{"a=cpu,precison=fp8"}, "did you mean 'precision'?"},
         {{"a=cpu,precision=fp4"}, "must be bf16 or fp8"},
         {{"a=cpu,precision=fp8-copied"}, "must be bf16 or fp8"},
+        {{"a=cuda,precision=fp8,unit=tile"}, "must be kept or page"},
+        {{"a=cuda,unit=page"}, "is for cuda with precision=fp8"},
+        {{"a=cpu,precision=fp8,unit=kept"}, "is for cuda with precision=fp8"},
         {{"a=cpu,threads=-1"}, "0..1024"},
         {{"a=cpu,threads=99999999999999999999"}, "0..1024"},
         {{"a=cpu,isa="}, "must be an instruction set"},
@@ -80,6 +88,30 @@ static void test_bad_specs(void) {
     CU_ASSERT(arm_specs_parse(&many, &mem, arms, &err) == SNAP_E_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "at most 32 arms"));
     arena_release(&mem);
+}
+
+/* ---- the hash of the code ---- */
+
+/* An arm whose code is the user's file keeps the file's hash if its kernel has a name, as on a CUDA
+ * device, even if the program has device code of that name. Other arms get the hash of that code. */
+static void test_code_of_an_arm(void) {
+    static const char file[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const char *const kernels[] = {"mine", "sm90_fp8", "mine"};
+    lane l = {.of = {.kernel_hash = file, .code_is_file = true}};
+    for (int i = 0; i < 3; i++) {
+        sweep_find_code(&l, kernels[i]);
+        CU_ASSERT_STRING_EQUAL(l.code.kernel, kernels[i]);
+        CU_ASSERT(l.code.known);
+        CU_ASSERT_STRING_EQUAL(l.code.hash, file);
+    }
+    lane unknown = {.of = {.code_is_file = true}};
+    sweep_find_code(&unknown, "mine");
+    CU_ASSERT(!unknown.code.known);
+    lane ours = {.of = {.kernel_hash = file}};
+    sweep_find_code(&ours, "no_such_kernel");
+    CU_ASSERT(!ours.code.known);
+    sweep_find_code(&ours, NULL);
+    CU_ASSERT_PTR_NULL(ours.code.kernel);
 }
 
 /* ---- the order ---- */
@@ -201,15 +233,15 @@ static void run_sweep(cell_list *all, arena *mem, js *rows) {
                               .kind = i == 3 ? BENCH_FP8 : BENCH_BF16,
                               .backend = i < FAKES ? open_fake(i) : NULL};
     (void)err_set(&arms[FAKES].why, SNAP_E_IO, "no such plugin");
-    sweep_options sweep = {
+    sweep_options wanted = {
         .arms = arms,
         .n_arms = FAKES + 1,
         .grid = &grid,
         .distribution = NUMBERS_NORMAL,
         .seed = 3,
         .limits = {.noise = 1, .min_samples = 8, .max_samples = 8, .timeout_s = 1e9}};
-    CU_ASSERT(sweep_total(&sweep) == FAKES + 1);
-    CU_ASSERT(sweep_run(&sweep, rows, NULL) == SNAP_OK);
+    CU_ASSERT(sweep_total(&wanted) == FAKES + 1);
+    CU_ASSERT(sweep_run(&wanted, rows, NULL) == SNAP_OK);
     CU_ASSERT_FATAL(record_read_all(&cell_type, rows, mem, &all->at, &all->n));
     for (int i = 0; i < FAKES; i++) {
         arms[i].backend->ops = real;
@@ -253,6 +285,7 @@ static void test_sweep_of_named_arms(void) {
 CU_TestInfo tests_arms[] = {
     {"the option --arm", test_specs},
     {"bad options --arm are refused", test_bad_specs},
+    {"the hash of an arm's code", test_code_of_an_arm},
     {"each arm follows each other arm equally often", test_order_is_balanced},
     {"the ratio of paired samples and its interval", test_ratio_of_pairs},
     {"a sweep goes on without the arms that fail", test_sweep_of_named_arms},

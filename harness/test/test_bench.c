@@ -559,9 +559,9 @@ static void test_ablation_is_the_gpus(void) {
     bench_grid g = parse(t);
     mla_backend *be = open_fake();
     js *rows = sweep_rows(be, &g, SNAP_OK);
-    CU_ASSERT(sweep_count(&g) == 12); /* two arms have no kernel scope */
-    CU_ASSERT_FATAL(js_len(rows) == 12);
-    for (size_t i = 0; i < 12; i++) {
+    CU_ASSERT(sweep_count(&g) == 16); /* two arms have no kernel scope */
+    CU_ASSERT_FATAL(js_len(rows) == 16);
+    for (size_t i = 0; i < 16; i++) {
         const js *row = js_at(rows, i);
         bench_kind kind = BENCH_ARMS;
         CU_ASSERT(bench_kind_parse(js_get_str(row, "arm"), &kind));

@@ -299,7 +299,7 @@ double report_ceiling_of(const report_model *m, int file, const char *name) {
 }
 
 bool report_is_ablated(const report_cell *c) {
-    return strncmp(c->row->arm, "fp8-", 4) == 0;
+    return !is_named(c) && strncmp(c->row->arm, "fp8-", 4) == 0;
 }
 
 const report_cell *report_whole_of(const report_model *m, const report_cell *c) {

@@ -8,6 +8,8 @@ static const char *left_out(const char *arm) {
         {"fp8-widened", "FP8 arithmetic (dequantised on chip, products in BF16)"},
         {"fp8-in-place", "FP32 accumulation (sums stay in the tensor cores)"},
         {"fp8-shallow", "deep pipeline (three pages on chip)"},
+        {"fp8-page-units", "unit of P kept over pages (each page has its own, as in the paper)"},
+        {"fp8-page-order", "order of pages (units of pages, the second page of a pair first)"},
         {"fp8-unfused", "fused dataflow (separate launches)"},
         {"fp8-copied", "FP8 in memory (reads a BF16 copy of the cache)"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -32,7 +34,7 @@ static void put_row(pen *p, const report_cell *c, const report_cell *whole) {
 bool report_table_ablation(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "ablation",
-        .caption = "The FP8 arm with one technique left out",
+        .caption = "The FP8 arm with one technique left out or replaced",
         .note = "The relative time is the time divided by that of the complete FP8 arm, which took "
                 "turns with it in one run. The error is the relative norm against FP64 with exact "
                 "probabilities on the same cache. The row without FP32 accumulation may have four "

@@ -229,6 +229,10 @@ cudaError_t prepare(cuda_backend *be) {
         e = in_place_decode_init();
     if (e == cudaSuccess && be->hopper)
         e = shallow_decode_init();
+    if (e == cudaSuccess && be->hopper)
+        e = page_units_decode_init();
+    if (e == cudaSuccess && be->hopper)
+        e = page_order_decode_init();
     return e;
 }
 

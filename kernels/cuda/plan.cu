@@ -75,6 +75,10 @@ const decode_kernel kKernels[] = {
      FP8_FEW_BYTES, in_place_decode_launch},
     {"shallow_fp8", true, LAB_SHALLOW, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
      FP8_FEW_BYTES, shallow_decode_launch},
+    {"page_units_fp8", true, LAB_PAGE_UNITS, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, page_units_decode_launch},
+    {"page_order_fp8", true, LAB_PAGE_ORDER, serves_fp8, fp8_grid, FP8_PARTIAL_BYTES, FP8_FEW_ROWS,
+     FP8_FEW_BYTES, page_order_decode_launch},
 };
 
 const decode_kernel *kernel_for(const cuda_backend *be, const mla_capacity &cap,

@@ -23,4 +23,12 @@ cudaError_t in_place_decode_launch(const decode_args &args, cudaStream_t stream)
 cudaError_t shallow_decode_init(void);
 cudaError_t shallow_decode_launch(const decode_args &args, cudaStream_t stream);
 
+/* sm90_fp8 with a unit of P for each page, as in the paper. */
+cudaError_t page_units_decode_init(void);
+cudaError_t page_units_decode_launch(const decode_args &args, cudaStream_t stream);
+
+/* The same, and the second page of a tile is multiplied and added before the first. */
+cudaError_t page_order_decode_init(void);
+cudaError_t page_order_decode_launch(const decode_args &args, cudaStream_t stream);
+
 #endif

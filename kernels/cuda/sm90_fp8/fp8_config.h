@@ -9,6 +9,14 @@
 #ifndef SM90_FP8_IN_PLACE
 #define SM90_FP8_IN_PLACE 0 /* 1: products add to O inside the tensor cores, not in FP32 */
 #endif
+#ifndef SM90_FP8_PAGE_UNITS
+#define SM90_FP8_PAGE_UNITS                                                                        \
+    0 /* 1: each page has its own unit of P, as in the paper; 0: a unit is
+                                 kept over many pages (fp8_units.cuh) */
+#endif
+#ifndef SM90_FP8_PAGE_ORDER
+#define SM90_FP8_PAGE_ORDER 0 /* with page units, the page of a tile that is multiplied first */
+#endif
 
 namespace sm90_fp8 {
 
@@ -45,6 +53,16 @@ constexpr float kWindow = 12.0f;
 constexpr float kReach = 40.0f;
 constexpr float kNone = -1e30f;            /* E of a row that has not seen a token */
 constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */
+
+/* With page units, E of each page is that of its largest P' / 448 (fp8_page_units.cuh). O and the
+ * sums are kept in units of 2^B. If E of a page is more than kDrop above B, what the row has summed
+ * so far is lost in FP32 sums anyway: the sums start again from zero, and B becomes E. */
+constexpr bool kPageUnits = SM90_FP8_PAGE_UNITS;
+constexpr int kFirstPage = SM90_FP8_PAGE_ORDER;
+constexpr float kDrop = 48.0f;
+constexpr float kLeastScale =
+    1e-37f; /* page units divide by a_k, which a token past the end has not
+                                         got */
 
 } // namespace sm90_fp8
 

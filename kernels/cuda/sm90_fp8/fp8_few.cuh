@@ -72,7 +72,7 @@ __device__ __forceinline__ void product_bf16(float (&d)[16], uint64_t a, uint64_
 /* Starts S of a page: content first, then RoPE, as in fp8_scores.cuh. */
 template <int Rows>
 __device__ __forceinline__ void start_scores(shared_of<Rows> &s, const params &p, int stage,
-                                           int rope_stage, few_scores<Rows> &score) {
+                                             int rope_stage, few_scores<Rows> &score) {
     const uint32_t k = ptx::descriptor_low_128(ptx::smem_addr(s.content[stage]));
     const uint32_t rope = ptx::descriptor_low_128(ptx::smem_addr(s.rope[rope_stage]));
     const uint32_t q = ptx::descriptor_low_128(ptx::smem_addr(s.q));
@@ -258,7 +258,7 @@ __device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, i
         Pages == 2 && top[2 * Pages - 2] > first ? fmaxf(first, top[2 * Pages - 1]) : first;
     s.few.unit[0][row] = first;
     s.few.unit[1][row] = last;
-    s.rescale_by[turn % kFactors][row] = ptx::exp2_approx(before - last);
+    s.factor[turn % kFactors][row] = ptx::exp2_approx(before - last);
     s.most_unit[row] = fmaxf(most, fmaxf(first, last));
 }
 
@@ -361,6 +361,111 @@ __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread
     }
 }
 
+/* ---- a unit of P for each page (fp8_page_units.cuh) ----------------------------------------- */
+
+/* Turns the scores of a page into y = log2 P', and a_k into 1 / a_k. Stores the largest y of each row
+ * and warp in @tops. */
+template <int Rows>
+__device__ __forceinline__ void take_logs(float4 (&tops)[Rows], const softmax_thread &me,
+                                          const few_rows<Rows> &r, few_scales &by,
+                                          few_scores<Rows> &score) {
+    const float log_a[2] = {__log2f(by.a[0]), __log2f(by.a[1])};
+    float top[Rows / 4];
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            score.at(k, h) = fmaf(score.at(k, h), r.scale[k], log_a[h]);
+        top[k] = fmaxf(score.at(k, 0), score.at(k, 1));
+    }
+    by.a[0] = ptx::rcp_approx(by.a[0]);
+    by.a[1] = ptx::rcp_approx(by.a[1]);
+    over_warp(tops, me, top, [](float x, float y) { return fmaxf(x, y); });
+}
+
+/* Chooses E of a page from @tops, and B. Where B changes, the thread's sums start again from zero.
+ * Returns these rows: bit row_of(k, 0) is row k. */
+template <int Rows>
+__device__ __forceinline__ uint32_t choose_page_units(const float4 (&tops)[Rows],
+                                                      const softmax_thread &me, few_rows<Rows> &r,
+                                                      float (&unit)[Rows / 4]) {
+    uint32_t dropped = 0;
+#pragma unroll
+    for (int k = 0; k < Rows / 4; k++) {
+        unit[k] = fmaxf(most_of(tops[few_rows<Rows>::row_of(k, me.t)]) - kLog2Largest, kNone);
+        if (unit[k] > r.unit[k] + kDrop) {
+            r.unit[k] = unit[k];
+            r.sum[k] = 0;
+            dropped |= 1u << few_rows<Rows>::row_of(k, 0);
+        }
+    }
+    return dropped;
+}
+
+/* Computes P of page number @page of a tile in the units @unit, and stores the factors of its
+ * product. @y is log2 P', @by has 1 / a_k. */
+template <int Rows>
+__device__ __forceinline__ void
+page_probabilities(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, int page,
+                   few_rows<Rows> &r, const few_scores<Rows> &y, const few_scales &by,
+                   const float (&unit)[Rows / 4], uint32_t (&packed)[Rows / 8]) {
+    const bool stores = me.index() < 4; /* these have all rows */
+#pragma unroll
+    for (int j = 0; j < Rows / 8; j++) {
+        float v[4]; /* P' / 2^E: two tokens of row 2 j, then of row 2 j + 1 */
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            v[i] = ptx::exp2_approx(y.at(2 * j + i / 2, i % 2) - unit[2 * j + i / 2]);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int k = 2 * j + i, row = few_rows<Rows>::row_of(k, me.t);
+            const float factor = ptx::exp2_approx(unit[k] - r.unit[k]);
+            r.sum[k] = fmaf(fmaf(v[2 * i], by.a[0], v[2 * i + 1] * by.a[1]), factor, r.sum[k]);
+            if (stores)
+                s.factor[2 * (turn & 1) + page][row] = factor;
+        }
+        packed[j] = ptx::pack_e4m3x4(v[0], v[1], v[2], v[3]);
+    }
+}
+
+/* The rest of few_tile(): computes P of a tile's pages, each in a unit of its own, and publishes
+ * it. */
+template <int Pages, int Rows>
+__device__ __forceinline__ void
+finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, few_rows<Rows> &r,
+                  few_scores<Rows> (&score)[Pages], few_scales (&by)[Pages], bool first) {
+    const int buffer = turn & 1;
+    uint32_t packed[2][Rows / 8] = {}, dropped = 0;
+#pragma unroll
+    for (int page = 0; page < Pages;
+         page++) /* other warps may still read the tops of the tile before */
+        take_logs(s.few.tops[2 * buffer + page], me, r, by[page], score[page]);
+    ptx::named_sync(kSoftmaxBarrier, 128);
+    ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
+#pragma unroll
+    for (int page = 0; page < Pages; page++) {
+        float unit[Rows / 4];
+        const uint32_t more = choose_page_units(s.few.tops[2 * buffer + page], me, r, unit);
+        if (page > 0 && more && me.index() < 4)
+#pragma unroll
+            for (int k = 0; k < Rows / 4; k++)
+                if (more >> few_rows<Rows>::row_of(k, 0) & 1)
+                    s.factor[2 * buffer][few_rows<Rows>::row_of(k, me.t)] = 0;
+        dropped |= more;
+        page_probabilities(s, me, turn, page, r, score[page], by[page], unit, packed[page]);
+    }
+    store_p<Pages>(s, me, buffer, packed);
+    dropped = __reduce_or_sync(~0u, dropped << 2 * me.t);
+    if (me.index() == 0)
+        s.rescale[buffer].x = first ? 0 : static_cast<int>(dropped);
+    if (me.index() < 4)
+#pragma unroll
+        for (int k = 0; k < Rows / 4; k++)
+            s.few.unit[1][few_rows<Rows>::row_of(k, me.t)] = r.unit[k];
+    ptx::fence_proxy_async();
+    ptx::mbarrier_arrive(&s.full_p[buffer]);
+}
+
 /* Processes one or two pages. @loaded: number of pages before them. @valid: how many tokens the
  * sequence has from their first on. */
 template <int Pages, int Rows>
@@ -407,6 +512,10 @@ __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
             score[page].s[i] *= by[page].a[i / 2 % 2];
         if (valid - (p.s_q - 1) < PAGE * (page + 1))
             mask(s, me, valid - PAGE * page, score[page]);
+    }
+    if constexpr (kPageUnits) {
+        finish_page_units<Pages>(s, me, turn, r, score, by, first);
+        return;
     }
     const bool change = first || !units_serve(s, p, me, turn, r, score, by);
     const bool begins = Rows == 16 && first;

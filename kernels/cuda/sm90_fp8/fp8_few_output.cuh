@@ -69,35 +69,53 @@ __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me,
         me.arrive(&s.empty[from.stage]);
     }
     ptx::mbarrier_wait(&s.full_p[buffer], (turn >> 1) & 1);
-    if (s.rescale[buffer].x) {
+    if (const int rows = s.rescale[buffer].x) {
 #pragma unroll
         for (int i = 0; i < N; i++) {
-            const float by = s.rescale_by[turn % kFactors][8 * (i / 4) + 2 * me.t + i % 2];
+            const int row = 8 * (i / 4) + 2 * me.t + i % 2;
+            const float by = kPageUnits ? 1 - (rows >> row & 1) : s.factor[turn % kFactors][row];
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++)
                 o[slice][i] *= by;
         }
     }
-    enum { TOGETHER = N == 8 ? 4 : 2 };
+    /* Products that start from zero: of both pages together or, with units of pages, of each. */
+    enum {
+        PRODUCTS = kPageUnits ? Pages : 1,
+        STEPS = 2 * Pages / PRODUCTS,
+        TOGETHER = (N == 8 ? 4 : 2) / PRODUCTS
+    };
+    float by[PRODUCTS][N / 2];
+#pragma unroll
+    for (int page = 0; page < PRODUCTS && kPageUnits; page++)
+#pragma unroll
+        for (int i = 0; i < N / 2; i++)
+            by[page][i] = s.factor[2 * buffer + page][8 * (i / 2) + 2 * me.t + i % 2];
 #pragma unroll
     for (int first = 0; first < SLICES; first += TOGETHER) {
-        float zeroed[TOGETHER][N];
+        float zeroed[TOGETHER][PRODUCTS][N];
         ptx::wgmma_fence();
 #pragma unroll
         for (int i = 0; i < TOGETHER; i++)
 #pragma unroll
             for (int k = 0; k < 2 * Pages; k++)
-                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i], a[first + i][k],
-                           p_tile + 2 * k, SM90_FP8_IN_PLACE || k > 0);
+                product_rs(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i][k / STEPS], a[first + i][k],
+                           p_tile + 2 * k, SM90_FP8_IN_PLACE || k % STEPS > 0);
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
 #pragma unroll
-        for (int i = 0; i < TOGETHER; i++) {
-            ptx::pin(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i]);
+        for (int i = 0; i < TOGETHER; i++)
 #pragma unroll
-            for (int j = 0; j < N && !SM90_FP8_IN_PLACE; j++)
-                o[first + i][j] += zeroed[i][j];
-        }
+            for (int n = 0; n < PRODUCTS; n++) {
+                const int page = n ^ (kFirstPage % PRODUCTS);
+                ptx::pin(SM90_FP8_IN_PLACE ? o[first + i] : zeroed[i][page]);
+#pragma unroll
+                for (int j = 0; j < N && !SM90_FP8_IN_PLACE; j++)
+                    o[first + i][j] = kPageUnits
+                                          ? fmaf(zeroed[i][page][j], by[page][2 * (j / 4) + j % 2],
+                                                 o[first + i][j])
+                                          : o[first + i][j] + zeroed[i][page][j];
+            }
     }
     ptx::mbarrier_arrive(&s.empty_p[buffer]);
 }

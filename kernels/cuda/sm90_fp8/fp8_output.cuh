@@ -6,15 +6,18 @@
  * to O in FP32, 32 rows at a time. With 64 rows at a time the group runs out of registers, and
  * spills cost more than the longer wgmma gains. */
 #pragma once
+#include "kernels/cuda/merge/fp8_merge.cuh"
 #include "kernels/cuda/ptx/warp.cuh"
 #include "kernels/cuda/ptx/wgmma.cuh"
-#include "kernels/cuda/merge/fp8_merge.cuh"
 
 namespace sm90_fp8 {
 
 enum {
-    SLICES = 4,                /* slices of 64 columns, the M of one wgmma each */
-    kHalf = 32 * SWIZZLE / 16, /* 32 rows of P, in the descriptor's units of 16 bytes */
+    SLICES = 4,                     /* slices of 64 columns, the M of one wgmma each */
+    kHalf = 32 * SWIZZLE / 16,      /* 32 rows of P, in the descriptor's units of 16 bytes */
+    kProducts = kPageUnits ? 2 : 1, /* products of a tile, 32 rows and 64 columns: of both pages
+                                       together, or one of each */
+    STEPS = 4 / kProducts,          /* instructions of a product: 32 tokens each */
 };
 
 struct output_thread {
@@ -65,12 +68,16 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
         return;
 #pragma unroll
     for (int q = 0; q < 4; q++) {
-        if (!(q == 0 ? flags.x : q == 1 ? flags.y : q == 2 ? flags.z : flags.w))
+        const int flag = q == 0 ? flags.x : q == 1 ? flags.y : q == 2 ? flags.z : flags.w;
+        if (!flag)
             continue;
 #pragma unroll
         for (int j = 2 * q; j < 2 * q + 2; j++) {
-            const float2 by =
-                reinterpret_cast<const float2 *>(s.rescale_by[turn % kFactors])[4 * j + t];
+            float2 by = reinterpret_cast<const float2 *>(s.factor[turn % kFactors])[4 * j + t];
+            if (kPageUnits) {
+                const int rows = flag >> (8 * t + j % 2);
+                by = {rows & 1 ? 0.0f : 1.0f, rows & 16 ? 0.0f : 1.0f};
+            }
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++) {
                 o[slice][4 * j] *= by.x;
@@ -107,6 +114,28 @@ __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
         return s.inverse_sum[row];
     }
 }
+
+/* The factors of a page's product in 32 rows: those of a thread's eight rows 8 j + 2 t and 8 j + 2 t
+ * + 1. Only units of pages have factors. @which: index in shared::factor. */
+struct product_factors {
+    const float4 *from;
+    float4 four;
+
+    __device__ __forceinline__ product_factors(const shared &s, int which, int t, int half)
+        : from(reinterpret_cast<const float4 *>(s.factor[which]) + 4 * t + 2 * half) {
+        if (kPageUnits)
+            four = *from;
+    }
+    __device__ __forceinline__ void next() {
+        if (kPageUnits)
+            four = from[1];
+    }
+    /* @i: number of the element in the thread's product. */
+    __device__ __forceinline__ float add(float o, float product, int i) const {
+        const float even = i / 4 % 2 ? four.z : four.x, odd = i / 4 % 2 ? four.w : four.y;
+        return kPageUnits ? fmaf(product, i % 2 ? odd : even, o) : o + product;
+    }
+};
 
 /* Multiplies one tile. Unless @last, the first V fragments are loaded while P may still be
  * computed. @base, @chunk: values_at(), chunk(). @few: at most 32 rows of the tile exist; the
@@ -161,23 +190,31 @@ __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me
                     ptx::descriptor_step(b[k], -kHalf);
                 continue;
             }
-            float zeroed[16];
-            auto &product =
-                SM90_FP8_IN_PLACE ? *reinterpret_cast<float(*)[16]>(&o[slice][16 * h]) : zeroed;
-            ptx::wgmma_fence();
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                ptx::wgmma_rs_e4m3_n32(product, a[k], b[k], SM90_FP8_IN_PLACE || k > 0);
-                ptx::descriptor_step(b[k], h == 0 ? kHalf : -kHalf);
+            for (int n = 0; n < kProducts; n++) {
+                const int first = n == 0 ? kFirstPage * STEPS : (1 - kFirstPage) * STEPS;
+                float zeroed[16];
+                auto &product =
+                    SM90_FP8_IN_PLACE ? *reinterpret_cast<float(*)[16]>(&o[slice][16 * h]) : zeroed;
+                ptx::wgmma_fence();
+#pragma unroll
+                for (int k = first; k < first + STEPS; k++) {
+                    ptx::wgmma_rs_e4m3_n32(product, a[k], b[k], SM90_FP8_IN_PLACE || k > first);
+                    ptx::descriptor_step(b[k], h == 0 ? kHalf : -kHalf);
+                }
+                ptx::wgmma_commit();
+                product_factors by(s, 2 * buffer + first / 2, me.t, h);
+                if (slice + 1 == SLICES && h == 0 && n == 0)
+                    ahead.test(s, at.next(2), turn + 1);
+                ptx::wgmma_wait<0>();
+                ptx::pin(product);
+#pragma unroll
+                for (int i = 0; i < 16 && !SM90_FP8_IN_PLACE; i++) {
+                    if (i == 8)
+                        by.next();
+                    o[slice][16 * h + i] = by.add(o[slice][16 * h + i], product[i], i);
+                }
             }
-            ptx::wgmma_commit();
-            if (slice + 1 == SLICES && h == 0)
-                ahead.test(s, at.next(2), turn + 1);
-            ptx::wgmma_wait<0>();
-            ptx::pin(product);
-#pragma unroll
-            for (int i = 0; i < 16 && !SM90_FP8_IN_PLACE; i++)
-                o[slice][16 * h + i] += product[i];
         }
     }
     ptx::mbarrier_arrive(&s.empty_p[buffer]);

@@ -154,6 +154,9 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
 /* Stores the scales of a tile, and log2 of the largest one of each page. A lane has four tokens:
  * lanes 0-15 of the first page, 16-31 of the second. */
 __device__ __forceinline__ void store_scales(tile_scales &to, int lane, float4 a) {
+    if (kPageUnits)
+        a = {fmaxf(a.x, kLeastScale), fmaxf(a.y, kLeastScale), fmaxf(a.z, kLeastScale),
+             fmaxf(a.w, kLeastScale)};
     reinterpret_cast<float4 *>(to.pair)[lane] = a;
     float most = fmaxf(fmaxf(a.x, a.y), fmaxf(a.z, a.w));
 #pragma unroll

@@ -13,17 +13,19 @@
  *   tensor    S1           | S0'          | S1' */
 #pragma once
 #include "kernels/cuda/merge/fp8_merge.cuh"
-#include "kernels/cuda/sm90_fp8/fp8_units.cuh"
+#include "kernels/cuda/sm90_fp8/fp8_page_units.cuh"
 
 namespace sm90_fp8 {
 
+using tile_units = std::conditional_t<kPageUnits, page_units, kept_units>;
+
 /* Computes the probabilities of a page and stores them in shared memory: at @to, and two swizzled
  * 16-byte chunks further, at @to ^ 32. The order of the four bytes in a word is that in which
- * ldmatrix delivers V^T. @between: called after each quarter. */
+ * ldmatrix delivers V^T. Returns the sums of P in @sums. @between: called after each quarter. */
 template <typename Between>
-__device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
-                                             const float (&score)[32], uint32_t to,
-                                             Between between) {
+__device__ __forceinline__ void exponentiate(const tile_units &units, const page_scales &a,
+                                             const row_pair &r, const float (&score)[32],
+                                             uint32_t to, float (&sums)[2], Between between) {
     float sum[2][2] = {{0, 0}, {0, 0}};
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -34,9 +36,14 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 const int j = 4 * half + 2 * block + i / 4, row = i / 2 % 2;
-                v[i] = ptx::exp2_approx(fmaf(score[4 * j + i % 4], r.scale[row], -r.unit[row]));
-                sum[row][i % 2] += v[i];
-                v[i] *= i % 2 ? a.pair[j].y : a.pair[j].x;
+                v[i] = ptx::exp2_approx(units.exponent(r, score[4 * j + i % 4], row));
+                if constexpr (!kPageUnits) { /* v is P */
+                    sum[row][i % 2] += v[i];
+                    v[i] *= i % 2 ? a.pair[j].y : a.pair[j].x;
+                } else { /* v is P a_k, the pairs are 1 / a_k */
+                    sum[row][i % 2] =
+                        fmaf(v[i], i % 2 ? a.pair[j].y : a.pair[j].x, sum[row][i % 2]);
+                }
             }
             packed[2 * block] = ptx::pack_e4m3x4(v[0], v[1], v[4], v[5]);
             packed[2 * block + 1] = ptx::pack_e4m3x4(v[2], v[3], v[6], v[7]);
@@ -44,14 +51,13 @@ __device__ __forceinline__ void exponentiate(const page_scales &a, row_pair &r,
         }
         ptx::stmatrix_x4(to ^ 32 * half, packed[0], packed[1], packed[2], packed[3]);
     }
-    r.sum[0] += sum[0][0] + sum[0][1];
-    r.sum[1] += sum[1][0] + sum[1][1];
+    sums[0] = sum[0][0] + sum[0][1];
+    sums[1] = sum[1][0] + sum[1][1];
 }
 
-/* Publishes a tile to the output groups, after P is written. @rescale: E of some row of the warp
- * may have changed, and the tile is not the first of its item. */
+/* Publishes a tile to the output groups, after P is written. @rescale: tile_units::changed(). */
 __device__ __forceinline__ void publish_tile(shared &s, const softmax_thread &me, int buffer,
-                                             bool rescale) {
+                                             int rescale) {
     if (me.lane == 0)
         (&s.rescale[buffer].x)[me.warp] = rescale;
     ptx::fence_proxy_async();
@@ -98,27 +104,23 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
                                              bool more, bool &scales_here, float (&score0)[32],
                                              float (&score1)[32]) {
     page_scales scaling;
+    tile_units units;
+    float sums[2];
     const int buffer = turn & 1;
     const ring<kStages> second = at.next();
     if (!scales_here)
         ptx::mbarrier_wait(&s.full_scales[buffer], (turn >> 1) & 1);
     scaling.read(s.scales[buffer], 0, me.t);
+    units.prepare(scaling);
     ptx::wgmma_wait<0>();
     ptx::pin(score0);
     me.arrive(&s.empty_rope[0]);
-    scaling.apply(score0);
+    units.scale(scaling, r, score0);
     ptx::mbarrier_peek page(&s.full[second.stage], second.parity);
     const ptx::mbarrier_peek room(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);
     const score_job next(s, p, second.stage, 1);
-    row_tops tops(score0, r, scaling.log_most);
-    bool change = false;
-    if (!(both_serve(r, tops) & whole)) {
-        if (!whole) {
-            mask(p, valid, row_tile * ROWS + me.row(), me.t, score0);
-            tops = row_tops(score0, r, scaling.log_most);
-        }
-        change = choose_units(s, me, turn, r, tops, scaling, score0);
-    }
+    units.first(s, me, turn, r, scaling, score0, whole,
+                [&] { mask(p, valid, row_tile * ROWS + me.row(), me.t, score0); });
     /* The second page uses the stage that becomes free last, so it arrives last and its S cannot
      * start earlier. */
     page.wait();
@@ -126,16 +128,18 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     next.issue<1>(r, score1);
     room.wait();
     const uint32_t to = me.p_address(s, buffer);
-    exponentiate(scaling, r, score0, to, [&](int step) {
+    exponentiate(units, scaling, r, score0, to, sums, [&](int step) {
         if (step == 0)
             next.issue<2>(r, score1);
         if (step == 1)
             next.issue<3>(r, score1);
     });
+    units.add(s, me, turn, r, sums, 0);
 
     at.advance(2);
     page = ptx::mbarrier_peek(&s.full[at.stage], at.parity);
     scaling.read(s.scales[buffer], 1, me.t);
+    units.prepare(scaling);
     const score_job after(s, p, at.stage, 0); /* its products are not used if there is no next
                                                  tile */
     ptx::wgmma_wait<0>();
@@ -147,23 +151,19 @@ __device__ __forceinline__ void softmax_tile(shared &s, const params &p, const s
     if (more)
         page.wait();
     after.issue<0>(r, score0);
-    scaling.apply(score1);
+    units.scale(scaling, r, score1);
     after.issue<1>(r, score0);
-    tops = row_tops(score1, r, scaling.log_most);
-    if (any_above(r, tops) | !whole) {
-        if (!whole) {
-            if (!more && me.lane == 0)
-                ptx::mbarrier_arrive(&s.empty_q);
-            if (valid < TILE)
-                clear_tile(s, second.stage, me.index(), valid);
-            mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
-            tops = row_tops(score1, r, scaling.log_most);
-        }
-        change |= raise_units(s, me, turn, r, tops, scaling, score1, change);
-    }
+    units.second(s, me, turn, r, scaling, score1, whole, [&] {
+        if (!more && me.lane == 0)
+            ptx::mbarrier_arrive(&s.empty_q);
+        if (valid < TILE)
+            clear_tile(s, second.stage, me.index(), valid);
+        mask(p, valid - PAGE, row_tile * ROWS + me.row(), me.t, score1);
+    });
     after.issue<2>(r, score0);
-    exponentiate(scaling, r, score1, to ^ 64, [](int) {});
-    publish_tile(s, me, buffer, change && !first);
+    exponentiate(units, scaling, r, score1, to ^ 64, sums, [](int) {});
+    units.add(s, me, turn, r, sums, 1);
+    publish_tile(s, me, buffer, units.changed(first));
     scales_here = ptx::mbarrier_test(&s.full_scales[buffer ^ 1], ((turn + 1) >> 1) & 1);
     /* Issuing takes as long as the computation. It comes last, so that P does not wait for it. */
     after.issue<3>(r, score0);
@@ -182,9 +182,7 @@ __device__ __forceinline__ void run_softmax(shared &s, const params &p, int row_
         if (begin < end) {
             float score0[32], score1[32];
             bool scales_here = false;
-            if (me.t == 0)
-                s.most_unit[me.row()] = s.most_unit[me.row() + 8] = kNone;
-            __syncwarp();
+            tile_units::begin_item(s, me);
             ptx::mbarrier_wait(&s.full_q, q_parity);
             q_parity ^= 1;
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);

@@ -69,7 +69,9 @@ struct alignas(16) tile_scales {
 
 enum { kSoftmaxGroup = 2 };   /* the warpgroup's index; the two output groups are 0 and 1 */
 enum { kSoftmaxBarrier = 1 }; /* named barrier of the softmax warps */
-enum { kFactors = 4 };        /* number of tiles whose factors rescale_by holds: they are written
+enum {
+    kFactors = 4
+}; /* number of tiles whose factors `factor` holds: they are written
                                  before the buffer of P is free */
 
 /* Data that warps exchange when there are few rows. */
@@ -105,14 +107,16 @@ struct alignas(1024) shared_of {
     uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* with few rows: RoPE last */
     uint8_t p[2][Rows][SWIZZLE];              /* e4m3, 128 tokens of a tile */
     tile_scales scales[2];
-    sched_part part;                  /* the record of this CTA's part */
-    float inverse_sum[Rows];          /* factor for O at the end: 1 / sum of P */
-    int4 rescale[2];                  /* for the tiles in turn. x, y, z, w: each for 16 rows; with
+    sched_part part;              /* the record of this CTA's part */
+    float inverse_sum[Rows];      /* factor for O at the end: 1 / sum of P */
+    int4 rescale[2];              /* for the tiles in turn. x, y, z, w: each for 16 rows; with
                                          few rows, x is for all rows. Nonzero: E of a row changed,
-                                         and O must be rescaled */
-    float rescale_by[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of
-                                         tiles */
-    float most_unit[Rows];            /* the largest E in the item so far */
+                                         and O must be rescaled; with units of pages, the rows that
+                                         start again from zero, one bit each */
+    float factor[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of tiles.
+                                         With units of pages: 2^(E - B) of page 2 (tile parity) +
+                                         page, for the product */
+    float most_unit[Rows];        /* the largest E in the item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];
     uint64_t full_q, empty_q;

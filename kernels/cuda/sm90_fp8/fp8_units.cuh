@@ -69,7 +69,7 @@ __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me
     r.sum[i] *= factor;
     __syncwarp(); /* all four lanes of the row have read most_unit */
     if (me.t == 0) {
-        float &by = s.rescale_by[turn % kFactors][row];
+        float &by = s.factor[turn % kFactors][row];
         by = again ? by * factor : factor;
         s.most_unit[row] = fmaxf(s.most_unit[row], unit);
     }
@@ -134,5 +134,66 @@ __device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me,
     rescale_page(me, shift, ptx::smem_addr(s.p[turn & 1][16 * me.warp]));
     return true;
 }
+
+/* What the softmax of a tile needs to know about units, for a unit that is kept over pages.
+ * fp8_page_units.cuh has the same functions for a unit of each page. */
+struct kept_units {
+    bool change; /* E of some row of the warp may have changed in this tile */
+
+    static __device__ __forceinline__ void begin_item(shared &s, const softmax_thread &me) {
+        if (me.t == 0)
+            s.most_unit[me.row()] = s.most_unit[me.row() + 8] = kNone;
+        __syncwarp();
+    }
+    __device__ __forceinline__ void prepare(const page_scales &) {
+    }
+    __device__ __forceinline__ void scale(page_scales &a, const row_pair &,
+                                          float (&score)[32]) const {
+        a.apply(score);
+    }
+    /* Choose E for a page. @whole: no token needs a mask; else hide() masks the page. */
+    template <typename Mask>
+    __device__ __forceinline__ void first(shared &s, const softmax_thread &me, uint32_t turn,
+                                          row_pair &r, const page_scales &a, float (&score)[32],
+                                          bool whole, Mask hide) {
+        row_tops tops(score, r, a.log_most);
+        change = false;
+        if (both_serve(r, tops) & whole)
+            return;
+        if (!whole) {
+            hide();
+            tops = row_tops(score, r, a.log_most);
+        }
+        change = choose_units(s, me, turn, r, tops, a, score);
+    }
+    template <typename Mask>
+    __device__ __forceinline__ void second(shared &s, const softmax_thread &me, uint32_t turn,
+                                           row_pair &r, const page_scales &a, float (&score)[32],
+                                           bool whole, Mask hide) {
+        row_tops tops(score, r, a.log_most);
+        if (!(any_above(r, tops) | !whole))
+            return;
+        if (!whole) {
+            hide();
+            tops = row_tops(score, r, a.log_most);
+        }
+        change |= raise_units(s, me, turn, r, tops, a, score, change);
+    }
+    /* log2 of P / 2^E of a token, from its score; log2 of P' / 2^E with units of pages. */
+    __device__ __forceinline__ float exponent(const row_pair &r, float score, int row) const {
+        return fmaf(score, r.scale[row], -r.unit[row]);
+    }
+    /* Adds the sums of P of a page. */
+    __device__ __forceinline__ void add(shared &, const softmax_thread &, uint32_t, row_pair &r,
+                                        const float (&sum)[2], int) const {
+        r.sum[0] += sum[0];
+        r.sum[1] += sum[1];
+    }
+    /* For the output groups, in shared::rescale: nonzero if O of some row of the warp changes. @first:
+     * this is the first tile of an item, so O is zero. */
+    __device__ __forceinline__ bool changed(bool first) const {
+        return change && !first;
+    }
+};
 
 } // namespace sm90_fp8

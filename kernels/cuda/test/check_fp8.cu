@@ -4,16 +4,33 @@
  *   check_fp8 few                    runs only the cases for at most 32 rows
  *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
  *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: four launches of the schedule
- *                                                    and four of the kernel for each shape */
+ *                                                    and four of the kernel for each shape
+ * The first argument may be unit=kept, unit=page or unit=order instead: these compile the kernel with
+ * a unit of P that is kept over pages (the usual one), with a unit for each page, and with that and
+ * the pages of a tile in the opposite order. */
 #include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "kernels/cuda/sm90_ablation/ablation.h"
 #include "kernels/cuda/sm90_fp8/fp8_launch.h"
 #include "kernels/cuda/test/device_data.cuh"
 
 namespace {
+
+/* The kernel under test, compiled for one rule of the unit of P. */
+const struct variant {
+    const char *name;
+    bool page_units;
+    cudaError_t (*init)(void);
+    cudaError_t (*launch)(const decode_args &args, cudaStream_t stream);
+} variants[] = {
+    {"unit=kept", false, fp8_decode_init, fp8_decode_launch},
+    {"unit=page", true, page_units_decode_init, page_units_decode_launch},
+    {"unit=order", true, page_order_decode_init, page_order_decode_launch},
+};
+const variant *tested = variants;
 
 struct problem {
     int heads, s_q, batch;
@@ -212,7 +229,7 @@ result check(setup &s, int sample) {
         CHECK(cudaMemset(s.args.attn.out, 0xff, bytes));
         CHECK(cudaMemset(s.args.attn.lse, 0xff, rows * 4));
         CHECK(cudaMemset(s.args.work.partial_lse, 0xff, 4));
-        CHECK(fp8_decode_launch(s.args, 0));
+        CHECK(tested->launch(s.args, 0));
         CHECK(cudaDeviceSynchronize());
         CHECK(
             cudaMemcpy((i ? twice : once).data(), s.args.attn.out, bytes, cudaMemcpyDeviceToHost));
@@ -254,7 +271,8 @@ result check(setup &s, int sample) {
                 device<judged_page>((longest / PAGE + 2) * n),
                 a.work.metadata.items,
                 items_of(s),
-                a.grid.tile.tokens / PAGE};
+                a.grid.tile.tokens / PAGE,
+                tested->page_units};
     judge<<<n, 256>>>(j, picked, verdicts);
     CHECK(cudaDeviceSynchronize());
     std::vector<verdict> v(n);
@@ -427,7 +445,7 @@ void time_one(const char *text, bool once) {
     setup s = make(w, 42);
     const int reps = once ? 2 : 25;
     const auto plan = time_cold(reps, [&] { schedule(s); });
-    const auto us = time_cold(reps, [&] { CHECK(fp8_decode_launch(s.args, 0)); });
+    const auto us = time_cold(reps, [&] { CHECK(tested->launch(s.args, 0)); });
     const double tokens = double(b) * ctx, t = us[reps / 2];
     const double compute = tokens * 95.5e-6 * ((h * sq + 63) / 64), memory = tokens * 136.4e-6;
     const double floor = std::max(compute, memory);
@@ -442,7 +460,14 @@ void time_one(const char *text, bool once) {
 } // namespace
 
 int main(int argc, char **argv) {
-    CHECK(fp8_decode_init());
+    for (const variant &v : variants)
+        if (argc > 1 && !strcmp(argv[1], v.name)) {
+            tested = &v;
+            argc--;
+            argv++;
+            break;
+        }
+    CHECK(tested->init());
     if (argc > 1 && !strcmp(argv[1], "check"))
         return check_all() ? 0 : 1;
     if (argc > 1 && !strcmp(argv[1], "few"))

@@ -107,7 +107,8 @@ struct judged {
     judged_page *page;       /* [judged rows][longest / PAGE + 2] */
     const sched_item *items; /* E starts anew with each item of a row */
     int item_count;
-    int tile_pages; /* pages in a tile of the schedule */
+    int tile_pages;  /* pages in a tile of the schedule */
+    bool page_units; /* each page has its own E: that of its largest P a_k */
 };
 
 /* The errors of one row. Sums of squares: diff_exact: of the output minus the exact one;
@@ -261,7 +262,9 @@ __device__ inline double round_alike(const judged &j, int seq, int visible, cons
         page[i].bound = score + log2(scale) - largest;
     }
     __syncthreads();
-    if (threadIdx.x == 0)
+    for (int i = threadIdx.x; i * PAGE < visible && j.page_units; i += 256)
+        page[i].first = page[i].last = page[i].top;
+    if (threadIdx.x == 0 && !j.page_units)
         choose_units(j, seq, visible, page);
     __syncthreads();
     for (int t = threadIdx.x; t < visible; t += 256) {
