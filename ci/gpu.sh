@@ -73,6 +73,9 @@ fi
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
 done
+for rule in page order; do
+    start "fp8-$rule" "$checks/check_fp8" "unit=$rule" check
+done
 for tool in memcheck racecheck synccheck; do
     sanitize "$tool" decode check_bf16 once 64,1,2,300 128,2,3,500 16,1,1,1024 64,1,70,200
     sanitize "$tool" decode check_fp8 once 64,1,2,300 64,1,2,300,64 128,2,3,500,64 128,2,1,200 16,1,1,1024 32,1,1,1024,32 \
