@@ -241,6 +241,42 @@ static void test_samples_share_pages(void) {
     tiny_close(&t);
 }
 
+/* Prompt @i, of exactly one page, with one token. Returns whether its page was in the cache. */
+static bool was_cached(engine *e, const tiny_model *t, int i) {
+    sample s;
+    engine_request req = request(t, 0, &s);
+    int64_t shared = engine_stats_of(e).shared;
+    req.prompt = t->tokens + i;
+    req.n_prompt = 64;
+    req.max_tokens = 1;
+    CU_ASSERT_EQUAL(engine_add(e, &req, NULL), SNAP_OK);
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    return engine_stats_of(e).shared > shared;
+}
+
+/* Prompts stay in the cache until their pages are needed. Those go first that were not used for the
+ * longest time. */
+static void test_prompts_stay_in_the_cache(void) {
+    tiny_model t;
+    engine *e = NULL;
+    tiny_open(&t, "v2-lite");
+    runner *r = start(&t, CACHE_BF16, 8, 4);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    for (int i = 0; i < 8; i++)
+        CU_ASSERT(!was_cached(e, &t, i));
+    for (int i = 0; i < 8; i++)
+        CU_ASSERT(was_cached(e, &t, i));
+    CU_ASSERT(was_cached(e, &t, 0));
+    CU_ASSERT(!was_cached(e, &t, 8)); /* takes the page of prompt 1 */
+    CU_ASSERT(was_cached(e, &t, 0));
+    CU_ASSERT(was_cached(e, &t, 2));
+    CU_ASSERT(!was_cached(e, &t, 1));
+    engine_free(e);
+    runner_free(r);
+    tiny_close(&t);
+}
+
 typedef struct {
     int32_t best[128];
     int vocab;
@@ -411,6 +447,7 @@ CU_TestInfo tests_engine[] = {
      test_a_sample_does_not_depend_on_its_neighbours},
     {"recomputation in place of swapping", test_recomputation},
     {"samples of a prompt share its pages", test_samples_share_pages},
+    {"prompts stay in the cache", test_prompts_stay_in_the_cache},
     {"many at once, on one thread or three", test_many_at_once},
     {"greedy tokens are what scoring expects", test_greedy_is_what_scoring_expects},
     {"stop ids, the caller's word, max tokens, the context", test_stops},

@@ -129,12 +129,12 @@ void prompt_start(engine *e, prompt *p);
  * held. */
 int prompts_drop(engine *e);
 
-/* Frees the prompts that no sequence waits for, except the newest @kept that are not scored.
- * Returns whether it freed any. */
+/* Frees the prompts that no sequence waits for, except the @kept that were used last and are not
+ * scored. Returns whether it freed any. */
 bool prompts_free_idle(engine *e, int kept);
 
 /* engine_take_page() takes a page; engine_have_pages() returns whether @n are free. Both free idle
- * prompts if necessary. */
+ * prompts if necessary, those first that were not used for the longest time. */
 int32_t engine_take_page(engine *e); /* -1 = none */
 bool engine_have_pages(engine *e, int n);
 

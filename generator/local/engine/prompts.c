@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kIdlePrompts = 4 };
+enum { kIdlePrompts = 64 };
 
 static void prompt_drop_pages(engine *e, prompt *p) {
     for (int i = 0; i < p->held; i++)
@@ -53,14 +53,24 @@ void prompt_leave(engine *e, prompt *p) {
     (void)prompts_free_idle(e, kIdlePrompts);
 }
 
+/* Frees the idle prompt that was not used for the longest time. False: there is none. */
+static bool free_oldest(engine *e) {
+    int idle = 0;
+    for (const prompt *p = e->prompts; p; p = p->next)
+        idle += !p->waiting && !p->scored_for;
+    return prompts_free_idle(e, idle - 1);
+}
+
 int32_t engine_take_page(engine *e) {
-    int32_t page = pool_take(&e->pool);
-    return page < 0 && prompts_free_idle(e, 0) ? pool_take(&e->pool) : page;
+    int32_t page;
+    while ((page = pool_take(&e->pool)) < 0 && free_oldest(e)) {
+    }
+    return page;
 }
 
 bool engine_have_pages(engine *e, int n) {
-    if (e->pool.n_free < n)
-        (void)prompts_free_idle(e, 0);
+    while (e->pool.n_free < n && free_oldest(e)) {
+    }
     return e->pool.n_free >= n;
 }
 
@@ -95,16 +105,17 @@ prompt *prompt_for_scores(engine *e, sequence *s) {
 }
 
 prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
-    prompt *p = e->prompts;
-    while (p && (p->scored_for || p->n != n ||
-                 memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
-        p = p->next;
-    if (!p && (p = prompt_new(e, tokens, n))) {
-        p->next = e->prompts;
-        e->prompts = p;
-    }
+    prompt **at = &e->prompts, *p;
+    while ((p = *at) && (p->scored_for || p->n != n ||
+                         memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
+        at = &p->next;
     if (p)
-        p->waiting++;
+        *at = p->next;
+    else if (!(p = prompt_new(e, tokens, n)))
+        return NULL;
+    p->next = e->prompts; /* the list begins with the one that was used last */
+    e->prompts = p;
+    p->waiting++;
     return p;
 }
 
