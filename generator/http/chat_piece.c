@@ -1,5 +1,6 @@
 #include "generator/http/chat_piece.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -22,8 +23,9 @@ static void skip_space(cursor *c) {
         c->at++;
 }
 
-static bool take(cursor *c, char wanted) {
-    skip_space(c);
+static inline bool take(cursor *c, char wanted) {
+    if (c->at < c->end && *c->at <= ' ')
+        skip_space(c);
     if (c->at == c->end || *c->at != wanted)
         return false;
     c->at++;
@@ -43,11 +45,26 @@ static bool is_one_of(const char *set, char c) {
     return c && strchr(set, c);
 }
 
+/* Skips ASCII characters other than control characters, quotes and backslashes, eight at a time. A
+ * byte of @found is at least 0x80 if such a byte is below 0x20, '"', '\\' or above 0x7f. */
+static void skip_plain(cursor *c) {
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
+    for (; c->end - c->at >= 8; c->at += 8) {
+        uint64_t bytes;
+        memcpy(&bytes, c->at, 8);
+        uint64_t quote = bytes ^ ones * '"', backslash = bytes ^ ones * '\\';
+        uint64_t found = bytes | (bytes - ones * ' ') | (quote - ones) | (backslash - ones);
+        if (found & tops)
+            return;
+    }
+}
+
 static bool take_string(cursor *c, chat_text *out) {
     bool ascii = true;
     if (!take(c, '"'))
         return false;
     const char *start = c->at;
+    skip_plain(c);
     while (c->at < c->end && *c->at != '"') {
         unsigned char byte = (unsigned char)*c->at++;
         ascii &= byte < 0x80;
