@@ -36,6 +36,7 @@ struct transfer {
     size_t body_bytes, body_limit, header_bytes;
     int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte arrived, or the start */
     int64_t deadline_ns;              /* INT64_MAX = none */
+    int64_t connect_ns;               /* when the connection must exist; INT64_MAX = it does */
     http_outcome aborted; /* why a callback ended the transfer; HTTP_COMPLETE = no callback
                              did */
     http_response head;   /* passed to on_body(); status 0 = not filled yet */
@@ -336,8 +337,10 @@ static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     hist_add(&t->engine->lag, t->last_byte_ns - t->engine->ready_ns);
     if (!n || !t->on_body)
         return n;
-    if (!t->head.status)
+    if (!t->head.status) {
         t->head = response(t);
+        t->connect_ns = INT64_MAX;
+    }
     if (n > t->body_limit - t->body_bytes)
         t->aborted = HTTP_TOO_LARGE;
     else if (!t->on_body(t->ctx, &t->head, bytes, n))
@@ -408,14 +411,11 @@ static bool set_no_proxy(CURL *e) {
 }
 
 static bool set_transport(transfer *t, const http_request *req) {
-    double connect_s = req->connect_timeout_s > 0 ? req->connect_timeout_s : kConnectTimeoutS;
     CURL *e = t->easy;
     return curl_easy_setopt(e, CURLOPT_URL, req->url) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           set_no_proxy(e) &&
-           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_s * 1e3)) == CURLE_OK &&
-           curl_easy_setopt(e, CURLOPT_USERAGENT, "snapmla") == CURLE_OK &&
+           set_no_proxy(e) && curl_easy_setopt(e, CURLOPT_USERAGENT, "snapmla") == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->message) == CURLE_OK &&
            curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK &&
@@ -430,6 +430,7 @@ static transfer *transfer_create(http *h, const http_request *req) {
     if (!t)
         return NULL;
     double silence_s = req->silence_s > 0 ? req->silence_s : kSilenceS;
+    double connect_s = req->connect_timeout_s > 0 ? req->connect_timeout_s : kConnectTimeoutS;
     t->engine = h;
     t->on_body = req->on_body;
     t->on_done = req->on_done;
@@ -439,6 +440,7 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->last_byte_ns = clock_now_ns();
     t->deadline_ns =
         req->deadline_s > 0 ? t->last_byte_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
+    t->connect_ns = t->last_byte_ns + (int64_t)(connect_s * 1e9);
     t->easy = curl_easy_init();
     if (!t->easy || !set_transport(t, req) || !set_certificates(t->easy) || !set_method(t, req) ||
         !set_headers(t, req) || curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
@@ -448,12 +450,19 @@ static transfer *transfer_create(http *h, const http_request *req) {
     return t;
 }
 
-/* When a transfer reaches its time limit if no further byte arrives. *late: the deadline comes
- * before the end of the longest silence. */
-static int64_t end_of(const transfer *t, bool *late) {
-    int64_t silent_ns = t->last_byte_ns + t->silence_ns;
-    *late = t->deadline_ns < silent_ns;
-    return *late ? t->deadline_ns : silent_ns;
+/* When a transfer reaches its first time limit if no further byte arrives. *why: which one. */
+static int64_t end_of(const transfer *t, http_outcome *why) {
+    int64_t end_ns = t->last_byte_ns + t->silence_ns;
+    *why = HTTP_SILENT;
+    if (t->deadline_ns < end_ns) {
+        end_ns = t->deadline_ns;
+        *why = HTTP_LATE;
+    }
+    if (t->connect_ns < end_ns) {
+        end_ns = t->connect_ns;
+        *why = HTTP_UNREACHABLE;
+    }
+    return end_ns;
 }
 
 /* Makes sure that the next check for overdue transfers is at @end_ns or earlier. */
@@ -486,8 +495,8 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) {
         t->next->link = &t->next;
     h->transfers = t;
     h->running++;
-    bool late;
-    check_by(h, end_of(t, &late));
+    http_outcome why;
+    check_by(h, end_of(t, &why));
     return SNAP_OK;
 }
 
@@ -500,8 +509,7 @@ static http_outcome outcome_of(CURLcode rc) {
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_CONNECT:
-    case CURLE_OPERATION_TIMEDOUT: /* the connect timeout is the only timeout that libcurl is
-                                      given */
+    case CURLE_OPERATION_TIMEDOUT: /* libcurl has its own limit for a connection, 300 s */
         return HTTP_UNREACHABLE;
     case CURLE_GOT_NOTHING:
     case CURLE_SEND_ERROR:
@@ -562,6 +570,14 @@ static void finish_ended(http *h) {
     }
 }
 
+/* Whether the connection exists, and its TLS session. libcurl is given no time limit for this: it
+ * would keep a timer for each transfer in a tree that it searches at each event. */
+static bool is_connected(const transfer *t) {
+    curl_off_t us = 0;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME_T, &us);
+    return us > 0;
+}
+
 /* Ends the transfers that have reached a time limit. Bytes that arrive later only move a limit
  * further away, so no check is needed before the earliest limit found here. */
 static void finish_overdue(http *h) {
@@ -570,11 +586,15 @@ static void finish_overdue(http *h) {
     h->check_ns = INT64_MAX;
     while (t) {
         transfer *after = t->next; /* on_done() may insert transfers before t, not after it */
-        bool late;
-        int64_t end_ns = end_of(t, &late);
+        http_outcome why;
+        int64_t end_ns = end_of(t, &why);
+        if (now >= end_ns && why == HTTP_UNREACHABLE && is_connected(t)) {
+            t->connect_ns = INT64_MAX;
+            end_ns = end_of(t, &why);
+        }
         if (now >= end_ns) {
             hist_add(&h->lag, now - end_ns);
-            finish(t, late ? HTTP_LATE : HTTP_SILENT, CURLE_OK);
+            finish(t, why, CURLE_OPERATION_TIMEDOUT);
         } else {
             check_by(h, end_ns);
         }

@@ -70,7 +70,8 @@ typedef struct {
     const void *body;         /* NULL = GET, else POST; borrowed until on_done() or http_free() */
     size_t body_len;          /* bytes */
     int max_redirects;        /* applies to GET only; 0 = a 3xx response is not followed */
-    double connect_timeout_s; /* for name lookup, TCP and TLS together; 0 = 30 */
+    double connect_timeout_s; /* for name lookup, TCP and TLS together, before any redirect; 0 = 30;
+                                 the connections that redirects need have 300 s each */
     double silence_s;         /* longest wait without a byte; 0 = 600 */
     double deadline_s;        /* longest time from start to end; 0 = none */
     size_t body_limit;        /* largest body in bytes; 0 = 1 GiB; not checked if on_body is NULL */

@@ -1,9 +1,13 @@
 /* Tests base/http.h against the scripted server. The tests are in this folder because the server is
  * here. */
 #include <CUnit/CUnit.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -388,6 +392,39 @@ static void test_unreachable(void) {
     CU_ASSERT_EQUAL(t.outcome, HTTP_UNREACHABLE);
 }
 
+/* Fills the queue of a listener that accepts nothing: the kernel then ignores further clients. */
+static void fill_queue(const struct sockaddr_in *at, int clients[], int n) {
+    for (int i = 0; i < n; i++) {
+        clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        CU_ASSERT_FATAL(clients[i] >= 0);
+        (void)connect(clients[i], (const struct sockaddr *)at, sizeof *at);
+    }
+}
+
+/* The limit holds until there is a connection, and not for the answer. */
+static void test_connect_timeout(void) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), clients[4];
+    char url[64];
+    CU_ASSERT_FATAL(bind(listener, (struct sockaddr *)&at, n) == 0 && listen(listener, 0) == 0 &&
+                    getsockname(listener, (struct sockaddr *)&at, &n) == 0);
+    fill_queue(&at, clients, 4);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%d/", ntohs(at.sin_port));
+    taken t = {0};
+    int64_t start = clock_now_ns();
+    transfer(url, (http_request){.connect_timeout_s = 0.2, .deadline_s = 60}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_UNREACHABLE);
+    CU_ASSERT(clock_now_ns() - start >= 200000000);
+    for (int i = 0; i < 4; i++)
+        (void)close(clients[i]);
+    (void)close(listener);
+    t = (taken){0};
+    exchange((reply){.raw = "", .end = END_STALL},
+             (http_request){.connect_timeout_s = 0.5, .silence_s = 1.5}, &t);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_SILENT);
+}
+
 static void test_many_at_once_and_keep_alive(void) {
     enum { kAtOnce = 8, kRounds = 5 };
     static const reply gathered = {.body = "x", .gather = kAtOnce};
@@ -482,6 +519,7 @@ CU_TestInfo tests_http[] = {{"GET and POST", test_get_and_post},
                             {"private URLs", test_private_urls},
                             {"Retry-After", test_retry_after},
                             {"unreachable", test_unreachable},
+                            {"connect timeout", test_connect_timeout},
                             {"many at once, kept alive", test_many_at_once_and_keep_alive},
                             {"cancel and drop", test_cancel_and_drop},
                             {"URLs", test_urls},
