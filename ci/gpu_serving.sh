@@ -1,55 +1,86 @@
 #!/bin/sh
 # Measures `snapmla serve` under load on a machine with a GPU, in both precisions, with random weights.
-#   gpu_serving.sh OUT [PART...]     PART: closed, knee, http, chunked; default: all of them
-# It needs only the program, from a build tree or from a bundle of `make dist`. Two servers, one for
-# each precision, share the device and have caches of the same size. At any time only one of them gets
-# requests, except in the part chunked. Results go to OUT: one folder or file for each step, logs in
-# OUT/logs, OUT/summary.txt. Each step writes its results when it ends or when its time is over, so
-# those of a script that was stopped are complete up to its last step.
+#   gpu_serving.sh OUT [PART...]     PART: knee, http, client, chunked, decode, closed; default: all
+# It needs only the program, from a build tree or from a bundle of `make dist`, and for the part client
+# also build/test/load_server. In the parts knee, http, decode and closed, two servers share the device,
+# one for each precision, with caches of the same size. Only one of them gets requests at any time.
+# Results go to OUT: one folder or file for each step, logs in OUT/logs, OUT/summary.txt. Each step
+# writes its results when it ends or when its time is over, so those of a script that was stopped are
+# complete up to its last step. The seconds below are estimates for one H200 (see the notebook
+# docs/lab/2026-11-24-serving-h200.md for the speeds they come from).
 #
-#   closed   `bench model` without a server, then a full batch of prompts on each server while it only
-#            decodes: at least 90 % of the tokens per second of `bench model` are expected. Then closed
-#            loops for each input length, with as many users as the FP8 cache can hold.
-#   knee     for each input length, the highest rate within the targets. The prompts are in the cache,
-#            so the server mostly decodes, as in Figure 1 of the paper. The search begins at 1.2 million
-#            divided by the input length, which is near the knee of one H200.
-#   http     256 streams against one request with 256 choices and a single answer, which is the same
-#            work for the engine: at most 5 % of the throughput may be lost. And the time to the first
-#            token at the client minus that in the server's own metrics: at most 1 ms.
-#   chunked  gaps between tokens of short requests while long prompts arrive: prompts computed in
-#            chunks, and each prompt computed in one step
+#   knee     For each input length: closed loops, and a search for the highest rate within the targets.
+#            The prompts are in the cache, so the servers mostly decode, as in Figure 1 of the paper. There
+#            are so many that the second-level cache of the device does not hold them (48 of 8k, 12 of 32k,
+#            2 of 128k). The times per token in the closed loops, at two numbers of users, give the range of
+#            the search. Computing the prompts: 20 s (8k), 32 s (32k), 40 s (128k). Closed loops: 92 s for
+#            each length. A load of the search: 46 s, and 5 or 6 loads bring both knees within 20 %.
+#   http     256 streams against one request with 256 choices, which is the same work for the engine:
+#            at most 5 % of the speed may be lost. The speeds are those between the first and the last
+#            token (the server's own gaps between tokens), so the start does not count. Then the time
+#            to the first token at the client minus that in the server: at most 1 ms. 90 s.
+#   client   `bench serving` against servers that only send: 2,000 streams of 50 tokens per second, one
+#            process on one core, then two processes. It needs no GPU. 50 s.
+#   chunked  gaps between tokens of short requests while long prompts arrive, for several sizes of the
+#            chunks in which prompts are computed, and with each prompt in one step. 24 s for each size.
+#   decode   a full batch on each server while it only decodes, against `bench model` without a server:
+#            at least 90 % are expected. Both have sequences that choose different experts. 50 s.
+#   closed   closed loops whose prompts all differ, with as many users as the FP8 cache of
+#            CLOSED_CACHE_MB can hold. Most of the time goes into prompts. 190 s for 8k.
 #
-# Environment, with defaults for one H100 or H200:
-#   SNAPMLA=build/snapmla      the program
-#   DEVICE=cuda                "cpu" tests this script; `bench model` needs a GPU and is then left out
+# Environment, with defaults for one H200:
+#   SNAPMLA=build/snapmla LOAD_SERVER=build/test/load_server      the programs
+#   DRY=1                      small numbers, on the CPU, to test this script (two minutes)
+#   DEVICE=cuda                "cpu": `bench model` needs a GPU and is then left out
 #   SHAPE=deepseek-v2-lite     a name in configs/models, or a config.json
 #   WEIGHTS_MB=29950           size of its weights
 #   CACHE_MB                   size of each server's cache; default: half of the memory that the weights
-#                              and 4 GiB for each server leave, at most 8192, so that the loads fill it
-#                              within the time
-#   FP8_TOKENS_MB=60           tokens in 1 MiB of the FP8 cache
-#   BATCH=16 INPUTS=8192,32768,131072 OUTPUT=512 LONG=32768 STREAMS=256
-#   LIMIT                      seconds for everything; default: 820, or 560 for one part
+#                              and 5 GiB for each server leave, at most 32768
+#   CLOSED_CACHE_MB=8192       the same in the part closed, so that the loads fill it within the time
+#   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
+#   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
+#   RATES                      range of the search, for example rate:60-220; default: from the closed loops
+#   USERS                      users of the second closed loop of the part knee, twice those of the first;
+#                              default: 1.2 million divided by the input length, at most 128
+#   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
+#   LIMIT                      seconds for everything; default: 570
 #   SCALE=1                    factor of the times of single loads
 # Exits with 1 if a step failed or a limit was missed.
 set -u
-out=${1:?usage: gpu_serving.sh OUT [closed|knee|http|chunked]...}
+out=${1:?usage: gpu_serving.sh OUT [knee|http|client|chunked|decode|closed]...}
 shift
-parts=${*:-closed knee http chunked}
-snapmla=${SNAPMLA:-build/snapmla} device=${DEVICE:-cuda} shape=${SHAPE:-deepseek-v2-lite}
-batch=${BATCH:-16} inputs=${INPUTS:-8192,32768,131072} output=${OUTPUT:-512} long=${LONG:-32768}
-streams=${STREAMS:-256} scale=${SCALE:-1} port=${PORT:-8100} weights=${WEIGHTS_MB:-29950}
-first=${inputs%%,*} longest=${inputs##*,}
+parts=${*:-knee http client chunked decode closed}
+if [ -n "${DRY:-}" ]; then
+    DEVICE=${DEVICE:-cpu} SHAPE=${SHAPE:-models/snapmla-10m/config.json} CACHE_MB=${CACHE_MB:-256}
+    CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
+    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} USERS=${USERS:-3}
+    LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
+    TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
+fi
+snapmla=${SNAPMLA:-build/snapmla} load_server=${LOAD_SERVER:-build/test/load_server}
+device=${DEVICE:-cuda} shape=${SHAPE:-deepseek-v2-lite} weights=${WEIGHTS_MB:-29950}
+inputs=${INPUTS:-8192,32768,131072} closed_inputs=${CLOSED_INPUTS:-8192} output=${OUTPUT:-512}
+batch=${BATCH:-16} long=${LONG:-32768} streams=${STREAMS:-256} sequences=${SEQUENCES:-384}
+scale=${SCALE:-1} port=${PORT:-8100} clients=${CLIENT_STREAMS:-2000}
+first=${inputs%%,*}
+longest=$(echo "$inputs,$closed_inputs,$long" | tr ',' '\n' | sort -n | tail -n 1)
 context=$((longest + longest / 20 + 4 * output + 2048))
 bad=0 pids='' bf16='' fp8='' arms=''
-limit=820
-[ $# != 1 ] || limit=560
-limit=${LIMIT:-$limit}
-end=$(($(date +%s) + limit)) part_end=0
+end=$(($(date +%s) + ${LIMIT:-570})) part_end=0
 mkdir -p "$out/logs"
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 scaled() { awk -v a="$1" -v b="$scale" 'BEGIN { t = a * b; print t < 1 ? 1 : int(t) }'; }
 left() { echo $((part_end - $(date +%s))); }
+count() { echo "$1" | tr ',' '\n' | grep -c .; }
+
+# The programs that send requests run on other cores than the servers, if there are enough cores.
+cores=$(nproc) on_servers='' on_clients=''
+if [ "$cores" -ge 8 ] && command -v taskset >/dev/null; then
+    on_servers="taskset -c 0-$((cores - 5))" on_clients="taskset -c $((cores - 4))-$((cores - 1))"
+fi
+on_core() { # NUMBER: the prefix of a command that uses one core only, counted from the last one
+    [ -z "$on_servers" ] || echo "taskset -c $((cores - $1))"
+}
 
 # begin PART SECONDS OF: the time of a part, as a share of what is left
 begin() {
@@ -75,8 +106,8 @@ step() {
 load() {
     name=$1 most=$2
     shift 2
-    # shellcheck disable=SC2086 # a list of options
-    step "$name" "$most" "$snapmla" bench serving -q $arms --temperature 1 --out "$out/$name" "$@"
+    # shellcheck disable=SC2086 # lists of words
+    step "$name" "$most" $on_clients "$snapmla" bench serving -q $arms --temperature 1 --gpus 1 --out "$out/$name" "$@"
     [ ! -f "$out/$name/run.json" ] ||
         "$snapmla" report "$out/$name" --format csv --out "$out/$name-report" >"$out/logs/$name-report.txt" 2>&1
 }
@@ -84,37 +115,42 @@ load() {
 # row RUN ARM PATTERN MEMBER: a number from run.json, whose rows are lines; of the last row with PATTERN
 row() {
     sed -n "/\"arm\": *\"$2\"/{/$3/s/.*\"$4\": *\([^,}]*\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
-        awk '{ v = $1 } END { if (v + 0 > 0) printf "%.4g", v; else print "unknown" }'
+        awk '{ v = $1 } END { if (v == "" || v == "null") print "unknown"; else printf "%.4g\n", v }'
+}
+# interval RUN ARM MEMBER: an interval of the last row of kind load
+interval() {
+    sed -n "/\"arm\": *\"$2\"/{/\"kind\": *\"load\"/s/.*\"$3\": *\(\[[^]]*\]\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
+        tail -n 1
 }
 requests() { # RUN ARM: its lines of requests.jsonl
     number=0
     [ "$2" = bf16 ] || number=1
     grep "\"arm\": *${number}[,}]" "$out/$1/requests.jsonl" 2>/dev/null
 }
-awk_get='function get(key) { return match($0, "\"" key "\": *[0-9.e+-]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }'
+awk_get='function get(key) { return match($0, "\"" key "\": *[0-9.e+-]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
+function gaps(v,   s) { if (!match($0, /"gap_us": *\[[^]]*\]/)) return split("", v)
+    s = substr($0, RSTART, RLENGTH); sub(/.*\[/, "", s); sub(/\]/, "", s); return split(s, v, ",") }'
 
 # decode_rate RUN ARM: tokens per second from when all requests of a block decode until the first one
 # ends; the median of the blocks
 decode_rate() {
     requests "$1" "$2" | awk "$awk_get"'
-        { b = get("block"); f = get("first"); e = f; n = split("", gap)
-          if (match($0, /"gap_us": *\[[^]]*\]/)) { s = substr($0, RSTART, RLENGTH); sub(/.*\[/, "", s); n = split(s, gap, ",") }
-          for (i = 1; i <= n; i++) e += gap[i] / 1e6
-          k[b]++; start[b, k[b]] = f; gaps[b, k[b]] = s; tokens[b] += get("completion_tokens"); pieces[b] += get("pieces")
+        { b = get("block"); f = get("first"); e = f; n = gaps(v); r = ++k[b]; start[b, r] = f
+          for (i = 1; i <= n; i++) { e += v[i] / 1e6; at[b, r, i] = e }
+          last[b, r] = n; tokens[b] += get("completion_tokens"); pieces[b] += get("pieces")
           if (f > from[b]) from[b] = f
           if (!(b in to) || e < to[b]) to[b] = e }
         END { for (b in k) { c = 0
-                  for (r = 1; r <= k[b]; r++) { t = start[b, r]; n = split(gaps[b, r], gap, ",")
-                      for (i = 1; i <= n; i++) { t += gap[i] / 1e6; c += t > from[b] && t <= to[b] } }
+                  for (r = 1; r <= k[b]; r++)
+                      for (i = 1; i <= last[b, r]; i++) c += at[b, r, i] > from[b] && at[b, r, i] <= to[b]
                   if (to[b] > from[b] && pieces[b]) print c / (to[b] - from[b]) * tokens[b] / pieces[b] } }' |
         sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'
 }
-# whole_rate RUN ARM: tokens per second from the first request of a block to its last answer; the best
-whole_rate() {
-    requests "$1" "$2" | awk "$awk_get"'
-        { b = get("block"); e = get("end"); t[b] += get("completion_tokens"); if (e > end[b]) end[b] = e
-          s = get("sent"); if (!(b in from) || s < from[b]) from[b] = s }
-        END { for (b in t) if (end[b] > from[b]) print t[b] / (end[b] - from[b]) }' | sort -g | tail -n 1
+# all_gaps RUN ARM: median, 99th and 99.9th percentile and maximum of all gaps between pieces, in ms
+all_gaps() {
+    requests "$1" "$2" | awk "$awk_get"'{ n = gaps(v); for (i = 1; i <= n; i++) print v[i] / 1e3 }' | sort -g |
+        awk '{ v[NR] = $1 } function q(p) { return v[int(p * (NR - 1)) + 1] }
+            END { if (NR) printf "p50 %.2f, p99 %.2f, p99.9 %.2f, longest %.1f ms\n", q(.5), q(.99), q(.999), v[NR]; else print "unknown" }'
 }
 model_rate() { # FILE ARM: tokens per second of `bench model`
     sed -n "/\"arm\": *\"$2\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/$1" 2>/dev/null | head -n 1
@@ -134,31 +170,34 @@ free_mb() {
         found && /"memory_bytes"/ { gsub(/[^0-9]/, ""); print int($0 / 1048576); exit }')
     echo "${mb:-0}"
 }
+gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
 if [ -z "${CACHE_MB:-}" ]; then
     free=0
     [ "$device" != cuda ] || free=$(free_mb)
-    CACHE_MB=$(((free - 2 * (weights + 4096)) / 2))
-    [ $CACHE_MB -lt 8192 ] || CACHE_MB=8192
-    [ $CACHE_MB -ge 256 ] || { say "a device with $free MiB of free memory is too small; set CACHE_MB" && exit 1; }
-    say "free memory of the device: $free MiB; cache of each server: $CACHE_MB MiB"
+    CACHE_MB=$(((free - 2 * (weights + 5120)) / 2))
+    [ $CACHE_MB -lt 32768 ] || CACHE_MB=32768
+    [ "$parts" = client ] || [ $CACHE_MB -ge 256 ] ||
+        { say "a device with $free MiB of free memory is too small; set CACHE_MB" && exit 1; }
+    say "device: ${gpu:-unknown}, $cores cores, free memory $free MiB; cache of each server: $CACHE_MB MiB"
 fi
-cache=$CACHE_MB
+most_cache=$CACHE_MB cache=$CACHE_MB
 
 # serve NAME PRECISION PORT OPTION...: starts a server; its process id goes to $pids
 serve() {
     name=$1 precision=$2 at=$3
     shift 3
-    "$snapmla" serve --random-weights "$shape" --device "$device" --precision "$precision" --port "$at" \
-        --cache-mb "$cache" --sequences "$streams" --max-queue 4096 --context $context \
+    # shellcheck disable=SC2086 # a list of words
+    $on_servers "$snapmla" serve --random-weights "$shape" --device "$device" --precision "$precision" --port "$at" \
+        --cache-mb "$cache" --sequences "$sequences" --max-queue 4096 --context $context \
         --served-model-name m --timeout 0 "$@" >"$out/logs/serve-$name.txt" 2>&1 &
     pids="$pids $!"
 }
 await() { # NAME: waits for the server that was started last under this name; fails if it ends
     waiting=${pids##* }
-    for _ in $(seq 120); do
+    for _ in $(seq 480); do
         grep -q '^serving' "$out/logs/serve-$1.txt" && return 0
         kill -0 "$waiting" 2>/dev/null || break
-        sleep 1
+        sleep 0.25
     done
     say "the server $1 did not start:"
     cat "$out/logs/serve-$1.txt"
@@ -175,9 +214,12 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# Starts both servers, unless they run. With too little memory, once more with half the cache.
+# both CACHE: starts both servers, unless they run with this cache. With too little memory, once more
+# with half of it.
 both() {
-    [ -z "$bf16" ] || return 0
+    [ -z "$bf16" ] || [ "$asked" != "$1" ] || return 0
+    finish
+    asked=$1 cache=$1
     for _ in 1 2; do
         begun=$(date +%s)
         serve bf16 bf16 "$port"
@@ -194,12 +236,77 @@ both() {
     exit 1
 }
 
-# ---- parts ----
+# ---- the parts knee, decode and closed ----
 
-run_closed() {
+# say_loop NAME TITLE: tokens and requests per second, and goodput, of both arms, with their intervals
+say_loop() {
+    for arm in bf16 fp8; do
+        say "$2, $arm: $(row "$1" $arm '"kind": *"load"' output_tok_s) tokens/s $(interval "$1" $arm output_tok_s_ci95)," \
+            "$(row "$1" $arm '"kind": *"load"' requests_s) requests/s, $(row "$1" $arm '"kind": *"load"' goodput_s) within the targets," \
+            "TPOT p50 $(row "$1" $arm '"kind": *"latency".*"metric": *"tpot"' p50_ms) ms"
+    done
+}
+
+# knee_guess NAME ARM USERS TOKENS: the rate at which a time per token of 20 ms is expected, if that time
+# grows linearly from half of the users to all of them
+knee_guess() {
+    for n in $(($3 / 2)) "$3"; do
+        row "$1" "$2" "\"kind\": *\"latency\".*\"load\": *${n}[.,].*\"metric\": *\"tpot\"" p50_ms
+    done | awk -v n="$3" -v tokens="$4" '{ t[NR] = $1 + 0 } END {
+        each = (t[2] - t[1]) / (n - int(n / 2))
+        if (t[1] > 0 && each > 0) at = int(n / 2) + (20 - t[1]) / each
+        if (at > 0) print at * 50 / tokens }'
+}
+# rates NAME INPUT USERS TOKENS: the range of the search, from 0.8 of the lower guess to 1.25 of the higher one
+rates() {
+    for arm in bf16 fp8; do knee_guess "$1" $arm "$3" "$4"; done | sort -g | awk -v input="$2" '
+        NR == 1 { from = $1 } { to = $1 } END { if (NR < 2) { from = 750000 / input; to = 1600000 / input }
+            printf "rate:%.3g-%.3g", 0.8 * from, 1.25 * to }'
+}
+
+run_knee() {
+    both "$most_cache"
+    n=$(count "$inputs")
+    targets=ttft_p75=500ms,tpot_p75=20ms # p75 needs fewer requests in a block than p90
+    for input in $(echo "$inputs" | tr ',' ' '); do
+        part_left=$(($(left) / n))
+        n=$((n - 1))
+        begun_input=$(date +%s)
+        prefixes=$((cache * ${BF16_TOKENS_MB:-34} * 3 / 5 / input))
+        most=$((393216 / input))
+        [ "$input" -lt 131072 ] || most=2
+        [ $prefixes -le $most ] || prefixes=$most
+        [ $prefixes -ge 1 ] || prefixes=1
+        users=${USERS:-$((1200000 / input))}
+        [ "$users" -le 128 ] || users=128
+        [ "$users" -ge 2 ] || users=2
+        shared="--prefix-share 1 --prefixes $prefixes --input $input"
+        # Computes the prompts: of 5 * N random choices among N prompts, all but 1 % are chosen.
+        # shellcheck disable=SC2086 # a list of options
+        load "prompts-$input" 120 --concurrency "$(((users + 1) / 2))" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
+            $shared --output 1
+        # shellcheck disable=SC2086
+        load "cached-$input" 130 --concurrency "$((users / 2)),$users" --duration "$(scaled 10)" --drain "$(scaled 5)" \
+            --blocks 2 --warmup 8 $shared --output $((output / 4)) --slo $targets
+        say_loop "cached-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users"
+        range=${RATES:-$(rates "cached-$input" "$input" "$users" $((output / 8)))}
+        # 6 s are for the result, which is computed after the time
+        # shellcheck disable=SC2086
+        load "knee-$input" $((part_left - ($(date +%s) - begun_input) - 6)) --slo $targets \
+            --search "$range" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
+            --warmup 8 $shared --output $((output / 8))
+        for arm in bf16 fp8; do
+            say "knee, input $input, $arm, searched in $range: from $(row "knee-$input" $arm '"kind": *"knee"' knee_lo) to" \
+                "$(row "knee-$input" $arm '"kind": *"knee"' knee_hi) requests/s (unknown: not found)"
+        done
+    done
+}
+
+run_decode() {
+    finish # bench model needs the memory of the device
     [ "$device" != cuda ] || step steps 80 "$snapmla" bench model --model-config "$shape" --batch "$batch" \
         --context $((first + output * 9 / 8)) --out "$out/steps.json"
-    both
+    both "${CLOSED_CACHE_MB:-8192}"
     load decode 110 --concurrency "$batch" --requests "$batch" --blocks 2 --warmup 1 --input "$first" \
         --output $((2 * output))
     for arm in bf16 fp8; do
@@ -208,45 +315,25 @@ run_closed() {
         say "decode, $arm: $batch streams, ${served:-unknown} tokens/s; bench model: ${model:-not measured}; share: $share %"
         check "$share" at-least 90
     done
-    n=$(echo "$inputs" | tr ',' '\n' | grep -c .)
-    for input in $(echo "$inputs" | tr ',' ' '); do
+}
+
+run_closed() {
+    both "${CLOSED_CACHE_MB:-8192}"
+    n=$(count "$closed_inputs")
+    for input in $(echo "$closed_inputs" | tr ',' ' '); do
         users=$((cache * ${FP8_TOKENS_MB:-60} / (input + output)))
         [ $users -ge 1 ] || users=1
         [ $users -le "$streams" ] || users=$streams
-        seconds=22
-        [ "$input" -lt 32768 ] || seconds=26
-        [ "$input" -lt 65536 ] || seconds=45
+        seconds=32
+        [ "$input" -lt 65536 ] || seconds=60
         load "closed-$input" $(($(left) / n)) --concurrency $users --duration "$(scaled $seconds)" --warmup 1 \
-            --drain "$(scaled 10)" --blocks 1 --input "$input" --output "$output" --slo tpot_p90=30ms
+            --drain "$(scaled 16)" --blocks 2 --input "$input" --output "$output" --slo tpot_p90=30ms
         n=$((n - 1))
-        for arm in bf16 fp8; do
-            say "closed loop, input $input, $users users, $arm: $(row "closed-$input" $arm '"kind": *"load"' output_tok_s) tokens/s," \
-                "$(row "closed-$input" $arm '"kind": *"load"' requests_s) requests/s"
-        done
+        say_loop "closed-$input" "closed loop, different prompts of $input tokens, $users users"
     done
 }
 
-run_knee() {
-    both
-    n=$(echo "$inputs" | tr ',' '\n' | grep -c .)
-    for input in $(echo "$inputs" | tr ',' ' '); do
-        prefixes=$((cache * ${FP8_TOKENS_MB:-60} * 2 / 5 / input))
-        [ $prefixes -ge 1 ] || prefixes=1
-        [ $prefixes -le 3 ] || prefixes=3
-        seconds=8
-        [ "$input" -lt 65536 ] || seconds=16
-        # p75 needs fewer requests in a block than p90; 5 s are for the result, computed after the time
-        load "knee-$input" $(($(left) / n - 5)) --slo ttft_p75=500ms,tpot_p75=20ms \
-            --search "${RATES:-rate:$((300000 / input + 1))-$((4800000 / input + 2))}" \
-            --duration "$(scaled $seconds)" --drain "$(scaled 4)" --blocks 1 --warmup $((2 * prefixes)) \
-            --prefix-share 1 --prefixes $prefixes --input "$input" --output $((output / 8))
-        n=$((n - 1))
-        for arm in bf16 fp8; do
-            say "knee, input $input, $arm: from $(row "knee-$input" $arm '"kind": *"knee"' knee_lo) to" \
-                "$(row "knee-$input" $arm '"kind": *"knee"' knee_hi) requests/s (unknown: not found)"
-        done
-    done
-}
+# ---- the part http ----
 
 # fetch URL [BODY]: prints the answer to a GET or POST, with curl or else Python
 fetch() {
@@ -257,12 +344,10 @@ fetch() {
 print(u.urlopen(sys.argv[1], *(s.encode() for s in sys.argv[2:]), timeout=60).read().decode())' "$@"
     fi 2>/dev/null
 }
-# choices PORT: tokens per second of one request with as many choices as there are streams
+# choices PORT TOKENS: one request with as many choices as there are streams
 choices() {
-    body="{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $output, \"temperature\": 1, \"ignore_eos\": true}"
-    from=$(date +%s.%N)
-    tokens=$(fetch "http://127.0.0.1:$1/v1/completions" "$body" | sed 's/.*"completion_tokens": *\([0-9]*\).*/\1/' | tail -n 1)
-    awk -v n="${tokens:-0}" -v s="$from" -v e="$(date +%s.%N)" 'BEGIN { if (n > 0) print n / (e - s) }'
+    fetch "http://127.0.0.1:$1/v1/completions" "{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $2, \"temperature\": 1, \"ignore_eos\": true}" |
+        sed 's/.*"completion_tokens": *\([0-9]*\).*/one request: \1 tokens/' | tail -n 1
 }
 # metrics PORT NAME: a time that the server measures: its sum and its number of values
 metrics() {
@@ -271,33 +356,58 @@ metrics() {
 }
 # since "SUM COUNT" "SUM COUNT": the mean of the values between two calls of metrics, in ms
 since() {
-    echo "$1 $2" | awk '{ if ($4 > $2) printf "%.3f", 1e3 * ($3 - $1) / ($4 - $2); else print "unknown" }'
+    echo "$1 $2" | awk '{ if ($4 > $2) printf "%.4f", 1e3 * ($3 - $1) / ($4 - $2); else print "unknown" }'
+}
+# threads PID: the processor time of each thread so far, in ticks; and the time now
+threads() {
+    echo "now $(date +%s.%N)"
+    cat /proc/"$1"/task/[0-9]*/stat 2>/dev/null | sed 's/^\([0-9]*\) (.*) /\1 /' | awk '{ print $1, $12 + $13 }'
+}
+# busiest PID BEFORE AFTER: the cores that the thread of HTTP (the first thread) and the busiest other
+# thread have used between two calls of threads
+busiest() {
+    { echo "$2" | sed 's/^/a /' && echo "$3" | sed 's/^/b /'; } | awk -v main="$1" -v hz="$(getconf CLK_TCK)" '
+        $1 == "a" { a[$2] = $3 } $1 == "b" { d[$2] = $3 - a[$2] }
+        END { t = d["now"] * hz; for (k in d) if (k != "now" && k != main && d[k] > best) best = d[k]
+              if (t > 0) printf "HTTP thread %.2f cores, busiest other thread %.2f", d[main] / t, best / t }'
+}
+# measure NAME PID PORT COMMAND...: says the speed of the server while the command runs; it goes to $rate
+measure() {
+    name=$1 pid=$2 at=$3
+    shift 3
+    gaps0=$(metrics "$at" inter_token_latency) cpu0=$(threads "$pid")
+    "$@" >"$out/logs/$name-command.txt" 2>&1
+    cpu1=$(threads "$pid") gaps1=$(metrics "$at" inter_token_latency)
+    gap=$(since "$gaps0" "$gaps1")
+    rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
+    say "HTTP, $name: mean gap in the server $gap ms, so $rate tokens/s; $(busiest "$pid" "$cpu0" "$cpu1")"
 }
 
 run_http() {
-    both
+    both "$most_cache"
     at=$port
+    # shellcheck disable=SC2086 # two numbers
+    set -- $pids
     for arm in bf16 fp8; do
         case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
-        gaps0=$(metrics $at inter_token_latency)
-        load "streams-$arm" 30 --concurrency "$streams" --requests "$streams" --blocks 2 --warmup 2 --prefix-share 1 \
-            --input 64 --output "$output"
-        gaps1=$(metrics $at inter_token_latency)
-        alone=$(printf '%s\n%s\n' "$(choices $at)" "$(choices $at)" | sort -g | tail -n 1)
+        one="--concurrency $streams --requests $streams --blocks 1 --warmup 2 --prefix-share 1 --input 64 --output $((2 * output))"
+        # shellcheck disable=SC2086
+        measure "streams-1-$arm" "$1" $at load "streams-1-$arm" 60 $one && a=$rate
+        measure "choices-1-$arm" "$1" $at choices $at $((2 * output)) && b=$rate
+        measure "choices-2-$arm" "$1" $at choices $at $((2 * output)) && c=$rate
+        # shellcheck disable=SC2086
+        measure "streams-2-$arm" "$1" $at load "streams-2-$arm" 60 $one && d=$rate
+        share=$(awk -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN { if (a + d > 0 && b + c > 0) printf "%.1f", 100 * (a + d) / (b + c); else print "unknown" }')
         # the files name a single arm, so its number is 0
-        streamed=$(whole_rate "streams-$arm" bf16)
-        share=$(percent "$streamed" "$alone")
-        gaps2=$(metrics $at inter_token_latency)
-        say "HTTP, $arm: mean gap between tokens in the server: $(since "$gaps0" "$gaps1") ms with $streams streams," \
-            "$(since "$gaps1" "$gaps2") ms with one request"
-        say "HTTP, $arm: $streams streams: ${streamed:-unknown} tokens/s; one request with $streams choices:" \
-            "${alone:-unknown}; share: $share %"
+        say "HTTP, $arm: $streams streams have $share % of the speed of one request with $streams choices;" \
+            "at the client: $(decode_rate "streams-1-$arm" bf16), $(decode_rate "streams-2-$arm" bf16) tokens/s"
         check "$share" at-least 95
         # the server's metrics also have the two requests that fit the length of prompts
         before=$(metrics $at time_to_first_token)
-        load "ttft-$arm" 20 --concurrency 1 --requests 200 --blocks 1 --warmup 0 --input 512 --output 8
+        load "ttft-$arm" 20 --concurrency 1 --requests "${TTFT_REQUESTS:-200}" --blocks 1 --warmup 0 --input 512 --output 8
         after=$(metrics $at time_to_first_token)
         at=$((at + 1))
+        shift
         client=$(requests "ttft-$arm" bf16 | awk "$awk_get"'
             get("first") > 0 { s += get("first") - get("sent"); n++ } END { if (n) print 1e3 * s / n; else print "unknown" }')
         cost=$(echo "$client $(since "$before" "$after")" |
@@ -308,41 +418,123 @@ run_http() {
     arms="$bf16 $fp8"
 }
 
-# The same short requests twice; the second time, a second client sends long prompts.
+# ---- the part client ----
+
+# watch PID: waits for a process, then prints its largest memory (MiB) and its processor time (s)
+watch() {
+    while kill -0 "$1" 2>/dev/null; do
+        memory=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$1/status" 2>/dev/null)
+        ticks=$(sed 's/^[0-9]* (.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }')
+        [ -z "$memory" ] || last_memory=$memory
+        [ -z "$ticks" ] || last_ticks=$ticks
+        sleep 0.1
+    done
+    echo "$((${last_memory:-0} / 1024)) MiB, $(awk -v t="${last_ticks:-0}" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }') s of processor time"
+}
+# client NAME CORE URLS OPTION...: starts a client on one core in the background; its pid goes to $client_pid
+client() {
+    name=$1 core=$2 urls=$3
+    shift 3
+    # shellcheck disable=SC2046 # a list of words, or nothing
+    timeout -s INT -k 10 90 $(on_core "$core") "$snapmla" bench serving -q --arm "a=$urls,model=m" --concurrency "$clients" \
+        --requests "$clients" --output "${CLIENT_TOKENS:-500}" --input 20 --blocks 1 --warmup 0 --drain 30 --out "$out/$name" "$@" \
+        >"$out/logs/$name.txt" 2>&1 &
+    client_pid=$!
+    pids="$pids $client_pid"
+}
+# inner PID: the program that timeout has started
+inner() {
+    sleep 0.3
+    child=$(cat "/proc/$1/task/$1/children" 2>/dev/null)
+    [ -n "$child" ] || child=$(ps -o pid= --ppid "$1" 2>/dev/null)
+    echo "${child:-$1}" | awk '{ print $1 }'
+}
+say_client() { # NAME
+    say "client, $1: $(sed -n 's/.*: lag of all events/lag of all events/p; s/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
+        "$(requests "$1" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("end"); f = get("first"); if (e > end) end = e
+            if (!from || f < from) from = f } END { if (end > from) printf "%d events in %.2f s, %.0f each second", p, end - from, p / (end - from) }')"
+}
+
+run_client() {
+    finish
+    urls='' servers=''
+    for i in 1 2; do
+        # shellcheck disable=SC2046
+        $(on_core $((4 + i))) "$load_server" --rate 50 --port $((port + 10 + i)) >"$out/logs/load-server-$i.txt" 2>&1 &
+        pids="$pids $!" servers="$servers $!"
+        urls="$urls${urls:+|}http://127.0.0.1:$((port + 10 + i))/v1"
+    done
+    sleep 0.5
+    client client-one 1 "$urls"
+    say "client, one process: largest memory and time: $(watch "$(inner "$client_pid")")"
+    wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-one.txt"; }
+    say_client client-one
+    client client-1 1 "$urls" --part 1/2 --meet "127.0.0.1:$((port + 20))"
+    part_1=$client_pid
+    client client-2 2 "$urls" --part 2/2 --meet "127.0.0.1:$((port + 20))"
+    say "client, part 2 of 2: largest memory and time: $(watch "$(inner "$client_pid")")"
+    wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-2.txt"; }
+    wait "$part_1" || { bad=1 && tail -n 3 "$out/logs/client-1.txt"; }
+    say_client client-1
+    say_client client-2
+    step client-merged 30 "$snapmla" merge "$out/client-1" "$out/client-2" --out "$out/client-merged"
+    # shellcheck disable=SC2086 # a list of numbers
+    kill $servers 2>/dev/null
+    # shellcheck disable=SC2086
+    wait $servers 2>/dev/null
+    say "the servers of the client: $(tail -q -n 1 "$out"/logs/load-server-*.txt | tr '\n' ';')"
+    pids=''
+}
+
+# ---- the part chunked ----
+
+# The same short requests for each size of chunks, while a second client sends long prompts.
 run_chunked() {
     finish
-    for arm in fp8 bf16; do
-        for how in chunks whole; do
-            chunk=0
-            [ $how = chunks ] || chunk=$((long + long / 16))
-            serve $arm-$how $arm "$port" --chunk $chunk
-            await $arm-$how || { finish && bad=1 && continue; }
+    for arm in ${CHUNK_ARMS:-fp8}; do
+        n=0
+        for chunk in ${CHUNKS:-256 512 1024 2048 whole}; do
+            size=$chunk
+            [ "$chunk" != whole ] || size=$((long + long / 16))
+            cache=${CLOSED_CACHE_MB:-8192}
+            serve "$arm-$chunk" "$arm" "$port" --chunk "$size"
+            await "$arm-$chunk" || { finish && bad=1 && continue; }
             arms="--arm $arm=http://127.0.0.1:$port/v1,model=m,precision=$arm"
-            load "quiet-$arm-$how" 14 --concurrency 4 --duration "$(scaled 6)" --blocks 1 --warmup 1 --input 256 --output "$output"
-            (load "long-$arm-$how" 25 --rate "${LONG_RATE:-0.5}" --arrivals constant --duration "$(scaled 13)" \
-                --drain "$(scaled 6)" --blocks 1 --warmup 0 --input "$long" --output 4) &
+            short="--concurrency 4 --blocks 1 --warmup 1 --input 256 --output $output"
+            # shellcheck disable=SC2086 # a list of options
+            [ $n != 0 ] || load "quiet-$arm" 14 $short --duration "$(scaled 6)"
+            [ $n != 0 ] || say "gaps between tokens, $arm, no long prompts: $(all_gaps "quiet-$arm" bf16)"
+            n=1
+            (load "long-$arm-$chunk" 30 --rate "${LONG_RATE:-0.4}" --arrivals constant --duration "$(scaled 15)" \
+                --drain "$(scaled 8)" --blocks 1 --warmup 0 --input "$long" --output 4) &
             beside=$!
-            load "mixed-$arm-$how" 25 --concurrency 4 --duration "$(scaled 15)" --blocks 1 --warmup 1 --input 256 --output "$output"
+            # shellcheck disable=SC2086
+            load "mixed-$arm-$chunk" 30 $short --duration "$(scaled 16)" --drain "$(scaled 4)"
             wait $beside
             finish
-            itl='"kind": *"latency".*"metric": *"itl"'
-            say "gaps between tokens, $arm, prompts in $how: alone p50 $(row "quiet-$arm-$how" $arm "$itl" p50_ms) ms," \
-                "p99 $(row "quiet-$arm-$how" $arm "$itl" p99_ms) ms; while prompts of $long tokens arrive:" \
-                "p50 $(row "mixed-$arm-$how" $arm "$itl" p50_ms) ms, p99 $(row "mixed-$arm-$how" $arm "$itl" p99_ms) ms"
+            # the files name a single arm, so its number is 0
+            say "gaps between tokens, $arm, chunks: $chunk: $(all_gaps "mixed-$arm-$chunk" bf16);" \
+                "$(requests "mixed-$arm-$chunk" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("first"); n = gaps(v); for (i = 1; i <= n; i++) e += v[i] / 1e6
+                    if (e > end) end = e } END { if (end) printf "%.0f tokens/s", p / end }')," \
+                "first token of a long prompt after $(requests "long-$arm-$chunk" bf16 | awk "$awk_get"'get("first") > 0 { s += get("first") - get("sent"); n++ }
+                    END { if (n) printf "%.2f s (mean of %d)", s / n, n; else print "an unknown time" }')"
         done
     done
 }
 
+share_of() {
+    case $1 in knee) echo 330 ;; http) echo 100 ;; client) echo 60 ;; chunked) echo 150 ;; decode) echo 70 ;; closed) echo 200 ;;
+    *) echo "unknown part: $1" >&2 && return 2 ;;
+    esac
+}
 total=0
 for part in $parts; do
-    case $part in closed) share=330 ;; knee) share=320 ;; http) share=50 ;; chunked) share=120 ;;
-    *) echo "unknown part: $part" >&2 && exit 2 ;;
-    esac
+    share=$(share_of "$part") || exit 2
     total=$((total + share))
 done
 for part in $parts; do
-    case $part in closed) share=330 ;; knee) share=320 ;; http) share=50 ;; *) share=120 ;; esac
-    begin "$part" $share $total
+    share=$(share_of "$part")
+    begin "$part" "$share" $total
     total=$((total - share))
     "run_$part"
 done
