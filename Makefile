@@ -252,11 +252,16 @@ test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
 test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
 	$(Q)sh ci/alloc_fail.sh --all --jobs $(JOBS) $(wordlist 1,2,$^) $(ALLOC_COMMANDS)
 
+# ---- a named pipe as every argument and as the value of every option ----
+.PHONY: test-pipes
+test-pipes: all
+	$(Q)sh ci/named_pipes.sh $(BUILD)/snapmla
+
 # ---- checks ----
 .PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
 # The steps run one after the other, because each uses all processors.
 check:
-	$(Q)for step in test test-alloc test-tutorial lint includes audit sanitize test-install test-jobs; do \
+	$(Q)for step in test test-alloc test-pipes test-tutorial lint includes audit sanitize test-install test-jobs; do \
 	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
 	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
 	@echo "check: all passed"
@@ -391,8 +396,9 @@ help:
 	@echo 'make              build/snapmla'
 	@echo 'make demo         install missing packages, build, run a small benchmark, an evaluation and two servers, report'
 	@echo 'make test         install missing packages, build, run all tests'
-	@echo 'make check        test, test-alloc, tutorial, lint, include order, audit, sanitizers, installation'
+	@echo 'make check        test, test-alloc, test-pipes, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
+	@echo 'make test-pipes   gives a named pipe to every option and argument: no command may wait for it'
 	@echo 'make test-tutorial  run the commands of docs/tutorial.md and docs/evals.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'

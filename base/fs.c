@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -33,16 +35,16 @@ static snap_status read_and_close(int fd, const char *path, buf *out, snap_err *
     return st;
 }
 
-snap_status fs_read(const char *path, buf *out, snap_err *err) {
-    if (strcmp(path, "-") == 0)
-        return read_fd(STDIN_FILENO, "standard input", out, err);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, "cannot open '%s'", path);
-    return read_and_close(fd, path, out, err);
+/* An anonymous pipe is open at its other end already, so opening it does not wait. */
+static bool is_anonymous_pipe(int fd) {
+    struct statfs at;
+    return fstatfs(fd, &at) == 0 && at.f_type == PIPEFS_MAGIC;
 }
 
-static snap_status open_regular(const char *path, int flags, int *fd, snap_err *err) {
+enum { ALSO_PIPES = 1 }; /* for @also of open_file() */
+
+/* Opens a regular file or, with ALSO_PIPES, an anonymous pipe. */
+static snap_status open_file(const char *path, int flags, int also, int *fd, snap_err *err) {
     struct stat sb;
     *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | flags);
     if (*fd < 0 && errno == ELOOP && flags & O_NOFOLLOW)
@@ -51,14 +53,24 @@ static snap_status open_regular(const char *path, int flags, int *fd, snap_err *
         return err_set_errno(err, "cannot open '%s'", path);
     if (*fd >= 0 && fstat(*fd, &sb) == 0 && S_ISREG(sb.st_mode))
         return SNAP_OK;
+    if (*fd >= 0 && also == ALSO_PIPES && is_anonymous_pipe(*fd) && fcntl(*fd, F_SETFL, 0) == 0)
+        return SNAP_OK;
     if (*fd >= 0)
         (void)close(*fd);
     *fd = -1;
     return err_set(err, SNAP_E_IO, "cannot read '%s': it is not a regular file", path);
 }
 
+snap_status fs_read(const char *path, buf *out, snap_err *err) {
+    int fd;
+    if (strcmp(path, "-") == 0)
+        return read_fd(STDIN_FILENO, "standard input", out, err);
+    snap_status st = open_file(path, 0, ALSO_PIPES, &fd, err);
+    return st == SNAP_OK ? read_and_close(fd, path, out, err) : st;
+}
+
 snap_status fs_open_regular(const char *path, int *fd, snap_err *err) {
-    return open_regular(path, 0, fd, err);
+    return open_file(path, 0, 0, fd, err);
 }
 
 snap_status fs_stream_regular(const char *path, FILE **f, snap_err *err) {
@@ -73,7 +85,7 @@ snap_status fs_stream_regular(const char *path, FILE **f, snap_err *err) {
 
 snap_status fs_read_unlinked(const char *path, buf *out, snap_err *err) {
     int fd;
-    snap_status st = open_regular(path, O_NOFOLLOW, &fd, err);
+    snap_status st = open_file(path, O_NOFOLLOW, 0, &fd, err);
     return st == SNAP_OK ? read_and_close(fd, path, out, err) : st;
 }
 
@@ -221,7 +233,9 @@ snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) {
     struct stat sb;
     off_t end = fstat(log->fd, &sb) == 0 ? last_line_end(log->fd, sb.st_size) : -1;
     snap_status st = SNAP_OK;
-    if (end < 0 || (end < sb.st_size && ftruncate(log->fd, end) != 0))
+    if (end >= 0 && !S_ISREG(sb.st_mode))
+        st = err_set(err, SNAP_E_IO, "cannot append to '%s': it is not a regular file", path);
+    else if (end < 0 || (end < sb.st_size && ftruncate(log->fd, end) != 0))
         st = err_set_errno(err, "cannot remove the incomplete last line of '%s'", path);
     else if (!(log->path = strdup(path)))
         st = err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", path);

@@ -12,11 +12,13 @@
 
 #include "base/buf.h"
 
-/* Appends the whole content of a file or pipe to @out. The path "-" is standard input. SNAP_E_IO;
- * SNAP_E_NOMEM if the content exceeds out->limit or memory is exhausted. */
+/* Appends the whole content of a file to @out. The path "-" is standard input. A path may also lead
+ * to an anonymous pipe, as that of <(command) in a shell does. Everything else that is not a regular
+ * file is refused (SNAP_E_IO): opening a named pipe waits for a writer, possibly for ever. Other
+ * errors: SNAP_E_IO; SNAP_E_NOMEM if the content exceeds out->limit or memory is exhausted. */
 snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Like fs_read(), but a named file must be a regular file. For files that a program finds by itself
+/* Like fs_read(), but a path must lead to a regular file. For files that a program finds by itself
  * or that have a fixed place, such as configurations, results and checkpoints. js_parse_file()
  * reads through this function. */
 snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
@@ -62,7 +64,8 @@ typedef struct {
 } fs_log;
 #define FS_LOG_CLOSED ((fs_log){.fd = -1})
 
-/* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. */
+/* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. SNAP_E_IO,
+ * also if @path is not a regular file. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 /* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
  * length. If that fails too, the message says that a partial line is left. After a noted fault it

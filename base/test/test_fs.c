@@ -54,7 +54,12 @@ static void test_atomic_write_replaces(void) {
 static void test_read_has_a_ceiling(void) {
     buf b = {.limit = 1000};
     snap_err err = {0};
-    CU_ASSERT_EQUAL(fs_read("/dev/zero", &b, &err), SNAP_E_NOMEM);
+    char *path = in_dir("large");
+    CU_ASSERT_EQUAL(fs_write_atomic(path, "x", 1, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(truncate(path, (off_t)1 << 40), 0); /* zeros that take no room */
+    CU_ASSERT_EQUAL(fs_read(path, &b, &err), SNAP_E_NOMEM);
+    (void)unlink(path);
+    free(path);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "1000 bytes"));
     buf_release(&b);
     err = (snap_err){0};
@@ -71,6 +76,7 @@ static void expect_not_regular(const char *path) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, path));
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "not a regular file"));
     CU_ASSERT_EQUAL(fs_read_regular(path, &b, NULL), SNAP_E_IO);
+    CU_ASSERT_EQUAL(fs_read(path, &b, NULL), SNAP_E_IO);
     CU_ASSERT_PTR_NULL(js_parse_file(path, 1000, NULL));
     buf_release(&b);
 }
@@ -90,6 +96,10 @@ static void test_regular_files_only(void) {
     expect_not_regular(sock);
     expect_not_regular(dir);
     expect_not_regular("/dev/zero");
+    fs_log log;
+    snap_err refused = {0};
+    CU_ASSERT_EQUAL(fs_log_open(&log, pipe, &refused), SNAP_E_IO); /* writing to it would block */
+    CU_ASSERT_PTR_NOT_NULL(strstr(refused.text, "not a regular file"));
     (void)close(s);
     (void)unlink(sock);
     (void)unlink(link);
@@ -111,6 +121,31 @@ static void test_regular_files_only(void) {
     free(sock);
     free(link);
     free(file);
+}
+
+/* The path that a shell gives for <(command). */
+static void test_anonymous_pipe(void) {
+    char path[64];
+    buf b = {0};
+    int ends[2], fd = -1;
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    CU_ASSERT_EQUAL(write(ends[1], "one\ntwo\n", 8), 8);
+    CU_ASSERT_EQUAL(fs_read_regular(path, &b, NULL), SNAP_E_IO);
+    CU_ASSERT_EQUAL(fs_open_regular(path, &fd, NULL), SNAP_E_IO);
+    pid_t child = fork();
+    if (child == 0) { /* the rest comes later, so that reading has to wait for it */
+        (void)usleep(50000);
+        _exit(write(ends[1], "three\n", 6) == 6 ? 0 : 1);
+    }
+    (void)close(ends[1]);
+    CU_ASSERT_EQUAL(fs_read(path, &b, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&b), "one\ntwo\nthree\n");
+    int end = -1;
+    CU_ASSERT_EQUAL(waitpid(child, &end, 0), child);
+    CU_ASSERT_EQUAL(end, 0);
+    (void)close(ends[0]);
+    buf_release(&b);
 }
 
 static void test_log_repairs_a_cut_tail(void) {
@@ -173,6 +208,7 @@ static void test_lock_names_its_holder(void) {
 CU_TestInfo tests_fs[] = {{"an atomic write replaces", test_atomic_write_replaces},
                           {"a read has a ceiling", test_read_has_a_ceiling},
                           {"only regular files are opened", test_regular_files_only},
+                          {"an anonymous pipe is read to its end", test_anonymous_pipe},
                           {"a log repairs a cut tail", test_log_repairs_a_cut_tail},
                           {"a log with a long cut tail", test_log_with_a_long_cut_tail},
                           {"a lock names its holder", test_lock_names_its_holder},

@@ -21,15 +21,16 @@ static snap_status open_rows(const char *path, buf *plain, FILE **out, snap_err 
     buf packed = {.limit = kPlainLimit};
     snap_status st = SNAP_OK;
     plain->limit = kPlainLimit;
+    *out = NULL;
     if (!is_packed(path)) {
-        *out = fopen(path, "rb");
+        TRY(fs_stream_regular(path, out, err));
     } else {
         TRY(fs_read(path, &packed, err));
         TRY(code_gunzip(&packed, plain, path, err));
         *out = plain->len ? fmemopen(plain->data, plain->len, "rb") : fopen("/dev/null", "rb");
+        if (!*out)
+            st = err_set_errno(err, "cannot open '%s'", path);
     }
-    if (!*out)
-        st = err_set_errno(err, "cannot open '%s'", path);
 cleanup:
     buf_release(&packed);
     return st;

@@ -50,7 +50,9 @@ const opt_command cmd_grade = {
              "a line is {\"code\" or \"response\", \"inputs\", \"outputs\", \"fn_name\"}, or\n"
              "contains the tests as the data set publishes them, and the verdict is pass, wrong,\n"
              "timeout or error. Programs run in a sandbox (bubblewrap). Without a sandbox no\n"
-             "program is run, and the exit code is 6.",
+             "program is run, and the exit code is 6.\n"
+             "Without FILE, standard input is read. FILE may be the pipe of <(command), but not a\n"
+             "named pipe.",
     .examples =
         "  snapmla grade --task aime24 < RUN/samples.jsonl\n"
         "  snapmla grade --task math500 --math-policy strict answers.jsonl > verdicts.jsonl\n"

@@ -64,6 +64,8 @@ static snap_status open_part(job *j, snap_err *err) {
     j->fd = open(part, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (j->fd < 0 || fstat(j->fd, &sb) != 0)
         return err_set_errno(err, "cannot open '%s'", part);
+    if (!S_ISREG(sb.st_mode))
+        return err_set(err, SNAP_E_IO, "cannot write '%s': it is not a regular file", part);
     j->size = j->most = sb.st_size;
     return SNAP_OK;
 }
