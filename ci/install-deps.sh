@@ -7,7 +7,7 @@ set -eu
 build='gcc make pkg-config binutils libc6-dev libcurl4-openssl-dev libmicrohttpd-dev libjansson-dev libpcre2-dev libssl-dev libzip-dev libgmp-dev libmpfr-dev zlib1g-dev libzstd-dev libsnappy-dev libseccomp-dev libutf8proc-dev bubblewrap python3 python3-langdetect util-linux'
 test="$build libcunit1-dev ca-certificates"
 package="$build patchelf dpkg-dev file lintian"
-lint="$test $package clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe zsh libxml2-utils pocl-opencl-icd"
+lint="$test $package clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev mandoc pmccabe zsh libxml2-utils ocl-icd-libopencl1 pocl-opencl-icd"
 
 case ${1:-build} in
 build) want=$build ;;

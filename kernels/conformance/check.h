@@ -21,7 +21,7 @@ typedef struct {
 
 /* Each list ends with an entry whose name is NULL. */
 extern const check checks_arms[], checks_same[], checks_edges[], checks_dataflow[],
-    checks_contract[], checks_reach[];
+    checks_contract[], checks_not_finite[], checks_reach[];
 
 /* Counts a case by its status. SNAP_OK and SNAP_E_UNSUPPORTED are counted, and SNAP_OK is returned;
  * any other status is returned unchanged. For SNAP_E_UNSUPPORTED, @err is cleared, so that it can

@@ -5,8 +5,9 @@
 
 #include "kernels/conformance/check.h"
 
-static const check *const kSuites[] = {checks_contract, checks_dataflow, checks_arms, checks_same,
-                                       checks_edges,    checks_reach,    NULL};
+static const check *const kSuites[] = {
+    checks_contract, checks_dataflow,   checks_arms,  checks_same,
+    checks_edges,    checks_not_finite, checks_reach, NULL};
 
 const char *conformance_verdict_name(conformance_verdict v) {
     return v == CONFORMANCE_PASSED ? "passed" : v == CONFORMANCE_FAILED ? "FAILED" : "skipped";

@@ -109,7 +109,7 @@ static void test_example(void) {
 /* The minimal plugin has no FP8: the checks of that arm and the quantisation of queries are
  * skipped. It is slow, so the long checks are left out. */
 static void test_minimal(void) {
-    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, 23);
+    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, 24);
 }
 
 /* ---- backends with one fault each ------------------------------------------------------------ */
@@ -151,6 +151,29 @@ static snap_status run_without_lse(mla_plan *plan, const mla_step *step, const m
     mla_attn less = *attn;
     less.lse = NULL;
     return right->ops->run(plan, step, cache, &less, err);
+}
+
+/* Mistakes a row of NaN scores for a row without a visible token, as a merge of splits did. */
+static snap_status run_nan_unseen(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                  const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    uint16_t *out = attn->out;
+    for (int64_t i = 0; i < (int64_t)step->batch * step->s_q * plan->cap.heads; i++)
+        if (isnan(attn->lse[i])) {
+            memset(out + i * plan->cap.d_c, 0, (size_t)plan->cap.d_c * sizeof *out);
+            attn->lse[i] = -INFINITY;
+        }
+    return st;
+}
+
+/* A NaN of one row reaches its neighbour, as in a tile that is not cleared. */
+static snap_status run_nan_spread(mla_plan *plan, const mla_step *step, const mla_cache *cache,
+                                  const mla_attn *attn, snap_err *err) {
+    snap_status st = right->ops->run(plan, step, cache, attn, err);
+    for (int64_t i = (int64_t)step->batch * step->s_q * plan->cap.heads - 1; i > 0; i--)
+        if (isnan(attn->lse[i - 1]))
+            ((uint16_t *)attn->out)[i * plan->cap.d_c] = 0x7fc0;
+    return st;
 }
 
 static snap_status quant_nothing(mla_backend *be, int64_t rows, int d_c, int d_r, const void *q,
@@ -208,7 +231,8 @@ static snap_status run_exact_cut_off(mla_plan *plan, const mla_step *step, const
 
 static const check *find_check(const char *name) {
     static const check *const lists[] = {checks_contract, checks_dataflow, checks_arms,
-                                         checks_same,     checks_edges,    checks_reach};
+                                         checks_same,     checks_edges,    checks_not_finite,
+                                         checks_reach};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const check *k = lists[i]; k->name; k++)
             if (strcmp(k->name, name) == 0)
@@ -259,6 +283,10 @@ static void test_faults(void) {
     expect_found(wrong, "1 to 128 heads");
     wrong.run = run_cut_off;
     expect_found(wrong, "splits agree within rounding");
+    wrong.run = run_nan_unseen;
+    expect_found(wrong, "a NaN score gives a NaN row");
+    wrong.run = run_nan_spread;
+    expect_found(wrong, "a NaN score gives a NaN row");
     wrong = *right->ops;
     wrong.quant_q = quant_nothing;
     expect_found(wrong, "quantising queries, bit for bit");
