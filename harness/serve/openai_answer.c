@@ -1,6 +1,5 @@
 #include "harness/serve/openai_answer.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,9 +162,11 @@ static void echo(openai_answer *a, int i, buf *text) {
     const serve_scores *s = j->scores ? &j->scores[i] : NULL;
     size_t k = (size_t)j->how.top_logprobs;
     append_prompt(a, i / j->n, text);
-    for (size_t t = 0; s && t < ids->n; t++)
-        openai_logprobs_add(&a->choice[i].logprobs, a->tokens, ids->v[t], t ? s->logprob[t] : NAN,
-                            s->top ? s->top + t * k : NULL, t ? s->n_top[t] : 0);
+    if (s && ids->n)
+        openai_logprobs_add_first(&a->choice[i].logprobs, a->tokens, ids->v[0]);
+    for (size_t t = 1; s && t < ids->n; t++)
+        openai_logprobs_add(&a->choice[i].logprobs, a->tokens, ids->v[t], s->logprob[t],
+                            s->top ? s->top + t * k : NULL, s->n_top[t]);
 }
 
 /* ---- news ---- */
@@ -185,7 +186,8 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
         if (a->req->logprobs)
             openai_logprobs_add(&c->logprobs, a->tokens, p->token, p->logprob, top, p->n_top);
     }
-    a->failed |= first.failed || c->logprobs.failed;
+    a->not_finite |= c->logprobs.not_finite;
+    a->failed |= first.failed || c->logprobs.failed || a->not_finite;
     if (!stream) {
         (void)buf_append(&c->text, text, p->text_n);
         c->begun = true;

@@ -18,7 +18,8 @@ typedef struct {
     int n_choices;
     int64_t prompt_tokens, completion_tokens;
     int64_t cached_tokens; /* of prompt_tokens: those that were in the cache */
-    bool failed;           /* memory is exhausted */
+    bool failed;           /* memory is exhausted, or not_finite */
+    bool not_finite;       /* a log-probability is NaN or +inf */
 } openai_answer;
 
 /* @number: a part of the answer's id. @model: the name of the model. @req, @job and @tokens are

@@ -5,12 +5,19 @@
 
 #include "harness/serve/openai_answer.h"
 
-/* JSON has neither infinities nor NaN: they become -9999 and null. */
+/* The logprob of a token that has none; only within this file. */
+static const float kNone = NAN;
+
+/* JSON has no minus infinity. */
 static void write_number(buf *out, float x) {
     if (isnan(x))
         (void)buf_puts(out, "null");
     else
         (void)buf_printf(out, "%.9g", isfinite(x) ? (double)x : -9999.0);
+}
+
+static bool is_logprob(float x) {
+    return isfinite(x) || (isinf(x) && x < 0);
 }
 
 /* Writes an object of the chat form without its closing brace. @text: the token decoded alone. An
@@ -102,8 +109,8 @@ static void add_chat(openai_logprobs *l, const tokenizer *t, int32_t token, cons
     buf_release(&text);
 }
 
-void openai_logprobs_add(openai_logprobs *l, const tokenizer *t, int32_t token, float logprob,
-                         const token_logit *top, int n_top) {
+static void add(openai_logprobs *l, const tokenizer *t, int32_t token, float logprob,
+                const token_logit *top, int n_top) {
     buf own = {0};
     decode(l, t, token, &own);
     if (l->chat)
@@ -115,6 +122,18 @@ void openai_logprobs_add(openai_logprobs *l, const tokenizer *t, int32_t token, 
     l->failed |= l->content.failed || l->tokens.failed || l->logprobs.failed || l->tops.failed ||
                  l->offsets.failed;
     buf_release(&own);
+}
+
+void openai_logprobs_add_first(openai_logprobs *l, const tokenizer *t, int32_t token) {
+    add(l, t, token, kNone, NULL, 0);
+}
+
+void openai_logprobs_add(openai_logprobs *l, const tokenizer *t, int32_t token, float logprob,
+                         const token_logit *top, int n_top) {
+    l->not_finite |= !is_logprob(logprob);
+    for (int i = 0; i < n_top; i++)
+        l->not_finite |= !is_logprob(top[i].logit);
+    add(l, t, token, logprob, top, n_top);
 }
 
 void openai_logprobs_write(const openai_logprobs *l, buf *out) {

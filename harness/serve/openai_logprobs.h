@@ -14,10 +14,14 @@ typedef struct {
     buf tokens, logprobs, tops, offsets; /* completions */
     int64_t n, characters; /* tokens since the last clear; characters of all tokens so far */
     bool failed;           /* memory is exhausted */
+    bool not_finite;       /* a logprob was NaN or +inf, so the answer must not be sent */
 } openai_logprobs;
 
-/* Adds a token, with the likeliest tokens at its position. A logprob of NaN is written as null: the
- * first token of a prompt has none. */
+/* Adds the first token of a prompt, which has no logprob: null is written. */
+void openai_logprobs_add_first(openai_logprobs *l, const tokenizer *t, int32_t token);
+
+/* Adds a token, with the likeliest tokens at its position. A logprob of -inf is written as -9999,
+ * because JSON has no infinity. Sets l->not_finite if one is NaN or +inf. */
 void openai_logprobs_add(openai_logprobs *l, const tokenizer *t, int32_t token, float logprob,
                          const token_logit *top, int n_top);
 

@@ -299,7 +299,9 @@ static void answer(server *s, serve_work *w, bool failed) {
     openai_answer_take(&w->answer, &w->job.news, &x->out);
     if (failed || w->answer.failed) {
         (void)openai_fail(&e, 500, NULL, NULL, "%s",
-                          w->job.error[0] ? w->job.error : "the server is out of memory");
+                          w->job.error[0]        ? w->job.error
+                          : w->answer.not_finite ? "a log-probability is NaN or infinite"
+                                                 : "the server is out of memory");
         if (!x->streaming)
             buf_clear(&x->out);
         serve_fail(x, &e);

@@ -12,6 +12,8 @@
 #include "base/text.h"
 #include "generator/local/answer.h"
 #include "generator/local/tokenizer/utf8.h"
+#include "generator/test/tiny_model.h"
+#include "harness/serve/openai_logprobs.h"
 #include "harness/test/serve_child.h"
 
 #define CHAT        "/v1/chat/completions"
@@ -355,6 +357,73 @@ static void test_scores_of_prompts(void) {
     js_free(ids);
     buf_release(&body);
     serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* A checkpoint with a NaN: no answer may have a text or a log-probability. */
+static void test_weights_that_are_nan(void) {
+    static const struct {
+        const char *path, *body;
+    } requests[] = {{CHAT, "{" MESSAGES ",\"max_tokens\":5}"},
+                    {CHAT, "{" MESSAGES ",\"max_tokens\":5,\"logprobs\":true,\"top_logprobs\":2}"},
+                    {CHAT, "{" MESSAGES ",\"max_tokens\":5,\"temperature\":0,\"n\":2}"},
+                    {COMPLETIONS, "{\"prompt\":\"What is\",\"max_tokens\":5}"},
+                    {COMPLETIONS, "{\"prompt\":\"What is\",\"max_tokens\":0,\"echo\":true,"
+                                  "\"logprobs\":1}"}};
+    serve_child c;
+    serve_child_make(&c);
+    tiny_spoil(c.dir, "model.layers.1.self_attn.o_proj.weight", 7, 1, NAN);
+    serve_child_start(&c, &(serve_options){0}, 4);
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        serve_reply r;
+        serve_ask(&c, requests[i].path, NULL, requests[i].body, &r);
+        CU_ASSERT_EQUAL(r.status, 500);
+        js *answer = parse(&r);
+        CU_ASSERT_PTR_NULL(js_get_array(answer, "choices"));
+        const char *why = js_get_str(js_get_object(answer, "error"), "message");
+        CU_ASSERT(why && strstr(why, "NaN or infinite"));
+        js_free(answer);
+        serve_reply_release(&r);
+    }
+    serve_reply r;
+    serve_ask(&c, CHAT, NULL, "{" MESSAGES ",\"max_tokens\":5,\"stream\":true}", &r);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "NaN or infinite"));
+    CU_ASSERT_PTR_NULL(strstr(buf_str(&r.body), "[DONE]"));
+    for (const char *at = buf_str(&r.body); (at = strstr(at, "\"content\":")); at += 10)
+        CU_ASSERT_EQUAL(strncmp(at, "\"content\":\"\"", 12), 0);
+    serve_reply_release(&r);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* NaN and +inf must not become "null" or -9999 in an answer. -inf is a log-probability. */
+static void test_logprobs_that_are_not_finite(void) {
+    static const struct {
+        float own, top;
+        bool bad;
+    } cases[] = {{-1, -2, false}, {-INFINITY, -INFINITY, false},
+                 {NAN, -1, true}, {INFINITY, -1, true},
+                 {-1, NAN, true}, {-1, INFINITY, true}};
+    serve_child c;
+    tokenizer *t;
+    serve_child_make(&c);
+    CU_ASSERT_EQUAL_FATAL(tokenizer_open(&t, c.dir, NULL), SNAP_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int chat = 0; chat < 2; chat++) {
+            openai_logprobs l = {.chat = chat == 1};
+            buf out = {0};
+            token_logit top = {70, cases[i].top};
+            openai_logprobs_add_first(&l, t, 65);
+            CU_ASSERT_FALSE(l.not_finite);
+            openai_logprobs_add(&l, t, 66, cases[i].own, &top, 1);
+            CU_ASSERT_EQUAL(l.not_finite, cases[i].bad);
+            openai_logprobs_write(&l, &out);
+            CU_ASSERT_EQUAL(strstr(buf_str(&out), "-9999") != NULL,
+                            isinf(cases[i].own) || isinf(cases[i].top));
+            buf_release(&out);
+            openai_logprobs_release(&l);
+        }
+    tokenizer_free(t);
     serve_child_remove(&c);
 }
 
@@ -829,6 +898,8 @@ CU_TestInfo tests_serve[] = {
     {"answers are those of the engine", test_answers_are_those_of_the_engine},
     {"choices, seeds and stop strings", test_choices_seeds_and_stops},
     {"log-probabilities of prompts and answers", test_scores_of_prompts},
+    {"weights that are NaN", test_weights_that_are_nan},
+    {"log-probabilities that are not finite", test_logprobs_that_are_not_finite},
     {"the bytes of tokens", test_bytes_of_tokens},
     {"lists of prompts", test_lists_of_prompts},
     {"refusals", test_refusals},

@@ -121,9 +121,6 @@ cleanup:
  * sequence continues. */
 static bool first_token(engine *e, sequence *s, finish_reason *why) {
     drawing d = {.s = s};
-    *why = FINISH_NOT_FINITE;
-    if (!s->from->finite)
-        return false;
     engine_draw(e->sampler[0], &d, s->from->logits);
     return take_token(e, &d, why);
 }
@@ -147,7 +144,11 @@ static snap_status admit_queue(engine *e, snap_err *err) {
         if (!done)
             break;
         s->cached = s->n;
-        bool on = s->req.max_tokens > 0 && first_token(e, s, &why);
+        bool on = false;
+        if (!p->finite) /* also if only the scores of the prompt are wanted */
+            why = FINISH_NOT_FINITE;
+        else if (s->req.max_tokens > 0)
+            on = first_token(e, s, &why);
         prompt_leave(e, p);
         s->from = NULL;
         if (on) {
