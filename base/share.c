@@ -1,5 +1,6 @@
 #include "base/share.h"
 
+#include <errno.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "base/fault.h"
 #include "base/fs.h"
 
 static char *under(const char *dir, const char *name) {
@@ -21,8 +23,11 @@ static char *beside_program(const char *relative, const char *name) {
     char exe[PATH_MAX];
     /* where /proc is not mounted, the name by which the program was started must do */
     const char *started = (const char *)getauxval(AT_EXECFN);
-    if (!realpath("/proc/self/exe", exe) && !(started && realpath(started, exe)))
+    if (!realpath("/proc/self/exe", exe) && !(started && realpath(started, exe))) {
+        if (errno == ENOMEM)
+            fault_note(SNAP_E_NOMEM, "out of memory in realpath()");
         return NULL;
+    }
     char *dir = fs_join(dirname(exe), relative);
     char *path = dir ? under(dir, name) : NULL;
     free(dir);

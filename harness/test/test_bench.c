@@ -408,12 +408,14 @@ static void test_wrong_output_has_no_speed(void) {
 
 /* ---- a backend that computes something else than it was asked for ---- */
 
-static js *rows_with(wrong_fault fault, const bench_grid *g) {
+/* @sustained_s: seconds of each loop; 0 = single steps */
+static js *rows_with(wrong_fault fault, const bench_grid *g, double sustained_s) {
     mla_backend *be = open_fake();
     mla_backend_ops table = wrong_ops(&fake, fault);
     be->ops = &table;
     js *rows = js_new_array();
     sweep_options opt = options(be, g);
+    opt.sustained_s = sustained_s;
     CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
     wrong_release();
     close_fake(be);
@@ -433,9 +435,22 @@ static void expect_reason(const js *rows, const char *arm, const char *part) {
 /* Each plan's first result is returned again. The first check, on that result, passes. */
 static void test_remembered_results(void) {
     bench_grid g = one_shape();
-    js *rows = rows_with(WRONG_REMEMBERS, &g);
+    js *rows = rows_with(WRONG_REMEMBERS, &g, 0);
     expect_reason(rows, "bf16", "timed step");
     expect_reason(rows, "fp8", "timed step");
+    js_free(rows);
+}
+
+/* All steps of a loop have the same queries, so the output of the last one is right. The planted
+ * tokens are the input that the backend has not had before. */
+static void test_remembered_loops(void) {
+    bench_grid g = one_shape();
+    js *rows = rows_with(WRONG_REMEMBERS, &g, 0.02);
+    expect_reason(rows, "bf16", "planted");
+    expect_reason(rows, "fp8", "planted");
+    for (size_t i = 0; i < js_len(rows); i++)
+        CU_ASSERT(is(js_at(rows, i), "mode", "sustained"));
+    CU_ASSERT(js_len(rows) == 4);
     js_free(rows);
 }
 
@@ -446,7 +461,7 @@ static void test_missing_page(void) {
     t.heads = t.s_q = t.batch = "1";
     t.context = "262144";
     bench_grid g = parse(t);
-    js *rows = rows_with(WRONG_DROP_40000, &g);
+    js *rows = rows_with(WRONG_DROP_40000, &g, 0);
     CU_ASSERT(js_len(rows) == 2);
     expect_reason(rows, "fp8", "planted");
     js_free(rows);
@@ -458,7 +473,7 @@ static void test_wrong_page(void) {
     t.batch = "70";
     t.context = "200";
     bench_grid g = parse(t);
-    js *rows = rows_with(WRONG_PAGE_64, &g);
+    js *rows = rows_with(WRONG_PAGE_64, &g, 0);
     expect_failed(rows, "bf16", "kernel", true);
     expect_failed(rows, "fp8", "kernel", true);
     js_free(rows);
@@ -849,6 +864,7 @@ CU_TestInfo tests_bench[] = {
     {"wrong output has no speed", test_wrong_output_has_no_speed},
     {"output that becomes wrong after its check", test_wrong_after_judging},
     {"remembered results are found", test_remembered_results},
+    {"results that a backend remembers from loops", test_remembered_loops},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},
     {"a wrong append is found", test_wrong_append},

@@ -11,10 +11,12 @@
 #include "harness/audit/audit.h"
 #include "harness/gate/verdicts.h"
 #include "harness/test/report_fixture.h"
+#include "harness/test/serving_fixture.h"
 #include "harness/view/bench_tables.h"
 #include "harness/view/eval_text.h"
 #include "harness/view/findings.h"
 #include "harness/view/gate_verdicts.h"
+#include "harness/view/serving_text.h"
 #include "harness/view/writers.h"
 
 /* Begins with a command; then a line that is one; then sequences for a terminal, with ESC and with
@@ -89,6 +91,11 @@ static void check_views(const results *r, const char *where) {
     buf_clear(&out);
     CU_ASSERT_EQUAL(js_write_shown(results_document(r), JS_PRETTY, &out, NULL), SNAP_OK);
     expect_harmless(&out, "--json", where);
+    buf_clear(&out);
+    if (js_len(results_section(r, "serving"))) {
+        CU_ASSERT_EQUAL(serving_view((results *)(uintptr_t)r, false, &out, NULL), SNAP_OK);
+        expect_harmless(&out, "the tables of bench serving", where);
+    }
     buf_release(&out);
     check_bench(r, where);
     check_findings(r, where);
@@ -119,30 +126,35 @@ static bool seen_before(string keys[], size_t n, string key) {
     return false;
 }
 
-static void check_changed(const char *text, string old, const char *where) {
-    buf changed = {0};
+/* Whether the text is that of a result file. */
+static bool check_text(const buf *text, const char *where) {
     snap_err err = {0};
     results *r = NULL;
-    (void)buf_append(&changed, text, (size_t)(old.s - text));
-    (void)buf_puts(&changed, kEvilJson);
-    (void)buf_puts(&changed, old.s + old.n);
-    if (results_parse(&r, buf_str(&changed), changed.len, "run.json", &err) == SNAP_OK)
+    bool good = results_parse(&r, buf_str(text), text->len, "run.json", &err) == SNAP_OK;
+    if (good)
         check_views(r, where);
     else
         CU_ASSERT_PTR_NULL(harmful_part(err.text));
     results_free(r);
+    return good;
+}
+
+static void check_changed(const char *text, string old, const char *where) {
+    buf changed = {0};
+    (void)buf_append(&changed, text, (size_t)(old.s - text));
+    (void)buf_puts(&changed, kEvilJson);
+    (void)buf_puts(&changed, old.s + old.n);
+    (void)check_text(&changed, where);
     buf_release(&changed);
 }
 
 /* Changes each key where it first occurs, and its value there if that is a text. */
-static void test_each_text_of_a_file(void) {
+static void check_each_text(const char *text, size_t least_keys, size_t least_values) {
     static string keys[kStrings];
-    buf text = {0};
     char where[120];
     size_t n = 0, values = 0;
     string key = {0};
-    CU_ASSERT_EQUAL_FATAL(fs_read("harness/test/fixtures/run.json", &text, NULL), SNAP_OK);
-    const char *at = buf_str(&text);
+    const char *at = text;
     for (string s = next_string(&at); s.s; s = next_string(&at)) {
         bool first = s.is_key && !seen_before(keys, n, s);
         if (first && n < kStrings)
@@ -152,13 +164,47 @@ static void test_each_text_of_a_file(void) {
         (void)snprintf(where, sizeof where, "%.*s", (int)(s.is_key ? s.n : key.n),
                        s.is_key ? s.s : key.s);
         if (first || (!s.is_key && key.s))
-            check_changed(buf_str(&text), s, where);
+            check_changed(text, s, where);
         if (s.is_key)
             key = first ? s : (string){0};
         else
             key = (string){0};
     }
-    CU_ASSERT(n > 100 && values > 30);
+    CU_ASSERT(n >= least_keys && values >= least_values);
+}
+
+static void test_each_text_of_a_file(void) {
+    buf text = {0};
+    CU_ASSERT_EQUAL_FATAL(fs_read("harness/test/fixtures/run.json", &text, NULL), SNAP_OK);
+    check_each_text(buf_str(&text), 100, 30);
+    buf_release(&text);
+}
+
+/* Replaces a value wherever it occurs. */
+static void check_everywhere(const char *text, const char *value) {
+    buf changed = {0};
+    size_t n = 0;
+    const char *from = text;
+    for (const char *at; (at = strstr(from, value)); from = at + strlen(value), n++) {
+        (void)buf_append(&changed, from, (size_t)(at - from));
+        (void)buf_printf(&changed, "\"%s\"", kEvilJson);
+    }
+    (void)buf_puts(&changed, from);
+    CU_ASSERT(n > 1);
+    CU_ASSERT_TRUE(check_text(&changed, value));
+    buf_release(&changed);
+}
+
+/* The rows of servers: the names of arms, models and endpoints, and each text. */
+static void test_each_text_of_servers(void) {
+    static const char *const names[] = {"\"fp8 & <co>\"", "\"bf16\"", "\"http://b/v1\"", "\"m\""};
+    buf text = {0};
+    results *r = serving_fixture(2);
+    CU_ASSERT_EQUAL_FATAL(js_write(results_document(r), JS_COMPACT, &text, NULL), SNAP_OK);
+    results_free(r);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_everywhere(buf_str(&text), names[i]);
+    check_each_text(buf_str(&text), 100, 20);
     buf_release(&text);
 }
 
@@ -209,6 +255,8 @@ static void test_verdicts(void) {
     js_free(rows);
 }
 
-CU_TestInfo tests_hostile_text[] = {{"each text of a file", test_each_text_of_a_file},
-                                    {"verdicts", test_verdicts},
-                                    CU_TEST_INFO_NULL};
+CU_TestInfo tests_hostile_text[] = {
+    {"each text of a file", test_each_text_of_a_file},
+    {"each text of a file about servers", test_each_text_of_servers},
+    {"verdicts", test_verdicts},
+    CU_TEST_INFO_NULL};

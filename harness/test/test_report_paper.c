@@ -160,6 +160,35 @@ static void test_quality_stands_beside_what_is_reported(void) {
     results_free(r);
 }
 
+/* In the table of quality, too, data without a published checksum are marked. */
+static void test_unverified_data_is_marked(void) {
+    static const char *const manifest[] = {"match", "unverified", "differs"};
+    static const char *const mark[] = {"", " (data UNVERIFIED)",
+                                       " (data DIFFER from the manifest)"};
+    for (size_t i = 0; i < 3; i++) {
+        results *r = fixture_load();
+        js *row = js_at(results_section(r, "evals"), 0);
+        CU_ASSERT(js_set_str(js_get_object(row, "dataset"), "manifest", manifest[i]));
+        report_model *m = paper_of(r);
+        arena mem = {0};
+        table t;
+        char want[80];
+        (void)snprintf(want, sizeof want, "%s%s", js_get_str(row, "task"), mark[i]);
+        CU_ASSERT_TRUE_FATAL(report_table_paper_quality(m, &mem, &t));
+        size_t found = 0, marked = 0;
+        for (size_t k = 0; k < t.n_rows; k++) {
+            bool measured = strcmp(cell(&t, k, "origin", ""), "measured") == 0;
+            found += measured && strcmp(cell(&t, k, "task", ""), want) == 0;
+            marked += strstr(cell(&t, k, "task", ""), "(data ") != NULL;
+        }
+        CU_ASSERT(found > 0);
+        CU_ASSERT_EQUAL(marked, i ? found : 0);
+        arena_release(&mem);
+        report_model_free(m);
+        results_free(r);
+    }
+}
+
 static void test_granularity_is_shown_at_one_context(void) {
     results *r = fixture_load();
     report_model *m = paper_of(r);
@@ -372,6 +401,7 @@ static void test_latex_compiles(void) {
 CU_TestInfo tests_report_paper[] = {
     {"series vary one number", test_rows_vary_one_number},
     {"measured and reported quality side by side", test_quality_stands_beside_what_is_reported},
+    {"unverified data is marked", test_unverified_data_is_marked},
     {"granularity is shown at one context", test_granularity_is_shown_at_one_context},
     {"steps of whole models", test_steps_of_whole_models},
     {"steps of whole models from a result file", test_steps_of_a_result_file},

@@ -16,6 +16,7 @@
 #include "harness/serving/request_lines.h"
 #include "harness/serving/result_rows.h"
 #include "harness/test/report_readers.h"
+#include "harness/test/serving_fixture.h"
 #include "harness/test/serving_sim.h"
 #include "harness/view/report.h"
 #include "harness/view/serving_text.h"
@@ -73,7 +74,7 @@ static results *result_of(const serving_request *r, size_t n) {
     return out;
 }
 
-static results *simulated(double speed) {
+results *serving_fixture(double speed) {
     sim_log log = {0};
     simulate(&log, speed);
     results *r = result_of(log.at, log.n);
@@ -95,7 +96,7 @@ static const serving_record *row_of(const run_record *run, const char *kind, con
 
 /* What is known about the simulated servers stands in the rows. */
 static void test_rows_say_what_holds(void) {
-    results *r = simulated(2);
+    results *r = serving_fixture(2);
     arena mem = {0};
     run_record run;
     CU_ASSERT_FATAL(run_read(&run, r, &mem, NULL) == SNAP_OK);
@@ -142,7 +143,7 @@ static void report_of(results *r, buf *out) {
 /* Files of earlier builds lack the member least_ms. Both ends of a missing interval are then
  * unknown. */
 static void test_rows_of_earlier_builds(void) {
-    results *r = simulated(2);
+    results *r = serving_fixture(2);
     arena mem = {0};
     run_record run;
     buf now = {0}, before = {0};
@@ -193,7 +194,7 @@ static void test_views(void) {
         "serving-goodput-1.svg", "serving-cdf-1.svg", "serving-cdf-2.svg",
         "serving-course-2.svg"};
     char dir[] = "/tmp/snapmla-serving-XXXXXX";
-    results *r = simulated(2);
+    results *r = serving_fixture(2);
     report_model *m = NULL;
     buf text = {0};
     unsigned formats;
@@ -238,7 +239,7 @@ static size_t verdicts(results *before, results *after, const char *verdict) {
 }
 
 static void test_gate(void) {
-    results *a = simulated(2), *b = simulated(2), *slow = simulated(1.2);
+    results *a = serving_fixture(2), *b = serving_fixture(2), *slow = serving_fixture(1.2);
     CU_ASSERT(verdicts(a, b, "ok") >= 5);
     CU_ASSERT_EQUAL(verdicts(a, b, "regressed"), 0);
     CU_ASSERT(verdicts(a, slow, "regressed") >= 4);
