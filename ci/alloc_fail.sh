@@ -33,7 +33,8 @@ export NO_COLOR=1
 export OCL_ICD_VENDORS=/nonexistent
 shift 2
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+servers=
+trap 'kill $servers 2>/dev/null; rm -rf "$dir"' EXIT
 fixtures=harness/test/fixtures
 arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
 few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
@@ -84,6 +85,7 @@ synth          200   50 synth --style aime --level 3 --count 2 --out FILES
 synth-long     200   50 synth --long needle,turns --length 192 --count 2 --questions 1 --threads 1 --out FILES
 eval-plan      200  100 eval plan --suite aime24,math500 --samples 4 --json
 fetch          400  200 fetch --list --dir $dir/none
+fetch-files    300  100 fetch --manifest $dir/manifest.json --retries 0 --dir FILES tiny
 serve           20   30 serve --port 0 --threads 1 --context 256 --sequences 2
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
 END
@@ -143,6 +145,33 @@ cp -r $fixtures/serving-parts "$dir/parts"
     cat "$dir/log" >&2
     exit 2
 }
+
+# A server with a data set of two files: one that is kept as it is, and one that is converted.
+mkdir "$dir/www"
+cp "$dir/integers.jsonl" "$dir/www/"
+echo '{"num_rows_total": 2, "rows": [{"row_idx": 0, "row": {"a": 1}}, {"row_idx": 1, "row": {"a": "x"}}]}' >"$dir/www/rows.json"
+python3 -u -m http.server --bind 127.0.0.1 --directory "$dir/www" 0 >"$dir/www.log" 2>/dev/null &
+servers=$!
+for _ in $(seq 100); do
+    grep -q 'http://' "$dir/www.log" && break
+    sleep 0.1
+done
+url=$(sed -n 's#.*(\(http://[0-9.:]*\)/).*#\1#p' "$dir/www.log")
+[ -n "$url" ] || {
+    echo 'alloc_fail: the server of files does not start' >&2
+    exit 2
+}
+cat >"$dir/manifest.json" <<END
+{
+"schema": {"name": "snapmla.manifest", "major": 1, "minor": 0},
+"sets": [
+{"name": "tiny", "title": "Tiny", "rows": 5, "large": false, "licence": "ours", "notice": null, "home": "$url/", "files": [
+{"path": "tiny/integers.jsonl", "bytes": $(wc -c <"$dir/www/integers.jsonl"), "sha256": "$(sha256sum <"$dir/www/integers.jsonl" | cut -c 1-64)", "url": "$url/integers.jsonl", "convert": null},
+{"path": "tiny/rows.jsonl", "bytes": null, "sha256": null, "url": "$url/rows.json", "convert": "hf_rows"}
+]}
+]
+}
+END
 
 # ---- one command ----
 
@@ -251,12 +280,15 @@ test_command() {
     fi
     n=$(cat "$dir/count")
     numbers "$n" "$first" "$more" | sort -nu >"$dir/numbers"
+    started=
     for job in $(seq "$jobs"); do
         mkdir "$dir/$name.job$job"
         awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$dir/$name.job$job/list"
         ALLOC_FAIL_LIST=$dir/$name.job$job/list ALLOC_FAIL_DIR=$dir/$name.job$job run "$dir/$name.job$job" "$@" &
+        started="$started $!"
     done
-    wait
+    # shellcheck disable=SC2086
+    wait $started # and not for the server of files
     : >"$dir/result"
     for job in $(seq "$jobs"); do
         judge "$dir/$name.job$job" "$code" >>"$dir/result"
