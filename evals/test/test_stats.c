@@ -509,7 +509,7 @@ static void test_pool_of_few_unequal_problems(void) {
         for (double share = 0; share <= 1; share += 0.25) { /* of the loss, in the first task */
             double p1 = share * all / (double)n1, p2 = (1 - share) * all / (double)n2;
             if (p1 < 0.5 && p2 < 0.5)
-                CU_ASSERT(chance_of_equivalent(n1, n2, p1, p2, m) < 0.053);
+                CU_ASSERT(chance_of_equivalent(n1, n2, p1, p2, m) < 0.0525);
         }
     }
     CU_ASSERT(chance_of_equivalent(64, 64, 0, 0, 0.05) > 0.99);
