@@ -44,7 +44,21 @@ sanitize() { # TOOL KERNEL CHECK ARGUMENT...
         --error-exitcode 9 "$checks/$check" "$@"
 }
 
-# Waits for all checks. Prints the last line of each log, or the whole log if the check failed.
+# What a check has done, from its log: the tests and assertions of a test program; else the number of
+# lines, how many of them end in "ok", and the last one.
+summary() {
+    awk '$1 == "tests" && NF == 6 { tests = $3 }
+        $1 == "asserts" && NF == 6 { asserts = $3; failed = $5 }
+        { lines++; ok += $NF == "ok"; last = $0 }
+        END {
+            if (asserts != "")
+                printf "%d tests, %d asserts, %d failed\n", tests, asserts, failed
+            else
+                printf "%d lines, %d of them ok, the last: %s\n", lines, ok, last
+        }' "$1"
+}
+
+# Waits for all checks. Prints a summary of each, or the whole log if the check failed.
 finish() {
     wait
     for end in "$out"/logs/*.end; do
@@ -52,7 +66,7 @@ finish() {
         read -r code seconds <"$end"
         echo "== $name: exit $code, $seconds s"
         if [ "$code" = 0 ]; then
-            tail -n 1 "$out/logs/$name.txt"
+            summary "$out/logs/$name.txt"
         else
             cat "$out/logs/$name.txt"
             echo "gpu: $name failed" >&2
@@ -67,8 +81,8 @@ start step "$checks/check_step" check
 generator=$build/test/generator
 if [ -x "$generator" ]; then
     start model "$generator" --suite cuda_model --suite cuda_engine
-    start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading \
-        --suite not_finite
+    start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading
+    start not_finite "$generator" --suite not_finite
 fi
 for kernel in fp8 bf16 portable; do
     start "$kernel" "$checks/check_$kernel" check
