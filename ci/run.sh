@@ -4,5 +4,5 @@ set -eu
 began=$(date +%s)
 sh ci/install-deps.sh lint
 make DEVELOPER=1 check
-make -j"$(nproc)" fuzz FUZZ_SECONDS=2 # of every parser; ten minutes each before a release
+make -j"$(nproc)" fuzz FUZZ_SECONDS=2 # of every parser; twenty minutes of processor time each before a release
 echo "checks took $(($(date +%s) - began)) s"
