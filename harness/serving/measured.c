@@ -35,7 +35,7 @@ bool serving_is_judged(int metric) {
 /* ---- blocks ---- */
 
 typedef struct {
-    serving_request *sorted;               /* of this point, by arm, block and index */
+    serving_request *sorted;               /* of this point, in the order of by_place() */
     size_t n, blocks;                      /* blocks of the arm that has the fewest */
     sliced_block *block[SERVING_ARMS_MAX]; /* [blocks] */
     steady_growth *growth;
@@ -43,12 +43,16 @@ typedef struct {
     arena mem;
 } work;
 
+/* By arm, block and time due. The clusters (interval.h) follow this order, and the index of a later
+ * turn of a conversation does not say when it was due. */
 static int by_place(const void *x, const void *y) {
     const serving_request *a = x, *b = y;
     if (a->arm != b->arm)
         return a->arm < b->arm ? -1 : 1;
     if (a->block != b->block)
         return a->block < b->block ? -1 : 1;
+    if (a->due_s < b->due_s || a->due_s > b->due_s)
+        return a->due_s < b->due_s ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
 }
 

@@ -12,7 +12,7 @@
 typedef struct {
     double *value;
     uint16_t *slice; /* [n] the slice of each value */
-    uint32_t *place; /* [n] its place in the order of blocks and request indexes */
+    uint32_t *place; /* [n] its place in the order of the blocks and of their requests */
     uint8_t *level;  /* [n] scratch of sliced_cluster_effect(), by place */
     size_t n;
     double *sum, *count; /* [slices] */

@@ -317,6 +317,37 @@ static void test_closed_loop(void) {
     sim_release(&log);
 }
 
+/* Clusters follow the order in which requests were due. Indexes in another order, such as those of
+ * conversations, must not change an interval. */
+static void test_indexes_change_no_interval(void) {
+    sim_log log = {0};
+    snap_err err = {0};
+    serving_measured *l[2];
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    o.arms = 1;
+    for (int b = 0; b < 4; b++)
+        sim_mm1(&log,
+                &(sim_block){.block = b,
+                             .rate = 0.8,
+                             .seconds = 800,
+                             .seed = 1 + (uint64_t)b,
+                             .noise = 9 + (uint64_t)b},
+                1, 4);
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l[i], &err) == SNAP_OK);
+        for (size_t k = 0; k < log.n; k++) /* as of conversations with 10 turns, slowly sent */
+            log.at[k].index = log.at[k].index % 100 * 10 + log.at[k].index / 100;
+    }
+    for (int m = 0; m < SERVING_METRICS; m++)
+        for (int end = 0; end < 2; end++) {
+            double a = l[0]->arm[0].metric[m].ci95[end], b = l[1]->arm[0].metric[m].ci95[end];
+            CU_ASSERT(isfinite(a) ? fabs(a - b) <= 1e-9 * fabs(a) : isnan(a) == isnan(b));
+        }
+    free(l[0]);
+    free(l[1]);
+    sim_release(&log);
+}
+
 /* ---- hostile input ---- */
 
 static void test_what_cannot_be_measured(void) {
@@ -349,6 +380,7 @@ CU_TestInfo tests_serving_measured[] = {
     {"saturation", test_saturation},
     {"MSER-5", test_mser5},
     {"closed loop", test_closed_loop},
+    {"indexes change no interval", test_indexes_change_no_interval},
     {"what cannot be measured", test_what_cannot_be_measured},
     CU_TEST_INFO_NULL,
 };
