@@ -97,6 +97,16 @@ static bool is_empty(const js *v) {
            (js_is_str(v) && js_str_len(v) == 0);
 }
 
+/* An answer is always text. */
+static bool check_format(const openai_request *r, openai_error *e) {
+    const js *format = js_get(r->body, "response_format"), *type = js_get(format, "type");
+    if (format && (!js_is_object(format) || (type && !js_is_str(type))))
+        return bad_type(e, "response_format", "an object whose 'type' is a string");
+    return !type || text_equal(js_str(type), "text") ||
+           openai_fail(e, 400, "response_format", "unsupported_parameter",
+                       "this server does not support 'response_format' other than text");
+}
+
 static bool check_unsupported(const openai_request *r, openai_error *e) {
     static const char *const names[] = {
         "tools",           "functions",     "logit_bias",         "suffix",
@@ -106,12 +116,8 @@ static bool check_unsupported(const openai_request *r, openai_error *e) {
         if (!is_empty(js_get(r->body, names[i])))
             return openai_fail(e, 400, names[i], "unsupported_parameter",
                                "this server does not support '%s': leave it out", names[i]);
-    const char *format = js_get_str(js_get_object(r->body, "response_format"), "type");
-    if (format && strcmp(format, "text") != 0)
-        return openai_fail(e, 400, "response_format", "unsupported_parameter",
-                           "this server does not support 'response_format' other than text");
     int64_t best = r->n;
-    if (!read_int(r->body, "best_of", 1, INT_MAX, &best, e))
+    if (!check_format(r, e) || !read_int(r->body, "best_of", 1, INT_MAX, &best, e))
         return false;
     return best == r->n || openai_fail(e, 400, "best_of", "unsupported_parameter",
                                        "'best_of' must be equal to 'n'");
@@ -172,7 +178,9 @@ static bool read_messages(openai_request *r, openai_error *e) {
             return false;
     r->n_messages = (int)n;
     r->n_prompts = 1;
-    const js *how = js_get_object(r->body, "chat_template_kwargs");
+    const js *how = js_get(r->body, "chat_template_kwargs");
+    if (how && !js_is_object(how))
+        return bad_type(e, "chat_template_kwargs", "an object");
     static const char *const names[] = {"thinking", "enable_thinking"};
     for (int i = 0; i < 2; i++) {
         bool on = r->thinking == 1;

@@ -504,6 +504,9 @@ static void test_refusals(void) {
         {CHAT, "{" MESSAGES ",\"tools\":[{}]}", 400, "tools", "unsupported_parameter"},
         {CHAT, "{" MESSAGES ",\"response_format\":{\"type\":\"json_object\"}}", 400,
          "response_format", "unsupported_parameter"},
+        {CHAT, "{" MESSAGES ",\"response_format\":\"json_object\"}", 400, "response_format", NULL},
+        {CHAT, "{" MESSAGES ",\"response_format\":{\"type\":1}}", 400, "response_format", NULL},
+        {CHAT, "{" MESSAGES ",\"chat_template_kwargs\":[]}", 400, "chat_template_kwargs", NULL},
         {CHAT, "{" MESSAGES ",\"model\":\"other\"}", 404, "model", "model_not_found"},
         {COMPLETIONS, "{\"prompt\":[]}", 400, "prompt", NULL},
         {COMPLETIONS, "{\"prompt\":[640]}", 400, "prompt", NULL},
@@ -518,7 +521,9 @@ static void test_refusals(void) {
     serve_child_start(&c, &(serve_options){.max_queue = 100}, 4);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check_refusal(&c, &all[i]);
-    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2,\"unknown\":[1],\"user\":null}");
+    js *v = ask(&c, CHAT,
+                "{" MESSAGES ",\"max_tokens\":2,\"unknown\":[1],\"user\":null,"
+                "\"response_format\":null,\"chat_template_kwargs\":null}");
     js_free(v);
     serve_child_stop(&c);
     serve_child_remove(&c);
