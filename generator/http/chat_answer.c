@@ -65,7 +65,7 @@ static snap_status take_part(const js *part, buf *out, snap_err *err) {
     const char *s = js_str(part);
     if (!s)
         return take_text(part, "text", out, err);
-    (void)buf_puts(out, s);
+    text_append_without_nul(out, s, js_str_len(part));
     return buf_check(out, "the answer's text", err);
 }
 

@@ -100,6 +100,24 @@ static void test_what_an_answer_may_lack(void) {
     chat_answer_release(&a);
 }
 
+/* A part may be a string. The character U+0000 becomes U+FFFD in each kind of part. */
+static void test_lists_of_parts(void) {
+    chat_answer a = chat_answer_make();
+    snap_err err;
+    CU_ASSERT_EQUAL(
+        read_whole(&a,
+                   CHOICE("{\"content\":[\"a\\u0000b\",{\"type\":\"text\",\"text\":\"c\\u0000\"},"
+                          "{\"type\":\"thinking\",\"thinking\":[\"d\\u0000e\"]}]}",
+                          "\"stop\""),
+                   &err),
+        SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(buf_str(&a.text), "a\xef\xbf\xbd"
+                                             "bc\xef\xbf\xbd");
+    CU_ASSERT_STRING_EQUAL(buf_str(&a.reasoning), "d\xef\xbf\xbd"
+                                                  "e");
+    chat_answer_release(&a);
+}
+
 static void test_malformed_answers_say_why(void) {
     static const struct {
         const char *json, *why;
@@ -257,6 +275,7 @@ CU_TestInfo tests_chat_answer[] = {{"whole answer", test_whole_answer},
                                    {"text that is not Unicode", test_repairs},
                                    {"chunks that are not Unicode", test_repaired_chunks},
                                    {"what may be absent", test_what_an_answer_may_lack},
+                                   {"lists of parts", test_lists_of_parts},
                                    {"malformed answers", test_malformed_answers_say_why},
                                    {"error objects", test_error_objects},
                                    {"chunks add up", test_chunks_add_up},
