@@ -112,7 +112,8 @@ static snap_status loop(http *h, snap_err *err) {
 
 /* ---- life ---- */
 
-/* Raises the limit on open files as far as possible. Returns how many connections to allow. */
+/* Raises the limit on open files as far as possible. Returns how many connections to allow, at most
+ * @wanted. */
 static int connections_possible(int wanted) {
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) != 0)
@@ -121,7 +122,8 @@ static int connections_possible(int wanted) {
     (void)setrlimit(RLIMIT_NOFILE, &l);
     if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur > (rlim_t)wanted + kOtherFiles)
         return wanted;
-    return l.rlim_cur > 2 * kOtherFiles ? (int)l.rlim_cur - kOtherFiles : kOtherFiles;
+    int possible = l.rlim_cur > 2 * kOtherFiles ? (int)l.rlim_cur - kOtherFiles : kOtherFiles;
+    return possible < wanted ? possible : wanted;
 }
 
 static snap_status resolve(const serve_options *o, struct addrinfo **out, snap_err *err) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -38,6 +39,7 @@ void serve_child_make(serve_child *c) {
     buf b = {0};
     (void)snprintf(c->dir, sizeof c->dir, "/tmp/snapmla-serve-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(c->dir));
+    c->files = 0;
     tiny_write(c->dir, "v3", kVocab);
     lengthen_context(c->dir);
     CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
@@ -102,6 +104,9 @@ void serve_child_start(serve_child *c, const serve_options *given, int sequences
     c->pid = fork();
     CU_ASSERT_FATAL(c->pid >= 0);
     if (c->pid == 0) {
+        struct rlimit files = {(rlim_t)c->files, (rlim_t)c->files};
+        if (c->files && setrlimit(RLIMIT_NOFILE, &files) != 0)
+            _exit(9);
         (void)close(ends[0]);
         exit(serve(c->dir, o, sequences, ends[1]));
     }

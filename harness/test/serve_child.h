@@ -10,6 +10,7 @@ typedef struct {
     char dir[64]; /* the tiny checkpoint */
     char url[160];
     int port;
+    int files; /* limit on the open files of a server that is started; 0 = that of the test */
     pid_t pid;
 } serve_child;
 

@@ -760,6 +760,33 @@ static void test_large_bodies(void) {
     serve_child_remove(&c);
 }
 
+/* Waits until there are at most @most connections, the one that reads the metric included. */
+static void await_connections(const serve_child *c, int most) {
+    int tries = 0;
+    while (serve_metric(c, "snapmla:connections") > most && tries < 6000) {
+        clock_sleep_ns(10000000);
+        tries++;
+    }
+    CU_ASSERT(tries < 6000);
+}
+
+/* A low limit on open files must not allow more connections than the options do. */
+static void test_few_open_files(void) {
+    enum { kIdle = 40 };
+    serve_child c;
+    int fd[kIdle];
+    serve_child_make(&c);
+    c.files = 300;
+    serve_child_start(&c, &(serve_options){.max_connections = 20}, 4);
+    for (int i = 0; i < kIdle; i++)
+        fd[i] = serve_connect(&c);
+    await_connections(&c, 21);
+    for (int i = 0; i < kIdle; i++)
+        (void)close(fd[i]);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
 static void test_idle_and_slow_connections(void) {
     enum { kIdle = 60 };
     serve_child c;
@@ -777,12 +804,7 @@ static void test_idle_and_slow_connections(void) {
         if (i % 2)
             send_text(fd[i], "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Le");
     }
-    int tries = 0;
-    while (serve_metric(&c, "snapmla:connections") > 21 && tries < 6000) {
-        clock_sleep_ns(10000000);
-        tries++;
-    }
-    CU_ASSERT(tries < 6000);
+    await_connections(&c, 21);
     js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
     js_free(v);
     serve_read(busy, &r); /* the stream goes on undisturbed */
@@ -916,6 +938,7 @@ CU_TestInfo tests_serve[] = {
     {"the end does not wait for ever", test_the_end_does_not_wait_for_ever},
     {"the limit on time", test_time_limit},
     {"large bodies and headers", test_large_bodies},
+    {"few open files", test_few_open_files},
     {"idle and slow connections", test_idle_and_slow_connections},
     {"one connection for many requests", test_one_connection_for_many_requests},
     {"many streams at once", test_many_streams},
