@@ -17,8 +17,8 @@ typedef struct {
 /* Counters since the server began. They start as 0. */
 typedef struct {
     int64_t prompt_tokens, generation_tokens;
-    int64_t finished[4]; /* choices that ended, by piece_kind; [PIECE_TOKEN]: requests whose client
-                            left, or whose time was up */
+    int64_t finished[4]; /* choices that ended, by piece_kind; [PIECE_TOKEN]: choices that were
+                            dropped because the client left or the time was up */
     int64_t refused;     /* requests refused with 429 or 503, for example when the queue is full */
     metric_histogram first_token; /* seconds from a request's arrival to a choice's first token */
     metric_histogram between;     /* seconds between consecutive tokens of a choice */

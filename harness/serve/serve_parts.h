@@ -26,10 +26,11 @@ typedef struct serve_work {
     openai_answer answer;
     tok_ids *prompts;
     serve_scores *scores;
-    int64_t *last_ns; /* [choices] when the last token came; 0 = none came */
-    int choices;
+    int64_t *last_ns;   /* [choices] when the last token came; 0 = none came */
+    int choices, ended; /* all choices; those whose end was counted */
     serve_client client;
     bool cancelled;
+    bool left;   /* the client left, or its time was up, before the answer was complete */
     exchange *x; /* NULL: the exchange has ended or timed out */
 } serve_work;
 

@@ -273,6 +273,7 @@ static bool count_pieces(server *s, serve_work *w, int64_t start_ns) {
         int64_t *last = &w->last_ns[p->choice];
         if (p->kind != PIECE_TOKEN) {
             s->metrics.finished[p->kind]++;
+            w->ended++;
             failed |= p->kind == PIECE_FAILED;
             continue;
         }
@@ -320,6 +321,7 @@ void serve_take(server *s, serve_work *w) {
     serve_news_clear(&w->job.news);
     if (!w->job.released)
         return;
+    s->metrics.finished[w->left ? PIECE_TOKEN : PIECE_FAILED] += w->choices - w->ended;
     s->pending -= w->choices;
     if (w->x)
         w->x->work = NULL;
@@ -332,7 +334,6 @@ void serve_leave(exchange *x) {
         return;
     x->work = NULL;
     w->x = NULL;
-    if (!x->complete)
-        x->s->metrics.finished[PIECE_TOKEN]++;
+    w->left = !x->complete;
     cancel(x->s, w);
 }

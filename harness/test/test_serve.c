@@ -575,6 +575,9 @@ static void test_other_endpoints(void) {
 /* An answer that takes long: 8000 tokens. */
 #define LONG(more) "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":8000" more "}"
 
+#define ENDED   "vllm:request_success_total{finished_reason=\"length\""
+#define ABORTED "vllm:request_success_total{finished_reason=\"abort\""
+
 static void test_clients_that_vanish(void) {
     serve_child c;
     int fd[6];
@@ -582,18 +585,34 @@ static void test_clients_that_vanish(void) {
     serve_child_start(&c, &(serve_options){0}, 4);
     for (int i = 0; i < 6; i++) {
         fd[i] = serve_connect(&c);
-        serve_send(fd[i], CHAT, NULL, i % 2 ? LONG() : LONG(",\"stream\":true"));
+        serve_send(fd[i], CHAT, NULL, i % 2 ? LONG(",\"n\":2") : LONG(",\"stream\":true"));
     }
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 4));
-    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 2));
+    CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 5));
     for (int i = 0; i < 6; i++)
         (void)close(fd[i]);
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
     CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 0));
-    CU_ASSERT_EQUAL(serve_metric(&c, "vllm:request_success_total{finished_reason=\"abort\""), 6);
-    CU_ASSERT(serve_metric(&c, "vllm:generation_tokens_total") < 6 * 8000);
+    CU_ASSERT_EQUAL(serve_metric(&c, ABORTED), 9); /* choices */
+    CU_ASSERT(serve_metric(&c, "vllm:generation_tokens_total") < 9 * 8000);
     js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
     js_free(v);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* The engine has room for one sequence, so the three choices are made one after the other. */
+static void test_choices_that_ended_are_not_aborted(void) {
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 1);
+    int fd = serve_connect(&c);
+    serve_send(fd, CHAT, NULL, "{" MESSAGES ",\"ignore_eos\":true,\"max_tokens\":2000,\"n\":3}");
+    CU_ASSERT_TRUE(serve_await(&c, ENDED, 1));
+    (void)close(fd);
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
+    CU_ASSERT_EQUAL(serve_metric(&c, ENDED), 1);
+    CU_ASSERT_EQUAL(serve_metric(&c, ABORTED), 2);
     serve_child_stop(&c);
     serve_child_remove(&c);
 }
@@ -932,6 +951,7 @@ CU_TestInfo tests_serve[] = {
     {"refusals", test_refusals},
     {"other endpoints, the key, the metrics", test_other_endpoints},
     {"clients that vanish", test_clients_that_vanish},
+    {"choices that ended are not aborted", test_choices_that_ended_are_not_aborted},
     {"a full queue", test_a_full_queue},
     {"one client has too many sequences", test_one_client_has_too_many},
     {"the end waits for streams", test_the_end_waits_for_streams},
