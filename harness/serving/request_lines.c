@@ -110,9 +110,9 @@ static bool take_time(const js *o, const char *key, bool needed, double *out) {
     return (*out >= 0 && *out <= kMostSeconds) || (!needed && !js_has(o, key));
 }
 
-/* Whether the times of a request are in order: sent, first piece, end. */
+/* Whether the times of a request are in order: due, sent, first piece, end. */
 static bool are_in_order(const serving_request *r) {
-    return (r->first_s < 0 || r->first_s >= r->sent_s) &&
+    return r->due_s <= r->sent_s && (r->first_s < 0 || r->first_s >= r->sent_s) &&
            (r->end_s < 0 || r->end_s >= (r->first_s < 0 ? r->sent_s : r->first_s));
 }
 
@@ -161,8 +161,10 @@ static snap_status read_line(void *ctx, js *o, long line, snap_err *err) {
         return refuse(rd, line, "part must be a number from 1 on", err);
     if (!take_time(o, "due", true, &r.due_s) || !take_time(o, "sent", true, &r.sent_s) ||
         !take_time(o, "lag", true, &r.lag_s) || !take_time(o, "first", false, &r.first_s) ||
-        !take_time(o, "end", false, &r.end_s) || !are_in_order(&r))
-        return refuse(rd, line, "due, sent, first, end and lag must be times in this order", err);
+        !take_time(o, "end", false, &r.end_s))
+        return refuse(rd, line, "due, sent, first, end and lag must be from 0 to 1e7 seconds", err);
+    if (!are_in_order(&r))
+        return refuse(rd, line, "the times due, sent, first and end must be in this order", err);
     if (!take_count(o, "prompt_tokens", &r.prompt_tokens) ||
         !take_count(o, "completion_tokens", &r.completion_tokens) ||
         !take_count(o, "wanted_tokens", &r.wanted_tokens))

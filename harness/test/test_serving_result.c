@@ -295,9 +295,39 @@ static void test_audit(void) {
     (void)unlink(path);
 }
 
+/* Lines whose times are not in order would give negative latencies. */
+static void test_order_of_times(void) {
+    static const struct {
+        const char *times, *why; /* NULL: right */
+    } cases[] = {
+        {"\"due\":1,\"sent\":1,\"first\":1,\"end\":1,\"lag\":9", NULL},
+        {"\"due\":1,\"sent\":2,\"lag\":0", NULL},
+        {"\"due\":1,\"sent\":2,\"end\":3,\"lag\":0", NULL},
+        {"\"due\":1.5,\"sent\":1,\"first\":2,\"end\":3,\"lag\":0", "in this order"},
+        {"\"due\":1,\"sent\":2,\"first\":1.5,\"end\":3,\"lag\":0", "in this order"},
+        {"\"due\":1,\"sent\":2,\"first\":3,\"end\":2.5,\"lag\":0", "in this order"},
+        {"\"due\":1,\"sent\":2,\"end\":1.5,\"lag\":0", "in this order"},
+        {"\"due\":1,\"sent\":2", "seconds"},
+        {"\"due\":-1,\"sent\":2,\"lag\":0", "seconds"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        request_list list = {0};
+        snap_err err = {0};
+        buf line = {0};
+        (void)buf_printf(&line, "{\"arm\":0,\"point\":0,\"block\":0,\"index\":0,\"pieces\":0,%s}",
+                         cases[i].times);
+        snap_status st = request_lines_parse(line.data, line.len, "requests", &list, &err);
+        CU_ASSERT_EQUAL(st, cases[i].why ? SNAP_E_INPUT : SNAP_OK);
+        CU_ASSERT(!cases[i].why || strstr(err.text, cases[i].why));
+        request_list_release(&list);
+        buf_release(&line);
+    }
+}
+
 CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what_holds},
                                       {"rows of earlier builds", test_rows_of_earlier_builds},
                                       {"views", test_views},
                                       {"gate", test_gate},
                                       {"audit", test_audit},
+                                      {"order of times", test_order_of_times},
                                       CU_TEST_INFO_NULL};
