@@ -54,28 +54,31 @@ static void decode(openai_logprobs *l, const tokenizer *t, int32_t token, buf *t
 static void write_tops(openai_logprobs *l, const tokenizer *t, const buf *own, float logprob,
                        const token_logit *top, int n_top) {
     buf text = {0}, members = {0};
-    buf key = {0};
+    buf key = {0}, keys = {0}; /* quoted names between line ends, which no quoted name contains */
     (void)buf_puts(&l->tops, "{");
     for (int i = 0; i <= n_top; i++) {
         if (i < n_top)
             decode(l, t, top[i].id, &text);
         const buf *name = i < n_top ? &text : own;
         buf_clear(&key);
-        (void)buf_puts(&key, ","); /* with comma and quotes, part of a name does not match */
+        (void)buf_puts(&key, "\n");
         openai_quote(&key, buf_str(name), name->len);
-        (void)buf_puts(&key, ":");
-        if (strstr(buf_str(&members), buf_str(&key)))
+        (void)buf_puts(&key, "\n");
+        if (strstr(buf_str(&keys), buf_str(&key)))
             continue;
-        (void)buf_append(&members, buf_str(&key), key.len);
+        (void)buf_append(&keys, buf_str(&key), key.len);
+        (void)buf_puts(&members, members.len ? "," : "");
+        openai_quote(&members, buf_str(name), name->len);
+        (void)buf_puts(&members, ":");
         write_number(&members, i < n_top ? top[i].logit : logprob);
     }
-    if (members.len)
-        (void)buf_append(&l->tops, members.data + 1, members.len - 1);
+    (void)buf_append(&l->tops, buf_str(&members), members.len);
     (void)buf_puts(&l->tops, "}");
-    l->failed |= members.failed || key.failed;
+    l->failed |= members.failed || key.failed || keys.failed;
     buf_release(&text);
     buf_release(&members);
     buf_release(&key);
+    buf_release(&keys);
 }
 
 static void add_completion(openai_logprobs *l, const tokenizer *t, const buf *own, float logprob,

@@ -286,6 +286,36 @@ static void test_bytes_of_tokens(void) {
     serve_child_remove(&c);
 }
 
+/* The names of likely tokens can look like the end of one member of the object and the begin of the
+ * next. A name that is there already is left out. */
+static void test_names_of_likely_tokens(void) {
+    static const char *const names[] = {"a,", ":x", ":-1,"};
+    enum { kNames = 3, kFirst = 626 };
+    token_logit top[kNames + 1] = {[kNames] = {kFirst, -2}};
+    openai_logprobs l = {0};
+    tokenizer *t;
+    buf text = {0}, out = {0};
+    js *file = js_parse_file("generator/test/tokenizer/bytes/tokenizer.json", 1 << 20, NULL);
+    for (int i = 0; i < kNames; i++) {
+        js *token = js_new_object();
+        top[i] = (token_logit){kFirst + i, -1};
+        CU_ASSERT_FATAL(js_set_int(token, "id", top[i].id) &&
+                        js_set_str(token, "content", names[i]) &&
+                        js_push_new(js_get_array(file, "added_tokens"), token));
+    }
+    CU_ASSERT_EQUAL_FATAL(js_write(file, JS_COMPACT, &text, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(tokenizer_parse(&t, text.data, text.len, "names", NULL), SNAP_OK);
+    openai_logprobs_add(&l, t, kFirst, -1, top, kNames + 1);
+    openai_logprobs_write(&l, &out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&out), "[{\"a,\":-1,\":x\":-1,\":-1,\":-1}]"));
+    CU_ASSERT_FALSE(l.failed);
+    openai_logprobs_release(&l);
+    tokenizer_free(t);
+    js_free(file);
+    buf_release(&text);
+    buf_release(&out);
+}
+
 /* The log-probabilities of an answer must be those that scoring the answer as a prompt gives. */
 static void test_scores_of_prompts(void) {
     serve_child c;
@@ -947,6 +977,7 @@ CU_TestInfo tests_serve[] = {
     {"weights that are NaN", test_weights_that_are_nan},
     {"log-probabilities that are not finite", test_logprobs_that_are_not_finite},
     {"the bytes of tokens", test_bytes_of_tokens},
+    {"names of likely tokens", test_names_of_likely_tokens},
     {"lists of prompts", test_lists_of_prompts},
     {"refusals", test_refusals},
     {"other endpoints, the key, the metrics", test_other_endpoints},
