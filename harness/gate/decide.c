@@ -1,6 +1,7 @@
 #include "harness/gate/decide.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "evals/stats.h"
@@ -17,13 +18,30 @@ double gate_strictest(const gate_limits *l, size_t cells) {
 }
 
 /* The smallest number of sessions of the first look with which the last look can reach the level
- * @p. */
+ * @p; 0 if no number can. */
 static size_t fewest_sessions(const gate_limits *l, double p) {
     gate_limits try = *l;
-    for (try.sessions = 1; gate_sessions_at(&try, l->looks - 1) < RANK_MAX; try.sessions++)
+    for (try.sessions = 1; gate_sessions_at(&try, l->looks - 1) <= RANK_MAX; try.sessions++)
         if (rank_least_p(gate_sessions_at(&try, l->looks - 1)) <= p)
-            break;
-    return try.sessions;
+            return try.sessions;
+    return 0;
+}
+
+/* Refuses limits with which the smallest p value at the last look, @least, is above the level @p.
+ */
+static snap_status refuse_level(const gate_limits *l, size_t cells, double least, double p,
+                                snap_err *err) {
+    size_t fewest = fewest_sessions(l, p);
+    char advice[100];
+    if (fewest)
+        (void)snprintf(advice, sizeof advice, "use --sessions %zu or more", fewest);
+    else
+        (void)snprintf(advice, sizeof advice,
+                       "%d sessions, the most, cannot either: use a larger --alpha", RANK_MAX);
+    return err_set(err, SNAP_E_USAGE,
+                   "%zu sessions after the last look cannot show a regression of one of %zu "
+                   "cells: the smallest p value is %.2g, and --alpha and --looks require %.2g; %s",
+                   gate_sessions_at(l, l->looks - 1), cells, least, p, advice);
 }
 
 snap_status gate_limits_check(const gate_limits *l, size_t cells, snap_err *err) {
@@ -40,13 +58,7 @@ snap_status gate_limits_check(const gate_limits *l, size_t cells, snap_err *err)
     /* REGRESSED needs the level alpha / looks / tests. OK needs alpha / looks only, so it can be
      * reached whenever REGRESSED can. */
     double p = gate_strictest(l, cells), least = rank_least_p(gate_sessions_at(l, l->looks - 1));
-    if (least > p)
-        return err_set(err, SNAP_E_USAGE,
-                       "%zu sessions after the last look cannot show a regression of one of %zu "
-                       "cells: the smallest p value is %.2g, and --alpha and --looks require "
-                       "%.2g; use --sessions %zu or more",
-                       gate_sessions_at(l, l->looks - 1), cells, least, p, fewest_sessions(l, p));
-    return SNAP_OK;
+    return least > p ? refuse_level(l, cells, least, p, err) : SNAP_OK;
 }
 
 double gate_threshold(const gate_limits *l, double baseline_ns) {

@@ -42,7 +42,7 @@ typedef struct {
 
 /* SNAP_E_USAGE if a limit is out of its range, or if one of @cells cells could not become REGRESSED
  * at the last look, even if all its sessions were slow. In that case the message proposes a number
- * of sessions for the first look. */
+ * of sessions for the first look, or a larger alpha if no number suffices. */
 snap_status gate_limits_check(const gate_limits *l, size_t cells, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The log-ratio that a cell with this baseline may reach. */

@@ -257,6 +257,19 @@ static void test_limits(void) {
     gate_limits l = GATE_DEFAULTS;
     l.sessions = 400;
     CU_ASSERT(gate_limits_check(&l, 1, NULL) == SNAP_E_USAGE);
+    /* Even RANK_MAX sessions cannot reach this level. */
+    for (int looks = 1; looks <= 7; looks += 3) {
+        snap_err err = {0};
+        l = (gate_limits){0.02, 500, 1e-90, 5, looks};
+        CU_ASSERT(gate_limits_check(&l, 1, &err) == SNAP_E_USAGE);
+        CU_ASSERT_PTR_NULL(strstr(err.text, "use --sessions"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "use a larger --alpha"));
+    }
+    /* Only RANK_MAX sessions can reach this level. */
+    snap_err err = {0};
+    l = (gate_limits){0.02, 500, 21 * rank_least_p(RANK_MAX), 5, 7};
+    CU_ASSERT(gate_limits_check(&l, 1, &err) == SNAP_E_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "use --sessions 8 or more"));
 }
 
 /* ---- rare slow steps ---- */
