@@ -7,8 +7,8 @@ bool report_table_blind(const report_model *m, arena *mem, table *t) {
     *t = (table){.id = "blind",
                  .caption = "Tasks that can hardly show damage",
                  .note = "On these tasks a missing difference says little about an arm. A task is "
-                         "listed if the baseline is not shown to be better than guessing, if it is "
-                         "always right, or if a damaged arm was not found worse.",
+                         "listed if the baseline is not shown to be better than guessing, if its "
+                         "accuracy is 99.5 % or more, or if a damaged arm was not found worse.",
                  .columns = {{"task", "", TABLE_TEXT, true}, {"reason", "", TABLE_TEXT, true}}};
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->pairs.n && eval_is_blind(m->evals[i].row, why, sizeof why);
