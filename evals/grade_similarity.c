@@ -10,7 +10,8 @@
 
 static const double kFound = 0.9; /* least ratio of a correct answer */
 
-/* Far longer answers are not compared. Their ratio would be far below kFound. */
+/* An answer is not compared if it has more characters than kLonger times those of the right text
+ * plus kSlack. Its ratio would be far below kFound. */
 enum { kLonger = 16, kSlack = 1000 };
 
 static snap_status check_gold(const char *gold, snap_err *err) {
@@ -25,6 +26,14 @@ static span without_prefix(span text, span prefix) {
     if (text.n < prefix.n || memcmp(text.s, prefix.s, prefix.n) != 0)
         return text;
     return (span){text.s + prefix.n, text.n - prefix.n};
+}
+
+/* The number of characters, as similarity_ratio() counts them. */
+static size_t characters_of(span text) {
+    size_t n = 0;
+    for (size_t i = 0; i < text.n; i++)
+        n += ((unsigned char)text.s[i] & 0xC0) != 0x80;
+    return n;
 }
 
 static grade_result grade(const char *gold, grade_input in) {
@@ -44,7 +53,7 @@ static grade_result grade(const char *gold, grade_input in) {
         return r;
     answer = without_prefix(answer, prefix);
     r.reason = "the answer is far longer than the right text";
-    if (answer.n > kLonger * right.n + kSlack)
+    if (characters_of(answer) > kLonger * characters_of(right) + kSlack)
         return r;
     if (similarity_ratio(answer, right, &ratio, NULL) != SNAP_OK)
         return r; /* grade_response() returns the fault */
