@@ -320,6 +320,35 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     results_free(r);
 }
 
+/* The tables say how each FP8 kernel of the file rounds P. A named arm with units of pages is no row
+ * of the ablation. */
+static void test_tables_name_the_unit(void) {
+    results *r = fixture_load();
+    js *rows = results_section(r, "bench"), *copy = js_copy(passed_fp8(rows));
+    CU_ASSERT(js_set_str(copy, "arm", "fp8-page-units"));
+    CU_ASSERT(js_set_str(copy, "kernel", "page_units_fp8"));
+    js *named = js_copy(copy);
+    CU_ASSERT(js_set_str(named, "name", "page"));
+    CU_ASSERT(js_push_new(rows, named));
+    report_model *m = fixture_model(r);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_ablation(m, &mem, &t));
+    CU_ASSERT(t.n_rows == 0);
+    report_model_free(m);
+    CU_ASSERT(js_push_new(rows, copy));
+    m = fixture_model(r);
+    CU_ASSERT_FATAL(report_table_ablation(m, &mem, &t));
+    CU_ASSERT(t.n_rows == 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(t.note, "page_units_fp8 round P in a unit of each page"));
+    CU_ASSERT_PTR_NULL(strstr(t.note, "sm90_fp8"));
+    CU_ASSERT_FATAL(report_table_speed(m, &mem, &t));
+    CU_ASSERT_PTR_NOT_NULL(strstr(t.note, "page_units_fp8"));
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
 /* Three layers of two configurations, with errors 1e-3 * (layer + 1) and 1e-2 / (layer + 1). */
 static void add_layers(results *r, const char *model) {
     for (int i = 0; i < 6; i++) {
@@ -492,6 +521,7 @@ CU_TestInfo tests_report[] = {
     {"errors of zero hide no figure", test_errors_of_zero_hide_no_figure},
     {"figures show every cell", test_figures_show_every_cell},
     {"the ablation is compared with the full arm", test_ablation_is_held_against_the_whole_arm},
+    {"tables name the unit of P", test_tables_name_the_unit},
     {"layers of a model", test_layers_of_a_model},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
     {"title", test_title},

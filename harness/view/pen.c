@@ -6,6 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool any_kernel(const report_model *m, const char *kernel) {
+    for (size_t i = 0; i < m->n_measured; i++)
+        if (strcmp(m->cells[i].row->kernel, kernel) == 0)
+            return true;
+    return false;
+}
+
+bool pen_note_units(table *t, const report_model *m, arena *mem) {
+    static const char *const kernels[][2] = {
+        {"sm90_fp8", " FP8 rows of the kernel sm90_fp8 round P in a unit that is kept over pages."},
+        {"page_units_fp8",
+         " FP8 rows of the kernel page_units_fp8 round P in a unit of each page, as in the paper."}};
+    buf text = {0};
+    (void)buf_printf(&text, "%s", t->note);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (any_kernel(m, kernels[i][0]))
+            (void)buf_printf(&text, "%s", kernels[i][1]);
+    t->note = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
+    buf_release(&text);
+    return t->note != NULL;
+}
+
 bool pen_start(table *t, arena *mem, size_t rows) {
     for (t->n_columns = 0; t->n_columns < TABLE_COLUMNS_MAX && t->columns[t->n_columns].head;)
         t->n_columns++;

@@ -52,7 +52,7 @@ bool report_table_ablation(const report_model *m, arena *mem, table *t) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_measured; i++)
         n += report_is_ablated(&m->cells[i]);
-    if (!pen_start(t, mem, n))
+    if (!pen_note_units(t, m, mem) || !pen_start(t, mem, n))
         return false;
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_measured; i++)

@@ -146,7 +146,7 @@ bool report_table_named_cells(const report_model *m, arena *mem, table *t) {
     for (size_t k = 0; k < m->n_named; k++)
         rows += count_rows(&m->named[k]);
     pen_drop_last_unless(t, m->n_files > 1);
-    if (!pen_start(t, mem, rows))
+    if (!pen_note_units(t, m, mem) || !pen_start(t, mem, rows))
         return false;
     pen p = {t, mem, false};
     for (size_t k = 0; k < m->n_named; k++) {

@@ -150,7 +150,7 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
                     {"input", "", TABLE_TEXT, false},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
-    if (!pen_start(t, mem, m->n_speeds))
+    if (!pen_note_units(t, m, mem) || !pen_start(t, mem, m->n_speeds))
         return false;
     pen p = {t, mem, false};
     decimals d = speed_decimals(m);
