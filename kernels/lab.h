@@ -13,8 +13,8 @@
 #include "kernels/draw.h"
 #include "kernels/mla.h"
 
-/* An ablation: the FP8 kernel with one technique left out or replaced, to measure what that technique
- * contributes to speed and error. LAB_WHOLE leaves nothing out. */
+/* An ablation: the FP8 kernel with one technique left out or replaced, to measure what that
+ * technique contributes to speed and error. LAB_WHOLE leaves nothing out. */
 typedef enum {
     LAB_WHOLE,
     LAB_WIDENED,    /* pages are dequantised on chip, the arithmetic is BF16; mla_attn.q is bf16, as

@@ -27,9 +27,10 @@ typedef struct {
  * NAME consists of 1 to 40 letters, digits, '.', '_' and '-', and no two arms have the same one.
  * BACKEND is "cpu", "cuda", "opencl", "plugin:PATH" or "python:FILE", without commas. The keys are:
  * precision (bf16, which is the default, or fp8; not for Python files), isa, threads (0 to 1024),
- * with precision=fp8 also scale (max, which is the default, or pow2) and, for cuda, unit (kept, which
- * is the default, or page), and, for plugins and Python files, format, which excludes precision.
- * SNAP_E_USAGE: a wrong arm, which the message quotes, or more than SWEEP_ARMS. SNAP_E_NOMEM.
+ * with precision=fp8 also scale (max, which is the default, or pow2) and, for cuda, unit (kept,
+ * which is the default, or page), and, for plugins and Python files, format, which excludes
+ * precision. SNAP_E_USAGE: a wrong arm, which the message quotes, or more than SWEEP_ARMS.
+ * SNAP_E_NOMEM.
  */
 snap_status arm_specs_parse(const opt_list *list, arena *mem, arm_spec *out,
                             snap_err *err) SNAP_CHECK_RESULT;

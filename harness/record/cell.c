@@ -158,7 +158,8 @@ static const field cell_fields[] = {
     {C(ceilings), FIELD_TEXT, OPT, .about = "the arm whose ceilings give the floor"},
     {C(format), FIELD_RECORD, OPT | FIELD_OMITTED, .of = &format_type},
     {C(arm), FIELD_TEXT, .words = kArms, .csv = "arm",
-     .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out or replaced"},
+     .about = "fp8-...: an arm of the ablation, the fp8 arm with one technique left out or "
+              "replaced"},
     {C(backend), FIELD_TEXT, FIELD_NAME, .csv = "backend"},
     {C(kernel), FIELD_TEXT, .csv = "kernel"},
     {C(kernel_hash), FIELD_TEXT, NUL, .csv = "kernel_hash", .about = "SHA-256 of its machine code"},

@@ -93,7 +93,8 @@ static void test_bad_specs(void) {
 /* ---- the hash of the code ---- */
 
 /* An arm whose code is the user's file keeps the file's hash if its kernel has a name, as on a CUDA
- * device, even if the program has device code of that name. Other arms get the hash of that code. */
+ * device, even if the program has device code of that name. Other arms get the hash of that
+ * code. */
 static void test_code_of_an_arm(void) {
     static const char file[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
     static const char *const kernels[] = {"mine", "sm90_fp8", "mine"};

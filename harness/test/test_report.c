@@ -320,8 +320,8 @@ static void test_ablation_is_held_against_the_whole_arm(void) {
     results_free(r);
 }
 
-/* The tables say how each FP8 kernel of the file rounds P. A named arm with units of pages is no row
- * of the ablation. */
+/* The tables say how each FP8 kernel of the file rounds P. A named arm with units of pages is no
+ * row of the ablation. */
 static void test_tables_name_the_unit(void) {
     results *r = fixture_load();
     js *rows = results_section(r, "bench"), *copy = js_copy(passed_fp8(rows));

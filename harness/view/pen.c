@@ -17,7 +17,8 @@ bool pen_note_units(table *t, const report_model *m, arena *mem) {
     static const char *const kernels[][2] = {
         {"sm90_fp8", " FP8 rows of the kernel sm90_fp8 round P in a unit that is kept over pages."},
         {"page_units_fp8",
-         " FP8 rows of the kernel page_units_fp8 round P in a unit of each page, as in the paper."}};
+         " FP8 rows of the kernel page_units_fp8 round P in a unit of each page, as the paper "
+         "does."}};
     buf text = {0};
     (void)buf_printf(&text, "%s", t->note);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)

@@ -363,8 +363,8 @@ __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread
 
 /* ---- a unit of P for each page (fp8_page_units.cuh) ----------------------------------------- */
 
-/* Turns the scores of a page into y = log2 P', and a_k into 1 / a_k. Stores the largest y of each row
- * and warp in @tops. */
+/* Turns the scores of a page into y = log2 P', and a_k into 1 / a_k. Stores the largest y of each
+ * row and warp in @tops. */
 template <int Rows>
 __device__ __forceinline__ void take_logs(float4 (&tops)[Rows], const softmax_thread &me,
                                           const few_rows<Rows> &r, few_scales &by,

@@ -115,8 +115,8 @@ __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
     }
 }
 
-/* The factors of a page's product in 32 rows: those of a thread's eight rows 8 j + 2 t and 8 j + 2 t
- * + 1. Only units of pages have factors. @which: index in shared::factor. */
+/* The factors of a page's product in 32 rows: those of a thread's eight rows 8 j + 2 t and 8 j + 2
+ * t + 1, four at a time. Only units of pages have factors. @which: index in shared::factor. */
 struct product_factors {
     const float4 *from;
     float4 four;

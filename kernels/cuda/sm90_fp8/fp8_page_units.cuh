@@ -1,22 +1,22 @@
 /* fp8_page_units.cuh - a unit of P for each page, as in the paper: the kernel for 64 rows, compiled
  * with SM90_FP8_PAGE_UNITS.
  *
- * For each row, y_j = log2 P'_j, where P' = P a_k. A page has E = max y_j - log2(448), so its largest
- * P8_j = e4m3(2^(y_j - E)) is 448. The products of the two pages start from zero and are multiplied by
- * 2^(E - B) when they are added to O, which is in units of 2^B. So B hardly ever changes, and P of a
- * page does not depend on other pages: their order is free. */
+ * For each row, y_j = log2 P'_j, where P' = P a_k. A page has E = max y_j - log2(448), so its
+ * largest P8_j = e4m3(2^(y_j - E)) is 448. The products of the two pages start from zero and are
+ * multiplied by 2^(E - B) when they are added to O, which is in units of 2^B. So B hardly ever
+ * changes, and P of a page does not depend on other pages: their order is free. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_units.cuh"
 
 namespace sm90_fp8 {
 
-/* The place of a row's factor in shared::factor: the sixteen rows of an output thread (8 j + 2 t and
- * 8 j + 2 t + 1) are next to each other. */
+/* The place of a row's factor in shared::factor: the sixteen rows of an output thread (8 j + 2 t
+ * and 8 j + 2 t + 1) are next to each other. */
 __device__ __forceinline__ int factor_place(int row) {
     return (row & 7) / 2 * 16 + 2 * (row >> 3) + (row & 1);
 }
 
-/* See unit_choice. */
+/* As kept_units, with a unit for each page. */
 struct page_units {
     float2 log[8];    /* log2 a_k of the thread's tokens */
     float unit[2];    /* E of the page */
@@ -81,8 +81,8 @@ struct page_units {
     }
 
   private:
-    /* Sets E of a page, and B if E is far above it. Returns the rows of the warp whose B changed. A row
-     * without a visible token gets a factor of zero, or products of zeros. */
+    /* Sets E of a page, and B if E is far above it. Returns the rows of the warp whose B changed. A
+     * row without a visible token has P of zero and a factor of at most 1. */
     __device__ __forceinline__ uint32_t choose(row_pair &r, const float (&y)[32]) {
         float largest[4] = {y[0], y[1], y[2], y[3]};
 #pragma unroll

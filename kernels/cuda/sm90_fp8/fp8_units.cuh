@@ -189,8 +189,8 @@ struct kept_units {
         r.sum[0] += sum[0];
         r.sum[1] += sum[1];
     }
-    /* For the output groups, in shared::rescale: nonzero if O of some row of the warp changes. @first:
-     * this is the first tile of an item, so O is zero. */
+    /* For the output groups, in shared::rescale: nonzero if O of some row of the warp changes.
+     * @first: this is the first tile of an item, so O is zero. */
     __device__ __forceinline__ bool changed(bool first) const {
         return change && !first;
     }

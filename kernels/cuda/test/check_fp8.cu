@@ -5,9 +5,9 @@
  *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
  *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: four launches of the schedule
  *                                                    and four of the kernel for each shape
- * The first argument may be unit=kept, unit=page or unit=order instead: these compile the kernel with
- * a unit of P that is kept over pages (the usual one), with a unit for each page, and with that and
- * the pages of a tile in the opposite order. */
+ * Before these words, unit=RULE chooses how the kernel was compiled. kept, the default: the unit of
+ * P is kept over pages; page: each page has its own; order: the same, and of the two pages of a
+ * tile the second is added before the first. */
 #include <algorithm>
 #include <cstring>
 #include <random>
