@@ -13,9 +13,10 @@
 #include "base/buf.h"
 
 /* Appends the whole content of a file to @out. The path "-" is standard input. A path may also lead
- * to an anonymous pipe, as that of <(command) in a shell does. Everything else that is not a regular
- * file is refused (SNAP_E_IO): opening a named pipe waits for a writer, possibly for ever. Other
- * errors: SNAP_E_IO; SNAP_E_NOMEM if the content exceeds out->limit or memory is exhausted. */
+ * to an anonymous pipe, as that of <(command) in a shell does. Everything else that is not a
+ * regular file is refused (SNAP_E_IO): opening a named pipe waits for a writer, possibly for ever.
+ * Other errors: SNAP_E_IO; SNAP_E_NOMEM if the content exceeds out->limit or memory is
+ * exhausted. */
 snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Like fs_read(), but a path must lead to a regular file. For files that a program finds by itself

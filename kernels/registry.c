@@ -47,8 +47,8 @@ static snap_status open_named(mla_backend **out, const char *name, const mla_bac
     return unknown(name, err);
 }
 
-/* A backend that does not know the member `scale`, such as a plugin, leaves it 0 in its description.
- */
+/* A backend that does not know the member `scale`, such as a plugin, leaves it 0 when it describes
+ * itself. */
 static snap_status check_scale(const mla_backend *be, const char *name, mla_scale wanted,
                                snap_err *err) {
     mla_backend_info info;

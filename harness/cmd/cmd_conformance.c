@@ -18,8 +18,8 @@ static const opt options[] = {
     {OPT_STR, "isa", 0, &device.isa, "NAME",
      "instruction set or device of one backend, as in 'snapmla bench'", 0, 0},
     {OPT_STR, "scale", 0, &device.scale, "RULE",
-     "how FP8 rows are scaled: max (the largest number becomes 448) or pow2 (that scale, rounded up "
-     "to a power of two)",
+     "how FP8 rows are scaled: max (the largest number becomes 448) or pow2 (that scale, rounded "
+     "up to a power of two)",
      0, 0},
     {.type = OPT_END},
 };

@@ -31,8 +31,9 @@ double sliced_effect(const sliced_arm *arm, serving_time l);
 /* The design effect of the values above @limit by their clusters: the mean of the squared sizes
  * over the mean size, at least 1. A queue exceeds a high limit in excursions, and the values of one
  * excursion are worth one. A cluster is a sequence of values in the order of the blocks and of the
- * times when their requests were due. It begins with a value above the median and ends before the next value that is
- * not, when the queue has recovered. Its size is its number of values above the limit. The variance
+ * times when their requests were due. It begins with a value above the median and ends before the
+ * next value that is not, when the queue has recovered. Its size is its number of values above the
+ * limit. The variance
  * of a sum of independent clusters exceeds that of independent values by this factor. */
 double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
 

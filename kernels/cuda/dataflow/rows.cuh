@@ -138,8 +138,8 @@ __device__ __forceinline__ __nv_bfloat162 larger(__nv_bfloat162 most, uint32_t p
     return __hmax2(most, __habs2(*reinterpret_cast<const __nv_bfloat162 *>(&pair)));
 }
 
-/* Computes a row's scale, in all of its lanes. It is rounded up to a power of two with @pow2: adding
- * all bits of a mantissa carries into the exponent unless the mantissa is zero. */
+/* Computes a row's scale, in all of its lanes. With @pow2, it is rounded up to a power of two:
+ * adding all bits of a mantissa carries into the exponent unless the mantissa is zero. */
 __device__ __forceinline__ float scale_of(const held_row &row, bool pow2) {
     __nv_bfloat162 pair = {};
     row.each_content([&](int, const uint4 &v) {

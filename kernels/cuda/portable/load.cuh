@@ -14,15 +14,23 @@ __device__ __forceinline__ uint32_t smem_addr(const void *p) {
 }
 
 /* Converts the e4m3 number in the lowest byte. Its bits, moved to the exponent and mantissa of an
- * fp32, are its value times 2^-120, except for NaN. */
+ * fp32, are its value times 2^-120. A NaN becomes 480. */
 __device__ __forceinline__ float widen(uint32_t byte) {
     const uint32_t bits = (byte & 0x80) << 24 | (byte & 0x7f) << 20;
     return __uint_as_float(bits) * 0x1p120f;
 }
 
+/* Converts four e4m3 numbers. The lower seven bits of a NaN, and of no other number, are all ones, so
+ * adding one carries into the eighth. The carry sets the exponent and the quiet bit of the bf16. */
 __device__ __forceinline__ uint2 widen4(uint32_t four) {
-    return make_uint2(ptx::pack_bf16x2(widen(four), widen(four >> 8)),
-                      ptx::pack_bf16x2(widen(four >> 16), widen(four >> 24)));
+    uint2 wide = make_uint2(ptx::pack_bf16x2(widen(four), widen(four >> 8)),
+                            ptx::pack_bf16x2(widen(four >> 16), widen(four >> 24)));
+    const uint32_t nan = ((four & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u;
+    if (nan) {
+        wide.x |= (nan & 0x80u ? 0x7fc0u : 0) | (nan & 0x8000u ? 0x7fc00000u : 0);
+        wide.y |= (nan & 0x800000u ? 0x7fc0u : 0) | (nan & 0x80000000u ? 0x7fc00000u : 0);
+    }
+    return wide;
 }
 
 /* The location of a sequence's tokens in the planes. */

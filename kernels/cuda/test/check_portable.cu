@@ -247,8 +247,8 @@ bool report(const problem &w) {
     return good;
 }
 
-/* A row whose scores are all NaN must be NaN, in one part or in many, and no other row may change. A
- * merge that takes such a row for one without a visible token writes zeros. */
+/* A row whose scores are all NaN must be NaN, in one part or in many, and no other row may change.
+ * A merge that takes such a row for one without a visible token writes zeros. */
 bool nan_rows(problem w) {
     setup good = make(w);
     w.spoilt = true;
