@@ -169,8 +169,8 @@ snap_status seccomp_filter(buf *out, snap_err *err) {
         return buf_check(out, "a system call filter", err);
     if (status != -1 && WIFSIGNALED(status))
         return err_set(err, SNAP_E_NOMEM,
-                       "libseccomp was ended by signal %d while it made a system call filter: "
-                       "memory may be exhausted",
+                       "libseccomp was ended by signal %d while it made a system call filter, "
+                       "perhaps out of memory",
                        WTERMSIG(status));
     return err_set(err, SNAP_E_NOMEM, "out of memory for a system call filter");
 }
