@@ -70,13 +70,22 @@ static void add_statement(statements *s, clause c) {
     s->last = c;
 }
 
-/* True if the text before the token @i defines its letter as something else: "let A be a set".
- * False for a letter in a frame, such as "(A)". */
+/* True if the tokens from @j on call a letter a person: "Mr. A". */
+static bool is_person(const letter_tokens *t, size_t j) {
+    static const char *const titles[] = {"mr", "ms", "mrs", "miss"};
+    bool title = false;
+    for (size_t k = 0; k < sizeof titles / sizeof *titles; k++)
+        title = title || letter_has_text(t, &t->t[j], titles[k]);
+    return title && t->t[j + (t->t[j + 1].kind == TOKEN_STOP ? 2 : 1)].letter;
+}
+
+/* True if the text before the token @i uses its letter for something else: "let A be a set", or
+ * letters for persons. False for a letter in a frame, such as "(A)". */
 static bool is_variable(const letter_tokens *t, size_t i) {
     enum { LINES = 400 };
     for (size_t j = i > LINES ? i - LINES : 0; j + 2 < i; j++)
-        if (t->t[j].n == 3 && !strncasecmp(t->text.s + t->t[j].at, "let", 3) &&
-            t->t[j + 1].letter == t->t[i].letter && t->t[j + 2].is & WORD_BE)
+        if (is_person(t, j) || (t->t[j].n == 3 && !strncasecmp(t->text.s + t->t[j].at, "let", 3) &&
+                                t->t[j + 1].letter == t->t[i].letter && t->t[j + 2].is & WORD_BE))
             return !t->t[i].framed;
     return false;
 }

@@ -73,8 +73,8 @@ static grade_result grade_field(const char *gold, grade_input in) {
     return judge(gold, in, 'D', true);
 }
 
-const grader grader_letter = {.id = "letter-4", .check_gold = check_four, .grade = grade_four};
+const grader grader_letter = {.id = "letter-5", .check_gold = check_four, .grade = grade_four};
 const grader grader_ten_letters = {
-    .id = "ten-letters-4", .check_gold = check_ten, .grade = grade_ten};
+    .id = "ten-letters-5", .check_gold = check_ten, .grade = grade_ten};
 const grader grader_letter_field = {
-    .id = "letter-field-4", .check_gold = check_four, .grade = grade_field};
+    .id = "letter-field-5", .check_gold = check_four, .grade = grade_field};

@@ -41,7 +41,7 @@ static bool is_word(const token *k, word_class is) {
 
 /* What stands between two mentions. */
 typedef struct {
-    bool comma, word, noun;
+    bool comma, word, noun, dash;
 } joint;
 
 /* Reads the joint that begins at @i. Returns its end. */
@@ -54,6 +54,7 @@ static size_t read_joint(const letter_tokens *t, size_t i, joint *j) {
         bool noun = is_word(x, WORD_OPTION) && !token_is(x, WORD_CHOOSE);
         bool light =
             j->word && is_word(x, WORD_FILL) && x->n <= 4 && !token_is(x, WORD_SO | WORD_NOT);
+        j->dash = j->dash || (x->kind == TOKEN_DASH && k == from);
         if (x->kind == TOKEN_COMMA || x->kind == TOKEN_SEMICOLON)
             j->comma = true;
         else if (x->kind == TOKEN_SLASH || is_word(x, WORD_OR | WORD_AND) ||
@@ -69,6 +70,7 @@ static size_t read_joint(const letter_tokens *t, size_t i, joint *j) {
 
 size_t letter_group_end(const letter_tokens *t, size_t i, char *letter) {
     size_t end = i + 1;
+    bool stated = i && (is_word(at(t, i - 1), WORD_BE) || at(t, i - 1)->kind == TOKEN_COLON);
     *letter = t->t[i].letter;
     for (size_t n = 0; n < GROUP_MAX; n++) {
         joint j = {0};
@@ -77,7 +79,7 @@ size_t letter_group_end(const letter_tokens *t, size_t i, char *letter) {
         bool subject = is_word(at(t, next + 1), WORD_BE | WORD_FIT | WORD_AUX) &&
                        !token_is(at(t, next + 1), WORD_OPTION); /* "A, B is correct" */
         if (at(t, next)->kind != TOKEN_OPTION || !(j.word || j.comma) ||
-            (!j.word && (other || subject)))
+            (!j.word && (other || subject)) || (j.dash && stated && subject))
             return end;
         if (t->t[next].letter != *letter)
             *letter = '\0';
@@ -140,8 +142,9 @@ static bool is_result(const left_side *l, const right_side *r) {
     word_class s = l->subject;
     bool plain =
         !(s & ~(WORD_FILL | WORD_AUX | WORD_KNOWN | WORD_SO | WORD_THINK | WORD_I | WORD_CHOOSE));
+    bool corrects = s & WORD_WAIT && s & WORD_BUT; /* "correction: C" */
     if (l->link != LINK_BE)
-        return (s | l->near) & WORD_SO;
+        return corrects || (s | l->near) & WORD_SO;
     if (!l->unknown_subject)
         return s & (WORD_IT | WORD_SO) || plain;
     return s & WORD_SO && r->closes && !l->indefinite;
@@ -153,6 +156,9 @@ static clause_verdict of_copula(const left_side *l, const right_side *r, bool fr
     word_class s = l->subject;
     if (s & WORD_BOTH && s & WORD_OPTION && !(s & (WORD_ANSWER | WORD_RIGHT | WORD_ALL)))
         return CLAUSE_SILENT; /* "the options are" */
+    bool all = s & WORD_STUDY && s & (WORD_ALL | WORD_OPTION);
+    if (l->link == LINK_COLON && all && !r->closes && !subject_denies(l, s))
+        return CLAUSE_SILENT; /* "let me check each candidate: C gives ..." */
     clause_verdict v = of_subject(l, s, rule);
     if (v != CLAUSE_SILENT)
         return v;
@@ -222,7 +228,7 @@ static clause_verdict of_link(const letter_tokens *t, const left_side *l, const 
         return of_copula(l, r, framed, rule);
     case LINK_ANSWER:
         *rule = "answer";
-        says = ends && (!l->unknown_subject || r->closes);
+        says = ends && (!l->unknown_subject || r->closes) && !l->governed;
         break;
     case LINK_CHOOSE:
         *rule = "chosen";
@@ -348,6 +354,9 @@ clause letter_clause(const letter_tokens *t, size_t i) {
     if (v < CLAUSE_CONCLUDES)
         return c;
     c.circumstance = has_circumstance(t, i);
+    /* the text of an option that is declared denies nothing: "the answer is (D) no change" */
+    if (r.has_text && r.says != SAYS_RIGHT && (v == CLAUSE_DECLARES || l.link == LINK_CHOOSE))
+        r.says = SAYS_NOTHING;
     if ((l.denied || r.says == SAYS_WRONG) && l.link != LINK_EXCEPT)
         c.verdict = CLAUSE_DENIES;
     else if (is_open(t, &c, &l, &r))

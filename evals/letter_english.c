@@ -112,7 +112,10 @@ const word_list letter_english[] = {
      "everything considered|all things considered|on reflection|on second thought|"
      "upon reflection|on closer inspection|on inspection|upon inspection|on a closer look|"
      "after careful consideration|after consideration|by comparison|for these reasons|"
-     "for this reason|that's why|which is why|that is why"},
+     "for this reason|that's why|which is why|that is why|if pressed|if forced|if pushed|"
+     "if i must|if forced to choose|if forced to pick|if i had to choose|if i had to pick|"
+     "if i had to guess|if i have to choose|if i have to pick|if i have to guess|after all that|"
+     "after all this"},
     {WORD_NOT,
      "not|never|cannot|can't|couldn't|don't|doesn't|didn't|won't|wouldn't|shouldn't|isn't|aren't|"
      "wasn't|weren't|neither|nor|no|n't|none|nothing|hardly|mustn't|hasn't|haven't|needn't|"
@@ -234,7 +237,8 @@ const word_list letter_english[] = {
      "event|sample|wire|blood|field|phase|region|gene|ion|node|box|species|protein|enzyme|"
      "molecule|reaction|paragraph|lemma|theorem|row|column|agent|city|town|country|state|level|"
      "particle|body|ball|planet|star|car|train|patient|suspect|witness|article|subsection|"
-     "influenza|major|minor|sharp|flat|cells|right angle|right angles|right triangle|right side|"
+     "influenza|major|minor|sharp|flat|cells|right angle|right angles|right ideal|right ideals|"
+     "right triangle|right side|"
      "right hand|right-hand|right-angled|let"},
     {WORD_THAN,
      "than|unlike|versus|over|rather than|instead of|compared to|compared with|and not|but not|"
@@ -252,7 +256,8 @@ const word_list letter_english[] = {
     {WORD_END,
      "seçeneğidir|seçeneği|şıkkıdır|please|imo|imho|all the way|hands down|full stop|period|"
      "no question|no contest|trust me|without hesitation|for me|final answer|thanks|thank you|"
-     "for sure|without doubt|no doubt"},
+     "for sure|without doubt|no doubt|in your list|in the list|on your list|on the list|"
+     "in the options|among the options|of the options|in the question|in your options"},
     {RANK(1), "first|primera|première|erste|prima"},
     {RANK(2), "second"},
     {RANK(3), "third"},

@@ -8,7 +8,23 @@
 
 /* clang-format off */
 const word_list letter_foreign[] = {
-    {WORD_BE, "sia|sea|soit|seja"},
+    {WORD_BE, "sia|sea|soit|seja|está|están|estão|estaria|son|são|sono|zijn|olmalıdır|"
+              "olmalı|harus"},
+    {WORD_CHOOSE,
+     "entscheiden|entschieden|entscheide|kies voor|kiezen voor|ga voor|opto por|optaría por|"
+     "optaria por|me decanto por|me inclino por|penche pour|pencherais pour|opterais pour|"
+     "propendo per|opterei per|scelgo|stawiam na|zvolím|velím"},
+    {WORD_SO,
+     "bu nedenle|bu yüzden|bundan dolayı|o halde|öyleyse|demek ki|karena itu|maka|"
+     "oleh sebab itu|dengan demikian|그래서|그러니까|por eso|en consecuencia|así pues|"
+     "por consiguiente|par conséquent|en conclusion|por isso|assim sendo|desta forma|"
+     "di conseguenza|perciò|in conclusione|demnach|zusammenfassend|daarom|derhalve|dlatego|"
+     "wobec tego|отсюда|стало быть|由此|由此可见|それゆえ|以上より|vì thế|cho nên"},
+    {WORD_RIGHT, "bien"},
+    {WORD_ANSWER, "voto|mi voto|mon vote"},
+    {WORD_FILL, "para"},
+    {WORD_BUT, "했지만|지만|했으나|했는데"},
+    {WORD_FILL, "voor|por|per|dla"},
     {WORD_CHOOSE | WORD_ANSWER, "应该选|應該選|该选|建议选|只能选|要选|就选|故选|所以选"},
     {WORD_ANSWER,
      "antwort|lösung|antwoord|svar|svaret|réponse|bon choix|respuesta|resposta|risposta|gabarito|"

@@ -169,16 +169,19 @@ static bool step_over_word(const letter_tokens *t, size_t *i, left_side *l) {
     }
     bool denies = token_is(k, WORD_NOT) && !token_is(k, WORD_BE | WORD_ONLY);
     l->denied = l->denied || (denies && !is_interjection(t, *i - 1));
+    l->governed = l->governed || (token_is(k, WORD_CASE) && !token_is(k, WORD_ONLY | WORD_WHY) &&
+                                  l->near & WORD_OPTION && !(l->near & (WORD_RIGHT | WORD_SO)));
     l->near |= k->is;
     --*i;
     return false;
 }
 
 /* True if the comma before the token @i only sets off a word: "so, C", "i.e., C", "the third
- * option, C". */
-static bool is_light_comma(const letter_tokens *t, size_t i) {
+ * option, C". In "based on this analysis, C is ..." it begins the clause of the mention @first. */
+static bool is_light_comma(const letter_tokens *t, size_t i, size_t first) {
     const token *k = at(t, i - 2);
-    if (k->kind != TOKEN_WORD)
+    bool clause = i == first && has_own_verb(t, first) && !token_is(k, WORD_SO | WORD_YES);
+    if (k->kind != TOKEN_WORD || clause)
         return false;
     bool noun = token_is(k, WORD_OPTION | WORD_ANSWER) && !token_is(k, WORD_BOTH);
     return noun || token_is(k, WORD_SO | WORD_POINT | WORD_IT | WORD_BE | WORD_YES) ||
@@ -211,7 +214,7 @@ static bool step_over_sign(const letter_tokens *t, size_t *i, size_t first, left
         break;
     case TOKEN_COMMA:
         *i = skip_rejected(t, *i);
-        *i -= *i == before && is_light_comma(t, *i);
+        *i -= *i == before && is_light_comma(t, *i, first);
         break;
     case TOKEN_OPEN:
         *i -= *i == first && at(t, first + 1)->kind == TOKEN_CLOSE;
@@ -281,7 +284,7 @@ static bool sign_ends_subject(const token *k, const left_side *l) {
 /* True if the subject ends before the word @k. *content: there is a noun already. */
 static bool word_ends_subject(const token *k, left_side *l, bool *content) {
     if (token_is(k, WORD_BUT | WORD_WHY | WORD_SO) && !token_is(k, WORD_FILL | WORD_ANSWER)) {
-        l->subject |= k->is & (WORD_SO | WORD_BUT);
+        l->subject |= k->is & (WORD_SO | WORD_BUT | WORD_WAIT);
         return true;
     }
     if (token_is(k, WORD_AND) && (l->subject & (WORD_ANSWER | WORD_IT | WORD_I)))
@@ -297,7 +300,8 @@ static bool word_ends_subject(const token *k, left_side *l, bool *content) {
 /* Reads the subject: the words before the link, back to the start of the clause. */
 static void read_subject(const letter_tokens *t, size_t first, left_side *l) {
     bool content = false;
-    size_t i = skip_parenthesis(t, l->at);
+    bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
+    size_t i = verb ? skip_parenthesis(t, l->at) : l->at;
     l->subject = is_word(at(t, l->at), WORD_IT) ? at(t, l->at)->is & WORD_IT : 0;
     for (size_t n = 0; i && n < REACH; n++, i--) {
         const token *k = &t->t[i - 1];

@@ -55,14 +55,20 @@ static bool is_word(const token *k, word_class is) {
     return k->kind == TOKEN_WORD && IS(k, is);
 }
 
+/* True for a character such as a flag or a face. */
+static bool is_emoji(const letter_tokens *t, const token *k) {
+    return k->kind == TOKEN_WORD && k->n >= 4 && memcmp(t->text.s + k->at, "\xF0\x9F", 2) == 0;
+}
+
 /* The first token of a line after its number, marks, and "option". */
 static size_t skip_label_words(const letter_tokens *t, line l) {
     size_t i = l.first;
     for (size_t n = 0; i < l.end && n < LABEL_WORDS; n++, i++) {
         const token *k = &t->t[i];
         bool number = n < 2 && (k->kind == TOKEN_NUMBER || (n && k->kind == TOKEN_STOP));
-        bool mark = is_one_of(k, SET(TOKEN_YES) | SET(TOKEN_NO) | SET(TOKEN_OPEN));
-        if (!number && !mark && !is_word(k, WORD_OPTION))
+        unsigned marks = SET(TOKEN_YES) | SET(TOKEN_NO) | SET(TOKEN_OPEN) | SET(TOKEN_ARROW);
+        bool emoji = is_emoji(t, k);
+        if (!number && !emoji && !is_one_of(k, marks) && !is_word(k, WORD_OPTION))
             break;
     }
     return i;
@@ -144,10 +150,52 @@ bool letter_in_list(const letter_tokens *t, size_t i) {
 static bool names_others(const letter_tokens *t, line l, size_t own) {
     for (size_t i = l.first; i < l.end; i++) {
         const token *k = &t->t[i], *next = at(t, i + 1);
-        bool label =
-            k->framed || k->bracket || next->kind == TOKEN_STOP || next->kind == TOKEN_COLON;
-        if (k->kind == TOKEN_OPTION && k->letter != t->t[own].letter && label)
+        unsigned signs = SET(TOKEN_STOP) | SET(TOKEN_COLON) | SET(TOKEN_YES) | SET(TOKEN_NO);
+        bool label = k->framed || k->bracket || is_one_of(next, signs);
+        bool named = k->named && label && i + 2 < l.end; /* "A. lead B. tin" */
+        if ((k->kind == TOKEN_OPTION || named) && k->letter != t->t[own].letter && label)
             return true;
+    }
+    return false;
+}
+
+/* The token after the mention at @i, or after the colon or dash after it. */
+static const token *mark_after(const letter_tokens *t, size_t i) {
+    return at(t, i + 1 + is_one_of(at(t, i + 1), SET(TOKEN_COLON) | SET(TOKEN_DASH)));
+}
+
+/* True if the words from @i on deny what comes before them: "cannot be", "is impossible". */
+static bool denies(const letter_tokens *t, size_t i, line l) {
+    bool denied = false;
+    for (; i < l.end && t->t[i].kind == TOKEN_WORD; i++) {
+        const token *k = &t->t[i];
+        if (IS(k, WORD_WRONG | WORD_OUT) && !IS(k, WORD_FILL))
+            return !denied;
+        if (denied && (IS(k, WORD_RIGHT) || letter_has_text(t, k, "possible") ||
+                       letter_has_text(t, k, "allowed")))
+            return true;
+        denied = denied || IS(k, WORD_NOT);
+        if (!IS(k, WORD_BE | WORD_AUX | WORD_FILL | WORD_SO | WORD_NOT | WORD_IT))
+            return false;
+    }
+    return denied;
+}
+
+/* True if the line rejects the option @own, with which it begins: a cross, or "B: the mass is
+ * constant, which cannot be". */
+static bool is_rejected(const letter_tokens *t, size_t own, line l) {
+    const token *mark = mark_after(t, own);
+    if (mark->kind == TOKEN_NO || (own > l.first && t->t[own - 1].kind == TOKEN_NO))
+        return true;
+    unsigned signs = SET(TOKEN_COMMA) | SET(TOKEN_DASH) | SET(TOKEN_SEMICOLON) | SET(TOKEN_STOP) |
+                     SET(TOKEN_OPEN);
+    for (size_t i = own + 2; i + 1 < l.end && t->t[i].kind != TOKEN_OPTION; i++) {
+        bool turn =
+            is_one_of(&t->t[i], signs) && is_word(&t->t[i + 1], WORD_IT | WORD_BUT | WORD_SO);
+        turn = turn || (is_word(&t->t[i], WORD_BUT) && !IS(&t->t[i], WORD_FILL));
+        for (size_t j = i + 1; turn && j < l.end && j < i + 3; j++)
+            if (denies(t, j, l))
+                return true;
     }
     return false;
 }
@@ -155,16 +203,32 @@ static bool names_others(const letter_tokens *t, line l, size_t own) {
 /* The option of which a line consists or with which it begins. */
 static size_t in_line(const letter_tokens *t, line l) {
     size_t i = label_of(t, l);
-    if (i == NONE || names_others(t, l, i) || letter_in_list(t, i) ||
+    if (i == NONE || names_others(t, l, i) || letter_in_list(t, i) || is_rejected(t, i, l) ||
         at(t, i + 1)->kind == TOKEN_ASK)
         return NONE;
     clause c = letter_clause(t, i);
     return c.letter && c.verdict != CLAUSE_DENIES && c.verdict != CLAUSE_OPEN ? i : NONE;
 }
 
+/* True for the label of an option's text after "so:" or "the answer:", as in "So in the end: C.
+ * water". The label ends before the token @i. */
+static bool is_introduced(const letter_tokens *t, size_t i, line l) {
+    size_t j = i - 1;
+    bool label = t->t[j].bracket || at(t, i)->kind == TOKEN_STOP, introduced = false;
+    if (!label || j == l.first || !is_one_of(&t->t[j - 1], SET(TOKEN_COLON) | SET(TOKEN_ARROW)))
+        return false;
+    for (j--; j > l.first && !is_one_of(&t->t[j - 1], SET(TOKEN_STOP)); j--) {
+        if (t->t[j - 1].kind == TOKEN_OPTION || IS(&t->t[j - 1], WORD_STUDY | WORD_NOT))
+            return false;
+        introduced = introduced || is_word(&t->t[j - 1], WORD_SO | WORD_ANSWER | WORD_RIGHT);
+    }
+    return introduced;
+}
+
 /* True if nothing but closing words comes after the token @i in its line. */
 static bool closes(const letter_tokens *t, size_t i, line l) {
-    bool text = t->t[i - 1].framed && i > 1 && l.end - i <= GLOSS &&
+    bool labelled = t->t[i - 1].framed || is_introduced(t, i, l);
+    bool text = labelled && i > 1 && l.end - i <= GLOSS &&
                 !IS(at(t, i), WORD_NOT | WORD_WRONG); /* "(C) property" */
     for (size_t j = i - 1; text && j > l.first && t->t[j - 1].kind != TOKEN_STOP; j--)
         text = t->t[j - 1].kind != TOKEN_OPTION && t->t[j - 1].kind != TOKEN_NAME;
@@ -179,6 +243,20 @@ static bool closes(const letter_tokens *t, size_t i, line l) {
             return false;
     }
     return true;
+}
+
+/* True if the tokens from @from to @to name options or other letters. If they are a @formula, its
+ * variables and units do not count: "F = 30 N". */
+static bool names_letters(const letter_tokens *t, size_t from, size_t to, bool formula) {
+    bool equation = false, options = false, names = false;
+    for (size_t i = from; i < to; i++) {
+        equation = equation || (t->t[i].kind == TOKEN_EQUALS && i > from);
+        options = options || t->t[i].kind == TOKEN_OPTION;
+        names = names || t->t[i].kind == TOKEN_NAME;
+    }
+    const token *last = at(t, to - 1), *before = at(t, to - 2);
+    bool value = last->kind == TOKEN_NUMBER || (to > from + 1 && before->kind == TOKEN_NUMBER);
+    return options || (names && !(formula && equation && value));
 }
 
 /* True if a final letter is set off from the words before the token @i. */
@@ -196,10 +274,7 @@ static bool is_set_off(const letter_tokens *t, size_t i, line l) {
             return true;
         case TOKEN_EQUALS:
         case TOKEN_ARROW:
-            for (size_t j = l.first; j < i; j++)
-                if (t->t[j].kind == TOKEN_OPTION || t->t[j].kind == TOKEN_NAME)
-                    return false;
-            return true;
+            return !names_letters(t, l.first, i - 1, k->kind == TOKEN_ARROW);
         case TOKEN_COMMA:
             return words > 0 || IS(at(t, i - 2), WORD_SO | WORD_YES | WORD_WAIT | WORD_NOT) ||
                    (t->t[i].framed && t->t[i].kind == TOKEN_OPTION);
@@ -307,28 +382,33 @@ static bool is_checked(const letter_tokens *t, line l, size_t i) {
     return false;
 }
 
+/* The option with a check mark in a line with several options: "A [no], B [yes]", or "[no] A [yes]
+ * B" if the line begins with a mark. NONE: there is none, or several. */
+static size_t checked_in_line(const letter_tokens *t, line l) {
+    size_t found = NONE;
+    bool first = is_one_of(&t->t[l.first], SET(TOKEN_YES) | SET(TOKEN_NO));
+    for (size_t i = l.first; i < l.end; i++) {
+        const token *mark = first ? at(t, i - 1) : mark_after(t, i);
+        if (t->t[i].kind != TOKEN_OPTION || mark->kind != TOKEN_YES)
+            continue;
+        if (found != NONE && t->t[found].letter != t->t[i].letter)
+            return NONE;
+        found = i;
+    }
+    return found;
+}
+
 /* The only option whose line is checked. */
 static size_t checked(const letter_tokens *t) {
     size_t found = NONE;
     for (line l = line_after(t, (line){0, 0}); l.first < t->n; l = line_after(t, l)) {
         size_t i = label_of(t, l);
-        if (i == NONE) { /* "A [no], B [yes]" in one line */
-            for (size_t j = l.first; j + 1 < l.end; j++)
-                if (t->t[j].kind == TOKEN_OPTION && t->t[j + 1].kind == TOKEN_YES)
-                    i = found == NONE || t->t[found].letter == t->t[j].letter ? j : i;
-            if (i == NONE)
-                continue;
-        } else if (names_others(t, l, i)) {
-            size_t yes = NONE;
-            for (size_t j = l.first; j + 1 < l.end; j++)
-                if (t->t[j].kind == TOKEN_OPTION && t->t[j + 1].kind == TOKEN_YES)
-                    yes = j;
-            if (yes == NONE)
-                continue;
-            i = yes;
-        } else if (!is_checked(t, l, i)) {
+        if (i == NONE || names_others(t, l, i))
+            i = checked_in_line(t, l);
+        else if (!is_checked(t, l, i))
             continue;
-        }
+        if (i == NONE)
+            continue;
         if (found != NONE && t->t[found].letter != t->t[i].letter)
             return NONE;
         found = i;

@@ -94,6 +94,7 @@ static void read_rest(const letter_tokens *t, size_t i, right_side *r) {
             return;
         }
         aside = aside || k->kind == TOKEN_COMMA || k->kind == TOKEN_OPEN || k->kind == TOKEN_DASH ||
+                k->kind == TOKEN_COLON ||
                 (is_word(k, WORD_WHY | WORD_BUT) && !token_is(k, WORD_CASE));
         if (is_condition(k) && (!aside || at(t, j - 1)->kind == TOKEN_COMMA))
             r->conditional = true;
@@ -233,6 +234,19 @@ static bool is_best_verb(const letter_tokens *t, size_t i) {
     return k->kind == TOKEN_WORD && k->n > 3 && t->text.s[k->at + k->n - 1] == 's';
 }
 
+/* True if the verb at @i has an object, and means something else than that an option fits: "C holds
+ * the claim", but not "C holds the most". */
+static bool has_object(const letter_tokens *t, size_t i) {
+    static const char *const verbs[] = {"holds", "hold", "works", "work", "stands"};
+    static const char *const articles[] = {"the", "a", "an", "his", "her", "its", "their"};
+    bool verb = false, article = false;
+    for (size_t k = 0; k < sizeof verbs / sizeof *verbs; k++)
+        verb = verb || letter_has_text(t, at(t, i), verbs[k]);
+    for (size_t k = 0; verb && k < sizeof articles / sizeof *articles; k++)
+        article = article || letter_has_text(t, at(t, i + 1), articles[k]);
+    return article && !token_is(at(t, i + 2), WORD_MOST | WORD_RIGHT | WORD_ONLY | WORD_BUT);
+}
+
 /* What the first word after the mention says. */
 static predicate first_word(const letter_tokens *t, size_t i, const verb_search *s, right_side *r) {
     const token *k = at(t, i), *next = at(t, i + 1);
@@ -241,6 +255,8 @@ static predicate first_word(const letter_tokens *t, size_t i, const verb_search 
     if (token_is(k, WORD_MAY))
         return SAYS_POSSIBLE;
     r->rule = "fits";
+    if (has_object(t, i))
+        return SAYS_NOTHING;
     if (token_is(k, WORD_FIT) && !token_is(k, WORD_OPTION)) {
         r->seen |= k->is;
         if (is_word(next, WORD_NOT))
@@ -322,6 +338,8 @@ static right_side read_clause(const letter_tokens *t, size_t end, const token *m
     bool sign = kind == TOKEN_STOP || kind == TOKEN_COLON || kind == TOKEN_DASH;
     verb_search s = {.label = mention->framed || mention->bracket || sign};
     i += sign && at(t, i + 1)->kind != TOKEN_LINE;
+    r.has_text = s.label && at(t, i)->kind == TOKEN_WORD &&
+                 !token_is(at(t, i), WORD_BE | WORD_AUX) && !letter_ends_sentence(at(t, i + 1));
     if (is_mark(t, i, s.label))
         r.says = SAYS_RIGHT;
     for (size_t n = 0; n < 14 && r.says == SAYS_NOTHING; n++, i++) {
@@ -349,10 +367,27 @@ static right_side read_clause(const letter_tokens *t, size_t end, const token *m
     return r;
 }
 
+/* True if another option follows as an alternative and ends the sentence: "C is right or D." */
+static bool has_alternative(const letter_tokens *t, size_t end, const token *mention) {
+    size_t i = end;
+    while (i < end + PREDICATE && at(t, i)->kind == TOKEN_WORD &&
+           (!token_is(at(t, i), WORD_OR) || token_is(at(t, i), WORD_FILL | WORD_BE | WORD_IT)))
+        i++;
+    if (!is_word(at(t, i), WORD_OR))
+        return false;
+    for (i++; is_word(at(t, i), WORD_OPTION | WORD_FILL | WORD_MAY);)
+        i++;
+    const token *other = at(t, i);
+    return other->kind == TOKEN_OPTION && other->letter != mention->letter &&
+           letter_ends_sentence(at(t, i + 1));
+}
+
 right_side letter_right(const letter_tokens *t, size_t end, const token *mention) {
     bool stop;
     right_side r = read_clause(t, end, mention, &stop);
     if (stop && r.says == SAYS_WRONG)
         r.says = SAYS_NOTHING; /* the denial belongs to the next sentence: "C. It does not say" */
+    if (r.says == SAYS_RIGHT && has_alternative(t, end, mention))
+        r.says = SAYS_POSSIBLE;
     return r;
 }

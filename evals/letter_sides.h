@@ -41,6 +41,7 @@ typedef struct {
     bool prescribes;      /* "one should" */
     bool cleft;           /* the subject begins with "what" */
     bool after_name;      /* a name and "and" come before it: "points X and C" */
+    bool governed;        /* a preposition and a noun come before it: "for choice C" */
     bool inside;          /* a preposition comes before it: "the expression in C" */
 } left_side;
 
@@ -55,6 +56,7 @@ typedef struct {
     bool closes;     /* the sentence ends after the mention */
     bool full_stop;  /* a full stop comes after the mention */
     bool aside_ends; /* a bracket and the end of the sentence come after the mention */
+    bool has_text;   /* the option's text follows its label: "(D) no change" */
     bool strong;     /* it says that the option is the answer, in these words */
     word_class seen;
     const char *rule; /* static */

@@ -162,6 +162,19 @@ static char letter_inside(const reader *r, size_t n) {
     return '\0';
 }
 
+/* True if a title comes before a letter: "Mr. A". */
+static bool is_titled(const reader *r) {
+    static const char *const titles[] = {"mr", "ms", "mrs", "miss"};
+    size_t n = r->out->n;
+    n -= n && r->out->t[n - 1].kind == TOKEN_STOP;
+    const token *word = n ? &r->out->t[n - 1] : NULL;
+    bool title = false;
+    for (size_t i = 0; word && i < sizeof titles / sizeof *titles; i++)
+        title = title || (word->n == strlen(titles[i]) &&
+                          strncasecmp(r->in.s + word->at, titles[i], word->n) == 0);
+    return title;
+}
+
 /* True if a letter that follows a word names something: "vitamin C", "compound D". */
 static bool is_named(const reader *r) {
     const token *t = r->out->n ? &r->out->t[r->out->n - 1] : NULL;
@@ -175,7 +188,19 @@ static bool is_named(const reader *r) {
     return t->is & WORD_THING || (!t->is && !adverb);
 }
 
-/* A small letter counts in brackets, or at the end of a line. */
+/* True for the letter of "a. nitrogen" if that is the whole text. */
+static bool is_lone_label(const reader *r) {
+    char c = peek(r, 0);
+    if (r->at || peek(r, 1) != '.' || peek(r, 2) != ' ' || c == 'i' || peek(r, 4) == '.')
+        return false;
+    for (long i = 3; i < (long)r->in.n; i++)
+        if (peek(r, i) == '\n' ||
+            (peek(r, i) == '.' && i > 4 && peek(r, i - 2) == ' ' && is_letter(peek(r, i - 1))))
+            return false;
+    return true;
+}
+
+/* A small letter counts in brackets, at the end of a line, or as the label of the whole text. */
 static bool is_small_option(const reader *r, size_t n, bool bracket) {
     span s = rest(r, n);
     const token *last = r->out->n ? &r->out->t[r->out->n - 1] : NULL;
@@ -185,13 +210,14 @@ static bool is_small_option(const reader *r, size_t n, bool bracket) {
         size_t i = 0;
         while (i < s.n && strchr(".!", s.s[i]) && s.s[i])
             i++;
-        return i == s.n || s.s[i] == '\n';
+        return i == s.n || s.s[i] == '\n' || is_lone_label(r);
     }
     if (s.n < 2 || s.s[0] != ' ' || !is_small(s.s[1]))
         return true;
     size_t word = word_length((span){s.s + 1, s.n - 1});
     bool the = word == 3 && memcmp(s.s + 1, "the", 3) == 0;
-    return letter_inside(r, n) != 'a' && (word > 3 || the);
+    bool is = r->at == 0 && word == 2 && memcmp(s.s + 1, "is", 2) == 0;
+    return letter_inside(r, n) != 'a' && (word > 3 || the || is);
 }
 
 /* True if a letter begins a longer word or an entry of the lexicon: "Lösung", "I'd", "C'est". */
@@ -223,8 +249,9 @@ static bool read_letter(reader *r) {
     bool word = !framed && !bracket && is_word_of_one_letter(r, 1, &unknown);
     if (small ? !is_small_option(r, n + bracket, framed || bracket) : word)
         return false;
-    bool named = is_named(r) && (!framed || peek(r, 0) == '[');
-    bool other = !letter || (!framed && is_in_formula(r));
+    bool thing = r->out->n && r->out->t[r->out->n - 1].is & WORD_THING;
+    bool named = is_named(r) && (!framed || peek(r, 0) == '[') && (!bracket || thing);
+    bool other = !letter || (!framed && (is_in_formula(r) || is_titled(r)));
     token *t = add(r, other || named ? TOKEN_NAME : TOKEN_OPTION, n + bracket);
     t->letter = letter;
     t->named = named && !other && !(t[-1].is & WORD_THING);
