@@ -85,9 +85,15 @@ static bool names_formula(span s, span formula) {
                  "clearly|simplified|final|correct|exact|real|complex|integers|inequality|"
                  "[a-z])\\b)*+)[\\s*_$(\\\\,;\\[]*+$"};
     static pattern formal = {.regex = "[\\\\$]|[0-9]"};
+    static pattern spelled = {
+        .regex =
+            "(?i)\\b(?:is|equals|:)\\s+[*_]*(?:one|two|three|four|five|six|seven|eight|nine|"
+            "ten|half)"
+            "(?:[- ](?:half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|"
+            "ninths?|tenths?))?[*_]*[,:;]?\\s*[$(]*$"};
     span before = {s.s, (size_t)(formula.s - s.s)};
     return pattern_find(&formal, (span){before.s, before.n > 2 ? before.n - 2 : 0}, 0, NULL) ||
-           pattern_find(&words, before, 0, NULL);
+           pattern_find(&words, before, 0, NULL) || pattern_find(&spelled, before, 0, NULL);
 }
 
 /* True if a statement is made under a condition: "5 if the dice were fair". */

@@ -97,7 +97,8 @@ static bool is_denied_before(span before, bool boxed) {
             "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
             "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
             "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
-            "|(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
+            "|(?<!should )(?<!must )(?<!needs to )(?<!need to )(?<!has to )(?<!have to )"
+            "(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
             "(?: the(?: number)?)?\\s*$"};
     return pattern_find(&denied, before, 0, NULL) ||
            (!boxed && pattern_find(&related, before, 0, NULL));

@@ -14,11 +14,11 @@ enum {
 
 /* True if the text ends in a word or a sign that no sentence ends in. */
 static bool is_open_word(span s) {
-    static pattern word = {.regex =
-                               "(?i)(?:^|\\W)(?:but|the|an?|of|we|and|or|so|that|is|are|for|each|"
-                               "now|to|with|then|since|if|because|as|than|in|by|this|which|it|"
-                               "from|where|when|at|on|be|has|have|must|not|gives|"
-                               "yields|equals|means|implies|how|what|also|next|first)$"};
+    static pattern word = {.regex = "(?i)(?:^|\\W)(?:but|the|an?|of|we|and|or|so|that|is|are|for|"
+                                    "(?:for|of|in|from|to|with) each|"
+                                    "now|to|with|then|since|if|because|as|than|in|by|this|which|it|"
+                                    "from|where|when|at|on|be|has|have|must|not|gives|"
+                                    "yields|equals|means|implies|how|what|also|next|first)$"};
     return pattern_find(&word, s, 0, NULL) || (s.n && strchr(":,", s.s[s.n - 1]));
 }
 
@@ -49,7 +49,8 @@ static bool is_undecided(span s) {
             "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
             "right|"
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
-            "does(?: not|n't) exist|if the|only if|even though|although|so far|partial|ran out|"
+            "does(?: not|n't) exist|if the|only if|even though|although|so far|"
+            "partial(?! fraction)|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
             "than|(?:left|remain(?:s|ing)?|need|have) to (?:be|check|consider|show|verify|count)|"
             "cases?\\**+ (?:left )?to (?:check|consider|examine|try)|"
@@ -102,7 +103,9 @@ static bool add_subject(found_answer *a, span sentence) {
             "left with|reach|report|take)(?: us)?\\s++([^,]+?)\\s++(?:as|for|to be)\\s++"
             "(?:the|our|my)\\s++(?:final |correct )?(?:answer|result|solution)\\b[^$]{0,40}$"};
     span groups[PATTERN_GROUPS];
-    if (!pattern_find(&object, sentence, 0, groups) && !pattern_find(&subject, sentence, 0, groups))
+    span result = answer_main_clause(sentence);
+    if (!pattern_find(&object, sentence, 0, groups) && !pattern_find(&subject, result, 0, groups) &&
+        !pattern_find(&subject, sentence, 0, groups))
         return false;
     static pattern clause = {.regex =
                                  "(?i)[a-z]{2,}\\s++[a-z]{2,}.*\\b(?:is|are|equals)\\b|, which$"};
@@ -147,17 +150,6 @@ static void add_asserted(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&verb, sentence, groups))
         answer_add(a, "last_sentence", answer_core(span_from(sentence, groups[0].s + groups[0].n)));
-}
-
-/* Adds the lines at the end of the text if there are two or more and each gives a value to a name
- * with an index: "x_1 = 2". */
-static void add_lines(found_answer *a, span text) {
-    static pattern lines = {
-        .regex = "(?:(?:^|\\n)[ \\t>]*+(?:(?:[-*+]|\u2022|[0-9]\\.) ++)?[$*]*+ *+[a-zA-Z]"
-                 "(?:_\\{?[0-9]\\}?|\xE2\x82[\x80-\x89])\\$? *+=[^=\\n]++){2,}\\s*+$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&lines, span_tail(text, kSentence), 0, groups))
-        answer_add(a, "lines", span_trim(groups[0]));
 }
 
 /* Adds the list of formulas at the end of "The solution is $x=2$, $y=-1$." or "The roots are $1$
@@ -268,6 +260,27 @@ static void add_number(found_answer *a, span text, const extraction *number) {
     answer_add(a, number->rule, (span){number->answer.s, number->answer.n + scaled * groups[0].n});
 }
 
+#define COMPOUND_UNIT                                                                              \
+    "(?:hours?|hrs?|h|minutes?|mins?|seconds?|secs?|s|days?|weeks?|months?|years?|dollars?|"       \
+    "cents?|feet|foot|ft|inch(?:es)?|in|yards?|pounds?|lbs?|ounces?|oz|kilograms?|kg|grams?|g|"    \
+    "kilomet(?:er|re)s?|km|met(?:er|re)s?|m|centimet(?:er|re)s?|cm)"
+
+/* Adds a quantity in two units: "So she needs 1 hour 15 minutes in all." */
+static void add_compound(found_answer *a, span text, span sentence) {
+    static pattern compound = {.regex =
+                                   "(?<![0-9.,/])[0-9]+ " COMPOUND_UNIT
+                                   "(?:,? and |, | )[0-9]+(?:\\.[0-9]+)? " COMPOUND_UNIT
+                                   "(?:(?:,? and |, | )[0-9]+ " COMPOUND_UNIT ")?(?![A-Za-z])"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find_last(&compound, sentence, groups))
+        return;
+    extraction x = {"last_sentence", groups[0]};
+    span before = {sentence.s, (size_t)(x.answer.s - sentence.s)};
+    if (ends_text(text, &x) && !is_denied(span_from(sentence, x.answer.s + x.answer.n)) &&
+        !answer_is_limited(before))
+        answer_add(a, x.rule, x.answer);
+}
+
 /* Adds the fraction or mixed number before the noun of "So it travels 137 1/2 miles per day." */
 static void add_counted(found_answer *a, span text, span sentence) {
     static pattern counted = {.regex =
@@ -300,6 +313,9 @@ static void add_last_values(found_answer *a, span text, span sentence) {
     bool earlier = x.answer.s < sentence.s && answer_has_number(sentence);
     bool formula = x.answer.n && ends_text(text, &x) && !earlier &&
                    !answer_is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
+    static pattern letter = {.regex = "^[a-zA-Z]$|^\\([a-z](?:, ?[a-z])+\\)$"};
+    if (last && formula && pattern_find(&letter, answer_bare(x.answer), 0, NULL))
+        formula = false; /* "4 values of $n$ work" */
     bool later = last && x.answer.n && number.answer.s > x.answer.s + x.answer.n &&
                  (answer_is_end(text, &number) || !integer_has_digit(x.answer));
     last &= number.answer.s >= sentence.s;
@@ -329,7 +345,11 @@ static void add_labelled(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     if (!pattern_find(&bold, sentence, 0, groups) && !pattern_find(&label, sentence, 0, groups))
         return;
-    static pattern prose = {.regex = "(?i)[a-z]{3,} [a-z]{2,} [a-z]{2,}"};
+    static pattern prose = {.regex = "(?i)[a-z]{3,} [a-z]{2,} [a-z]{2,}|\\b(?:is|are)\\b"};
+    static pattern variable = {.regex = "\\s([a-zA-Z])\\s*=\\s*$"};
+    span before = {sentence.s, (size_t)(groups[1].s - sentence.s)}, name[PATTERN_GROUPS];
+    if (pattern_find(&variable, before, 0, name)) /* "the line y = 2x" */
+        groups[1] = span_from(sentence, name[1].s);
     span s = answer_core(groups[1]);
     if (s.n <= kShortLine && !pattern_find(&prose, s, 0, NULL))
         answer_add(a, "last_line", s);
@@ -345,6 +365,10 @@ static bool add_phrase(found_answer *a, span sentence) {
         .regex = "(?i)\\bthere (?:is|are) no (?:such |positive |real |natural |prime |"
                  "possible )*(?:solution|integer|number|value|pair|triple|root|prime|function)"
                  "s?\\b[^,;]*$"};
+    static pattern absent = {
+        .regex =
+            "(?i)^(?:therefore,? |so,? |thus,? |hence,? )?no (?:such |positive |real |natural )*"
+            "(?:solution|integer|number|value|pair|triple|root|function)s? exists?[.!*\\s]*$"};
     static pattern open = {.regex =
                                "(?i)\\b(?:if|when|unless|might|may|perhaps|whether|suppose)\\b"};
     static const char words[] = "no solution";
@@ -353,7 +377,7 @@ static bool add_phrase(found_answer *a, span sentence) {
         return false;
     if (pattern_find(&reply, sentence, 0, groups) || pattern_find(&phrase, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
-    else if (pattern_find(&none, sentence, 0, NULL))
+    else if (pattern_find(&none, sentence, 0, NULL) || pattern_find(&absent, sentence, 0, NULL))
         answer_add(a, "last_sentence", (span){words, sizeof words - 1});
     return a->count > 0;
 }
@@ -379,13 +403,84 @@ static void drop_denied(found_answer *a, span text) {
     bool asserted = true;
     for (int i = 0; i < a->count; i++) {
         span s = a->reading[i].answer;
+        bool whole = strcmp(a->reading[i].rule, "relation") == 0; /* it may limit a value itself */
         if (s.s != last.s || s.n != last.n)
-            asserted = answer_context_of(text, s) == ANSWER_ASSERTED;
+            asserted = whole || answer_context_of(text, s) == ANSWER_ASSERTED;
         last = s;
         if (asserted)
             a->reading[kept++] = a->reading[i];
     }
     a->count = kept;
+}
+
+/* Adds the relation or set of "k must be greater than 4" and "All real numbers except 3". */
+static void add_relation(found_answer *a, span sentence) {
+    static pattern relation = {
+        .regex =
+            "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|needs to be) (?:strictly )?"
+            "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|no more "
+            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|^(?:So |Thus |Hence )?(all real "
+            "(?:numbers|values)\\b[^.;]*)[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&relation, sentence, 0, groups))
+        answer_add(a, "relation", groups[groups[1].s ? 1 : 2]);
+}
+
+/* Adds "$x = k\pi$ for some integer $k$" with its parameter. */
+static void add_family(found_answer *a, span sentence) {
+    static pattern family = {
+        .regex =
+            "(?i)((?:\\$[^$]*=[^$]*\\$|[a-z](?:\\([a-z]\\))? ?= ?[^,;=$]+),?\\s+(?:for|where|with)\\s[^=;]*)$"};
+    span groups[PATTERN_GROUPS];
+    if (answer_names_parameter(answer_bare(sentence)) && pattern_find(&family, sentence, 0, groups))
+        answer_add(a, "family", answer_bare(groups[1]));
+}
+
+/* Adds the "1 in 2" of "There is a 1 in 2 chance." */
+static void add_chance(found_answer *a, span sentence) {
+    static pattern chance = {
+        .regex = "(?i)\\ba ([0-9]+ (?:in|out of) [0-9]+) (?:chance|probability)\\b[^0-9]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&chance, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Marks the ratio of "The odds are 1 : 2", which is no quotient. */
+static void mark_odds(found_answer *a, span sentence) {
+    static pattern odds = {.regex = "(?i)\\bodds\\b"};
+    static pattern ratio = {.regex = "(?i)^[\\s$(]*[0-9]+\\s*(?::|to)\\s*[0-9]+[\\s$)]*$"};
+    if (!pattern_find(&odds, sentence, 0, NULL))
+        return;
+    for (int i = 0; i < a->count; i++)
+        if (pattern_find(&ratio, a->reading[i].answer, 0, NULL))
+            a->reading[i].rule = "odds";
+}
+
+/* Adds the 4 of "Only 4 of the 10 numbers are prime." */
+static void add_share(found_answer *a, span sentence) {
+    static pattern share = {
+        .regex = "(?i)(?:^|\\s)\\**([0-9]+)\\** (?:out )?of (?:the|these|those|all) [0-9]+ [a-z]"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&share, sentence, groups) &&
+        !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
+        answer_add(a, "share", groups[1]);
+}
+
+/* Adds the "False" of "False, because 2 is a counterexample." */
+static void add_verdict(found_answer *a, span sentence) {
+    static pattern verdict = {
+        .regex = "(?i)^[*\\s]*(yes|no|true|false)\\b[*]*,? (?:because|since|as)\\b"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&verdict, sentence, 0, groups))
+        answer_add(a, "first_word", groups[1]);
+}
+
+/* Adds the "No" of "No. The series diverges." */
+static void add_reply(found_answer *a, span text) {
+    static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[.,:;!]"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&reply, text, 0, groups))
+        answer_add(a, "first_word", groups[1]);
 }
 
 static void add_guesses(found_answer *a, span text, span sentence, bool asserted, unsigned flags) {
@@ -394,9 +489,18 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         answer_add(a, "hashes", answer_core(sentence));
     if (add_subject(a, sentence))
         return;
+    add_relation(a, sentence);
+    add_share(a, sentence);
+    add_chance(a, sentence);
+    add_family(a, sentence);
     if (!(flags & ANSWER_DIGITS))
-        add_lines(a, text);
+        add_verdict(a, sentence);
+    if (!(flags & ANSWER_DIGITS))
+        answer_add_lines(a, text);
+    if (!(flags & ANSWER_DIGITS))
+        answer_add_marked_list(a, text, sentence);
     add_named_values(a, sentence);
+    add_compound(a, text, sentence);
     answer_add_marked(a, text, sentence);
     answer_add_marked_clause(a, sentence);
     answer_add_name(a, sentence);
@@ -411,6 +515,8 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2 &&
         !pattern_find(&verb, sentence, 0, NULL))
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
+    if (!(flags & ANSWER_DIGITS))
+        add_reply(a, text);
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
@@ -424,5 +530,6 @@ void answer_guess(found_answer *a, span text, unsigned flags) {
     if (!sentence.n || open || is_open_word(sentence))
         return;
     add_guesses(a, text, sentence, asserted, flags);
+    mark_odds(a, sentence);
     drop_denied(a, text);
 }

@@ -25,6 +25,10 @@ static bool is_addition(span rest, bool number) {
     static pattern of = {
         .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};
     static pattern part = {.regex = "(?i)^\\*\\* of (?:an? )?[0-9]+ (?:[a-z]+ ?){1,3}[.!]?\\s*$"};
+    static pattern substance = {
+        .regex =
+            "(?i)^\\*\\* of (?!(?:the|these|those|them|all|its|their|his|her|our|an?)\\b)[a-z]+"
+            "(?: [a-z]+)?[.!]?\\s*$"};
     static pattern compared = {
         .flags = PATTERN_LONG,
         .regex =
@@ -32,8 +36,10 @@ static bool is_addition(span rest, bool number) {
             "(?:[a-z]+ ){0,2}(?:earlier|later|(?:long|short|old|young|tall|small|larg|great|heavi|"
             "light|fast|slow|high|low|bigg|cheap|furth|farth|wid|deep)e?r|more|less|fewer|before|"
             "after|per|altogether|in (?:total|all))(?![a-z])[^*=?,;0-9$]*$"};
-    return pattern_find(&of, rest, 0, NULL) || (number && (pattern_find(&part, rest, 0, NULL) ||
-                                                           pattern_find(&compared, rest, 0, NULL)));
+    return pattern_find(&of, rest, 0, NULL) ||
+           (number &&
+            (pattern_find(&part, rest, 0, NULL) || pattern_find(&substance, rest, 0, NULL) ||
+             pattern_find(&compared, rest, 0, NULL)));
 }
 
 void answer_add_marked(found_answer *a, span text, span sentence) {
@@ -68,11 +74,13 @@ void answer_add_marked_clause(found_answer *a, span sentence) {
 void answer_add_name(found_answer *a, span sentence) {
     static pattern name = {
         .regex =
-            "^(?:(?:So|Thus|Hence|Therefore),? )?([A-Z][a-z]+) (?:(?:would|will|must|should) "
+            "^(?:(?:So|Thus|Hence|Therefore|By [^,]{1,60}),? )?\\**([A-Z][a-z]+)\\**(?: "
+            "\\([^()]*\\))? (?:(?:(?:will |must |always |can always )?(?:wins?|won)|has (?:a|the) "
+            "winning strategy)[.!*]*$|(?:(?:would|will|must|should) "
             "(?!not\\b|never\\b)[a-z]+|(?!beats|says|thinks|believes|claims|knows|meets)[a-z]+s|"
             "(?!claimed|believed)[a-z]+ed|had|won|came|ran|got) (?:the |in )?"
             "(?:most|least|fewest|[a-z]+est|first|last|winner)\\b"
-            "(?!.*\\b(?:if|unless|until|but|than|when|while|not|is|that|so)\\b)[^0-9$]*$"};
+            "(?!.*\\b(?:if|unless|until|but|than|when|while|not|is|that|so)\\b)[^0-9$]*$)"};
     static pattern other = {
         .regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The|We|They|You|If|When|Since|"
                  "Then|Now|Here|Who|All|Both|None|Nobody|Someone|Everyone|Perhaps|Maybe|Neither)$"};

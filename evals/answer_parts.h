@@ -31,6 +31,13 @@ bool answer_is_doubt(span s);
  * \boxed{3}". */
 bool answer_is_undecided(span text, const extraction *box);
 
+/* True if the text ends with a parameter or a constant: "x = n\pi, where n is any integer". */
+bool answer_names_parameter(span s);
+
+/* The text without a bracket at its end that gives the value again or explains it: "72 km/h (20
+ * m/s)", "2 (= 4/2)". */
+span answer_without_bracket(span s);
+
 /* What the sentence of a value says about it. */
 typedef enum {
     ANSWER_ASSERTED,
@@ -92,6 +99,12 @@ void answer_add_marked_clause(found_answer *a, span sentence);
 
 /* Adds the name in "Maria is the oldest of the three." and "So Maria would earn the most." */
 void answer_add_name(found_answer *a, span sentence);
+
+/* Adds the lines at the end of the text if each gives a value to a name: "x = 2", "- Mean: 12". */
+void answer_add_lines(found_answer *a, span text);
+
+/* Adds the values in bold with which the sentence ends: "**2** and **3**." */
+void answer_add_marked_list(found_answer *a, span text, span sentence);
 
 /* Adds answers that are not declared: what the last sentence of @text states, and the last formula
  * and the last number. @flags: as for answer_find(). */

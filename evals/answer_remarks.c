@@ -84,6 +84,16 @@ static span without_adverbs(span s) {
 
 #define VALUE_BEFORE "(?<=[^\\s(\\[,;=])"
 
+bool answer_names_parameter(span s) {
+    static pattern parameter = {
+        .regex =
+            "(?i)\\b(?:for|where|with|and)\\s+(?:(?:all|any|every|each|some|an?|arbitrary|positive|"
+            "non-?negative|natural)\\s+)*(?:(?:integers?|constants?|numbers?)\\s+\\$?[a-z]\\$?|"
+            "\\$?[a-zA-Z](?:_[0-9])?\\$?(?: and \\$?[a-zA-Z](?:_[0-9])?\\$?)?\\s+(?:is|are|being)\\s+(?:(?:an?|any|"
+            "some|arbitrary|real)\\s+)*(?:integers?|constants?))[\\s.$!*]*$"};
+    return pattern_find(&parameter, span_tail(s, 80), 0, NULL);
+}
+
 /* The answer before a remark such as ", not 13", ", which is prime", "(by symmetry)", "(about
  * 0.3)". A bracket that names a base or a modulus is no remark. */
 static span without_remark(span s) {
@@ -109,7 +119,7 @@ static span without_remark(span s) {
         {.regex =
              "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|clai"
              "med|"
-             "stated)|by (?:the|our)|when simplified|after|using|in (?:total|all|the end)|"
+             "stated)|by (?:the|our)|when (?:simplified|divided|reduced|rounded|expressed|written)|after|using|in (?:total|all|the end)|"
              "at (?:last|the end)|"
              "overall|altogether|each|apiece)\\b"},
         {.regex =
@@ -123,10 +133,37 @@ static span without_remark(span s) {
         {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
                   "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},
         {.regex = "(?i)\\s*</?(?:b|i|p|strong|em|br)\\s*/?>"},
+        {.regex =
+             "(?i)(?<=[a-z])\\s+on (?:this|the|that|its|each|both|every) (?:whole |entire |given )?"
+             "(?:interval|domain|range|line|set)s?\\b.*$"},
+        {.regex = "(?<=[a-z])\\s+who\\s[^$]*$"},
+        {.regex = "(?i)(?<!\\bone)(?<=[0-9a-z])\\s+of (?:them|these|those)[\\s.!]*$"},
     };
     span groups[PATTERN_GROUPS];
+    if (answer_names_parameter(s))
+        return s;
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (pattern_find(&remarks[i], s, 0, groups) && groups[0].s > s.s)
+            s.n = (size_t)(groups[0].s - s.s);
+    return answer_without_bracket(s);
+}
+
+/* "h = 2 (or, equivalently, 4/2)", "72 km/h (20 m/s)", "F_{n+1} (with F_1 = 1)" */
+span answer_without_bracket(span s) {
+    static pattern brackets[] = {
+        {.regex =
+             "(?i)" VALUE_BEFORE "\\s+\\$?\\((?:\\$?\\s*=|(?:or,? )?equivalently\\b|or equal to\\b|"
+             "i\\.e\\.|that is\\b|which (?:is|equals)\\b|(?:with|where|since|as)\\b)"
+             "[^()]*(?:\\([^()]*\\)[^()]*)*\\)\\$?[\\s.!*]*$"},
+        {.regex = "(?<=[0-9][ ~][A-Za-z]|[0-9][A-Za-z]|[A-Za-z/][A-Za-z]|\xB2|\xB3|%|\xB0)\\s+"
+                  "\\((?:=\\s*|or )?-?[0-9][0-9.,/]*+\\s*(?:[A-Za-z%]|\xC2[\xB0\xB5])"
+                  "(?:[A-Za-z/]|\xC2[\xB2\xB3])*\\)[\\s.!*]*$"},
+    };
+    static pattern value = {.regex = "[0-9$=]"};
+    span groups[PATTERN_GROUPS];
+    for (size_t i = 0; i < sizeof brackets / sizeof *brackets; i++)
+        if (pattern_find(&brackets[i], s, 0, groups) && groups[0].s > s.s &&
+            pattern_find(&value, (span){s.s, (size_t)(groups[0].s - s.s)}, 0, NULL))
             s.n = (size_t)(groups[0].s - s.s);
     return s;
 }

@@ -31,11 +31,18 @@ static span without_closing(span text, bool *asserted) {
             "(?i)(?<=[\\s.!?])[\\s>*_(-]*+(?:i\\s++hope\\b|(?:i\\s++)?hope\\s++"
             "(?:this|that|it)\\b|let me know\\b|feel free\\b|"
             "either (?:form|way|answer)\\b|these are (?:all|the only)\\b|would you like\\b|"
-            "do you (?:want|need)\\b|shall i\\b|is there anything\\b|if you "
+            "do you (?:want|need)\\b|(?:both|all (?:of them|three|four|two)|each of them|they)"
+            "(?![^.!?\\n]*(?:\\b(?:not|only|neither|cannot)\\b|n't))[^.!?\\n$0-9]{0,40}\\b(?:satisf"
+            "(?:y|ies)|checks? out|works?|are valid|hold)\\b|"
+            "shall i\\b|is there anything\\b|(?<=[.!?] )done\\b|(?:and )?we(?: are|'re) done\\b|if you "
             "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that"
             "|which)\\s++(?:is|was|"
             "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
             "|(?<=\\n|> )(?:is|are)\\s++(?:therefore |thus |indeed )?" OUR_ANSWER
+            "|(?:(?:so|and|hence|thus)\\s++)?(?:these|they|those) are\\s++(?:therefore |indeed "
+            ")?(?:the|our)\\s++(?:(?:two|three|four|only|all|desired|required|complete|real) )"
+            "*(?:solutions|"
+            "roots|answers|values)\\b"
             "|the (?:bold|crossed|struck|last|latter|above|second|underlined|highlighted|framed)"
             "[^.!?\\n$0-9]*\\b(?:is|was)\\s[^.!?\\n$0-9]*" OUR_ANSWER ")|q\\.?e\\.?"
             "d\\b|as (?:desired|required|claimed|needed|expected)\\b|this completes\\b)"
@@ -72,8 +79,21 @@ static span without_concession(span sentence) {
                : sentence;
 }
 
+/* The 8 of "7 solutions, no, 8". */
+static span without_slip(span sentence) {
+    static pattern slip = {
+        .regex = "(?i)(?:^|[,;?]|\u2026|\\.\\.\\.|\u2014)\\s*(?:no|wait|oops|actually|"
+                 "correction)[,:]\\s+"
+                 "(?:no[,:]\\s+)?(?=[^,;]*[0-9$])(?!.*(?:\\b(?:not|wrong|too)\\b|n't|\\?))"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find_last(&slip, sentence, groups)
+               ? span_from(sentence, groups[0].s + groups[0].n)
+               : sentence;
+}
+
 /* The last sentence of the last line, at most kSentence bytes of it, without signs before it. If it
- * is a concession, only its last clause. */
+ * is a concession, only its last clause; of a slip, only
+ * what follows it. */
 span answer_last_sentence(span text) {
     static pattern start = {
         .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
@@ -89,7 +109,7 @@ span answer_last_sentence(span text) {
     s = span_trim(s);
     if (pattern_find(&marks, s, 0, groups))
         s = span_from(s, s.s + groups[0].n);
-    return without_concession(s);
+    return without_slip(without_concession(s));
 }
 
 /* The text without a rounded value that follows an exact one: ", or about 0.38". */
@@ -110,10 +130,10 @@ static span without_approximation(span text) {
 static span without_reason(span text) {
     enum { kMost = 160 };
     static pattern reason = {
-        .regex =
-            "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because)\\s(?![^\\n]*[,;] (?:leaving|so|thus|"
-            "hence|"
-            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
+        .regex = "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because|the [a-z]+ being)\\s"
+                 "(?![^\\n]*[,;] (?:leaving|so|thus|"
+                 "hence|"
+                 "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
         text.n = (size_t)(groups[0].s - text.s);
@@ -137,13 +157,81 @@ static span without_repetition(span text) {
     return text;
 }
 
+/* The text without a sign that ends a proof. */
+static span without_proof_mark(span text) {
+    static pattern mark = {
+        .regex = "(?<=[\\s.$!])[$\\s]*(?:\\\\(?:blacksquare|square|Box|qed|qedsymbol|QED)|"
+                 "\u25a0|\u220e|\u25a1|\u2b1b|\u25fc\ufe0f?)[$\\s.]*$"};
+    span groups[PATTERN_GROUPS];
+    text = span_trim(text);
+    if (pattern_find(&mark, span_tail(text, kSentence), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return span_trim(text);
+}
+
+/* The text without the condition after an equation: "$a_n = 2n$ for all $n \geq 0$". */
+static span without_condition(span text) {
+    enum { kMost = 120 };
+    static pattern condition = {
+        .regex =
+            "(?i),?\\s+(?:for|where|with|whenever)\\s+(?:(?:all|every|any|each|positive|non-?"
+            "negative|natural|real|integers?|numbers?)\\s+)*\\$?\\|?[a-z]\\|?\\s*(?:\\\\[gl]eq?(?![a-z])|[<\u2264]|"
+            "(?:\\\\in(?![a-z])|\u2208)(?=\\s*(?:\\\\mathbb|\\\\N|\\{|N|\u2115)[\\s{]*N?)(?!.*Z)|"
+            "\u2265|>=?|=)\\s*[^$=]{1,40}\\$?[\\s.!*]*$"};
+    static pattern family = {
+        .regex =
+            "(?i)(?<!positive )(?<!nonnegative )(?<!negative )(?<!natural )integers?\\s+\\$?[a-z]\\$?[\\s.!*]*$"};
+    static pattern quantifier = {
+        .regex =
+            "(?i),?\\s+for\\s+(?:all|every|any|each)\\s+(?:(?:positive|non-?negative|natural|real|integers?|"
+            "numbers?|values of)\\s+)*\\$?[a-z](?:, ?[a-z])*\\$?[\\s.!*]*$"};
+    static pattern equation = {
+        .regex =
+            "\\$[^$]*[^$<>!=]=[^$]*\\$$|(?:^|\\s)[A-Za-z][^\\s=]{0,8} = [^$,;.=]*[^\\s$,;.=]$"};
+    span groups[PATTERN_GROUPS], tail = span_tail(text, kMost);
+    if (!pattern_find(&condition, tail, 0, groups) &&
+        (pattern_find(&family, tail, 0, NULL) || !pattern_find(&quantifier, tail, 0, groups)))
+        return text;
+    span before = {tail.s, (size_t)(groups[0].s - tail.s)};
+    if (pattern_find(&equation, before, 0, NULL))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
+/* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$", "; the
+ * other root is extraneous", and without the unit cm$^2$. */
+static span without_place(span text) {
+    enum { kMost = 160 };
+    static pattern places[] = {
+        {.regex =
+             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:(?:which|and|it|this)\\s+(?:is\\s+)?)?(?:attained|achieved|"
+             "reached|realized|occurs|occurring|with equality)\\s[^.!?\\n]*[.!]?$"},
+        {.regex =
+             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,24}[.!]?$"},
+        {.regex =
+             "(?i)(?<=[0-9$)}*\\]])[;,]\\s+(?:and |while |whereas |but )?the (?:other|second|first|negative|"
+             "remaining)\\s[^;.!?\\n]*\\b(?:extraneous|rejected|invalid|impossible|discarded|excluded|"
+             "not|doesn't|too)\\b[^;.!?\\n]*[.!]?$"},
+        {.regex =
+             "(?i)(?<=[0-9$)]),? (?:with|and) (?:a )?remainder (?:of )?\\$?-?[0-9]+\\$?[.!]?$"},
+        {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
+    };
+    span groups[PATTERN_GROUPS];
+    text = span_trim(text);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (pattern_find(&places[i], span_tail(text, kMost), 0, groups))
+            text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
 span answer_without_closing(span text, bool *asserted) {
     static pattern aside = {
         .regex = "(?<=[.!?])\\s+(?:\\([A-Z][^()\\n]*\\)[.]?|[\\x80-\\xFF\\s]+)\\s*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&aside, span_tail(text, kSentence), 0, groups))
         text.n = (size_t)(groups[0].s - text.s); /* "(As a check, 2 + 3 = 5.)", a closing mark */
-    text = without_last_denial(without_closing(without_fence(text), asserted));
+    text = without_closing(without_proof_mark(without_fence(text)), asserted);
+    text = without_place(without_condition(answer_without_bracket(without_last_denial(text))));
     return without_reason(without_repetition(without_approximation(text)));
 }
 
@@ -168,7 +256,7 @@ span answer_main_clause(span sentence) {
         .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?|"
                  "[,;]\\s++(?:but (?:rather )?)?(?:it is|it(?:'|\u2019)s|it should be)\\s++"};
     static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
-                                     "(?<![A-Za-z])(?!inf)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
+                                     "(?<![A-Za-z])(?!inf|mod)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
     static pattern reason = {
         .regex =
             "(?i)(?:^|;)\\s*(?:since|because|as|given that|rejecting|discarding)\\s[^,;]*,\\s+"};

@@ -1,5 +1,6 @@
 /* grade_math.c - grades answers that are mathematical objects, for example MATH and HMMT. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "evals/answer.h"
@@ -75,17 +76,43 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
-/* Judges lines such as "- $x_1 = 2$" as one list. */
+/* Appends "Mean: **12**" as "\text{mean}=12", and other values without marks of bold text. */
+static void append_item(buf *list, span s) {
+    static pattern label = {.regex = "(?i)^([a-z]{2,}(?: [a-z]+)*)[*_]* ?[:=][*_]* ?(?=\\S)"};
+    static const char *const signs[][2] = {{"mean", "\\mu"}, {"standard deviation", "\\sigma"}};
+    span groups[PATTERN_GROUPS];
+    (void)buf_puts(list, list->len ? ", " : "");
+    if (pattern_find(&label, s, 0, groups)) {
+        const char *sign = NULL;
+        for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+            if (groups[1].n == strlen(signs[i][0]) &&
+                strncasecmp(groups[1].s, signs[i][0], groups[1].n) == 0)
+                sign = signs[i][1];
+        (void)buf_puts(list, sign ? sign : "\\text{");
+        for (size_t i = 0; !sign && i < groups[1].n; i++) {
+            char c = groups[1].s[i];
+            c = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+            (void)buf_append(list, &c, 1);
+        }
+        (void)buf_puts(list, sign ? "=" : "}=");
+        s = (span){groups[0].s + groups[0].n, s.n - groups[0].n};
+    }
+    s = answer_bare(s);
+    (void)buf_append(list, s.s, s.n);
+}
+
+/* Judges lines such as "- $x_1 = 2$", or several values in bold, as one list. */
 static void judge_lines(grade_result *r, const char *gold, const extraction *x,
                         math_policy policy) {
-    static pattern item = {.regex = "(?:^|\\n)[\\s>*]*+(?:(?:[-+]|\u2022|[0-9]\\.) ++)?[$*\\s]*+"
+    static pattern line = {.regex = "(?:^|\\n)[\\s>*]*+(?:(?:[-+]|\u2022|[0-9]\\.) ++)?[$*\\s]*+"
                                     "([^\\n]*[^\\n\\s$*.,;])"};
+    static pattern bold = {.regex = "\\*\\*([^*\\n]+)\\*\\*"};
+    pattern *item = strcmp(x->rule, "marked_list") == 0 ? &bold : &line;
     span parts[PATTERN_GROUPS];
     buf list = {0};
-    for (size_t at = 0; pattern_find(&item, x->answer, at, parts);) {
-        (void)buf_puts(&list, list.len ? ", " : "");
-        (void)buf_append(&list, parts[1].s, parts[1].n);
-        at = (size_t)(parts[1].s + parts[1].n - x->answer.s);
+    for (size_t at = 0; pattern_find(item, x->answer, at, parts);) {
+        append_item(&list, parts[1]);
+        at = (size_t)(parts[0].s + parts[0].n - x->answer.s);
     }
     judge(r, gold, x->rule, (span){buf_str(&list), list.len}, policy);
     buf_release(&list);
@@ -165,15 +192,20 @@ static void judge_readings(grade_result *r, const char *gold, const found_answer
     char digits[INTEGER_MAX];
     for (int i = 0; i < a->count; i++) {
         const extraction *x = &a->reading[i];
-        if (strcmp(x->rule, "lines") == 0)
+        bool steps = strcmp(x->rule, "named_lines") == 0; /* they may be steps and no list */
+        if (steps || strcmp(x->rule, "lines") == 0 || strcmp(x->rule, "marked_list") == 0)
             judge_lines(r, gold, x, policy);
         else
             judge(r, gold, x->rule, x->answer, policy);
+        if (strcmp(x->rule, "odds") == 0 && !strchr(gold, ':') && r->verdict == GRADE_CORRECT) {
+            r->verdict = GRADE_WRONG;
+            r->reason = "odds and no ratio";
+        }
         bool retry =
             r->verdict == GRADE_UNPARSED || (r->verdict == GRADE_WRONG && policy != MATH_TRUTH);
         if (a->stated && i == 0 && retry && integer_parse(x->answer, digits))
             judge(r, gold, x->rule, (span){digits, strlen(digits)}, policy);
-        if (r->verdict != GRADE_UNPARSED)
+        if (r->verdict == GRADE_CORRECT || (r->verdict == GRADE_WRONG && !steps))
             return;
     }
 }
@@ -229,8 +261,8 @@ static grade_result grade_truth(const char *gold, grade_input in) {
 }
 
 const grader grader_math_truth = {
-    .id = "math-truth-2", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
+    .id = "math-truth-3", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-6", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-7", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-6", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-7", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

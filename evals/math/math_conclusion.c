@@ -37,7 +37,9 @@ static struct {
      "",
      {"="}},
     /* 20000/\pi m^2 \approx 6366.2 m^2 */
-    {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE UNIT "[\\s.$]*$"}, "", {"\\approx", "\u2248"}},
+    {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE "(?:" UNIT "|[a-z]{2,}(?: [a-z]+)?)[\\s.$]*$"},
+     "",
+     {"\\approx", "\u2248"}},
     /* 12^{\text{th}}, and 12th with a noun */
     {{.regex = "^[\\s$*]*(?:the\\s+)?([0-9]+)(?:\\s*\\^\\s*\\{?\\s*(?:" TEXT ")?" SUFFIX
                "\\s*\\}{0,2}(?:" SPACE NOUN ")?|(?:" TEXT ")?" SUFFIX "(?=[\\s}])\\}?" SPACE NOUN
@@ -109,4 +111,44 @@ bool math_read_hour(const char *s, size_t n, char *out, size_t cap, size_t *len)
     memcpy(out + before, groups[1].s + groups[1].n, after);
     *len = before + after;
     return true;
+}
+
+bool math_drop_condition(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern condition = {
+        .regex = "(?:\\\\q?quad|\\\\[ ,;:]|[\\s,$])*(?:\\(|\\\\text\\{[ ,]*\\(?(?:for|where|with)?"
+                 "(?: all| every)?\\s*\\}?)\\s*\\$?[a-z]\\s*(?:\\\\geq?(?:slant)?(?![a-z])|>|"
+                 "\\\\in(?![a-z])|\u2265|\u2208)\\s*[^()=]{1,24}\\)?[\\s.$]*$"};
+    span groups[PATTERN_GROUPS];
+    if (n > cap || !memchr(s, '=', n) || !pattern_find(&condition, (span){s, n}, 0, groups))
+        return false;
+    *len = (size_t)(groups[0].s - s);
+    memcpy(out, s, *len);
+    return *len > 0 && memchr(s, '=', *len);
+}
+
+/* ---- vectors ---- */
+
+bool math_read_vector(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+#define UNIT_VECTOR(name)                                                                          \
+    "(?:\\s|\\\\[,;: ])*\\\\(?:mathbf|vec|hat|boldsymbol|bm)\\s*\\{?\\s*\\\\?" name                \
+    "(?:math)?\\s*\\}?\\s*"
+    static pattern vector = {
+        .regex =
+            "^[\\s$]*(?:[^=]*=)?\\s*([^=+]*?)" UNIT_VECTOR("i") "\\+?\\s*([^=+]*?)" UNIT_VECTOR(
+                "j") "(?:\\+?\\s*([^=+]*?)" UNIT_VECTOR("k") ")?[\\s.$]*$"};
+    static const char bold[] = "\\";
+    span groups[PATTERN_GROUPS];
+    if (n > cap || !memmem(s, n, bold, 1) || !pattern_find(&vector, (span){s, n}, 0, groups))
+        return false;
+    rewriter r = {.begin = s, .s = s, .end = s + n, .out = out, .cap = cap};
+    puts_to(&r, "\\langle ");
+    for (int i = 1; i < 4 && groups[i].s; i++) {
+        bool sign = groups[i].n == 1 && *groups[i].s == '-';
+        puts_to(&r, i > 1 ? ", " : "");
+        put(&r, groups[i].s, groups[i].n);
+        puts_to(&r, groups[i].n == 0 || sign ? "1" : "");
+    }
+    puts_to(&r, " \\rangle");
+    *len = r.used;
+    return !r.full;
 }

@@ -323,15 +323,29 @@ static bool has_membership(bytes s) {
     return false;
 }
 
-/* True if the left side of an equation only says what its right side is: in a chain, after
- * f^{-1}(y), or after a derivative. */
+/* True if the left side of an equation only says what its right side is: in a chain, or as a call
+ * of a function. */
 static bool names_value(const reworded *a, math_verdict v) {
-    static pattern call = {
-        .regex = "^[\\s$]*(?:[a-zA-Z](?:\\^\\{?-1\\}?|'+)\\s*\\(|d/d[a-z]|\\\\frac\\{d)"};
+    static pattern chain = {.regex = "(?<![<>!:])=[^=]+(?<![<>!:])=(?!.*[,;])"};
+    char rest[kMathMaxInput];
+    size_t n;
     bytes s = reworded_text(a);
     return strcmp(v.reason, "a chain of equations") == 0 ||
            (strcmp(v.reason, "a different kind of object") == 0 &&
-            pattern_find(&call, (span){s.s, s.n}, 0, NULL));
+            (math_drop_call(s.s, s.n, rest, sizeof rest, &n) ||
+             pattern_find(&chain, (span){s.s, s.n}, 0, NULL)));
+}
+
+/* True if the text has an inequality. */
+static bool has_order(bytes s) {
+    static pattern order = {.regex = "[<>]|\\\\[lg](?:e|eq|eqslant)?(?![A-Za-z])"};
+    return pattern_find(&order, (span){s.s, s.n}, 0, NULL);
+}
+
+/* True if the gold is reworded in the same way. */
+static bool rewords_gold(wording *w) {
+    return w == math_read_words || w == math_read_parameter || w == math_read_noon ||
+           w == math_read_compound;
 }
 
 /* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
@@ -339,12 +353,15 @@ static bool names_value(const reworded *a, math_verdict v) {
  * ratio only if the gold is one. */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_read_parameter, math_drop_introduction, math_read_words,      math_read_conclusion,
-        math_read_notations, math_read_range,        math_read_hour,       math_read_rows,
-        math_read_ratio,     math_drop_left_side,    math_read_wide_spaces};
+        math_read_parameter,  math_drop_index,        math_read_residue,   math_read_noon,
+        math_read_compound,   math_drop_introduction, math_read_words,     math_drop_condition,
+        math_read_vector,     math_read_conclusion,   math_read_notations, math_read_range,
+        math_read_hour,       math_read_rows,         math_read_ratio,     math_drop_left_side,
+        math_read_wide_spaces};
+    enum { kOnlyUnparsed = COUNT(wordings) - 2 };
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
-        bool only_unparsed = i >= 9;
+        bool only_unparsed = i >= kOnlyUnparsed;
         bool chain = wordings[i] == math_drop_left_side && names_value(a, v);
         if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread) && !chain)
             break;
@@ -356,8 +373,17 @@ static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
             continue;
         if (wordings[i] == math_read_notations && has_membership(gold))
             continue;
+        if (wordings[i] == math_drop_index && memchr(gold.s, '_', gold.n))
+            continue;
+        if (wordings[i] == math_drop_condition && has_order(gold))
+            continue;
+        if (wordings[i] == math_read_vector && !memchr(gold.s, ',', gold.n) &&
+            !memmem(gold.s, gold.n, "\\begin", 6))
+            continue;
+        if (wordings[i] == math_read_residue && !memmem(gold.s, gold.n, "mod", 3))
+            continue;
         bool changed = reword(a, wordings[i]);
-        if (wordings[i] == math_read_words || wordings[i] == math_read_parameter)
+        if (rewords_gold(wordings[i]))
             changed |= reword(g, wordings[i]);
         if (!changed)
             continue;
@@ -378,6 +404,76 @@ static bool equals_before_rounding(bytes g, bytes a) {
     return compare_readings(whole, value, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
+/* The end of the left side of an equation; 0 if there is no equals sign. */
+static size_t left_side(bytes s) {
+    const char *sign = s.n ? memchr(s.s, '=', s.n) : NULL;
+    return sign ? (size_t)(sign - s.s) : 0;
+}
+
+/* Compares a gold such as \varphi(100) = 40 by its right side. An answer with a left side must have
+ * the same one. */
+static bool equals_called_value(bytes g, bytes a) {
+    char value[kMathMaxInput], right[kMathMaxInput];
+    size_t n, m, left = left_side(a);
+    if (!math_drop_call(g.s, g.n, value, sizeof value, &n))
+        return false;
+    if (left) {
+        bytes name = {g.s, left_side(g)}, other = {a.s, left};
+        if (compare_readings(name, other, MATH_TRUTH).outcome != MATH_EQUAL ||
+            !math_drop_left_side(a.s, a.n, right, sizeof right, &m))
+            return false;
+        a = (bytes){right, m};
+    }
+    return compare_readings((bytes){value, n}, a, MATH_TRUTH).outcome == MATH_EQUAL;
+}
+
+/* Compares 20 m/s = 72 km/h by the side that has the unit of the gold. */
+static bool equals_a_quantity(bytes g, bytes a) {
+    static pattern equation = {.regex = "^[\\s$]*([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})\\s*=\\s*"
+                                        "([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})[\\s.$]*$"};
+    static const char macro[] = "\\text";
+    span groups[PATTERN_GROUPS];
+    if (!memmem(g.s, g.n, macro, sizeof macro - 1) ||
+        !pattern_find(&equation, (span){a.s, a.n}, 0, groups))
+        return false;
+    bool equal = false;
+    for (int i = 1; i < 3 && !equal; i++)
+        equal = compare_readings(g, (bytes){groups[i].s, groups[i].n}, MATH_TRUTH).outcome ==
+                MATH_EQUAL;
+    return equal;
+}
+
+/* Compares general solutions of a differential equation, whose constants may have other names. */
+static bool equals_with_constants(bytes g, bytes a) {
+    static pattern solution = {.regex = "e\\s*\\^|\\\\(?:sin|cos|exp|ln)(?![A-Za-z])"};
+    static pattern condition = {
+        .regex = "(?i),?[\\s$]+(?:for|where|with)\\s[^=]*\\bconstants?\\b[^=]*$"};
+    char renamed[kMathMaxInput];
+    size_t n;
+    bool equal = false;
+    span groups[PATTERN_GROUPS];
+    bool named = pattern_find(&condition, (span){a.s, a.n}, 0, groups);
+    if (named)
+        a.n = (size_t)(groups[0].s - a.s);
+    if (!memchr(a.s, '=', a.n) || (!named && !pattern_find(&solution, (span){g.s, g.n}, 0, NULL)))
+        return false;
+    if (named && compare_readings(g, a, MATH_TRUTH).outcome == MATH_EQUAL)
+        return true;
+    for (int way = 0; way < 2 && !equal; way++)
+        equal = math_rename_constants(g.s, g.n, way, a.s, a.n, renamed, sizeof renamed, &n) &&
+                compare_readings(g, (bytes){renamed, n}, MATH_TRUTH).outcome == MATH_EQUAL;
+    return equal;
+}
+
+/* Compares a family of solutions with a gold that does not say what its parameter is. */
+static bool equals_as_family(bytes g, bytes a) {
+    char family[kMathMaxInput], renamed[kMathMaxInput];
+    size_t n, m;
+    return math_read_parameter(a.s, a.n, family, sizeof family, &n) &&
+           math_rename_parameter(g.s, g.n, family, n, renamed, sizeof renamed, &m) &&
+           compare_readings(g, (bytes){renamed, m}, MATH_TRUTH).outcome == MATH_EQUAL;
+}
+
 static math_verdict compare_truth(bytes g, bytes a) {
     reworded gold = {.which = 0}, answer = {.which = 0};
     if (!math_rewrite(g.s, g.n, gold.text[0], kMathMaxInput, &gold.n))
@@ -386,13 +482,23 @@ static math_verdict compare_truth(bytes g, bytes a) {
         return unread("too long", false);
     g = reworded_text(&gold);
     a = reworded_text(&answer);
+    if (math_are_opposite(g.s, g.n, a.s, a.n))
+        return verdict(MATH_DIFFERENT, "an opposite change or direction");
     math_verdict whole = compare_readings(g, a, MATH_TRUTH);
     if (whole.outcome == MATH_EQUAL)
         return whole;
-    if (math_phrases_equal(g.s, g.n, a.s, a.n))
+    if (math_phrases_equal(g.s, g.n, a.s, a.n) || math_letters_equal(g.s, g.n, a.s, a.n))
         return verdict(MATH_EQUAL, "the same words");
     if (equals_before_rounding(g, a))
         return verdict(MATH_EQUAL, "the same value, and rounded");
+    if (equals_called_value(g, a))
+        return verdict(MATH_EQUAL, "the same value of a function");
+    if (equals_as_family(g, a))
+        return verdict(MATH_EQUAL, "the same family with another parameter");
+    if (equals_with_constants(g, a))
+        return verdict(MATH_EQUAL, "the same solution with other constants");
+    if (equals_a_quantity(g, a))
+        return verdict(MATH_EQUAL, "the same quantity in two units");
     return compare_wordings(&gold, &answer, whole);
 }
 

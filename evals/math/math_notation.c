@@ -16,6 +16,9 @@
 #define TEXT  "\\\\(?:text|mathrm)\\{\\s*+"
 #define BY    "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
 
+/* "k must be at least 4" */
+#define RELATED "^[\\s$]*([a-z])\\$? (?:must be|is|has to be|should be|needs to be) (?:strictly )?"
+
 /* "18 dollars and 50 cents" */
 #define DOLLARS_AND                                                                                \
     "(?:\\\\?\\$\\s*+)?(?<![0-9.])(\\d++)\\s*+(?:\\\\text\\{\\s*+)?dollars?\\s*+\\}?\\s*+"         \
@@ -65,12 +68,30 @@ static struct {
     {{.regex = TEXT "\\\\frac\\{([a-z]+)\\}\\{([a-z]+)\\}\\s*\\}"}, "\\text{ $1 per $2}"},
     {{.regex = "(10\\s*\\^\\s*(?:-?\\d+|\\{\\s*-?\\d+\\s*\\}))\\s+(" UNIT ")(?=[\\s.$]*$)"},
      "$1\\text{ $2}"},
+    {{.regex = "\\^\\{?([0-9]+)\\}?/_\\{?([0-9]+)\\}?"}, "\\frac{$1}{$2}"},
+    {{.regex = "^[\\s$]*([0-9]{1,2})\\s*([ap])\\.?\\s?m\\.?[\\s.$]*$"}, "$1:00\\text{ $2m}"},
+    {{.regex = "^[\\s$]*(?:a )?([0-9]+) in ([0-9]+)[\\s.$]*$"}, "\\frac{$1}{$2}"},
+    {{.regex = "([0-9]+) over ([0-9]+)"}, "\\frac{$1}{$2}"},
     {{.regex = "([0-9]+) out of ([0-9]+)"}, "\\frac{$1}{$2}"},
     {{.regex = "\\\\begin\\{cases\\}([^\\\\]*)\\\\\\\\([^\\\\]*)\\\\end\\{cases\\}"}, "$1, $2"},
+    {{.regex = "(?<=[0-9}i]\\$)\\s*(" UNIT POWER ")(?=[\\s.]*$)"}, "\\text{ $1}"},
+    {{.regex = "^[\\s$]*0x([0-9A-Fa-f]+)[\\s.$]*$"}, "$1_{16}"},
+    {{.regex = "^[\\s$]*0b([01]+)[\\s.$]*$"}, "$1_{2}"},
+    {{.regex = "^[\\s$]*0o([0-7]+)[\\s.$]*$"}, "$1_{8}"},
+    {{.regex = "^[\\s$]*(?:\u2113|\\\\ell|[A-Za-z])(?:_\\{?[0-9A-Za-z]\\}?)?\\s*:\\s*"
+               "(?=[^:,]*=[^:,]*$)"},
+     ""},
+    {{.regex = "(?<=[0-9}])\\s*(?:sq|square)\\.?\\s+(" UNIT ")[\\s.$]*$"}, "\\text{ $1}^2"},
+    {{.regex = "(?<=[0-9}])\\s*(?:cu|cubic)\\.?\\s+(" UNIT ")[\\s.$]*$"}, "\\text{ $1}^3"},
+    {{.regex = RELATED "(?:(?:greater|larger|more) than or equal to|at least|no less than) "},
+     "$1 \\ge "},
+    {{.regex = RELATED "(?:(?:less|smaller) than or equal to|at most|no more than) "}, "$1 \\le "},
+    {{.regex = RELATED "(?:greater|larger|more) than "}, "$1 > "},
+    {{.regex = RELATED "(?:less|smaller) than "}, "$1 < "},
     {{.regex = "cbrt\\(([^()]*)\\)"}, "\\sqrt[3]{$1}"},
     {{.regex = "[A-Za-z]\\s*:\\s*([A-Za-z])\\s*\\\\mapsto"}, "y="},
     {{.regex = "," SPACES "(?:\\\\text\\{ ?(?:where|for|with) ?\\})?" SPACES
-               "[a-z]\\s*\\\\in\\s*\\\\mathbb\\s*\\{?[RZNQC]\\}?[\\s.$]*$"},
+               "[A-Za-z](?:_\\{?[0-9]\\}?)?\\s*\\\\in\\s*\\\\mathbb\\s*\\{?[RZNQC]\\}?[\\s.$]*$"},
      ""},
     {{.regex = SPACES "\\\\text\\{[ ,]*(?:for (?:all|every|any|each)|where)\\b[^}]*\\}[^,]*$"}, ""},
     {{.regex = "\\\\text\\{\\s*(?:both|either) ?\\}"}, ""},
@@ -85,11 +106,11 @@ static struct {
     {{.regex = "_\\{? *\\\\text\\{ *(?:hex|sixteen)\\ *}\\}?"}, "_{16}"},
     {{.regex = "^[\\s$]*(?:\\(|\\\\(?:text|mathrm)\\{)([0-9A-Fa-f]+)[)}](?=_)"}, "$1"},
     {{.regex = "^[\\s$]*([0-9]*[A-F][0-9A-F]*) \\(?(?:in )?base (\\d+)\\)?[\\s.$]*$"}, "$1_{$2}"},
-    {{.regex = "(?<=[0-9}i])\\s+((?:m|g|s|h|L|l|in|ft|yd|mi)" POWER ")(?=[\\s.$]*$)"},
+    {{.regex = "(?<=[0-9}i])\\s+((?:m|g|s|h|L|l|mL|ml|in|ft|yd|mi)" POWER ")(?=[\\s.$]*$)"},
      "\\text{ $1}"},
     {{.regex = "(?<=[0-9])\\s*[xX]\\s*(?=10\\s*\\^)"}, " \\cdot "},
     {{.regex =
-          "^[\\s$]*all real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0-9]+)"
+          "^[\\s$]*[Aa]ll real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0-9]+)"
           "[\\s.$]*$"},
      "\\mathbb{R} \\setminus \\{$1\\}"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
@@ -108,27 +129,6 @@ static void read_clock(char *s, size_t cap) {
     int hour = 10 * (groups[1].s[0] - '0') + groups[1].s[1] - '0' - 12;
     char minutes[3] = {groups[2].s[0], groups[2].s[1], '\0'};
     (void)snprintf(s, cap, "%d:%s\\text{ p.m.}", hour, minutes);
-}
-
-bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len) {
-    static pattern integers = {
-        .regex = "([a-z])\\s*\\\\in\\s*\\\\mathbb\\s*\\{?Z|([a-z])\\s*\u2208\\s*\u2124"};
-    static pattern other = {.regex = "(?<![\\\\A-Za-z])k(?![A-Za-z])"};
-    span groups[PATTERN_GROUPS], text = {s, n};
-    static const char set[] = "\u2124", macro[] = "\\mathbb";
-    if (!n || (!memmem(s, n, macro, sizeof macro - 1) && !memmem(s, n, set, sizeof set - 1)))
-        return false;
-    if (n > cap || !pattern_find(&integers, text, 0, groups) || pattern_find(&other, text, 0, NULL))
-        return false;
-    char name = groups[groups[1].s ? 1 : 2].s[0];
-    for (size_t i = 0; i < n; i++) {
-        bool command = false;
-        for (size_t k = i; k && !command && (is_letter(s[k - 1]) || s[k - 1] == '\\'); k--)
-            command = s[k - 1] == '\\';
-        out[i] = s[i] == name && !command ? 'k' : s[i];
-    }
-    *len = n;
-    return true;
 }
 
 bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len) {

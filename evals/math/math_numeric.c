@@ -15,6 +15,7 @@ typedef struct {
     const math_reading *r;
     int point;
     fault_mark began;
+    bool *unreal; /* set if a root, a power or a logarithm of a real number is not real */
 } context;
 
 /* ---- evaluating a tree ---- */
@@ -104,6 +105,12 @@ static bool is_decimal_fraction(const math_node *n) {
     return n->kind == NODE_NUM && memchr(n->u.text.s, '.', n->u.text.len);
 }
 
+/* Notes that a function or a power of real numbers is not real. */
+static math_eval_status note_domain(const context *c, bool real, const cx *out) {
+    *c->unreal = *c->unreal || (real && !cx_is_real(out));
+    return EVAL_OK;
+}
+
 /* Evaluates a power. For the public graders, a constant to a decimal power, such as 66^{0.5}, is a
  * rounded number. So it has a value here only if the result is a short decimal. */
 static math_eval_status eval_power(const context *c, const math_node *n, cx *out) {
@@ -112,26 +119,74 @@ static math_eval_status eval_power(const context *c, const math_node *n, cx *out
     int64_t e;
     CHECK(eval(c, n->first, out));
     CHECK(spend(c, kDear));
+    bool real = cx_is_real(out);
     if (math_integer(t, exponent, &e))
         return cx_power(out, e);
-    if (unit_fraction(t, exponent, &e))
-        return cx_root(out, e);
+    if (unit_fraction(t, exponent, &e)) {
+        CHECK(cx_root(out, e));
+        return note_domain(c, real, out);
+    }
     cx x;
     cx_init(&x);
     CHECK(eval(c, exponent, &x));
     if (cx_is_zero(out))
         return cx_is_real(&x) && mpfr_sgn(x.re) > 0 ? EVAL_OK : EVAL_UNDEFINED;
+    real = real && cx_is_real(&x);
     CHECK(cx_log(out));
     CHECK(cx_mul(out, &x));
     CHECK(cx_exp(out));
+    (void)note_domain(c, real, out);
     bool rounded =
         !t->truth && is_decimal_fraction(math_at(t, exponent)) && math_is_constant(t, n->first);
     return rounded && !is_short_decimal(out) ? EVAL_OTHER : EVAL_OK;
 }
 
-/* n! for a small n; a binomial from three factorials. */
+/* x! = Gamma(x + 1) at a point of the symbols in it. */
+static math_eval_status eval_gamma(const context *c, uint16_t i, cx *out) {
+    enum { kMost = 64, kLostBits = 12 };
+    CHECK(eval(c, i, out));
+    if (!cx_is_real(out) || mpfr_cmp_si(out->re, -1) <= 0 || mpfr_cmp_si(out->re, kMost) > 0)
+        return EVAL_UNDEFINED;
+    mpfr_add_ui(out->re, out->re, 1, MPFR_RNDN);
+    mpfr_gamma(out->re, out->re, MPFR_RNDN);
+    long err = cx_larger(out->err, -kPrecision) + cx_larger(cx_magnitude(out), 0);
+    return cx_settle(out, err + kLostBits);
+}
+
+/* Factorials and binomials with symbols: n!, \binom{2n}{n}. */
+static math_eval_status eval_factorials(const context *c, const math_node *n, cx *out) {
+    const math_tree *t = c->r->t;
+    uint16_t below = math_at(t, n->first)->next;
+    CHECK(eval_gamma(c, n->first, out));
+    if (n->arg != FN_BINOMIAL)
+        return EVAL_OK;
+    cx top, k, f;
+    cx_init(&top);
+    cx_init(&k);
+    cx_init(&f);
+    CHECK(eval_gamma(c, below, &f));
+    CHECK(cx_invert(&f));
+    CHECK(cx_mul(out, &f));
+    CHECK(eval(c, n->first, &top));
+    CHECK(eval(c, below, &k));
+    mpfr_neg(k.re, k.re, MPFR_RNDN);
+    CHECK(cx_add(&top, &k));
+    if (!cx_is_real(&top) || mpfr_cmp_si(top.re, -1) <= 0)
+        return EVAL_UNDEFINED;
+    mpfr_add_ui(top.re, top.re, 1, MPFR_RNDN);
+    mpfr_gamma(top.re, top.re, MPFR_RNDN);
+    CHECK(cx_settle(&top, cx_larger(top.err, -kPrecision) + cx_larger(cx_magnitude(&top), 0) + 12));
+    CHECK(cx_invert(&top));
+    return cx_mul(out, &top);
+}
+
+/* n! for a small n; a binomial from three factorials. With MATH_TRUTH, they may have symbols. */
 static math_eval_status eval_combinatorial(const context *c, const math_node *n, cx *out) {
     int64_t a, k;
+    const math_tree *t = c->r->t;
+    if (t->truth && (math_has_symbol(t, n->first) ||
+                     (n->arg == FN_BINOMIAL && math_has_symbol(t, math_at(t, n->first)->next))))
+        return eval_factorials(c, n, out);
     if (!math_integer(c->r->t, n->first, &a) || a < 0 || a > kMaxFactorial)
         return EVAL_OTHER;
     mpfr_fac_ui(out->re, (unsigned long)a, MPFR_RNDN);
@@ -168,18 +223,22 @@ static math_eval_status eval_function(const context *c, const math_node *n, cx *
     if (n->arg == FN_FACTORIAL || n->arg == FN_BINOMIAL)
         return eval_combinatorial(c, n, out);
     CHECK(eval(c, n->first, out));
+    bool real = cx_is_real(out);
     switch (n->arg) {
     case FN_SQRT:
-        return cx_sqrt(out);
+        CHECK(cx_sqrt(out));
+        return note_domain(c, real, out);
     case FN_ROOT:
         if (!math_integer(c->r->t, math_at(c->r->t, n->first)->next, &degree))
             return EVAL_OTHER;
-        return cx_root(out, degree);
+        CHECK(cx_root(out, degree));
+        return note_domain(c, real, out);
     case FN_EXP:
         return cx_exp(out);
     case FN_LN:
     case FN_LOG:
-        return eval_logarithm(c, n, out);
+        CHECK(eval_logarithm(c, n, out));
+        return note_domain(c, real, out);
     case FN_ABS:
         mpfr_hypot(out->re, out->re, out->im, MPFR_RNDN);
         mpfr_set_zero(out->im, 1);
@@ -280,6 +339,8 @@ static math_eval_status match_at(const context *a, uint16_t i, const context *b,
     cx_init(&y);
     CHECK(eval(a, i, &x));
     CHECK(eval(b, j, &y));
+    if (*a->unreal && a->r->t->truth && a->point > 1)
+        return EVAL_UNDEFINED; /* outside of the real domain of the gold */
     return kind == MATCH_SAME ? close_values(&x, &y, equal)
                               : match_ratio(&x, &y, kind, first, equal);
 }
@@ -295,8 +356,8 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
     cx_init(&first);
     *match = true;
     for (int k = 0; k < points && *match; k++) {
-        context ca = {a, k, began}, cb = {b, k, began};
-        bool equal = false;
+        bool unreal = false, other = false, equal = false;
+        context ca = {a, k, began, &unreal}, cb = {b, k, began, &other};
         math_eval_status here = match_at(&ca, i, &cb, j, kind, &first, &equal);
         if (here == EVAL_OK) {
             *match = equal;
@@ -313,7 +374,8 @@ math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const mat
 math_eval_status math_numeric_order(const math_reading *a, uint16_t i, const math_reading *b,
                                     uint16_t j, int *order) {
     const fault_mark began = fault_begin();
-    context ca = {a, 0, began}, cb = {b, 0, began};
+    bool unreal = false;
+    context ca = {a, 0, began, &unreal}, cb = {b, 0, began, &unreal};
     cx x, y;
     cx_init(&x);
     cx_init(&y);

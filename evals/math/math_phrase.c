@@ -8,9 +8,9 @@ enum { kPhrase = 128 };
 
 static bool is_harmless(const char *s, size_t n) {
     static const char *const harmless[] = {
-        "a",      "an",       "the",    "is",    "are",   "it",  "its",       "this",
-        "on",     "in",       "at",     "graph", "shape", "due", "direction", "color",
-        "colour", "function", "number", "curve", "conic", "day", "named",     "triangle"};
+        "a",      "an",    "the",   "is",    "are",   "it",        "its",   "this",    "on",
+        "in",     "at",    "graph", "shape", "due",   "direction", "color", "colour",  "function",
+        "number", "curve", "conic", "day",   "named", "triangle",  "s",     "integer", "integers"};
     for (size_t i = 0; i < COUNT(harmless); i++)
         if (span_is(s, n, harmless[i]))
             return true;
@@ -104,6 +104,8 @@ const char *math_find_phrase(const char *s, size_t n) {
         {" any real", "\\mathbb{R}"},
         {" infinite", "\\infty"},
         {" infinitely many", "\\infty"},
+        {" infinitely many solutions", "\\infty"},
+        {" there infinitely many solutions", "\\infty"},
     };
     char phrase[kPhrase];
     size_t used = spell_words(s, n, phrase);
@@ -113,8 +115,73 @@ const char *math_find_phrase(const char *s, size_t n) {
     return NULL;
 }
 
+/* Writes "dne" as "does not exist". Returns the new length. */
+static size_t spell_out(char s[kPhrase], size_t n) {
+    static const char phrase[] = " does not exist";
+    if (!span_is(s, n, " dne"))
+        return n;
+    memcpy(s, phrase, sizeof phrase - 1);
+    return sizeof phrase - 1;
+}
+
+/* The number of the word at @w among the words of @s: each follows a space. */
+static int count_word(const char *s, size_t n, const char *w, size_t m) {
+    int count = 0;
+    for (size_t i = 0; i + m <= n; i++)
+        count += memcmp(s + i, w, m) == 0 && (i + m == n || s[i + m] == ' ');
+    return count;
+}
+
+/* True for "all positive even integers" and "all even positive integers". */
+static bool same_description(const char *s, size_t n, const char *t, size_t m) {
+    static const char all[] = " all ";
+    static const char *const joints[] = {" not", " but", " of", " than", " and", " or", " if"};
+    if (n != m || n < sizeof all || memcmp(s, all, sizeof all - 1) != 0 ||
+        memcmp(t, all, sizeof all - 1) != 0)
+        return false;
+    for (size_t i = 0; i < COUNT(joints); i++)
+        if (memmem(s, n, joints[i], strlen(joints[i])))
+            return false;
+    for (size_t i = 0; i < n; i++)
+        if (is_digit(s[i]))
+            return false;
+    for (size_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && s[k] != ' ';)
+            k++;
+        if (count_word(s, n, s + i, k - i) != count_word(t, m, s + i, k - i))
+            return false;
+    }
+    return true;
+}
+
+bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an) {
+    unsigned sets[2] = {0, 0}; /* a bit for each letter from A to J */
+    const char *s[2] = {g, a};
+    size_t n[2] = {gn, an};
+    static const char macro[] = "\\text{";
+    int letters = 0;
+    if (gn < sizeof macro || memcmp(g, macro, sizeof macro - 1) != 0)
+        return false;
+    for (int k = 0; k < 2; k++)
+        for (size_t i = k ? 0 : sizeof macro - 1; i < n[k]; i++) {
+            char c = s[k][i];
+            bool joint = n[k] - i > 4 && memcmp(s[k] + i, " and ", 5) == 0;
+            if (c >= 'A' && c <= 'J' && !(sets[k] >> (c - 'A') & 1)) {
+                sets[k] |= 1U << (c - 'A');
+                letters += !k;
+            } else if (joint) {
+                i += 4;
+            } else if (!strchr(" ,;{}()$&", c) || !c) {
+                return false;
+            }
+        }
+    return letters > 1 && sets[0] == sets[1];
+}
+
 bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an) {
     char s[kPhrase], t[kPhrase];
     size_t n = spell_words(g, gn, s), m = spell_words(a, an, t);
-    return n > 0 && n == m && memcmp(s, t, n) == 0;
+    n = spell_out(s, n);
+    m = spell_out(t, m);
+    return n > 0 && n == m && (memcmp(s, t, n) == 0 || same_description(s, n, t, m));
 }

@@ -44,7 +44,22 @@ static const char *row_space_end(const rewriter *r, const char *s) {
     return unit > digits && s - unit == 2 && s < r->end && *s == ']' ? s + 1 : NULL;
 }
 
+/* Writes \gcd as a word if no argument follows: \gcd = 12. */
+static bool rewrite_gcd(rewriter *r) {
+    static const char macro[] = "\\gcd";
+    if (!starts(r, r->s, macro))
+        return false;
+    const char *after = skip_spaces(r, r->s + sizeof macro - 1);
+    if (after == r->end || *after != '=')
+        return false;
+    puts_to(r, "\\text{gcd}");
+    r->s += sizeof macro - 1;
+    return true;
+}
+
 static void rewrite_backslash(rewriter *r) {
+    if (rewrite_gcd(r))
+        return;
     size_t n = r->end - r->s > 1 ? 2 : 1;
     bool row = n == 2 && r->s[1] == '\\';
     put(r, r->s, n);

@@ -1,5 +1,6 @@
 #include "evals/math/math_unit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "evals/math/math_spelling.h"
@@ -229,7 +230,7 @@ static const struct {
     {"mg", "1", 2},      {"g", "1000", 2},      {"kg", "1000000", 2}, {"oz", "1", 3},
     {"lb", "16", 3},     {"s", "1", 4},         {"min", "60", 4},     {"h", "3600", 4},
     {"day", "86400", 4}, {"week", "604800", 4}, {"mL", "1", 5},       {"L", "1000", 5},
-    {"cent", "1", 6},    {"dollar", "100", 6},
+    {"cent", "1", 6},    {"dollar", "100", 6},  {"month", "1", 7},    {"year", "12", 7},
 };
 
 /* The index in sizes[] of the only unit of a value, and its power. -1: there is another number of
@@ -245,8 +246,34 @@ static int only_size(const units *u, int *power) {
     return -1;
 }
 
+int64_t math_unit_ratio(const char *s, size_t n, const char *t, size_t m) {
+    int64_t size[2] = {0, 0};
+    int quantity[2] = {-1, -2}, row[2] = {find_unit(s, n), find_unit(t, m)};
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; row[k] >= 0 && i < COUNT(sizes); i++)
+            if (row[k] == find_unit(sizes[i].name, strlen(sizes[i].name))) {
+                size[k] = strtoll(sizes[i].size, NULL, 10);
+                quantity[k] = sizes[i].quantity;
+            }
+    return quantity[0] == quantity[1] && size[0] % size[1] == 0 ? size[0] / size[1] : 0;
+}
+
 static math_token number_token(const char *digits) {
     return (math_token){.kind = TOK_NUM, .text = {digits, (uint32_t)strlen(digits)}};
+}
+
+/* The end of the number or fraction with which an answer begins; 0 if it begins with another
+ * token. */
+static size_t number_end(const math_tokens *a) {
+    size_t i = 0;
+    while (i < a->count && a->tok[i].kind != TOK_UNIT) {
+        math_token_kind kind = a->tok[i].kind;
+        if (kind != TOK_NUM && kind != TOK_FRAC && kind != TOK_SLASH && kind != TOK_LBRACE &&
+            kind != TOK_RBRACE)
+            return 0;
+        i++;
+    }
+    return i;
 }
 
 bool math_convert_unit(const math_tokens *g, math_tokens *a) {
@@ -256,9 +283,10 @@ bool math_convert_unit(const math_tokens *g, math_tokens *a) {
     collect(&v, a);
     int to = only_size(&u, &power), from = only_size(&v, &other);
     bool same = to >= 0 && from >= 0 && sizes[to].quantity == sizes[from].quantity;
-    if (!same || power != other || power < 1 || power > 3 || a->tok[0].kind != TOK_NUM)
+    size_t value = number_end(a);
+    if (!same || power != other || power < 1 || power > 3 || !value)
         return false;
-    for (size_t i = 1; i < a->count; i++) {
+    for (size_t i = value; i < a->count; i++) {
         math_token_kind kind = a->tok[i].kind;
         bool raised = kind == TOK_NUM &&
                       (a->tok[i - 1].kind == TOK_CARET || a->tok[i - 1].kind == TOK_LBRACE);
@@ -266,7 +294,7 @@ bool math_convert_unit(const math_tokens *g, math_tokens *a) {
             !raised)
             return false;
     }
-    a->count = 1;
+    a->count = value;
     for (int i = 0; i < power; i++) {
         a->tok[a->count++] = (math_token){.kind = TOK_TIMES};
         a->tok[a->count++] = number_token(sizes[from].size);

@@ -22,12 +22,28 @@ bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t 
  * 3R^2, and 12^{th} becomes 12. Drops ", remainder 3" and "\approx 6.28 cm". */
 bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
+/* a_n = 2n \qquad (n \ge 1) becomes a_n = 2n. */
+bool math_drop_condition(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* 2x\,\mathbf{i} + 3\,\mathbf{j} becomes \langle 2x, 3 \rangle. */
+bool math_read_vector(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 /* Calls the values of a function y: 2 \le f(x) \le 7 becomes 2 \le y \le 7. False if there is
  * another variable. */
 bool math_read_range(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* 2:00 p.m. becomes 2 p.m. */
 bool math_read_hour(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* A quantity of several units, "4 hours and 30 minutes", becomes one of the last unit. */
+bool math_read_compound(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* "noon" and "12:00 noon" become 12:00 p.m., and "midnight" 12:00 a.m. */
+bool math_read_noon(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* True if one answer has a word for a change or a direction, and the other has the opposite: "a 4\%
+ * increase", "a 4\% decrease". */
+bool math_are_opposite(const char *g, size_t gn, const char *a, size_t an);
 
 /* [1 2; 3 4] becomes a matrix: semicolons separate rows, and commas or spaces the entries. */
 bool math_read_rows(const char *s, size_t n, char *out, size_t cap, size_t *len);
@@ -55,8 +71,32 @@ const char *math_find_phrase(const char *s, size_t n);
  * "an even function" is even. At least one word has three letters. */
 bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 
-/* Calls the parameter of a family k: x = n\pi, n \in \mathbb{Z} becomes x = k\pi. Compared with a
- * gold that was reworded too. */
+/* True if both are the same letters of options: \text{B, D} and BD. */
+bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an);
+
+/* Calls the parameter of a family k: "x = n\pi with any integer n" becomes
+ * x = k\pi, k \in \mathbb{Z}. Compared with a gold that was reworded too. */
 bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */
+bool math_drop_index(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* Calls the parameter of a family @s as in the gold @g, which does not say what it is: x = k\pi,
+ * k \in \mathbb{Z} becomes x = n\pi. @s comes from math_read_parameter(). */
+bool math_rename_parameter(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
+                           size_t *len);
+
+/* Calls the constants of a general solution @s as in the gold @g: A e^x + B e^{-x} becomes
+ * c_1 e^x + c_2 e^{-x} if @way is 0, and c_2 e^x + c_1 e^{-x} if it is 1. False if either has no
+ * such constants, or another number of them. */
+bool math_rename_constants(const char *g, size_t gn, int way, const char *s, size_t n, char *out,
+                           size_t cap, size_t *len);
+
+/* x = 23 + 105k becomes 23 \pmod{105}. */
+bool math_read_residue(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* The right side of an equation whose left side only names a value, such as \varphi(100) = 40 and
+ * |z| = \sqrt{9 + 16} = 5. */
+bool math_drop_call(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 #endif

@@ -1,6 +1,6 @@
 /* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses that the
- * programs make_maths.py, make_endings.py, make_closings.py and make_conclusions.py in fixtures/
- * write, pairs of answers, and the limits of the rewriting. */
+ * programs make_maths.py, make_endings.py, make_closings.py, make_conclusions.py and make_forms.py in
+ * fixtures/ write, pairs of answers, and the limits of the rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +60,10 @@ static void test_closings(void) {
 
 static void test_conclusions(void) {
     check_file("evals/test/fixtures/conclusions.jsonl", 240);
+}
+
+static void test_forms(void) {
+    check_file("evals/test/fixtures/forms.jsonl", 700);
 }
 
 static math_outcome judge(const char *gold, const char *answer, math_policy policy) {
@@ -199,6 +203,7 @@ CU_TestInfo tests_truth[] = {
     {"endings and notations", test_endings},
     {"Sentences that close a solution", test_closings},
     {"what the last sentence concludes", test_conclusions},
+    {"words, quantities, families, names", test_forms},
     {"pairs on which the policies differ", test_differs_from_field},
     {"limits", test_limits},
     {"hostile responses", test_hostile_responses},
