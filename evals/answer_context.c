@@ -150,6 +150,17 @@ static bool is_of_others(span before) {
     return pattern_find(&others, before, 0, NULL);
 }
 
+/* True for the 36 of "he would have 36 if he bought two more". */
+static bool is_unreal(span before, span after) {
+    static pattern would = {.regex = "(?i)\\bwould\\b[^.;]*$"};
+    static pattern condition = {
+        .regex =
+            "(?i)^[^.!?;\\n]{0,30}\\bif\\b[^.!?;\\n]*\\b(?:were|had|did|[a-z]{2,}ed|bought|got|"
+            "gave|took|made|"
+            "sold|found|won|ate|lost|spent|went|came)\\b"};
+    return pattern_find(&would, before, 0, NULL) && pattern_find(&condition, after, 0, NULL);
+}
+
 /* The value without prose around it. */
 static span formal_part(span value) {
     static pattern before = {
@@ -174,7 +185,7 @@ static span formal_part(span value) {
 answer_context answer_context_of(span text, span value) {
     value = formal_part(value);
     span before = words_before(text, value), after = words_after(text, value);
-    if (before.n > 8 && is_of_others(before))
+    if (before.n > 8 && (is_of_others(before) || is_unreal(before, after)))
         return ANSWER_OF_OTHERS;
     if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) ||
         is_struck(text, value))

@@ -297,25 +297,35 @@ static void add_counted(found_answer *a, span text, span sentence) {
         add_number(a, text, &x);
 }
 
+/* True for n and (a, b). */
+static bool is_variable(span formula) {
+    static pattern letter = {.regex = "^[a-zA-Z]$|^\\([a-z](?:, ?[a-z])+\\)$"};
+    return pattern_find(&letter, answer_bare(formula), 0, NULL);
+}
+
+/* Finds the last number. False if it is part of an expression, denied or limited, or if the text
+ * goes on after it. */
+static bool find_last_number(span text, span sentence, extraction *number) {
+    return extract_last_number(text, number) &&
+           !is_in_expression(number->answer.s < sentence.s ? text : span_from(text, sentence.s),
+                             number) &&
+           ends_text(text, number) &&
+           !answer_is_limited((span){text.s, (size_t)(number->answer.s - text.s)}) &&
+           !is_denied(span_from(text, number->answer.s + number->answer.n));
+}
+
 /* Adds the last formula and the last number. Without a formula in the sentence, adds its predicate
  * first; without both, adds its last word. The number comes first if it follows the formula and
  * either ends the text or is the only one of the two with a digit. */
 static void add_last_values(found_answer *a, span text, span sentence) {
     extraction x = {0}, number;
-    bool last = extract_last_number(text, &number) &&
-                !is_in_expression(number.answer.s < sentence.s ? text : span_from(text, sentence.s),
-                                  &number) &&
-                ends_text(text, &number) &&
-                !answer_is_limited((span){text.s, (size_t)(number.answer.s - text.s)}) &&
-                !is_denied(span_from(text, number.answer.s + number.answer.n));
+    bool last = find_last_number(text, sentence, &number);
     if (!extract_formula(text, &x))
         x.answer = (span){0};
     bool earlier = x.answer.s < sentence.s && answer_has_number(sentence);
     bool formula = x.answer.n && ends_text(text, &x) && !earlier &&
                    !answer_is_limited((span){text.s, (size_t)(x.answer.s - text.s)});
-    static pattern letter = {.regex = "^[a-zA-Z]$|^\\([a-z](?:, ?[a-z])+\\)$"};
-    if (last && formula && pattern_find(&letter, answer_bare(x.answer), 0, NULL))
-        formula = false; /* "4 values of $n$ work" */
+    formula = formula && !(last && is_variable(x.answer)); /* "4 values of $n$ work" */
     bool later = last && x.answer.n && number.answer.s > x.answer.s + x.answer.n &&
                  (answer_is_end(text, &number) || !integer_has_digit(x.answer));
     last &= number.answer.s >= sentence.s;
@@ -413,88 +423,13 @@ static void drop_denied(found_answer *a, span text) {
     a->count = kept;
 }
 
-/* Adds the relation or set of "k must be greater than 4" and "All real numbers except 3". */
-static void add_relation(found_answer *a, span sentence) {
-    static pattern relation = {
-        .regex =
-            "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|needs to be) (?:strictly )?"
-            "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|no more "
-            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|^(?:So |Thus |Hence )?(all real "
-            "(?:numbers|values)\\b[^.;]*)[.!]?$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&relation, sentence, 0, groups))
-        answer_add(a, "relation", groups[groups[1].s ? 1 : 2]);
-}
-
-/* Adds "$x = k\pi$ for some integer $k$" with its parameter. */
-static void add_family(found_answer *a, span sentence) {
-    static pattern family = {
-        .regex =
-            "(?i)((?:\\$[^$]*=[^$]*\\$|[a-z](?:\\([a-z]\\))? ?= ?[^,;=$]+),?\\s+(?:for|where|with)\\s[^=;]*)$"};
-    span groups[PATTERN_GROUPS];
-    if (answer_names_parameter(answer_bare(sentence)) && pattern_find(&family, sentence, 0, groups))
-        answer_add(a, "family", answer_bare(groups[1]));
-}
-
-/* Adds the "1 in 2" of "There is a 1 in 2 chance." */
-static void add_chance(found_answer *a, span sentence) {
-    static pattern chance = {
-        .regex = "(?i)\\ba ([0-9]+ (?:in|out of) [0-9]+) (?:chance|probability)\\b[^0-9]*$"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&chance, sentence, 0, groups))
-        answer_add(a, "last_sentence", groups[1]);
-}
-
-/* Marks the ratio of "The odds are 1 : 2", which is no quotient. */
-static void mark_odds(found_answer *a, span sentence) {
-    static pattern odds = {.regex = "(?i)\\bodds\\b"};
-    static pattern ratio = {.regex = "(?i)^[\\s$(]*[0-9]+\\s*(?::|to)\\s*[0-9]+[\\s$)]*$"};
-    if (!pattern_find(&odds, sentence, 0, NULL))
-        return;
-    for (int i = 0; i < a->count; i++)
-        if (pattern_find(&ratio, a->reading[i].answer, 0, NULL))
-            a->reading[i].rule = "odds";
-}
-
-/* Adds the 4 of "Only 4 of the 10 numbers are prime." */
-static void add_share(found_answer *a, span sentence) {
-    static pattern share = {
-        .regex = "(?i)(?:^|\\s)\\**([0-9]+)\\** (?:out )?of (?:the|these|those|all) [0-9]+ [a-z]"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find_last(&share, sentence, groups) &&
-        !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
-        answer_add(a, "share", groups[1]);
-}
-
-/* Adds the "False" of "False, because 2 is a counterexample." */
-static void add_verdict(found_answer *a, span sentence) {
-    static pattern verdict = {
-        .regex = "(?i)^[*\\s]*(yes|no|true|false)\\b[*]*,? (?:because|since|as)\\b"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&verdict, sentence, 0, groups))
-        answer_add(a, "first_word", groups[1]);
-}
-
-/* Adds the "No" of "No. The series diverges." */
-static void add_reply(found_answer *a, span text) {
-    static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[.,:;!]"};
-    span groups[PATTERN_GROUPS];
-    if (pattern_find(&reply, text, 0, groups))
-        answer_add(a, "first_word", groups[1]);
-}
-
 static void add_guesses(found_answer *a, span text, span sentence, bool asserted, unsigned flags) {
     span clause = answer_main_clause(sentence);
     if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
         answer_add(a, "hashes", answer_core(sentence));
     if (add_subject(a, sentence))
         return;
-    add_relation(a, sentence);
-    add_share(a, sentence);
-    add_chance(a, sentence);
-    add_family(a, sentence);
-    if (!(flags & ANSWER_DIGITS))
-        add_verdict(a, sentence);
+    answer_add_phrases(a, sentence, !(flags & ANSWER_DIGITS));
     if (!(flags & ANSWER_DIGITS))
         answer_add_lines(a, text);
     if (!(flags & ANSWER_DIGITS))
@@ -516,7 +451,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         !pattern_find(&verb, sentence, 0, NULL))
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
     if (!(flags & ANSWER_DIGITS))
-        add_reply(a, text);
+        answer_add_reply(a, text);
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
@@ -530,6 +465,6 @@ void answer_guess(found_answer *a, span text, unsigned flags) {
     if (!sentence.n || open || is_open_word(sentence))
         return;
     add_guesses(a, text, sentence, asserted, flags);
-    mark_odds(a, sentence);
+    answer_mark_odds(a, sentence);
     drop_denied(a, text);
 }

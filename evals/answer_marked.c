@@ -7,6 +7,7 @@ bool answer_is_limited(span before) {
     static pattern limit = {
         .regex =
             "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
+            "to reach|to get to|short of|away from|"
             "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
             "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
             "(?:steps?|cases?|theorem|lemma|problem|section|figure|equation|question|page|"
@@ -75,8 +76,10 @@ void answer_add_name(found_answer *a, span sentence) {
     static pattern name = {
         .regex =
             "^(?:(?:So|Thus|Hence|Therefore|By [^,]{1,60}),? )?\\**([A-Z][a-z]+)\\**(?: "
-            "\\([^()]*\\))? (?:(?:(?:will |must |always |can always )?(?:wins?|won)|has (?:a|the) "
-            "winning strategy)[.!*]*$|(?:(?:would|will|must|should) "
+            "\\([^()]*\\))? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
+            "always |can always )?(?:wins?|won)|has (?:a|the) "
+            "winning strategy)[.!*]*$|is [a-z]+er than (?:everyone|everybody|all|"
+            "both)\\b[^0-9$]*$|(?:(?:would|will|must|should) "
             "(?!not\\b|never\\b)[a-z]+|(?!beats|says|thinks|believes|claims|knows|meets)[a-z]+s|"
             "(?!claimed|believed)[a-z]+ed|had|won|came|ran|got) (?:the |in )?"
             "(?:most|least|fewest|[a-z]+est|first|last|winner)\\b"

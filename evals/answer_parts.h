@@ -100,6 +100,16 @@ void answer_add_marked_clause(found_answer *a, span sentence);
 /* Adds the name in "Maria is the oldest of the three." and "So Maria would earn the most." */
 void answer_add_name(found_answer *a, span sentence);
 
+/* Adds what the sentence gives in certain phrases: "4 of the 10 numbers", "k must be at least 4".
+ * @words: also "False" of "False, because ...". */
+void answer_add_phrases(found_answer *a, span sentence, bool words);
+
+/* Adds the "No" of a text that begins with "No." */
+void answer_add_reply(found_answer *a, span text);
+
+/* Marks ratios in a sentence about odds, which are no quotients, with the rule "odds". */
+void answer_mark_odds(found_answer *a, span sentence);
+
 /* Adds the lines at the end of the text if each gives a value to a name: "x = 2", "- Mean: 12". */
 void answer_add_lines(found_answer *a, span text);
 

@@ -64,7 +64,8 @@ static span without_adverbs(span s) {
         .regex =
             "(?i)^(?:,\\s*)?(?:\u2248\\s*+|(?:of course|naturally|in fact|as expected|the followin"
             "g|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
-            "actually|clearly|approximately|about|roughly|\\\\approx|given\\sby|equal\\sto|found\\"
+            "actually|clearly|only(?= [0-9]| one\\b)|approximately|about|roughly|\\\\approx|"
+            "given\\sby|equal\\sto|found\\"
             "sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"
             "(?:=>|\u21d2|\u2192|\u2234|</?(?:b|i|p|strong|em|br)\\s*/?>)[\\s*_]*+)++"};
     static pattern noun = {
@@ -89,7 +90,8 @@ bool answer_names_parameter(span s) {
         .regex =
             "(?i)\\b(?:for|where|with|and)\\s+(?:(?:all|any|every|each|some|an?|arbitrary|positive|"
             "non-?negative|natural)\\s+)*(?:(?:integers?|constants?|numbers?)\\s+\\$?[a-z]\\$?|"
-            "\\$?[a-zA-Z](?:_[0-9])?\\$?(?: and \\$?[a-zA-Z](?:_[0-9])?\\$?)?\\s+(?:is|are|being)\\s+(?:(?:an?|any|"
+            "\\$?[a-zA-Z](?:_[0-9])?\\$?(?: and \\$?[a-zA-Z](?:_[0-9])?\\$?)?\\s+(?:is|are|"
+            "being)\\s+(?:(?:an?|any|"
             "some|arbitrary|real)\\s+)*(?:integers?|constants?))[\\s.$!*]*$"};
     return pattern_find(&parameter, span_tail(s, 80), 0, NULL);
 }
@@ -119,7 +121,8 @@ static span without_remark(span s) {
         {.regex =
              "(?i)(?<=[0-9)}\\]$*a-z\\x80-\\xFF])\\s++(?:as (?:the|our|shown|desired|required|clai"
              "med|"
-             "stated)|by (?:the|our)|when (?:simplified|divided|reduced|rounded|expressed|written)|after|using|in (?:total|all|the end)|"
+             "stated)|by (?:the|our)|when (?:simplified|divided|reduced|rounded|expressed|"
+             "written)|after|using|in (?:total|all|the end)|"
              "at (?:last|the end)|"
              "overall|altogether|each|apiece)\\b"},
         {.regex =
@@ -153,7 +156,8 @@ span answer_without_bracket(span s) {
     static pattern brackets[] = {
         {.regex =
              "(?i)" VALUE_BEFORE "\\s+\\$?\\((?:\\$?\\s*=|(?:or,? )?equivalently\\b|or equal to\\b|"
-             "i\\.e\\.|that is\\b|which (?:is|equals)\\b|(?:with|where|since|as)\\b)"
+             "i\\.e\\.|that is\\b|which (?:is|equals)\\b|(?:with|where|since|as|for|when|at|"
+             "attained|achieved|reached)\\b)"
              "[^()]*(?:\\([^()]*\\)[^()]*)*\\)\\$?[\\s.!*]*$"},
         {.regex = "(?<=[0-9][ ~][A-Za-z]|[0-9][A-Za-z]|[A-Za-z/][A-Za-z]|\xB2|\xB3|%|\xB0)\\s+"
                   "\\((?:=\\s*|or )?-?[0-9][0-9.,/]*+\\s*(?:[A-Za-z%]|\xC2[\xB0\xB5])"

@@ -34,7 +34,8 @@ static span without_closing(span text, bool *asserted) {
             "do you (?:want|need)\\b|(?:both|all (?:of them|three|four|two)|each of them|they)"
             "(?![^.!?\\n]*(?:\\b(?:not|only|neither|cannot)\\b|n't))[^.!?\\n$0-9]{0,40}\\b(?:satisf"
             "(?:y|ies)|checks? out|works?|are valid|hold)\\b|"
-            "shall i\\b|is there anything\\b|(?<=[.!?] )done\\b|(?:and )?we(?: are|'re) done\\b|if you "
+            "shall i\\b|is there anything\\b|(?<=[.!?] )done\\b|(?:and )?we(?: are|'re) done\\b|"
+            "if you "
             "(?:have|need|want|would|'d)\\b|((?:(?:and|so|hence|thus|therefore)\\s++)?(?:this|that"
             "|which)\\s++(?:is|was|"
             "will be|completes)\\s++(?:therefore |thus |then |indeed )?" OUR_ANSWER
@@ -92,8 +93,7 @@ static span without_slip(span sentence) {
 }
 
 /* The last sentence of the last line, at most kSentence bytes of it, without signs before it. If it
- * is a concession, only its last clause; of a slip, only
- * what follows it. */
+ * is a concession, only its last clause; of a slip, only what follows it. */
 span answer_last_sentence(span text) {
     static pattern start = {
         .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
@@ -175,16 +175,18 @@ static span without_condition(span text) {
     static pattern condition = {
         .regex =
             "(?i),?\\s+(?:for|where|with|whenever)\\s+(?:(?:all|every|any|each|positive|non-?"
-            "negative|natural|real|integers?|numbers?)\\s+)*\\$?\\|?[a-z]\\|?\\s*(?:\\\\[gl]eq?(?![a-z])|[<\u2264]|"
+            "negative|natural|real|integers?|numbers?)\\s+)*\\$?\\|?[a-z]\\|"
+            "?\\s*(?:\\\\[gl]eq?(?![a-z])|[<\u2264]|"
             "(?:\\\\in(?![a-z])|\u2208)(?=\\s*(?:\\\\mathbb|\\\\N|\\{|N|\u2115)[\\s{]*N?)(?!.*Z)|"
             "\u2265|>=?|=)\\s*[^$=]{1,40}\\$?[\\s.!*]*$"};
     static pattern family = {
         .regex =
-            "(?i)(?<!positive )(?<!nonnegative )(?<!negative )(?<!natural )integers?\\s+\\$?[a-z]\\$?[\\s.!*]*$"};
+            "(?i)(?<!positive )(?<!nonnegative )(?<!negative )(?<!natural )integers?\\s+\\$?[a-z]"
+            "\\$?[\\s.!*]*$"};
     static pattern quantifier = {
-        .regex =
-            "(?i),?\\s+for\\s+(?:all|every|any|each)\\s+(?:(?:positive|non-?negative|natural|real|integers?|"
-            "numbers?|values of)\\s+)*\\$?[a-z](?:, ?[a-z])*\\$?[\\s.!*]*$"};
+        .regex = "(?i),?\\s+for\\s+(?:all|every|any|each)\\s+(?:(?:positive|non-?negative|natural|"
+                 "real|integers?|"
+                 "numbers?|values of)\\s+)*\\$?[a-z](?:, ?[a-z])*\\$?[\\s.!*]*$"};
     static pattern equation = {
         .regex =
             "\\$[^$]*[^$<>!=]=[^$]*\\$$|(?:^|\\s)[A-Za-z][^\\s=]{0,8} = [^$,;.=]*[^\\s$,;.=]$"};
@@ -198,20 +200,22 @@ static span without_condition(span text) {
     return text;
 }
 
-/* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$", "; the
- * other root is extraneous", and without the unit cm$^2$. */
+/* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$",
+ * "; the other root is extraneous", and without the unit cm$^2$. */
 static span without_place(span text) {
     enum { kMost = 160 };
     static pattern places[] = {
+        {.regex = "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:(?:which|and|it|this)\\s+(?:is\\s+)?)?(?:attained|"
+                  "achieved|"
+                  "reached|realized|occurs|occurring|with equality)\\s[^.!?\\n]*[.!]?$"},
         {.regex =
-             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:(?:which|and|it|this)\\s+(?:is\\s+)?)?(?:attained|achieved|"
-             "reached|realized|occurs|occurring|with equality)\\s[^.!?\\n]*[.!]?$"},
-        {.regex =
-             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,24}[.!]?$"},
-        {.regex =
-             "(?i)(?<=[0-9$)}*\\]])[;,]\\s+(?:and |while |whereas |but )?the (?:other|second|first|negative|"
-             "remaining)\\s[^;.!?\\n]*\\b(?:extraneous|rejected|invalid|impossible|discarded|excluded|"
-             "not|doesn't|too)\\b[^;.!?\\n]*[.!]?$"},
+             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,2"
+             "4}[.!]?$"},
+        {.regex = "(?i)(?<=[0-9$)}*\\]])[;,]\\s+(?:and |while |whereas |but )?the (?:other|second|"
+                  "first|negative|"
+                  "remaining)\\s[^;.!?\\n]*\\b(?:extraneous|rejected|invalid|impossible|discarded|"
+                  "excluded|"
+                  "not|doesn't|too)\\b[^;.!?\\n]*[.!]?$"},
         {.regex =
              "(?i)(?<=[0-9$)]),? (?:with|and) (?:a )?remainder (?:of )?\\$?-?[0-9]+\\$?[.!]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},

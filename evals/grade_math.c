@@ -192,8 +192,9 @@ static void judge_readings(grade_result *r, const char *gold, const found_answer
     char digits[INTEGER_MAX];
     for (int i = 0; i < a->count; i++) {
         const extraction *x = &a->reading[i];
-        bool steps = strcmp(x->rule, "named_lines") == 0; /* they may be steps and no list */
-        if (steps || strcmp(x->rule, "lines") == 0 || strcmp(x->rule, "marked_list") == 0)
+        bool lines = strcmp(x->rule, "named_lines") == 0;
+        bool steps = lines || strcmp(x->rule, "count") == 0; /* a later reading may be the answer */
+        if (lines || strcmp(x->rule, "lines") == 0 || strcmp(x->rule, "marked_list") == 0)
             judge_lines(r, gold, x, policy);
         else
             judge(r, gold, x->rule, x->answer, policy);

@@ -297,11 +297,16 @@ static bool word_ends_subject(const token *k, left_side *l, bool *content) {
     return false;
 }
 
+/* The token after the subject. Only before a verb a parenthesis is skipped. */
+static size_t subject_end(const letter_tokens *t, const left_side *l) {
+    bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
+    return verb ? skip_parenthesis(t, l->at) : l->at;
+}
+
 /* Reads the subject: the words before the link, back to the start of the clause. */
 static void read_subject(const letter_tokens *t, size_t first, left_side *l) {
     bool content = false;
-    bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
-    size_t i = verb ? skip_parenthesis(t, l->at) : l->at;
+    size_t i = subject_end(t, l);
     l->subject = is_word(at(t, l->at), WORD_IT) ? at(t, l->at)->is & WORD_IT : 0;
     for (size_t n = 0; i && n < REACH; n++, i--) {
         const token *k = &t->t[i - 1];

@@ -200,6 +200,10 @@ static bool is_lone_label(const reader *r) {
     return true;
 }
 
+static bool follows_thing(const reader *r) {
+    return r->out->n && r->out->t[r->out->n - 1].is & WORD_THING;
+}
+
 /* A small letter counts in brackets, at the end of a line, or as the label of the whole text. */
 static bool is_small_option(const reader *r, size_t n, bool bracket) {
     span s = rest(r, n);
@@ -249,8 +253,7 @@ static bool read_letter(reader *r) {
     bool word = !framed && !bracket && is_word_of_one_letter(r, 1, &unknown);
     if (small ? !is_small_option(r, n + bracket, framed || bracket) : word)
         return false;
-    bool thing = r->out->n && r->out->t[r->out->n - 1].is & WORD_THING;
-    bool named = is_named(r) && (!framed || peek(r, 0) == '[') && (!bracket || thing);
+    bool named = is_named(r) && (!framed || peek(r, 0) == '[') && (!bracket || follows_thing(r));
     bool other = !letter || (!framed && (is_in_formula(r) || is_titled(r)));
     token *t = add(r, other || named ? TOKEN_NAME : TOKEN_OPTION, n + bracket);
     t->letter = letter;

@@ -348,6 +348,26 @@ static bool rewords_gold(wording *w) {
            w == math_read_compound;
 }
 
+/* True if the wording may be that of an answer to the gold @g. */
+static bool is_wording_for(wording *w, bytes g) {
+    bool colon = memchr(g.s, ':', g.n), matrix = memmem(g.s, g.n, "\\begin", 6);
+    if (w == math_read_ratio)
+        return colon;
+    if (w == math_read_hour)
+        return !colon;
+    if (w == math_read_rows)
+        return matrix;
+    if (w == math_read_vector)
+        return matrix || memchr(g.s, ',', g.n);
+    if (w == math_read_notations)
+        return !has_membership(g);
+    if (w == math_drop_index)
+        return !memchr(g.s, '_', g.n);
+    if (w == math_drop_condition)
+        return !has_order(g);
+    return w != math_read_residue || memmem(g.s, g.n, "mod", 3);
+}
+
 /* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
  * before it. Layout and a left side count only if the answer could not be parsed, and "3 to 5" is a
  * ratio only if the gold is one. */
@@ -365,22 +385,7 @@ static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
         bool chain = wordings[i] == math_drop_left_side && names_value(a, v);
         if (only_unparsed && (v.outcome != MATH_UNPARSED || v.gold_unread) && !chain)
             break;
-        if (wordings[i] == math_read_ratio && !memchr(gold.s, ':', gold.n))
-            continue;
-        if (wordings[i] == math_read_hour && memchr(gold.s, ':', gold.n))
-            continue;
-        if (wordings[i] == math_read_rows && !memmem(gold.s, gold.n, "\\begin", 6))
-            continue;
-        if (wordings[i] == math_read_notations && has_membership(gold))
-            continue;
-        if (wordings[i] == math_drop_index && memchr(gold.s, '_', gold.n))
-            continue;
-        if (wordings[i] == math_drop_condition && has_order(gold))
-            continue;
-        if (wordings[i] == math_read_vector && !memchr(gold.s, ',', gold.n) &&
-            !memmem(gold.s, gold.n, "\\begin", 6))
-            continue;
-        if (wordings[i] == math_read_residue && !memmem(gold.s, gold.n, "mod", 3))
+        if (!is_wording_for(wordings[i], gold))
             continue;
         bool changed = reword(a, wordings[i]);
         if (rewords_gold(wordings[i]))

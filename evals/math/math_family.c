@@ -161,7 +161,8 @@ bool math_rename_parameter(const char *g, size_t gn, const char *s, size_t n, ch
         return false;
     *from = *groups[1].s;
     n = (size_t)(groups[0].s - s);
-    for (char c = 'a'; c <= 'z'; c++) {
+    for (int i = 0; i < 26; i++) {
+        char c = (char)('a' + i);
         if (!has_letter(g, gn, c) || (c != *from && has_letter(s, n, c)))
             continue;
         if (*to)

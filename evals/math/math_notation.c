@@ -110,7 +110,8 @@ static struct {
      "\\text{ $1}"},
     {{.regex = "(?<=[0-9])\\s*[xX]\\s*(?=10\\s*\\^)"}, " \\cdot "},
     {{.regex =
-          "^[\\s$]*[Aa]ll real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0-9]+)"
+          "^[\\s$]*[Aa]ll real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0"
+          "-9]+)"
           "[\\s.$]*$"},
      "\\mathbb{R} \\setminus \\{$1\\}"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},

@@ -1,6 +1,6 @@
 /* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses that the
- * programs make_maths.py, make_endings.py, make_closings.py, make_conclusions.py and make_forms.py in
- * fixtures/ write, pairs of answers, and the limits of the rewriting. */
+ * programs make_maths.py, make_endings.py, make_closings.py, make_conclusions.py and make_forms.py
+ * in fixtures/ write, pairs of answers, and the limits of the rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,151 @@
+/* Answers that the last sentence gives in a certain phrase: "4 of the 10 numbers", "a 1 in 2
+ * chance". */
+#include <string.h>
+#include <strings.h>
+
+#include "evals/answer_parts.h"
+#include "evals/integer.h"
+
+#define SPELLED "(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+
+/* Adds the relation or set of "k must be greater than 4" and "All real numbers except 3". */
+static void add_relation(found_answer *a, span sentence) {
+    static pattern relation = {
+        .regex =
+            "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|"
+            "needs to be) (?:strictly )?"
+            "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
+            "no more "
+            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|^(?:So |Thus |Hence )?(all real "
+            "(?:numbers|values)\\b[^.;]*)[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&relation, sentence, 0, groups))
+        answer_add(a, "relation", groups[groups[1].s ? 1 : 2]);
+}
+
+/* Adds the 4 of "Only 4 of the 10 numbers are prime." */
+static void add_share(found_answer *a, span sentence) {
+    static pattern share = {
+        .regex = "(?i)(?:^|\\s)\\**([0-9]+)\\** (?:out )?of (?:the|these|those|all) [0-9]+ [a-z]"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find_last(&share, sentence, groups) &&
+        !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
+        answer_add(a, "share", groups[1]);
+}
+
+/* The number of members of "1, 2 and 5" or "(1,2), (2,1)". */
+static int count_members(span list) {
+    int depth = 0, n = 1;
+    for (size_t i = 0; i < list.n; i++) {
+        char c = list.s[i];
+        depth += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+        bool word = list.n - i > 5 && memcmp(list.s + i, " and ", 5) == 0;
+        n += depth == 0 && (c == ',' || (word && list.s[i - (i > 0)] != ','));
+    }
+    return n;
+}
+
+/* Adds the 3 of "There are three values: 1, 2 and 5." if so many members follow. */
+static void add_count(found_answer *a, span sentence) {
+    static const char *const words[] = {"one",   "two",   "three", "four", "five",   "six",
+                                        "seven", "eight", "nine",  "ten",  "eleven", "twelve"};
+    static pattern counted = {
+        .regex = "(?i)\\b(?:are|get|obtain|have|find|yields?|gives?|giving)\\s+(?:exactly |"
+                 "only )?([0-9]{1,2}|" SPELLED ") (?:[a-z-]+ ){0,3}[a-z]+: ([^:]+?)[.!\\s]*$"};
+    span groups[PATTERN_GROUPS];
+    if (!pattern_find(&counted, sentence, 0, groups))
+        return;
+    int members = count_members(groups[2]), n = 0;
+    for (size_t i = 0; i < groups[1].n && integer_has_digit(groups[1]); i++)
+        n = 10 * n + (groups[1].s[i] - '0');
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (groups[1].n == strlen(words[i]) && strncasecmp(groups[1].s, words[i], groups[1].n) == 0)
+            n = (int)i + 1;
+    if (n == members)
+        answer_add(a, "count", groups[1]);
+}
+
+/* Adds the 5/8 of "So 5/8 remains." and "Five eighths of the cake is left." */
+static void add_rest(found_answer *a, span sentence) {
+    static pattern rest = {
+        .regex =
+            "(?i)(?:^|\\bso |, )((?:[0-9]+/[0-9]+|[0-9][0-9.,]*|\\$[^$]+\\$|" SPELLED
+            "(?:[- ](?:half|halves|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|"
+            "tenths?))?))(?: [a-z]+)?(?: of (?:the|an?|his|her|their) [a-z ]{1,20})? (?:remains?|"
+            "(?:is|are) "
+            "(?:left|remaining|needed|required|shaded))(?: [a-z]+)?[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&rest, sentence, 0, groups) &&
+        !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Adds the "Friday" of "100 days later it is a Friday." */
+static void add_day(found_answer *a, span sentence) {
+    static pattern day = {
+        .regex = "\\b(?:it|this|that) (?:is|was|will be|would be|falls on|will fall on)(?: on)?(?: "
+                 "an?)? \\**((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|"
+                 "April|May|June|July|August|September|October|November|December)\\**[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&day, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Adds the "False" of "False, because 2 is a counterexample." */
+static void add_verdict(found_answer *a, span sentence) {
+    static pattern verdict = {
+        .regex = "(?i)^[*\\s]*(yes|no|true|false)\\b[*]*,? (?:because|since|as)\\b"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&verdict, sentence, 0, groups))
+        answer_add(a, "first_word", groups[1]);
+}
+
+/* Adds the "1 in 2" of "There is a 1 in 2 chance." */
+static void add_chance(found_answer *a, span sentence) {
+    static pattern chance = {
+        .regex = "(?i)\\ba ([0-9]+ (?:in|out of) [0-9]+) (?:chance|probability)\\b[^0-9]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&chance, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Adds "$x = k\pi$ for some integer $k$" with its parameter. */
+static void add_family(found_answer *a, span sentence) {
+    static pattern family = {
+        .regex = "(?i)((?:\\$[^$]*=[^$]*\\$|[a-z](?:\\([a-z]\\))? ?= ?[^,;=$]+),?\\s+(?:for|where|"
+                 "with)\\s[^=;]*)$"};
+    span groups[PATTERN_GROUPS];
+    if (answer_names_parameter(answer_bare(sentence)) && pattern_find(&family, sentence, 0, groups))
+        answer_add(a, "family", answer_bare(groups[1]));
+}
+
+void answer_add_phrases(found_answer *a, span sentence, bool words) {
+    add_relation(a, sentence);
+    add_share(a, sentence);
+    add_count(a, sentence);
+    add_rest(a, answer_main_clause(sentence));
+    add_day(a, sentence);
+    add_chance(a, sentence);
+    add_family(a, sentence);
+    if (words)
+        add_verdict(a, sentence);
+}
+
+/* Adds the "No" of "No. The series diverges." */
+void answer_add_reply(found_answer *a, span text) {
+    static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[.,:;!]"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&reply, text, 0, groups))
+        answer_add(a, "first_word", groups[1]);
+}
+
+/* Marks the ratio of "The odds are 1 : 2", which is no quotient. */
+void answer_mark_odds(found_answer *a, span sentence) {
+    static pattern odds = {.regex = "(?i)\\bodds\\b"};
+    static pattern ratio = {.regex = "(?i)^[\\s$(]*[0-9]+\\s*(?::|to)\\s*[0-9]+[\\s$)]*$"};
+    if (!pattern_find(&odds, sentence, 0, NULL))
+        return;
+    for (int i = 0; i < a->count; i++)
+        if (pattern_find(&ratio, a->reading[i].answer, 0, NULL))
+            a->reading[i].rule = "odds";
+}
