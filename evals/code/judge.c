@@ -92,19 +92,19 @@ snap_status judge_run_job(code_judge *j, const sandbox_job *job, sandbox_result 
     }
 }
 
-/* SNAP_E_ENV if an import in the program names an offered package that this machine lacks. */
-static snap_status check_packages(const code_judge *j, span program, snap_err *err) {
-    const package_set lacking = packages_imported(program) & sandbox_missing(j->box);
+/* SNAP_E_ENV if the program failed because this machine lacks an offered package. */
+static snap_status check_packages(const code_judge *j, const code_result *r, snap_err *err) {
+    const package_set lacking = r->not_found & sandbox_missing(j->box);
     buf names = {0}, debian = {0};
-    if (!lacking)
+    if (r->outcome == CODE_PASSED || !lacking)
         return SNAP_OK;
     packages_append(lacking, "", ", ", &names);
     packages_append(lacking, "python3-", " ", &debian);
-    snap_status st =
-        err_set(err, SNAP_E_ENV,
-                "a program imports a package that the judge offers and this machine lacks: %s "
-                "(apt-get install %s)",
-                buf_str(&names), buf_str(&debian));
+    snap_status st = err_set(
+        err, SNAP_E_ENV,
+        "a program fails without a package that the judge offers and this machine lacks: %s "
+        "(apt-get install %s)",
+        buf_str(&names), buf_str(&debian));
     buf_release(&names);
     buf_release(&debian);
     return st;
@@ -123,9 +123,9 @@ static snap_status judge(code_judge *j, span program, const code_tests *tests, c
 snap_status judge_program(code_judge *j, span program, const code_tests *tests, code_result *out,
                           snap_err *err) {
     fault_mark before = fault_begin();
-    snap_status st = check_packages(j, program, err);
+    snap_status st = judge(j, program, tests, out, err);
     if (st == SNAP_OK)
-        st = judge(j, program, tests, out, err);
+        st = check_packages(j, out, err);
     return fault_result(before, st, err);
 }
 

@@ -62,6 +62,7 @@ typedef struct {
     char reason[160]; /* one line, UTF-8 */
     double seconds;   /* wall-clock time of the processes; the run with changed assertions is not
                          counted */
+    package_set not_found; /* offered packages that the failing program could not import */
 } code_result;
 
 typedef struct code_judge code_judge;
@@ -84,8 +85,9 @@ void judge_close(code_judge *j); /* NULL is allowed */
  * judge_program - run a program against its tests, up to the first failure
  *
  * A failure of the program is a result, not an error. SNAP_E_ENV if the sandbox fails, if the
- * assertions cannot be changed, or if the program imports a package that the judge offers and this
- * machine lacks; SNAP_E_CANCELLED, SNAP_E_NOMEM, SNAP_E_IO. Thread-safe.
+ * assertions cannot be changed, or if the program fails because it cannot import a package that the
+ * judge offers and this machine lacks; SNAP_E_CANCELLED, SNAP_E_NOMEM, SNAP_E_IO. A program that
+ * catches the ImportError is judged by what it does then. Thread-safe.
  */
 snap_status judge_program(code_judge *j, span program, const code_tests *tests, code_result *out,
                           snap_err *err) SNAP_CHECK_RESULT;

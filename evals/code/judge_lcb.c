@@ -49,6 +49,8 @@ static void check_frame(frame_reader *l, char kind, span text) {
         judge_fail(l->out, CODE_ERROR, i, "cannot be loaded", text);
     else
         judge_fail(l->out, CODE_ERROR, i, "an exception", text);
+    if (l->out->outcome != CODE_PASSED)
+        l->out->not_found |= packages_not_found(text);
     l->over = l->out->outcome != CODE_PASSED || l->out->passed == l->tests->n;
 }
 
@@ -134,6 +136,7 @@ snap_status judge_lcb(code_judge *j, span program, const code_tests *tests, code
                      why.s);
     }
     out->seconds = r.seconds;
+    out->not_found |= packages_not_found((span){buf_str(&r.errors), r.errors.len});
     if (st == SNAP_OK && !l.over)
         check_end(&l, &r);
     sandbox_result_release(&r);

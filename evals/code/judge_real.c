@@ -56,6 +56,7 @@ static snap_status run_test(code_judge *j, const sandbox_job *job, const code_te
     if (st == SNAP_OK) {
         out->seconds += r.seconds;
         check_end(&r, tests, i, out);
+        out->not_found = packages_not_found((span){buf_str(&r.errors), r.errors.len});
         out->passed += out->outcome == CODE_PASSED;
     }
     sandbox_result_release(&r);

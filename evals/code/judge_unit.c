@@ -48,7 +48,7 @@ static void write_program(span program, const code_tests *t, const char *after, 
 }
 
 /* Sets the result from the channel: "S", then "P" and the word, or "E" and the name of an
- * exception. */
+ * exception, which a message follows if a module was not found. */
 static void check_end(const sandbox_result *r, const char *word, code_result *out) {
     const char *said = buf_str(&r->channel);
     span none = {"", 0};
@@ -84,6 +84,8 @@ static snap_status run_once(code_judge *j, span program, const code_tests *tests
     TRY(judge_run_job(j, &job, &r, err));
     out->seconds += r.seconds;
     check_end(&r, word, out);
+    out->not_found = packages_not_found((span){buf_str(&r.channel), r.channel.len}) |
+                     packages_not_found((span){buf_str(&r.errors), r.errors.len});
 cleanup:
     sandbox_result_release(&r);
     buf_release(&whole);

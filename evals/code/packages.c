@@ -27,16 +27,13 @@ package_set packages_named(span text) {
     return set;
 }
 
-package_set packages_imported(span program) {
-    /* "from numpy.linalg import norm"; "import math, numpy as np" */
-    static pattern statement = {
-        .regex = "(?:^|[;:])[ \\t]*+(?:from[ \\t]++([A-Za-z_]\\w*+)|import[ \\t]++([^\\n;#]*+))",
-        .flags = PATTERN_MULTILINE};
+package_set packages_not_found(span errors) {
+    static pattern message = {.regex = "No module named '([A-Za-z_]\\w*+)"};
     span found[PATTERN_GROUPS];
     package_set set = 0;
-    for (size_t at = 0; at <= program.n && pattern_find(&statement, program, at, found);) {
-        set |= found[1].n ? package_of(found[1]) : packages_named(found[2]);
-        at = (size_t)(found[0].s - program.s) + found[0].n;
+    for (size_t at = 0; at < errors.n && pattern_find(&message, errors, at, found);) {
+        set |= package_of(found[1]);
+        at = (size_t)(found[0].s - errors.s) + found[0].n;
     }
     return set;
 }

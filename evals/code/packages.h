@@ -2,8 +2,8 @@
  *
  * The list is part of the grader (a change of it changes the grader's id). No other package of the
  * machine can be imported (common.py), except mpmath, which sympy needs. A machine may lack a
- * package of the list. A program that imports it is then not judged, because its failure would say
- * nothing about the program. */
+ * package of the list. A program that fails because it cannot import the package is then not judged,
+ * because its failure says nothing about the program. */
 #ifndef SNAPMLA_EVALS_CODE_PACKAGES_H
 #define SNAPMLA_EVALS_CODE_PACKAGES_H
 
@@ -18,9 +18,8 @@ package_set packages_all(void);
 /* The packages of the list whose names are words of the text @names. */
 package_set packages_named(span names);
 
-/* The packages named by an import statement at the start of a line or after ';' or ':'. Such text
- * also counts inside a string or a comment. */
-package_set packages_imported(span program);
+/* The packages of the list that Python's messages "No module named .." name. */
+package_set packages_not_found(span errors);
 
 /* Appends the names, separated by @between, each after @prefix. */
 void packages_append(package_set set, const char *prefix, const char *between, buf *out);

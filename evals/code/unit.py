@@ -1,6 +1,6 @@
 # A program that ends with assertions (HumanEval, MBPP): it passes if it runs to its end. The
 # request has a word, which is then sent through the channel. Otherwise the name of the exception is
-# sent.
+# sent and, if a module was not found, the message.
 import types
 
 
@@ -15,7 +15,8 @@ def main():
     try:
         exec(compile(source, "program.py", "exec", dont_inherit=True), module.__dict__)
     except BaseException as e:
-        return say(b"E" + type(e).__name__.encode("utf-8", "replace"))
+        name = type(e).__name__ + (f": {e}" if type(e) is ModuleNotFoundError else "")
+        return say(b"E" + name.encode("utf-8", "replace"))
     say(b"P" + word)
 
 

@@ -652,26 +652,20 @@ static void test_samples(void) {
 
 static void test_packages(void) {
     static const struct {
-        const char *program, *names;
+        const char *errors, *names;
     } rows[] = {
-        {"import numpy", "numpy"},
-        {"import numpy as np", "numpy"},
-        {"import math, scipy.stats as s, sympy", "scipy,sympy"},
-        {"from numpy.linalg import norm", "numpy"},
-        {"def f():\n    import sympy\n", "sympy"},
-        {"x = 1; import numpy", "numpy"},
-        {"try: import numpy\nexcept ImportError: pass", "numpy"},
-        {"import numpyro", ""},
-        {"import math # as numpy does", ""},
-        {"from math import sqrt as numpy_sqrt", ""},
-        {"print('import numpy')", ""},
-        {"numpy = 1", ""},
+        {"ModuleNotFoundError: No module named 'numpy'", "numpy"},
+        {"ModuleNotFoundError(\"No module named 'scipy.stats'\")", "scipy"},
+        {"No module named 'sympy'\nNo module named 'numpy'", "numpy,sympy"},
+        {"No module named 'numpyro'", ""},
+        {"No module named 'requests'", ""},
+        {"NameError: name 'numpy' is not defined", ""},
         {"", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         buf names = {0};
-        packages_append(packages_imported((span){rows[i].program, strlen(rows[i].program)}), "",
-                        ",", &names);
+        packages_append(packages_not_found((span){rows[i].errors, strlen(rows[i].errors)}), "", ",",
+                        &names);
         CU_ASSERT_STRING_EQUAL(buf_str(&names), rows[i].names);
         buf_release(&names);
     }
@@ -685,9 +679,25 @@ static snap_status judge_output(code_judge *j, const char *text, const char *out
     return judge_program(j, (span){text, strlen(text)}, &tests, r, err);
 }
 
+/* True if the program passes, or if there is an error that names the package. */
+static bool passes_or_names(snap_status st, const code_result *r, const snap_err *err,
+                            const char *install) {
+    return st == SNAP_OK ? r->outcome == CODE_PASSED
+                         : st == SNAP_E_ENV && strstr(err->text, install) != NULL;
+}
+
 /* A program that imports an offered package is judged, or there is an error that names the
- * package. No other package of the machine can be imported. */
+ * package. A program that passes without the package is judged in any case. No other package of the
+ * machine can be imported. */
 static void test_missing_package(void) {
+    static const code_tests unit = {.n = 1, .after = "assert f() == 3"};
+    static const char needs[] = "def f():\n    import sympy\n    return int(sympy.Integer(3))";
+    static const char *const needs_none[] = {
+        "import sys\nprint(3 if not any('-packages' in p for p in sys.path) else 0)",
+        "try:\n    import sympy\n    n = int(sympy.Integer(3))\nexcept ImportError:\n    n = 3\n"
+        "print(n)",
+        "def f():\n    import sympy\nprint(3)",
+    };
     for (int kind = JUDGE_REAL; kind <= JUDGE_LCB; kind++) {
         code_judge *j = open_judge((judge_kind)kind, 0);
         code_result r;
@@ -696,12 +706,14 @@ static void test_missing_package(void) {
             return;
         snap_status st =
             judge_output(j, "import numpy\nprint(numpy.arange(3).sum())", "3", &r, &err);
-        CU_ASSERT(st == SNAP_OK
-                      ? r.outcome == CODE_PASSED
-                      : st == SNAP_E_ENV && strstr(err.text, "apt-get install python3-numpy"));
-        st = judge_output(j, "import sys\nprint(any('-packages' in p for p in sys.path))", "False",
-                          &r, &err);
-        CU_ASSERT(st == SNAP_OK && r.outcome == CODE_PASSED);
+        CU_ASSERT_TRUE(passes_or_names(st, &r, &err, "apt-get install python3-numpy"));
+        err = (snap_err){0};
+        st = judge_program(j, (span){needs, sizeof needs - 1}, &unit, &r, &err);
+        CU_ASSERT_TRUE(passes_or_names(st, &r, &err, "apt-get install python3-sympy"));
+        for (size_t i = 0; i < sizeof needs_none / sizeof *needs_none; i++) {
+            st = judge_output(j, needs_none[i], "3", &r, &err);
+            CU_ASSERT(st == SNAP_OK && r.outcome == CODE_PASSED);
+        }
         judge_close(j);
     }
 }
@@ -719,7 +731,7 @@ CU_TestInfo tests_judge[] = {
     {"HumanEval", test_humaneval_set},
     {"MBPP", test_mbpp_set},
     {"samples", test_samples},
-    {"imported packages", test_packages},
+    {"packages that were not found", test_packages},
     {"a missing package", test_missing_package},
     CU_TEST_INFO_NULL,
 };

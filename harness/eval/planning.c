@@ -209,7 +209,7 @@ static snap_status check_judge(const planning *e, snap_err *err) {
     TRY(buf_check(&debian, "the names of packages", err));
     if (missing)
         term_warn("programs may import %s, which this machine lacks: judging ends with an error at "
-                  "the first one that does (apt-get install %s)",
+                  "the first one that fails for this reason (apt-get install %s)",
                   buf_str(&names), buf_str(&debian));
 cleanup:
     buf_release(&names);
