@@ -36,7 +36,8 @@ bool fenced_last(span text, extraction *out) {
 
 typedef struct {
     span line, info;
-    size_t indent; /* bytes before the first character of the fence */
+    size_t quotes; /* number of nested quotations */
+    size_t indent; /* bytes before the first character of the fence, without a quotation's marks */
     size_t length; /* number of fence characters */
     char mark;     /* '`' or '~' */
 } fence;
@@ -63,29 +64,63 @@ static size_t list_marker(span line, size_t from) {
     return end > i ? end - from : 0;
 }
 
+/* Length of one mark of a quotation with the blanks around it; 0 if there is none. */
+static size_t quote_mark(span line, size_t from) {
+    size_t i = from;
+    while (i < line.n && i - from < 3 && line.s[i] == ' ')
+        i++;
+    if (i == line.n || line.s[i] != '>')
+        return 0;
+    i++;
+    return (i < line.n && line.s[i] == ' ' ? i + 1 : i) - from;
+}
+
+size_t fenced_quotes(span line, size_t quotes) {
+    size_t end = 0, n;
+    for (; quotes; quotes--, end += n) {
+        n = quote_mark(line, end);
+        if (!n)
+            return 0;
+    }
+    return end;
+}
+
 /* Reads a line as a fence. False if it is none. */
 static bool read_fence(span line, fence *out) {
-    size_t i = skip_blanks(line, 0);
+    size_t start = 0, i, n;
+    *out = (fence){.line = line};
+    while ((n = quote_mark(line, start)) > 0) {
+        start += n;
+        out->quotes++;
+    }
+    i = skip_blanks(line, start);
     i += list_marker(line, i);
-    *out = (fence){.line = line, .indent = i, .mark = i < line.n ? line.s[i] : '\0'};
+    out->indent = i - start;
+    out->mark = i < line.n ? line.s[i] : '\0';
     if (out->mark != '`' && out->mark != '~')
         return false;
     while (i < line.n && line.s[i] == out->mark)
         i++;
-    out->length = i - out->indent;
+    out->length = i - start - out->indent;
     out->info = span_trim((span){line.s + i, line.n - i});
     bool inline_code = out->mark == '`' && out->info.n && memchr(out->info.s, '`', out->info.n);
     return out->length >= 3 && !inline_code;
 }
 
+/* True if @f has what the end of a block needs. Some responses leave out the marks of a quotation
+ * at its last fence. */
+static bool ends(const fence *f, const fence *opening) {
+    return f->quotes <= opening->quotes && f->mark == opening->mark && f->length >= opening->length;
+}
+
 static bool closes(const fence *f, const fence *opening) {
-    return f->mark == opening->mark && f->length >= opening->length && !f->info.n;
+    return ends(f, opening) && !f->info.n;
 }
 
 /* True if @f opens a block although @opening is not closed. A fence that is shorter than the
  * opening one or of the other kind belongs to the block. */
 static bool reopens(const fence *f, const fence *opening) {
-    return f->mark == opening->mark && f->length >= opening->length && f->info.n;
+    return ends(f, opening) && f->info.n;
 }
 
 static span first_word(span info) {
@@ -107,7 +142,8 @@ bool fenced_next(span text, size_t *at, fenced_block *out) {
     span line;
     if (!find_opening(text, at, &opening))
         return false;
-    *out = (fenced_block){.indent = opening.indent, .language = first_word(opening.info)};
+    *out = (fenced_block){
+        .quotes = opening.quotes, .indent = opening.indent, .language = first_word(opening.info)};
     for (size_t before = *at; next_line(text, at, &line); before = *at) {
         bool is_fence = read_fence(line, &f);
         if (is_fence && closes(&f, &opening)) {
@@ -115,8 +151,10 @@ bool fenced_next(span text, size_t *at, fenced_block *out) {
             out->closed = true;
             return true;
         }
-        if (is_fence && reopens(&f, &opening)) {
+        bool left = opening.quotes && !fenced_quotes(line, opening.quotes);
+        if (left || (is_fence && reopens(&f, &opening))) {
             out->text = between(opening.line, line);
+            out->closed = left;
             *at = before;
             return true;
         }

@@ -19,7 +19,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "evals/code/judge_parts.h"
-#include "evals/code/program.h"
+#include "evals/code/program_fit.h"
 
 static const size_t kMemory = (size_t)4 << 30;
 static const size_t kStack = (size_t)64 << 20;

@@ -2,8 +2,8 @@
  *
  * The list is part of the grader (a change of it changes the grader's id). No other package of the
  * machine can be imported (common.py), except mpmath, which sympy needs. A machine may lack a
- * package of the list. A program that fails because it cannot import the package is then not judged,
- * because its failure says nothing about the program. */
+ * package of the list. A program that fails because it cannot import the package is then not
+ * judged, because its failure says nothing about the program. */
 #ifndef SNAPMLA_EVALS_CODE_PACKAGES_H
 #define SNAPMLA_EVALS_CODE_PACKAGES_H
 

@@ -3,141 +3,143 @@
 #include <string.h>
 
 #include "evals/code/fenced.h"
+#include "evals/code/html_code.h"
+#include "evals/code/program_fit.h"
+#include "evals/code/python_text.h"
 
-static bool in_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           (unsigned char)c >= 0x80;
+/* ---- candidates ---- */
+
+/* Order of preference among the pieces of code of a response. Of equal ones, the last is taken. */
+typedef enum {
+    RANK_NONE,
+    RANK_OTHER,  /* a block in another language */
+    RANK_PYTHON, /* a block that may be Python; then those that fit, by how well they do */
+} rank;
+
+typedef struct {
+    buf code; /* without what stands before the block on its lines */
+    int rank;
+    bool closed;
+} candidate;
+
+static void candidate_release(candidate *c) {
+    buf_release(&c->code);
 }
 
-static bool starts_with(span s, const char *word) {
-    size_t n = strlen(word);
-    return s.n >= n && memcmp(s.s, word, n) == 0;
-}
-
-/* ---- what a program defines ---- */
-
-/* True if @at, the place of a name in the program, comes after "def " or "class ", or starts a line
- * and is assigned. */
-static bool is_definition(span program, const char *at, size_t n) {
-    const char *end = program.s + program.n, *next = at + n;
-    size_t before = (size_t)(at - program.s);
-    if (next < end && in_name(*next))
-        return false;
-    if ((before >= 4 && memcmp(at - 4, "def ", 4) == 0) ||
-        (before >= 6 && memcmp(at - 6, "class ", 6) == 0))
-        return true;
-    while (next < end && *next == ' ')
-        next++;
-    return (!before || at[-1] == '\n') && end - next > 1 && next[0] == '=' && next[1] != '=';
-}
-
-bool program_defines(span program, span name) {
-    for (size_t at = 0; name.n && at < program.n;) {
-        const char *found = memmem(program.s + at, program.n - at, name.s, name.n);
-        if (!found)
-            return false;
-        if (is_definition(program, found, name.n))
-            return true;
-        at = (size_t)(found - program.s) + name.n;
+/* Replaces *best by *c, which becomes empty, unless *best is better. */
+static void keep_better(candidate *best, candidate *c) {
+    if (c->rank >= best->rank) {
+        candidate_release(best);
+        *best = *c;
+        *c = (candidate){0};
     }
-    return false;
+    candidate_release(c);
 }
 
-/* Sets *name to the next name in @code that a "(" follows, as in a call. */
-static bool next_call(span code, size_t *at, span *name) {
-    for (size_t i = *at; i < code.n;) {
-        size_t from = i;
-        while (i < code.n && in_name(code.s[i]))
-            i++;
-        if (i > from && i < code.n && code.s[i] == '(' && (!from || code.s[from - 1] != '.')) {
-            *name = (span){code.s + from, i - from};
-            *at = i;
-            return true;
+/* Removes up to @indent bytes of white space from the start of each line. */
+static void dedent(buf *code, size_t indent) {
+    char *to = code->data;
+    size_t drop = indent;
+    for (size_t i = 0; i < code->len; i++) {
+        const char c = code->data[i];
+        bool blank = c == ' ' || c == '\t';
+        if (drop && blank) {
+            drop--;
+            continue;
         }
-        i += i == from;
+        drop = c == '\n' ? indent : 0;
+        *to++ = c;
     }
-    return false;
+    if (to) {
+        *to = '\0';
+        code->len = (size_t)(to - code->data);
+    }
 }
 
-static bool defines_a_call(span program, span tests) {
-    span name;
-    for (size_t at = 0; next_call(tests, &at, &name);)
-        if (program_defines(program, name))
-            return true;
-    return false;
-}
-
-static bool talks(span program) {
-    static const char *const words[] = {"print(", "input(", "sys.std", "open(0", "stdin", "stdout"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (memmem(program.s, program.n, words[i], strlen(words[i])))
-            return true;
-    return false;
-}
-
-static span text_of(const char *s) {
-    return (span){s, strlen(s)};
-}
-
-/* True if the code is what the tests need: see program_find(). */
-static bool suits(span code, const code_tests *t) {
-    if (t->entry)
-        return program_defines(code, text_of(t->entry));
-    if (t->fn_name)
-        return program_defines(code, text_of(t->fn_name));
-    return t->after ? defines_a_call(code, text_of(t->after)) : talks(code);
+/* How well a candidate fits. Code that defines what it should, but is indented as a whole, loses
+ * this indentation. */
+static program_fit fit_of(candidate *c, const code_tests *tests) {
+    buf bare = {0};
+    program_fit fit = FIT_NONE;
+    if (python_bare((span){buf_str(&c->code), c->code.len}, &bare)) {
+        span b = {buf_str(&bare), bare.len};
+        fit = program_fit_of((span){buf_str(&c->code), c->code.len}, b, tests);
+        if (fit == FIT_FULL && python_indent(b))
+            dedent(&c->code, python_indent(b));
+    }
+    c->code.failed = c->code.failed || bare.failed;
+    buf_release(&bare);
+    return fit;
 }
 
 /* ---- blocks ---- */
 
-static bool may_be_python(span language) {
-    static const char *const names[] = {"python", "py", "cpython", "pypy"};
-    bool may = language.n == 0;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !may; i++) {
-        size_t n = strlen(names[i]);
-        may = language.n >= n && strncasecmp(language.s, names[i], n) == 0 &&
-              (language.n == n || !(in_name(language.s[n]) && language.s[n] > '9'));
-    }
-    return may;
+typedef enum { LANGUAGE_PYTHON, LANGUAGE_UNKNOWN, LANGUAGE_OTHER } language;
+
+/* LANGUAGE_UNKNOWN: a name that says little, such as "text". */
+static language language_of(span name) {
+    static pattern python = {.regex = "^(?:i|c|micro)?py(?:thon|py)?(?:$|[^A-Za-z])",
+                             .flags = PATTERN_CASELESS};
+    static pattern vague = {.regex = "^(?:text|txt|plain|plaintext|code|solution|answer)$",
+                            .flags = PATTERN_CASELESS};
+    if (!name.n || pattern_find(&python, name, 0, NULL))
+        return LANGUAGE_PYTHON;
+    return pattern_find(&vague, name, 0, NULL) ? LANGUAGE_UNKNOWN : LANGUAGE_OTHER;
 }
 
-/* The block to take; text.s is NULL if there is none. */
-static fenced_block choose(span text, const code_tests *tests, bool complete) {
-    fenced_block b, suitable = {0}, python = {0}, last = {0};
-    for (size_t at = 0; fenced_next(text, &at, &b);) {
-        if (!b.closed && !complete)
-            continue;
-        last = b;
-        if (!may_be_python(b.language))
-            continue;
-        python = b;
-        if (suits(b.text, tests))
-            suitable = b;
-    }
-    return suitable.text.s ? suitable : python.text.s ? python : last;
-}
-
-/* Appends the code without up to @indent bytes of white space at the start of each line. */
-static void append_dedented(buf *out, span code, size_t indent) {
-    for (size_t at = 0; at < code.n;) {
-        const char *line = code.s + at, *end = memchr(line, '\n', code.n - at);
-        size_t n = end ? (size_t)(end - line) + 1 : code.n - at, drop = 0;
-        while (drop < indent && drop < n && (line[drop] == ' ' || line[drop] == '\t'))
+/* Appends the code of a block without what its lines have in common with its fence: the marks of a
+ * quotation, then up to b->indent bytes of white space. */
+static void append_block(buf *out, const fenced_block *b) {
+    for (size_t at = 0; at < b->text.n;) {
+        const char *line = b->text.s + at, *end = memchr(line, '\n', b->text.n - at);
+        size_t n = end ? (size_t)(end - line) + 1 : b->text.n - at;
+        size_t drop = fenced_quotes((span){line, n}, b->quotes), blanks = 0;
+        while (blanks < b->indent && drop < n && (line[drop] == ' ' || line[drop] == '\t')) {
+            blanks++;
             drop++;
+        }
         (void)buf_append(out, line + drop, n - drop);
         at += n;
     }
 }
 
+/* Finds the best block. */
+static void find_block(span text, const code_tests *tests, bool complete, candidate *best) {
+    fenced_block b;
+    for (size_t at = 0; fenced_next(text, &at, &b);) {
+        if (!b.closed && !complete)
+            continue;
+        candidate c = {.closed = b.closed};
+        language lang = language_of(b.language);
+        append_block(&c.code, &b);
+        int fit = lang == LANGUAGE_OTHER ? FIT_NONE : (int)fit_of(&c, tests);
+        c.rank = lang == LANGUAGE_PYTHON || fit ? (int)RANK_PYTHON + fit : RANK_OTHER;
+        keep_better(best, &c);
+    }
+}
+
+/* ---- code between tags ---- */
+
+/* Finds the best piece of code between HTML tags, if one fits. */
+static void find_tagged(span text, const code_tests *tests, candidate *best) {
+    candidate c = {.closed = true};
+    for (size_t at = 0; html_code_next(text, &at, &c.code); c = (candidate){.closed = true}) {
+        program_fit fit = fit_of(&c, tests);
+        c.rank = fit ? (int)RANK_PYTHON + (int)fit : RANK_NONE;
+        keep_better(best, &c);
+    }
+    candidate_release(&c);
+}
+
 /* ---- code without fences ---- */
 
 static bool starts_code(span line) {
-    static const char *const words[] = {"def ", "class ", "import ", "from ", "async def ", "@"};
-    static pattern assignment = {.regex = "^[A-Za-z_]\\w*+\\s*+=\\s*+[^=\\s]"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (starts_with(line, words[i]))
-            return true;
-    return pattern_find(&assignment, line, 0, NULL);
+    static pattern statement = {
+        .regex = "^(?:(?:async\\s++)?def\\s++\\w++\\s*+[(\\[]|class\\s++\\w++\\s*+[:(\\[]|@\\w"
+                 "|from\\s++[\\w.]++\\s++import\\b|import\\s++[\\w.]++\\s*+(?:$|[,;#]|as\\b)"
+                 "|for\\b[^\\n]*\\sin\\s[^\\n]*:\\s*(?:#|$)|print\\([^\\n]*\\)\\s*+$"
+                 "|[A-Za-z_]\\w*+(?:\\s*+,\\s*+[A-Za-z_]\\w*+)*+\\s*+=\\s*+[^=\\s])"};
+    return pattern_find(&statement, line, 0, NULL);
 }
 
 /* A line that may go on with code: indented, empty, a comment, a statement, a call or a closing
@@ -164,41 +166,80 @@ static void follow_quotes(span line, char *quote) {
     }
 }
 
-/* The first run of lines of code that suits the tests; n is 0 if there is none. */
-static span unfenced(span text, const code_tests *tests) {
-    const char *start = NULL, *end = NULL;
-    char quote = '\0';
+/* A run of lines of code. */
+typedef struct {
+    const char *start, *end; /* start is NULL before the first line */
+    char quote;              /* within a text of several lines: its quote, else 0 */
+} code_run;
+
+/* Takes a line into the run if it is code. Returns false if it is not. */
+static bool take_line(code_run *run, span line, bool first) {
+    size_t indent = 0;
+    while (indent < line.n && (line.s[indent] == ' ' || line.s[indent] == '\t'))
+        indent++;
+    const span rest = {line.s + indent, line.n - indent};
+    bool starts = rest.n && (starts_code(rest) || (first && indent && continues_code(rest)));
+    bool code = run->quote || (run->start ? continues_code(line) : starts);
+    if (!code)
+        return false;
+    if (!run->start)
+        run->start = line.s;
+    run->end = line.s + line.n;
+    follow_quotes(line, &run->quote);
+    return true;
+}
+
+/* Ends a run and keeps its code if it fits. */
+static void end_run(code_run *run, const code_tests *tests, bool first, candidate *best) {
+    candidate c = {.closed = true};
+    if (run->start)
+        (void)buf_append(&c.code, run->start, (size_t)(run->end - run->start));
+    program_fit fit = run->start ? fit_of(&c, tests) : FIT_NONE;
+    /* A continuation can only be recognised at the start of a response. */
+    bool fits = fit && (fit != FIT_CONTINUES || first || !tests->entry);
+    c.rank = fits ? (int)RANK_PYTHON + (int)fit : RANK_NONE;
+    *run = (code_run){0};
+    if (fits)
+        keep_better(best, &c);
+    candidate_release(&c);
+}
+
+/* Finds the best run of lines of code, if one fits. */
+static void find_unfenced(span text, const code_tests *tests, candidate *best) {
+    code_run run = {0};
+    bool first = true; /* no line of the text before the run has anything but white space */
     for (size_t at = 0; at <= text.n;) {
         const char *s = text.s + at, *newline = at < text.n ? memchr(s, '\n', text.n - at) : NULL;
         span line = {s, newline ? (size_t)(newline - s) : text.n - at};
-        bool code = quote || (start ? continues_code(line) : starts_code(line));
-        if (code) {
-            start = start ? start : s;
-            end = s + line.n;
-            follow_quotes(line, &quote);
-        }
         at += line.n + 1;
-        if (start && (!code || at > text.n)) {
-            span run = {start, (size_t)(end - start)};
-            if (suits(run, tests))
-                return run;
-            start = NULL;
-            quote = '\0';
-        }
+        if (take_line(&run, line, first))
+            continue;
+        end_run(&run, tests, first, best);
+        first = first && !span_trim(line).n;
     }
-    return (span){NULL, 0};
+    end_run(&run, tests, first, best);
 }
 
 const char *program_find(span text, const code_tests *tests, bool complete, buf *out) {
-    fenced_block b = choose(text, tests, complete);
-    if (b.text.s) {
-        append_dedented(out, b.text, b.indent);
-        return b.closed ? "fenced" : "open_fence";
+    candidate block = {0}, run = {0}, tagged = {0};
+    const char *rule = NULL;
+    find_block(text, tests, complete, &block);
+    if (complete && block.rank < (int)RANK_PYTHON + (int)FIT_FULL)
+        find_unfenced(text, tests, &run);
+    if (block.rank < (int)RANK_PYTHON + (int)FIT_FULL)
+        find_tagged(text, tests, &tagged);
+    const candidate *c = tagged.rank >= run.rank ? &tagged : &run;
+    c = c->rank > block.rank ? c : &block;
+    if (c->rank) {
+        (void)buf_append(out, buf_str(&c->code), c->code.len);
+        rule = c == &tagged ? "tagged"
+               : c == &run  ? "unfenced"
+               : c->closed  ? "fenced"
+                            : "open_fence";
     }
-    size_t at = 0;
-    span code = complete && !fenced_next(text, &at, &b) ? unfenced(text, tests) : (span){NULL, 0};
-    if (!code.n)
-        return NULL;
-    (void)buf_append(out, code.s, code.n);
-    return "unfenced";
+    out->failed = out->failed || block.code.failed || run.code.failed || tagged.code.failed;
+    candidate_release(&block);
+    candidate_release(&run);
+    candidate_release(&tagged);
+    return rule;
 }

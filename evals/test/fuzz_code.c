@@ -8,6 +8,8 @@
 #include "evals/code/compare.h"
 #include "evals/code/fenced.h"
 #include "evals/code/pickle.h"
+#include "evals/code/program.h"
+#include "evals/code/python_text.h"
 #include "evals/code/tests.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,7 +61,34 @@ static void try_outputs(span a, span b) {
     require(compare_output(a, a));
 }
 
+/* Bare code has the length and the lines of the code. */
+static void try_bare(span code) {
+    buf bare = {0};
+    require(python_bare(code, &bare) && bare.len == code.n);
+    for (size_t i = 0; i < code.n; i++)
+        require(bare.data[i] == ' ' || bare.data[i] == code.s[i]);
+    for (size_t i = 0; i < code.n; i++)
+        require((bare.data[i] == '\n') == (code.s[i] == '\n'));
+    buf_release(&bare);
+}
+
+/* A program has a rule. It is not longer than the response. */
+static void try_programs(span text) {
+    static const code_tests tests[] = {{.n = 1, .entry = "f", .before = "def f():\n"},
+                                       {.n = 1, .after = "assert f(1) == max(2)"},
+                                       {.n = 1, .fn_name = "f"},
+                                       {.n = 1}};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        buf out = {0};
+        const char *rule = program_find(text, &tests[i], i % 2 == 0, &out);
+        require(!out.failed && (rule || !out.len) && out.len <= text.n);
+        buf_release(&out);
+    }
+}
+
 static void try_response(span text) {
+    try_bare(text);
+    try_programs(text);
     extraction x;
     fenced_block b;
     for (size_t at = 0; fenced_next(text, &at, &b);)

@@ -1,5 +1,6 @@
 /* Tests the code around the judge without running a program: comparing outputs and values,
- * unpacking tests, and finding the program in a response. */
+ * unpacking tests, and finding the program in a response. layouts.py tests the same with whole
+ * programs that are run. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "evals/code/fenced.h"
 #include "evals/code/pickle.h"
 #include "evals/code/program.h"
+#include "evals/code/program_fit.h"
+#include "evals/code/python_text.h"
 #include "evals/code/seccomp.h"
 #include "evals/code/tests.h"
 
@@ -402,8 +405,8 @@ static void test_last_fences(void) {
     }
 }
 
-/* Blocks as CommonMark's reference finds them, except that a fence may be indented further and a
- * fence with a language ends an open block. */
+/* Blocks as CommonMark's reference finds them, except that a fence may be indented further, a fence
+ * with a language ends an open block, and the last fence of a quoted block may lack its ">". */
 static void test_blocks(void) {
     static const struct {
         const char *text, *blocks[3]; /* each block as "language|indent|text", "!" if not closed */
@@ -424,6 +427,11 @@ static void test_blocks(void) {
         {"-```\na", {NULL}},
         {"```python\r\na\r\n```\r\n", {"python|0|a\r"}},
         {"``\na\n``", {NULL}},
+        {"> so\n> ```python\n> a\n> ```\n> ok", {"python|0|> a"}},
+        {"> > - ```\n> >   a\n> >   ```", {"|2|> >   a"}},
+        {"> ```\n> a\nout\n```\nb\n```", {"|0|> a", "|0|b"}},
+        {"> ```\n> a\n```\nout\n", {"|0|> a"}},
+        {"```\n> ```\na\n```", {"|0|> ```\na"}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fenced_block b;
@@ -453,16 +461,28 @@ static void check_program(const char *text, const code_tests *tests, bool comple
     buf_release(&out);
 }
 
+/* A response and the program in it; rule and program are NULL if there is none. */
+typedef struct {
+    const char *text;
+    const code_tests *tests;
+    const char *rule, *program;
+} response_case;
+
+static void check_programs(const response_case *cases, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        check_program(cases[i].text, cases[i].tests, true, cases[i].rule, cases[i].program);
+}
+
+#define CHECK_PROGRAMS(cases) check_programs(cases, sizeof(cases) / sizeof *(cases))
+
+static const code_tests calls = {
+    .n = 1, .entry = "f", .after = "check(f)", .before = "def f(x):\n"};
+static const code_tests asserts = {.n = 1, .after = "assert sorted(f(1)) == [1]\n"};
+static const code_tests method = {.n = 1, .fn_name = "f"};
+static const code_tests prints = {.n = 1};
+
 static void test_programs(void) {
-    const code_tests calls = {.n = 1, .entry = "f", .after = "check(f)"};
-    const code_tests asserts = {.n = 1, .after = "assert sorted(f(1)) == [1]\n"};
-    const code_tests method = {.n = 1, .fn_name = "f"};
-    const code_tests prints = {.n = 1};
-    const struct {
-        const char *text;
-        const code_tests *tests;
-        const char *rule, *program; /* NULL: none */
-    } cases[] = {
+    static const response_case cases[] = {
         {"```python\n" F "```", &calls, "fenced", "def f(x):\n    return x"},
         {"```\nold\n```\n```\n" F "```\n```python\nprint(f(1))\n```", &calls, "fenced",
          "def f(x):\n    return x"},
@@ -475,12 +495,106 @@ static void test_programs(void) {
         {"```\nclass Solution:\n    def f(self, x):\n        return x\n```\n"
          "```\nSolution().f(1)\n```",
          &method, "fenced", "class Solution:\n    def f(self, x):\n        return x"},
-        {"```\nprint(int(input()))\n```\nInput:\n```\n5\n```\nOutput:\n```\n5\n```", &prints,
-         "fenced", "print(int(input()))"},
         {"```cpp\nf(x)\n```\n```python\n    return x\n```", &calls, "fenced", "    return x"},
         {"1. so\n   ```python\n   def f(x):\n       return x\n   ```", &calls, "fenced",
          "def f(x):\n    return x"},
+        {"> ```python\n> def f(x):\n>     return x\n> ```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"- ```\n\n      def f(x):\n          return x\n  ```", &calls, "fenced",
+         "\ndef f(x):\n    return x"},
+        {"```text\n" F "```\n```\n1\n```", &calls, "fenced", "def f(x):\n    return x"},
         {"```python\n" F, &calls, "open_fence", F},
+    };
+    CHECK_PROGRAMS(cases);
+    check_program("```python\n" F, &calls, false, NULL, NULL);
+    check_program(F, &calls, false, NULL, NULL);
+    check_program("```python\n" F "```\n```python\ndef f(", &calls, false, "fenced",
+                  "def f(x):\n    return x");
+}
+
+/* Only code defines a function: not a comment, a text, or a header without a body. */
+static void test_named_only(void) {
+    static const response_case cases[] = {
+        {"```\n" F "```\n```\n# def f(x): return 0\nf(1)\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\n\"\"\"\ndef f(x): return 0\n\"\"\"\nf(1)\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\nprint('''\ndef f(x):\n    return 0\n''')\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\n>>> def f(x): return 0\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\nfrom solution import g as f\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\ndef f(x: int) -> int:\n    \"\"\"Returns x.\"\"\"\n```", &calls,
+         "fenced", "def f(x):\n    return x"},
+        {"```\n" F "```\n```\ndef f(x):\n    # as above\n    ...\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\n" F "```\n```\ndef test():\n    def f(x): return 0\n```", &calls, "fenced",
+         "def f(x):\n    return x"},
+        {"```\ndef f(x):\n    \"\"\"x\"\"\"\n```\nIts body:\n```\n    return x\n```", &calls,
+         "fenced", "    return x"},
+        {"```\nfrom math import gcd as f\n```\n```\nf(1, 2)\n```", &calls, "fenced",
+         "from math import gcd as f"},
+        {"```\n" F "```\n```\nsorted = f(3)\n```", &asserts, "fenced", "def f(x):\n    return x"},
+        {"```\nclass Solution:\n    def f(self, x):\n        return x\n```\n"
+         "```\nclass Solution:\n    def f(self, x):\n        pass\n```",
+         &method, "fenced", "class Solution:\n    def f(self, x):\n        return x"},
+    };
+    CHECK_PROGRAMS(cases);
+}
+
+#define MAIN "n = int(input())\nprint(n)"
+
+/* A program that reads input comes before examples, which do not. */
+static void test_main_programs(void) {
+    static const char *const examples[] = {
+        "print(2 * 3)",
+        "assert 2 * 3 == 6",
+        "# print(int(input()))\nprint(6)",
+        "print('input(3) gives 6')",
+        "import subprocess\nr = subprocess.run(['python3', 'a.py'], input='3')\nprint(r.stdout)",
+        "import io, sys\nsys.stdin = io.StringIO('3')\nn = int(input())\nprint(n)",
+        "from unittest.mock import patch\nwith patch('builtins.input', return_value='3'):\n"
+        "    main()",
+        "import sys\ninput = sys.stdin.readline",
+        "p = Popen(['a'])\np.stdin.write(b'3')\nprint(p.stdout.read())",
+        "3",
+    };
+    static const char *const readers[] = {
+        "print(int(input()) * 2)",
+        "import sys\nprint(sys.stdin.read())",
+        "from sys import stdin, stdout\nstdout.write(stdin.readline())",
+        "print(open(0).read())",
+        "print(open('/dev/stdin').read())",
+        "import os\nos.write(1, os.read(0, 100))",
+        "import fileinput\nfor line in fileinput.input():\n    print(line)",
+        "print(f\"{int(input()):>3}\")",
+        "import sys\nr = sys.stdin.readline\nprint(r())",
+        "for line in iter(input, ''):\n    print(line)",
+        "import sys as s\nprint(s.stdin.read())",
+    };
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        buf text = {0};
+        (void)buf_printf(&text, "```python\n" MAIN "\n```\nFor example:\n```python\n%s\n```\n",
+                         examples[i]);
+        check_program(buf_str(&text), &prints, true, "fenced", MAIN);
+        buf_release(&text);
+    }
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        buf text = {0};
+        (void)buf_printf(&text, "```python\n%s\n```\nFor example:\n```python\nprint(6)\n```\n",
+                         readers[i]);
+        check_program(buf_str(&text), &prints, true, "fenced", readers[i]);
+        buf_release(&text);
+    }
+    check_program("```\nprint(6)\n```\nIts output:\n```\n6\n```", &prints, true, "fenced",
+                  "print(6)");
+    check_program("```\n" MAIN "\n```\nor\n```\nprint(input())\n```", &prints, true, "fenced",
+                  "print(input())");
+}
+
+static void test_unfenced(void) {
+    static const response_case cases[] = {
         {"It is this.\n\nimport os\n\n" F "\nIt is linear in x (see above).", &calls, "unfenced",
          "import os\n\n" F},
         {"def g():\n    pass\nno more code\n" F, &calls, "unfenced", F},
@@ -490,15 +604,24 @@ static void test_programs(void) {
         {"The code:\n\nN = 3\n" F "\nIt is linear.", &calls, "unfenced", "N = 3\n" F},
         {"from sys import stdin\nprint(stdin.read())\nThis prints it.", &prints, "unfenced",
          "from sys import stdin\nprint(stdin.read())"},
+        {"def f(x): return 0\nNo, rather\n" F, &calls, "unfenced", F},
+        {"So:\n\n    def f(x):\n        return x\n\nThat is it.", &calls, "unfenced",
+         "def f(x):\n    return x\n"},
+        {"    y = x\n    return y\n", &calls, "unfenced", "    y = x\n    return y\n"},
+        {F "```\nThis is linear.", &calls, "unfenced", "def f(x):\n    return x"},
+        {F "\nIts output:\n```\n3\n```", &calls, "unfenced", F},
+        {"<pre><code class=\"x\">def f(x):\n    return x &lt; &#39;a&#39;\n</code></pre>\nDone.",
+         &calls, "tagged", "def f(x):\n    return x < 'a'\n"},
+        {"Call <code>f(1)</code>.\n<CODE>\ndef f(x):\n    return x</CODE> <code>\n1</code>", &calls,
+         "tagged", "\ndef f(x):\n    return x"},
+        {"n, m = map(int, input().split())\nprint(n)\nDone.", &prints, "unfenced",
+         "n, m = map(int, input().split())\nprint(n)"},
+        {"I import from the list.\nfrom the start, def f(x) is simple.", &calls, NULL, NULL},
+        {"The function\n\n    return x\n", &calls, NULL, NULL},
         {"I cannot define f here.", &calls, NULL, NULL},
         {"def g(x):\n    return x", &calls, NULL, NULL},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_program(cases[i].text, cases[i].tests, true, cases[i].rule, cases[i].program);
-    check_program("```python\n" F, &calls, false, NULL, NULL);
-    check_program(F, &calls, false, NULL, NULL);
-    check_program("```python\n" F "```\n```python\ndef f(", &calls, false, "fenced",
-                  "def f(x):\n    return x");
+    CHECK_PROGRAMS(cases);
 }
 
 static void test_definitions(void) {
@@ -506,15 +629,78 @@ static void test_definitions(void) {
         const char *program;
         bool defines;
     } cases[] = {
-        {"def f(x): pass", true},  {"async def f(): pass", true},
-        {"class f: pass", true},   {"f = 1", true},
-        {"x = 1\nf=2", true},      {"def fa(): pass", false},
-        {"def af(): pass", false}, {"f == 1", false},
-        {"f(1)", false},           {"    f = 1", false},
-        {"# def g", false},        {"def af(): f(1)\ndef f(): 1", true},
+        {"def f(x): pass", false},
+        {"def f(x): return 1", true},
+        {"async def f(): return 1", true},
+        {"class f: x = 1", true},
+        {"f = 1", true},
+        {"x = 1\nf=2", true},
+        {"f: int = 1", true},
+        {"f: Callable[[int], int] = lambda x: x", true},
+        {"def fa(): return", false},
+        {"def af(): return", false},
+        {"f == 1", false},
+        {"f(1)", false},
+        {"f: int", false},
+        {"if x:\n    f = 1", false},
+        {"# def f(): return", false},
+        {"'''\ndef f(): return\n'''", false},
+        {"x = 'def f(): return", false},
+        {"undef f(x): return", false},
+        {"def af(): f(1)\ndef f(): return 1", true},
+        {"def f(x: 'def',\n      y={1: 2}) -> {3: 4}:\n    return 1", true},
+        {"def f(x):\n    'it is \\\n  def'\n\n    # x\n", false},
+        {"def f(x):\n    raise NotImplementedError", false},
+        {"def f(x):\nreturn x", false},
+        {"", false},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CU_ASSERT_EQUAL(program_defines(of(cases[i].program), of("f")), cases[i].defines);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool defines = program_defines(of(cases[i].program), of("f"));
+        if (defines != cases[i].defines)
+            printf("\n%s\n", cases[i].program);
+        CU_ASSERT_EQUAL(defines, cases[i].defines);
+    }
+}
+
+/* Comments and strings become spaces. In @want, '_' stands for such a space. */
+static void test_bare(void) {
+    static const struct {
+        const char *code, *want;
+    } cases[] = {
+        {"x = 1 # one\ny", "x = 1 _____\ny"},
+        {"x = '#' # a 'b", "x = ___ ______"},
+        {"a = \"b\\\"c\" + d", "a = ______ + d"},
+        {"a = 'b\nc", "a = __\nc"},
+        {"a = 'b\\\nc' + d", "a = ___\n__ + d"},
+        {"a = 'b\\\r\nc' + d", "a = ____\n__ + d"},
+        {"'''a\n'b'\n''' + c", "____\n___\n___ + c"},
+        {"\"\"\"a ''' b\"\"\" c", "_____________ c"},
+        {"a = '''b", "a = ____"},
+        {"rb'a\\' b' c bb'd' e_f'g'", "_________ c _____ e_f___"},
+        {"f'a{b}c' + d", "____b___ + d"},
+        {"f'{{a}}{b:>{c}}' d", "________b___c___ d"},
+        {"f\"{a['b']}{c(':')}\" d", "___a[___]__c(___)__ d"},
+        {"f'{a!r:#x}' # b", "___a!r_____ ___"},
+        {"f'{x", "___x"},
+        {"f'{x\ny", "___x\ny"},
+        {"f'''{\nx}\n''' y", "_____\nx_\n___ y"},
+        {"''", "__"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf got = {0}, want = {0};
+        (void)buf_puts(&want, cases[i].want);
+        for (size_t k = 0; k < want.len; k++)
+            if (want.data[k] == '_' && cases[i].code[k] != '_')
+                want.data[k] = ' ';
+        CU_ASSERT_TRUE(python_bare(of(cases[i].code), &got));
+        if (strcmp(buf_str(&got), buf_str(&want)) != 0)
+            printf("\n%s\n  gave\n%s|\n  and not\n%s|\n", cases[i].code, buf_str(&got),
+                   buf_str(&want));
+        CU_ASSERT_STRING_EQUAL(buf_str(&got), buf_str(&want));
+        buf_release(&got);
+        buf_release(&want);
+    }
 }
 
 CU_TestInfo tests_code[] = {
@@ -527,6 +713,10 @@ CU_TestInfo tests_code[] = {
     {"last fences", test_last_fences},
     {"blocks", test_blocks},
     {"programs", test_programs},
+    {"functions that are only named", test_named_only},
+    {"programs that read input", test_main_programs},
+    {"programs without a fence", test_unfenced},
+    {"Python without comments and strings", test_bare},
     {"definitions", test_definitions},
     CU_TEST_INFO_NULL,
 };
