@@ -1,6 +1,12 @@
-/* Tests the text of progress. Expected texts are computed by hand. */
+/* Tests the text of progress, and when it is written. Expected texts are computed by hand. */
 #include <CUnit/CUnit.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/term.h"
 
 static void test_progress(void) {
@@ -28,7 +34,65 @@ static void test_progress(void) {
     }
 }
 
+/* What a progress writes to standard error, which is @fd, if @seconds have passed since its start,
+ * and then @more seconds until a second update and one immediately after it. */
+static void run_progress(int fd, double seconds, double more) {
+    const int kept = dup(STDERR_FILENO);
+    CU_ASSERT_FATAL(kept >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    term_progress p = term_progress_start("eval", 120);
+    p.started_ns -= (int64_t)(seconds * 1e9);
+    term_progress_update(&p, 30, "note");
+    p.started_ns -= (int64_t)(more * 1e9);
+    p.shown_ns -= (int64_t)(more * 1e9);
+    term_progress_update(&p, 60, NULL);
+    term_progress_update(&p, 90, NULL);
+    term_progress_end(&p);
+    CU_ASSERT(dup2(kept, STDERR_FILENO) >= 0);
+    (void)close(kept);
+}
+
+/* Where standard error is no terminal, one line is written about every minute. */
+static void test_lines_of_progress(void) {
+    static const struct {
+        double seconds, more;
+        const char *first, *second; /* the start of a line; NULL: none */
+    } cases[] = {
+        {58, 0.5, NULL, NULL},
+        {7200, 58, "eval: 30/120 (25 %), 15.0/h, 6 h 00 min left  note\n", NULL},
+        {7200, 61, "eval: 30/120 (25 %), 15.0/h, 6 h 00 min left  note\n",
+         "eval: 60/120 (50 %), 29.7/h, 2 h 01 min left\n"},
+        {1, 7200, NULL, "eval: 60/120 (50 %), 30.0/h, 2 h 00 min left\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char got[400] = "", want[400];
+        FILE *file = tmpfile();
+        CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+        run_progress(fileno(file), cases[i].seconds, cases[i].more);
+        rewind(file);
+        got[fread(got, 1, sizeof got - 1, file)] = '\0';
+        (void)fclose(file);
+        (void)snprintf(want, sizeof want, "%s%s", cases[i].first ? cases[i].first : "",
+                       cases[i].second ? cases[i].second : "");
+        CU_ASSERT_STRING_EQUAL(got, want);
+    }
+}
+
+/* A process that is not in the foreground of a terminal writes nothing to it. */
+static void test_background(void) {
+    char byte;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
+    CU_ASSERT_FATAL(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    const int side = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    CU_ASSERT_FATAL(side >= 0);
+    run_progress(side, 61, 61);
+    CU_ASSERT_EQUAL(read(terminal, &byte, 1), -1);
+    (void)close(side);
+    (void)close(terminal);
+}
+
 CU_TestInfo tests_term[] = {
     {"text of progress", test_progress},
+    {"a line about every minute", test_lines_of_progress},
+    {"progress in the background", test_background},
     CU_TEST_INFO_NULL,
 };
