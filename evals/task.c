@@ -90,7 +90,7 @@ static snap_status find_file(const task_spec *t, const char *data, task_set *set
 
 /* ---- rows ---- */
 
-static snap_status hash_messages(task_problem *p, snap_err *err) {
+snap_status task_messages_json(const task_problem *p, buf *out, snap_err *err) {
     js *array = js_new_array();
     bool ok = array != NULL;
     for (int i = 0; i < p->n_messages && ok; i++) {
@@ -99,13 +99,18 @@ static snap_status hash_messages(task_problem *p, snap_err *err) {
              js_set_str(m, "content", p->messages[i].content);
         ok = js_push_new(array, m) && ok;
     }
-    buf text = {0};
-    snap_status st = ok ? js_write(array, JS_COMPACT, &text, err)
+    snap_status st = ok ? js_write(array, JS_COMPACT, out, err)
                         : err_set(err, SNAP_E_NOMEM, "out of memory for a prompt");
+    js_free(array);
+    return st;
+}
+
+static snap_status hash_messages(task_problem *p, snap_err *err) {
+    buf text = {0};
+    snap_status st = task_messages_json(p, &text, err);
     if (st == SNAP_OK)
         st = hash_bytes(buf_str(&text), text.len, p->prompt_sha256, err);
     buf_release(&text);
-    js_free(array);
     return st;
 }
 

@@ -202,6 +202,9 @@ void task_set_release(task_set *set);
  * NULL. */
 const task_problem *task_problem_find(const task_set *set, const char *id, size_t *index);
 
+/* Appends the messages of a problem as JSON: [{"content": .., "role": ..}, ..]. SNAP_E_NOMEM. */
+snap_status task_messages_json(const task_problem *p, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The number of problems from problem @first on that belong to the same conversation. */
 size_t task_span(const task_set *set, size_t first);
 

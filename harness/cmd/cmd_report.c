@@ -81,8 +81,12 @@ static const opt_command verb_paper = {
 
 /* ---- report lm-eval ---- */
 
+static const char *data;
+
 static const opt lm_eval_options[] = {
     {OPT_STR, "out", 'o', &o.out, "DIR", "write the files of each arm into DIR/ARM", 0, 0},
+    {OPT_STR, "data", 'd', &data, "PATH",
+     "folder of the data, for the prompts; default: the one that the run names", 0, 0},
     {.type = OPT_END},
 };
 
@@ -91,7 +95,7 @@ static snap_status run_lm_eval(opt_shared *shared, snap_err *err) {
     snap_status st;
     if (!o.out)
         return err_set(err, SNAP_E_USAGE, "no folder is given for the files: name it with --out");
-    st = lm_eval_write(shared->args[0], o.out, &written, err);
+    st = lm_eval_write(shared->args[0], data, o.out, &written, err);
     if (st == SNAP_OK)
         st = print_text(&written, "the paths", err);
     buf_release(&written);
@@ -101,10 +105,11 @@ static snap_status run_lm_eval(opt_shared *shared, snap_err *err) {
 static const opt_command verb_lm_eval = {
     .name = "report lm-eval",
     .summary = "write a run in the files of lm-evaluation-harness",
-    .synopsis = "RUN --out DIR",
+    .synopsis = "RUN --out DIR [--data PATH]",
     .about = "Writes results_DATE.json and samples_TASK_DATE.jsonl of each arm, in the layout of\n"
-             "lm-evaluation-harness, for programs that read its files. The metric is 'acc'. Tasks\n"
-             "whose authors ask that no text is published have no samples file.",
+             "lm-evaluation-harness, for programs that read its files. The metric is 'acc'. The\n"
+             "prompts are made again from the data of the run. Tasks whose authors ask that no\n"
+             "text is published have no samples file.",
     .examples = "  snapmla report lm-eval RUN --out DIR",
     .options = lm_eval_options,
     .min_args = 1,

@@ -89,6 +89,8 @@ static snap_status read_rows(results_journal *j, const char *path, const char *s
     buf text = {.limit = kJournalLimit};
     reader rd = {j, path, sha256, false};
     snap_status st = fs_read_regular(path, &text, err);
+    while (text.len && text.data[text.len - 1] != '\n')
+        text.data[--text.len] = '\0'; /* a line that another process has not finished */
     if (st == SNAP_OK)
         st = js_each_line(buf_str(&text), text.len, path, read_line, &rd, err);
     if (st == SNAP_OK && !rd.headed)
@@ -107,8 +109,7 @@ static snap_status open_locked(results_journal *j, const char *path, const char 
     (void)buf_printf(&name, "%s.lock", path);
     j->lock_path = name.failed ? NULL : buf_steal(&name);
     buf_release(&name);
-    j->rows = js_new_object();
-    TRY(j->lock_path && j->rows ? SNAP_OK : no_memory(err));
+    TRY(j->lock_path ? SNAP_OK : no_memory(err));
     TRY(fs_lock(j->lock_path, &j->lock, err));
     TRY(fs_log_open(&j->log, path, err)); /* cuts off an incomplete last line */
     TRY(read_rows(j, path, sha256, err));
@@ -116,21 +117,39 @@ cleanup:
     return st;
 }
 
+/* A journal without rows, lock and open file. NULL if memory is exhausted. */
+static results_journal *new_journal(void) {
+    results_journal *j = calloc(1, sizeof *j);
+    js *rows = js_new_object();
+    if (!j || !rows) {
+        free(j);
+        js_free(rows);
+        return NULL;
+    }
+    *j = (results_journal){.log = FS_LOG_CLOSED, .lock = -1, .rows = rows};
+    return j;
+}
+
+/* Passes a journal to the caller, or closes it after a failure. */
+static snap_status hand_over(results_journal *j, snap_status st, results_journal **out) {
+    if (st == SNAP_OK)
+        *out = j;
+    else
+        results_journal_close(j);
+    return st;
+}
+
 snap_status results_journal_open(results_journal **out, const char *path, const char *config_sha256,
                                  snap_err *err) {
-    results_journal *j = calloc(1, sizeof *j);
+    results_journal *j = new_journal();
     *out = NULL;
-    if (!j)
-        return no_memory(err);
-    j->log = FS_LOG_CLOSED;
-    j->lock = -1;
-    snap_status st = open_locked(j, path, config_sha256, err);
-    if (st != SNAP_OK) {
-        results_journal_close(j);
-        return st;
-    }
-    *out = j;
-    return SNAP_OK;
+    return j ? hand_over(j, open_locked(j, path, config_sha256, err), out) : no_memory(err);
+}
+
+snap_status results_journal_read(results_journal **out, const char *path, snap_err *err) {
+    results_journal *j = new_journal();
+    *out = NULL;
+    return j ? hand_over(j, read_rows(j, path, NULL, err), out) : no_memory(err);
 }
 
 const js *results_journal_find(const results_journal *j, const char *key) {

@@ -129,6 +129,11 @@ typedef struct results_journal results_journal;
 snap_status results_journal_open(results_journal **out, const char *path, const char *config_sha256,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
+/* Reads a journal that must exist, without its lock: another process may be appending to it. No row
+ * can be appended to *out. Errors as results_journal_open(). */
+snap_status results_journal_read(results_journal **out, const char *path,
+                                 snap_err *err) SNAP_CHECK_RESULT;
+
 /* The finished row of a key, borrowed; NULL if there is none. */
 const js *results_journal_find(const results_journal *j, const char *key);
 

@@ -506,6 +506,9 @@ static void test_journal_refusals(void) {
     refuse_journal(text, kShaA, SNAP_E_INPUT, "journal:2: a line must have");
     (void)snprintf(text, sizeof text, "%s\n{\"key\":\n", header);
     refuse_journal(text, kShaA, SNAP_E_INPUT, "journal:3:");
+    (void)unlink(in_dir("journal"));
+    CU_ASSERT_EQUAL(results_journal_read(&(results_journal *){NULL}, in_dir("journal"), NULL),
+                    SNAP_E_IO);
 }
 
 /* A process is killed while it appends. The next one finds every row for which append()
@@ -537,6 +540,9 @@ static void test_journal_survives_kill(void) {
     results_journal *j;
     CU_ASSERT_EQUAL(results_journal_open(&j, in_dir("journal"), kShaA, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "held by process"));
+    CU_ASSERT_EQUAL_FATAL(results_journal_read(&j, in_dir("journal"), NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(value_of(j, "20"), 20); /* without the lock */
+    results_journal_close(j);
     CU_ASSERT_EQUAL(kill(child, SIGKILL), 0);
     CU_ASSERT_EQUAL(waitpid(child, NULL, 0), child);
     j = open_journal();

@@ -3,18 +3,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/term.h"
 #include "base/text.h"
 #include "evals/sample_index.h"
 #include "evals/task.h"
+#include "harness/eval/run_prompts.h"
 #include "harness/record/results.h"
 
 typedef struct {
     results *run;
     sample_index samples;
-    char date[32]; /* "2026-01-02T03-04-05Z" */
+    run_prompts *prompts; /* NULL: the data are not there */
+    size_t n_prompts, empty_prompts;
+    char date[32];           /* "2026-01-02T03-04-05.000000" */
+    double started, seconds; /* Unix time of the start, and how long the run took */
     const char *out;
     buf *written;
 } exporter;
@@ -23,13 +29,24 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for files of lm-eval");
 }
 
-/* The date is a part of names of files: a character that is none of a date becomes '-'. */
+/* Unix time of "2026-01-02T03:04:05Z"; 0 for another text. */
+static double unix_time(const char *text) {
+    struct tm t = {0};
+    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &t) : NULL;
+    return end && !*end ? (double)timegm(&t) : 0;
+}
+
+/* The date is a part of names of files. lm-eval writes it as Python's isoformat() does, with '-' in
+ * place of ':'. */
 static void take_date(exporter *x) {
     const js *provenance = js_get_object(results_document(x->run), "provenance");
     const char *started = js_get_str(provenance, "started");
-    (void)snprintf(x->date, sizeof x->date, "%.30s", started ? started : "unknown");
+    x->started = unix_time(started);
+    x->seconds = unix_time(js_get_str(provenance, "ended")) - x->started;
+    (void)snprintf(x->date, sizeof x->date, "%.19s.000000",
+                   started ? started : "1970-01-01T00:00:00");
     for (char *c = x->date; *c; c++)
-        if (!strchr("0123456789TZ", *c))
+        if (!strchr("0123456789T.", *c))
             *c = '-';
 }
 
@@ -67,6 +84,7 @@ cleanup:
 typedef struct {
     const char *id;
     js *resps, *filtered; /* answers, and what was extracted from them */
+    js *parameters;       /* of the request */
     char *gold, *prompt, *prompt_sha256;
     double correct;
     size_t n;
@@ -75,10 +93,60 @@ typedef struct {
 static void document_release(document *d) {
     js_free(d->resps);
     js_free(d->filtered);
+    js_free(d->parameters);
     free(d->gold);
     free(d->prompt);
     free(d->prompt_sha256);
     *d = (document){0};
+}
+
+/* The sampling of a run or a sample under the names that lm-eval gives its parts. NULL if memory is
+ * exhausted. */
+static js *parameters_of(const js *sampling) {
+    const double temperature = js_get_num(sampling, "temperature", 0);
+    js *o = js_new_object();
+    if (o && js_set_new(o, "until", js_new_array()) &&
+        js_set_bool(o, "do_sample", temperature > 0) && js_set_num(o, "temperature", temperature) &&
+        js_set_num(o, "top_p", js_get_num(sampling, "top_p", 1)) &&
+        js_set_int(o, "max_gen_toks", js_get_int(sampling, "max_tokens", 0)))
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+/* Sets d->prompt: that of the sample, or else the one that the data give. */
+static snap_status take_prompt(exporter *x, const sample_row *row, const js *full, document *d,
+                               snap_err *err) {
+    const char *kept = js_get_str(full, "prompt");
+    buf text = {0};
+    snap_status st;
+    if (kept)
+        (void)buf_puts(&text, kept);
+    else
+        TRY(run_prompts_text(x->prompts, x->samples.tasks[row->task], row->problem,
+                             d->prompt_sha256, &text, err));
+    x->n_prompts++;
+    x->empty_prompts += !text.len;
+    d->prompt = strdup(buf_str(&text));
+    st = d->prompt ? buf_check(&text, "a prompt", err) : no_memory(err);
+cleanup:
+    buf_release(&text);
+    return st;
+}
+
+/* Sets what all samples of a problem have in common. */
+static snap_status begin_document(exporter *x, const sample_row *row, const js *full, document *d,
+                                  snap_err *err) {
+    const char *gold = js_get_str(full, "gold"), *sha256 = js_get_str(full, "prompt_sha256");
+    *d = (document){.id = row->problem,
+                    .resps = js_new_array(),
+                    .filtered = js_new_array(),
+                    .parameters = parameters_of(js_get_object(full, "sampling")),
+                    .gold = strdup(gold ? gold : ""),
+                    .prompt_sha256 = strdup(sha256 ? sha256 : "")};
+    return d->resps && d->filtered && d->parameters && d->gold && d->prompt_sha256
+               ? take_prompt(x, row, full, d, err)
+               : no_memory(err);
 }
 
 static snap_status add_sample(exporter *x, const sample_row *row, document *d, snap_err *err) {
@@ -89,20 +157,14 @@ static snap_status add_sample(exporter *x, const sample_row *row, document *d, s
     if (!full)
         return err ? err->code : SNAP_E_INPUT;
     const char *text = js_get_str(full, "response"), *extracted = js_get_str(full, "extracted");
-    const char *gold = js_get_str(full, "gold"), *prompt = js_get_str(full, "prompt");
-    const char *sha256 = js_get_str(full, "prompt_sha256");
-    d->resps = d->resps ? d->resps : js_new_array();
-    d->filtered = d->filtered ? d->filtered : js_new_array();
-    d->gold = d->gold ? d->gold : strdup(gold ? gold : "");
-    d->prompt = d->prompt ? d->prompt : strdup(prompt ? prompt : "");
-    d->prompt_sha256 = d->prompt_sha256 ? d->prompt_sha256 : strdup(sha256 ? sha256 : "");
-    if (!d->gold || !d->prompt || !d->prompt_sha256 ||
-        !js_push_new(d->resps, js_new_str(text ? text : "")) ||
+    if (!d->n)
+        TRY(begin_document(x, row, full, d, err));
+    if (!js_push_new(d->resps, js_new_str(text ? text : "")) ||
         !js_push_new(d->filtered, js_new_str(extracted ? extracted : "[invalid]")))
-        st = no_memory(err);
-    d->id = row->problem;
+        TRY(no_memory(err));
     d->correct += text_equal(row->verdict, "correct");
     d->n++;
+cleanup:
     js_free(full);
     return st;
 }
@@ -112,10 +174,11 @@ static bool set_hash(js *row, const char *key, const char *text) {
     return hash_bytes(text, strlen(text), digest, NULL) == SNAP_OK && js_set_str(row, key, digest);
 }
 
-/* {"gen_args_0": {"arg_0": PROMPT}}. PROMPT is "" if the run does not keep prompts. */
-static js *arguments_of(const document *d) {
-    js *all = js_new_object(), *args = js_new_object();
-    bool ok = all && args && js_set_str(args, "arg_0", d->prompt);
+/* {"gen_args_0": {"arg_0": PROMPT, "arg_1": PARAMETERS}} */
+static js *arguments_of(document *d) {
+    js *all = js_new_object(), *args = js_new_object(), *parameters = d->parameters;
+    d->parameters = NULL;
+    bool ok = js_set_new(args, "arg_1", parameters) && all && js_set_str(args, "arg_0", d->prompt);
     ok = js_set_new(all, "gen_args_0", args) && ok;
     if (ok)
         return all;
@@ -205,43 +268,104 @@ static bool set_of_task(js *doc, const char *key, const char *task, js *value) {
     return js_set_new(js_get_object(doc, key), task, value);
 }
 
+/* {"metric": "acc", "aggregation": "mean", "higher_is_better": true}, as a list */
+static js *metric_list(void) {
+    js *list = js_new_array(), *acc = js_new_object();
+    bool ok = list && acc && js_set_str(acc, "metric", "acc") &&
+              js_set_str(acc, "aggregation", "mean") && js_set_bool(acc, "higher_is_better", true);
+    ok = js_push_new(list, acc) && ok;
+    if (ok)
+        return list;
+    js_free(list);
+    return NULL;
+}
+
+static js *scores_of(const js *eval, const js *arm) {
+    const double accuracy = js_get_num(arm, "accuracy_pct", -1), se = js_get_num(arm, "se_pct", -1);
+    js *o = js_new_object();
+    const char *task = js_get_str(eval, "task");
+    if (o && js_set_str(o, "name", task) && js_set_str(o, "alias", task) &&
+        js_set_int(o, "sample_len", js_get_int(eval, "problems", 0)) &&
+        js_set_new(o, "acc,none", accuracy < 0 ? js_new_null() : js_new_num(accuracy / 100)) &&
+        /* lm-eval's word for a standard error that there is not */
+        js_set_new(o, "acc_stderr,none", se < 0 ? js_new_str("N/A") : js_new_num(se / 100)))
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static js *task_config(const js *eval) {
+    js *o = js_new_object();
+    if (o && js_set_str(o, "task", js_get_str(eval, "task")) &&
+        js_set_str(o, "output_type", "generate_until") &&
+        js_set_new(o, "metric_list", metric_list()) &&
+        js_set_new(o, "generation_kwargs", parameters_of(js_get_object(eval, "sampling"))) &&
+        js_set_int(o, "repeats", js_get_int(eval, "samples_per_problem", 1)) &&
+        js_set_str(o, "grader", js_get_str(eval, "grader")))
+        return o;
+    js_free(o);
+    return NULL;
+}
+
 static bool add_task(js *doc, const js *eval, const js *arm) {
     const char *task = js_get_str(eval, "task");
-    double accuracy = js_get_num(arm, "accuracy_pct", -1), se = js_get_num(arm, "se_pct", -1);
-    js *scores = js_new_object(), *config = js_new_object(), *n = js_new_object();
-    js *higher = js_new_object();
-    bool ok =
-        scores && config && n && higher && js_set_str(scores, "alias", task) &&
-        js_set_new(scores, "acc,none", accuracy < 0 ? js_new_null() : js_new_num(accuracy / 100)) &&
-        js_set_new(scores, "acc_stderr,none", se < 0 ? js_new_null() : js_new_num(se / 100)) &&
-        js_set_str(config, "task", task) &&
-        js_set_int(config, "repeats", js_get_int(eval, "samples_per_problem", 1)) &&
-        js_set_str(config, "grader", js_get_str(eval, "grader")) &&
-        js_set_int(n, "original", js_get_int(js_get_object(eval, "dataset"), "rows", 0)) &&
-        js_set_int(n, "effective", js_get_int(eval, "problems", 0)) &&
-        js_set_bool(higher, "acc", true);
-    ok = set_of_task(doc, "results", task, scores) && ok;
-    ok = set_of_task(doc, "configs", task, config) && ok;
+    js *n = js_new_object(), *higher = js_new_object();
+    bool ok = n && higher &&
+              js_set_int(n, "original", js_get_int(js_get_object(eval, "dataset"), "rows", 0)) &&
+              js_set_int(n, "effective", js_get_int(eval, "problems", 0)) &&
+              js_set_bool(higher, "acc", true);
+    ok = set_of_task(doc, "results", task, scores_of(eval, arm)) && ok;
+    ok = set_of_task(doc, "configs", task, task_config(eval)) && ok;
     ok = set_of_task(doc, "n-samples", task, n) && ok;
     ok = set_of_task(doc, "higher_is_better", task, higher) && ok;
+    ok = set_of_task(doc, "group_subtasks", task, js_new_array()) && ok;
     return ok && set_of_task(doc, "versions", task, js_new_str(js_get_str(eval, "grader")));
 }
 
-static bool set_model(js *doc, const char *arm, const char *model) {
-    js *config = js_new_object();
-    bool ok =
-        config && js_set_str(config, "model", "snapmla") && js_set_str(config, "model_args", model);
-    ok = js_set_new(doc, "config", config) && ok;
-    return ok && js_set_str(doc, "model_source", "snapmla") &&
-           js_set_str(doc, "model_name", model ? model : arm) &&
-           js_set_str(doc, "model_name_sanitized", arm) &&
-           js_set_new(doc, "group_subtasks", js_new_object()) &&
-           js_set_new(doc, "n-shot", js_new_object());
+/* What lm-eval writes about a model and its own call. @arm: NULL if no task has the arm. */
+static js *run_config(const exporter *x, const char *model, const js *arm) {
+    const js *provenance = js_get_object(results_document(x->run), "provenance");
+    const js *options = js_get_object(provenance, "config");
+    const char *precision = js_get_str(arm, "precision");
+    const int64_t limit = js_get_int(options, "limit", 0), seed = js_get_int(provenance, "seed", 0);
+    js *o = js_new_object();
+    buf args = {0};
+    (void)buf_printf(&args, "model=%s", model);
+    if (precision)
+        (void)buf_printf(&args, ",precision=%s", precision);
+    bool ok = o && !args.failed && js_set_str(o, "model", "snapmla") &&
+              js_set_str(o, "model_args", buf_str(&args)) &&
+              js_set_new(o, "batch_size", js_new_null()) &&
+              js_set_new(o, "batch_sizes", js_new_array()) &&
+              js_set_str(o, "device", js_get_str(arm, "device")) &&
+              js_set_new(o, "use_cache", js_new_null()) &&
+              js_set_new(o, "limit", limit ? js_new_int(limit) : js_new_null()) &&
+              js_set_int(o, "bootstrap_iters", 0) && js_set_new(o, "gen_kwargs", js_new_null()) &&
+              js_set_int(o, "random_seed", seed) && js_set_int(o, "fewshot_seed", seed);
+    buf_release(&args);
+    if (ok)
+        return o;
+    js_free(o);
+    return NULL;
+}
+
+static bool set_run(const exporter *x, js *doc, const char *name, const js *arm) {
+    const char *known = js_get_str(arm, "model"), *model = known && *known ? known : name;
+    const js *provenance = js_get_object(results_document(x->run), "provenance");
+    char seconds[32];
+    (void)snprintf(seconds, sizeof seconds, "%.1f", x->seconds);
+    return js_set_new(doc, "config", run_config(x, model, arm)) &&
+           js_set_str(doc, "model_source", "snapmla") && js_set_str(doc, "model_name", model) &&
+           js_set_str(doc, "model_name_sanitized", name) &&
+           js_set_new(doc, "n-shot", js_new_object()) && js_set_num(doc, "date", x->started) &&
+           js_set_str(doc, "git_hash",
+                      js_get_str(js_get_object(provenance, "program"), "commit")) &&
+           js_set_str(doc, "total_evaluation_time_seconds", seconds);
 }
 
 static snap_status write_results(exporter *x, const char *name, snap_err *err) {
     const js *evals = results_section(x->run, "evals");
-    const char *model = NULL;
+    const js *last = NULL;
     js *doc = js_new_object();
     buf text = {0};
     bool ok = doc != NULL;
@@ -251,10 +375,10 @@ static snap_status write_results(exporter *x, const char *name, snap_err *err) {
         const char *task = js_get_str(eval, "task");
         if (!arm || !task || strchr(task, ':')) /* a further metric of a task */
             continue;
-        model = js_get_str(arm, "model");
+        last = arm;
         ok = add_task(doc, eval, arm);
     }
-    if (!ok || !set_model(doc, name, model))
+    if (!ok || !set_run(x, doc, name, last))
         TRY(no_memory(err));
     TRY(js_write(doc, JS_PRETTY, &text, err));
     (void)buf_puts(&text, "\n");
@@ -284,7 +408,19 @@ cleanup:
     return st;
 }
 
-snap_status lm_eval_write(const char *run, const char *out, buf *written, snap_err *err) {
+/* Opens what the prompts are made from. Without it they are empty. */
+static snap_status open_prompts(exporter *x, const char *run, const char *data, snap_err *err) {
+    snap_err why = {0};
+    snap_status st = run_prompts_open(&x->prompts, run, x->run, data, &why);
+    if (st == SNAP_E_NOMEM || (st != SNAP_OK && data))
+        return err_set(err, st, "%s", why.text);
+    if (st != SNAP_OK)
+        term_warn("prompts cannot be made again: %s", why.text);
+    return SNAP_OK;
+}
+
+snap_status lm_eval_write(const char *run, const char *data, const char *out, buf *written,
+                          snap_err *err) {
     exporter x = {.out = out, .written = written, .samples = {.fd = -1}};
     char *result = fs_join(run, "run.json"), *samples = fs_join(run, "samples.jsonl");
     snap_status st;
@@ -293,8 +429,14 @@ snap_status lm_eval_write(const char *run, const char *out, buf *written, snap_e
     TRY(results_load(&x.run, result, err));
     take_date(&x);
     TRY(sample_index_open(&x.samples, samples, err));
+    TRY(open_prompts(&x, run, data, err));
     TRY(write_all(&x, err));
+    if (x.prompts && x.empty_prompts)
+        term_warn("%zu of %zu prompts are empty: the data that --data or the run name do not give "
+                  "them",
+                  x.empty_prompts, x.n_prompts);
 cleanup:
+    run_prompts_close(x.prompts);
     sample_index_close(&x.samples);
     results_free(x.run);
     free(result);

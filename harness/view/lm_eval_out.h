@@ -8,16 +8,20 @@
  * lm_eval_write - write OUT/ARM/results_DATE.json and OUT/ARM/samples_TASK_DATE.jsonl of each arm
  *
  * @run:     the folder of a run
+ * @data:    the folder of the data, from which the prompts are made again; NULL: the one that the
+ *           run names
  * @written: the paths of the written files are appended, one per line
  *
  * The metric is "acc": the accuracy, or of one problem the mean of its samples. The date is when
- * the run started. Tasks whose authors ask that no text is published have no samples file. Failed
- * samples are left out, as are problems without any other.
+ * the run started (UTC), in lm-eval's form. Tasks whose authors ask that no text is published have
+ * no samples file. Failed samples are left out, as are problems without any other. A prompt is ""
+ * if the sample does not contain it and the data are not there or give another one; a warning says
+ * how many are.
  *
  * SNAP_E_INPUT for a malformed run and for names that cannot be names of files; SNAP_E_IO;
  * SNAP_E_NOMEM.
  */
-snap_status lm_eval_write(const char *run, const char *out, buf *written,
+snap_status lm_eval_write(const char *run, const char *data, const char *out, buf *written,
                           snap_err *err) SNAP_CHECK_RESULT;
 
 #endif
