@@ -1,5 +1,5 @@
-// Checks of a report's page, for evaluation in a browser. structure(), room(), contrast() and
-// tools() return an array of faults. The file is one expression, an object. A test evaluates
+// Checks of a report's page, for evaluation in a browser. structure(), room(), figures(), contrast()
+// and tools() return an array of faults. The file is one expression, an object. A test evaluates
 // (FILE).name().
 ({
     // Language, title, landmarks, headings, names, links.
@@ -42,6 +42,27 @@
                           (scrolls(style.overflowY) && e.scrollHeight > e.clientHeight + 1);
             if (moves && e.checkVisibility() && e.getAttribute('tabindex') !== '0' && !e.querySelector('a[href],summary,input'))
                 faults.push(`<${e.tagName.toLowerCase()} class="${e.className}"> scrolls, but not by keyboard`);
+        }
+        return faults;
+    },
+
+    // Figures are as wide as the page, their texts are within them, and no text lies on another one.
+    figures() {
+        const faults = [], page = document.querySelector('main');
+        const room = page.clientWidth - parseFloat(getComputedStyle(page).paddingLeft) * 2;
+        for (const f of document.querySelectorAll('figure')) {
+            const svg = f.querySelector('svg'), all = svg.getBoundingClientRect();
+            if (Math.abs(f.clientWidth - room) > 1 || all.width < f.clientWidth - 1) faults.push(`${svg.id} is ${all.width} wide in ${f.clientWidth} of ${room}`);
+            const texts = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim()).map(t => [t, t.getBoundingClientRect()]);
+            const slack = all.width / svg.viewBox.baseVal.width; // one unit of the figure
+            for (const [i, [t, b]] of texts.entries()) {
+                const name = `'${t.textContent.slice(0, 40)}' in ${svg.id}`;
+                if (b.left < all.left - slack || b.right > all.right + slack || b.top < all.top - slack || b.bottom > all.bottom + slack) faults.push(`${name} is cut`);
+                for (const [u, c] of texts.slice(i + 1)) {
+                    const across = Math.min(b.right, c.right) - Math.max(b.left, c.left), down = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+                    if (across > slack && down > 4 * slack) faults.push(`${name} lies on '${u.textContent.slice(0, 40)}'`);
+                }
+            }
         }
         return faults;
     },

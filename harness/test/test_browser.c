@@ -113,6 +113,7 @@ static void expect_room(browser *b, const char *page) {
         (void)snprintf(how, sizeof how, "%d wide", widths[i]);
         set_width(b, widths[i]);
         expect_check(b, page, how, "room");
+        expect_check(b, page, how, "figures");
         free(picture(b));
     }
 }
@@ -288,13 +289,19 @@ static void bad_page(browser *b) {
         "<table id=\"t\"><tr><th>d</th></tr><tr><td>e</td><td>f</td></tr></table>"
         "<p style=\"color:#aaa\">pale</p><div style=\"width:3000px\">wide</div>"
         "<div style=\"width:50px;overflow:auto\"><pre>much longer than fifty pixels</pre></div>"
+        "<main><figure style=\"margin:0\"><svg viewBox=\"0 0 100 50\" width=\"100\">"
+        "<text x=\"90\" y=\"20\">cut</text><text x=\"9\" y=\"30\">one</text>"
+        "<text x=\"12\" y=\"32\">two</text></svg></figure></main>"
         "</body></html>";
     char url[96];
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(page_path, bad, sizeof bad - 1, NULL), SNAP_OK);
     (void)snprintf(url, sizeof url, "file://%s", page_path);
     browser_go(b, url);
     js *structure = check(b, "structure"), *room = check(b, "room"), *pale = check(b, "contrast");
-    CU_ASSERT_EQUAL(js_len(structure), 11);
+    js *figures = check(b, "figures"); /* too narrow, cut, two texts at one place */
+    CU_ASSERT_EQUAL(js_len(figures), 3);
+    js_free(figures);
+    CU_ASSERT_EQUAL(js_len(structure), 10); /* "main" is there */
     CU_ASSERT_EQUAL(js_len(room), 2);
     CU_ASSERT_EQUAL(js_len(pale), 1);
     js_free(structure);

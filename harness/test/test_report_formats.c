@@ -114,6 +114,11 @@ static void test_scales(void) {
     CU_ASSERT_EQUAL_FATAL(svg_ticks(&decade, 0, ticks), 4); /* 2 5 10 20 */
     CU_ASSERT_DOUBLE_EQUAL(ticks[3], 20, 1e-9);
     CU_ASSERT(svg_ticks(&huge, 0, ticks) <= SVG_TICKS_MAX);
+    CU_ASSERT_EQUAL(svg_decimals((double[]){10, 10.5, 11}, 3), 1);
+    CU_ASSERT_EQUAL(svg_decimals((double[]){-0.3, 0, 0.3}, 3), 1);
+    CU_ASSERT_EQUAL(svg_decimals((double[]){0.02, 5}, 2), 2);
+    CU_ASSERT_EQUAL(svg_decimals((double[]){200, 1e15}, 2), 0);
+    CU_ASSERT_EQUAL(svg_decimals((double[]){(double)NAN}, 1), 4);
 }
 
 /* ---- whole reports ---- */

@@ -121,7 +121,7 @@ static void draw_panel(buf *out, const report_axis *row, int axis, int place, do
     p.x = svg_linear(-0.3, (double)row->n - 0.7, left, right);
     p.y = svg_linear(0, 1.08 * highest(row) / unit, kTop + kPanelH, kTop);
     fixed_text(&p, fixed);
-    svg_text(out, "s m", left - 30, kTop - 14, fixed);
+    svg_text(out, "s m", left - 42, kTop - 14, fixed);
     grid(out, &p);
     draw_arm(out, &p, false);
     draw_arm(out, &p, true);

@@ -10,9 +10,19 @@
 
 static const double kWidth = 940, kHeight = 420, kLeft = 66, kRight = 900, kTop = 64, kBottom = 350;
 
+enum { kNames = 40, kNameColumns = 20 };
+static const double kNameHeight = 14, kColumnWidth = 7; /* of a name; widths are estimated */
+
+/* The place of a task's name: its left end and its base line. */
+typedef struct {
+    double x, y, width;
+} name_place;
+
 typedef struct {
     svg_scale x, y;
     size_t arms; /* largest number of arms of a task */
+    name_place names[kNames];
+    size_t n_names;
 } plot;
 
 /* Rows of further metrics of a task are left out: they are about the same answers. */
@@ -74,7 +84,8 @@ static void axes(buf *out, const plot *p) {
     n = svg_ticks(&p->x, 6, ticks);
     for (size_t i = 0; i < n; i++) {
         double x = svg_at(&p->x, ticks[i]);
-        format_fixed(ticks[i], ticks[i] < 1 ? 2 : 0, text);
+        format_fixed(ticks[i], p->x.log ? svg_decimals(&ticks[i], 1) : svg_decimals(ticks, n),
+                     text);
         svg_line(out, "gr", x, kTop, x, kBottom);
         svg_text(out, "m c s", x, kBottom + 18, text);
     }
@@ -100,9 +111,41 @@ static void draw_arm(buf *out, const plot *p, const eval_record *e, size_t k) {
     svg_circle(out, class_of(k), x, y, 5, tip);
 }
 
+static bool is_free(const plot *p, const name_place *at) {
+    for (size_t i = 0; i < p->n_names; i++) {
+        const name_place *o = &p->names[i];
+        if (fabs(at->y - o->y) < kNameHeight && at->x < o->x + o->width && o->x < at->x + at->width)
+            return false;
+    }
+    return at->y > kTop && at->y < kBottom;
+}
+
+/* Moves the name down, or else up, to a place where no other name is. Returns false if there is
+ * none; the tip of the point still has the name. */
+static bool place_name(plot *p, name_place *at) {
+    const double y = at->y;
+    for (int step = 0; step < 2 * kNames; step++) {
+        at->y = y + kNameHeight * (step < kNames ? step : kNames - 1 - step);
+        if (p->n_names < kNames && is_free(p, at)) {
+            p->names[p->n_names++] = *at;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes the name of a task beside one of its points. */
+static void draw_name(buf *out, plot *p, const char *name, double x, double y) {
+    const double width = kColumnWidth * fmin(kNameColumns, (double)strlen(name));
+    const bool left = x > kRight - 130;
+    name_place at = {left ? x - 9 - width : x + 9, y - 8, width};
+    if (place_name(p, &at))
+        svg_text_cut(out, left ? "m s e" : "m s", left ? x - 9 : x + 9, at.y, name, kNameColumns);
+}
+
 /* Draws the arms of a task, the baseline on top, and the task's name beside the arm with the
  * longest answers. */
-static void draw_task(buf *out, const plot *p, const eval_record *e) {
+static void draw_task(buf *out, plot *p, const eval_record *e) {
     const arm_record *last = NULL;
     for (size_t k = e->arms.n; k-- > 0;) {
         const arm_record *a = &e->arms.at[k];
@@ -114,24 +157,37 @@ static void draw_task(buf *out, const plot *p, const eval_record *e) {
     }
     if (!last)
         return;
-    double x = svg_at(&p->x, last->completion_tokens_mean);
-    bool inside = x > kRight - 130;
-    svg_text_cut(out, inside ? "m s e" : "m s", x + (inside ? -9 : 9),
-                 svg_at(&p->y, last->accuracy_pct) - 8, e->task, 20);
+    draw_name(out, p, e->task, svg_at(&p->x, last->completion_tokens_mean),
+              svg_at(&p->y, last->accuracy_pct));
 }
 
-static void legend(buf *out, size_t arms) {
-    static const char *const names[] = {"baseline", "second arm", "further arms and controls"};
+/* The name of the k-th arm if it is the same in all tasks that have one, else @other. */
+static const char *name_of(const report_model *m, size_t k, const char *other) {
+    const char *name = NULL;
+    for (size_t i = 0; i < m->n_evals; i++) {
+        const eval_record *e = m->evals[i].row;
+        if (!is_first_metric(e) || k >= e->arms.n)
+            continue;
+        if (name && strcmp(name, e->arms.at[k].name) != 0)
+            return other;
+        name = e->arms.at[k].name;
+    }
+    return name ? name : other;
+}
+
+static void legend(buf *out, const report_model *m, size_t arms) {
+    const char *const names[] = {name_of(m, 0, "baseline"), name_of(m, 1, "second arm"),
+                                 "further arms and controls"};
     double x = kLeft;
     for (size_t k = 0; k < sizeof names / sizeof *names && k < arms; k++) {
         svg_circle(out, class_of(k), x, 40, 5, NULL);
-        svg_text(out, "m s", x + 10, 44, names[k]);
-        x += 110;
+        svg_text_cut(out, "m s", x + 10, 44, names[k], 30);
+        x += 40 + 7 * fmin(30, (double)strlen(names[k]));
     }
 }
 
 bool figure_length(const report_model *m, size_t index, bool alone, buf *out) {
-    plot p;
+    plot p = {0};
     if (index || !scale(m, &p))
         return false;
     svg_open(out, &(svg_head){.id = "length-1",
@@ -144,7 +200,7 @@ bool figure_length(const report_model *m, size_t index, bool alone, buf *out) {
                               .height = kHeight,
                               .alone = alone});
     svg_text(out, "b", 0, 14, "Accuracy against length of answers");
-    legend(out, p.arms);
+    legend(out, m, p.arms);
     axes(out, &p);
     for (size_t i = 0; i < m->n_evals; i++)
         if (is_first_metric(m->evals[i].row))

@@ -56,7 +56,7 @@ static void axis(buf *out, const svg_scale *s, double bottom) {
     for (size_t i = 0; i < n; i++) {
         char text[FORMAT_MAX];
         double x = svg_at(s, ticks[i]);
-        format_signed(ticks[i], s->hi < 3 ? 1 : 0, text);
+        format_signed(ticks[i], svg_decimals(ticks, n), text);
         svg_line(out, "gr", x, kTop - 4, x, bottom);
         svg_text(out, "m c s", x, bottom + 18, text);
     }

@@ -87,10 +87,10 @@ void write_html(const table *t, buf *out) {
     (void)buf_printf(
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-        "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\">",
+        "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\"><span>",
         t->id, t->id, t->id);
     text(out, t->caption);
-    (void)buf_puts(out, "</caption>\n<thead>\n");
+    (void)buf_puts(out, "</span></caption>\n<thead>\n");
     group_row(out, t);
     head_row(out, t);
     (void)buf_puts(out, "</thead>\n<tbody>\n");

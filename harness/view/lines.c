@@ -53,8 +53,9 @@ void lines_name(buf *out, const lines_series *s, double x, const svg_scale *y) {
     char text[400], error[FORMAT_MAX];
     bool stands_out = strcmp(lines_class(s->config), "other") != 0;
     format_science(s->last, error);
-    (void)snprintf(text, sizeof text, "%.100s%s%.100s  %s", s->config, s->source[0] ? ", " : "",
-                   s->source, error);
+    (void)snprintf(text, sizeof text, "%.100s%s%.100s", s->config, s->source[0] ? ", " : "",
+                   s->source);
     svg_line(out, "lead", x + 5, svg_at(y, s->last), LINES_RIGHT + 16, s->label);
-    svg_text_cut(out, stands_out ? "b s" : "s", LINES_RIGHT + 20, s->label + 4, text, 32);
+    svg_text_cut(out, stands_out ? "b s" : "s", LINES_RIGHT + 20, s->label + 4, text, 20);
+    svg_text(out, stands_out ? "b s e" : "s e", LINES_WIDTH, s->label + 4, error);
 }

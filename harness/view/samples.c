@@ -197,7 +197,9 @@ static size_t count_kind(const report_samples *all, const char *kind) {
 static void put_choice(const report_samples *all, const char *kind, buf *out) {
     const char *name = kind ? kind : "all";
     (void)buf_printf(out,
-                     "<input type=\"radio\" name=\"kind\" id=\"k-%s\"%s/><label for=\"k-%s\">%s "
+                     /* a space at which no line can end */
+                     "<input type=\"radio\" name=\"kind\" id=\"k-%s\"%s/>&#160;"
+                     "<label for=\"k-%s\">%s "
                      "<small>%zu</small></label>\n",
                      name, kind ? "" : " checked=\"checked\"", name, name, count_kind(all, kind));
 }

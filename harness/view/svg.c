@@ -138,3 +138,14 @@ static size_t log_ticks(const svg_scale *s, double out[SVG_TICKS_MAX]) {
 size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]) {
     return s->log ? log_ticks(s, out) : linear_ticks(s, n, out);
 }
+
+int svg_decimals(const double *ticks, size_t n) {
+    int decimals = 0;
+    for (size_t i = 0; i < n; i++)
+        for (; decimals < 4; decimals++) {
+            const double scaled = ticks[i] * pow(10, decimals);
+            if (fabs(scaled - round(scaled)) < 1e-6 * fmax(1, fabs(scaled)))
+                break;
+        }
+    return decimals;
+}

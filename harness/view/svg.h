@@ -55,4 +55,7 @@ double svg_at(const svg_scale *s, double x);
 enum { SVG_TICKS_MAX = 32 };
 size_t svg_ticks(const svg_scale *s, int n, double out[SVG_TICKS_MAX]);
 
+/* The smallest number of decimals, 0 to 4, with which each of the numbers is written exactly. */
+int svg_decimals(const double *ticks, size_t n);
+
 #endif
