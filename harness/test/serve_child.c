@@ -37,6 +37,7 @@ static void lengthen_context(const char *dir) {
 void serve_child_make(serve_child *c) {
     char path[128];
     buf b = {0};
+    *c = (serve_child){0};
     (void)snprintf(c->dir, sizeof c->dir, "/tmp/snapmla-serve-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(c->dir));
     c->files = 0;
@@ -69,17 +70,20 @@ static void tell_url(void *ctx, const char *url) {
     (void)close(*fd);
 }
 
-static int serve(const char *dir, serve_options o, int sequences, int fd) {
+static int serve(const serve_child *c, serve_options o, int sequences, int fd) {
     local_model m;
     snap_err err = {0};
-    local_options how = {
-        .context = kContext, .sequences = sequences, .threads = 1, .cache_bytes = 1 << 26};
+    local_options how = {.context = kContext,
+                         .sequences = sequences,
+                         .threads = 1,
+                         .cache_bytes = 1 << 26,
+                         .chat_template = c->chat_template};
     (void)signal(SIGTERM, on_signal);
     (void)signal(SIGPIPE, SIG_IGN);
     o.cancel = &cancelled;
     o.ready = tell_url;
     o.ctx = &fd;
-    snap_status st = local_open(&m, dir, &how, &err);
+    snap_status st = local_open(&m, c->dir, &how, &err);
     if (st == SNAP_OK)
         st = serve_run(&m, &o, &err);
     if (st != SNAP_OK)
@@ -92,7 +96,7 @@ void serve_child_start(serve_child *c, const serve_options *given, int sequences
     int ends[2];
     serve_options o = *given;
     o.host = "127.0.0.1";
-    o.model = "tiny";
+    o.model = o.model ? o.model : "tiny";
     o.version = "1.2.3";
     o.max_body = o.max_body ? o.max_body : 1 << 20;
     o.max_queue = o.max_queue ? o.max_queue : 100;
@@ -108,7 +112,7 @@ void serve_child_start(serve_child *c, const serve_options *given, int sequences
         if (c->files && setrlimit(RLIMIT_NOFILE, &files) != 0)
             _exit(9);
         (void)close(ends[0]);
-        exit(serve(c->dir, o, sequences, ends[1]));
+        exit(serve(c, o, sequences, ends[1]));
     }
     (void)close(ends[1]);
     ssize_t n = read(ends[0], c->url, sizeof c->url - 1);
@@ -161,39 +165,89 @@ void serve_send(int fd, const char *path, const char *headers, const char *body)
     buf_release(&b);
 }
 
-/* Takes the pieces of a chunked transfer together. The last one may be cut. */
-static void unchunk(const char *s, buf *out) {
+/* Takes the pieces of a chunked transfer together. Returns whether the last one is complete. */
+static bool unchunk(const char *s, buf *out) {
     for (;;) {
-        size_t n = strtoul(s, NULL, 16);
         const char *from = strstr(s, "\r\n");
-        if (!n || !from)
-            return;
+        size_t n = strtoul(s, NULL, 16);
+        if (!from)
+            return false;
         from += 2;
+        if (!n)
+            return strncmp(from, "\r\n", 2) == 0;
         size_t left = strlen(from);
         (void)buf_append(out, from, n < left ? n : left);
         if (left < n + 2)
-            return;
+            return false;
         s = from + n + 2;
     }
+}
+
+/* Splits what was read into head and body. Returns whether the answer is complete, if it announces
+ * its end. */
+static bool take_reply(const buf *all, bool head, serve_reply *r) {
+    const char *text = buf_str(all), *end = strstr(text, "\r\n\r\n");
+    *r = (serve_reply){0};
+    if (!end)
+        return false;
+    (void)buf_append(&r->head, text, (size_t)(end - text) + 2);
+    r->status = atoi(text + strlen("HTTP/1.1 "));
+    if (head)
+        return true;
+    if (strcasestr(buf_str(&r->head), "transfer-encoding: chunked"))
+        return unchunk(end + 4, &r->body);
+    (void)buf_puts(&r->body, end + 4);
+    const char *length = strcasestr(buf_str(&r->head), "content-length: ");
+    return length && r->body.len >= strtoul(strchr(length, ' '), NULL, 10);
+}
+
+void serve_read_one(int fd, bool head, serve_reply *r) {
+    char piece[1 << 14];
+    buf all = {0};
+    ssize_t n;
+    *r = (serve_reply){0};
+    do {
+        serve_reply_release(r);
+        n = recv(fd, piece, sizeof piece, 0);
+        if (n > 0)
+            (void)buf_append(&all, piece, (size_t)n);
+    } while (!take_reply(&all, head, r) && n > 0);
+    (void)close(fd);
+    buf_release(&all);
+}
+
+void serve_read_events(int fd, int events, serve_reply *r) {
+    static const char begin[] = "data: {";
+    char piece[1 << 14];
+    buf all = {0};
+    size_t seen = 0;
+    ssize_t n;
+    int begun = 0;
+    while (begun <= events && (n = recv(fd, piece, sizeof piece, 0)) > 0) {
+        (void)buf_append(&all, piece, (size_t)n);
+        for (const char *at; (at = strstr(buf_str(&all) + seen, begin)); begun++)
+            seen = (size_t)(at - buf_str(&all)) + strlen(begin);
+    }
+    (void)close(fd);
+    serve_reply whole;
+    (void)take_reply(&all, false, &whole);
+    const char *from = buf_str(&whole.body), *at = from;
+    for (int i = 0; i < events && strstr(at, "\n\n"); i++)
+        at = strstr(at, "\n\n") + 2;
+    *r = (serve_reply){.status = whole.status, .head = whole.head};
+    (void)buf_append(&r->body, from, (size_t)(at - from));
+    buf_release(&whole.body);
+    buf_release(&all);
 }
 
 void serve_read(int fd, serve_reply *r) {
     char piece[1 << 14];
     buf all = {0};
     ssize_t n;
-    *r = (serve_reply){0};
     while ((n = recv(fd, piece, sizeof piece, 0)) > 0)
         (void)buf_append(&all, piece, (size_t)n);
     (void)close(fd);
-    const char *end = strstr(buf_str(&all), "\r\n\r\n");
-    if (end) {
-        (void)buf_append(&r->head, buf_str(&all), (size_t)(end - buf_str(&all)) + 2);
-        r->status = atoi(buf_str(&all) + strlen("HTTP/1.1 "));
-        if (strcasestr(buf_str(&r->head), "transfer-encoding: chunked"))
-            unchunk(end + 4, &r->body);
-        else
-            (void)buf_puts(&r->body, end + 4);
-    }
+    (void)take_reply(&all, false, r);
     buf_release(&all);
 }
 

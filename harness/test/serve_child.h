@@ -7,14 +7,15 @@
 #include "harness/serve/serve.h"
 
 typedef struct {
-    char dir[64]; /* the tiny checkpoint */
+    char dir[64];              /* the checkpoint */
+    const char *chat_template; /* NULL = the checkpoint's own */
     char url[160];
     int port;
     int files; /* limit on the open files of a server that is started; 0 = that of the test */
     pid_t pid;
 } serve_child;
 
-/* Writes a tiny checkpoint with a tokenizer. */
+/* Writes a tiny checkpoint with a tokenizer, and sets all members. */
 void serve_child_make(serve_child *c);
 
 /* Starts a server in a child process. Limits and times of @o that are 0 get values for tests.
@@ -42,6 +43,14 @@ typedef struct {
 } serve_reply;
 
 void serve_read(int fd, serve_reply *r);
+
+/* The same, but only the first @events events of a stream are read. Then the connection is closed.
+ * There are fewer if the stream ends before. */
+void serve_read_events(int fd, int events, serve_reply *r);
+
+/* The same, but the answer is read up to the end that it announces: the server may keep the
+ * connection open. @head: it is the answer to a HEAD request, so it has no body. */
+void serve_read_one(int fd, bool head, serve_reply *r);
 void serve_reply_release(serve_reply *r);
 
 /* serve_connect(), serve_send() and serve_read(). */

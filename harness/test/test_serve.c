@@ -14,6 +14,7 @@
 #include "generator/local/tokenizer/utf8.h"
 #include "generator/test/tiny_model.h"
 #include "harness/serve/openai_logprobs.h"
+#include "harness/test/serve_answers.h"
 #include "harness/test/serve_child.h"
 
 #define CHAT        "/v1/chat/completions"
@@ -24,112 +25,6 @@
 static const char *const kQuestion = "What is 2 + 2?";
 
 /* ---- answers ---- */
-
-static js *parse(const serve_reply *r) {
-    snap_err err = {0};
-    js *v = js_parse(buf_str(&r->body), r->body.len, "an answer", &err);
-    if (!v)
-        (void)fprintf(stderr, "%s\n%s\n", err.text, buf_str(&r->body));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(v);
-    return v;
-}
-
-/* Sends a request whose answer must have status 200. The caller frees the answer. */
-static js *ask(const serve_child *c, const char *path, const char *body) {
-    serve_reply r;
-    serve_ask(c, path, NULL, body, &r);
-    CU_ASSERT_EQUAL(r.status, 200);
-    js *v = parse(&r);
-    serve_reply_release(&r);
-    return v;
-}
-
-static js *choice_of(const js *answer, size_t i) {
-    js *c = js_at(js_get_array(answer, "choices"), i);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-    return c;
-}
-
-static const char *content_of(const js *answer, size_t i) {
-    const char *s = js_get_str(js_get_object(choice_of(answer, i), "message"), "content");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    return s;
-}
-
-static int64_t usage_of(const js *answer, const char *what) {
-    return js_get_int(js_get_object(answer, "usage"), what, -1);
-}
-
-/* ---- streams ---- */
-
-typedef struct {
-    buf text[4]; /* by choice */
-    const char *finish[4];
-    int events, done;
-    int64_t prompt, completion; /* usage; -1 = none */
-    js *all;                    /* the events */
-} stream;
-
-static void take_event(stream *s, const char *json, size_t n) {
-    snap_err err = {0};
-    if (n == 6 && memcmp(json, "[DONE]", 6) == 0) {
-        s->done++;
-        return;
-    }
-    CU_ASSERT_EQUAL(s->done, 0);
-    js *v = js_parse(json, n, "an event", &err);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(v);
-    (void)js_push_new(s->all, v);
-    js *usage = js_get_object(v, "usage");
-    if (usage) {
-        s->prompt = js_get_int(usage, "prompt_tokens", -1);
-        s->completion = js_get_int(usage, "completion_tokens", -1);
-    }
-    js *c = js_at(js_get_array(v, "choices"), 0);
-    if (!c)
-        return;
-    int64_t i = js_get_int(c, "index", -1);
-    CU_ASSERT_FATAL(i >= 0 && i < 4);
-    js *delta = js_get_object(c, "delta");
-    const char *text = delta ? js_get_str(delta, "content") : js_get_str(c, "text");
-    CU_ASSERT_PTR_NULL(s->finish[i]); /* nothing follows the end of a choice */
-    s->finish[i] = js_get_str(c, "finish_reason");
-    if (text && *text) {
-        s->events++;
-        (void)buf_puts(&s->text[i], text);
-    }
-}
-
-static stream read_stream(const serve_reply *r) {
-    stream s = {.prompt = -1, .completion = -1, .all = js_new_array()};
-    const char *at = buf_str(&r->body);
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r->head), "text/event-stream"));
-    while (*at) {
-        const char *end = strstr(at, "\n\n");
-        CU_ASSERT_FATAL(end && strncmp(at, "data: ", 6) == 0);
-        take_event(&s, at + 6, (size_t)(end - at - 6));
-        at = end + 2;
-    }
-    return s;
-}
-
-static void stream_release(stream *s) {
-    for (int i = 0; i < 4; i++)
-        buf_release(&s->text[i]);
-    js_free(s->all);
-}
-
-static stream ask_stream(const serve_child *c, const char *path, const char *body) {
-    serve_reply r;
-    serve_ask(c, path, NULL, body, &r);
-    CU_ASSERT_EQUAL(r.status, 200);
-    stream s = read_stream(&r);
-    CU_ASSERT_EQUAL(s.done, 1);
-    serve_reply_release(&r);
-    return s;
-}
-
-/* ---- tests of answers ---- */
 
 /* The answer that the engine gives without a server. */
 static void answer_here(const serve_child *c, int max_tokens, local_answers *out) {
@@ -155,20 +50,21 @@ static void test_cached_tokens(void) {
     serve_child c;
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){0}, 4);
-    js *first = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
-    js *again = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
+    js *first = serve_ask_json(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
+    js *again = serve_ask_json(&c, CHAT, "{" MESSAGES ",\"max_tokens\":4}");
     CU_ASSERT_EQUAL(cached_of(first), 0);
-    CU_ASSERT(usage_of(again, "prompt_tokens") > 0);
-    CU_ASSERT_EQUAL(cached_of(again), usage_of(again, "prompt_tokens"));
+    CU_ASSERT(serve_usage(again, "prompt_tokens") > 0);
+    CU_ASSERT_EQUAL(cached_of(again), serve_usage(again, "prompt_tokens"));
     js_free(first);
     js_free(again);
-    first = ask(&c, COMPLETIONS, two);
-    again = ask(&c, COMPLETIONS, two);
+    first = serve_ask_json(&c, COMPLETIONS, two);
+    again = serve_ask_json(&c, COMPLETIONS, two);
     CU_ASSERT_EQUAL(cached_of(first), 0);
-    CU_ASSERT_EQUAL(cached_of(again), usage_of(again, "prompt_tokens"));
+    CU_ASSERT_EQUAL(cached_of(again), serve_usage(again, "prompt_tokens"));
     js_free(first);
     js_free(again);
     serve_child_stop(&c);
+    serve_child_remove(&c);
 }
 
 static void test_answers_are_those_of_the_engine(void) {
@@ -177,24 +73,25 @@ static void test_answers_are_those_of_the_engine(void) {
     serve_child_make(&c);
     answer_here(&c, 40, &here);
     serve_child_start(&c, &(serve_options){0}, 4);
-    js *whole = ask(&c, CHAT, "{" MESSAGES ",\"temperature\":0,\"max_tokens\":40}");
-    CU_ASSERT_STRING_EQUAL(content_of(whole, 0), buf_str(&here.all[0].text));
-    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(whole, 0), "finish_reason"),
+    js *whole = serve_ask_json(&c, CHAT, "{" MESSAGES ",\"temperature\":0,\"max_tokens\":40}");
+    CU_ASSERT_STRING_EQUAL(serve_content(whole, 0), buf_str(&here.all[0].text));
+    CU_ASSERT_STRING_EQUAL(js_get_str(serve_choice(whole, 0), "finish_reason"),
                            here.all[0].why == FINISH_STOP ? "stop" : "length");
-    CU_ASSERT_EQUAL(usage_of(whole, "prompt_tokens"), here.prompt_tokens);
-    CU_ASSERT_EQUAL(usage_of(whole, "completion_tokens"), here.all[0].tokens);
-    CU_ASSERT_EQUAL(usage_of(whole, "total_tokens"), here.prompt_tokens + here.all[0].tokens);
-    stream s = ask_stream(&c, CHAT,
-                          "{" MESSAGES ",\"temperature\":0,\"max_completion_tokens\":40,\"stream\":"
-                          "true,\"stream_options\":{\"include_usage\":true},\"model\":\"tiny\"}");
+    CU_ASSERT_EQUAL(serve_usage(whole, "prompt_tokens"), here.prompt_tokens);
+    CU_ASSERT_EQUAL(serve_usage(whole, "completion_tokens"), here.all[0].tokens);
+    CU_ASSERT_EQUAL(serve_usage(whole, "total_tokens"), here.prompt_tokens + here.all[0].tokens);
+    serve_stream s =
+        serve_stream_ask(&c, CHAT,
+                         "{" MESSAGES ",\"temperature\":0,\"max_completion_tokens\":40,\"stream\":"
+                         "true,\"stream_options\":{\"include_usage\":true},\"model\":\"tiny\"}");
     CU_ASSERT_STRING_EQUAL(buf_str(&s.text[0]), buf_str(&here.all[0].text));
     CU_ASSERT_EQUAL(s.completion, here.all[0].tokens);
     CU_ASSERT_EQUAL(s.prompt, here.prompt_tokens);
     CU_ASSERT(s.events > 5);
-    stream_release(&s);
-    js *plain =
-        ask(&c, COMPLETIONS, "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":40}");
-    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(plain, 0), "text"), buf_str(&here.all[0].text));
+    serve_stream_release(&s);
+    js *plain = serve_ask_json(
+        &c, COMPLETIONS, "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":40}");
+    CU_ASSERT_STRING_EQUAL(js_get_str(serve_choice(plain, 0), "text"), buf_str(&here.all[0].text));
     js_free(plain);
     js_free(whole);
     serve_child_stop(&c);
@@ -208,18 +105,18 @@ static void test_choices_seeds_and_stops(void) {
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){0}, 4);
 #define SEEDED "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,\"n\":3"
-    js *whole = ask(&c, CHAT, SEEDED "}");
-    stream s = ask_stream(&c, CHAT, SEEDED ",\"stream\":true}");
+    js *whole = serve_ask_json(&c, CHAT, SEEDED "}");
+    serve_stream s = serve_stream_ask(&c, CHAT, SEEDED ",\"stream\":true}");
     CU_ASSERT_EQUAL(js_len(js_get_array(whole, "choices")), 3);
-    CU_ASSERT_EQUAL(usage_of(whole, "completion_tokens"), 90);
+    CU_ASSERT_EQUAL(serve_usage(whole, "completion_tokens"), 90);
     CU_ASSERT_EQUAL(s.completion, -1); /* usage was not asked for */
     for (size_t i = 0; i < 3; i++) {
-        CU_ASSERT_STRING_EQUAL(buf_str(&s.text[i]), content_of(whole, i));
-        CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(whole, i), "finish_reason"), "length");
+        CU_ASSERT_STRING_EQUAL(buf_str(&s.text[i]), serve_content(whole, i));
+        CU_ASSERT_STRING_EQUAL(js_get_str(serve_choice(whole, i), "finish_reason"), "length");
     }
-    CU_ASSERT_STRING_NOT_EQUAL(content_of(whole, 0), content_of(whole, 1));
+    CU_ASSERT_STRING_NOT_EQUAL(serve_content(whole, 0), serve_content(whole, 1));
     /* A piece of the first answer as a stop string, at a boundary of characters. */
-    const char *text = content_of(whole, 0), *from = text + strlen(text) / 2;
+    const char *text = serve_content(whole, 0), *from = text + strlen(text) / 2;
     while (((unsigned char)*from & 0xC0) == 0x80)
         from++;
     js *one = js_new_object();
@@ -230,17 +127,17 @@ static void test_choices_seeds_and_stops(void) {
                    "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,"
                    "\"stop\":[\"never\",%.200s]}",
                    buf_str(&quoted));
-    js *cut = ask(&c, CHAT, body);
+    js *cut = serve_ask_json(&c, CHAT, body);
     const char *first = strstr(text, from);
-    CU_ASSERT_EQUAL(strlen(content_of(cut, 0)), (size_t)(first - text));
-    CU_ASSERT_EQUAL(strncmp(content_of(cut, 0), text, (size_t)(first - text)), 0);
-    CU_ASSERT_STRING_EQUAL(js_get_str(choice_of(cut, 0), "finish_reason"), "stop");
+    CU_ASSERT_EQUAL(strlen(serve_content(cut, 0)), (size_t)(first - text));
+    CU_ASSERT_EQUAL(strncmp(serve_content(cut, 0), text, (size_t)(first - text)), 0);
+    CU_ASSERT_STRING_EQUAL(js_get_str(serve_choice(cut, 0), "finish_reason"), "stop");
     js_free(stop);
     js_free(one);
     js_free(cut);
     js_free(whole);
     buf_release(&quoted);
-    stream_release(&s);
+    serve_stream_release(&s);
     serve_child_stop(&c);
     serve_child_remove(&c);
 }
@@ -259,10 +156,10 @@ static void test_bytes_of_tokens(void) {
     int parts = 0;
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){0}, 4);
-    js *v = ask(&c, CHAT,
-                "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,"
-                "\"logprobs\":true,\"top_logprobs\":1}");
-    js *content = js_get_array(js_get_object(choice_of(v, 0), "logprobs"), "content");
+    js *v = serve_ask_json(&c, CHAT,
+                           "{" MESSAGES ",\"seed\":7,\"max_tokens\":30,\"ignore_eos\":true,"
+                           "\"logprobs\":true,\"top_logprobs\":1}");
+    js *content = js_get_array(js_get_object(serve_choice(v, 0), "logprobs"), "content");
     for (size_t i = 0; i < js_len(content); i++) {
         const js *token = js_at(content, i), *list = js_get_array(token, "bytes");
         buf own = {0};
@@ -278,7 +175,7 @@ static void test_bytes_of_tokens(void) {
     }
     CU_ASSERT(parts > 0);
     (void)utf8_append_repaired(&text, bytes.data, bytes.len, false);
-    CU_ASSERT_STRING_EQUAL(content_of(v, 0), buf_str(&text));
+    CU_ASSERT_STRING_EQUAL(serve_content(v, 0), buf_str(&text));
     js_free(v);
     buf_release(&bytes);
     buf_release(&text);
@@ -322,19 +219,19 @@ static void test_scores_of_prompts(void) {
     buf body = {0};
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){0}, 4);
-    js *ids = ask(&c, "/tokenize", "{\"prompt\":\"What is 2 + 2?\"}");
-    js *made = ask(&c, COMPLETIONS,
-                   "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":20,"
-                   "\"ignore_eos\":true,\"logprobs\":3,\"echo\":true}");
-    js *logprobs = js_get_object(choice_of(made, 0), "logprobs");
+    js *ids = serve_ask_json(&c, "/tokenize", "{\"prompt\":\"What is 2 + 2?\"}");
+    js *made = serve_ask_json(&c, COMPLETIONS,
+                              "{\"prompt\":\"What is 2 + 2?\",\"temperature\":0,\"max_tokens\":20,"
+                              "\"ignore_eos\":true,\"logprobs\":3,\"echo\":true}");
+    js *logprobs = js_get_object(serve_choice(made, 0), "logprobs");
     int64_t n = js_get_int(ids, "count", -1), all = n + 20;
     CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "tokens")), all);
     CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "top_logprobs")), all);
     CU_ASSERT_EQUAL((int64_t)js_len(js_get_array(logprobs, "text_offset")), all);
     js *values = js_get_array(logprobs, "token_logprobs");
     CU_ASSERT_TRUE(js_is_null(js_at(values, 0)));
-    CU_ASSERT_EQUAL(strncmp(js_get_str(choice_of(made, 0), "text"), kQuestion, strlen(kQuestion)),
-                    0);
+    CU_ASSERT_EQUAL(
+        strncmp(js_get_str(serve_choice(made, 0), "text"), kQuestion, strlen(kQuestion)), 0);
     /* greedy tokens are the likeliest ones */
     for (int64_t i = n; i < all; i++) {
         const js *top = js_at(js_get_array(logprobs, "top_logprobs"), (size_t)i);
@@ -343,10 +240,11 @@ static void test_scores_of_prompts(void) {
             CU_ASSERT(js_num(js_value(it)) <= own);
     }
     /* chat gives the same numbers as completions */
-    js *chat = ask(&c, CHAT,
-                   "{" MESSAGES ",\"temperature\":0,\"max_tokens\":20,\"ignore_eos\":true,"
-                   "\"logprobs\":true,\"top_logprobs\":2}");
-    js *content = js_get_array(js_get_object(choice_of(chat, 0), "logprobs"), "content");
+    js *chat =
+        serve_ask_json(&c, CHAT,
+                       "{" MESSAGES ",\"temperature\":0,\"max_tokens\":20,\"ignore_eos\":true,"
+                       "\"logprobs\":true,\"top_logprobs\":2}");
+    js *content = js_get_array(js_get_object(serve_choice(chat, 0), "logprobs"), "content");
     CU_ASSERT_EQUAL(js_len(content), 20);
     for (size_t i = 0; i < 20; i++) {
         CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(content, i), "logprob", 1),
@@ -357,19 +255,20 @@ static void test_scores_of_prompts(void) {
     (void)buf_puts(&body, "{\"max_tokens\":0,\"echo\":true,\"logprobs\":0,\"prompt\":");
     CU_ASSERT_EQUAL(js_write(js_get_array(ids, "tokens"), JS_COMPACT, &body, NULL), SNAP_OK);
     (void)buf_puts(&body, "}");
-    js *scored = ask(&c, COMPLETIONS, buf_str(&body));
-    js *again = js_get_array(js_get_object(choice_of(scored, 0), "logprobs"), "token_logprobs");
+    js *scored = serve_ask_json(&c, COMPLETIONS, buf_str(&body));
+    js *again = js_get_array(js_get_object(serve_choice(scored, 0), "logprobs"), "token_logprobs");
     CU_ASSERT_EQUAL((int64_t)js_len(again), n);
     for (int64_t i = 1; i < n; i++)
         CU_ASSERT_EQUAL(js_num(js_at(again, (size_t)i)), js_num(js_at(values, (size_t)i)));
-    CU_ASSERT_EQUAL(usage_of(scored, "completion_tokens"), 0);
+    CU_ASSERT_EQUAL(serve_usage(scored, "completion_tokens"), 0);
     /* each of several choices has the scores, also in a stream */
-    stream s = ask_stream(&c, COMPLETIONS,
-                          "{\"prompt\":\"What is 2 + 2?\",\"max_tokens\":2,\"ignore_eos\":true,"
-                          "\"logprobs\":1,\"echo\":true,\"n\":3,\"stream\":true}");
+    serve_stream s =
+        serve_stream_ask(&c, COMPLETIONS,
+                         "{\"prompt\":\"What is 2 + 2?\",\"max_tokens\":2,\"ignore_eos\":true,"
+                         "\"logprobs\":1,\"echo\":true,\"n\":3,\"stream\":true}");
     bool seen[3] = {false};
     for (size_t i = 0; i < js_len(s.all); i++) {
-        const js *first = choice_of(js_at(s.all, i), 0);
+        const js *first = serve_choice(js_at(s.all, i), 0);
         const js *list = js_get_array(js_get_object(first, "logprobs"), "token_logprobs");
         int64_t index = js_get_int(first, "index", 0);
         if (seen[index])
@@ -380,7 +279,7 @@ static void test_scores_of_prompts(void) {
         CU_ASSERT_EQUAL(strncmp(buf_str(&s.text[index]), kQuestion, strlen(kQuestion)), 0);
     }
     CU_ASSERT_TRUE(seen[0] && seen[1] && seen[2]);
-    stream_release(&s);
+    serve_stream_release(&s);
     js_free(scored);
     js_free(chat);
     js_free(made);
@@ -408,7 +307,7 @@ static void test_weights_that_are_nan(void) {
         serve_reply r;
         serve_ask(&c, requests[i].path, NULL, requests[i].body, &r);
         CU_ASSERT_EQUAL(r.status, 500);
-        js *answer = parse(&r);
+        js *answer = serve_parse(&r);
         CU_ASSERT_PTR_NULL(js_get_array(answer, "choices"));
         const char *why = js_get_str(js_get_object(answer, "error"), "message");
         CU_ASSERT(why && strstr(why, "NaN or infinite"));
@@ -461,9 +360,10 @@ static void test_lists_of_prompts(void) {
     serve_child c;
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){0}, 2);
-    js *v = ask(&c, COMPLETIONS,
-                "{\"prompt\":[\"one\",\"two\",[5,6,7]],\"n\":2,\"max_tokens\":3,\"temperature\":0,"
-                "\"ignore_eos\":true}");
+    js *v = serve_ask_json(
+        &c, COMPLETIONS,
+        "{\"prompt\":[\"one\",\"two\",[5,6,7]],\"n\":2,\"max_tokens\":3,\"temperature\":0,"
+        "\"ignore_eos\":true}");
     CU_ASSERT_EQUAL(js_len(js_get_array(v, "choices")), 6);
     js_free(v);
     serve_reply r;
@@ -485,7 +385,7 @@ typedef struct {
 static void check_refusal(const serve_child *c, const refusal *x) {
     serve_reply r;
     serve_ask(c, x->path, NULL, x->body, &r);
-    js *v = parse(&r), *e = js_get_object(v, "error");
+    js *v = serve_parse(&r), *e = js_get_object(v, "error");
     const char *param = js_get_str(e, "param"), *code = js_get_str(e, "code");
     if (r.status != x->status || (param ? !x->param || strcmp(param, x->param) != 0 : !!x->param) ||
         (code ? !x->code || strcmp(code, x->code) != 0 : !!x->code)) {
@@ -551,9 +451,9 @@ static void test_refusals(void) {
     serve_child_start(&c, &(serve_options){.max_queue = 100}, 4);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         check_refusal(&c, &all[i]);
-    js *v = ask(&c, CHAT,
-                "{" MESSAGES ",\"max_tokens\":2,\"unknown\":[1],\"user\":null,"
-                "\"response_format\":null,\"chat_template_kwargs\":null}");
+    js *v = serve_ask_json(&c, CHAT,
+                           "{" MESSAGES ",\"max_tokens\":2,\"unknown\":[1],\"user\":null,"
+                           "\"response_format\":null,\"chat_template_kwargs\":null}");
     js_free(v);
     serve_child_stop(&c);
     serve_child_remove(&c);
@@ -581,7 +481,7 @@ static void test_other_endpoints(void) {
     }
     serve_ask(&c, "/v1/models", "Authorization: Bearer secret\r\n", NULL, &r);
     CU_ASSERT_EQUAL(r.status, 200);
-    js *v = parse(&r);
+    js *v = serve_parse(&r);
     js *model = js_at(js_get_array(v, "data"), 0);
     CU_ASSERT_STRING_EQUAL(js_get_str(model, "id"), "tiny");
     CU_ASSERT_EQUAL(js_get_int(model, "max_model_len", 0), 8192);
@@ -625,7 +525,7 @@ static void test_clients_that_vanish(void) {
     CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 0));
     CU_ASSERT_EQUAL(serve_metric(&c, ABORTED), 9); /* choices */
     CU_ASSERT(serve_metric(&c, "vllm:generation_tokens_total") < 9 * 8000);
-    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
+    js *v = serve_ask_json(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
     js_free(v);
     serve_child_stop(&c);
     serve_child_remove(&c);
@@ -680,7 +580,7 @@ static void test_one_client_has_too_many(void) {
     serve_ask(&c, CHAT, NULL, "{" MESSAGES ",\"n\":2}", &r);
     CU_ASSERT_EQUAL(r.status, 429);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "Retry-After: "));
-    js *v = parse(&r);
+    js *v = serve_parse(&r);
     CU_ASSERT_TRUE(text_equal(js_get_str(js_get_object(v, "error"), "code"), "client_limit"));
     js_free(v);
     serve_reply_release(&r);
@@ -695,7 +595,8 @@ static void test_one_client_has_too_many(void) {
     (void)close(other);
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 0));
     CU_ASSERT_TRUE(serve_await(&c, "vllm:num_requests_waiting", 0));
-    js_free(ask(&c, CHAT, "{" MESSAGES ",\"n\":3,\"max_tokens\":2}")); /* nothing is left of them */
+    js_free(serve_ask_json(
+        &c, CHAT, "{" MESSAGES ",\"n\":3,\"max_tokens\":2}")); /* nothing is left of them */
     CU_ASSERT_EQUAL(serve_metric(&c, "snapmla:requests_refused_total"), 1);
     serve_child_stop(&c);
     serve_child_remove(&c);
@@ -721,10 +622,10 @@ static void test_the_end_waits_for_streams(void) {
     CU_ASSERT_EQUAL(r.status, 503);
     serve_reply_release(&r);
     serve_read(fd, &r);
-    stream s = read_stream(&r);
+    serve_stream s = serve_stream_read(&r);
     CU_ASSERT_EQUAL(s.done, 1);
     CU_ASSERT_TRUE(text_equal(s.finish[0], "length"));
-    stream_release(&s);
+    serve_stream_release(&s);
     serve_reply_release(&r);
     serve_child_stop(&c);
     serve_child_remove(&c);
@@ -854,13 +755,13 @@ static void test_idle_and_slow_connections(void) {
             send_text(fd[i], "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Le");
     }
     await_connections(&c, 21);
-    js *v = ask(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
+    js *v = serve_ask_json(&c, CHAT, "{" MESSAGES ",\"max_tokens\":2}");
     js_free(v);
     serve_read(busy, &r); /* the stream goes on undisturbed */
-    stream s = read_stream(&r);
+    serve_stream s = serve_stream_read(&r);
     CU_ASSERT_EQUAL(s.done, 1);
     CU_ASSERT_TRUE(text_equal(s.finish[0], "length"));
-    stream_release(&s);
+    serve_stream_release(&s);
     serve_reply_release(&r);
     for (int i = 0; i < kIdle; i++)
         (void)close(fd[i]);
@@ -924,13 +825,13 @@ static void test_many_streams(void) {
     }
     for (int i = 0; i < kStreams; i++) {
         serve_read(fd[i], &r);
-        stream s = read_stream(&r);
+        serve_stream s = serve_stream_read(&r);
         CU_ASSERT_EQUAL(s.done, 1);
         CU_ASSERT_EQUAL(s.completion, 12);
         if (!i)
             (void)buf_puts(&first, buf_str(&s.text[0]));
         CU_ASSERT_STRING_EQUAL(buf_str(&s.text[0]), buf_str(&first));
-        stream_release(&s);
+        serve_stream_release(&s);
         serve_reply_release(&r);
     }
     buf_release(&first);
