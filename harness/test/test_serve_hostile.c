@@ -1,0 +1,228 @@
+/* Clients that vanish, send too much or ask for too much, while another client's answer goes on. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "harness/test/serve_answers.h"
+
+#define CHAT        "/v1/chat/completions"
+#define COMPLETIONS "/v1/completions"
+#define RUNNING     "vllm:num_requests_running"
+#define ABORTED     "vllm:request_success_total{finished_reason=\"abort\""
+
+enum { kContext = 8192 /* of the model of serve_child.h */ };
+
+/* An answer of drawn tokens, beside which other clients misbehave. It is longer than any test needs,
+ * so that it does not end before. */
+#define NEIGHBOUR(tokens)                                                                          \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Count to 900.\"}],\"seed\":11,"               \
+    "\"ignore_eos\":true,\"max_tokens\":" #tokens ",\"stream\":true}"
+enum { kCompared = 500 /* events of the answer that are compared */ };
+
+/* Starts the neighbour and waits until its answer has begun. */
+static int start_neighbour(const serve_child *c) {
+    char byte;
+    int fd = serve_connect(c);
+    CU_ASSERT_FATAL(fd >= 0);
+    serve_send(fd, CHAT, NULL, NEIGHBOUR(8000));
+    CU_ASSERT_EQUAL(recv(fd, &byte, 1, MSG_PEEK), 1);
+    return fd;
+}
+
+/* The text of the first events of the neighbour's answer. The caller frees it. */
+static char *neighbour_text(int fd) {
+    serve_reply r;
+    serve_read_events(fd, kCompared, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_stream s = serve_stream_read(&r);
+    CU_ASSERT_EQUAL(js_len(s.all), kCompared);
+    char *text = strdup(buf_str(&s.text[0]));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+    serve_stream_release(&s);
+    serve_reply_release(&r);
+    return text;
+}
+
+/* The same from a server without other clients. */
+static char *text_alone(const serve_child *c) {
+    char *text = neighbour_text(start_neighbour(c));
+    CU_ASSERT_TRUE(serve_await(c, RUNNING, 0));
+    return text;
+}
+
+static void expect_same(int fd, const char *alone) {
+    char *text = neighbour_text(fd);
+    CU_ASSERT_STRING_EQUAL(text, alone);
+    free(text);
+}
+
+/* ---- clients that vanish ---- */
+
+/* Begins a request, reads the begin of its answer, and ends the connection, in one of two ways. */
+static void vanish(const serve_child *c, int i) {
+    char piece[600], body[200];
+    int fd = serve_connect(c);
+    CU_ASSERT_FATAL(fd >= 0);
+    (void)snprintf(body, sizeof body,
+                   "{\"prompt\":\"Client %d\",\"seed\":%d,\"ignore_eos\":true,\"max_tokens\":6000,"
+                   "\"stream\":true,\"n\":%d}",
+                   i, i, 1 + i % 2);
+    serve_send(fd, COMPLETIONS, NULL, body);
+    for (size_t got = 0; got < 3 * sizeof piece;) {
+        ssize_t n = recv(fd, piece, sizeof piece, 0);
+        CU_ASSERT_FATAL(n > 0);
+        got += (size_t)n;
+    }
+    struct linger reset = {.l_onoff = i % 3 == 0}; /* a reset in place of an orderly end */
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    (void)close(fd);
+}
+
+static void test_neighbour_of_vanishing_clients(void) {
+    enum { kVanishing = 12 };
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    char *alone = text_alone(&c);
+    int fd = start_neighbour(&c);
+    for (int i = 0; i < kVanishing; i++)
+        vanish(&c, i);
+    CU_ASSERT_TRUE(serve_await(&c, ABORTED, kVanishing + 1)); /* text_alone() left as well */
+    CU_ASSERT_TRUE(serve_await(&c, RUNNING, 1)); /* the neighbour was there all the time */
+    expect_same(fd, alone);
+    free(alone);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* ---- prompts longer than the context ---- */
+
+static void expect_too_long(const serve_child *c, const char *path, const char *body) {
+    serve_reply r;
+    serve_ask(c, path, NULL, body, &r);
+    CU_ASSERT_EQUAL(r.status, 400);
+    js *v = serve_parse(&r);
+    const char *code = js_get_str(js_get_object(v, "error"), "code");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(code);
+    CU_ASSERT_STRING_EQUAL(code, "context_length_exceeded");
+    js_free(v);
+    serve_reply_release(&r);
+}
+
+/* A request for one token after a prompt of @n equal ids. */
+static void make_ids(int n, buf *out) {
+    buf_clear(out);
+    (void)buf_puts(out, "{\"max_tokens\":1,\"ignore_eos\":true,\"prompt\":[5");
+    for (int i = 1; i < n; i++)
+        (void)buf_puts(out, ",5");
+    (void)buf_puts(out, "]}");
+}
+
+/* A prompt of 8 tokens, and an answer of @tokens. */
+#define FILLING(tokens)                                                                            \
+    "{\"prompt\":[1,2,3,4,5,6,7,8],\"stream\":true,\"ignore_eos\":true,\"max_tokens\":" #tokens "}"
+
+static void test_prompts_longer_than_the_context(void) {
+    serve_child c;
+    buf body = {0}, text = {0};
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    char *alone = text_alone(&c);
+    int fd = start_neighbour(&c);
+    for (int i = 0; i < 20000; i++)
+        (void)buf_printf(&text, "%d ", 7919 * i);
+    (void)buf_printf(&body, "{\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]}",
+                     buf_str(&text));
+    expect_too_long(&c, CHAT, buf_str(&body));
+    buf_clear(&body);
+    (void)buf_printf(&body, "{\"prompt\":[\"x\",\"%s\"],\"max_tokens\":1}", buf_str(&text));
+    expect_too_long(&c, COMPLETIONS, buf_str(&body));
+    make_ids(300000, &body);
+    expect_too_long(&c, COMPLETIONS, buf_str(&body));
+    make_ids(kContext, &body);
+    expect_too_long(&c, COMPLETIONS, buf_str(&body));
+    expect_too_long(&c, COMPLETIONS, FILLING(8185)); /* one token too much for the context */
+    int fits = serve_connect(&c);
+    serve_send(fits, COMPLETIONS, NULL, FILLING(8184));
+    serve_reply r;
+    serve_read_events(fits, 3, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    serve_reply_release(&r);
+    expect_same(fd, alone);
+    buf_release(&body);
+    buf_release(&text);
+    free(alone);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* ---- bodies of 1 GB ---- */
+
+/* Memory of a process that is in use, in MiB. */
+static double resident_mb(pid_t pid) {
+    char path[64];
+    buf text = {0};
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    CU_ASSERT_EQUAL_FATAL(fs_read(path, &text, NULL), SNAP_OK);
+    const char *at = strstr(buf_str(&text), "VmRSS:");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    double kb = strtod(at + strlen("VmRSS:"), NULL);
+    buf_release(&text);
+    return kb / 1024;
+}
+
+/* Sends @head and then pieces until 1 GB is sent or the server ends the connection. Returns the
+ * bytes that were sent. */
+static double send_much(const serve_child *c, const char *head, const char *piece, size_t n) {
+    const double all = 1e9;
+    double sent = 0;
+    int fd = serve_connect(c);
+    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(send(fd, head, strlen(head), MSG_NOSIGNAL), (ssize_t)strlen(head));
+    while (sent < all && send(fd, piece, n, MSG_NOSIGNAL) == (ssize_t)n)
+        sent += (double)n;
+    (void)close(fd);
+    return sent;
+}
+
+static void test_bodies_of_a_gigabyte(void) {
+    enum { kPiece = 1 << 16 };
+    serve_child c;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    char *alone = text_alone(&c), *piece = malloc(kPiece + 20);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(piece);
+    int fd = start_neighbour(&c);
+    double before = resident_mb(c.pid);
+    (void)snprintf(piece, kPiece + 20, "%x\r\n%*s\r\n", kPiece, kPiece, "");
+    for (int i = 0; i < 4; i++) {
+        double sent =
+            i % 2 ? send_much(&c,
+                              "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n"
+                              "\r\n",
+                              piece, kPiece)
+                  : send_much(&c,
+                              "POST " CHAT " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+                              "\r\n",
+                              piece, strlen(piece));
+        CU_ASSERT(sent < 1e8); /* the server did not read all of it */
+    }
+    CU_ASSERT(resident_mb(c.pid) - before < 64);
+    expect_same(fd, alone);
+    free(alone);
+    free(piece);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+CU_TestInfo tests_serve_hostile[] = {
+    {"the neighbour of clients that vanish", test_neighbour_of_vanishing_clients},
+    {"prompts longer than the context", test_prompts_longer_than_the_context},
+    {"bodies of a gigabyte", test_bodies_of_a_gigabyte},
+    CU_TEST_INFO_NULL,
+};
