@@ -325,6 +325,58 @@ static void test_weights_that_are_nan(void) {
     serve_child_remove(&c);
 }
 
+/* The ids of the question in the template deepseek-v3.1, as the engine makes them. */
+static void ids_here(const serve_child *c, bool thinking, tok_ids *out) {
+    local_model m;
+    local_options how = {.context = 256,
+                         .sequences = 1,
+                         .threads = 1,
+                         .chat_template = "deepseek-v3.1",
+                         .thinking = thinking};
+    gen_message message = {"user", kQuestion};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, c->dir, &how, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(local_prompt(&m, &message, 1, out, NULL), SNAP_OK);
+    local_close(&m);
+}
+
+static bool same_ids(const tok_ids *a, const js *list) {
+    bool same = js_len(list) == a->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = js_int(js_at(list, i)) == a->v[i];
+    return same;
+}
+
+static void test_chat_template_kwargs(void) {
+    static const struct {
+        const char *kwargs;
+        bool thinking;
+    } all[] = {{"{}", false},
+               {"{\"thinking\":true}", true},
+               {"{\"enable_thinking\":true}", true},
+               {"{\"enable_thinking\":false}", false}};
+    serve_child c;
+    tok_ids ids[2] = {{0}};
+    char body[300];
+    serve_child_make(&c);
+    c.chat_template = "deepseek-v3.1";
+    serve_child_start(&c, &(serve_options){0}, 2);
+    for (int i = 0; i < 2; i++)
+        ids_here(&c, i == 1, &ids[i]);
+    CU_ASSERT(ids[0].n != ids[1].n || memcmp(ids[0].v, ids[1].v, ids[0].n * sizeof *ids[0].v) != 0);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const tok_ids *want = &ids[all[i].thinking];
+        (void)snprintf(body, sizeof body, "{" MESSAGES ",\"chat_template_kwargs\":%s}",
+                       all[i].kwargs);
+        js *v = serve_ask_json(&c, "/tokenize", body);
+        CU_ASSERT_TRUE(same_ids(want, js_get_array(v, "tokens")));
+        js_free(v);
+    }
+    tok_ids_release(&ids[0]);
+    tok_ids_release(&ids[1]);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
 /* NaN and +inf must not become "null" or -9999 in an answer. -inf is a log-probability. */
 static void test_logprobs_that_are_not_finite(void) {
     static const struct {
@@ -438,6 +490,7 @@ static void test_refusals(void) {
         {CHAT, "{" MESSAGES ",\"response_format\":{\"type\":1}}", 400, "response_format", NULL},
         {CHAT, "{" MESSAGES ",\"chat_template_kwargs\":[]}", 400, "chat_template_kwargs", NULL},
         {CHAT, "{" MESSAGES ",\"model\":\"other\"}", 404, "model", "model_not_found"},
+        {CHAT, "{" MESSAGES ",\"chat_template_kwargs\":{\"thinking\":1}}", 400, "thinking", NULL},
         {COMPLETIONS, "{\"prompt\":[]}", 400, "prompt", NULL},
         {COMPLETIONS, "{\"prompt\":[640]}", 400, "prompt", NULL},
         {COMPLETIONS, "{\"prompt\":[-1]}", 400, "prompt", NULL},
@@ -879,6 +932,7 @@ CU_TestInfo tests_serve[] = {
     {"log-probabilities that are not finite", test_logprobs_that_are_not_finite},
     {"the bytes of tokens", test_bytes_of_tokens},
     {"names of likely tokens", test_names_of_likely_tokens},
+    {"arguments of the chat template", test_chat_template_kwargs},
     {"lists of prompts", test_lists_of_prompts},
     {"refusals", test_refusals},
     {"other endpoints, the key, the metrics", test_other_endpoints},
