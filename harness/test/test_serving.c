@@ -152,6 +152,40 @@ static void test_two_arms(void) {
     folder_close();
 }
 
+/* The most requests that two arms with two users each, on one server, had open at the same time. */
+static int most_at_once(bool concurrent) {
+    reply replies[] = {PROBES, STREAM};
+    serving_options o = options();
+    serving_result res;
+    int sent[2] = {0, 0};
+    replies[2].gather = concurrent ? 4 : 0; /* the server does not answer before */
+    server *s = server_start(replies, 3);
+    folder_open();
+    add_arm(&o, "a", s, "");
+    add_arm(&o, "b", s, "");
+    o.concurrent_arms = concurrent;
+    expect_run(&o, &res);
+    for (size_t i = 0; i < res.requests.n; i++) {
+        const serving_request *r = &res.requests.at[i];
+        CU_ASSERT_FATAL(r->arm == 0 || r->arm == 1);
+        CU_ASSERT(!r->failed && !r->cut && r->point == 0 && r->block < 2);
+        sent[r->arm]++;
+    }
+    CU_ASSERT(sent[0] == 12 && sent[1] == 12);
+    server_stop(s);
+    int most = server_most_at_once(s);
+    serving_result_release(&res);
+    server_free(s);
+    folder_close();
+    return most;
+}
+
+/* Arms take turns, except with concurrent_arms. */
+static void test_concurrent_arms(void) {
+    CU_ASSERT_EQUAL(most_at_once(true), 4);
+    CU_ASSERT(most_at_once(false) <= 2);
+}
+
 static void path_in(char out[120], const char *name) {
     (void)snprintf(out, 120, "%s/%s", run_path, name);
 }
@@ -561,6 +595,7 @@ CU_TestInfo tests_serving[] = {
     {"open loop", test_open_loop},
     {"conversation", test_conversation},
     {"graded answers", test_grade},
+    {"arms at the same time", test_concurrent_arms},
     {"hostile servers", test_hostile},
     {"servers that are given up", test_give_up},
     {"secrets", test_secret},
