@@ -213,6 +213,8 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
     if (fits < h.s.context)
         h.s.context = fits;
     o.max_connections = connections_possible(o.max_connections);
+    if (!o.max_bodies)
+        o.max_bodies = 4 * o.max_body > SERVE_BODIES ? 4 * o.max_body : SERVE_BODIES;
     TRY(make_events(&h, err));
     TRY(serve_engine_start(&h.s.engine, m, h.wake, err));
     TRY(listen_on(&h, err));

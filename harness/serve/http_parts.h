@@ -11,6 +11,7 @@
 typedef struct peer {
     struct peer *next, *prev; /* list of idle connections; the first has been idle longest */
     struct MHD_Connection *connection;
+    exchange *x; /* the request that has begun; NULL = none */
     int fd;
     serve_client client;
     bool idle;        /* no complete request is in progress */
@@ -22,6 +23,7 @@ typedef struct {
     struct MHD_Daemon *daemon;
     int events, wake; /* epoll; eventfd */
     peer *first, *last;
+    int64_t arriving; /* bytes of bodies that are not complete */
 } http;
 
 /* ---- http_requests.c ---- */

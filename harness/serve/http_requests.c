@@ -200,6 +200,7 @@ static exchange *exchange_new(http *h, struct MHD_Connection *c, const char *url
         return NULL;
     }
     x->s = &h->s;
+    ((peer *)x->peer)->x = x;
     x->connection = c;
     x->fd = ((peer *)x->peer)->fd;
     x->client = ((peer *)x->peer)->client;
@@ -220,22 +221,49 @@ static enum MHD_Result begin(http *h, exchange *x) {
         MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, "Content-Length");
     if (!length || (text_to_int(length, &n) && n <= h->s.o->max_body))
         return MHD_YES;
-    x->too_much = 1;
+    x->too_much = true;
     x->handled = true;
     serve_handle(x);
     return reply(x);
+}
+
+/* A body that is not complete is dropped. */
+static void drop_body(http *h, exchange *x) {
+    h->arriving -= (int64_t)x->body.len;
+    buf_release(&x->body);
+}
+
+/* Closes connections whose bodies are not complete, until @n more bytes are possible. */
+static void make_room(http *h, const exchange *own, size_t n) {
+    peer *next = NULL;
+    for (peer *p = h->first; p && h->arriving + (int64_t)n > h->s.o->max_bodies; p = next) {
+        next = p->next;
+        if (!p->x || p->x == own || !p->x->body.len)
+            continue;
+        drop_body(h, p->x);
+        p->x->gone = true;
+        http_hang_up(h, p);
+    }
 }
 
 /* Takes a piece of the body. A body without an announced length may turn out to be too large. Up to
  * max_body further bytes are then read and dropped, so that the client gets an answer. If more
  * come, the connection is closed. */
 static enum MHD_Result take_body(http *h, exchange *x, const char *bytes, size_t n) {
-    if (x->too_much || (int64_t)(x->body.len + n) > h->s.o->max_body) {
-        buf_release(&x->body);
-        x->too_much += (int64_t)n;
-        return x->too_much <= h->s.o->max_body ? MHD_YES : MHD_NO;
+    int64_t most = h->s.o->max_body;
+    x->received += (int64_t)n;
+    if (x->gone || x->received > 2 * most)
+        return MHD_NO;
+    if (x->received > most) {
+        x->too_much = true;
+        drop_body(h, x);
+        return MHD_YES;
     }
-    return buf_append(&x->body, bytes, n) ? MHD_YES : MHD_NO;
+    make_room(h, x, n);
+    if (!buf_append(&x->body, bytes, n))
+        return MHD_NO;
+    h->arriving += (int64_t)n;
+    return MHD_YES;
 }
 
 enum MHD_Result http_on_request(void *cls, struct MHD_Connection *c, const char *url,
@@ -258,6 +286,7 @@ enum MHD_Result http_on_request(void *cls, struct MHD_Connection *c, const char 
     if (!x->handled) {
         x->handled = true;
         x->start_ns = clock_now_ns();
+        h->arriving -= (int64_t)x->body.len;
         idle_remove(h, x->peer);
         serve_handle(x);
         if (x->work)
@@ -278,6 +307,9 @@ void http_on_completed(void *cls, struct MHD_Connection *c, void **context,
     if (!x)
         return;
     *context = NULL;
+    ((peer *)x->peer)->x = NULL;
+    if (!x->handled)
+        drop_body(h, x);
     unwatch(h, x);
     serve_leave(x);
     idle_add(h, x->peer);

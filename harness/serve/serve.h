@@ -24,6 +24,10 @@ typedef struct {
     int max_per_client; /* most sequences of one client that wait or run; 0 = no limit. A client is
                            an IPv4 address or the first 64 bits of an IPv6 address */
     int64_t max_body;   /* most bytes of a request's body */
+    int64_t max_bodies; /* most bytes of all bodies that have not arrived completely. If they are
+                           reached, the connection that is idle for the longest time is closed of
+                           those that have sent a part of a body. 0 = SERVE_BODIES, or four bodies
+                           if that is more */
     double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
     double drain_s;     /* time for the answers in progress after *cancel is set */
     double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
@@ -40,6 +44,7 @@ typedef struct {
 enum {
     SERVE_QUEUE = 1024,
     SERVE_BODY = 4 << 20,
+    SERVE_BODIES = 256 << 20,
     SERVE_CONNECTIONS = 4096,
     SERVE_RECEIVE_S = 60,
     SERVE_DRAIN_S = 30

@@ -45,7 +45,8 @@ struct exchange {
     int64_t start_ns; /* when the request was complete */
 
     buf body;
-    int64_t too_much; /* not 0 if the body is larger than allowed */
+    int64_t received; /* bytes of the body, also those that were dropped */
+    bool too_much;    /* the body is too large and is dropped */
 
     int status;        /* of the answer; 0 = not decided */
     const char *type;  /* Content-Type */

@@ -220,9 +220,51 @@ static void test_bodies_of_a_gigabyte(void) {
     serve_child_remove(&c);
 }
 
+/* ---- many bodies that do not end ---- */
+
+/* The bodies of several clients stop before their end. The server keeps the last ones only, closes
+ * the connections of the others, and answers further clients. */
+static void test_bodies_that_stop(void) {
+    enum { kClients = 12, kKept = 3, kBody = 22000, kPart = 20000 };
+    serve_child c;
+    serve_reply r;
+    int fd[kClients];
+    char byte;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_bodies = kKept * kPart + 3000}, 3);
+    char *piece = malloc(kBody);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(piece);
+    memset(piece, ' ', kBody);
+    for (int i = 0; i < kClients; i++) {
+        static const char head[] =
+            "POST " CHAT " HTTP/1.1\r\nHost: x\r\nContent-Length: 22000\r\n\r\n";
+        fd[i] = serve_connect(&c);
+        CU_ASSERT_FATAL(fd[i] >= 0);
+        CU_ASSERT_EQUAL(send(fd[i], head, strlen(head), MSG_NOSIGNAL), (ssize_t)strlen(head));
+        CU_ASSERT_EQUAL(send(fd[i], piece, kPart, MSG_NOSIGNAL), kPart);
+        for (int k = 0; k < 5; k++) /* meanwhile the server reads the body */
+            (void)serve_metric(&c, RUNNING);
+    }
+    for (int i = 0; i < kClients - kKept; i++)
+        CU_ASSERT(recv(fd[i], &byte, 1, 0) <= 0);
+    js_free(serve_ask_json(&c, COMPLETIONS, "{\"prompt\":\"x\",\"max_tokens\":1}"));
+    for (int i = kClients - kKept; i < kClients; i++) {
+        CU_ASSERT_EQUAL(send(fd[i], piece, kBody - kPart, MSG_NOSIGNAL), kBody - kPart);
+        serve_read_one(fd[i], false, &r);
+        CU_ASSERT_EQUAL(r.status, 400); /* its spaces are no JSON */
+        serve_reply_release(&r);
+    }
+    for (int i = 0; i < kClients - kKept; i++)
+        (void)close(fd[i]);
+    free(piece);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
 CU_TestInfo tests_serve_hostile[] = {
     {"the neighbour of clients that vanish", test_neighbour_of_vanishing_clients},
     {"prompts longer than the context", test_prompts_longer_than_the_context},
     {"bodies of a gigabyte", test_bodies_of_a_gigabyte},
+    {"bodies that stop before their end", test_bodies_that_stop},
     CU_TEST_INFO_NULL,
 };

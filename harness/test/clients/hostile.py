@@ -118,6 +118,22 @@ def idle():
     return said + f"; memory with them: {memory()}", [s.close() for s in sockets]
 
 
+def stopping():
+    """Clients that send most of a body, and then nothing."""
+    sockets, sent = [connect() for _ in range(500)], 0
+    for s in sockets:
+        s.settimeout(5)
+        try:
+            s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 4100000\r\n\r\n")
+            s.sendall(b" " * 4_000_000)
+            sent += 1
+        except OSError:  # the server closed the connection, or does not read any more
+            pass
+    status = ask({"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}).status
+    return f"{sent} of 500 clients sent 4 MB of 4.1 MB; another request: {status}; memory with them: {memory()}", \
+        [s.close() for s in sockets]
+
+
 def long_prompts():
     said = []
     for body, path in (({"messages": [{"role": "user", "content": "7919 " * 100000}]}, "/v1/chat/completions"),
@@ -152,6 +168,7 @@ def main():
         beside_stream("a body of 1 GB, announced", announced)
         beside_stream("a body of 1 GB, chunked", chunked)
         beside_stream("idle connections", lambda: idle()[0])
+        beside_stream("bodies that stop before their end", lambda: stopping()[0])
         beside_stream("prompts longer than the context", long_prompts)
         beside_stream("clients that vanish", vanish)
         while metric("snapmla:connections") > 1:
