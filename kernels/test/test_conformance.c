@@ -65,12 +65,11 @@ static void expect_passed(const char *name, const char *isa, mla_scale scale, bo
 
 static void test_cpu(void) {
     expect_passed("cpu", "auto", MLA_SCALE_MAX, true);
-#ifndef __SANITIZE_THREAD__ /* left out under the thread sanitizer: it uses the same threads as
-                               "auto" */
+    if (kSanitized) /* the suite cpu runs the other code under sanitizers, in less time */
+        return;
     expect_passed("cpu", "portable", MLA_SCALE_POW2, false);
     expect_passed("cpu", "amx-emulated", MLA_SCALE_MAX, false);
     expect_passed("cpu", "auto", MLA_SCALE_POW2, false);
-#endif
 }
 
 /* Any OpenCL device will do; PoCL provides one that runs on the CPU. */
