@@ -19,8 +19,8 @@
  * for which it does not suffice is left out of a sweep.
  *
  * Other functions of libc that allocate are not wrapped, and each of their callers checks the
- * result: getline(), vasprintf() and realpath(), because the C library's headers replace these calls
- * by calls of other functions, which depend on the optimisation; fmemopen(); aligned_alloc(),
+ * result: getline(), vasprintf() and realpath(), because the C library's headers replace these
+ * calls by calls of other functions, which depend on the optimisation; fmemopen(); aligned_alloc(),
  * because it also allocates backend memory; and mmap() and pthread_create(), which fail for reasons
  * besides memory.
  *

@@ -17,7 +17,7 @@ typedef uint64_t word_class; /* a set of the bits below */
 #define WORD_RIGHT      WORD_BIT(2)  /* "correct", "best", "closest" */
 #define WORD_FALSE      WORD_BIT(3)  /* a question may ask for it: "false", "incorrect" */
 #define WORD_WRONG      WORD_BIT(4)  /* "wrong", "impossible", "fails" */
-#define WORD_MOST       WORD_BIT(5)  /* the adjective after it is a superlative or comparative */
+#define WORD_MOST       WORD_BIT(5)  /* "most", "more", and words that single out: "only" */
 #define WORD_CHOOSE     WORD_BIT(6)  /* "choose", "go with" */
 #define WORD_THINK      WORD_BIT(7)  /* "think", "believe", "sure" */
 #define WORD_POINT      WORD_BIT(8)  /* "corresponds to", "matches" */

@@ -148,6 +148,7 @@ static void test_tost_agrees_with_the_interval(void) {
         }
         stats_paired p = stats_compare(a, b, 30, 0, 0.03);
         CU_ASSERT_EQUAL(p.verdict == STATS_EQUIVALENT, p.p_tost < 0.05);
+        CU_ASSERT_EQUAL(p.ci90.lo > -0.03 && p.ci90.hi < 0.03, p.p_tost < 0.05);
         equivalent += p.verdict == STATS_EQUIVALENT;
         different += p.verdict == STATS_DIFFERENT;
     }

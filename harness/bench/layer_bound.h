@@ -20,7 +20,7 @@ typedef struct {
  * @nope:  [heads] the norms of the queries without their RoPE part, before W_UK was absorbed
  * @truth: oracle_exact() of @s
  *
- * SNAP_E_NOMEM.
+ * Errors: those of cache_format_load() for the format "snapmla", SNAP_E_SHAPE, SNAP_E_NOMEM.
  */
 snap_status layer_bound_measure(layer_bound *out, const oracle_step *s, const double *nope,
                                 const attention_weights *a, const model_shape *shape,

@@ -16,13 +16,18 @@ static snap_status no_memory(snap_err *err) {
 
 /* ---- the rows of a log that are used ---- */
 
-/* Ids that are numbers in numerical order, others in the order of their bytes. */
+static bool is_digits(const char *id) {
+    return id[strspn(id, "0123456789")] == '\0';
+}
+
+/* Ids of digits come first, by length and then by bytes, which is numerical order if none has
+ * leading zeros. The others follow in the order of their bytes. */
 static int compare_ids(const char *a, const char *b) {
+    bool digits = is_digits(a), both = digits && is_digits(b);
     size_t x = strlen(a), y = strlen(b);
-    bool numbers = strspn(a, "0123456789") == x && strspn(b, "0123456789") == y;
-    if (numbers && x != y)
-        return x < y ? -1 : 1;
-    return strcmp(a, b);
+    if (digits != is_digits(b))
+        return digits ? -1 : 1;
+    return both && x != y ? (x < y ? -1 : 1) : strcmp(a, b);
 }
 
 static int compare_keys(const js *a, const js *b) {

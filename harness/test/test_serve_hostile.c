@@ -17,8 +17,8 @@
 
 enum { kContext = 8192 /* of the model of serve_child.h */ };
 
-/* An answer of drawn tokens, beside which other clients misbehave. It is longer than any test needs,
- * so that it does not end before. */
+/* An answer of drawn tokens, beside which other clients misbehave. It is longer than any test
+ * needs, so that it does not end before. */
 #define NEIGHBOUR(tokens)                                                                          \
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Count to 900.\"}],\"seed\":11,"               \
     "\"ignore_eos\":true,\"max_tokens\":" #tokens ",\"stream\":true}"

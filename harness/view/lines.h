@@ -20,9 +20,11 @@ enum {
 };
 
 typedef struct {
-    const char *config, *source; /* the configuration, and what computed it; source may be "" */
-    double last;                 /* error at the line's end */
-    double label;                /* y coordinate of the name */
+    /* The name of the configuration, and "reference" or the backend that computed it. The source is
+     * "" in the figure of layers. */
+    const char *config, *source;
+    double last;  /* error at the line's end */
+    double label; /* y coordinate of the name */
 } lines_series;
 
 /* The CSS class of a configuration: "bf", "f8" or "other". */

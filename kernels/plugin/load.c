@@ -196,8 +196,9 @@ snap_status plugin_backend_open(mla_backend **out, const char *path, const mla_b
                      : attend_backend_open(out, e.attention, path, opt, err);
 }
 
-/* The path of the object that runs Python files, which the caller frees; NULL if it is not
- * found. */
+/* The path of the object that runs Python files, which the caller frees: $SNAPMLA_PYTHON_ARM, which
+ * is not checked here, or else what share_find() finds. NULL if there is none, or if memory is
+ * exhausted. */
 static char *find_python_arm(void) {
     const char *own = getenv("SNAPMLA_PYTHON_ARM");
     return own && *own ? strdup(own) : share_find("plugins/python-arm.so");

@@ -2,8 +2,8 @@
  * tokens, fetching tokens.
  *
  * Apart from the bits of a NaN, the results equal those of formats.h bit for bit. The scale is a =
- * max(max|c|, 1e-10) / 448, or the next power of two (mla_scale). Content is c / a in e4m3 (round to
- * nearest even, saturating), RoPE is r / a in bf16. */
+ * max(max|c|, 1e-10) / 448, or the next power of two (mla_scale). Content is c / a in e4m3 (round
+ * to nearest even, saturating), RoPE is r / a in bf16. */
 #ifndef SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 #define SNAPMLA_KERNELS_CUDA_DATAFLOW_H
 

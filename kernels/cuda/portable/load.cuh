@@ -20,8 +20,9 @@ __device__ __forceinline__ float widen(uint32_t byte) {
     return __uint_as_float(bits) * 0x1p120f;
 }
 
-/* Converts four e4m3 numbers. The lower seven bits of a NaN, and of no other number, are all ones, so
- * adding one carries into the eighth. The carry sets the exponent and the quiet bit of the bf16. */
+/* Converts four e4m3 numbers. The lower seven bits of a NaN, and of no other number, are all ones.
+ * So adding one carries into the eighth bit. The carry sets the exponent and the quiet bit of the
+ * bf16. */
 __device__ __forceinline__ uint2 widen4(uint32_t four) {
     uint2 wide = make_uint2(ptx::pack_bf16x2(widen(four), widen(four >> 8)),
                             ptx::pack_bf16x2(widen(four >> 16), widen(four >> 24)));
