@@ -1,5 +1,6 @@
 #include "harness/serving/work.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/rng.h"
@@ -10,6 +11,13 @@ static uint64_t stream(const char *what, int point, int block) {
     return rng_stream_of(name);
 }
 
+/* Where a block begins in a list of @n. The multiples of the golden ratio keep their distance from
+ * each other, however many blocks there are. */
+static int64_t start_of(int block, size_t n) {
+    double turns = block * 0.61803398874989484820;
+    return (int64_t)((turns - floor(turns)) * (double)n);
+}
+
 work_block work_block_make(const serving_work *work, int point, int block) {
     return (work_block){.work = work,
                         .input = stream("input", point, block),
@@ -17,7 +25,8 @@ work_block work_block_make(const serving_work *work, int point, int block) {
                         .think = stream("think", point, block),
                         .prefix = stream("prefix", point, block),
                         .text = stream("text", point, block),
-                        .sampling = stream("sampling", point, block)};
+                        .sampling = stream("sampling", point, block),
+                        .first_problem = work->task ? start_of(block, work->task->n) : 0};
 }
 
 /* A random number of a stream, as a function of the index. */
@@ -57,7 +66,7 @@ uint64_t work_sampling_seed(const work_block *b, int64_t index) {
 
 const task_problem *work_problem(const work_block *b, int64_t index) {
     const task_set *task = b->work->task;
-    return task ? &task->problems[(size_t)index % task->n] : NULL;
+    return task ? &task->problems[(size_t)(b->first_problem + index) % task->n] : NULL;
 }
 
 /* ---- prompts ---- */

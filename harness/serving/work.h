@@ -35,6 +35,7 @@ typedef struct {
 typedef struct {
     const serving_work *work;
     uint64_t input, output, think, prefix, text, sampling; /* streams of random numbers */
+    int64_t first_problem; /* of a task; the block goes on with those that follow it */
 } work_block;
 work_block work_block_make(const serving_work *work, int point, int block);
 
@@ -49,7 +50,8 @@ double work_think_s(const work_block *b, int64_t index);
 /* Seed of the request's sampling; 31 bits. */
 uint64_t work_sampling_seed(const work_block *b, int64_t index);
 
-/* The problem of a request; NULL without a task. */
+/* The problem of a request; NULL without a task. The blocks of a load point begin far from each
+ * other, so that short blocks have different problems. */
 const task_problem *work_problem(const work_block *b, int64_t index);
 
 /* Appends the user's text. Not for the prompts of a task. */

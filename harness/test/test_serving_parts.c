@@ -412,7 +412,27 @@ static void test_work(void) {
     arena_release(&mem);
 }
 
+/* A block has all problems of a task in their order, and the blocks of a point begin at different
+ * ones: with 100 problems, four blocks of 14 requests have no problem in common. */
+static void test_problems_of_blocks(void) {
+    static task_problem problems[100];
+    task_set task = {.problems = problems, .n = 100};
+    serving_work w = {.seed = 5, .turns = 1, .prefixes = 1, .task = &task};
+    int used[100] = {0};
+    for (int block = 0; block < 4; block++) {
+        work_block b = work_block_make(&w, 1, block);
+        int64_t first = work_problem(&b, 0) - problems;
+        for (int64_t i = 0; i < 250; i++)
+            CU_ASSERT_EQUAL(work_problem(&b, i) - problems, (first + i) % 100);
+        for (int64_t i = 0; i < 14; i++)
+            CU_ASSERT_EQUAL(used[(first + i) % 100]++, 0);
+    }
+    work_block warm = work_block_make(&w, 0, -1);
+    CU_ASSERT(work_problem(&warm, 0) - problems == 38);
+}
+
 CU_TestInfo tests_serving_parts[] = {
+    {"problems of blocks", test_problems_of_blocks},
     {"arrivals against renewal theory", test_arrivals},
     {"ramp", test_ramp},
     {"arrivals repeat", test_arrivals_repeat},
