@@ -4,7 +4,8 @@
 #include "evals/math/math_parser.h"
 
 uint16_t math_parse_root(parser *p) {
-    bool whole = p->k->arg != 0; /* "sqrt(3)" as a word, without a backslash */
+    /* Typed without a backslash: "sqrt12" is the root of 12, but \sqrt12 is \sqrt{1} 2. */
+    bool whole = p->k->arg != 0;
     p->k++;
     uint16_t degree = 0;
     if (!p->t->truth && (p->k->kind == TOK_LPAREN && p->k->arg == '(') != whole)

@@ -90,7 +90,7 @@ static void test_fp32_is_transformers(void) {
 
 typedef struct {
     double worst, median;
-    int compared; /* tokens whose experts agree in every layer */
+    int compared; /* tokens; with @mine, those whose experts are the reference's in every layer */
 } comparison;
 
 static int by_size(const void *a, const void *b) {

@@ -76,7 +76,7 @@ static size_t char_symbols(const tokenizer *t, const char *s, size_t n, int32_t 
     return k;
 }
 
-/* The token that is equal to the whole piece; -1 if there is none. */
+/* The token that is equal to the whole piece; -1 if there is none, and when out of memory. */
 static int32_t whole(tok_encoder *e, const char *s, size_t n) {
     if (!e->t->byte_level)
         return vocab_find(&e->t->vocab, s, n);
