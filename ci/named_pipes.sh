@@ -84,6 +84,7 @@ report paper|*|$run
 report paper|argument|
 report lm-eval|*|$dir/run
 report lm-eval|argument|--out $dir/scratch/lm
+report lm-eval|data|--out $dir/scratch/lm $dir/run
 compare|*|$run $run
 compare|argument|$run
 verify-run|*|$run
