@@ -2,7 +2,8 @@
  * hashed code is not the cause of a difference in time.
  *
  * For kernels of this program on the CPU it is the SHA-256 of the .text section of the running
- * binary. Debug information and the commit stamp do not change it. */
+ * binary. Debug information and the hash of the commit do not change it; whether the build had
+ * uncommitted changes may. */
 #ifndef SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
 #define SNAPMLA_HARNESS_MEASURE_CODE_HASH_H
 
