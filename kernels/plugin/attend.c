@@ -53,19 +53,24 @@ static snap_status copy_in(mla_backend *be, void *device, const void *host, size
 
 static snap_status copy_out(mla_backend *be, void *host, const void *device, size_t n,
                             snap_err *err) {
+    guard_rest();
     return mla_copy_out(attend_inner(be), host, device, n, err);
 }
 
 static snap_status sync(mla_backend *be, snap_err *err) {
+    guard_rest();
     return mla_sync(attend_inner(be), err);
 }
 
 static snap_status timer_start(mla_backend *be, snap_err *err) {
+    guard_rest();
     return mla_timer_start(attend_inner(be), err);
 }
 
 static snap_status timer_stop(mla_backend *be, double *ns, snap_err *err) {
-    return mla_timer_stop(attend_inner(be), ns, err);
+    snap_status st = mla_timer_stop(attend_inner(be), ns, err);
+    guard_rest();
+    return st;
 }
 
 static snap_status ceilings(mla_backend *be, double seconds, mla_ceilings *out, snap_err *err) {
@@ -98,6 +103,7 @@ void attend_plan_release(attend_plan *p) {
 static void plan_free(mla_plan *plan) {
     attend_plan *p = attend_plan_of(plan);
     const attend_backend *a = attend_of(plan->be);
+    guard_rest();
     if (a->plugin->plan_free && !a->stopped)
         a->plugin->plan_free(p->state);
     mla_plan_free(p->inner);
@@ -265,6 +271,7 @@ static snap_status fetch_kv(mla_plan *plan, const mla_step *step, const mla_cach
 
 static void close_backend(mla_backend *be) {
     attend_backend *a = attend_of(be);
+    guard_rest();
     if (a->drop && !a->stopped)
         a->drop(a->plugin->self);
     mla_backend_close(attend_inner(be));

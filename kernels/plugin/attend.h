@@ -61,4 +61,9 @@ uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
  * limit, or if there is no timer, with @err set. */
 bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err);
 
+/* Stops this thread's timer, which guard_call() leaves running for the next call. Its signal would
+ * interrupt an unrelated system call. Called outside of timed loops and before control returns to
+ * code that does not call plugins. */
+void guard_rest(void);
+
 #endif

@@ -42,7 +42,8 @@ uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes) {
  *
  * One timer per thread runs on across calls, so that most calls make no system call. The timer is
  * set if it would fire later than the limit of the call. When it fires during a call that has not
- * used up its limit, it is set to the rest of it. */
+ * used up its limit, it is set to the rest of it. guard_rest() stops it: its signal would interrupt
+ * system calls of the program that have nothing to do with a plugin. */
 
 typedef struct {
     sigjmp_buf back;
@@ -94,6 +95,14 @@ static bool create_timer(void) {
                    timer_create(CLOCK_MONOTONIC, &event, &call.timer) == 0;
     call.fires_ns = INT64_MAX;
     return call.created;
+}
+
+void guard_rest(void) {
+    struct itimerspec none = {0};
+    if (!call.created || call.fires_ns == INT64_MAX)
+        return;
+    (void)timer_settime(call.timer, 0, &none, NULL);
+    call.fires_ns = INT64_MAX;
 }
 
 bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err) {

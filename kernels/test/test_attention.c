@@ -2,6 +2,8 @@
  * that writes where it must not, fails or hangs is reported. */
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -176,8 +178,79 @@ static void test_limits_in_turn(void) {
     CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &err) && calls == 3);
 }
 
+/* One thread that calls the plugin and then one function of the backend. */
+typedef struct {
+    step_fixture f;
+    snap_status (*then)(step_fixture *f); /* NULL = none */
+    bool fired;                           /* the timer of the plugin's limit has run out */
+} rest_case;
+
+static snap_status then_wait(step_fixture *f) {
+    return mla_sync(f->be, NULL);
+}
+
+static snap_status then_start(step_fixture *f) {
+    return mla_timer_start(f->be, NULL);
+}
+
+static snap_status then_stop(step_fixture *f) {
+    double ns;
+    return mla_timer_stop(f->be, &ns, NULL);
+}
+
+static snap_status then_copy(step_fixture *f) {
+    float lse[ROWS];
+    return mla_copy_out(f->be, lse, f->attn.lse, sizeof lse, NULL);
+}
+
+static snap_status then_free(step_fixture *f) {
+    mla_plan_free(f->plan);
+    f->plan = NULL;
+    return SNAP_OK;
+}
+
+/* The plugin's limit is 1 s. With all signals blocked, one that a timer sends stays pending. */
+static void *call_and_wait(void *ctx) {
+    rest_case *c = ctx;
+    struct timespec t = {.tv_sec = 1, .tv_nsec = 500000000};
+    sigset_t all, pending;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    bool ok = run(&c->f, NULL) == SNAP_OK && (!c->then || c->then(&c->f) == SNAP_OK);
+    (void)nanosleep(&t, NULL);
+    (void)sigpending(&pending);
+    for (int i = SIGRTMIN; i <= SIGRTMAX; i++)
+        c->fired |= sigismember(&pending, i) == 1;
+    return ok ? c : NULL;
+}
+
+/* A timer that runs on interrupts system calls of code that knows nothing of plugins. Each function
+ * after which such code can run stops the timer. */
+static void test_rest(void) {
+    rest_case cases[] = {{.then = NULL},      {.then = then_wait}, {.then = then_start},
+                         {.then = then_stop}, {.then = then_copy}, {.then = then_free}};
+    enum { N = sizeof cases / sizeof *cases };
+    pthread_t threads[N];
+    for (int i = 0; i < N; i++) {
+        CU_ASSERT_FATAL(make(&cases[i].f, FAULTY("SHORT"), NULL) == SNAP_OK);
+        CU_ASSERT_FATAL(mla_timer_start(cases[i].f.be, NULL) == SNAP_OK);
+    }
+    for (int i = 0; i < N; i++)
+        CU_ASSERT_FATAL(pthread_create(&threads[i], NULL, call_and_wait, &cases[i]) == 0);
+    for (int i = 0; i < N; i++) {
+        void *done = NULL;
+        CU_ASSERT(pthread_join(threads[i], &done) == 0 && done);
+        CU_ASSERT_EQUAL(cases[i].fired, i == 0);
+        drop(&cases[i].f);
+    }
+}
+
 CU_TestInfo tests_attention[] = {
-    {"the example with one function", test_example}, {"tables that are refused", test_refused},
-    {"calls that are reported", test_reported},      {"after a call that hangs", test_after_a_hang},
-    {"time limits in turn", test_limits_in_turn},    CU_TEST_INFO_NULL,
+    {"the example with one function", test_example},
+    {"tables that are refused", test_refused},
+    {"calls that are reported", test_reported},
+    {"after a call that hangs", test_after_a_hang},
+    {"time limits in turn", test_limits_in_turn},
+    {"the timer at rest", test_rest},
+    CU_TEST_INFO_NULL,
 };

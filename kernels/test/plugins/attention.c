@@ -21,6 +21,7 @@ enum {
     ATTEND_INPUTS,     /* changes a query */
     ATTEND_TABLE,      /* changes a page number */
     ATTEND_HANGS,      /* never returns */
+    ATTEND_SHORT,      /* no fault, and a short limit */
 };
 
 static snap_status plan(void **state, const mla_capacity *cap, snap_err *err) {
@@ -63,6 +64,7 @@ const snapmla_attention snapmla_attention_v1 = {
     .device = FAULT == ATTEND_DEVICE ? "abacus" : "host",
     .precisions = FAULT == ATTEND_PRECISIONS ? 0 : SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8,
     .limit_s = FAULT == ATTEND_HANGS   ? 0.2
+               : FAULT == ATTEND_SHORT ? 1
                : FAULT == ATTEND_LIMIT ? -1
                                        : 0,
     .plan = plan,
