@@ -281,10 +281,10 @@ audit:
 # tests that started threads in the first. Warnings are not errors in these builds, because
 # instrumented code confuses the compiler's range analysis.
 sanitize:
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g" \
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g1" \
 	    TEST_FLAGS='--note $$$$t.threads' test-units
 	$(Q)test -s $(BUILD)/asan/test/kernels.threads # otherwise the next line would test nothing
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g" \
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g1" \
 	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
 
 goldens: $(BUILD)/snapmla
