@@ -1,13 +1,16 @@
 /* Tests the readers of other programs' logs. The files in fixtures/logs were written by these
  * programs (make.py), and the results_*.json there have lm-eval's own accuracies. */
 #include <CUnit/CUnit.h>
+#include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
 #include "base/text.h"
 #include "base/zip.h"
 #include "harness/eval/foreign_log.h"
+#include "harness/eval/import.h"
 
 #define FOLDER "harness/test/fixtures/logs/"
 
@@ -299,6 +302,53 @@ static void test_repeats(void) {
     foreign_log_release(&log);
 }
 
+static int remove_one(const char *path, const struct stat *sb, int flag, struct FTW *ftw) {
+    (void)sb, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+/* Writes a log of Inspect with three problems, in the order of @ids. */
+static void write_log(const char *path, const char *const ids[3]) {
+    buf text = {0};
+    for (int i = 0; i < 3; i++)
+        (void)buf_printf(&text, "%s{\"id\":\"%s\",\"input\":\"%s?\",\"target\":\"1\"}",
+                         i ? "," : "", ids[i], ids[i]);
+    buf log = {0};
+    (void)buf_printf(&log, INSPECT("%s"), buf_str(&text));
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, log.data, log.len, NULL), SNAP_OK);
+    buf_release(&text);
+    buf_release(&log);
+}
+
+/* Two logs have the same samples whatever their order. Of these ids, 2 comes before 10 as a number,
+ * 10 before 1a and 1a before 2 as texts: an order that mixes the two rules is none. */
+static void test_order_of_ids(void) {
+    static const char *const ids[] = {"2", "10", "1a"};
+    static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                    {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    char folder[] = "/tmp/snapmla-import-XXXXXX", a[64], b[64], out[64], named[2][80];
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+    (void)snprintf(a, sizeof a, "%s/a.json", folder);
+    (void)snprintf(b, sizeof b, "%s/b.json", folder);
+    (void)snprintf(out, sizeof out, "%s/out", folder);
+    (void)snprintf(named[0], sizeof named[0], "a=%s", a);
+    (void)snprintf(named[1], sizeof named[1], "b=%s", b);
+    const char *const logs[] = {named[0], named[1]};
+    import_options o = {.logs = logs, .n = 2, .out = out, .task = "gsm8k"};
+    write_log(a, ids);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const int *k = orders[i];
+        js *made = NULL;
+        snap_err err = {0};
+        write_log(b, (const char *const[3]){ids[k[0]], ids[k[1]], ids[k[2]]});
+        CU_ASSERT_EQUAL(import_logs(&o, &made, &err), SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(err.text, "");
+        CU_ASSERT_EQUAL(js_get_int(made, "problems", 0), 3);
+        js_free(made);
+    }
+    CU_ASSERT_EQUAL(nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 CU_TestInfo tests_import[] = {
     {"logs of lm-eval", test_lm_eval},
     {"choices by likelihood", test_choices},
@@ -308,6 +358,7 @@ CU_TestInfo tests_import[] = {
     {"details of lighteval", test_lighteval},
     {"older details of lighteval", test_old_lighteval},
     {"repeated answers", test_repeats},
+    {"the order of ids", test_order_of_ids},
     {"what is refused", test_refused},
     CU_TEST_INFO_NULL,
 };
