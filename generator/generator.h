@@ -131,8 +131,8 @@ typedef struct generator generator;
 typedef struct {
     const char *model;   /* http: model name sent to the server; replay: the arm whose rows are
                             read */
-    const char *api_key; /* http: bearer token; sent to this generator's servers only, and masked in
-                            their answers and messages */
+    const char *api_key; /* http: bearer token; sent to this generator's servers only; masked in
+                            their messages and, if it has at least 8 bytes, in their answers */
     const char *const *headers; /* http: further headers "Name: value"; values are treated like
                                    api_key */
     int n_headers;              /* at most 8 */

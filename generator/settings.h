@@ -17,7 +17,7 @@ typedef struct {
  * frequency_penalty, repetition_penalty. */
 void gen_sampling_values(const gen_sampling *s, gen_sampling_value out[GEN_SAMPLING_VALUES]);
 
-/* Whether the parameter has an effect. Others are not sent. */
+/* Whether the parameter is sent: always if `off` is NAN, else if its value has an effect. */
 bool gen_sampling_is_on(const gen_sampling_value *v);
 
 /* The messages of a request with the system message of its settings, numbered from 0. */
@@ -33,9 +33,9 @@ js *gen_settings_json(const gen_settings *s);
  * gen_settings_check - check that the settings can be sent
  *
  * SNAP_E_USAGE with the reason: `body` is no JSON object, is nested too deeply, has a member that
- * another option sets, or one whose name is that of a secret; `prompt` is malformed or given
- * without `completions`; `parts` is given with `completions`; `server` is unknown; a budget is
- * given without `server`. SNAP_E_NOMEM.
+ * another option sets (some of these may be null), or one whose name is that of a secret; `prompt`
+ * is malformed or given without `completions`; `parts` is given with `completions`; `server` is
+ * unknown; a budget is given without `server`. SNAP_E_NOMEM.
  */
 snap_status gen_settings_check(const gen_settings *s, snap_err *err) SNAP_CHECK_RESULT;
 

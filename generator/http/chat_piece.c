@@ -45,8 +45,9 @@ static bool is_one_of(const char *set, char c) {
     return c && strchr(set, c);
 }
 
-/* Skips ASCII characters other than control characters, quotes and backslashes, eight at a time. A
- * byte of @found is at least 0x80 if such a byte is below 0x20, '"', '\\' or above 0x7f. */
+/* Skips ASCII characters other than control characters, quotes and backslashes, eight at a time.
+ * The top bit of a byte of `found` is set if the byte of the text is below 0x20, '"', '\\' or
+ * above 0x7f. */
 static void skip_plain(cursor *c) {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
     for (; c->end - c->at >= 8; c->at += 8) {

@@ -1,8 +1,8 @@
 /* chat_piece.h - finds the text of a stream chunk without building a JSON tree.
  *
- * Most chunks of a stream hold one piece of text and nothing else that matters. For them
- * chat_piece_find() gives the same result as chat_answer_read_chunk(), at a fraction of the cost.
- * For any other chunk (for example with usage, a finish reason, an error, several choices, \u
+ * Most chunks of a stream hold one piece of text, which may be empty, and nothing else that
+ * matters. For them chat_piece_find() finds the text that chat_answer_read_chunk() appends, at less
+ * cost. For any other chunk (for example with usage, a finish reason, an error, several choices, \u
  * escapes, text that is not Unicode, or malformed JSON) it returns false, and the caller must use
  * the full parser. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CHAT_PIECE_H

@@ -1,10 +1,11 @@
 /* client.h - the http generator with a configurable retry policy, for tests. Private to
  * generator/.
  *
- * Each request is a POST to {base URL}/chat/completions of the least loaded server (endpoints.h).
- * One thread handles up to in_flight requests at once. A failure that may be temporary is retried
- * after a delay (retry.h), during which other requests continue. When the next attempt starts,
- * what the failed one had received is dropped. At most in_flight answers are in memory. */
+ * Each request is a POST to {base URL}/chat/completions, or to {base URL}/completions for a text
+ * completion, of the least loaded server (endpoints.h). One thread handles up to in_flight requests
+ * at once. A failure that may be temporary is retried after a delay (retry.h), during which other
+ * requests continue. When the next attempt starts, what the failed one had received is dropped. At
+ * most in_flight answers are in memory. */
 #ifndef SNAPMLA_GENERATOR_HTTP_CLIENT_H
 #define SNAPMLA_GENERATOR_HTTP_CLIENT_H
 

@@ -5,14 +5,16 @@
  *
  * A server that reports that a rate limit is used up gets no request until the time that it names,
  * for at most server_cap_s (retry.h). After a 429 whose request is retried, it gets none until that
- * retry is due. The number of its requests in flight is then also limited: first to about half of
- * what it had, then to one more each time as many requests as the limit have ended and the server
- * did not fail (additive increase, multiplicative decrease, as in TCP).
+ * retry is due. If no limit kept requests from it before, for example by a header of the same
+ * response, the number of its requests in flight is then also limited: first to about half of what
+ * it had, then to one more each time as many requests as the limit have ended and the server did
+ * not fail (additive increase, multiplicative decrease, as in TCP).
  *
  * A server is taken out of service when it can't be reached, or when it fails ENDPOINT_STRIKES
  * times in a row (connection lost, silence, or a 5xx status). GET {base}/models then probes it,
- * with growing delays; an answer with a status below 500 puts it back into service. If there is
- * only one server, it is never taken out: its requests are retried as retry.h says. */
+ * with growing delays; an answer with a status below 500, to a probe or to a request, puts it back
+ * into service. If there is only one server, it is never taken out: its requests are retried as
+ * retry.h says. */
 #ifndef SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 #define SNAPMLA_GENERATOR_HTTP_ENDPOINTS_H
 
@@ -56,7 +58,7 @@ endpoint *endpoints_choose(endpoints *e, int64_t now_ns);
 int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns);
 
 /* Holds a server: no requests until @until_ns. @refused: it refused a request (429), so the number
- * of its requests in flight is limited, too. */
+ * of its requests in flight is limited, too, unless the server was held already. */
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused);
 
 /* The outcome of a request; a successful probe counts as a success, too. @gone: no server can be

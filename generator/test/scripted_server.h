@@ -57,7 +57,8 @@ typedef struct {
 
 server *server_start_with(const reply *replies, int n_replies, server_options opt);
 
-/* The server's URL: "http://127.0.0.1:PORT", "https://127.0.0.1:PORT" or "http://[::1]:PORT". */
+/* The server's URL, for example "http://127.0.0.1:PORT"; https with `tls`, unless `tls_later`; host
+ * [::1] with `ipv6`. */
 const char *server_url(const server *s);
 
 /* Closes all connections and joins all threads. server_free() does this, too. */

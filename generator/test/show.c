@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-enum { kShown = 60 }; /* bytes of a body that are shown */
+enum { kShown = 60 }; /* most bytes shown of a body, of raw bytes and of header lines */
 
 static bool is_plain(char c) {
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x7f && c != '|';

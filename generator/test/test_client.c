@@ -363,7 +363,8 @@ static void test_huge_answers_are_not_repeated(void) {
                    "an event of the stream is longer than", 1);
 }
 
-/* An arm's own headers are sent, and masked wherever the server repeats them. */
+/* An arm's own headers are sent. Their values are masked where the server repeats them: in messages
+ * always, in answers if they have at least 8 bytes. */
 static void test_headers_are_sent_and_masked(void) {
     static const char *const headers[] = {"X-Key: another-secret-42", "X-Team: red"};
     static const reply echo = {

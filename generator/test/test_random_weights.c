@@ -39,7 +39,7 @@ static void test_tokenizer(void) {
     CU_ASSERT_PTR_NULL(t);
 }
 
-/* A model of random weights answers: its logits are finite, and differ from token to token. */
+/* A model of random weights answers, so its logits are finite, and its answer has a text. */
 static void test_answers(void) {
     model_shape shape;
     local_model m;

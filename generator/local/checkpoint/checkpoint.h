@@ -17,7 +17,8 @@ typedef struct checkpoint checkpoint; /* immutable: threads may share it */
  *
  * SNAP_E_INPUT, naming the file or the tensor, if the index is malformed or lists more than 4096
  * shards, if a shard is not a plain file name in this folder, if a tensor is not in the shard that
- * the index states, or if a tensor is in two shards. Any error of safetensors_open(). */
+ * the index states, or if a tensor is in two shards. SNAP_E_NOMEM; any error of reading the index,
+ * and of safetensors_open(). */
 snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
 

@@ -16,7 +16,7 @@ typedef struct cuda_model cuda_model;
  * cuda_model_create - allocate the buffers and load the weights on the device
  *
  * @out:   caller owns it; call cuda_model_free() before the cache and the backend are freed
- * @be:    of cuda_backend_open(), borrowed; all work runs on its stream
+ * @be:    of mla_backend_open("cuda"), borrowed; all work runs on its stream
  * @w:     borrowed during the call; without a checkpoint (weights_outline()) the weights are random
  * @cache: borrowed
  *

@@ -119,7 +119,9 @@ cudaError_t product(cuda_model *m, const device::gemm_args &a);
 snap_status forward(cuda_model *m, const step_shape &step, snap_err *err);
 
 /* Writes the logits or the readings of the wanted rows first .. first + count - 1 to @out, if they
- * are requested. The logits of these rows are in b.logits. The results are complete on return. */
+ * are requested. The logits of these rows are in b.logits. What is written to @out is complete on
+ * return. Without readings the keys are copied to key_host, too; if @out has no logits either, that
+ * copy is complete after the next synchronisation. */
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err);
 

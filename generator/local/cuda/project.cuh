@@ -1,5 +1,6 @@
-/* project.cuh - writes rows of the cache and queries in the cache's format. The numbers are the
- * same as those of mla_append_kv() and mla_quant_q() for the same BF16 rows. */
+/* project.cuh - writes rows of the cache and queries in the cache's format. FP8 scales follow the
+ * rule MLA_SCALE_MAX. The numbers are the same as those that mla_append_kv() and mla_quant_q() of a
+ * backend with that rule write for the same BF16 rows. */
 #pragma once
 #include <cuda_fp8.h>
 

@@ -244,8 +244,8 @@ static void count_step(engine *e, int pieces) {
     }
 }
 
-/* Counts the computed chunks and stores the logits of the prompts that are ready now. @row: the row
- * of the first of these prompts in e->got and e->logits. */
+/* Counts the computed chunks, passes the scores of a scored one, and stores the logits of the
+ * prompts that are ready now. @row: the first row of the chunks in e->got and e->logits. */
 static void take_chunks(engine *e, int row) {
     for (int i = 0; i < e->chunks; i++) {
         prompt *p = e->chunked[i];

@@ -28,7 +28,8 @@ typedef enum {
     FINISH_STOP,       /* a stop id came, or the token callback returned false */
     FINISH_LENGTH,     /* max_tokens is reached, or the context is full */
     FINISH_NO_PAGES,   /* the cache has too few pages for this sequence alone */
-    FINISH_NOT_FINITE, /* a logit for the next token is NaN or infinite: no token was drawn */
+    FINISH_NOT_FINITE, /* a logit for the next token, or of a scored prompt, is NaN or infinite: no
+                          token was drawn from it */
 } finish_reason;
 
 /* Receives a new token. Stop ids are not passed. @logprob is 0 unless it was requested. Returning
@@ -61,7 +62,7 @@ typedef struct {
     int top_logprobs;        /* 0 .. ENGINE_TOP: length of the lists for top() and score() */
     engine_top_fn top;       /* called before token(); NULL = not called */
     engine_score_fn score;   /* NULL: the prompt is not scored. Otherwise the request does not share
-                                its prompt, which is computed in chunks of ENGINE_SCORE_CHUNK. */
+                                its prompt, whose chunks have at most ENGINE_SCORE_CHUNK tokens. */
     const int32_t *stop_ids; /* [n_stop_ids], borrowed until the request ends */
     int n_stop_ids;
     engine_start_fn start; /* NULL = not called */
@@ -97,7 +98,8 @@ enum { ENGINE_TOP = 32, ENGINE_SCORE_CHUNK = 48 };
 typedef struct engine engine;
 
 /* @r is borrowed; while the engine exists, no other code may run steps on it. Caller owns *out:
- * engine_free(), which drops unfinished requests without a callback. */
+ * engine_free(), which drops unfinished requests without a callback. SNAP_E_SHAPE if max_rows of
+ * the runner leaves no row for prompts beside max_decode; SNAP_E_NOMEM. */
 snap_status engine_create(engine **out, runner *r, snap_err *err) SNAP_CHECK_RESULT;
 void engine_free(engine *e); /* NULL is allowed */
 
@@ -113,8 +115,8 @@ void engine_clear(engine *e);
  * outside the vocabulary, or if top_logprobs is out of range; SNAP_E_NOMEM. */
 snap_status engine_add(engine *e, const engine_request *req, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Drops the request with this @user without a callback. Its pages are free at once. False if there
- * is none. Must not be called from a callback. */
+/* Drops the request with this @user without a callback. Pages that nothing else holds are free at
+ * once. False if there is no such request. Must not be called from a callback. */
 bool engine_remove(engine *e, const void *user);
 
 /* The number of requests that are not finished. */

@@ -21,7 +21,8 @@ typedef struct prompt {
     int held;
     int forks;                   /* sequences that started from it since it was last computed */
     float *logits;               /* owned [vocab]; of the last token, once the prompt is ready */
-    bool finite;                 /* whether these are finite; if not, they are not stored */
+    bool finite;                 /* whether these logits and all rows of a scored prompt are finite;
+                                    if not, the logits are not stored */
     struct sequence *scored_for; /* the only sequence of a prompt that is scored; else NULL */
     bool bad_score;              /* a row of a scored prompt was not finite */
 } prompt;
@@ -39,7 +40,8 @@ typedef struct sequence {
     int32_t *pages; /* owned [table]; the first `held` are in use, unless the sequence is swapped
                        out */
     int held;
-    char *swapped;    /* owned: `held` pages in host memory; NULL = they are in the cache */
+    char *swapped;    /* owned: `held` pages in host memory; NULL = not swapped out: the pages that
+                         the sequence has are in the cache */
     token_logit *top; /* owned [top_logprobs]; NULL = not requested */
     int n_top;
 } sequence;
@@ -50,7 +52,7 @@ typedef struct {
     int n;
 } sequence_list;
 
-/* The next token of a running sequence. */
+/* The next token of a sequence, drawn from its logits. */
 typedef struct {
     sequence *s;
     int32_t token;

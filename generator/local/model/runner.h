@@ -32,7 +32,8 @@ typedef struct {
     int max_decode;     /* most decoded sequences in a step */
     int threads;        /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
     const char *device; /* see above */
-    const char *isa;    /* instruction set for gemm_create() and the backend; NULL = the best */
+    const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
+                           the best */
     comm *comm; /* borrowed; for a rank of a split model, else NULL; "cuda" supports one rank */
 } runner_options;
 
@@ -70,8 +71,9 @@ typedef struct {
  * @logits: [sum of piece.logits][vocab_size], in the order of the pieces
  *
  * SNAP_E_SHAPE for a token, position or page out of range, too many rows or too many decode steps;
- * SNAP_E_INPUT if a wanted logit is NaN or infinite (runner_not_finite()); any error of the device.
- * After an error the cache contents at the new positions are undefined. */
+ * SNAP_E_INPUT if a wanted logit is NaN or infinite (runner_not_finite()); SNAP_E_NOMEM; any error
+ * of the device or of comm.h. After an error the cache contents at the new positions are undefined.
+ */
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) SNAP_CHECK_RESULT;
 

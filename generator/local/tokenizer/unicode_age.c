@@ -107,7 +107,7 @@ static int range_of(unsigned c) {
 }
 
 /* The next position from @at on where one of these characters may begin. All of them have at least
- * three bytes, and none is in the large blocks of Han and Hangul. */
+ * three bytes, and none with three bytes is in the large blocks of Han and Hangul. */
 static size_t next_candidate(const char *s, size_t n, size_t at) {
     for (; at < n; at++) {
         unsigned char lead = (unsigned char)s[at];

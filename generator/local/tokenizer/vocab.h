@@ -34,7 +34,7 @@ typedef struct {
 
 /* Adds a token. SNAP_E_INPUT for an id that is out of range or has another content, and for a
  * content that has another id. The same pair may be added twice; the token is special if either
- * was. */
+ * was. SNAP_E_NOMEM. */
 snap_status vocab_add(vocab *v, int64_t id, const char *s, size_t n, bool special,
                       snap_err *err) SNAP_CHECK_RESULT;
 
