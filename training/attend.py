@@ -1,5 +1,5 @@
-"""Causal attention within documents, in several versions. The fastest that works on the device is
-used.
+"""Causal attention within documents, in several versions. train.py uses the first of them that works
+on the device.
 
 Each version takes the document numbers of a step, [1, length] and never decreasing. It returns a
 function of q, k, v [1, heads, length, width]. Everything can be used inside torch.compile.

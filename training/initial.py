@@ -1,7 +1,7 @@
 """The weights of a checkpoint as a state of model.py, also for another tokenizer.
 
 A token that the checkpoint's vocabulary has keeps its row of the embedding and of the output. A new
-token gets the mean row of the checkpoint's tokens that have the same text.
+token gets the mean row of the checkpoint's tokens into which its text is split.
 """
 import pathlib
 
@@ -21,7 +21,7 @@ def read(folder):
 
 
 def rows_of(folder, tokenizer):
-    """For each token of the new tokenizer, the ids of the old tokens with its text."""
+    """For each token of the new tokenizer, the ids of the old tokens into which its text is split."""
     old = tokenizers.Tokenizer.from_file(str(pathlib.Path(folder) / "tokenizer.json"))
     new = tokenizers.Tokenizer.from_file(str(tokenizer))
     known = old.get_vocab()

@@ -1,4 +1,5 @@
-"""Rows of tokens for training. A row depends on the seed, the block number and the sources only.
+"""Rows of tokens for training. With one program, one tokenizer and one size of blocks, a row depends
+on the seed, the block number and the sources only.
 
 A block is a number of rows of equal length. `snapmla synth` writes the problems and the chats about
 long texts with the numbers of this block. They are packed into its rows, and none is cut:
