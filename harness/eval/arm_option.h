@@ -9,8 +9,9 @@
  * arm_parse - parse "NAME=GENERATOR[,key=value...]"
  *
  * @flag: the option that holds the text, for messages: "--arm"
- * @from_file: the text is from a configuration file. Then it must not name files, because it could
- *        send any file to any server
+ * @from_file: the text is from a configuration file or a run's journal. Then body, template and
+ *        system must not be @FILE, because the text could send any file to any server. (The @FILE
+ *        of a header is refused later, by arm_secrets_check().)
  * @mem:  owns the arm's texts
  *
  * NAME consists of 1 to 40 letters, digits, '.', '_' and '-'. GENERATOR is an argument of
@@ -23,8 +24,8 @@
  * brace, a bracket or a quote is JSON and ends where that does.
  *
  * SNAP_E_USAGE for a text of another form, and for a server's URL that contains '@': credentials
- * would be stored with the run. Messages do not quote what may be a secret. Also the errors of
- * arm_request_set(), which reads files.
+ * would be stored with the run. Messages quote neither such a generator nor a value of key_env or
+ * header. Also the errors of arm_request_set(), which reads files.
  */
 snap_status arm_parse(const char *flag, const char *text, bool from_file, arena *mem, eval_arm *out,
                       snap_err *err) SNAP_CHECK_RESULT;
