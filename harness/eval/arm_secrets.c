@@ -118,8 +118,8 @@ static snap_status read_own(const eval_arm *arm, arena *mem, generator_options *
 
 /* ---- where secrets may go ---- */
 
-/* Sets *url to the first server that others on the way could listen to; NULL = none. The text
- * belongs to @servers. */
+/* Sets *url to the first server to which a secret would travel unencrypted through a network; NULL
+ * = none. The text belongs to @servers. */
 static snap_status find_open_server(const eval_arm *arm, endpoints *servers, const char **url,
                                     snap_err *err) {
     snap_status st = endpoints_parse(servers, arm->spec, err);

@@ -62,7 +62,8 @@ typedef struct {
  * eval_run - run an evaluation, or continue one
  *
  * @config: the resolved options, for the result file. A regrade stores those of the run that made
- *          the samples, with its own values of out, data, margin, math-policy and judge.
+ *          the samples, with its own values of out, data, margin, max-lost, may-differ, math-policy
+ *          and judge.
  * @out:    the saved result; caller owns it, results_free(). NULL after all errors but the
  *          SNAP_E_NET below, and for a shard: its samples are graded and kept for merge_shards().
  *

@@ -45,8 +45,9 @@ snap_status failures_collect(const eval_plan *plan, sample_store *store,
                              const sample_outcome *outcomes, size_t task, size_t arm,
                              failure_tally *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends the three most frequent reasons: "12: HTTP 500; 3: the connection was closed; 2: other
- * reasons". Nothing if no sample failed. */
+/* Appends the first three reasons, the most frequent ones after failures_keep(), and the number of
+ * all others: "12: HTTP 500; 3: the connection was closed; 2: other reasons". Nothing if no sample
+ * failed. */
 void failures_write(const failure_tally *t, buf *out);
 
 #endif

@@ -86,8 +86,8 @@ static bool begins(const char *bytes, size_t n, const char *magic) {
     return n >= strlen(magic) && memcmp(bytes, magic, strlen(magic)) == 0;
 }
 
-/* Lines of lm-eval begin with a complete object. A log of Inspect is one object, which may also
- * stand on one line. */
+/* The first line of a log of lm-eval is a complete object. A log of Inspect is one object with the
+ * key "eval", which may also stand on one line. */
 static bool is_lm_eval(const char *text, size_t n) {
     const char *end = n ? memchr(text, '\n', n) : NULL;
     js *first = js_parse(text, end ? (size_t)(end - text) : n, "log", NULL);

@@ -82,7 +82,7 @@ static bool may_follow(const shared_run *r, plan_cell c, int turns) {
     return true;
 }
 
-/* Puts the arm's answers into the messages, in place of the right ones. */
+/* Puts the arm's answers into the messages, in place of those of the data set. */
 static snap_status use_own_answers(arm_run *a, plan_cell c, int turns, gen_request *out,
                                    snap_err *err) {
     const shared_run *r = a->run;

@@ -31,9 +31,9 @@ typedef struct {
  * same command continues later. When one arm fails, the others finish the requests
  * they have in flight. Progress is printed on standard error.
  *
- * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when kGiveUpAfter consecutive requests of an
- * arm failed; errors of arm_secrets_read(), generator_open(), generator_run(), the store and the
- * journal; SNAP_E_NOMEM. Samples that were stored before an error stay in the store.
+ * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when 64 consecutive requests of an arm failed;
+ * errors of arm_secrets_read(), generator_open(), generator_run(), the store and the journal;
+ * SNAP_E_NOMEM. Samples that were stored before an error stay in the store.
  */
 snap_status generate_samples(const eval_plan *plan, sample_store *store,
                              const generate_options *opt, results_journal *journal, fs_log *log,

@@ -20,10 +20,11 @@ typedef struct {
  * @path: one JSON object per line (`snapmla grade --help` describes it); "-" = standard input
  * @out:  one verdict per line, appended in the same order
  *
- * Blank lines are skipped. SNAP_E_USAGE: an unknown task, policy or judge, a task that another
- * model judges, or a row whose 'code' and 'response' are ambiguous. SNAP_E_INPUT: a malformed line;
- * the message names it. SNAP_E_ENV: programs cannot be isolated here. Also the errors of reading
- * the file, and SNAP_E_CANCELLED. After an error @out is incomplete.
+ * Blank lines are skipped. SNAP_E_USAGE: no task, an unknown task, policy or judge, a task that a
+ * model or another program judges, or a row whose 'code' and 'response' are ambiguous.
+ * SNAP_E_INPUT: a malformed line; the message names it. SNAP_E_ENV: programs cannot be isolated
+ * here. Also the errors of reading the file, SNAP_E_CANCELLED and SNAP_E_NOMEM. After an error @out
+ * is incomplete.
  */
 snap_status grade_answers(const char *path, const grade_options *o, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -24,7 +24,8 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for an imported log");
 }
 
-/* Writes OUT/NAME, or OUT/arm-NAME.jsonl for an arm. *path: the caller frees it; may be NULL. */
+/* Writes OUT/NAME, or OUT/arm-NAME.jsonl for an arm. @path may be NULL; else the caller frees
+ * *path. */
 static snap_status write_file(const import_options *o, const char *arm, const char *name,
                               const buf *text, char **path, snap_err *err) {
     buf full = {0};
@@ -154,7 +155,7 @@ static bool is_new_problem(const import_arm *arm, size_t i) {
                             js_get_str(arm->rows[i - 1], "problem")) != 0;
 }
 
-/* The prompt or the right answer. A task needs both, also if they are not used. */
+/* The prompt or the right answer; "(none)" if the row has none, because a task needs both. */
 static const char *text_of(const js *row, const char *key) {
     const char *text = js_get_str(row, key);
     return text && !text_is_blank(text, strlen(text)) ? text : "(none)";

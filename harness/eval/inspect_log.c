@@ -72,7 +72,8 @@ static snap_status set_prompt(js *row, js *sample, snap_err *err) {
     return foreign_set(row, "prompt", attached(sample, input), err);
 }
 
-/* The right answer is a text, or a list of which each is right, here one on each line. */
+/* The target is the right answer, or a list of right answers. A list is written with one answer on
+ * each line. */
 static snap_status set_gold(js *row, const js *target, snap_err *err) {
     buf text = {0};
     snap_status st = SNAP_OK;

@@ -75,7 +75,8 @@ static snap_status message_text(void *ctx, const js *content, buf *out, snap_err
     return foreign_text(content, out, err);
 }
 
-/* Without answers, the choices follow the prompt. */
+/* If the choices were compared by likelihood, they follow a prompt that is a text. A prompt that is
+ * a list of messages stays without them. */
 static snap_status set_prompt(js *row, const document *d, bool choices, snap_err *err) {
     buf text = {0};
     snap_status st = SNAP_OK;

@@ -174,7 +174,8 @@ static snap_status take_reply(void *ctx, const gen_request *req, const gen_resul
 
 /* ---- all questions ---- */
 
-/* Runs the requests. If no server can be reached, the remaining answers stay without an opinion. */
+/* Runs the requests. If no server can be reached, or the API key is refused, the remaining answers
+ * stay without an opinion. */
 static snap_status ask_all(inquiry *q, generator *gen, snap_err *err) {
     snap_err why = {0};
     q->progress = term_progress_start("second opinions", (int64_t)q->n);

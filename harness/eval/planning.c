@@ -124,7 +124,8 @@ static snap_status plan_auto_damaged(planning *e, eval_arm *a, snap_err *err) {
     return SNAP_OK;
 }
 
-/* The precision of the control "damaged=auto": that of the first task that names one, else C. */
+/* Sets the precision of damaged local arms that have none, such as "damaged=auto": that of the
+ * first task that names one, else C. */
 static void choose_damage(eval_plan *p, const suite *s) {
     static const char kCoarsest[] = "C";
     const char *precision = NULL;

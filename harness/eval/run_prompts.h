@@ -16,11 +16,12 @@ typedef struct run_prompts run_prompts;
  *
  * @folder: of the run
  * @run:    the run's result
- * @data:   the folder with the data; NULL: the one that the run names
+ * @data:   the folder with the data; NULL: the one that the run names, else the shipped one
  * @out:    close with run_prompts_close()
  *
- * SNAP_E_USAGE: no task is named. Errors of suite_resolve() and of
- * task_load(), for example if the data are no longer there.
+ * SNAP_E_USAGE: no task is named, or there is no data folder. Also the errors of reading the
+ * journal, and those of suite_resolve() and of task_load(), for example if the data are no longer
+ * there.
  */
 snap_status run_prompts_open(run_prompts **out, const char *folder, const results *run,
                              const char *data, snap_err *err) SNAP_CHECK_RESULT;
