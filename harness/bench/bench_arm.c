@@ -145,7 +145,7 @@ page_place arm_place(const bench_arm *arm, int64_t page) {
     return (page_place){(int)(page / arm_pages(arm)), low, in_set - arm->first_page[low]};
 }
 
-/* Counts the pages of all sequences. */
+/* Sets first_page[b] to the number of pages of all sequences before b. */
 static bool place_pages(bench_arm *arm) {
     const bench_shape *s = &arm->shape;
     arm->first_page = calloc((size_t)s->batch + 1, sizeof *arm->first_page);

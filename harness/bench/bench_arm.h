@@ -13,8 +13,9 @@
  * does not use the times.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
- * and one whole page of the pool, hold NaN. Block-table entries after a sequence's last page are
- * out of range or refer to the NaN page. */
+ * and one whole page of the pool, hold NaN. (With a cache format, all bytes of this page are 0xff,
+ * which is NaN in most types, and unused slots of a last page are 0.) Block-table entries after a
+ * sequence's last page are out of range or refer to the NaN page. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_ARM_H
 

@@ -72,7 +72,7 @@ page_place arm_place(const bench_arm *arm, int64_t page);
 void *arm_slice(const slices *s, int set);
 
 /* Fills what steps read: cache, block tables, sequence lengths, queries, new tokens. Sets the
- * outputs to NaN. */
+ * outputs to NaN, but not the log-sum-exps. */
 snap_status arm_fill(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Fills the pages and the block table of set 0 again. */
@@ -119,7 +119,8 @@ void arm_planted_query(const bench_arm *arm, uint16_t *row);
 
 /* ---- an arm with a cache format ---- */
 
-/* Allocates the pools, fills the pages with NaN, and writes the values that all tokens share. */
+/* Allocates the pools, fills the pages with 0xff (NaN in most types), and writes the values that
+ * all tokens share. */
 snap_status packed_arm_alloc(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 void packed_arm_release(bench_arm *arm);
 

@@ -55,8 +55,8 @@ typedef struct {
 snap_status bench_run(const bench_options *o, const js *config, results **out,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Prints warnings about the rows of a section "bench" to standard error: noise, other work, weak
- * baselines. */
+/* Prints warnings about the rows of a section "bench" to standard error: missing energy, kernels
+ * that could not be recorded, other work, noise, weak baselines. */
 void bench_warn(const js *rows);
 
 #endif

@@ -23,8 +23,9 @@
  *     seed of the cell's data and page order: number
  *
  * T is the option --challenge-tokens: the size of a cell must fit the device, but nothing else may
- * be chosen. A sequence has at least 64 tokens: with very few of them, FP8 rounds the weight of one
- * token by up to 3 %, which the check of the output cannot tell from a fault. */
+ * be chosen. A sequence has at least 64 tokens. With very few of them, each token has a large
+ * weight. FP8 rounds a weight by up to 6 %, and the check of the output could not tell that from a
+ * fault. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHALLENGE_H
 #define SNAPMLA_HARNESS_BENCH_CHALLENGE_H
 

@@ -418,9 +418,9 @@ static snap_status check_same(verified *v, bench_arm *arm, bench_scope scope, sn
     return st;
 }
 
-/* The largest error of an element of a planted row, in tokens, relative to the tokens of its column
- * or to 1. FP8 may round all probabilities by the same factor, which is divided out: it is returned
- * in *factor. */
+/* The largest error of an element of a planted row, in tokens, divided by the larger of 1 and the
+ * number of tokens in its column. FP8 may round all probabilities by the same factor, which is
+ * divided out: it is returned in *factor. */
 static double row_error(const uint16_t *out, const double *want, int d_c, int64_t n,
                         double *factor) {
     double worst = 0, sum = 0, all = 0;

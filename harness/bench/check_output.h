@@ -8,15 +8,16 @@
  * and of an arm whose format rounds P to e4m3, is compared with exact probabilities, any other with
  * the oracle of its own arithmetic.
  *
- * Afterwards: a random one of the timed outputs is checked in the same way. If the backend has no
- * lab_attend(), or the arm has a cache format, about 8 rows of a large cell suffice. Timed steps
- * have different queries, so this output cannot be left over from an earlier step. The input that
- * was checked before must give the same bytes again. And a step on planted tokens
- * (bench_arm_plant()) is compared with its closed form in all rows of all sequences. The relative
- * error of the first check says little about one page of a long context, which changes the output
- * of random inputs by about sqrt(64 / context). A planted page changes an element by 1/n, where n,
- * about context / (64 * d_c), is the number of pages in one column; the bound is 1/64. So a page
- * that is missing, exchanged or read twice is found up to a context of about 4096 * d_c tokens. */
+ * Afterwards: a random one of the timed outputs is checked in the same way, or after sustained
+ * loops the last one. If the backend has no lab_attend(), or the arm has a cache format, about 8
+ * rows of a large cell suffice. Steps that are timed one by one have different queries, so this
+ * output cannot be left over from an earlier step. The input that was checked before must give the
+ * same bytes again. And a step on planted tokens (bench_arm_plant()) is compared with its closed
+ * form in all rows of all sequences. The relative error of the first check says little about one
+ * page of a long context, which changes the output of random inputs by about sqrt(64 / context). A
+ * planted page changes an element by 1/n, where n, about context / (64 * d_c), is the number of
+ * pages in one column; the bound is 1/64. So a page that is missing, exchanged or read twice is
+ * found up to a context of about 4096 * d_c tokens. */
 #ifndef SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 

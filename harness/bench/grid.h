@@ -14,8 +14,8 @@ typedef struct {
     int heads, s_q, batch;
     int64_t context; /* tokens in the cache of the longest sequence, including those of the step */
     int d_c, d_r;
-    const int32_t *lengths;   /* [batch] the same for each sequence, borrowed; NULL = all have
-                               `context` tokens */
+    const int32_t *lengths;   /* [batch] tokens in the cache of each sequence, borrowed; NULL = each
+                                 has `context` tokens */
     const char *lengths_text; /* their distribution (lengths.h), borrowed */
 } bench_shape;
 

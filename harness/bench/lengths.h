@@ -29,9 +29,9 @@ typedef struct {
 } lengths_spec;
 
 /* Reads the text of the option --lengths. Errors: SNAP_E_USAGE (the text has another form or a
- * number is out of range; the message says which), SNAP_E_INPUT (the file has no length, too
- * many, or a line that is none), SNAP_E_IO, SNAP_E_NOMEM. Release *out with lengths_release(), also
- * after an error. */
+ * number is out of range; the message says which), SNAP_E_INPUT (the file has no length, too many,
+ * a line that is none, or a NUL byte), SNAP_E_IO, SNAP_E_NOMEM. Release *out with
+ * lengths_release(), also after an error. */
 snap_status lengths_parse(lengths_spec *out, const char *text, snap_err *err) SNAP_CHECK_RESULT;
 void lengths_release(lengths_spec *s);
 

@@ -36,7 +36,7 @@ snap_status model_bench_run(const model_bench_options *o, const js *config, mode
 double model_bench_tokens_s(const e2e_row *r);
 
 /* Speed-up of FP8 over BF16: tokens per second of row @at over those of the matching BF16 row. NAN
- * for a BF16 row, and if there is no match. */
+ * for a row of another format than FP8, and if there is no match. */
 double model_bench_gain(const e2e_row *rows, int n, int at);
 
 /* The rows and the ceilings as --json prints them; owned by the caller. NULL: out of memory. */

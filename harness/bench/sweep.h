@@ -52,8 +52,8 @@ typedef struct {
                                             kernel on a device */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 
-    /* Callbacks; each may be NULL. `find` looks up a row, `keep` stores one, `progress` is told how
-     * far the sweep is. */
+    /* Callbacks; each may be NULL. `find` looks up a row, `keep` stores one, and `progress`
+     * receives the number of finished rows. */
     void *ctx;
     const js *(*find)(void *ctx, const char *key); /* a row of an earlier run, borrowed; NULL =
                                                       none */
