@@ -22,7 +22,7 @@ enum { SELFTEST_CASES = 6 };
 typedef struct {
     const char *name; /* "equal arms", "delayed by 5 %"; static */
     gate_slowing slowing;
-    size_t runs, alarms; /* complete gate runs; those with at least one cell REGRESSED */
+    size_t runs, alarms; /* gate runs; those with at least one cell REGRESSED */
     size_t cells, found; /* cells of all these runs; those with the state REGRESSED */
     size_t sessions;     /* sum over the runs of the sessions of the longest cell */
     double estimate_pct; /* mean of the cells' estimated slow-downs of the lower quartile; NAN

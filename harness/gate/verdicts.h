@@ -52,7 +52,7 @@ size_t verdict_count(const js *rows, const char *kind, const char *verdict);
 
 /* SNAP_OK if no row is bad. Otherwise the status whose exit code the table at the top of this file
  * gives for the bad verdict that comes first in the order stated there. The message has the number
- * of rows with that verdict (if regressed, also of that kind) and names the first one.
+ * of rows with that verdict (of one kind, if the order depends on the kind) and names the first.
  * SNAP_E_NOMEM. */
 snap_status verdict_status(const js *rows, snap_err *err) SNAP_CHECK_RESULT;
 

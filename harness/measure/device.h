@@ -7,7 +7,7 @@
 #include "kernels/mla.h"
 
 typedef struct {
-    const char *backend; /* "auto", a name of mla_backend_list(), "plugin:PATH" */
+    const char *backend; /* "auto", a name of mla_backend_list(), "plugin:PATH", "python:FILE" */
     const char *isa;     /* "auto", or the name of an instruction set or device that the backend
                             knows */
     int64_t threads;     /* of the CPU backend; 0 = all processors */
