@@ -35,7 +35,7 @@ enum { OPT_LIST_MAX = 64 };
 typedef struct {
     const char *items[OPT_LIST_MAX];
     int n;
-    bool from_file; /* the items are from the file of --config */
+    bool from_file; /* the items are from a file: that of --config, or a run's journal */
 } opt_list;
 
 /* The replacement for one value of a removed option. */

@@ -37,8 +37,9 @@ snap_status bundle_pack(const char *run, const char *path, bundle_report_fn repo
 snap_status bundle_open(const char *path, results **out, buf *samples,
                         snap_err *err) SNAP_CHECK_RESULT;
 
-/* Computes the numbers of scored, failed and repaired samples and the accuracy of each arm from the
- * samples, and adds a finding where the result differs. SNAP_E_INPUT: a malformed line.
+/* Computes from the samples what the result states about each arm: the numbers of scored, failed
+ * and repaired samples, the accuracy, the second opinions, the reasons of failures, and the hash of
+ * its requests' settings. Adds a finding where the result differs. SNAP_E_INPUT: a malformed line.
  * SNAP_E_NOMEM. */
 snap_status verify_samples(const results *r, const buf *samples, const char *name,
                            verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;

@@ -31,9 +31,10 @@ typedef struct {
  *
  * Follows at most 8 redirects. Returns SNAP_E_NET with the URL if the file cannot be fetched,
  * SNAP_E_IO if the part file or its ETag cannot be written, SNAP_E_INPUT if the file is longer or
- * shorter than expected, SNAP_E_USAGE if http_check_url() refuses the URL, SNAP_E_CANCELLED and
- * SNAP_E_NOMEM. After SNAP_E_INPUT, or if it is empty after another failure, the part file is
- * deleted; otherwise it keeps the bytes that arrived. After a failure @h may only be freed.
+ * shorter than expected (SNAP_E_NET if longer by more than 1 MiB), SNAP_E_USAGE if http_check_url()
+ * refuses the URL, SNAP_E_CANCELLED and SNAP_E_NOMEM. After SNAP_E_INPUT, or if it is empty after
+ * another failure, the part file is deleted; otherwise it keeps the bytes that arrived. After a
+ * failure @h may only be freed.
  */
 snap_status download(http *h, const download_request *req, bool *resumed,
                      snap_err *err) SNAP_CHECK_RESULT;

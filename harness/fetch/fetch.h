@@ -1,8 +1,10 @@
 /* fetch.h - downloads the data sets of a manifest into a folder.
  *
  * A file is downloaded to PATH.part and checked against the manifest's checksum, if there is one.
- * Then it is renamed to PATH, or PATH is written from it if its rows must be converted. So a file
- * that was fetched to PATH is complete. Files that exist already are not downloaded again. */
+ * Then it is renamed to PATH, or PATH is written from it if its rows must be converted. Rows that
+ * come in several pages are downloaded page by page, without a checksum, and PATH is written after
+ * the last one. So a file that was fetched to PATH is complete. Files that exist already are not
+ * downloaded again. */
 #ifndef SNAPMLA_HARNESS_FETCH_FETCH_H
 #define SNAPMLA_HARNESS_FETCH_FETCH_H
 
