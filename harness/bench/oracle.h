@@ -1,6 +1,6 @@
-/* oracle.h - computes one decode step of some heads over one sequence with the FP64 oracle of
- * kernels/format/format.h, and measures how far two results differ. The heads are distributed over
- * threads. */
+/* oracle.h - computes one decode step of some heads over one sequence in FP64, over the tokens that
+ * a cache format holds (kernels/format/format.h) or over the exact ones (kernels/reference.h), and
+ * measures how far two results differ. The heads are distributed over threads. */
 #ifndef SNAPMLA_HARNESS_BENCH_ORACLE_H
 #define SNAPMLA_HARNESS_BENCH_ORACLE_H
 

@@ -80,8 +80,8 @@ static const opt options[] = {
     {OPT_NUM, "timeout", 0, &o.timeout_s, "S",
      "maximum wall time of one shape and scope, in seconds", 0, 3600},
     {OPT_NUM, "rest", 0, &o.rest, "N",
-     "on a GPU: idle time between samples, as a multiple of the sample's time; with pauses the "
-     "clock is not lowered by the power limit",
+     "on a GPU: idle time between blocks of samples (A B B A), as a multiple of the block's time; "
+     "with pauses the clock is not lowered by the power limit",
      0, 100},
     {OPT_NUM, "sustained", 0, &o.sustained_s, "S",
      "instead of single steps with a cold cache, run two loops per arm, each S seconds long "

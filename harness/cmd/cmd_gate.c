@@ -52,7 +52,7 @@ cleanup:
 
 static const opt_command verb_check = {
     .name = "gate check",
-    .summary = "compare two result files in speed, numerical error and quality",
+    .summary = "compare two result files in speed, numerical error, quality and serving",
     .synopsis = "--baseline PATH --current PATH [options]",
     .about = "Compares two result files or runs by their samples, and fails if the current one\n"
              "is slower or worse than the baseline by more than the thresholds. If other\n"

@@ -17,8 +17,8 @@ static const opt options[] = {
      "verdict of the usual graders where they agree; strict: as prm800k; default: truth",
      0, 0},
     {OPT_STR, "judge", 0, &o.judge, "KIND",
-     "how programs are tested; real: one Python process for each test; lcb: like LiveCodeBench's "
-     "own checker, to match published figures; default: real",
+     "how programs are tested; real: one Python process for each test, or for all assertions of a "
+     "problem; lcb: like LiveCodeBench's own checker, to match published figures; default: real",
      0, 0},
     {OPT_INT, "jobs", 'j', &jobs, "N",
      "programs that are tested at the same time; 0 = one per processor", 0, 1024},

@@ -131,8 +131,8 @@ const opt_command cmd_roofline = {
     .synopsis = "[options]",
     .about = "Measures the highest rates that this device reaches, on random data: reading\n"
              "memory with a cold cache, and multiply-accumulate of BF16 and of FP8 operands with\n"
-             "FP32 sums. These ceilings are the 100 % of every percentage that 'snapmla bench'\n"
-             "reports.",
+             "FP32 sums. These ceilings are the 100 % of the column '% roof' of 'snapmla bench',\n"
+             "which measures them itself unless --ceilings names this result.",
     .examples = "  snapmla roofline\n"
                 "  snapmla roofline --threads 1 --out roofline.json",
     .options = options,
