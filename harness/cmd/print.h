@@ -7,11 +7,12 @@
 #include "harness/record/results.h"
 #include "harness/view/table.h"
 
-/* After a noted fault it prints nothing and returns the error of fault_of_process(). */
+/* SNAP_E_IO if writing fails. After a noted fault it prints nothing and returns the error of
+ * fault_of_process(). */
 snap_status print_bytes(const char *s, size_t n, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints @text and empties it. @what names the text in messages. SNAP_E_NOMEM if the text is
- * incomplete, SNAP_E_IO if writing fails. */
+ * incomplete; errors of print_bytes(). */
 snap_status print_text(buf *text, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Prints a value as indented JSON, the form of --json, shown as by js_write_shown(). SNAP_E_NOMEM

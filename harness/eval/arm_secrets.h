@@ -30,8 +30,10 @@ bool arm_secret_is_header(const char *value);
  * @out: api_key, headers and n_headers are set
  *
  * Errors name the arm and never quote a secret. SNAP_E_USAGE: the general key must not be sent to
- * one of the arm's servers; a variable or file is missing, empty, or has characters that a header
- * cannot have; the arm is from a configuration file. Errors of endpoints_parse(). SNAP_E_NOMEM.
+ * one of the arm's servers; a variable is not set; a variable or file is empty or has characters
+ * that a header cannot have; an arm with secrets of its own is from a configuration file. SNAP_E_IO
+ * if a file cannot be read. Errors of endpoints_parse(). SNAP_E_NOMEM, also for a secret of more
+ * than 16 KiB.
  */
 snap_status arm_secrets_read(const eval_arm *arm, const generate_options *opt, arena *mem,
                              generator_options *out, snap_err *err) SNAP_CHECK_RESULT;
