@@ -140,8 +140,8 @@ static bool store(const arm_key *k, eval_arm *arm, const char *s) {
 
 typedef struct {
     const char *flag; /* for messages */
-    char shown[80];   /* the option up to its first '=', for messages: the rest may hold a key that
-                         was written there by mistake */
+    char shown[80];   /* the arm's name for messages: the text up to its first '=', ',', ':', '/'
+                         or '@'. The rest may hold a key or a password by mistake */
     eval_arm *arm;
     bool has_spec;
     buf kept;  /* the option with the content of files in place of @FILE */
@@ -277,9 +277,10 @@ static snap_status take_part(parsing *p, const char *part, size_t n, snap_err *e
     if (!text)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %s", p->flag);
     char *equals = strchr(text, '=');
+    if (!equals && !p->has_spec)
+        return err_set(err, SNAP_E_USAGE, "%s %s is not NAME=GENERATOR", p->flag, p->shown);
     if (!equals)
-        return err_set(err, SNAP_E_USAGE, "%s %s: '%s' is not %s", p->flag, p->shown, text,
-                       p->has_spec ? "key=value" : "NAME=GENERATOR");
+        return err_set(err, SNAP_E_USAGE, "%s %s: '%s' is not key=value", p->flag, p->shown, text);
     *equals = '\0';
     if (p->has_spec)
         return set_key(p, text, equals + 1, err);
@@ -319,7 +320,9 @@ snap_status arm_parse(const char *flag, const char *text, bool from_file, arena 
     snap_status st;
     *out = (eval_arm){.max_retries = -1, .temperature = -1, .from_file = from_file};
     parsing p = {.flag = flag, .arm = out, .mem = mem};
-    (void)snprintf(p.shown, sizeof p.shown, "%.*s", (int)strcspn(text, "=,"), text);
+    size_t shown = strcspn(text, "=,:/@"); /* a URL without NAME= may hold a password */
+    (void)snprintf(p.shown, sizeof p.shown, "%.*s%s", (int)shown, text,
+                   text[shown] && strchr(":/@", text[shown]) ? "..." : "");
     TRY(text_is_utf8(text, strlen(text))
             ? SNAP_OK
             : err_set(err, SNAP_E_USAGE, "%s: the text is not UTF-8", flag));

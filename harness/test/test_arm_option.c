@@ -39,6 +39,10 @@ static void test_arms(void) {
         {"x=replay:f,seed=-1", "'seed' must not be '-1'"},
         {"x=replay:f,top_p=2", "'top_p' must not be '2'"},
         {"x=http://user:pass@host/v1", "must not hold credentials"},
+        {"http://user:pass@host/v1", "--arm http... is not NAME=GENERATOR"},
+        {"http://user:pass@host/v1?a=b", "--arm http...: the name must be"},
+        {"user:pass@host", "--arm user... is not NAME=GENERATOR"},
+        {"x:pass@y=replay:f", "--arm x...: the name must be"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snap_err err = {0};
