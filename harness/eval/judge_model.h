@@ -46,7 +46,8 @@ snap_status judge_model_record(results_journal *j, const judge_model *judge,
 
 /* Adds the judge of a shard to the journal @to of the merged run. SNAP_E_USAGE if another shard had
  * another model, sampling or other settings of requests. The hosts may differ: those of the first
- * shard are kept. @shard: the shard's folder, for the message. */
+ * shard are kept. @shard: the shard's folder, for the message. SNAP_E_NOMEM; errors of
+ * results_journal_append(). */
 snap_status judge_model_add(results_journal *to, const results_journal *from, const char *shard,
                             snap_err *err) SNAP_CHECK_RESULT;
 

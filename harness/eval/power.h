@@ -29,9 +29,10 @@ typedef struct {
  *
  * @out: an array of rows (record/power_record.h); caller owns it
  *
- * SNAP_E_USAGE without a suite and a run, for a task that the given run does not compare, and,
- * without a run, for a task that has no planning values. Also the errors of suite_resolve() and of
- * reading the run.
+ * SNAP_E_USAGE without a suite and a run; for a task of the suite on which the given run compares
+ * no two arms that differ; without a suite, for a run without any such comparison; and, without a
+ * run, for a task that has no planning values. SNAP_E_NOMEM. Also the errors of suite_resolve() and
+ * of reading the run.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

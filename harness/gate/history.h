@@ -16,8 +16,8 @@ typedef struct gate_history gate_history;
 void history_machine(const results *r, char out[200]);
 void history_machine_of(const origin_record *o, char out[200]);
 
-/* The name of a bench row in a history. Rows of one machine that cannot be compared have different
- * names. */
+/* The name of a bench row in a history: its arm, scope, shape, distributions, state of the cache
+ * and mode. Names of distributions are cut to 24 characters. */
 void history_cell_name(const cell_record *c, char out[160]);
 
 /* Appends the times of a run's measured cells that have one. SNAP_E_IO, SNAP_E_NOMEM. */
