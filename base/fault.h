@@ -15,14 +15,14 @@
  * fopen(), fdopen() or scandir() in this project's code goes through a function of fault_wrap.c,
  * which notes a failed allocation (WRAPPED in the Makefile). jansson, libcurl, OpenSSL, GMP and
  * MPFR get such functions as their allocators; PCRE2, libzip, zlib and libzstd report a failure in
- * their results. Backend memory (mla_alloc() in mla.h) is not included: a shape
- * for which it does not suffice is left out of a sweep.
+ * their results. Backend memory (mla_alloc() in mla.h) is not included: a shape for which it does
+ * not suffice is left out of a sweep.
  *
  * Other functions of libc that allocate are not wrapped, and each of their callers checks the
  * result: getline(), vasprintf() and realpath(), because the C library's headers replace these
  * calls by calls of other functions, which depend on the optimisation; fmemopen(); aligned_alloc(),
- * because it also allocates backend memory; and mmap() and pthread_create(), which fail for reasons
- * besides memory.
+ * because it also allocates backend memory; and getaddrinfo(), mmap() and pthread_create(), which
+ * fail for reasons besides memory.
  *
  * After a fault of any thread, fs_write_atomic() and fs_log_append() fail, and so does the program,
  * with exit code 3. */

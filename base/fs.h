@@ -24,8 +24,9 @@ snap_status fs_read(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT
  * reads through this function. */
 snap_status fs_read_regular(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Like fs_read_regular(), but also refuses a symbolic link (SNAP_E_IO), which may lead to a file
- * outside of its folder. "-" is a name like any other. */
+/* Like fs_read_regular(), but SNAP_E_IO also if the last part of @path is a symbolic link, which
+ * may lead to a file outside of its folder. Links before it are followed. "-" is a name like any
+ * other. */
 snap_status fs_read_unlinked(const char *path, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Opens a regular file for reading; the caller closes *fd. SNAP_E_IO if @path is anything else, for
@@ -66,7 +67,7 @@ typedef struct {
 #define FS_LOG_CLOSED ((fs_log){.fd = -1})
 
 /* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. SNAP_E_IO,
- * also if @path is not a regular file. */
+ * also if @path is not a regular file. SNAP_E_NOMEM. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 /* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
  * length. If that fails too, the message says that a partial line is left. After a noted fault it

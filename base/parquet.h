@@ -18,8 +18,8 @@ typedef struct {
     size_t values; /* of all columns and dictionaries together; a missing value and an empty list
                       count as one. A file of n bytes may not have more than 2^20 + 1000 n in any
                       case. */
-    size_t bytes;  /* of all unpacked pages; also of all texts in the rows, because many rows may
-                      share a text of a dictionary */
+    size_t bytes;  /* of all unpacked pages and all texts in the rows together. Texts are counted
+                      again because many rows may share one of a dictionary. */
 } parquet_limits;
 
 /* Receives a row, which is valid during the call; @number counts from 1. An error stops the
@@ -32,7 +32,7 @@ typedef snap_status (*parquet_row_fn)(void *ctx, js *row, long number, snap_err 
  * @name: stands for the file in messages
  *
  * SNAP_E_INPUT: not a Parquet file, damaged, or beyond the limits. SNAP_E_UNSUPPORTED: an encrypted
- * file, or a column of another type, encoding or compression, which the message names.
+ * file, or a column of another type, encoding or compression; the message names the column.
  * SNAP_E_NOMEM. Errors of @fn.
  */
 snap_status parquet_each_row(const void *bytes, size_t n, const char *name, parquet_limits limits,

@@ -27,8 +27,8 @@ static size_t read_file(const char *path, char *out) {
     return n > 0 ? (size_t)n : 0;
 }
 
-/* The port in the server's first line, followed by the end of the URL; 0 if the server ended or
- * printed no such line in time. */
+/* The port of the URL that the server prints; 0 if the server ended or printed no whole URL in
+ * time. */
 static int await_port(pid_t server) {
     const struct timespec pause = {.tv_nsec = kPauseNs};
     for (int i = 0; i < kTries && getppid() == server; i++) {

@@ -7,7 +7,7 @@
  * bytes of the file @request, which are a whole HTTP/1.0 request. It appends to standard output a
  * line "status N" and the body of the answer, or "no answer" if the connection ends without one, or
  * "timeout" if nothing arrives for 200 seconds. Then it sends SIGTERM to the server. If the server
- * never prints the URL, it does nothing. */
+ * has not printed the URL after five minutes, it does nothing. */
 void failing_alloc_client(const char *request);
 
 #endif

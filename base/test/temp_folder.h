@@ -6,7 +6,8 @@
 
 enum { TEMP_FOLDER = 48 };
 
-/* Makes the folder /tmp/snapmla-NAME-XXXXXX and writes its path to @out. */
+/* Makes the folder /tmp/snapmla-NAME-XXXXXX, with at most 20 characters of the name, and writes its
+ * path to @out. */
 void temp_folder_open(char out[TEMP_FOLDER], const char *name);
 
 /* Writes the file @folder/@sub/@name, and makes the folder @sub, which may be "". */

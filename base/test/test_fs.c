@@ -123,7 +123,7 @@ static void test_regular_files_only(void) {
     free(file);
 }
 
-/* The path that a shell gives for <(command). */
+/* A path that leads to a pipe, like the one that a shell gives for <(command). */
 static void test_anonymous_pipe(void) {
     char path[64];
     buf b = {0};

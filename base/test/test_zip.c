@@ -96,7 +96,7 @@ static void test_bomb(void) {
     buf_release(&out);
 }
 
-/* PKWARE's strong encryption (setting its flag is enough) and LZMA are not supported. */
+/* PKWARE's strong encryption (setting its flags is enough) and LZMA are not supported. */
 static void test_other_methods(void) {
     buf zip = {0};
     make_zip(&zip, "a.csv", kText, strlen(kText), NULL);
