@@ -260,7 +260,8 @@ static const char *interpreter(void) {
     return own && *own ? own : "python3";
 }
 
-/* Reads until the end of the output, or until nothing arrives for kAskSeconds. */
+/* Reads until the end of the output, or until nothing arrives for kAskSeconds, but @most bytes at
+ * most. Returns their number. */
 static size_t read_all(int fd, char *text, size_t most) {
     size_t n = 0;
     struct pollfd p = {.fd = fd, .events = POLLIN};

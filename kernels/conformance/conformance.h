@@ -11,9 +11,10 @@
  * its FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is
  * compared with scores summed in the same way.
  *
- * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A long step that
- * needs more than half of the device's memory is left out, and counts as one that the backend does
- * not support.
+ * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A step of the last
+ * three checks (reach.c) that needs more than half of the device's memory is left out, and counts
+ * as one that the backend does not support. If the device's memory is the host's, the copy for the
+ * judge counts, too.
  *
  * Before a step runs, its unused slots and its outputs hold NaN (in one check, partly large
  * numbers), and its unused table entries hold invalid page numbers. */
@@ -38,7 +39,7 @@ typedef struct {
                             figure */
     bool exact;          /* FP8 rounds P by another rule: judged against exact probabilities */
     double lse;          /* largest |lse - ref| / max(1, |ref|); NaN for checks outside arms.c, some
-                            of which compare the lse but keep no figure */
+                            of which compare the lse, too */
     double
         lse_alike; /* the same for rows above the bound, against the reference or scores summed as
                       declared, whichever is nearer; 0 = no such row, NaN if not judged */

@@ -1,5 +1,5 @@
 /* amx.c - computes one part with the BF16 tile products of Intel AMX, from 16 query rows on. Fewer
- * rows would leave most of a tile empty, so they run on AVX-512. The kernel is in amx_kernel.h. */
+ * rows would leave part of a tile empty, so they run on AVX-512. The kernel is in amx_kernel.h. */
 #if defined __x86_64__
 #include "kernels/cpu/amx_detect.h"
 #include "kernels/cpu/target.h"

@@ -126,8 +126,8 @@ static void values(amx_work *w, const token_block *b, int row) {
     }
 }
 
-/* Scores of row block i run beside the softmax of row block i - 1, and the first values beside the
- * last softmax. */
+/* The scores of row block i are computed beside the softmax of row block i - 1, and the values of
+ * the other row blocks beside the softmax of the last one. */
 static void attend_block(amx_work *w, const token_block *b) {
     int last = (w->padded - 1) / kRowBlock * kRowBlock;
     for (int row = 0; row <= last; row += kRowBlock) {

@@ -26,9 +26,9 @@ void *cpu_memory(size_t bytes) {
     return p;
 }
 
-/* Makes freed memory stay with the process, so that the KV caches of a benchmark can occupy the
- * memory that the read probe read. This removes one difference between a ceiling and the
- * measurements that are compared with it. The setting applies to the whole process. */
+/* Makes malloc() keep freed memory instead of giving it back to the system. So the KV caches of a
+ * benchmark can occupy memory that earlier ones had, whose pages are mapped already. The setting
+ * applies to the whole process. */
 static void keep_memory(void) {
     (void)mallopt(M_MMAP_MAX, 0);
     (void)mallopt(M_TRIM_THRESHOLD, -1);

@@ -9,7 +9,8 @@ static int mantissa_bits(element_type t) {
     return -ilogbf(next - one);
 }
 
-/* The largest rounding error of the codes, divided by the largest value that they stand for. */
+/* The largest rounding error of the codes: of integers, divided by the largest value that they
+ * stand for; of floating point numbers that are not subnormal, divided by the number. */
 static double rounding_of_codes(element_type t) {
     if (element_is_integer(t))
         return 0.5 / (double)element_largest(t);

@@ -73,7 +73,8 @@ typedef struct {
     cache_scale_per per;
     int columns; /* neighbouring columns that share a scale; all of the part's columns, or fewer */
     cache_scale_rounding rounding;
-    float min;          /* a scale is at least this, before rounding; may be 0 */
+    float min;          /* a scale is at least this, before it is rounded to a power of two or to
+                           its type; may be 0 */
     float fixed;        /* SCALE_FIXED: the scale */
     cache_plane plane;  /* SCALE_OWN: the stored scales */
     cache_plane tensor; /* fp32 [1] in a pool that is not paged: the second level. columns 0: none.
@@ -214,7 +215,7 @@ void cache_format_unpack(float *x, const cache_format *f, const cache_bytes *b,
                          const int32_t *table_row, int64_t first, int64_t count);
 
 /* Tokens 0 .. tokens-1 as stored, before transform and offset are undone: content holds code -
- * zero. The caller releases @out. SNAP_E_SHAPE, SNAP_E_NOMEM. */
+ * zero. The caller releases @out. SNAP_E_NOMEM. */
 snap_status cache_format_rows(ref_rows *out, const cache_format *f, const cache_bytes *b,
                               const int32_t *table_row, int64_t tokens,
                               snap_err *err) SNAP_CHECK_RESULT;

@@ -21,7 +21,7 @@ void layout_assign(cache_format *f, layout_order order, int64_t record, int64_t 
 /* Bytes that the plane's elements for one token, page or tensor take. */
 int64_t layout_row_bytes(const cache_plane *p);
 
-/* The tokens whose values a plane holds separately. */
+/* Whether the plane holds values for each token, for each page or for the whole tensor. */
 cache_scale_per layout_per(const cache_format *f, const cache_plane *p);
 
 /* The first byte of the plane for the token in @slot of @page. */

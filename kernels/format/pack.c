@@ -89,7 +89,7 @@ typedef struct {
     scale_given given;
 } shared_values;
 
-/* Reads what the part of @like shares among all its tokens. */
+/* Reads those values of a part that all tokens of @like share. */
 static const scale_given *read_shared(shared_values *v, const cache_format *f,
                                       const cache_bytes *like, const cache_part *part) {
     const cache_scale *s = &part->scale;

@@ -110,7 +110,8 @@ static snap_status read_text(place p, const char *key, char *out, size_t size, s
     return SNAP_OK;
 }
 
-/* Opens a member that is an object: @inside.where is written to @name. */
+/* Opens a member that is an object. out->where, the text that messages about it begin with, is
+ * written to @name. */
 static snap_status inside(place p, const char *key, char name[kWhere], place *out, snap_err *err) {
     js *o = NULL;
     snap_status st = js_need_object(p.o, key, &o, p.where, err);

@@ -1,9 +1,9 @@
 /* mla.cl - both arms and the dataflow in plain OpenCL C 1.2: no extensions, FP32 sums, 64
  * work-items per work-group.
  *
- * With ATTEND defined, this is the attention of one plan; D_C, D_R, ROWS (rows per work-group) and
- * FP8 (0 or 1) must be defined, too. Without ATTEND, it is the dataflow and the probes. Every
- * buffer argument is followed by an offset in bytes. */
+ * With ATTEND defined, this is the attention of one kind of plan; D_C, D_R, ROWS (rows per
+ * work-group) and FP8 (0 or 1) must be defined, too. Without ATTEND, it is the dataflow and the
+ * probes. Every buffer argument is followed by an offset in bytes. */
 #define PAGE 64
 #define GROUP 64
 #define E4M3_MAX 448.0f

@@ -60,8 +60,8 @@ typedef struct {
  * columns. What the rotation and the means of a format are is explained in docs/formats.md.
  *
  * Table entries past the end of a sequence and slots past its last token may hold any value. One
- * page of each pool belongs to no sequence. All pools are aligned to MLA_ALIGN bytes, and may be
- * read only. The queries are bf16, as for MLA_BF16: a kernel that multiplies in FP8 quantises them
+ * page of each pool belongs to no sequence. All pools are aligned to MLA_ALIGN bytes, and must not
+ * be written. The queries are bf16, as for MLA_BF16: a kernel that multiplies in FP8 quantises them
  * itself. A block table has pages of `page_tokens` tokens, not of MLA_PAGE. */
 enum { SNAPMLA_PLANES = 8 };
 

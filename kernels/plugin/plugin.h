@@ -36,7 +36,8 @@ typedef struct {
     mla_backend_opener open; /* opens the backend, like the openers of the built-in backends */
 } snapmla_plugin;
 
-/* err_set() for a plugin, which cannot call functions of the program. */
+/* err_set() for a plugin, which cannot call functions of the program. Unlike that function, it does
+ * not escape the text. */
 SNAP_PRINTF(3, 4)
 static inline snap_status plugin_fail(snap_err *err, snap_status code, const char *fmt, ...) {
     if (err && err->code == SNAP_OK) {

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { kC = 64, kR = 32, kTokens = 5 };
 
-/* Pages above this size would only test the allocator. */
+/* Larger caches would only test the allocator. */
 static const int64_t kMostBytes = 1 << 20;
 
 static bool is_small(const cache_format *f) {

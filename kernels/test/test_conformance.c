@@ -380,10 +380,11 @@ static void test_other_rule(void) {
 
 static const mla_cut_sums kFewBits = {.bits = 8, .products = 32};
 static mla_cut_sums declared;
-/* the lse of FP8 steps, if finite, is made too small by this times max(1, |lse|) */
-static float lse_off;
+static float lse_off; /* the error of run_cut(), as a multiple of max(1, |lse|) */
 
-/* Replaces a row's lse by that of scores summed in few bits, minus the error `lse_off`. */
+/* Computes the lse of row @i (s * heads + h) of sequence @b again from the FP8 queries and cache,
+ * with the products of the content summed as kFewBits says. Stores it less lse_off * max(1, |lse|),
+ * or unchanged if it is infinite, as for a row that sees no token. */
 static void cut_row(const mla_plan *plan, const mla_step *step, const mla_cache *cache,
                     const mla_attn *attn, int b, int i) {
     const mla_capacity *cap = &plan->cap;
@@ -418,8 +419,8 @@ static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
     out->fp8_sums = declared;
 }
 
-/* Number of failed checks: of "1 to 128 heads" in both arms or, with @all, of all checks up to
- * it. */
+/* Number of failed checks, in which each arm counts separately: of "1 to 128 heads" only or, with
+ * @all, of all checks up to it. @off: see lse_off. */
 static int failures_with(mla_backend_ops table, float off, bool all) {
     mla_backend *be;
     tally t = {0};

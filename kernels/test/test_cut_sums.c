@@ -47,7 +47,8 @@ static void test_what_is_dropped(void) {
         k.content[d] = -0x1p-5f;
     CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (256 - 31 * 0x1p-5 - 32 * 0x1.8p-5));
     /* The exponent of a product is the sum of its factors' exponents, 0 + 8, although the product
-     * is above 2^9. So 2^-5 is still kept. */
+     * is above 2^9. So the first instruction still keeps 2^-5. The second one begins with a sum
+     * above 2^9. It drops its own products, and cuts the sum to a multiple of 2^-4. */
     q.content[0] = 1.75f;
     k.content[0] = 448;
     CU_ASSERT_EQUAL(sum_of(kFew, &q, &k), 0.5 * (784 - 31 * 0x1p-5 - 0x1p-5));

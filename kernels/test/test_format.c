@@ -284,7 +284,8 @@ static double worst_rounding(const cache_format *f, const numbers *n) {
     return worst;
 }
 
-/* With a scale for each token, the error stays below the bound, and ties come near it. */
+/* With a stored scale for each token and no rotation, the error never exceeds the bound, and the
+ * largest one is more than a third of it. */
 static snap_status check_rounding(void *ctx, const char *name, snap_err *err) {
     static const cache_input kinds[] = {CACHE_INPUT_NORMAL, CACHE_INPUT_CODES, CACHE_INPUT_TIES,
                                         CACHE_INPUT_OUTLIERS};

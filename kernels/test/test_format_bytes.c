@@ -47,7 +47,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* numbers() of the script: the values, their midpoints and the neighbours of those, and numbers
- * beyond the range, each with both signs. */
+ * beyond the range, each with both signs; and a NaN. */
 static int numbers(const float *values, int n, float *out) {
     float *v = out;
     int count = 0, m = 0;

@@ -183,7 +183,7 @@ static void test_known_rows(void) {
     CU_ASSERT(judge_known_rows(&in).nonfinite == 2);
 }
 
-/* Between one row and 64, the bound falls with the square root of the number of rows: for 8 rows by
+/* From one row to 64, the bound falls linearly with 1 / sqrt(rows): for 8 rows by
  * (1 - 1/sqrt(8)) / (1 - 1/8) of the difference. */
 static void test_bound_of_few_rows(void) {
     judge_bound b = judge_bound_of(MLA_FP8, REF_P_EXACT);

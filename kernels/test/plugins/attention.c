@@ -5,7 +5,7 @@
 #include "kernels/plugin/attention.h"
 
 enum {
-    ATTEND_RIGHT,      /* zeros everywhere: no fault that one call can show */
+    ATTEND_RIGHT,      /* zeros everywhere: wrong, but a call is not checked for that */
     ATTEND_ABI,        /* another ABI number */
     ATTEND_BYTES,      /* other headers */
     ATTEND_NAME,       /* the name of a built-in backend */
