@@ -3,8 +3,9 @@
  *
  * A plan (plan.cu) holds one decode_args. When the plan is created, the members that depend on its
  * capacity are set. Scheduling or preparing a step sets grid and follows_prepare. Running the step
- * copies the caller's structs (mla.h) into it. The launch function of a kernel takes the struct
- * unchanged and derives the parameters of its kernel from it. */
+ * copies the caller's structs (mla.h) into it and, after the launch, clears follows_prepare. The
+ * launch function of a kernel takes the struct unchanged and derives the parameters of its kernel
+ * from it. */
 #ifndef SNAPMLA_KERNELS_CUDA_DECODE_H
 #define SNAPMLA_KERNELS_CUDA_DECODE_H
 
@@ -21,7 +22,9 @@ struct decode_workspace {
     sched_plan metadata; /* the schedule of the current step */
     void *partial_out;   /* [slots][rows] partial outputs */
     float *partial_lse;  /* [slots][rows] the log-sum-exp of these, base 2 */
-    int *counters;       /* [slots][row tiles], zero between launches */
+    int *counters;       /* [slots][row tiles], zero between launches. Only the elements of a split
+                            sequence's first slot are used and, by fp8_merge.cuh, those of its
+                            second (counter_of() in merge/cut_sequence.cuh) */
     void *few_partials;  /* partial results of the FP8 kernels with at most 32 rows per CTA:
                             [row tiles][slots], all bits set between launches; may be null */
 };

@@ -155,7 +155,7 @@ cudaError_t product_ceilings(cuda_backend *be, double seconds, mla_ceilings *out
 /* ---- one window of each probe -----------------------------------------------------------------
  * */
 
-/* Memory of random bytes, followed by a word that is never written. */
+/* Memory of random bytes, followed by a word that is practically never written. */
 cudaError_t probe_memory(cuda_backend *be, read_memory *out) {
     const size_t share = be->device.totalGlobalMem / 16; /* a sixteenth of the device's memory at
                                                             most */

@@ -1,7 +1,7 @@
 /* fp8_merge.cuh - the merge of the FP8 kernel where a CTA has a tile of 64 rows.
  *
- * Chosen by sm90_fp8, in_place_fp8 and shallow_fp8 when the grid has tiles of 64 rows (fp8_grid),
- * for any number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used.
+ * Chosen by sm90_fp8 and its ablations when the grid has tiles of 64 rows (fp8_grid), for any
+ * number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used.
  * All CTAs are resident (a cooperative launch). A CTA that has stored the partial results of all
  * its items waits for the other items of the sequence, and then merges about an equal share of the
  * output of its tile of rows. Each sequence and tile of rows has two counters (cut_sequence.cuh):

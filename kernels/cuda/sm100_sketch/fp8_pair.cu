@@ -15,9 +15,9 @@
  * A tile has two pages of 64 tokens. CTA r has 64 of the 128 rows. An MMA of the pair takes half of
  * its operand B from each CTA, at the same address in both. So CTA r loads page r of a tile as its
  * half of K, and columns r and 2 + r (of 128 numbers each) of both pages as its half of V. A
- * quarter of the tile is in its shared memory twice: page r lies elsewhere in the other CTA. Both
- * halves have the layout of the cache: for K, the summed dimension is contiguous; for V, the other
- * one is.
+ * quarter of the tile is in its shared memory twice, as K and as V: V cannot use the copy of page r
+ * in K, because at its address the other CTA has the other page. Both halves have the layout of the
+ * cache: for K, the summed dimension is contiguous; for V, the other one is.
  *
  * Tensor memory, of 512 columns. The accumulator of a 64-row CTA has the left half of its columns
  * in lanes 0 to 63, and the right half in lanes 64 to 127:

@@ -2,8 +2,8 @@
  * contributes.
  *
  * Each variant compiles the source of the kernel itself once more, under another name and with
- * another value of one constant of the kernel's config header. So the comparison is with the code
- * that really runs. */
+ * another value of one or two constants of the kernel's config header. So the comparison is with
+ * the code that really runs. */
 #ifndef SNAPMLA_KERNELS_CUDA_SM90_ABLATION_ABLATION_H
 #define SNAPMLA_KERNELS_CUDA_SM90_ABLATION_ABLATION_H
 

@@ -436,9 +436,10 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
                   few_scores<Rows> (&score)[Pages], few_scales (&by)[Pages], bool first) {
     const int buffer = turn & 1;
     uint32_t packed[2][Rows / 8] = {}, dropped = 0;
+    /* The tops of successive tiles alternate, because other warps may still read those of the tile
+     * before. */
 #pragma unroll
-    for (int page = 0; page < Pages;
-         page++) /* other warps may still read the tops of the tile before */
+    for (int page = 0; page < Pages; page++)
         take_logs(s.few.tops[2 * buffer + page], me, r, by[page], score[page]);
     ptx::named_sync(kSoftmaxBarrier, 128);
     ptx::mbarrier_wait(&s.empty_p[buffer], ((turn >> 1) & 1) ^ 1);

@@ -80,9 +80,10 @@ struct alignas(16) few_exchange {
     uint32_t inside[2][4]; /* [tile parity][warp]: bits of the rows that have a score inside the
                               window */
     float4 tops[4][Rows];  /* one member per warp; [0], [1]: bound and anchor of page 0; [2], [3]:
-                              of page 1 */
+                              of page 1. With units of pages, [2 (tile parity) + page]: the
+                              largest log2 P' */
     float4 sums[Rows];     /* one member per warp: an item's sums of P */
-    float unit[2][Rows];   /* [0]: E of page 0; [1]: E of the tile */
+    float unit[2][Rows];   /* [0]: E of page 0; [1]: E of the tile or, with units of pages, B */
     int later[Rows];       /* number of tokens at the end that a row does not see */
     float4 merged[64][2];  /* partial sums of a merge, exchanged between warps */
 };

@@ -3,7 +3,7 @@
  *   check_fp8 check                  runs all cases; exit 1 if any figure is out of bounds
  *   check_fp8 few                    runs only the cases for at most 32 rows
  *   check_fp8 time H,s_q,batch,context[,tile] ...    tile: rows per CTA
- *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: four launches of the schedule
+ *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: five launches of the schedule
  *                                                    and four of the kernel for each shape
  * Before these words, unit=RULE chooses how the kernel was compiled. kept, the default: the unit of
  * P is kept over pages; page: each page has its own; order: the same, and of the two pages of a
