@@ -53,7 +53,7 @@ int thrift_int32(thrift *t, int type) {
 
 bool thrift_bool(thrift *t, int type) {
     t->bad = t->bad || (type != T_TRUE && type != T_FALSE);
-    return type == T_TRUE;
+    return !t->bad && type == T_TRUE;
 }
 
 const uint8_t *thrift_binary(thrift *t, int type, size_t *n) {
