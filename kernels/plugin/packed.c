@@ -235,9 +235,11 @@ cleanup:
     return st;
 }
 
-/* Copies the bytes around a result. */
+/* Copies the bytes around a result, if there is one. */
 static snap_status copy_around(guard_range *g, const attend_backend *a, snap_err *err) {
     snap_status st = SNAP_OK;
+    if (!g->at)
+        return st;
     TRY(mla_copy_out(a->inner, g->before, g->at - GUARD_BYTES, GUARD_BYTES, err));
     TRY(mla_copy_out(a->inner, g->after, g->at + g->bytes, GUARD_BYTES, err));
 cleanup:
