@@ -253,7 +253,8 @@ static bool copy_keys(js *to, js *from) {
 static js *same_ceiling(const js *rows, const js *row) {
     for (size_t i = 0; i < js_len(rows); i++)
         if (text_equal(js_get_str(js_at(rows, i), "name"), js_get_str(row, "name")) &&
-            text_equal(js_get_str(js_at(rows, i), "origin"), js_get_str(row, "origin")))
+            text_equal(js_get_str(js_at(rows, i), "origin"), js_get_str(row, "origin")) &&
+            text_equal(js_get_str(js_at(rows, i), "arm"), js_get_str(row, "arm")))
             return js_at(rows, i);
     return NULL;
 }

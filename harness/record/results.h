@@ -97,8 +97,8 @@ snap_status results_parse(results **out, const char *text, size_t n, const char 
                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* Appends all rows of @from to @to. The "sources" of @to get the sources of @from or, if it has
- * none, its provenance. If both have a ceiling of the same name and origin, the better one is
- * kept: the higher rate or the shorter time. So both files must be from one machine.
+ * none, its provenance. If both have a ceiling of the same name, origin and arm, the better one
+ * is kept: the higher rate or the shorter time. So both files must be from one machine.
  * SNAP_E_NOMEM. */
 snap_status results_join(results *to, const results *from, snap_err *err) SNAP_CHECK_RESULT;
 

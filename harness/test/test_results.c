@@ -306,6 +306,31 @@ static void test_join_keeps_the_better_ceiling(void) {
     }
 }
 
+/* Ceilings of different arms are different ceilings, in one file and in two. */
+static void test_join_keeps_ceilings_of_arms(void) {
+    static const char *const arms[] = {NULL, "a", "b"};
+    results *to, *from[2];
+    CU_ASSERT_EQUAL_FATAL(results_new(&to, "report", NULL, 0, NULL), SNAP_OK);
+    for (int f = 0; f < 2; f++) {
+        CU_ASSERT_EQUAL_FATAL(results_new(&from[f], "bench", NULL, 0, NULL), SNAP_OK);
+        for (size_t i = 0; i < sizeof arms / sizeof *arms; i++) {
+            js *row = one_ceiling("B/s", (double)(i + 1) * (f ? 10 : 1));
+            CU_ASSERT(!arms[i] || js_set_str(row, "arm", arms[i]));
+            CU_ASSERT_EQUAL(results_add(from[f], "ceilings", row, NULL), SNAP_OK);
+        }
+        CU_ASSERT_EQUAL(results_join(to, from[f], NULL), SNAP_OK);
+        results_free(from[f]);
+    }
+    const js *rows = results_section(to, "ceilings");
+    CU_ASSERT_EQUAL_FATAL(js_len(rows), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const char *arm = js_get_str(js_at(rows, i), "arm");
+        CU_ASSERT(arms[i] ? arm && strcmp(arm, arms[i]) == 0 : !arm);
+        CU_ASSERT_EQUAL(js_get_num(js_at(rows, i), "value", 0), 10.0 * (double)(i + 1));
+    }
+    results_free(to);
+}
+
 static void test_file_of(void) {
     static const struct {
         const char *path, *file;
@@ -565,6 +590,7 @@ CU_TestInfo tests_results[] = {
     {"configuration hash", test_configuration_hash_differs_between_configurations},
     {"joining", test_join},
     {"joining keeps the better ceiling", test_join_keeps_the_better_ceiling},
+    {"joining keeps the ceilings of arms", test_join_keeps_ceilings_of_arms},
     {"FILE or DIR", test_file_of},
     {"provenance fields", test_provenance_fields},
     {"folders of absolute paths are removed", test_folders_are_cut},
