@@ -139,7 +139,8 @@ static const field arm_fields[] = {
      .about = "pass@k, unbiased; k = 1 is the accuracy of problems with a scored sample"},
     {A(maj_at_k_pct), FIELD_NUMBER, PERCENT | OPT, .csv = "maj_at_k_pct"},
     {A(sampling_variance), FIELD_NUMBER, FROM_0 | OPT,
-     .about = "mean of p (1-p) over the problems; `eval plan --from` reads it"},
+     .about = "variance of a sample's score around its problem's mean: unbiased, mean over "
+              "the problems with two and more scored samples; `eval plan --from` reads it"},
     {A(truncated_pct), FIELD_NUMBER, PERCENT, .csv = "truncated_pct"},
     {A(empty_pct), FIELD_NUMBER, PERCENT, .csv = "empty_pct"},
     {A(unparsed_pct), FIELD_NUMBER, PERCENT, .csv = "unparsed_pct"},

@@ -8,9 +8,10 @@
 typedef struct {
     const char *file, *sha256;
     int64_t rows;
-    const char *manifest; /* the file compared with datasets/manifest.json: "match", "differs";
-                             "unverified": the manifest lists the set without a checksum; "unknown":
-                             it does not list the set (older files: or has no checksum) */
+    const char *manifest; /* the file compared with datasets/manifest.json. "match": a checksum of
+                             the set is that of the file. If none is: "differs", or "unverified" if
+                             the manifest lacks the checksum of a file of the set. "unknown": the
+                             manifest does not list the set (older files: or has no checksum) */
 } eval_dataset;
 
 typedef struct {

@@ -8,9 +8,9 @@
  *   text      ""          number   not finite    count     RECORD_NO_COUNT
  *   interval  an end is not finite              list      pointer NULL
  *   record    its member `exists` is false
- * In JSON it is null or its key is absent, except that a text or list without FIELD_NULLABLE is
- * written as "" or []. A writer may also leave a text NULL, which counts as "". After record_read()
- * no text is NULL.
+ * In JSON it is null or its key is absent. Exception: a text or list with none of FIELD_NULLABLE,
+ * FIELD_OPTIONAL and FIELD_OMITTED is written as "" or []. A writer may also leave a text NULL,
+ * which counts as "". After record_read() no text is NULL.
  *
  * Parts. Rows of one type may have different keys: a gate writes other keys for a timed cell than
  * for an accuracy. The struct of such a type has a member `unsigned parts`. Each field of its table
