@@ -40,8 +40,8 @@ typedef struct {
 snap_status answers_compare(const char *path, const task_set *task, int points, int arms,
                             double margin, parity_row *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* SNAP_E_USAGE if the answers of a task are programs, or if their grading needs the verdict of
- * another model. */
+/* SNAP_E_USAGE if the answers of a task are programs, if their grading needs the verdict of another
+ * model, or if the verdicts come with recorded answers. */
 snap_status answers_check_task(const task_set *task, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -67,7 +67,7 @@ enum { BLOCK_IN_FLIGHT_MAX = 16384 };
 /**
  * block_run - run a block; several plans run at the same time
  *
- * @plans: [n]
+ * @plans: [n]; drain_s of the first counts for all
  *
  * SNAP_E_NET with the last failure if the first BLOCK_GIVE_UP requests of an arm all fail;
  * SNAP_E_CANCELLED; errors of the sink, http_start() and http_step(); SNAP_E_NOMEM. After an error

@@ -31,7 +31,8 @@ typedef struct {
  * draw_parse - parse the text of an option
  *
  * @flag:     the option, for messages: "--input"
- * @min, @max: the allowed range; all parameters but SIGMA and the numbers of a file must lie in it
+ * @min, @max: the allowed range. All parameters except SIGMA must lie in it, and so must the
+ *            numbers of a file
  * @mem:      owns the numbers of a file
  *
  * SNAP_E_USAGE for another form or a number out of range; SNAP_E_INPUT for a malformed file;

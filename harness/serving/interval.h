@@ -6,9 +6,10 @@
  * each block is therefore cut into slices of equal duration. A slice has the latencies of the
  * requests that were due in it, and counts what ended in it. The bootstrap draws slices with
  * replacement (a block bootstrap over time without overlap: Carlstein 1986) and computes each
- * metric again from the drawn slices, percentiles included. Arms that took turns have the same
- * slices. The same slices are drawn for all arms, so what they share, such as prompts and arrivals,
- * cancels in their differences. The number of slices follows from the data (slices.h). */
+ * metric again from the drawn slices, percentiles included. A draw takes the slices with the same
+ * numbers from all arms. In an open loop these are the same parts of the blocks, so what the arms
+ * share there, such as prompts and arrivals, cancels in their differences. The number of slices
+ * follows from the data (slices.h). */
 #ifndef SNAPMLA_HARNESS_SERVING_INTERVAL_H
 #define SNAPMLA_HARNESS_SERVING_INTERVAL_H
 
@@ -33,8 +34,8 @@ double sliced_effect(const sliced_arm *arm, serving_time l);
  * excursion are worth one. A cluster is a sequence of values in the order of the blocks and of the
  * times when their requests were due. It begins with a value above the median and ends before the
  * next value that is not, when the queue has recovered. Its size is its number of values above the
- * limit. The variance
- * of a sum of independent clusters exceeds that of independent values by this factor. */
+ * limit. The variance of a sum of independent clusters exceeds that of independent values by this
+ * factor. */
 double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
 
 /* The 95 % interval of quantile @q (Woodruff 1952): the interval of the share of values up to the

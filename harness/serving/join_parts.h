@@ -30,7 +30,8 @@ snap_status serving_join(const join_options *o, js **config, snap_err *err) SNAP
 
 /* Reads from a resolved configuration the options that serving_run_read() and
  * serving_results_make() need, except targets and GPUs. @out borrows texts of @config. SNAP_E_INPUT
- * for a number of arms or blocks that no run has. */
+ * for a number of arms or blocks that cannot be compared: 0, or above SERVING_ARMS_MAX or
+ * SLICES_MOST. */
 snap_status serving_options_read(const js *config, serving_options *out,
                                  snap_err *err) SNAP_CHECK_RESULT;
 

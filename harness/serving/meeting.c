@@ -115,7 +115,7 @@ static int listen_at(const struct addrinfo *at) {
     return -1;
 }
 
-/* Makes the connection end if its host disappears, and lines be sent without delay. */
+/* Lets the connection end if the other host disappears, and sends lines without delay. */
 static void set_up(int fd) {
     const int one = 1, idle_s = 30, gap_s = 10, probes = 3;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
