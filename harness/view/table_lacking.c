@@ -14,8 +14,8 @@ typedef struct {
 } gap;
 
 /* Whether the table has a command for the cell. It has none for named arms, which need their
- * plugins, for lengths and challenges, which need their data, and for the ablation, which is a
- * study of its own. */
+ * --arm options, for lengths and challenges, which need their data, and for the ablation, which is
+ * a study of its own. */
 static bool has_command(const report_cell *c) {
     const cell_record *r = c->row;
     return !r->name[0] && !r->lengths.exists && !r->challenge.exists &&

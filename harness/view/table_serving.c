@@ -15,7 +15,7 @@ static size_t count(const report_model *m, const char *kind) {
     return n;
 }
 
-/* "2.5/s": requests per second; "16 at a time": slots of a closed loop. */
+/* "2.5/s": requests per second; "16 at a time": users of a closed loop. */
 static void put_load(pen *p, const serving_record *r) {
     if (isnan(r->load)) {
         pen_put(p, FORMAT_NONE);
