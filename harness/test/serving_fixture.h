@@ -5,7 +5,7 @@
 #include "harness/record/results.h"
 
 /* Two servers, "bf16" at http://a/v1 and "fp8 & <co>" at http://b/v1, at two loads. The second is
- * faster by @speed. The caller owns the result. The test fails on an error. */
+ * @speed times as fast. The caller owns the result. The test fails on an error. */
 results *serving_fixture(double speed);
 
 #endif

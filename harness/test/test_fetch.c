@@ -278,7 +278,7 @@ static void test_mirror(void) {
     place_close(&p);
 }
 
-/* ---- without a checksum, the ETag tells whether the rest belongs to the bytes kept ---- */
+/* ---- without a checksum, the ETag shows whether the rest belongs to the bytes kept ---- */
 
 static void test_etag(void) {
     static const struct {

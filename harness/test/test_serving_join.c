@@ -333,7 +333,7 @@ static visitor visitor_of(int part, const char *settings, const char *step) {
 }
 
 /* A part with other settings is refused, the right one is let in, and both go on together. A
- * stranger who says nothing useful does no harm. */
+ * process that wants to listen at the place in use fails and disturbs neither. */
 static void test_meeting(void) {
     visitor first = visitor_of(1, "s", "begin"), other = visitor_of(2, "t", NULL),
             second = visitor_of(2, "s", "begin"), stranger = visitor_of(1, "s", NULL);
