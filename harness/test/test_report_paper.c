@@ -14,6 +14,7 @@
 #include "harness/view/pages.h"
 #include "harness/view/paper.h"
 #include "harness/view/report.h"
+#include "harness/view/report_files.h"
 
 static report_model *paper_of(results *r) {
     report_model *m;
@@ -398,6 +399,24 @@ static void test_latex_compiles(void) {
     results_free(r);
 }
 
+/* The status is that of the fault, not the same one for every file. */
+static void test_files_that_cannot_be_read(void) {
+    static const struct {
+        const char *path;
+        snap_status status;
+    } cases[] = {{"/nonexistent/reported.json", SNAP_E_IO}, {"Makefile", SNAP_E_INPUT}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const report_files_options o = {
+            .formats = "md", .paper = true, .reported = {&cases[i].path, 1}};
+        snap_err err = {0};
+        buf printed = {0};
+        CU_ASSERT_EQUAL(report_files((report_paths){NULL, 0}, &o, &printed, &err), cases[i].status);
+        CU_ASSERT_EQUAL(err.code, cases[i].status);
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].path));
+        buf_release(&printed);
+    }
+}
+
 CU_TestInfo tests_report_paper[] = {
     {"series vary one number", test_rows_vary_one_number},
     {"measured and reported quality side by side", test_quality_stands_beside_what_is_reported},
@@ -406,6 +425,7 @@ CU_TestInfo tests_report_paper[] = {
     {"steps of whole models", test_steps_of_whole_models},
     {"steps of whole models from a result file", test_steps_of_a_result_file},
     {"hostile documents", test_hostile_documents},
+    {"files that cannot be read", test_files_that_cannot_be_read},
     {"missing sections are named", test_what_is_absent_is_said},
     {"LaTeX compiles", test_latex_compiles},
     CU_TEST_INFO_NULL,

@@ -189,9 +189,10 @@ cleanup:
 /* ---- the figures that the SnapMLA paper reports ---- */
 
 snap_status report_paper(report_model *m, snap_err *err) {
-    js *doc = js_parse(asset_paper_json, strlen(asset_paper_json), "paper.json", err);
+    snap_err why = {0};
+    js *doc = js_parse(asset_paper_json, strlen(asset_paper_json), "paper.json", &why);
     if (!doc)
-        return SNAP_E_INPUT;
+        return err_set(err, why.code, "%s", why.text);
     snap_status st = report_add_reported(m, doc, "paper.json", err);
     js_free(doc);
     m->outline = &report_outline_paper;

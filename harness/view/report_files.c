@@ -111,8 +111,9 @@ typedef snap_status (*add_fn)(report_model *m, const js *doc, const char *name, 
 static snap_status add_documents(report_model *m, report_paths files, add_fn add, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int i = 0; i < files.n && st == SNAP_OK; i++) {
-        js *doc = js_parse_file(files.paths[i], kDocumentLimit, err);
-        st = doc ? add(m, doc, files.paths[i], err) : SNAP_E_INPUT;
+        snap_err why = {0};
+        js *doc = js_parse_file(files.paths[i], kDocumentLimit, &why);
+        st = doc ? add(m, doc, files.paths[i], err) : err_set(err, why.code, "%s", why.text);
         js_free(doc);
     }
     return st;
