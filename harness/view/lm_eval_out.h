@@ -15,11 +15,11 @@
  * The metric is "acc": the accuracy, or of one problem the mean of its samples. The date is when
  * the run started (UTC), in lm-eval's form. Tasks whose authors ask that no text is published have
  * no samples file. Failed samples are left out, as are problems without any other. A prompt is ""
- * if the sample does not contain it and the data are not there or give another one; a warning says
- * how many are.
+ * if the sample does not contain it and the data are not there or give another one. A warning says
+ * that the data are not there, or else how many prompts are empty.
  *
- * SNAP_E_INPUT for a malformed run and for names that cannot be names of files; SNAP_E_IO;
- * SNAP_E_NOMEM.
+ * SNAP_E_INPUT for names that cannot be names of files; errors of results_load() and
+ * sample_index_open(); with @data also those of run_prompts_open(); SNAP_E_IO; SNAP_E_NOMEM.
  */
 snap_status lm_eval_write(const char *run, const char *data, const char *out, buf *written,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -22,8 +22,8 @@ typedef struct {
  * before pen_start(). */
 void pen_drop_last_unless(table *t, bool needed);
 
-/* Adds to the table's note how the FP8 kernels of the measured rows round the probabilities, if the
- * program has several kernels that differ in it. Returns false when out of memory. */
+/* Adds to the table's note the unit in which the kernels sm90_fp8 and page_units_fp8 round the
+ * probabilities, for each of them that a measured row has. Returns false when out of memory. */
 bool pen_note_units(table *t, const report_model *m, arena *mem);
 
 /* Counts the columns and allocates @rows rows of cells. Cells are copied into the arena. Returns
