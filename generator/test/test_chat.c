@@ -10,9 +10,9 @@
 
 enum { kMessages = 8 };
 
-static const char *const kNames[CHAT_TEMPLATES] = {"none",        "deepseek-v2",   "deepseek-v3",
-                                                   "deepseek-r1", "deepseek-v3.1", "kimi",
-                                                   "kimi-k2",     "longcat",       "chatml"};
+static const char *const kNames[CHAT_TEMPLATES] = {
+    "none", "deepseek-v2", "deepseek-v3", "deepseek-r1", "deepseek-v3.1",
+    "kimi", "kimi-k2",     "longcat",     "chatml",      "smollm2"};
 
 static void check_text(const chat_style *style, const gen_message *m, int n, const char *want) {
     buf got = {0};
@@ -49,7 +49,7 @@ static void test_originals(void) {
     CU_ASSERT_EQUAL(fs_read("generator/test/chat/cases.jsonl", &cases, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_each_line(buf_str(&cases), cases.len, "cases", check_row, &rows, NULL),
                     SNAP_OK);
-    CU_ASSERT_EQUAL(rows, 49);
+    CU_ASSERT_EQUAL(rows, 56);
     buf_release(&cases);
 }
 

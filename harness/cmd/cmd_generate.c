@@ -25,7 +25,7 @@ static const opt options[] = {
     {OPT_STR, "system", 0, &system_text, "TEXT", "text of the system message", 0, 0},
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
-     "kimi-k2, longcat, chatml; default: the checkpoint's own",
+     "kimi-k2, longcat, chatml, smollm2; default: the checkpoint's own",
      0, 0},
     {OPT_FLAG, "thinking", 0, &model.thinking, NULL,
      "deepseek-v3.1: the model reasons before it answers", 0, 0},
@@ -143,7 +143,8 @@ const opt_command cmd_generate = {
     .summary = "generate answers with a checkpoint, in either precision",
     .synopsis = "[options] DIR",
     .about = "Generates answers with the checkpoint in DIR (config.json, *.safetensors,\n"
-             "tokenizer.json): DeepSeek V2, V3 and related models, LongCat-Flash, MiniCPM3. The\n"
+             "tokenizer.json): DeepSeek V2, V3 and related models, LongCat-Flash, MiniCPM3, and\n"
+             "models with grouped queries that training/grouped.py has rewritten for MLA. The\n"
              "two precisions differ only in the format of the cache and the arithmetic of\n"
              "attention.",
     .examples = "  snapmla generate --prompt 'What is 17 * 23?' DeepSeek-V2-Lite-Chat\n"

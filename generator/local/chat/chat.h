@@ -13,7 +13,8 @@
  *                  the answer begins with one
  *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the default system message
  *   longcat        [Round 0] USER:.. ASSISTANT:..
- *   chatml         <|im_start|>user                               MiniCPM3 */
+ *   chatml         <|im_start|>user                               MiniCPM3
+ *   smollm2        the same with a default system message         SmolLM2 */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
 
@@ -32,6 +33,7 @@ typedef enum {
     CHAT_KIMI_K2,
     CHAT_LONGCAT,
     CHAT_CHATML,
+    CHAT_SMOLLM2,
     CHAT_TEMPLATES
 } chat_template;
 

@@ -7,13 +7,13 @@
 
 enum { kConfigMax = 8 << 20 };
 
-static const char *const kNames[] = {"none",        "deepseek-v2",   "deepseek-v3",
-                                     "deepseek-r1", "deepseek-v3.1", "kimi",
-                                     "kimi-k2",     "longcat",       "chatml"};
+static const char *const kNames[] = {"none",          "deepseek-v2", "deepseek-v3", "deepseek-r1",
+                                     "deepseek-v3.1", "kimi",        "kimi-k2",     "longcat",
+                                     "chatml",        "smollm2"};
 _Static_assert(sizeof kNames / sizeof *kNames == CHAT_TEMPLATES, "a name for each");
 
 static const char kList[] = "none, deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
-                            "kimi-k2, longcat, chatml";
+                            "kimi-k2, longcat, chatml, smollm2";
 
 snap_status chat_template_parse(const char *name, chat_template *out, snap_err *err) {
     for (int i = 0; i < CHAT_TEMPLATES; i++)
@@ -47,6 +47,8 @@ static bool find_template(const char *source, chat_template *out) {
         {CHAT_KIMI_K2, {"<|im_middle|>", "You are Kimi, an AI assistant created by Moonshot AI."}},
         {CHAT_KIMI, {"<|im_middle|>", "<|im_assistant|>", "You are a helpful assistant"}},
         {CHAT_LONGCAT, {"[Round ", "USER:", "ASSISTANT:"}},
+        {CHAT_SMOLLM2,
+         {"<|im_start|>", "<|im_end|>", "You are a helpful AI assistant named SmolLM"}},
         {CHAT_CHATML, {"<|im_start|>", "<|im_end|>"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -135,6 +135,10 @@ static void render_longcat(const renderer *r) {
 }
 
 static void render_chatml(const renderer *r) {
+    if (r->style->template == CHAT_SMOLLM2 && r->n && !is(&r->messages[0], "system"))
+        put(r,
+            "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
+            "Face<|im_end|>\n");
     for (int i = 0; i < r->n; i++) {
         (void)buf_printf(r->out, "<|im_start|>%s\n", r->messages[i].role);
         put(r, r->messages[i].content);
@@ -155,7 +159,7 @@ snap_status chat_render(const chat_style *style, const gen_message *messages, in
         [CHAT_DEEPSEEK_V3] = render_v3,   [CHAT_DEEPSEEK_R1] = render_v3,
         [CHAT_DEEPSEEK_V31] = render_v31, [CHAT_KIMI] = render_kimi,
         [CHAT_KIMI_K2] = render_kimi,     [CHAT_LONGCAT] = render_longcat,
-        [CHAT_CHATML] = render_chatml,
+        [CHAT_CHATML] = render_chatml,    [CHAT_SMOLLM2] = render_chatml,
     };
     for (int i = 0; i < n; i++)
         if (!is(&messages[i], "system") && !is(&messages[i], "user") &&
