@@ -221,12 +221,11 @@ static snap_status study_init(study *t, snap_err *err) {
     oracle_step *s = &t->step;
     const watched *w = &t->l->run[t->l->source];
     const model_shape *shape = w->shape;
-    double qk = shape->qk_nope_head_dim + shape->qk_rope_head_dim;
     s->pool = t->l->pool;
     s->heads = shape->num_attention_heads;
     s->d_c = shape->kv_lora_rank;
     s->d_r = shape->qk_rope_head_dim;
-    s->softmax_scale = rope_softmax_factor(shape) / sqrt(qk);
+    s->softmax_scale = rope_softmax_scale(shape);
     size_t width = (size_t)width_of(shape);
     t->q = calloc((size_t)s->heads * width, sizeof *t->q);
     t->kv = calloc((size_t)s->context * width, sizeof *t->kv);

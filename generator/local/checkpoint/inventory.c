@@ -32,7 +32,8 @@ static void visit_attention(walk *w, const char *prefix) {
         visit(w, prefix, "q_proj", q, hidden);
     }
     visit(w, prefix, "kv_a_proj_with_mqa", s->kv_lora_rank + s->qk_rope_head_dim, hidden);
-    visit(w, prefix, "kv_a_layernorm", s->kv_lora_rank, 0);
+    if (!s->plain_latent)
+        visit(w, prefix, "kv_a_layernorm", s->kv_lora_rank, 0);
     visit(w, prefix, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), s->kv_lora_rank);
     visit(w, prefix, "o_proj", hidden, heads * s->v_head_dim);
 }

@@ -30,7 +30,7 @@ static const int_field kInts[] = {
     {"max_position_embeddings", NULL, FIELD(max_position_embeddings), 1, 1 << 28, REQUIRED},
     {"q_lora_rank", NULL, FIELD(q_lora_rank), 0, 1 << 14, 0},
     {"kv_lora_rank", NULL, FIELD(kv_lora_rank), 1, 1 << 12, REQUIRED},
-    {"qk_nope_head_dim", NULL, FIELD(qk_nope_head_dim), 1, 1 << 10, REQUIRED},
+    {"qk_nope_head_dim", NULL, FIELD(qk_nope_head_dim), 0, 1 << 10, REQUIRED},
     {"qk_rope_head_dim", NULL, FIELD(qk_rope_head_dim), 2, 2 * SHAPE_ROPE_PAIRS, REQUIRED},
     {"v_head_dim", NULL, FIELD(v_head_dim), 0, 1 << 10, 0},
     {"intermediate_size", "ffn_hidden_size", FIELD(intermediate_size), 1, 1 << 18, REQUIRED},
@@ -85,7 +85,8 @@ static snap_status read_real(const js *config, const char *key, double low, doub
 static const char *const kArchs[] = {[ARCH_DEEPSEEK_V2] = "DeepseekV2ForCausalLM",
                                      [ARCH_DEEPSEEK_V3] = "DeepseekV3ForCausalLM",
                                      [ARCH_LONGCAT_FLASH] = "LongcatFlashForCausalLM",
-                                     [ARCH_MINICPM3] = "MiniCPM3ForCausalLM"};
+                                     [ARCH_MINICPM3] = "MiniCPM3ForCausalLM",
+                                     [ARCH_GROUPED_QUERY] = "GroupedQueryMlaForCausalLM"};
 
 static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
     const char *name = js_str(js_at(js_get_array(config, "architectures"), 0));
@@ -95,8 +96,8 @@ static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
             return SNAP_OK;
         }
     return err_set(err, SNAP_E_UNSUPPORTED,
-                   "architecture '%.80s' is not supported (%s, %s, %s, %s are)", name ? name : "",
-                   kArchs[0], kArchs[1], kArchs[2], kArchs[3]);
+                   "architecture '%.80s' is not supported (%s, %s, %s, %s, %s are)",
+                   name ? name : "", kArchs[0], kArchs[1], kArchs[2], kArchs[3], kArchs[4]);
 }
 
 /* Sets *out to the index of the key's value in @names; to @fallback if the key is absent or not a
@@ -220,9 +221,40 @@ static snap_status check_experts(const model_shape *s, snap_err *err) {
     return SNAP_OK;
 }
 
+/* A model whose attention was rewritten. Its config.json has `head_dim` and may have
+ * `rotated_content`, the first column and the number of columns of the latent with RoPE. */
+static snap_status read_grouped(model_shape *s, const js *config, snap_err *err) {
+    snap_status st = SNAP_OK;
+    const js *rotated = js_get_array(config, "rotated_content");
+    int64_t first = js_int(js_at(rotated, 0)), n = js_int(js_at(rotated, 1));
+    s->plain_latent = true;
+    TRY(read_int(config, "head_dim", 2, 2 * SHAPE_ROPE_PAIRS, REQUIRED, &s->head_dim, err));
+    s->rope_period = s->head_dim;
+    if (s->head_dim % 2 || s->qk_rope_head_dim % s->head_dim || s->qk_nope_head_dim % s->head_dim)
+        TRY(err_set(err, SNAP_E_INPUT,
+                    "qk_rope_head_dim and qk_nope_head_dim must be multiples of an even head_dim"));
+    if (s->rope.kind != ROPE_PLAIN)
+        TRY(err_set(err, SNAP_E_UNSUPPORTED, "grouped queries with scaled RoPE are not supported"));
+    if (!rotated)
+        return SNAP_OK;
+    if (js_len(rotated) != 2 || first < 0 || n < s->head_dim || n % s->head_dim ||
+        first > s->kv_lora_rank - n)
+        TRY(err_set(err, SNAP_E_INPUT,
+                    "key 'rotated_content' must be the first column and the number of columns, a "
+                    "multiple of head_dim within kv_lora_rank"));
+    s->rotated_first = (int)first;
+    s->rotated_dim = (int)n;
+cleanup:
+    return st;
+}
+
 static snap_status read_family(model_shape *s, const js *config, snap_err *err) {
     snap_status st = SNAP_OK;
     s->mla_scale_q = s->mla_scale_kv = s->scale_emb = 1;
+    s->head_dim = s->qk_nope_head_dim + s->qk_rope_head_dim;
+    s->rope_period = s->qk_rope_head_dim;
+    if (s->arch == ARCH_GROUPED_QUERY)
+        TRY(read_grouped(s, config, err));
     if (s->arch == ARCH_LONGCAT_FLASH) {
         if (!s->q_lora_rank || !s->n_routed_experts)
             return err_set(err, SNAP_E_INPUT, "LongCat-Flash needs q_lora_rank, n_routed_experts");

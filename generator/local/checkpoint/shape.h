@@ -1,8 +1,9 @@
 /* shape.h - the shape of a model, read from a checkpoint's config.json.
  *
- * One struct serves the four families (architectures): DeepSeek-V2, DeepSeek-V3 (with R1, V3.1,
- * Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. What a family lacks is 0, or 1 where 1 means
- * none (a factor, a number of groups). Known settings that would change the arithmetic and are not
+ * One struct serves the four published families (architectures) with MLA: DeepSeek-V2, DeepSeek-V3
+ * (with R1, V3.1, Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. It also serves models with
+ * grouped-query attention whose weights training/grouped.py has rewritten for MLA. What a family
+ * lacks is 0, or 1 where 1 means none (a factor, a number of groups). Known settings that would change the arithmetic and are not
  * supported are errors that name them. Every number is bounded, so that sizes computed from a valid
  * shape in 64 bits don't overflow. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
@@ -14,7 +15,13 @@
 
 #include "base/err.h"
 
-typedef enum { ARCH_DEEPSEEK_V2, ARCH_DEEPSEEK_V3, ARCH_LONGCAT_FLASH, ARCH_MINICPM3 } model_arch;
+typedef enum {
+    ARCH_DEEPSEEK_V2,
+    ARCH_DEEPSEEK_V3,
+    ARCH_LONGCAT_FLASH,
+    ARCH_MINICPM3,
+    ARCH_GROUPED_QUERY /* written by training/grouped.py */
+} model_arch;
 
 typedef enum { SCORE_SOFTMAX, SCORE_SIGMOID } score_func;
 
@@ -52,6 +59,13 @@ typedef struct {
         mla_scale_kv; /* LongCat-Flash: factors on the normalised q_a and on the normalised latent;
                          else 1 */
     rope_shape rope;
+    int head_dim;      /* the softmax scale is 1 / sqrt(head_dim), times YaRN's factor; nope + rope,
+                          but for grouped queries the size of a head of the original model */
+    int rope_period;   /* columns after which the frequencies of RoPE repeat; qk_rope_head_dim, but
+                          for grouped queries head_dim */
+    bool plain_latent; /* grouped queries: the latent has no norm */
+    int rotated_first, rotated_dim; /* grouped queries: these columns of the latent have RoPE, and
+                                       so have all columns of the queries; 0: none */
 
     /* feed-forward */
     int intermediate_size;

@@ -212,6 +212,9 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
         if (b.value > b.most)
             return err_set(err, SNAP_E_UNSUPPORTED, "%s is %d: the CUDA model supports at most %d",
                            b.name, b.value, b.most);
+    if (s.plain_latent)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the CUDA model does not support rewritten models with grouped queries");
     if (o.format != CACHE_BF16 && o.format != CACHE_FP8)
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the CUDA model does not support precision '%s' (bf16, fp8)",
@@ -313,9 +316,7 @@ extern "C" snap_status cuda_model_create(cuda_model **out, mla_backend *be, cons
     m->cache = cache;
     m->how = router_make(&m->shape);
     m->rotary = rope_make(&m->shape);
-    m->softmax_scale =
-        static_cast<float>(rope_softmax_factor(&m->shape) /
-                           std::sqrt(m->shape.qk_nope_head_dim + m->shape.qk_rope_head_dim));
+    m->softmax_scale = static_cast<float>(rope_softmax_scale(&m->shape));
     m->branch = m->shape.arch == ARCH_MINICPM3
                     ? static_cast<float>(m->shape.scale_depth /
                                          std::sqrt(static_cast<double>(m->shape.num_hidden_layers)))

@@ -31,8 +31,8 @@ static void normalise_q_a(void *ctx, int worker, int64_t i) {
     gemm_pack(r->g, (char *)r->b.packed + (size_t)(i * rank) * r->element, row, rank);
 }
 
-/* One row: normalises the latent, applies RoPE to the new cache row and to the queries, and packs
- * both. */
+/* One row: normalises the latent if the model does, applies RoPE to the new cache row and to the
+ * queries, and packs both. */
 static void finish_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const row_context *c = ctx;
@@ -41,13 +41,16 @@ static void finish_row(void *ctx, int worker, int64_t i) {
     const float *cosine = r->step.cosine + i * r->rope.pairs,
                 *sine = r->step.sine + i * r->rope.pairs;
     int width = cache_width(s), heads = s->num_attention_heads, qk = query_width(s);
+    int plain = s->rotated_dim ? 0 : s->qk_nope_head_dim; /* columns of a query without RoPE */
     float *kv = r->b.kv_a + i * width, *q = r->b.q + i * heads * qk;
-    rms_norm(kv, c->a->kv_a_norm, s->kv_lora_rank, r->s->latent_norm_eps, (float)s->mla_scale_kv,
-             kv);
-    rope_turn(&r->rope, cosine, sine, kv + s->kv_lora_rank);
+    if (!s->plain_latent)
+        rms_norm(kv, c->a->kv_a_norm, s->kv_lora_rank, s->latent_norm_eps, (float)s->mla_scale_kv,
+                 kv);
+    rope_turn(&r->rope, cosine, sine, kv + s->rotated_first, s->rotated_dim);
+    rope_turn(&r->rope, cosine, sine, kv + s->kv_lora_rank, s->qk_rope_head_dim);
     gemm_pack(r->g, (char *)r->b.kv + (size_t)(i * width) * r->element, kv, width);
     for (int h = 0; h < heads; h++)
-        rope_turn(&r->rope, cosine, sine, q + h * qk + s->qk_nope_head_dim);
+        rope_turn(&r->rope, cosine, sine, q + h * qk + plain, qk - plain);
     gemm_pack(r->g, (char *)r->b.q_packed + (size_t)(i * heads * qk) * r->element, q, heads * qk);
 }
 
@@ -121,10 +124,13 @@ static void pack_queries(void *ctx, int worker, int64_t i) {
     const model_shape *s = r->s;
     int heads = s->num_attention_heads, width = cache_width(s), qk = query_width(s);
     float *to = r->b.absorbed + i * heads * width;
-    for (int h = 0; h < heads; h++)
+    for (int h = 0; h < heads; h++) {
+        if (!s->qk_nope_head_dim)
+            memset(to + h * width, 0, (size_t)s->kv_lora_rank * sizeof *to);
         memcpy(to + h * width + s->kv_lora_rank,
                r->b.q + (i * heads + h) * qk + s->qk_nope_head_dim,
                (size_t)s->qk_rope_head_dim * sizeof *to);
+    }
     gemm_pack(r->g, r->b.q_mla + i * heads * width, to, (int64_t)heads * width);
 }
 
@@ -139,7 +145,7 @@ static snap_status absorb(runner *r, const attention_weights *a, snap_err *err) 
                                   .m = r->step.decode,
                                   .y = r->b.absorbed + h * width,
                                   .ldy = (int64_t)heads * width};
-    snap_status st = gemm_run(r->g, r->e.jobs, heads, err);
+    snap_status st = s->qk_nope_head_dim ? gemm_run(r->g, r->e.jobs, heads, err) : SNAP_OK;
     if (st == SNAP_OK)
         runner_rows(r, r->step.decode, pack_queries, r);
     return st;

@@ -100,7 +100,10 @@ static void score(const query_block *q) {
                    .m = q->rows,
                    .n = q->c->keys,
                    .k = s->qk_nope_head_dim};
-    gemm_rows(r->g, &t);
+    if (t.k)
+        gemm_rows(r->g, &t);
+    else
+        memset(q->scores, 0, (size_t)q->rows * kKeyBlock * sizeof *q->scores);
     t.x = packed_at(r, t.x, s->qk_nope_head_dim);
     t.w = packed_at(r, r->c.kv, s->kv_lora_rank);
     t.ldw = width;

@@ -36,9 +36,11 @@ static void longrope(rope *r, const model_shape *s) {
 }
 
 rope rope_make(const model_shape *s) {
-    rope r = {.pairs = s->qk_rope_head_dim / 2, .halves = s->arch == ARCH_MINICPM3, .factor = 1};
+    rope r = {.pairs = s->rope_period / 2,
+              .halves = s->arch == ARCH_MINICPM3 || s->arch == ARCH_GROUPED_QUERY,
+              .factor = 1};
     for (int i = 0; i < r.pairs; i++)
-        r.frequency[i] = (float)(1 / pow(s->rope.theta, (double)(2 * i) / s->qk_rope_head_dim));
+        r.frequency[i] = (float)(1 / pow(s->rope.theta, (double)(2 * i) / s->rope_period));
     if (s->rope.kind == ROPE_YARN)
         yarn(&r, s);
     else if (s->rope.kind == ROPE_LONGROPE)
@@ -46,11 +48,10 @@ rope rope_make(const model_shape *s) {
     return r;
 }
 
-double rope_softmax_factor(const model_shape *s) {
-    if (s->rope.kind != ROPE_YARN || s->rope.mscale_all_dim == 0)
-        return 1;
-    double m = mscale_of(s->rope.factor, s->rope.mscale_all_dim);
-    return m * m;
+double rope_softmax_scale(const model_shape *s) {
+    bool yarn = s->rope.kind == ROPE_YARN && s->rope.mscale_all_dim != 0;
+    double m = yarn ? mscale_of(s->rope.factor, s->rope.mscale_all_dim) : 1;
+    return m * m / sqrt(s->head_dim);
 }
 
 void rope_angles(const rope *r, int64_t position, float *cosine, float *sine) {
@@ -61,11 +62,12 @@ void rope_angles(const rope *r, int64_t position, float *cosine, float *sine) {
     }
 }
 
-void rope_turn(const rope *r, const float *cosine, const float *sine, float *x) {
+void rope_turn(const rope *r, const float *cosine, const float *sine, float *x, int n) {
     int step = r->halves ? 1 : 2, apart = r->halves ? r->pairs : 1;
-    for (int i = 0; i < r->pairs; i++) {
-        float *a = x + i * step, *b = a + apart, a0 = *a;
-        *a = a0 * cosine[i] - *b * sine[i];
-        *b = *b * cosine[i] + a0 * sine[i];
-    }
+    for (int first = 0; first < n; first += 2 * r->pairs)
+        for (int i = 0; i < r->pairs; i++) {
+            float *a = x + first + i * step, *b = a + apart, a0 = *a;
+            *a = a0 * cosine[i] - *b * sine[i];
+            *b = *b * cosine[i] + a0 * sine[i];
+        }
 }

@@ -10,7 +10,8 @@
  *              context is within the trained length, this is the short list, and the common factor
  *              is 1. Else it is the long list, and the common factor is
  *              sqrt(1 + ln(longest / trained) / ln(trained))
- * A pair is (2i, 2i + 1), or (i, i + d/2) in models with `halves`. */
+ * A pair is (2i, 2i + 1), or (i, i + d/2) in models with `halves`. A vector of several times d
+ * numbers has d of each of several heads. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROPE_H
 
@@ -21,7 +22,7 @@
 #include "kernels/mla.h"
 
 typedef struct {
-    int pairs;
+    int pairs; /* d / 2 */
     bool halves;                       /* a pair's numbers lie half a vector apart */
     float frequency[MLA_MAX_ROPE / 2]; /* radians per token */
     float factor;                      /* multiplies cosine and sine */
@@ -29,13 +30,13 @@ typedef struct {
 
 rope rope_make(const model_shape *shape);
 
-/* The factor by which YaRN multiplies the softmax scale 1 / sqrt(nope + rope); else 1. */
-double rope_softmax_factor(const model_shape *shape);
+/* The softmax scale: 1 / sqrt(head_dim), multiplied by YaRN's factor if the model has one. */
+double rope_softmax_scale(const model_shape *shape);
 
 /* Cosine and sine [pairs] of a position, multiplied by the common factor. */
 void rope_angles(const rope *r, int64_t position, float *cosine, float *sine);
 
-/* Rotates x [2 * pairs] in place. */
-void rope_turn(const rope *r, const float *cosine, const float *sine, float *x);
+/* Rotates x [n] in place; n is a multiple of 2 * pairs. */
+void rope_turn(const rope *r, const float *cosine, const float *sine, float *x, int n);
 
 #endif

@@ -107,8 +107,7 @@ static snap_status create_on_cpu(runner *r, snap_err *err) {
     r->element = gemm_element(r->g);
     r->rope = rope_make(r->s);
     r->router = router_make(r->s);
-    r->softmax_scale =
-        (float)(rope_softmax_factor(r->s) / sqrt(r->s->qk_nope_head_dim + r->s->qk_rope_head_dim));
+    r->softmax_scale = (float)rope_softmax_scale(r->s);
     TRY(runner_take_buffers(r, err));
 cleanup:
     return st;

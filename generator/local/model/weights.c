@@ -102,7 +102,8 @@ static snap_status bind_attention(const binding *outer, const char *at, attentio
         TRY(matrix(b, "q_proj", queries, hidden, &a->q));
     }
     TRY(matrix(b, "kv_a_proj_with_mqa", rank + s->qk_rope_head_dim, hidden, &a->kv_a));
-    TRY(vector(b, "kv_a_layernorm.weight", rank, &a->kv_a_norm));
+    if (!s->plain_latent)
+        TRY(vector(b, "kv_a_layernorm.weight", rank, &a->kv_a_norm));
     TRY(matrix(b, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), rank, &a->kv_b));
     TRY(matrix(b, "o_proj", hidden, heads * s->v_head_dim, &a->o));
 cleanup:

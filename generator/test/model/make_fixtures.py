@@ -178,6 +178,7 @@ def make(name):
           f"median {error.max():.2e} worst, experts {experts.shape}, rope {config.rope_parameters}")
 
 
-print("transformers", transformers.__version__, "torch", torch.__version__)
-for fixture in sys.argv[1:] or FIXTURES:
-    make(fixture)
+if __name__ == "__main__":
+    print("transformers", transformers.__version__, "torch", torch.__version__)
+    for fixture in sys.argv[1:] or FIXTURES:
+        make(fixture)
