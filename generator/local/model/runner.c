@@ -1,6 +1,5 @@
 #include "generator/local/model/runner.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
