@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 enum {
-    kMathMaxInput = 4096, /* bytes of one answer */
-    kMathMaxTokens = 1024,
+    kMathMaxInput = 4096,                 /* bytes of one answer */
+    kMathMaxTokens = 1024,                /* of one answer */
+    kMathTokenRoom = kMathMaxTokens + 12, /* math_convert_unit() appends up to 12 tokens */
 };
 
 typedef struct {
@@ -123,7 +124,7 @@ typedef struct {
 } math_token;
 
 typedef struct {
-    math_token tok[kMathMaxTokens + 1]; /* ends with TOK_END */
+    math_token tok[kMathTokenRoom + 1]; /* ends with TOK_END */
     size_t count;                       /* without TOK_END */
     bool text;                          /* some token came from a \text */
     bool prose;                         /* bare words that follow each other */

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "evals/grade.h"
 #include "evals/math/math_equal.h"
+#include "evals/math/math_token.h"
 #include "evals/test/growth.h"
 
 static span text_of(const char *s) {
@@ -70,6 +71,18 @@ static math_outcome judge(const char *gold, const char *answer, math_policy poli
     math_verdict v = {.outcome = MATH_UNPARSED};
     CU_ASSERT_EQUAL(math_equal(gold, strlen(gold), answer, strlen(answer), policy, &v), SNAP_OK);
     return v.outcome;
+}
+
+/* The answer has almost as many tokens as an answer may have, and the conversion of its unit appends
+ * more. */
+static void test_unit_of_a_long_answer(void) {
+    char answer[kMathMaxInput] = "1";
+    size_t n = 1;
+    for (int i = 0; i < 509; i++, n += 2)
+        memcpy(answer + n, "/1", 3);
+    memcpy(answer + n, " \\text{cm}^3", 13);
+    CU_ASSERT_EQUAL(judge("0.000001 \\text{ m}^3", answer, MATH_TRUTH), MATH_EQUAL);
+    CU_ASSERT_EQUAL(judge("0.00001 \\text{ m}^3", answer, MATH_TRUTH), MATH_DIFFERENT);
 }
 
 /* Verdicts of MATH_TRUTH. MATH_FIELD differs on most of these pairs. */
@@ -205,6 +218,7 @@ CU_TestInfo tests_truth[] = {
     {"what the last sentence concludes", test_conclusions},
     {"words, quantities, families, names", test_forms},
     {"pairs on which the policies differ", test_differs_from_field},
+    {"the unit of an answer of many tokens", test_unit_of_a_long_answer},
     {"limits", test_limits},
     {"hostile responses", test_hostile_responses},
     CU_TEST_INFO_NULL,
