@@ -29,8 +29,17 @@ static void add(intervals *s, end low, end high) {
         s->item[s->count++] = (interval){low, high};
 }
 
-static end finite(part value, bool closed) {
-    return math_infinity(value) ? (end){0} : (end){value, closed};
+/* The lower end at @value, infinite for -\infty. \infty is no lower end, so it is noted as other. */
+static end lower(intervals *s, part value, bool closed) {
+    int sign = math_infinity(value);
+    s->other |= sign > 0;
+    return sign ? (end){0} : (end){value, closed};
+}
+
+static end upper(intervals *s, part value, bool closed) {
+    int sign = math_infinity(value);
+    s->other |= sign < 0;
+    return sign ? (end){0} : (end){value, closed};
 }
 
 /* Notes the variable of an inequality. */
@@ -62,10 +71,10 @@ static void add_absolute(intervals *s, part p) {
     set_symbol(s, name);
     bool closed = rel == REL_GE || rel == REL_LE, outside = is_above(rel) != swapped;
     if (outside) {
-        add(s, (end){0}, finite(low, closed));
-        add(s, finite(high, closed), (end){0});
+        add(s, (end){0}, upper(s, low, closed));
+        add(s, lower(s, high, closed), (end){0});
     } else {
-        add(s, finite(low, closed), finite(high, closed));
+        add(s, lower(s, low, closed), upper(s, high, closed));
     }
 }
 
@@ -102,12 +111,12 @@ static void add_relation(intervals *s, part p) {
     set_symbol(s, name);
     bool closed = rel == REL_GE || rel == REL_LE;
     if (rel == REL_NE) {
-        add(s, (end){0}, finite(value, false));
-        add(s, finite(value, false), (end){0});
+        add(s, (end){0}, upper(s, value, false));
+        add(s, lower(s, value, false), (end){0});
     } else if (is_above(rel) != swapped) {
-        add(s, finite(value, closed), (end){0});
+        add(s, lower(s, value, closed), (end){0});
     } else {
-        add(s, (end){0}, finite(value, closed));
+        add(s, (end){0}, upper(s, value, closed));
     }
 }
 
@@ -121,12 +130,12 @@ static void add_chain(intervals *s, part p) {
         return;
     }
     set_symbol(s, name);
-    end one = finite(child(first, 0), r1 == REL_LE || r1 == REL_GE);
-    end two = finite(child(second, 1), r2 == REL_LE || r2 == REL_GE);
+    part one = child(first, 0), two = child(second, 1);
+    bool first_closed = r1 == REL_LE || r1 == REL_GE, second_closed = r2 == REL_LE || r2 == REL_GE;
     if (is_above(r1))
-        add(s, two, one);
+        add(s, lower(s, two, second_closed), upper(s, one, first_closed));
     else
-        add(s, one, two);
+        add(s, lower(s, one, first_closed), upper(s, two, second_closed));
 }
 
 static void add_tuple(intervals *s, part p) {
@@ -135,7 +144,7 @@ static void add_tuple(intervals *s, part p) {
     if (!high.i || next(high).i || brackets >= 4)
         s->other = true;
     else
-        add(s, finite(low, brackets & 1), finite(high, brackets & 2));
+        add(s, lower(s, low, brackets & 1), upper(s, high, brackets & 2));
 }
 
 /* Adds \mathbb{R} without an interval or a point. */
@@ -148,8 +157,8 @@ static void add_complement(intervals *s, part p) {
         if (!s->other) {
             interval *last = &s->item[s->count - 1];
             end top = last->high;
-            last->high = finite(low, false);
-            add(s, finite(low, false), top);
+            last->high = upper(s, low, false);
+            add(s, lower(s, low, false), top);
             s->inequality = true;
         }
         return;
@@ -161,14 +170,14 @@ static void add_complement(intervals *s, part p) {
     }
     s->inequality = true;
     int brackets = points ? 3 : at(hole)->arg;
-    add(s, (end){0}, finite(low, !(brackets & 1)));
-    add(s, finite(high, !(brackets & 2)), (end){0});
+    add(s, (end){0}, upper(s, low, !(brackets & 1)));
+    add(s, lower(s, high, !(brackets & 2)), (end){0});
 }
 
 /* Adds the points of a set. */
 static void add_points(intervals *s, part p) {
     for (part c = child(p, 0); c.i; c = next(c))
-        add(s, finite(c, true), finite(c, true));
+        add(s, lower(s, c, true), upper(s, c, true));
 }
 
 static void collect(intervals *s, part p, int depth) {

@@ -1,6 +1,7 @@
 /* The part of the parser for operations on matrices and tuples: a scalar factor, a minus sign, a
  * transpose. */
 #include "evals/math/math_parser.h"
+#include "evals/math/math_spelling.h"
 
 enum { kMaxCells = 64 };
 
@@ -75,7 +76,7 @@ static bool accept_transpose(parser *p) {
     bool braced = k->kind == TOK_LBRACE;
     k += braced;
     bool named = k->kind == TOK_SYM && ((k->text.len == 1 && *k->text.s == 'T') ||
-                                        (k->text.len == 3 && *k->text.s == 't'));
+                                        span_is(k->text.s, k->text.len, "top"));
     if (p->k->kind != TOK_CARET || !named || (braced && k[1].kind != TOK_RBRACE))
         return false;
     p->k = k + 1 + braced;
