@@ -194,8 +194,8 @@ static bool is_number(const math_tokens *t) {
     return k->kind == TOK_NUM && k[1].kind == TOK_END;
 }
 
-/* Drops the unit of an answer such as "5 m" or "5 m^2" if the gold has the same unit in a \text, or
- * is a number without a unit. */
+/* Drops the unit of an answer such as "5 m" or "5 m^2" if the gold has the same unit. Also drops m,
+ * g, s, h and L if the gold is a number without a unit. */
 static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
     size_t n = a->count;
     if (n > 5 && a->tok[n - 1].kind == TOK_RBRACE && a->tok[n - 4].kind == TOK_CARET)
@@ -214,9 +214,9 @@ static void drop_unit_letter(const math_tokens *g, math_tokens *a) {
         }
 }
 
-/* For MATH_TRUTH: marks the degrees of a side for conversion to radians if the other side has none
- * and has a \pi or a function. A ratio becomes a
- * quotient if the other side is a quotient or another ratio. */
+/* For MATH_TRUTH: drops the answer's unit (drop_unit_letter()). Marks the degrees of a side for
+ * conversion to radians if the other side has no degree sign, but a \pi, a function or radians. A
+ * ratio becomes a quotient if the other side is a quotient or another ratio. */
 static void align(math_tokens *g, math_tokens *a) {
     drop_unit_letter(g, a);
     bool gd = has_token(g, TOK_DEGREE, -1), ad = has_token(a, TOK_DEGREE, -1);
@@ -290,7 +290,7 @@ static math_verdict compare_readings(bytes g, bytes a, math_policy policy) {
     return list.outcome == MATH_EQUAL ? list : number;
 }
 
-/* Another wording of an answer (math_rewrite.h, math_wording.h). */
+/* A function that writes another wording of an answer (math_rewrite.h, math_wording.h). */
 typedef bool wording(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* An answer in one of two buffers. */
@@ -369,8 +369,9 @@ static bool is_wording_for(wording *w, bytes g) {
 }
 
 /* Compares other wordings of the answer until one is equal to the gold. Each is made from the one
- * before it. Layout and a left side count only if the answer could not be parsed, and "3 to 5" is a
- * ratio only if the gold is one. */
+ * before it. The last two wordings drop a left side and read wide spaces as commas. They are tried
+ * only if the answer could not be parsed, or if its left side only names the value
+ * (names_value()). */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
         math_read_parameter,  math_drop_index,        math_read_residue,   math_read_noon,
@@ -432,7 +433,7 @@ static bool equals_called_value(bytes g, bytes a) {
     return compare_readings((bytes){value, n}, a, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
-/* Compares 20 m/s = 72 km/h by the side that has the unit of the gold. */
+/* Compares 20 m/s = 72 km/h by either side, if the gold has a \text. */
 static bool equals_a_quantity(bytes g, bytes a) {
     static pattern equation = {.regex = "^[\\s$]*([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})\\s*=\\s*"
                                         "([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})[\\s.$]*$"};

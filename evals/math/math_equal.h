@@ -4,10 +4,11 @@
  * Each answer is split into tokens (math_token.h), parsed into a tree (math_tree.h) and compared by
  * meaning: tuples, sets, intervals, matrices, equations and inequalities by structure, and the
  * expressions in them by value (math_eval.h). Rational functions are compared by their values in
- * two prime fields; two different ones agree with a probability below 2^-100. Other expressions are
- * computed at random points in 256-bit complex arithmetic with error bounds. There is no computer
- * algebra, so running time cannot explode: size, depth and work are bounded, and only MPFR and GMP
- * allocate memory.
+ * two prime fields. Two different ones of a degree up to 3000 agree with a probability below
+ * 2^-100. Other expressions are computed at random points in 256-bit complex arithmetic with error
+ * bounds. There is no computer algebra, so running time cannot explode: size, depth and work are
+ * bounded. Only MPFR, GMP and (for MATH_TRUTH) the regular expressions of pattern.h allocate
+ * memory.
  *
  * Graders differ in what they accept as equal. A policy decides:
  *
@@ -66,9 +67,9 @@ typedef struct {
  * @gold, @answer: the bare answers, any bytes, not NUL-terminated, possibly inside `$` or \boxed{}
  * @out: written on success
  *
- * Every input gets a verdict; SNAP_E_USAGE only for a NULL pointer. Pure and thread-safe: the same
- * inputs give the same verdict, and no state is kept between calls. Uses less than 512 KiB of
- * stack.
+ * Every input gets a verdict; SNAP_E_USAGE only for a NULL pointer. After a fault (base/fault.h),
+ * such as exhausted memory, the verdict must not be used. Thread-safe: without a fault, the same
+ * inputs give the same verdict. Uses less than 512 KiB of stack.
  */
 snap_status math_equal(const char *gold, size_t gold_len, const char *answer, size_t answer_len,
                        math_policy policy, math_verdict *out) SNAP_CHECK_RESULT;

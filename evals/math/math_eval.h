@@ -4,9 +4,10 @@
  * of a large prime field. Two different ones agree with a probability of at most degree/p, about
  * 2^-60 (Schwartz 1980, Zippel 1979), and two fields are checked. pi and e count as symbols, which
  * is right for rational functions. So does i, because none of the public graders uses i^2 = -1.
- * Expressions that are not rational functions (roots, logarithms, angles, symbols in exponents) are
- * computed in 256-bit complex arithmetic, with an error bound for each value. Branches are the
- * principal ones, except for odd roots of negative real numbers. */
+ * Only for MATH_TRUTH, i is a square root of -1. Expressions that are not rational functions
+ * (roots, logarithms, angles, symbols in exponents) are computed in 256-bit complex arithmetic,
+ * with an error bound for each value. Branches are the principal ones, except for odd roots of
+ * negative real numbers. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EVAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EVAL_H
 
@@ -58,7 +59,8 @@ typedef enum {
 math_eval_status math_numeric_match(const math_reading *a, uint16_t i, const math_reading *b,
                                     uint16_t j, math_match kind, bool *match);
 
-/* The order of the values of two constants: -1, 0 or 1 in @order. */
+/* The order of the values of two real constants: @order gets a number below, equal to or above 0.
+ * It is not written unless EVAL_OK is returned. */
 math_eval_status math_numeric_order(const math_reading *a, uint16_t i, const math_reading *b,
                                     uint16_t j, int *order);
 

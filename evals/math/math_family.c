@@ -93,8 +93,8 @@ bool math_drop_index(const char *s, size_t n, char *out, size_t cap, size_t *len
     return *len != n;
 }
 
-/* Writes @s with the letters @one and @two, which are constants of integration, as the names of
- * the gold. */
+/* Writes @s with the names in @from, constants of integration or a parameter, replaced by those in
+ * @to. False if none of them occurs, or if @out is too small. */
 static bool rename_constants(const char *s, size_t n, const char *const from[2],
                              const char *const to[2], char *out, size_t cap, size_t *len) {
     rewriter r = {.begin = s, .s = s, .end = s + n, .out = out, .cap = cap};

@@ -51,8 +51,8 @@ uint16_t math_parse_binomial(parser *p) {
     return new_binary(p, NODE_FN, FN_BINOMIAL, n, k);
 }
 
-/* True if braces hold one pair of round brackets and what is in it, as in {\left(7\right)}. @k is
- * the opening brace. */
+/* True if braces hold one pair of brackets and what is in it, as in {\left(7\right)}. @k is the
+ * opening brace. */
 static bool holds_brackets(const math_token *k) {
     int depth = 0;
     if (k[1].kind != TOK_LPAREN)
@@ -100,8 +100,8 @@ static bool has_fraction(const parser *p) {
     return k->kind == TOK_FRAC;
 }
 
-/* Marks \log_{9} 19 to be compared only literally if the answer also has a \frac. The public
- * graders then read its digits in another way. */
+/* Except for MATH_TRUTH: marks \log_{9} 19 to be compared only literally if the answer also has a
+ * \frac. The public graders then read its digits in another way. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

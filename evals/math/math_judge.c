@@ -192,8 +192,8 @@ static part without_point_name(part p) {
     return named && !next(tuple).i ? tuple : p;
 }
 
-/* The right side of an equation whose two sides both equal the gold, such as
- * \frac{\sin 2x}{\sin x} = 2\cos x; otherwise @a. */
+/* The right side of an equation whose left side equals the gold, such as
+ * \frac{\sin 2x}{\sin x} = 2\cos x; otherwise @a. The caller compares the right side too. */
 static part without_equal_side(judge *j, part g, part a) {
     if (!is_expression(g) || !is_kind(a, NODE_REL) || at(a)->arg != REL_EQ || a.t->chained)
         return a;

@@ -11,13 +11,13 @@
 /* The state of one grading. */
 typedef struct {
     math_tree gold, answer;
-    bool strict;    /* MATH_STRICT */
-    bool truth;     /* MATH_TRUTH */
-    bool ordered;   /* lists, too, are compared in order */
-    bool named;     /* math_judge_answer() removed the left side of the gold or of the answer, and
+    bool strict;  /* MATH_STRICT */
+    bool truth;   /* MATH_TRUTH */
+    bool ordered; /* lists, too, are compared in order */
+    bool named;   /* math_judge_answer() removed the left side of the gold or of the answer, and
                      math_is_short_naming() does not accept that gold or answer */
-    bool listed;    /* inside a list, set, union or chain: its relations are compared side by side
-                     only */
+    bool listed;  /* inside a list, set, union or chain: two relations are equal only if their sides
+                       are */
     bool undecided; /* a comparison was refused without evidence of a difference */
     int work;
     const char *reason; /* reason of the last comparison that decided */
@@ -43,9 +43,9 @@ bool math_judge_values(judge *j, part g, part a);
  * Any other part counts as its own only member. */
 bool math_judge_members(judge *j, part g, part a, bool ordered);
 
-/* Compares an inequality, or several, with an interval or a union: x > 2 is (2,\infty). *equal is
- * set only if the result is true: both sides are sets of numbers of these kinds, and at least one
- * of them is an inequality. */
+/* Compares an inequality, or several, with an interval or a union: x > 2 is (2,\infty). True, and
+ * *equal is set, if both sides are sets of numbers of these kinds and at least one of them has an
+ * inequality, \mathbb{R} or a set difference, or if the gold is a union and the answer a list. */
 bool math_judge_intervals(judge *j, part g, part a, bool *equal);
 
 /* The sign of an infinity, +1 or -1; 0 for other expressions. */

@@ -29,7 +29,8 @@ static void add(intervals *s, end low, end high) {
         s->item[s->count++] = (interval){low, high};
 }
 
-/* The lower end at @value, infinite for -\infty. \infty is no lower end, so it is noted as other. */
+/* The lower end at @value, infinite for -\infty. \infty is no lower end, so it is noted as
+ * other. */
 static end lower(intervals *s, part value, bool closed) {
     int sign = math_infinity(value);
     s->other |= sign > 0;
@@ -88,7 +89,7 @@ static bool is_reals(part p) {
            at(second)->u.id == math_hash_token(kMathHashSeed, &name);
 }
 
-/* Adds x > 2, 2 < x or x \ne 2. */
+/* Adds x > 2, 2 < x, x \ne 2 or x \in \mathbb{R}. */
 static void add_relation(intervals *s, part p) {
     part left = child(p, 0), right = child(p, 1);
     if (child(p, 3).i) {
@@ -147,7 +148,7 @@ static void add_tuple(intervals *s, part p) {
         add(s, lower(s, low, brackets & 1), upper(s, high, brackets & 2));
 }
 
-/* Adds \mathbb{R} without an interval or a point. */
+/* Adds \mathbb{R} without an interval or a point, or an interval without a point. */
 static void add_complement(intervals *s, part p) {
     part all = child(p, 0), hole = next(all);
     bool points = is_kind(hole, NODE_SET);

@@ -20,7 +20,7 @@ typedef struct {
     char gap;         /* the last '~' in that white space, or ',' for a \, in it; 0: neither */
     math_span size;   /* \big or another size command since the last token */
     int quoted;       /* number of \text around this place */
-    int brackets;     /* number of open ( [ \{ */
+    int brackets;     /* number of open ( [ \{, and for MATH_TRUTH of \langle and the like */
     int envs;         /* number of open \begin */
     size_t run_end;   /* token count at the end of the last run of several letters; 0: none */
     const char *why;  /* first error */

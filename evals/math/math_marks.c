@@ -12,7 +12,7 @@ static const math_token *skip_units(const math_token *k) {
 }
 
 /* Returns the token after \frac{1}{3}; NULL if there is anything else (\dfrac, spaces, other
- * content than whole numbers). */
+ * content than numbers). */
 static const math_token *skip_fraction(const math_token *k) {
     static const uint8_t kinds[] = {TOK_FRAC,   TOK_LBRACE, TOK_NUM,   TOK_RBRACE,
                                     TOK_LBRACE, TOK_NUM,    TOK_RBRACE};
@@ -32,9 +32,10 @@ static const math_token *skip_name(const math_tokens *t) {
     return k;
 }
 
-/* Removes a full stop that some public grader ignores: in "x = 9.", "0.5." (but not "\$0.5."), "9
- * \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a whole number if it
- * ends the answer and neither a space nor layout such as a dollar sign precedes the number. */
+/* Removes a full stop that some public grader ignores: in "x = 9.", "0.5." (but not in "\$0.5." and
+ * "x = 0.5."), "9 \text{ cm}.", and after \frac{1}{3}. Also removes a UTF-8 degree sign after a
+ * whole number if it ends the answer and neither a space nor layout such as a dollar sign precedes
+ * the number. */
 void math_drop_mark(math_tokens *t) {
     const math_token *number = skip_name(t);
     number += number->kind == TOK_MINUS;

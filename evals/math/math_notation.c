@@ -9,7 +9,7 @@
 #define SPACES "(?:\\s|\\\\quad|\\\\qquad|\\\\[ ,;:])*+"
 #define CHOOSE "(?:\\\\(?:mathrm|text)\\{C\\}|(?<![A-Za-z])C)"
 
-/* Units that are typed without a \text if there are several of them: "9.8 m/s^2". */
+/* Units that may be typed without a \text: the m and the s of "9.8 m/s^2". */
 #define UNIT                                                                                       \
     "(?:[kcm]?m|[km]?g|s|h|hr|min|k?N|k?J|k?W|Pa|Hz|V|K|mol|m?L|ft|mi|in|lb|rad)(?![A-Za-z])"
 #define POWER "(?:\\s*+\\^\\s*+(?:-?\\d|\\{-?\\d\\}))?+"

@@ -37,8 +37,8 @@ static math_eval_status eval_number(math_span s, cx *out) {
     return cx_settle(out, kZeroMagnitude);
 }
 
-/* The value of a symbol at a point. Points 0 and 1 are positive, so roots and logarithms are real;
- * the others may have either sign. */
+/* The value of a symbol at a point. At points 0 and 1 it is positive, so its roots and logarithms
+ * are real; at the others it may have either sign. */
 static math_eval_status eval_symbol(const context *c, uint64_t id, cx *out) {
     uint64_t x = id ^ ((uint64_t)c->point * 0x9e3779b97f4a7c15u);
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -299,7 +299,8 @@ static math_eval_status eval(const context *c, uint16_t i, cx *out) {
 
 /* ---- comparing values ---- */
 
-/* Checks a = b within the error bounds. EVAL_UNDEFINED if the bounds leave fewer than 50 digits. */
+/* Checks a = b within the error bounds. EVAL_UNDEFINED if the bounds leave fewer than 50 decimals
+ * and fewer than 50 significant digits. */
 static math_eval_status close_values(const cx *a, const cx *b, bool *equal) {
     cx d;
     cx_init(&d);

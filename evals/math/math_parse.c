@@ -48,7 +48,8 @@ static bool is_absolute_symbol(const math_tree *t, uint16_t i) {
     return n->kind == NODE_FN && n->arg == FN_ABS && math_at(t, n->first)->kind == NODE_SYM;
 }
 
-/* Adds a fourth child to |x| < a, with MATH_TRUTH: -a, the other end of the interval. */
+/* For MATH_TRUTH: adds a fourth child to a relation such as |x| < a or a > |x|. It is -a, the other
+ * end of the interval. */
 static bool add_opposite(parser *p, uint16_t rel) {
     uint16_t left = p->t->node[rel].first, right = p->t->node[left].next;
     bool swapped = is_absolute_symbol(p->t, right);

@@ -14,7 +14,7 @@ typedef struct {
     math_token *first;
     int depth;
     int bars;      /* number of open |...|: the next bar closes one */
-    int relations; /* parsed so far */
+    int relations; /* relations and chains of relations parsed so far */
     bool unit;     /* the last factor had a unit */
     bool angle;    /* inside the argument of a trigonometric function, or everywhere if the answer's
                       degrees are converted (math_tokens) */
@@ -45,14 +45,16 @@ uint16_t math_parse_rounding(parser *p);
 uint16_t math_parse_matrix(parser *p);
 
 /* For MATH_TRUTH: multiplies each entry of the matrix or tuple in a product by the other factors,
- * which are numbers or, for a matrix, expressions. Returns @product itself if it has no such form.
- */
+ * which are constants or, for a matrix, expressions. Returns @product itself if it has no such
+ * form, and 0 after an error. */
 uint16_t math_scale(parser *p, uint16_t product);
 
 /* -M for a matrix M; 0 after an error. */
 uint16_t math_negate_matrix(parser *p, uint16_t matrix);
 
-/* For MATH_TRUTH: the transpose of a matrix if the next tokens are an exponent T; else 0. */
+/* For MATH_TRUTH: the transpose of a matrix if the next tokens are an exponent T. A tuple is
+ * returned itself, as a column. 0 if there is no such exponent, or after an error, which sets
+ * `why`. */
 uint16_t math_parse_transpose(parser *p, uint16_t matrix);
 
 /* Parses the argument of \frac, \binom, \sqrt, ^ or \log_: a group or the next atom. From a number

@@ -124,7 +124,7 @@ static size_t spell_out(char s[kPhrase], size_t n) {
     return sizeof phrase - 1;
 }
 
-/* The number of the word at @w among the words of @s: each follows a space. */
+/* How often the word @w occurs among the words of @s. A space before each word is part of it. */
 static int count_word(const char *s, size_t n, const char *w, size_t m) {
     int count = 0;
     for (size_t i = 0; i + m <= n; i++)

@@ -33,7 +33,7 @@ static bool copy_plain(const char *s, size_t n, char out[kPlain]) {
     return !strchr(out, '\\');
 }
 
-/* The number with which @s begins in thousandths; -1 if it is too large or too exact. */
+/* The number @s in thousandths; -1 if it has more than ten digits or more than three decimals. */
 static int64_t thousandths(span s) {
     char digits[16];
     size_t used = 0;

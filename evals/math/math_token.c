@@ -122,7 +122,7 @@ void math_lex(lexer *l) {
         lex_one(l);
 }
 
-/* Turns the outer brackets of ]3,4] and [3,4[ round. */
+/* Reads ]3,4] as (3,4], and [3,4[ as [3,4). */
 static void turn_brackets(math_tokens *t) {
     int depth = 0;
     for (size_t i = 0; i < t->count; i++) {

@@ -28,9 +28,10 @@ typedef enum {
     TOK_NUM,   /* text: digits with at most one '.', separators removed */
     TOK_SYM,   /* text: one letter, another UTF-8 character, or a command such as alpha or vec */
     TOK_WORD,  /* text: content of a \text that is neither a unit nor mathematics */
-    TOK_UNIT,  /* a unit of measure, ignored after a value unless math_check_marks() or the parser
-                  refuses it. arg: '(' if between \( and \); else the last spacing since the
-                  previous token, '~' or ',' for the command \,; 0 if there was neither */
+    TOK_UNIT,  /* a unit of measure. After a value it is ignored unless math_check_marks() or the
+                  parser refuses it; MATH_TRUTH compares it (math_unit.h). arg: '(' if between \(
+                  and \); else the last spacing since the previous token, '~' or ',' for the
+                  command \,; 0 if there was neither */
     TOK_FN,    /* arg: math_fn */
     TOK_CONST, /* arg: math_const */
     TOK_FRAC,
@@ -56,7 +57,8 @@ typedef enum {
     TOK_CAP,
     TOK_SETMINUS,
     TOK_EMPTYSET,
-    TOK_LPAREN, /* arg: '(', '[' or '<'; text: the size command before it, if any except \left */
+    TOK_LPAREN, /* arg: '(', '[' or '<'; text: the size command before it, if any except \left; of
+                   \langle and the like, their name */
     TOK_RPAREN, /* arg: ')', ']' or '>' */
     TOK_LSET,
     TOK_RSET,
@@ -164,12 +166,13 @@ bool math_tokens_equal(const math_tokens *a, const math_tokens *b);
 /* True if an answer is more than a value: "x = 5", "\sqrt2 \approx 1.41". "= 5" is not. */
 bool math_is_statement(const math_tokens *t);
 
-/* True if an answer only names a value, with a name of at most two characters: "x = 5", "xy=5". A
- * space after the second one is not accepted. */
+/* True if an answer only names a value, with a name of one or two letters other than e and i:
+ * "x = 5", "xy=5". A space after the second letter is not accepted. */
 bool math_is_short_naming(const math_tokens *t);
 
-/* True if neither answer has a number, at least one of them has a \text, and both spell the same
- * words without regard to case, spaces and brackets: \text{Evelyn} and evelyn, \text{(C)} and C. */
+/* True if both answers consist of words, letters and brackets, at least one of them has a \text,
+ * and both spell the same without regard to case, spaces and brackets: \text{Evelyn} and evelyn,
+ * \text{(C)} and C. */
 bool math_words_equal(const math_tokens *a, const math_tokens *b);
 
 #endif

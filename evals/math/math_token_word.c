@@ -1,7 +1,7 @@
 /* Words, units and the content of \text. */
 #include "evals/math/math_lexer.h"
 
-enum { kMaxTexts = 4 }; /* \text within \text, with MATH_TRUTH */
+enum { kMaxTexts = 4 }; /* largest depth of nested \text for MATH_TRUTH */
 
 void math_push_letter(lexer *l, const char *s, size_t n) {
     if (n == 1 && *s == 'e')
@@ -39,7 +39,7 @@ static bool is_bare_unit(const lexer *l, const char *s, size_t n) {
     return !inches || skip_spaces(l, l->s) == l->end || strchr(".^$", *skip_spaces(l, l->s));
 }
 
-/* True if a bracket follows, as in "x in [0, 1]". */
+/* True if a bracket or \mathbb follows, as in "x in [0, 1]". */
 static bool opens_set(const lexer *l) {
     const char *s = skip_spaces(l, l->s);
     return s < l->end && (strchr("[({", *s) || starts(l, s, "\\{") || starts(l, s, "\\mathbb"));
@@ -85,8 +85,8 @@ const char *math_group_end(const lexer *l, const char *s) {
     return l->end;
 }
 
-/* True if the content of a \text is mathematics: it has no plain words, no letters that label a
- * number, as in "(b) 0", and is not a unit without a number. */
+/* True if the content of a \text is mathematics: it is ASCII, has no plain words and no letters
+ * that label a number, as in "(b) 0", and is not a unit without a number. */
 static bool is_mathematics(const char *s, const char *end) {
     bool letter = false, digit = false, unit = false;
     while (s < end) {
@@ -115,7 +115,6 @@ void math_lex_piece(lexer *l, const char *s, const char *end) {
     l->end = whole_end;
 }
 
-/* True if the text has a digit. Used to detect numbers in a \text or in bold. */
 static bool has_digit(const char *s, const char *end) {
     while (s < end && !is_digit(*s))
         s++;

@@ -31,14 +31,15 @@ typedef enum {
     NODE_WORD,  /* text */
     NODE_BASED, /* a numeral (the child) with a base (id) */
     NODE_MOD,   /* children: value, modulus */
-    NODE_LIST,  /* a, b, c without brackets; arg: 1 if separated by semicolons */
+    NODE_LIST,  /* a, b, c without brackets; arg: 1 if separated by semicolons (MATH_TRUTH: 0) */
     NODE_TUPLE, /* arg: bit 0 = opens with '[', bit 1 = closes with ']', bit 2 = \langle */
     NODE_SET,
     NODE_UNION, /* n-ary */
     NODE_INTERSECTION,
     NODE_DIFFERENCE,
     NODE_MATRIX, /* each child is a row, a NODE_LIST */
-    NODE_REL,    /* arg: math_rel; children: left, right, left - right */
+    NODE_REL,    /* arg: math_rel; children: left, right, left - right, and for MATH_TRUTH the -a of
+                    |x| < a */
     NODE_AND,    /* a chain of relations */
 } math_node_kind;
 
@@ -64,8 +65,8 @@ typedef struct {
                         4(7) */
     bool framed;     /* a number in a \text or in bold, or a line break at the end */
     bool chained;    /* a chain of equations whose middle was dropped */
-    bool leading;    /* an equation without a left side: "= 5" */
-    bool plain;      /* set only with `leading`: digits, or a minus sign and digits, follow the
+    bool leading;    /* an equation without a left side: "= 5" (never set for MATH_TRUTH) */
+    bool plain;      /* set only with `leading`: a number, or a minus sign and a number, follows the
                         "=" */
     bool short_name; /* the form "x = ..." or "xy=..." */
     bool truth;      /* parsed for MATH_TRUTH: i is the imaginary unit */

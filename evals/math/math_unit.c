@@ -150,7 +150,8 @@ static void add_text(units *u, math_span t) {
     }
 }
 
-/* The exponent after a unit: ^2 or ^{2}. */
+/* Applies the exponent after a unit, ^2 or ^{2}, if @k is its caret. Returns the token of its
+ * number, or @k itself. */
 static const math_token *add_power(units *u, const math_token *k) {
     if (k->kind != TOK_CARET)
         return k;
@@ -220,7 +221,8 @@ static bool is_angle_pair(const math_tokens *g, const math_tokens *a, const unit
     return sign && is_radian(u) != is_radian(v);
 }
 
-/* The sizes of the units that are converted, as multiples of the smallest unit of their row. */
+/* The sizes of the units that are converted, as multiples of the smallest unit with the same
+ * `quantity`. */
 static const struct {
     const char *name, *size;
     int quantity;
@@ -262,8 +264,8 @@ static math_token number_token(const char *digits) {
     return (math_token){.kind = TOK_NUM, .text = {digits, (uint32_t)strlen(digits)}};
 }
 
-/* The end of the number or fraction with which an answer begins; 0 if it begins with another
- * token. */
+/* The index of the first unit of an answer, or the end of the answer; 0 if anything else than a
+ * number or a fraction comes before it. */
 static size_t number_end(const math_tokens *a) {
     size_t i = 0;
     while (i < a->count && a->tok[i].kind != TOK_UNIT) {

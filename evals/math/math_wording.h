@@ -1,8 +1,8 @@
 /* math_wording.h - answers in words, for MATH_TRUTH: "three", "two thirds", "the empty set".
  *
- * Each function writes another wording of an answer to @out, which has room for @cap bytes and is
- * not NUL-terminated, and its length to @len. False if there is no other wording, or if @out is too
- * small. The texts come from math_rewrite(). */
+ * Each function with @out writes another wording of an answer to it, and the length to @len. @out
+ * has room for @cap bytes and need not be NUL-terminated. False if there is no other wording, or if
+ * @out is too small. The texts come from math_rewrite(). */
 #ifndef SNAPMLA_EVALS_MATH_MATH_WORDING_H
 #define SNAPMLA_EVALS_MATH_MATH_WORDING_H
 
@@ -54,9 +54,9 @@ bool math_read_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len
 /* 1+2+\cdots+n = \frac{n(n+1)}{2} becomes its right side. */
 bool math_drop_left_side(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* \frac{3}{7} = 0.43 becomes \frac{3}{7}. If 0.43 is the gold answer @g rounded to two digits, then
- * the value of @check, \lfloor (g) 10^2 + 1/2 \rfloor, is the whole number @digits. Both have room
- * for @cap bytes. */
+/* \frac{3}{7} = 0.43 becomes \frac{3}{7}. If 0.43 is the gold answer @g rounded to two decimals,
+ * then the value of @check, \lfloor (g) 10^2 + 1/2 \rfloor, is the whole number @digits. Both have
+ * room for @cap bytes and are NUL-terminated. */
 bool math_drop_rounding(const char *s, size_t n, const char *g, size_t gn, char *out, char *check,
                         char *digits, size_t cap, size_t *len);
 
@@ -68,7 +68,8 @@ bool math_read_wide_spaces(const char *s, size_t n, char *out, size_t cap, size_
 const char *math_find_phrase(const char *s, size_t n);
 
 /* True if both answers are the same words, except for case, articles and a noun such as "function":
- * "an even function" is even. At least one word has three letters. */
+ * "an even function" is even. Words after "all" may have another order. At least one word has three
+ * letters. */
 bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 
 /* True if both are the same letters of options: \text{B, D} and BD. */

@@ -30,7 +30,7 @@ typedef struct {
     const char *gold, *answer;
 } pair;
 
-/* Compares in both directions and with both policies. */
+/* Compares in both directions, with MATH_FIELD and with MATH_STRICT. */
 static void expect_all(const pair *p, size_t n, math_outcome want) {
     for (size_t i = 0; i < n; i++)
         for (int policy = MATH_FIELD; policy <= MATH_STRICT; policy++) {
