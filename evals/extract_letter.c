@@ -1,8 +1,9 @@
 /* extract_letter.c - multiple choice: finds the option that a response chooses.
  *
- * The response is brought into a plain form (letter_text.h) and split into tokens
- * (letter_token.h). Each clause with a mention of an option gets a verdict (letter_clause.h). The
- * last one that commits to an option decides, unless the text after it takes it back. */
+ * The response is brought into a plain form (letter_text.h) and split into tokens (letter_token.h).
+ * Each clause with a mention of an option gets a verdict (letter_clause.h). The last one that
+ * declares an answer decides, or else the last one that concludes, unless the text after it takes
+ * it back. Without either, the layout decides (letter_lines.h). */
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
@@ -38,7 +39,8 @@ static const char letters[] = "ABCDEFGHIJ";
 
 /* ---- what the text says about itself ---- */
 
-/* True if a word from the token @from on takes something back and no later word confirms it. */
+/* True if a word from the token @from on takes something back and no later word confirms it.
+ * "stands" and "agrees" do not confirm here. */
 static bool is_revoked(const letter_tokens *t, size_t from) {
     for (size_t i = from; i < t->n; i++)
         if (t->t[i].is & WORD_WAIT) {
@@ -196,7 +198,8 @@ static choice concluded(const letter_tokens *t, const reading *r, size_t from) {
 }
 
 /* The choice of a text. A later conclusion replaces a declaration only if the text after the
- * declaration takes it back. */
+ * declaration takes it back. With @guesses, a letter that is the whole last line decides before
+ * both. */
 static choice find(const letter_tokens *t, bool guesses) {
     reading r = read_statements(t, 0);
     size_t from = 0, final = guesses ? letter_final(t) : SIZE_MAX;

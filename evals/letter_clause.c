@@ -137,7 +137,8 @@ static clause_verdict of_subject(const left_side *l, word_class s, const char **
     return CLAUSE_SILENT;
 }
 
-/* True if nothing in the subject names something else: "so it is C", "thus the compound is C". */
+/* True if the subject shows that the mention is a result: "so it is C", "thus the compound is
+ * C". */
 static bool is_result(const left_side *l, const right_side *r) {
     word_class s = l->subject;
     bool plain =

@@ -15,9 +15,10 @@ typedef enum {
 typedef struct {
     clause_verdict verdict;
     size_t first, end; /* the tokens of the mention: several if options are joined, "A or B" */
-    char letter;       /* '\0' if several letters are joined */
+    char letter;       /* '\0' if different letters are joined */
     bool weighs;       /* it compares with other options or concludes: "so", "only", "I choose" */
-    bool circumstance; /* it begins with a circumstance: "for metals ..." */
+    bool circumstance; /* it begins with a circumstance, "for metals ...", and would conclude or
+                          declare if it did not deny or leave open */
     const char *rule;  /* static; of CLAUSE_CONCLUDES and CLAUSE_DECLARES, also if open */
 } clause;
 

@@ -297,7 +297,7 @@ static bool word_ends_subject(const token *k, left_side *l, bool *content) {
     return false;
 }
 
-/* The token after the subject. Only before a verb a parenthesis is skipped. */
+/* The token after the subject. A parenthesis is skipped only before a verb. */
 static size_t subject_end(const letter_tokens *t, const left_side *l) {
     bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
     return verb ? skip_parenthesis(t, l->at) : l->at;
@@ -334,12 +334,11 @@ static void read_subject(const letter_tokens *t, size_t first, left_side *l) {
 /* ---- the whole clause ---- */
 
 typedef struct {
-    bool inside; /* still in the clause of the mention */
-    bool be;     /* a verb comes between this word and the link */
-    bool that;   /* the next word is "that" */
-    bool others;
-    size_t content; /* words between this one and the link */
-    const token *next;
+    bool inside;       /* still in the clause of the mention */
+    bool that;         /* "that" comes between this word and the mention */
+    bool others;       /* a WORD_OTHERS outside of the clause of the mention was read */
+    size_t content;    /* nouns and the like between this word and the link */
+    const token *next; /* the next word with a meaning of its own; NULL: none yet */
 } outer_state;
 
 /* True if the sentence begins like "Were A the answer" and "Should the text be ironic". */
@@ -367,7 +366,7 @@ static void read_negation(const letter_tokens *t, size_t i, const outer_state *s
     l->denied = l->denied || thinks || s->content == 0;
 }
 
-/* Reads a word of the sentence. False if it ends the clause and all that matters before it. */
+/* Reads a word of the sentence. False if nothing before it matters. */
 static bool read_outer_word(const letter_tokens *t, size_t i, outer_state *s, left_side *l) {
     const token *k = &t->t[i];
     if (token_is(k, WORD_BUT | WORD_WHY) && !token_is(k, WORD_FILL | WORD_AND)) {

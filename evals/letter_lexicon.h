@@ -6,8 +6,8 @@
 
 #include "evals/letter_words.h"
 
-/* Entries of one class, separated by "|". An entry may have several words. A word may be in several
- * lists. */
+/* Entries with the same classes, separated by "|". An entry may have several words. A word may be
+ * in several lists. */
 typedef struct {
     word_class is;
     const char *entries;

@@ -225,7 +225,8 @@ static bool is_introduced(const letter_tokens *t, size_t i, line l) {
     return introduced;
 }
 
-/* True if nothing but closing words comes after the token @i in its line. */
+/* True if nothing but closing words, or the text of a framed option, comes from the token @i on in
+ * its line. */
 static bool closes(const letter_tokens *t, size_t i, line l) {
     bool labelled = t->t[i - 1].framed || is_introduced(t, i, l);
     bool text = labelled && i > 1 && l.end - i <= GLOSS &&

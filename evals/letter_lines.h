@@ -11,16 +11,16 @@
 bool letter_in_list(const letter_tokens *t, size_t i);
 
 /* The token of the letter with which the text begins, as in "C. Here is why ..."; SIZE_MAX if it
- * begins otherwise. */
+ * begins otherwise, or if its first line rejects the option or names others. */
 size_t letter_first(const letter_tokens *t);
 
 /* The token of the letter of which the last line consists; SIZE_MAX if there is none. */
 size_t letter_final(const letter_tokens *t);
 
 /* The token of the letter that the text gives without a sentence; SIZE_MAX if there is none. In
- * this order: the last line consists of it or ends with it, it is the only option with a check
- * mark, the first line consists of it, it is the only one in bold or in parentheses. *rule: which
- * of them, static. */
+ * this order: the last line begins or ends with it, it is the only option with a check mark, the
+ * first line begins with it and an empty line follows, it is the only one in bold or in
+ * parentheses. *rule: which of them, static. */
 size_t letter_without_words(const letter_tokens *t, const char **rule);
 
 #endif

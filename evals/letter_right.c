@@ -141,7 +141,8 @@ static bool says_right(const letter_tokens *t, size_t i, size_t n, word_class se
     (WORD_FILL | WORD_SO | WORD_ONLY | WORD_MOST | WORD_AUX | WORD_OPTION | WORD_BE | WORD_IT |    \
      WORD_YES | WORD_POINT | WORD_I)
 
-/* What a word of a predicate that denies something says. */
+/* What the word at @i of a predicate says if it denies something. *ends: the predicate ends with
+ * it. */
 static predicate denial(const letter_tokens *t, size_t i, word_class seen, bool *ends) {
     const token *k = at(t, i), *next = at(t, i + 1);
     *ends = true;
@@ -203,7 +204,7 @@ typedef struct {
     bool aux;   /* an auxiliary verb was read */
 } verb_search;
 
-/* What a word right after the mention that denies says. */
+/* What a denying word right after the mention says. */
 static predicate first_denial(const letter_tokens *t, size_t i, const verb_search *s) {
     const token *k = at(t, i), *next = at(t, i + 1);
     char c = t->text.s[k->at];

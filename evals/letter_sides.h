@@ -7,7 +7,7 @@
 
 /* How a mention is tied to the words before it. */
 typedef enum {
-    LINK_NONE,  /* an unknown word comes before it */
+    LINK_NONE,  /* another word, a number or a sign comes before it */
     LINK_START, /* it begins its clause */
     LINK_SO,
     LINK_BE,
@@ -51,14 +51,14 @@ typedef struct {
     predicate says;
     bool conditional;
     bool asks;
-    bool confirmed;  /* the sentence asks, and "yes" follows */
-    bool ends;       /* no further noun follows the mention */
-    bool closes;     /* the sentence ends after the mention */
-    bool full_stop;  /* a full stop comes after the mention */
-    bool aside_ends; /* a bracket and the end of the sentence come after the mention */
-    bool has_text;   /* the option's text follows its label: "(D) no change" */
-    bool strong;     /* it says that the option is the answer, in these words */
-    word_class seen;
+    bool confirmed;   /* the sentence asks, and "yes" follows */
+    bool ends;        /* no further noun follows the mention */
+    bool closes;      /* the sentence ends after the mention */
+    bool full_stop;   /* a full stop comes after the mention */
+    bool aside_ends;  /* a bracket and the end of the sentence come after the mention */
+    bool has_text;    /* the option's text follows its label: "(D) no change" */
+    bool strong;      /* it calls the option "the answer" or the like, not only "right" */
+    word_class seen;  /* words of the predicate */
     const char *rule; /* static */
 } right_side;
 

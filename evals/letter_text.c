@@ -11,7 +11,7 @@ typedef enum { MARK_NONE, MARK_SOFT, MARK_STRONG } mark;
 typedef struct {
     span in;
     size_t at;    /* the next byte of `in` */
-    mark lead;    /* the marks since the last byte that was written */
+    mark lead;    /* the strongest mark since the last byte that was written */
     bool row;     /* the line is a row of a table */
     bool started; /* something other than white space and list markers is on the line */
     buf *out;
@@ -286,7 +286,7 @@ static bool put_character(writer *w) {
     span s = rest(w);
     if ((unsigned char)s.s[0] < 0x80)
         return false;
-    if (starts_with(s, "\xE2\x80\x99")) { /* an apostrophe; mark_at() has seen the quotes */
+    if (starts_with(s, "\xE2\x80\x99")) { /* an apostrophe, because mark_at() has taken quotes */
         put(w, "'");
         w->at += 3;
         return true;

@@ -8,8 +8,8 @@
  *   - a letter between two marks of emphasis is written "(C)", and between other marks "[C]"
  *   - "<answer>" and "[ANSWER]" become "answer: " at the start of a line
  *   - struck text ("~~C~~") is left out, and each field of a JSON object begins a line
- *   - mathematical and full-width letters and common full-width punctuation become ASCII; circled
- *     and squared letters become "(C)"
+ *   - mathematical and full-width letters and common full-width punctuation become ASCII; letters
+ *     in a circle, a square or parentheses become "(C)"
  *   - arrows become "=>", check marks LETTER_YES and crosses LETTER_NO */
 #ifndef SNAPMLA_EVALS_LETTER_TEXT_H
 #define SNAPMLA_EVALS_LETTER_TEXT_H
@@ -20,8 +20,8 @@
 #define LETTER_YES "\x01"
 #define LETTER_NO  "\x02"
 
-/* Appends the plain form of @text. Returns the length of @out when @at is reached, a place in @text
- * (may be NULL). A failed allocation is noted as a fault. */
+/* Appends the plain form of @text. Returns the length of @out when @at is reached, a place in
+ * @text; 0 if @at is NULL. A failed allocation is noted as a fault. */
 size_t letter_text(span text, const char *at, buf *out);
 
 #endif

@@ -60,7 +60,7 @@ static token *add(reader *r, token_kind kind, size_t n) {
 
 /* ---- mentions of options ---- */
 
-/* Length of the word of letters at the start of @s. */
+/* Length of the word of letters and digits at the start of @s. */
 static size_t word_length(span s) {
     size_t n = 0;
     while (n < s.n && (is_alnum(s.s[n]) || (unsigned char)s.s[n] >= 0x80))
@@ -68,8 +68,8 @@ static size_t word_length(span s) {
     return n;
 }
 
-/* What the word after a letter says about it. A known word may follow an option. The article "A"
- * and the pronoun "I" are followed by others. */
+/* True if a space and a word that begins with a small letter come after the letter, at the offset
+ * @from. *is: the classes of the word; 0 if the lexicon does not have it. */
 static bool is_followed_by_word(const reader *r, size_t from, word_class *is) {
     span s = rest(r, from);
     *is = 0;
@@ -84,7 +84,8 @@ static bool is_followed_by_word(const reader *r, size_t from, word_class *is) {
      WORD_OR | WORD_AND | WORD_BUT | WORD_LEAVE | WORD_MAY | WORD_THAN | WORD_AFTER | WORD_CASE |  \
      WORD_WRONG | WORD_SO | WORD_IF)
 
-/* True if the letter at the current place is the article "A" or the pronoun "I". */
+/* True if the letter at the current place is the article "A" or the pronoun "I". *unknown: the word
+ * after the letter is a WORD_THING, or the lexicon does not have it. */
 static bool is_word_of_one_letter(const reader *r, size_t from, bool *unknown) {
     word_class is;
     bool follows = is_followed_by_word(r, from, &is);
@@ -204,7 +205,9 @@ static bool follows_thing(const reader *r) {
     return r->out->n && r->out->t[r->out->n - 1].is & WORD_THING;
 }
 
-/* A small letter counts in brackets, at the end of a line, or as the label of the whole text. */
+/* True if a small letter counts as an option: at the end of a line, as the label of the whole text,
+ * or in brackets. In brackets it does not count before most short words, nor does "(a)" before any
+ * word in small letters, except after a colon or a verb such as "choose". */
 static bool is_small_option(const reader *r, size_t n, bool bracket) {
     span s = rest(r, n);
     const token *last = r->out->n ? &r->out->t[r->out->n - 1] : NULL;

@@ -11,7 +11,7 @@
 typedef enum {
     TOKEN_WORD,   /* `is` has its classes; 0: the lexicon does not have it */
     TOKEN_OPTION, /* a mention of an option */
-    TOKEN_NAME,   /* a letter in another sense: a unit, a variable, "vitamin C" */
+    TOKEN_NAME,   /* a letter that is no option or has another sense: a unit, "vitamin C" */
     TOKEN_NUMBER,
     TOKEN_LINE, /* a line feed */
     TOKEN_STOP, /* a full stop or an exclamation mark at the end of a sentence */
@@ -34,14 +34,14 @@ typedef struct {
     word_class is;
     unsigned at, n; /* its bytes in the text */
     unsigned char kind;
-    char letter;      /* of TOKEN_OPTION: 'A'.. */
-    bool framed;      /* "(C)", or in bold */
-    bool bracket;     /* "C)", also framed */
-    bool small;       /* "(c)" */
+    char letter;      /* of TOKEN_OPTION and TOKEN_NAME: 'A'.., '\0' if it is no option's letter */
+    bool framed;      /* "(C)" or "[C]" in the plain form, which letters in bold or quotes become */
+    bool bracket;     /* "C)" without an opening bracket; not framed */
+    bool small;       /* a small letter: "(c)" */
     bool ordinal;     /* "the third option" */
     bool native;      /* a letter of another script */
-    bool named;       /* a TOKEN_NAME after a noun: "diagram C" */
-    bool before_word; /* an unknown word follows: "B cells" */
+    bool named;       /* a TOKEN_NAME after a word that the lexicon does not have: "diagram C" */
+    bool before_word; /* a WORD_THING or a word that the lexicon does not have follows: "B cells" */
 } token;
 
 typedef struct {

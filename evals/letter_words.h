@@ -1,7 +1,7 @@
 /* letter_words.h - the lexicon with which extract_letter() reads the words around a letter.
  *
  * A word belongs to one or more classes, such as "names the answer" or "denies". An entry may have
- * several words ("rule out") and comes from any of some twenty languages. */
+ * several words ("rule out") and comes from English or one of more than 40 other languages. */
 #ifndef SNAPMLA_EVALS_LETTER_WORDS_H
 #define SNAPMLA_EVALS_LETTER_WORDS_H
 
@@ -56,11 +56,11 @@ typedef uint64_t word_class; /* a set of the bits below */
 #define WORD_ORDER      WORD_BIT(41) /* "first", "second": with WORD_RANK(n) */
 #define WORD_RANK_SHIFT 42           /* four bits: the number of an ordinal, 1 to 10 */
 #define WORD_KNOWN      WORD_BIT(46) /* the lexicon has the word */
-#define WORD_AFTER      WORD_BIT(47) /* may follow the letter A or I that is no word: "best" */
+#define WORD_AFTER      WORD_BIT(47) /* may follow A as an option, not as an article: "best" */
 
-/* Reads the longest entry at the start of @text, ignoring the case of ASCII letters. Entries end at
- * the end of a word, except in scripts without spaces. Returns its length in bytes; 0 if there is
- * none. */
+/* Reads the longest entry at the start of @text, ignoring the case of ASCII, Latin-1 and Cyrillic
+ * letters. Entries end at the end of a word, except in scripts without spaces. Returns its length
+ * in bytes; 0 if there is none. */
 size_t letter_word(span text, word_class *is);
 
 #endif
