@@ -6,10 +6,9 @@
 #include "evals/integer.h"
 
 enum {
-    kMoreWords = 8, /* most words after a guessed answer, if a full stop ends them */
-    kUnitWords = 2,
-    kSentence = 400, /* bytes at the end of the text that are searched for lines */
-    kShortLine = 80,
+    kMoreWords = 8,  /* most words after a guessed answer, if a full stop ends them */
+    kUnitWords = 2,  /* the same without a full stop */
+    kShortLine = 80, /* most bytes of an answer that is a line */
 };
 
 /* True if the text ends in a word or a sign that no sentence ends in. */

@@ -17,7 +17,7 @@ static inline span span_from(span text, const char *at) {
 /* Adds a reading if it is not empty and there is room. */
 void answer_add(found_answer *a, const char *rule, span s);
 
-/* True if the text has a digit or the word of a number up to twenty. */
+/* True if the text has a digit or a number word such as "twelve" or "forty". */
 bool answer_has_number(span s);
 
 /* The only number of a statement, if it has one and the characters around it are no part of an
@@ -55,8 +55,9 @@ typedef enum {
     ANSWER_RETRACTED, /* it is taken back, and no other answer is stated in words */
 } answer_revision;
 
-/* Finds out whether the text after a box takes it back. @x gets the other answer, and @after the
- * text from where the box is taken back on; both are valid only if it is. */
+/* Finds out whether the text after a box takes it back. @x gets the other answer; it is valid only
+ * for ANSWER_REVISED. @after gets the text from where the box is taken back on; it is not valid for
+ * ANSWER_KEPT. */
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
 
 /* The same for a statement in words: "the answer is 5. No, that is wrong." */

@@ -274,9 +274,9 @@ span answer_main_clause(span sentence) {
     return after_arrow(sentence);
 }
 
-/* True if a word without white space belongs to a formula in plain text: it has a digit or a sign
- * or is a word such as "and", and every run of three or more letters in it names a function, a
- * constant or an operation. */
+/* True if a word without white space belongs to a formula in plain text: it has a digit or a sign,
+ * is a single letter other than a and i, or is a word such as "and", and every run of three or more
+ * letters in it names a function, a constant or an operation. */
 static bool is_formal(span word) {
     static pattern prose = {
         .regex = "(?i)(?<![A-Za-z])(?!(?:arc|a)?(?:sin|cos|tan|cot|sec|csc)h?(?![a-z])|(?:log|ln|"

@@ -1,8 +1,9 @@
 /* extract.h - finds the answer that a response states.
  *
  * The functions are pure functions of the text, which may hold any bytes, and take time linear in
- * its length. What they find is a piece of the text (borrowed). An extraction also has the name of
- * the rule that found it. Whether the answer is right is decided by the grader (grade.h). */
+ * its length. What they find is a piece of the text (borrowed), except for letters, which are
+ * static text. An extraction also has the name of the rule that found it. Whether the answer is
+ * right is decided by the grader (grade.h). */
 #ifndef SNAPMLA_EVALS_EXTRACT_H
 #define SNAPMLA_EVALS_EXTRACT_H
 
@@ -51,7 +52,7 @@ size_t extract_list(span list, span *parts, size_t cap);
  * (rule "label", answer_labels.h) is taken instead if it comes later. */
 bool extract_stated(span text, extraction *out);
 
-/* The last $$...$$, $...$ on a line, \[...\] or \(...\), macros included (rule "formula"). */
+/* The content of the last $$...$$, $...$ on a line, \[...\] or \(...\) (rule "formula"). */
 bool extract_formula(span text, extraction *out);
 
 /* The rest of the line after the last "####" (rule "hashes"). */
@@ -72,15 +73,15 @@ bool extract_hashes(span text, extraction *out);
  * The last declaration counts, in words or in a box (with the rule of extract_boxed()). If the text
  * after it takes it back ("wait, that is wrong"), only a later statement counts. With @guesses, a
  * last line that is only a letter comes before declarations, and without a declaration the last
- * conclusion counts, unless conclusions about different options stand side by side. Without
- * those, a letter without a sentence counts (rules "last_line", "check_mark", "first_line",
- * "marked"). A list of the options is never searched for statements.
+ * conclusion counts, unless conclusions about different options stand side by side. Without those,
+ * a letter without a sentence counts (rules "last_line", "check_mark", "first_line", "marked"). A
+ * list of the options is never searched for statements.
  *
  * If the text goes on with a further question (a line "Question: ..." or "Q: ..." after an empty
- * line), an answer before that line counts, and not one after it.
+ * line), an answer before that line counts. One after it counts only if there is none before it.
  *
- * Of a long text only the end and the beginning are searched. The answer is static text, one
- * capital letter; letters of some other scripts stand for A to D.
+ * Of a long text only the end is searched, and its beginning if the end has no answer. The answer
+ * is static text, one capital letter; letters of some other scripts stand for A to D.
  */
 bool extract_letter(span text, char last, bool guesses, extraction *out);
 
@@ -88,8 +89,8 @@ bool extract_letter(span text, char last, bool guesses, extraction *out);
  * option". Sets out->answer (static text, a capital letter) but not out->rule. */
 bool extract_bare_letter(span answer, char last, extraction *out);
 
-/* The last number of the text, with commas and points between its digits and a minus sign (rule
- * "last_number"). */
+/* The last number of the text, with commas and points between its digits, a minus sign and an
+ * exponent as in 6.02e23 (rule "last_number"). */
 bool extract_last_number(span text, extraction *out);
 
 span span_trim(span s); /* without white space at both ends */

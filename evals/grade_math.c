@@ -76,7 +76,8 @@ static void judge_list(grade_result *r, const char *gold, const extraction *x, m
     buf_release(&list);
 }
 
-/* Appends "Mean: **12**" as "\text{mean}=12", and other values without marks of bold text. */
+/* Appends "Median: **12**" as "\text{median}=12", "Mean: **12**" as "\mu=12", and other values
+ * without marks of bold text. */
 static void append_item(buf *list, span s) {
     static pattern label = {.regex = "(?i)^([a-z]{2,}(?: [a-z]+)*)[*_]* ?[:=][*_]* ?(?=\\S)"};
     static const char *const signs[][2] = {{"mean", "\\mu"}, {"standard deviation", "\\sigma"}};
@@ -184,9 +185,10 @@ static void judge_box(grade_result *r, const char *gold, const extraction *x, ma
         judge(r, gold, x->rule, core, policy);
 }
 
-/* Judges the first reading that can be parsed. A statement that is not judged correct but states an
- * integer, as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the statement
- * cannot be parsed. */
+/* Judges the first reading that can be parsed. After a wrong one with the rule "named_lines" or
+ * "count", later ones are tried too. A statement that is not judged correct but states an integer,
+ * as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the statement cannot be
+ * parsed. */
 static void judge_readings(grade_result *r, const char *gold, const found_answer *a,
                            math_policy policy) {
     char digits[INTEGER_MAX];

@@ -35,8 +35,8 @@ opinion opinion_parse(span reply);
 
 /* ---- rows of samples.jsonl ---- */
 
-/* Whether the row has a question to the judge model about this answer, with whatever result.
- * @judge_sha256: only to this judge; NULL: to any. */
+/* Whether the row has a question to the judge model about this answer, with whatever result, which
+ * *out gets. @judge_sha256: only to this judge; NULL: to any. False also if memory is exhausted. */
 bool opinion_find(const js *row, const task_problem *p, const char *answer,
                   const char *judge_sha256, opinion *out);
 

@@ -453,7 +453,8 @@ snap_status samples_answer(const sample_store *s, size_t cell, buf *out, snap_er
     return st == SNAP_OK ? buf_check(out, "an answer", err) : st;
 }
 
-/* Marks an undecided answer. Removes an opinion about another answer or gold. */
+/* Marks an undecided answer. Removes an opinion about another answer or gold, or about an answer
+ * that is decided. */
 static bool set_undecided(js *row, const task_problem *problem, const grade_result *r) {
     opinion said;
     if (!r->undecided || !opinion_find(row, problem, r->extracted, NULL, &said))

@@ -77,7 +77,8 @@ size_t samples_done_count(const sample_store *s);
 snap_status samples_answer(const sample_store *s, size_t cell, buf *out,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Appends a result as a row. Thread-safe. */
+/* Appends a result as a row. Thread-safe. SNAP_E_USAGE if the grader takes recorded verdicts and
+ * the result has none of this grader; SNAP_E_IO; SNAP_E_NOMEM. */
 snap_status samples_append(sample_store *s, const gen_request *req, const gen_result *res,
                            snap_err *err) SNAP_CHECK_RESULT;
 

@@ -200,9 +200,9 @@ stats_paired stats_pool_end(const stats_pool *pool, double margin);
 
 /* ---- planning ---- */
 
-/* The probability that stats_compare() says "equivalent" if there is no difference. The mean of the
- * differences is normal with standard error @se, which is estimated with @df degrees of freedom.
- * Computed by quadrature over the estimate; 1 for se = 0. */
+/* The probability that stats_compare() with step 0 says "equivalent" if there is no difference. The
+ * mean of the differences is normal with standard error @se, which is estimated with @df degrees of
+ * freedom. Computed by quadrature over the estimate; 1 for se = 0. */
 double stats_tost_power(double se, double df, double margin);
 
 /* ---- several benchmarks ---- */
