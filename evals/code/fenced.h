@@ -16,7 +16,7 @@ typedef struct {
     size_t indent; /* bytes before the opening fence on its line, after the quotation's marks; the
                       lines of the block may start with as much white space */
     span language; /* first word after the opening fence; n is 0 if there is none */
-    bool closed;   /* false: the text ends within the block */
+    bool closed;   /* false: the text ends, or another block begins, within the block */
 } fenced_block;
 
 /**

@@ -19,8 +19,9 @@ typedef enum {
 /* How well @code fits. @bare is the same code as python_bare() gives it. */
 program_fit program_fit_of(span code, span bare, const code_tests *tests);
 
-/* True if the code defines the function, class or variable: "def NAME", "class NAME" or "NAME =" at
- * the smallest indentation of the code. False also if memory is exhausted (a fault). */
+/* True if the code defines the function, class or variable: "NAME =", or "def NAME" or "class NAME"
+ * with a statement in its body, at the smallest indentation of the code. False also if memory is
+ * exhausted (a fault). */
 bool program_defines(span code, span name);
 
 #endif
