@@ -12,8 +12,8 @@
  * (program_fit.h). If none fits, chooses the last block that names Python or no language, or else
  * the last of all. So a block with an example, output, shell commands or further tests does not
  * replace the program. A block that is not closed counts only if @complete is set. If no block fits
- * fully, code between HTML tags (html_code.h) and, if
- * @complete is set, runs of lines of code without a fence are candidates too.
+ * fully, code between HTML tags (html_code.h) and, if @complete is set, runs of lines of code
+ * without a fence are candidates too.
  *
  * @out: the program is appended, without the indentation and the marks of quotations that its lines
  *       share with its fence

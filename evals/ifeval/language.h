@@ -18,8 +18,8 @@ enum { LANGUAGE_CODE = 8 }; /* bytes: "en", "zh-cn" */
 typedef struct language_profiles language_profiles;
 
 /* Reads a folder with one file per language: {"name", "freq": {group: count}, "n_words": [3]}.
- * SNAP_E_IO if the folder cannot be read; SNAP_E_INPUT if a file is malformed or there are no
- * groups; SNAP_E_NOMEM. Release with language_close(). */
+ * SNAP_E_IO if the folder cannot be read; SNAP_E_INPUT if a file is malformed or cannot be
+ * read, or if there are no groups; SNAP_E_NOMEM. Release with language_close(). */
 snap_status language_open(language_profiles **out, const char *folder,
                           snap_err *err) SNAP_CHECK_RESULT;
 void language_close(language_profiles *p); /* NULL is allowed */

@@ -132,8 +132,9 @@ cleanup:
     return st;
 }
 
-/* The largest number of units with at most f->length tokens. The first estimate is nearly right,
- * and each further one corrects it by the tokens that are missing. */
+/* The largest number of units with at most f->length tokens. The first estimate is nearly right.
+ * Each further one adds units for the tokens that are missing, or, if so many are known to be too
+ * many, halves what is still open. */
 static snap_status fit_units(fit *f, size_t *best, int64_t *tokens, snap_err *err) {
     enum { kRounds = 40 };
     double each;
@@ -179,7 +180,7 @@ static const char *const kTopics[] = {", the weather", ", old letters", ", boats
 static const char *const kShort[] = {" and", " a", "."};
 enum { TOPICS = sizeof kTopics / sizeof *kTopics, SHORTS = sizeof kShort / sizeof *kShort };
 
-/* Appends words to the heading until the text has @missing tokens more. */
+/* Appends words to the heading until it has @missing tokens more, or no word fits. */
 static snap_status pad(fit *f, int64_t missing, snap_err *err) {
     enum { kMost = 300 };
     buf line = {0};

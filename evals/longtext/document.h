@@ -8,7 +8,7 @@
 #include "generator/local/tokenizer/tokenizer.h"
 
 /* Counts the tokens of a text. With a tokenizer the count is exact. Without one it is the number of
- * characters divided by the mean number of characters per token. */
+ * bytes divided by @chars_per_token, rounded up: all texts of longtext.h are ASCII. */
 typedef struct {
     tok_encoder *encoder; /* NULL: chars_per_token */
     double chars_per_token;

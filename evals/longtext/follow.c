@@ -162,7 +162,7 @@ typedef struct {
     size_t next;
 } word_list;
 
-/* The rare words come in rounds, so that each of them occurs equally often. */
+/* The rare words come in rounds, so that no two of them differ by more than one occurrence. */
 static void write_rare(void *ctx, buf *out) {
     word_list *w = ctx;
     (void)buf_puts(out, w->rare[w->next].text);

@@ -3,11 +3,11 @@
  *
  * A text of an exact length in tokens holds statements at known places. The right answer follows
  * from the statements, and an exact rule compares it with the model's answer. All texts are made
- * from our own sentences and word lists. The same options and seed give the same bytes on every
- * machine, as long as the tokenizer is the same.
+ * from our own sentences and word lists. The same options, seed and name give the same bytes
+ * on every machine, as long as the tokenizer is the same.
  *
- * An item for training has several questions about one text, each with a worked solution. It never
- * has the question and the answer of an item for measuring (longtext_split_of()).
+ * An item for training may have several questions about one text, each with its solution. None of
+ * them has the question and the answer of an item for measuring (longtext_split_of()).
  *
  *   needle     codes of named things in prose, some of which are asked for
  *   lookup     the same in a list of names of six letters and their codes, without prose
@@ -45,7 +45,8 @@ longtext_split longtext_split_of(const char *question, const char *answer);
 typedef struct {
     longtext_kind kind;
     int64_t length;         /* tokens of the document, two line ends and the question */
-    double depth;           /* 0..1: where the answer is, if the kind has such a place */
+    double depth;           /* 0..1: where the first part of the answer is, if the kind has such
+                               a place */
     name_distance distance; /* of the distractors; lookup: not DISTANCE_WORD */
     int keys;    /* things that the text names, with those that are asked for. variables: chains.
                     frequent: words that are asked for. order: events */
@@ -64,7 +65,8 @@ bool longtext_has_depth(longtext_kind kind);
 
 typedef struct {
     buf question, answer;
-    buf solution; /* repeats what the answer follows from. Ends with the line "Answer: ..." */
+    buf solution; /* repeats what the answer follows from, except for count and frequent. Ends with
+                     the line "Answer: ..." */
 } longtext_question;
 
 typedef struct {

@@ -89,8 +89,8 @@ static const synth_family *choose(const synth_family *all, int level, rng *r) {
     return fits[draw(r, 0, n - 1)];
 }
 
-/* Estimates the smallest number of tokens of a text for a tokenizer with single digits: counts runs
- * of small letters, capitals, digits, newlines and runs of signs. */
+/* Estimates the smallest number of tokens of a text for a tokenizer with single digits: counts
+ * capitals, runs of small letters that follow no capital, digits, newlines and runs of signs. */
 static int pieces(const char *s) {
     int n = 0;
     for (bool word = false, sign = false; *s; s++) {

@@ -179,7 +179,7 @@ static snap_status check_by(const grader *g, const char *gold, snap_err *err) {
 
 /* ---- the grader ---- */
 
-/* Writes the id of a rule, such as "regex-1+aime-4". */
+/* Writes the id of a rule, such as "regex-1+aime-5". */
 static int write_id(const rule *r, math_policy policy, char *out, size_t cap) {
     static const char *const found[] = {"", "boxed-1+", "last-number-1+", "regex-1+", "whole-1+"};
     if (r->same == SAME_BY)

@@ -1,7 +1,8 @@
 /* Tests that a failed allocation never becomes a verdict: each of the first allocations of a case
  * fails in turn, and so does a sample of the later ones.
  *
- * Each failure occurs in a process of its own, because a pattern is compiled at its first use only.
+ * Each failure occurs in a process of its own, because a pattern is compiled at its first use only
+ * (test_filter() needs no pattern and fails allocations in this process).
  * This suite must run before others have used the patterns, so its file is the first by name. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>

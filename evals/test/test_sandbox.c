@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -399,32 +401,45 @@ static void run_all_hostile(sandbox *s) {
     free(h);
 }
 
-static int abstract_listener(void) {
-    struct sockaddr address = {.sa_family = AF_UNIX};
+/* Listens under a name that the program "sockets of the machine" tries: an abstract one, or that of
+ * a file. Outside the sandbox, a client can connect. */
+static int listen_at(const char *name, bool abstract) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int n = snprintf(address.sa_data + 1, sizeof address.sa_data - 1, "snapmla-%d", (int)getpid());
-    CU_ASSERT(n > 0 && bind(fd, &address, sizeof address) == 0 && listen(fd, 1) == 0);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int n = snprintf(address.sun_path + abstract, sizeof address.sun_path - 1, "%s", name);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    const struct sockaddr *at = (const struct sockaddr *)&address;
+    CU_ASSERT(fd >= 0 && bind(fd, at, size) == 0 && listen(fd, 8) == 0);
+    CU_ASSERT(client >= 0 && connect(client, at, size) == 0);
+    (void)close(client);
     return fd;
 }
 
 static void test_hostile(void) {
     static const char answers[] = "the answer is 42\n";
     sandbox *s = open_sandbox();
-    char path[64];
+    char path[64], name[64];
     if (!s)
         return;
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
     CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
+    (void)snprintf(name, sizeof name, "snapmla-test-%d", (int)getpid());
+    int hidden = listen_at(name, true);
+    (void)snprintf(name, sizeof name, "%s/socket", folder);
+    int file = listen_at(name, false);
+    CU_ASSERT_EQUAL(chmod(name, 0777), 0);
     (void)snprintf(path, sizeof path, "%s/answers", folder);
     CU_ASSERT_EQUAL(fs_write_atomic(path, answers, sizeof answers - 1, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(chmod(path, 0644), 0);
     (void)setenv("SNAPMLA_API_KEY", "hidden-from-programs", 1);
-    int listener = abstract_listener();
     (void)signal(SIGUSR1, on_signal);
     run_all_hostile(s);
     (void)signal(SIGUSR1, SIG_DFL);
     CU_ASSERT_FALSE(signalled);
-    (void)close(listener);
+    (void)close(hidden);
+    (void)close(file);
+    CU_ASSERT_EQUAL(unlink(name), 0);
     (void)unsetenv("SNAPMLA_API_KEY");
     CU_ASSERT_EQUAL(processes_left("98765"), 0);
     CU_ASSERT_EQUAL(processes_left("/box/driver.py"), 0);
