@@ -11,12 +11,12 @@
 /* The state of one grading. */
 typedef struct {
     math_tree gold, answer;
-    bool strict;  /* MATH_STRICT */
-    bool truth;   /* MATH_TRUTH */
-    bool ordered; /* lists, too, are compared in order */
-    bool named;   /* math_judge_answer() removed the left side of the gold or of the answer, and
+    bool strict;    /* MATH_STRICT */
+    bool truth;     /* MATH_TRUTH */
+    bool ordered;   /* lists, too, are compared in order */
+    bool named;     /* math_judge_answer() removed the left side of the gold or of the answer, and
                      math_is_short_naming() does not accept that gold or answer */
-    bool listed;  /* inside a list, set, union or chain: two relations are equal only if their
+    bool listed;    /* inside a list, set, union or chain: two relations are equal only if their
                        sides are */
     bool undecided; /* a comparison was refused without evidence of a difference */
     int work;
