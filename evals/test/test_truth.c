@@ -73,8 +73,8 @@ static math_outcome judge(const char *gold, const char *answer, math_policy poli
     return v.outcome;
 }
 
-/* The answer has almost as many tokens as an answer may have, and the conversion of its unit appends
- * more. */
+/* The answer has almost as many tokens as an answer may have, and the conversion of its unit
+ * appends more. */
 static void test_unit_of_a_long_answer(void) {
     char answer[kMathMaxInput] = "1";
     size_t n = 1;
