@@ -184,8 +184,9 @@ static bool same(span a, span b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* Patterns for the text between two boxes: layout; a comma, a semicolon, "and" or "or", plain or in
- * a text macro; "\&"; a name such as "x =" before the second box. */
+/* Patterns for the text between two boxes. LAYOUT is white space and what only places text. It may
+ * surround a comma, a semicolon, "and" or "or" (also in a text macro), or "\&". A name such as
+ * "x =" may stand before the second box. */
 #define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define AND_OR "(?:and|or)(?:,?\\s++(?:else|also|alternatively|equivalently)\\b,?)?(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \

@@ -306,7 +306,7 @@ typedef struct {
                                stats_bootstrap() */
 } resampling;
 
-/* @room: [2n] working memory. */
+/* @room: memory for 2n numbers, which the result uses: it must live as long. */
 static resampling resampling_make(const stats_problem *problems, size_t n, double *room) {
     resampling s = {.problems = problems, .n = n, .a = room, .b = room + n};
     double noise = 0;

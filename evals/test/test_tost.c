@@ -107,7 +107,7 @@ static void test_several_samples_by_simulation(void) {
     static const size_t problems[] = {30, 100, 250};
     static const int samples[] = {2, 4, 8};
     static const double margins[] = {0.02, 0.05};
-    enum { RUNS = 2000 }; /* the standard error of a rate of 4 % is 0.44 % */
+    enum { RUNS = 2000 }; /* a measured rate of 4 % then has a standard error of 0.44 % */
     rng r = rng_make(20260101, rng_stream_of("equivalence at the margin"));
     for (int c = 0; c < 3 * 3 * 2 * LOSSES; c++) {
         size_t n = problems[c % 3];

@@ -1,5 +1,5 @@
-/* verify_serving.c - computes the rows of servers under load again from requests.jsonl, and checks
- * them against each other. */
+/* verify_serving.c - computes the rows of a serving benchmark again from requests.jsonl and
+ * compares them with the stored rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

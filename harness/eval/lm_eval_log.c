@@ -1,5 +1,5 @@
-/* lm_eval_log.c - samples_TASK_DATE.jsonl of lm-evaluation-harness: one line for each document and
- * filter. */
+/* lm_eval_log.c - reads samples_TASK_DATE.jsonl of lm-evaluation-harness. It has one line for each
+ * problem and filter, lm-eval's name for a rule that extracts the answer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -44,12 +44,13 @@ typedef struct {
 
 void serve_read(int fd, serve_reply *r);
 
-/* The same, but only the first @events events of a stream are read. Then the connection is closed.
- * There are fewer if the stream ends before. */
+/* As serve_read(), but only the first @events events of a stream are read. Then the connection is
+ * closed. There are fewer if the stream ends before. */
 void serve_read_events(int fd, int events, serve_reply *r);
 
-/* The same, but the answer is read up to the end that it announces: the server may keep the
- * connection open. @head: it is the answer to a HEAD request, so it has no body. */
+/* As serve_read(), but the answer ends where its headers say (Content-Length or the last chunk),
+ * because the server may keep the connection open. @head: it is the answer to a HEAD request, so it
+ * has no body. */
 void serve_read_one(int fd, bool head, serve_reply *r);
 void serve_reply_release(serve_reply *r);
 

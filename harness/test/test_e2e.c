@@ -34,7 +34,7 @@ static void test_flop_of_one_token(void) {
     CU_ASSERT_EQUAL(e2e_prompt_flop(&s, 1), touched + 2 * itself);
 }
 
-/* Zero-computation experts are chosen like others but have no products. */
+/* Zero-computation experts are counted as chosen as often as others, and cost no arithmetic. */
 static void test_flop_of_zero_computation_experts(void) {
     model_shape s = shape_of("configs/models/longcat-flash-rank-of-64.json"), none = s;
     double expert = 3.0 * 6144 * 2048;

@@ -50,7 +50,8 @@ static void expect_missing(energy_meter *m, double joules, const char *why) {
     CU_ASSERT_PTR_NOT_NULL(strstr(energy_missing(m), why));
 }
 
-/* Two packages and the memory of one count; the part "core" is contained in its package. */
+/* The counters of two packages and of one memory are added up. That of the part "core" is left out,
+ * because its package contains it. */
 static void test_rapl(void) {
     begin();
     put_zone(kPackage, "package-0\n", "1000000\n");

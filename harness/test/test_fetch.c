@@ -634,7 +634,8 @@ static void test_manifest_refused(void) {
     (void)unlink(path);
 }
 
-/* Every task with data from others has a set, with a file in a place where its loader looks. */
+/* For every task whose problems were published by others, the manifest has an entry with a file
+ * that is written where the task's loader looks for it. */
 static void test_shipped_manifest(void) {
     manifest m;
     snap_err err = {0};

@@ -103,7 +103,8 @@ static void card_roofline(const report_model *m, buf *out) {
         a, b);
 }
 
-/* The verdicts over all tasks of a run, except those on controls and refused ones. */
+/* Writes one card for each verdict on the problems of all tasks together, except verdicts on a
+ * control and comparisons that were refused. */
 static void card_pooled(const report_model *m, buf *out) {
     for (size_t i = 0; i < m->n_pooled; i++) {
         const pair_record *p = m->pooled[i].row;

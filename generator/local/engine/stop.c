@@ -27,7 +27,8 @@ bool stop_cut(const stop_strings *s, buf *text, size_t seen) {
 }
 
 size_t stop_settled(const stop_strings *s, const char *text, size_t n) {
-    size_t held = 0; /* length of the longest end of the text with which a stop string begins */
+    size_t held =
+        0; /* length of the longest suffix of the text that is a prefix of a stop string */
     for (int i = 0; i < s->n; i++) {
         size_t len = strlen(s->text[i]), most = len ? len - 1 : 0;
         for (size_t k = most < n ? most : n; k > held; k--)

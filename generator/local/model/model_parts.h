@@ -27,8 +27,9 @@ typedef struct {
     mla_step all, decoding;
 } step_state;
 
-/* Buffers of a layer, [max_rows][..] unless another size is given. "Packed" means in the type of
- * the arithmetic. "Widest" is the largest of hidden, q_lora and heads * v. */
+/* Buffers of a layer. A size in brackets is that of one row; there are max_rows rows, unless the
+ * comment begins with another number. "Packed" means in the type of the products, BF16 or FP32.
+ * "Widest" is the largest of hidden, q_lora and heads * v. */
 typedef struct {
     float *x;        /* [hidden] the residual stream */
     float *h;        /* [hidden] normalised x, or the result of the attention */
