@@ -141,10 +141,14 @@ void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused
     at->held_ns = until_ns > at->held_ns ? until_ns : at->held_ns;
 }
 
-void endpoints_success(endpoint *at) {
+void endpoints_refusal(endpoint *at) {
     at->strikes = at->probes = 0;
-    at->window += at->window > 0 ? 1 / at->window : 0;
     at->out = false;
+}
+
+void endpoints_success(endpoint *at) {
+    endpoints_refusal(at);
+    at->window += at->window > 0 ? 1 / at->window : 0;
 }
 
 bool endpoints_failure(endpoints *e, endpoint *at, bool gone) {

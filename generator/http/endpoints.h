@@ -5,10 +5,10 @@
  *
  * A server that reports that a rate limit is used up gets no request until the time that it names,
  * for at most server_cap_s (retry.h). After a 429 whose request is retried, it gets none until that
- * retry is due. If no limit kept requests from it before, for example by a header of the same
- * response, the number of its requests in flight is then also limited: first to about half of what
- * it had, then to one more each time as many requests as the limit have ended and the server did
- * not fail (additive increase, multiplicative decrease, as in TCP).
+ * retry is due. If no earlier response kept requests from it, the number of its requests in flight
+ * is then also limited: first to about half of what it had, then to one more each time as many
+ * requests as the limit have ended and the server neither failed nor refused them (additive
+ * increase, multiplicative decrease, as in TCP).
  *
  * A server is taken out of service when it can't be reached, or when it fails ENDPOINT_STRIKES
  * times in a row (connection lost, silence, or a 5xx status). GET {base}/models then probes it,
@@ -61,10 +61,12 @@ int64_t endpoints_next_ns(const endpoints *e, int64_t now_ns);
  * of its requests in flight is limited, too, unless the server was held already. */
 void endpoints_hold(endpoint *at, int64_t now_ns, int64_t until_ns, bool refused);
 
-/* The outcome of a request; a successful probe counts as a success, too. @gone: no server can be
+/* The outcome of a request; a successful probe counts as a success, too. A refusal (429) shows that
+ * the server works, but does not raise the limit of requests in flight. @gone: no server can be
  * reached at that address. endpoints_failure() returns true if it takes the server out of service;
  * the caller then sets due_ns. */
 void endpoints_success(endpoint *at);
+void endpoints_refusal(endpoint *at);
 bool endpoints_failure(endpoints *e, endpoint *at, bool gone);
 
 #endif

@@ -7,6 +7,7 @@
 #include "generator/http/ratelimit.h"
 
 enum {
+    kTooManyRequests = 429,
     kTokenBytes = 4, /* estimated bytes per prompt token, used until the server reports the count */
 };
 
@@ -78,7 +79,7 @@ static void wait_to_retry(slot *s, const http_response *res) {
     s->due_ns = now + (int64_t)(delay_s * 1e9);
     s->state = SLOT_WAITING;
     s->session->changed = true;
-    if (res->status == 429)
+    if (res->status == kTooManyRequests)
         endpoints_hold(s->server, now, s->due_ns, true);
 }
 
@@ -109,7 +110,9 @@ static void note_limits(slot *s, const http_response *res, int64_t now) {
 static void note_health(slot *s, const http_response *res) {
     session *r = s->session;
     s->server->in_flight--;
-    if (!is_no_server(res) && !is_failing_server(res))
+    if (res->status == kTooManyRequests)
+        endpoints_refusal(s->server);
+    else if (!is_no_server(res) && !is_failing_server(res))
         endpoints_success(s->server);
     else if (endpoints_failure(&r->client->servers, s->server, is_no_server(res)))
         session_plan_probe(r, s->server);
@@ -133,10 +136,13 @@ static void on_done(void *ctx, const http_response *res) {
     r->reached = r->reached || res->status;
     attempt_judge(&s->last, res);
     note_health(s, res);
-    note_limits(s, res, clock_now_ns());
-    if (s->last.end == ATTEMPT_RETRYABLE && s->attempts <= r->client->max_retries)
+    bool again = s->last.end == ATTEMPT_RETRYABLE && s->attempts <= r->client->max_retries;
+    if (again) /* before note_limits(): a held server's limit of requests is not halved */
         wait_to_retry(s, res);
-    else if (is_no_server(res) && !r->reached)
+    note_limits(s, res, clock_now_ns());
+    if (again)
+        return;
+    if (is_no_server(res) && !r->reached)
         fail_run(s, "cannot be reached");
     else if (res->status == 401)
         fail_run(s, "does not accept the API key (any more)");

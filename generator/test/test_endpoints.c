@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "generator/http/client.h"
+#include "generator/http/client_parts.h"
 #include "generator/http/endpoints.h"
 #include "generator/test/drive.h"
 #include "generator/test/scripted_server.h"
@@ -116,6 +117,9 @@ static void test_a_server_that_refuses_is_spared(void) {
     for (int i = 0; i < 8; i++)
         endpoints_success(a);
     CU_ASSERT(a->window > 8.5 && a->window < 9);
+    double before = a->window;
+    endpoints_refusal(a); /* no success, so it does not raise the limit */
+    CU_ASSERT_DOUBLE_EQUAL(a->window, before, 0);
     endpoints_success(a);
     CU_ASSERT_PTR_EQUAL(endpoints_choose(&e, 1000), a); /* the ninth request */
     endpoints_release(&e);
@@ -251,6 +255,38 @@ static void test_limits_of_the_server(void) {
     server_free(s);
 }
 
+/* A server refuses eight requests at once, and its headers say that its limit is used up. The first
+ * refusal leaves seven in flight, so the limit of requests in flight becomes three. The other seven
+ * refusals do not change it. Each of the eight answers that follow raises it by 1 / limit. */
+static void test_a_refusal_with_headers(void) {
+    static const retry_policy patient = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 5};
+    static const reply busy = {.status = 429,
+                               .headers = "X-RateLimit-Remaining-Requests: 0\r\n"
+                                          "X-RateLimit-Reset-Requests: 1s\r\n",
+                               .gather = 8};
+    const reply replies[] = {
+        busy, busy, busy, busy, busy, busy, busy, busy, {.body = CHAT_WHOLE("42", "stop")}};
+    server *s = server_start(replies, 9);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    char url[100];
+    drive d = {0};
+    generator *g;
+    generator_options opt = {.no_stream = true, .max_retries = 5, .in_flight = 8};
+    (void)snprintf(url, sizeof url, "%s/v1", server_url(s));
+    CU_ASSERT_EQUAL_FATAL(client_open(&g, url, &opt, &patient, &d.err), SNAP_OK);
+    CU_ASSERT_EQUAL(drive_run(&d, g, 8), SNAP_OK);
+    double limit = 3;
+    for (int i = 0; i < 8; i++)
+        limit += 1 / limit;
+    CU_ASSERT_DOUBLE_EQUAL(((const client *)g)->servers.list[0].window, limit, 1e-9);
+    generator_close(g);
+    server_stop(s);
+    CU_ASSERT_EQUAL(d.n_kept, 8);
+    CU_ASSERT_EQUAL(server_requests(s), 16);
+    drive_release(&d);
+    server_free(s);
+}
+
 /* 1200 per minute are one every 50 ms, however many may be in flight. After a late wake-up at most
  * 100 ms are made up for. */
 static void test_limits_of_the_user(void) {
@@ -283,6 +319,7 @@ CU_TestInfo tests_endpoints[] = {
     {"weights", test_weights},
     {"a server that refuses is spared", test_a_server_that_refuses_is_spared},
     {"limits of the server", test_limits_of_the_server},
+    {"a refusal with headers of limits", test_a_refusal_with_headers},
     {"limits of the user", test_limits_of_the_user},
     {"the least loaded is chosen", test_the_least_loaded_is_chosen},
     {"strikes", test_strikes},

@@ -72,6 +72,34 @@ static void test_tensors_of_transformers(void) {
     js_free(models);
 }
 
+/* transformers' LongCat-Flash has a bias in each router, whatever topk_method says. */
+static void test_longcat_always_has_a_bias(void) {
+    js *models = js_parse_file("generator/test/checkpoint/inventory.json", 1 << 20, NULL);
+    int n = 0;
+    for (void *it = js_first(models); it; it = js_next(models, it)) {
+        const js *model = js_value(it);
+        js *config = js_get_object(model, "config"), *tensors = js_get_object(model, "tensors");
+        against a = {.want = tensors};
+        buf text = {0};
+        model_shape s;
+        size_t all = 0;
+        for (void *t = js_first(tensors); t; t = js_next(tensors, t))
+            all++;
+        CU_ASSERT(js_set_str(config, "topk_method", "greedy"));
+        CU_ASSERT_EQUAL(js_write(config, JS_COMPACT, &text, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL_FATAL(parse(&s, buf_str(&text), NULL), SNAP_OK);
+        buf_release(&text);
+        if (s.arch != ARCH_LONGCAT_FLASH)
+            continue;
+        CU_ASSERT_EQUAL(s.topk, TOPK_GREEDY);
+        CU_ASSERT_EQUAL(inventory_each(&s, look_up, &a, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(a.found + idle_experts(&s, tensors), all);
+        n++;
+    }
+    CU_ASSERT_EQUAL(n, 1);
+    js_free(models);
+}
+
 /* ---- published models ---- */
 
 #define V2_LITE                                                                                    \
@@ -287,6 +315,7 @@ static void test_generation_config(void) {
 }
 
 CU_TestInfo tests_shape[] = {{"tensors, as transformers saves them", test_tensors_of_transformers},
+                             {"LongCat always has a bias", test_longcat_always_has_a_bias},
                              {"published sizes", test_published_sizes},
                              {"DeepSeek-V2-Lite", test_v2_lite},
                              {"DeepSeek-V3", test_v3},

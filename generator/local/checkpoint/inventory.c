@@ -58,7 +58,7 @@ static void visit_experts(walk *w, int layer) {
     visit(w, prefix, longcat ? "router.classifier" : "gate", choices, s->hidden_size);
     (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.%s.e_score_correction_bias", layer,
                    longcat ? "router" : "gate");
-    if (s->topk == TOPK_NOAUX)
+    if (shape_has_router_bias(s))
         visit_bias(w, prefix, choices);
     for (int e = 0; e < s->n_routed_experts && w->st == SNAP_OK; e++) {
         (void)snprintf(prefix, sizeof prefix, "model.layers.%d.mlp.experts.%d.", layer, e);

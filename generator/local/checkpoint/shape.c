@@ -387,3 +387,7 @@ bool shape_is_sparse(const model_shape *s, int layer) {
     return s->n_routed_experts > 0 && layer >= s->first_k_dense_replace &&
            layer % s->moe_layer_freq == 0;
 }
+
+bool shape_has_router_bias(const model_shape *s) {
+    return s->arch == ARCH_LONGCAT_FLASH || s->topk == TOPK_NOAUX;
+}

@@ -102,4 +102,8 @@ snap_status model_shape_parse(model_shape *out, const char *json, size_t n, cons
  * where each layer has experts beside its dense feed-forwards. */
 bool shape_is_sparse(const model_shape *s, int layer);
 
+/* Whether the router of each layer of experts has a bias, e_score_correction_bias: with
+ * topk_method noaux_tc, and always in LongCat-Flash. */
+bool shape_has_router_bias(const model_shape *s);
+
 #endif

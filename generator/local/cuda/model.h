@@ -94,7 +94,6 @@ struct cuda_model {
     step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;
-    size_t input_bytes;
     bool single; /* decode steps of one row use single_layer() */
     float *logits_host;
     unsigned long long *key_host;

@@ -70,10 +70,10 @@ static snap_status bind_moe(const binding *b, moe_weights *m) {
         return err_set(b->err, SNAP_E_NOMEM, "out of memory for %d experts", s->n_routed_experts);
     TRY(matrix(b, longcat ? "mlp.router.classifier" : "mlp.gate", experts, s->hidden_size,
                &m->router));
-    if (longcat)
-        TRY(vector(b, "mlp.router.e_score_correction_bias", experts, &m->bias));
-    else if (s->topk == TOPK_NOAUX)
-        TRY(vector(b, "mlp.gate.e_score_correction_bias", experts, &m->bias));
+    if (shape_has_router_bias(s))
+        TRY(vector(
+            b, longcat ? "mlp.router.e_score_correction_bias" : "mlp.gate.e_score_correction_bias",
+            experts, &m->bias));
     for (int e = 0; e < s->n_routed_experts; e++) {
         (void)snprintf(name, sizeof name, "mlp.experts.%d", e);
         TRY(bind_ffn(b, name, s->moe_intermediate_size, &m->expert[e]));
