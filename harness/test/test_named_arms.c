@@ -13,6 +13,7 @@
 #include "harness/view/figures.h"
 #include "harness/view/model.h"
 #include "harness/view/named_arms.h"
+#include "harness/view/pages.h"
 #include "harness/view/table.h"
 
 enum { SAMPLES = 50, ARMS = 4, CELLS = 2 };
@@ -111,11 +112,89 @@ static void test_heat_map(void) {
     buf out = {0};
     CU_ASSERT(figure_named_arms(m, 0, true, &out));
     expect_xml(buf_str(&out));
-    CU_ASSERT(count_of(buf_str(&out), ">2.00<") == 2 &&
-              /* one is in the legend */ count_of(buf_str(&out), ">0.33<") == 2);
-    CU_ASSERT(count_of(buf_str(&out), ">failed<") == 1);
+    /* base and fast 2.00 in one of two cells, and the legend's 2.00; base and slow, same and slow
+     * 0.33 in both cells; fast and slow 0.17 and fast and same 0.50 (also in the legend) in one */
+    CU_ASSERT(count_of(buf_str(&out), ">2.00<") == 2 && count_of(buf_str(&out), ">0.33<") == 4);
+    CU_ASSERT(count_of(buf_str(&out), ">0.17<") == 1 && count_of(buf_str(&out), ">0.50<") == 2);
+    CU_ASSERT(count_of(buf_str(&out), ">failed<") == 3); /* three pairs have the failed arm */
     CU_ASSERT(!figure_named_arms(m, 1, true, &out));
     expect_well_formed(m);
+    buf_release(&out);
+    report_model_free(m);
+    results_free(r);
+}
+
+/* Each pair is compared by its own samples. They have a known factor and 1 % of noise. */
+static void test_pairs(void) {
+    results *r = make_run();
+    report_model *m = fixture_model(r);
+    arena mem = {0};
+    table t;
+    double x[2][SAMPLES];
+    size_t row = 0;
+    CU_ASSERT_FATAL(m->named->n_pairs == CELLS * ARMS * (ARMS - 1) / 2);
+    CU_ASSERT(report_table_named_pairs(m, &mem, &t) && t.n_rows == ARMS * (ARMS - 1) / 2);
+    for (int a = 0; a < ARMS; a++)
+        for (int b = a + 1; b < ARMS; b++, row++) {
+            double factor = kFactor[a] / kFactor[b];
+            const named_pair *p = named_arms_pair(m->named, 1, a, b);
+            paired_ratio want;
+            char ratio[32];
+            fill_samples(x[0], a);
+            fill_samples(x[1], b);
+            CU_ASSERT(paired_ratio_of(x[0], SAMPLES, x[1], SAMPLES, &want, NULL) == SNAP_OK);
+            CU_ASSERT_FATAL(p != NULL);
+            CU_ASSERT(p->gain.ratio == want.ratio && p->gain.lo == want.lo &&
+                      p->gain.hi == want.hi);
+            CU_ASSERT(fabs(p->gain.ratio / factor - 1) < 0.02);
+            (void)snprintf(ratio, sizeof ratio, "%.2f×", factor);
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "A"), kNames[a]);
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "B"), kNames[b]);
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "cells"), "2");
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "A faster"), factor < 1 ? "2" : "0");
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "B faster"), factor > 1 ? "2" : "0");
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "undecided"), factor == 1 ? "2" : "0");
+            CU_ASSERT_STRING_EQUAL(cell(&t, row, "speed-up of B over A"), ratio);
+        }
+    CU_ASSERT(!named_arms_pair(m->named, CELLS, 0, 1));
+    CU_ASSERT(report_table_named_pair_cells(m, &mem, &t) && t.n_rows == 3 * CELLS);
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "A"), "fast"); /* then same, of the first cell */
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "result"), "A faster");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
+/* An arm without a time is in no pair. Loops of different moments have a ratio and no interval. */
+static void test_pairs_without_times(void) {
+    results *r = make_run();
+    js *rows = results_section(r, "bench"), *gone = js_at(rows, 2);
+    CU_ASSERT(js_set_str(gone, "status", "error") && js_set_str(gone, "reason", "none") &&
+              js_set_new(gone, "performance", js_new_null()) && js_delete(gone, "against"));
+    for (size_t i = ARMS; i < js_len(rows); i++)
+        CU_ASSERT(js_set_str(js_at(rows, i), "mode", "sustained"));
+    report_model *m = fixture_model(r);
+    CU_ASSERT(named_arms_pair(m->named, 0, 1, 3) && !named_arms_pair(m->named, 0, 1, 2) &&
+              !named_arms_pair(m->named, 0, 0, 2));
+    const named_pair *p = named_arms_pair(m->named, 1, 1, 3);
+    CU_ASSERT_FATAL(p != NULL);
+    CU_ASSERT(named_pair_outcome(p) == NAMED_UNKNOWN && fabs(p->gain.ratio * 6 - 1) < 0.02);
+    report_model_free(m);
+    results_free(r);
+}
+
+/* Markdown has the tables, and the CSV file has a row for each pair and cell. */
+static void test_pairs_in_files(void) {
+    results *r = make_run();
+    report_model *m = fixture_model(r);
+    buf out = {0};
+    report_markdown(m, &out);
+    CU_ASSERT(strstr(buf_str(&out), "| fast | slow | 2 | 2 | 0 | 0 | 0 | 0.17× |") != NULL);
+    CU_ASSERT(count_of(buf_str(&out), "| A faster |") == 3 * CELLS + /* the head */ 1);
+    buf_clear(&out);
+    write_csv_section(m, "versus", &out);
+    CU_ASSERT(count_of(buf_str(&out), "\r\n") == 1 + m->named->n_pairs);
+    CU_ASSERT(strstr(buf_str(&out), ",slow,") && strstr(buf_str(&out), "against_lo"));
     buf_release(&out);
     report_model_free(m);
     results_free(r);
@@ -195,6 +274,9 @@ static void test_verify(void) {
 CU_TestInfo tests_named_arms[] = {
     {"wins, ties and losses of named arms", test_standings},
     {"the heat map of named arms", test_heat_map},
+    {"each two arms are compared by their samples", test_pairs},
+    {"pairs without times or intervals", test_pairs_without_times},
+    {"pairs in Markdown and CSV", test_pairs_in_files},
     {"a report without named arms", test_runs_without_pairs},
     {"gate check compares arms of equal name", test_gate},
     {"verify-run computes the ratios again", test_verify},

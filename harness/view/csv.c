@@ -3,7 +3,8 @@
  * the length.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
- * ceiling, bench, fidelity, arm, failure, pair, pooled; for a model predictions, layer, values,
+ * ceiling, bench, versus (two named arms in a cell), fidelity, arm, failure, pair, pooled; for a
+ * model predictions, layer, values,
  * bound, depth; for servers under load load, part, latency, target, difference, series, knee,
  * ratio. 'report paper' adds quote (figures that others report) and step (speed of a whole model in
  * tokens per second). */
@@ -13,6 +14,7 @@
 
 #include "harness/view/compare.h"
 #include "harness/view/format.h"
+#include "harness/view/named_arms.h"
 #include "harness/view/pages.h"
 #include "harness/view/paper.h"
 
@@ -202,6 +204,33 @@ static void write_cells(const report_model *m, line *l, buf *out) {
     }
 }
 
+/* Two named arms of a cell: the time of `baseline` / that of `name`. */
+static void write_versus(const report_model *m, const named_arms *g, const named_pair *p, line *l) {
+    const cell_record *row = named_arms_at(g, p->cell, p->arm)->row;
+    start(l, "versus", m->files[g->file]);
+    text(l, "name", g->arm[p->arm]);
+    text(l, "baseline", g->arm[p->base]);
+    text(l, "scope", row->scope);
+    text(l, "mode", row->mode);
+    text(l, "distribution", row->distribution);
+    put_record(l, &cell_shape_type, &row->shape);
+    if (row->lengths.exists) {
+        text(l, "lengths", row->lengths.distribution);
+        number(l, "total_tokens", (double)row->lengths.tokens);
+    }
+    number(l, "against", p->gain.ratio);
+    number(l, "against_lo", p->gain.lo);
+    number(l, "against_hi", p->gain.hi);
+}
+
+static void write_pairs(const report_model *m, line *l, buf *out) {
+    for (size_t k = 0; k < m->n_named; k++)
+        for (size_t i = 0; i < m->named[k].n_pairs; i++) {
+            write_versus(m, &m->named[k], &m->named[k].pairs[i], l);
+            finish(l, out);
+        }
+}
+
 static void write_fidelity(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
         start(l, "fidelity", m->files[m->fidelity[i].file]);
@@ -295,6 +324,7 @@ static void write_paper(const report_model *m, line *l, buf *out) {
 static void write_rows(const report_model *m, line *l, buf *out) {
     write_ceilings(m, l, out);
     write_cells(m, l, out);
+    write_pairs(m, l, out);
     write_fidelity(m, l, out);
     for (size_t i = 0; i < m->n_evals; i++)
         write_eval(m, &m->evals[i], l, out);
@@ -321,9 +351,9 @@ void write_csv(const report_model *m, buf *out) {
 }
 
 const char *const csv_sections[] = {
-    "ceiling", "bench",      "fidelity", "arm",   "pair",  "failure", "pooled", "predictions",
-    "layer",   "values",     "bound",    "depth", "quote", "step",    "load",   "latency",
-    "target",  "difference", "series",   "knee",  "ratio", "part",    NULL};
+    "ceiling",     "bench",  "versus",     "fidelity", "arm",   "pair",  "failure", "pooled",
+    "predictions", "layer",  "values",     "bound",    "depth", "quote", "step",    "load",
+    "latency",     "target", "difference", "series",   "knee",  "ratio", "part",    NULL};
 
 void write_csv_section(const report_model *m, const char *section, buf *out) {
     line l = {.only = section, .marking = true};

@@ -1,6 +1,7 @@
-/* fig_named_arms.c - draws the speed-up of each named arm over the baseline: one row for each cell,
- * one column for each arm. The speed-up is also written in its cell, so the colours are not needed
- * to read the figure. A cell whose interval contains 1 has the colour of "equal". */
+/* fig_named_arms.c - draws how much faster each named arm is than each other one: one row for each
+ * cell, one column for each pair of arms. The ratio and its interval are also written in the cell,
+ * so the colours are not needed to read the figure. A cell whose interval contains 1 has the colour
+ * of "equal". */
 #include <math.h>
 #include <stdio.h>
 
@@ -9,25 +10,30 @@
 #include "harness/view/named_arms.h"
 #include "harness/view/svg.h"
 
-enum { kRows = 32, kColumns = 10, kCellW = 72, kCellH = 24, kLeft = 210, kTop = 66, kFoot = 60 };
+enum { kRows = 32, kColumns = 8, kCellW = 90, kCellH = 34, kLeft = 210, kTop = 62, kFoot = 60 };
 static const double kWidth = 940;
 
-/* The part of a grid that one figure shows. */
+/* The part of a grid that one figure shows. The pairs are numbered: first those with the baseline,
+ * then those of the second arm with later ones, and so on. */
 typedef struct {
     const named_arms *g;
     size_t first, rows;
-    int first_arm, columns; /* the baseline has no column */
+    int first_pair, columns;
 } part;
+
+static int pairs_of(const named_arms *g) {
+    return g->n_arms * (g->n_arms - 1) / 2;
+}
 
 static bool find(const report_model *m, size_t index, part *p) {
     for (size_t k = 0; k < m->n_named; k++) {
         const named_arms *g = &m->named[k];
-        for (int arm = 1; arm < g->n_arms; arm += kColumns)
+        for (int pair = 0; pair < pairs_of(g); pair += kColumns)
             for (size_t row = 0; row < g->n_cells; row += kRows)
                 if (index-- == 0) {
                     size_t rows = g->n_cells - row;
-                    int columns = g->n_arms - arm;
-                    *p = (part){g, row, rows < kRows ? rows : kRows, arm,
+                    int columns = pairs_of(g) - pair;
+                    *p = (part){g, row, rows < kRows ? rows : kRows, pair,
                                 columns < kColumns ? columns : kColumns};
                     return true;
                 }
@@ -35,21 +41,31 @@ static bool find(const report_model *m, size_t index, part *p) {
     return false;
 }
 
+/* The two arms of a numbered pair. */
+static void arms_of(const named_arms *g, int pair, int *base, int *arm) {
+    *base = 0;
+    for (int n = g->n_arms - 1; pair >= n; n--) {
+        pair -= n;
+        (*base)++;
+    }
+    *arm = *base + 1 + pair;
+}
+
 /* Colours: classes h0 (less than half as fast) .. h2 (equal) .. h8 (four times as fast or more). */
 static const double kEdges[] = {0.5, 0.95, 1.05, 1.25, 1.5, 2, 3, 4};
 enum { EDGES = sizeof kEdges / sizeof *kEdges, kEqual = 2 };
 
-static int shade(const report_cell *c) {
+static int shade(const named_pair *p) {
     int i = 0;
-    if (named_arms_outcome(c) == NAMED_TIE)
+    if (named_pair_outcome(p) == NAMED_TIE)
         return kEqual;
-    while (i < EDGES && c->row->against.ratio >= kEdges[i])
+    while (i < EDGES && p->gain.ratio >= kEdges[i])
         i++;
     return i;
 }
 
 static void legend(buf *out, double y) {
-    svg_text(out, "m", kLeft, y - 8, "time of the baseline / time of the arm");
+    svg_text(out, "m", kLeft, y - 8, "time of the lower arm / time of the upper one");
     for (int i = 0; i <= EDGES; i++) {
         char cls[16], text[16];
         double x = kLeft + 46.0 * i;
@@ -70,30 +86,74 @@ static void row_label(buf *out, const report_cell *c, double y) {
     svg_text(out, "m e s", kLeft - 8, y + kCellH / 2.0 + 3, text);
 }
 
-static void describe(const report_cell *c, const char *arm, char *out, size_t size) {
-    const cell_against *a = c ? &c->row->against : NULL;
-    if (!c)
-        (void)snprintf(out, size, "%s: no row", arm);
-    else if (named_arms_outcome(c) == NAMED_NONE)
-        (void)snprintf(out, size, "%s: %s %.200s", arm, c->row->status, c->row->reason);
-    else
-        (void)snprintf(out, size, "%s: %.3f× (95 %%: %.3f to %.3f), %.1f µs%s%s", arm, a->ratio,
-                       a->interval[0], a->interval[1], c->perf->median_ns * 1e-3,
-                       c->flags[0] ? "; " : "", c->flags);
+/* Why an arm has no time in a cell; NULL: it has one. */
+static const char *missing(const report_cell *c) {
+    return !c ? "no row" : c->perf->exists ? NULL : c->row->status;
 }
 
-static void draw_cell(buf *out, const report_cell *c, const char *arm, double x, double y) {
-    bool known = named_arms_outcome(c) != NAMED_NONE;
-    char tip[400], text[32], cls[16];
-    describe(c, arm, tip, sizeof tip);
-    (void)snprintf(cls, sizeof cls, known ? "h%d" : "none", known ? shade(c) : 0);
-    svg_rect(out, cls, x, y, kCellW - 2, kCellH - 2, tip);
-    if (known)
-        (void)snprintf(text, sizeof text, "%.2f", c->row->against.ratio);
+/* One cell of the figure. */
+typedef struct {
+    const named_arms *g;
+    size_t cell;
+    int base, arm;
+    const named_pair *pair; /* NULL: one of the arms has no time */
+} square;
+
+static void describe(const square *q, char *out, size_t size) {
+    const char *base = q->g->arm[q->base], *arm = q->g->arm[q->arm];
+    const report_cell *x = named_arms_at(q->g, q->cell, q->base);
+    const report_cell *y = named_arms_at(q->g, q->cell, q->arm);
+    const report_cell *without = missing(y) ? y : x;
+    if (!q->pair)
+        (void)snprintf(out, size, "%s: %s %.200s", missing(y) ? arm : base,
+                       missing(without) ? missing(without) : "",
+                       without ? without->row->reason : "");
     else
-        (void)snprintf(text, sizeof text, "%s", c ? c->row->status : FORMAT_NONE);
-    (void)snprintf(cls, sizeof cls, known ? "c t%d" : "c s m", known ? shade(c) : 0);
-    svg_text(out, cls, x + (kCellW - 2) / 2.0, y + kCellH / 2.0 + 3, text);
+        (void)snprintf(out, size,
+                       "%s against %s: %.3f× (95 %%: %.3f to %.3f), %.1f µs against %.1f "
+                       "µs%s%s",
+                       arm, base, q->pair->gain.ratio, q->pair->gain.lo, q->pair->gain.hi,
+                       y->perf->median_ns * 1e-3, x->perf->median_ns * 1e-3,
+                       y->flags[0] ? "; " : "", y->flags);
+}
+
+static void draw_square(buf *out, const square *q, double x, double y) {
+    const named_pair *p = q->pair;
+    bool known = named_pair_outcome(p) != NAMED_NONE;
+    double middle = x + (kCellW - 2) / 2.0;
+    char tip[400], text[32], cls[16];
+    describe(q, tip, sizeof tip);
+    (void)snprintf(cls, sizeof cls, known ? "h%d" : "none", known ? shade(p) : 0);
+    svg_rect(out, cls, x, y, kCellW - 2, kCellH - 2, tip);
+    if (!known) {
+        const char *why = missing(named_arms_at(q->g, q->cell, q->arm));
+        why = why ? why : missing(named_arms_at(q->g, q->cell, q->base));
+        svg_text(out, "c s m", middle, y + kCellH / 2.0 + 3, why ? why : FORMAT_NONE);
+        return;
+    }
+    bool interval = named_pair_outcome(p) != NAMED_UNKNOWN;
+    (void)snprintf(cls, sizeof cls, "c t%d", shade(p));
+    (void)snprintf(text, sizeof text, "%.2f", p->gain.ratio);
+    svg_text(out, cls, middle, y + (interval ? 14 : kCellH / 2.0 + 3), text);
+    if (!interval)
+        return;
+    (void)snprintf(cls, sizeof cls, "c s t%d", shade(p));
+    int decimals = p->gain.hi < 10 ? 3 : 1;
+    (void)snprintf(text, sizeof text, "%.*f..%.*f", decimals, p->gain.lo, decimals, p->gain.hi);
+    svg_text(out, cls, middle, y + 27, text);
+}
+
+static void draw_column(buf *out, const part *p, int column) {
+    square q = {.g = p->g};
+    double x = kLeft + (double)column * kCellW;
+    arms_of(p->g, p->first_pair + column, &q.base, &q.arm);
+    svg_text_cut(out, "c s b", x + kCellW / 2.0 - 1, kTop - 22, p->g->arm[q.arm], 14);
+    svg_text_cut(out, "m c s", x + kCellW / 2.0 - 1, kTop - 8, p->g->arm[q.base], 14);
+    for (size_t r = 0; r < p->rows; r++) {
+        q.cell = p->first + r;
+        q.pair = named_arms_pair(p->g, q.cell, q.base, q.arm);
+        draw_square(out, &q, x, kTop + (double)r * kCellH);
+    }
 }
 
 bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out) {
@@ -102,30 +162,25 @@ bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out
         return false;
     const named_arms *g = p.g;
     double height = kTop + (double)p.rows * kCellH + kFoot;
-    char id[32], name[400];
+    char id[32], name[300];
     (void)snprintf(id, sizeof id, "named-arms-%zu", index + 1);
-    (void)snprintf(name, sizeof name, "Speed-up over the baseline %s%s%.200s", g->arm[0],
+    (void)snprintf(name, sizeof name, "Speed-up of one arm over another%s%.200s",
                    m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[g->file] : "");
     svg_open(out,
              &(svg_head){.id = id,
                          .title = name,
-                         .description = "Rows are cells, columns are arms. Each cell shows the "
-                                        "speed-up. The table of the cells has the same "
-                                        "numbers and their intervals.",
+                         .description = "Rows are cells, columns are pairs of arms. Each square "
+                                        "shows the speed-up of the upper arm over the lower one "
+                                        "and its 95 % interval. The tables of the cells have the "
+                                        "same numbers.",
                          .width = kWidth,
                          .height = height,
                          .alone = alone});
     svg_text_cut(out, "b", 0, 14, name, 120);
+    for (size_t r = 0; r < p.rows; r++)
+        row_label(out, named_arms_any(g, p.first + r), kTop + (double)r * kCellH);
     for (int i = 0; i < p.columns; i++)
-        svg_text_cut(out, "m c s", kLeft + (i + 0.5) * kCellW - 1, i % 2 ? kTop - 8 : kTop - 24,
-                     g->arm[p.first_arm + i], 20);
-    for (size_t r = 0; r < p.rows; r++) {
-        double y = kTop + (double)r * kCellH;
-        row_label(out, named_arms_any(g, p.first + r), y);
-        for (int i = 0; i < p.columns; i++)
-            draw_cell(out, named_arms_at(g, p.first + r, p.first_arm + i), g->arm[p.first_arm + i],
-                      kLeft + i * kCellW, y);
-    }
+        draw_column(out, &p, i);
     legend(out, height - 30);
     svg_close(out);
     return true;

@@ -13,8 +13,8 @@ typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *
  * cells that agree in file, backend, scope, input, cache, mode, s_q and widths. A group without a
  * speed-up has no figure. */
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
-/* Speed-up of each named arm over the baseline, one row for each cell and one column for each arm;
- * one figure for each 32 cells and 10 arms of a file. */
+/* Speed-up of each named arm over each earlier one with its interval, one row for each cell and one
+ * column for each pair of arms; one figure for each 32 cells and 8 pairs of a file. */
 bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out);
 /* TFLOPS (or GFLOPS) over heads, batch, context and s_q, with the others fixed; one figure for each
  * file that has such a series. */

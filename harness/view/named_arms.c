@@ -45,6 +45,74 @@ static bool fill(named_arms *g, const report_cell **rows, size_t n) {
     return g->n_cells > 0;
 }
 
+/* ---- pairs ---- */
+
+static bool has_time(const report_cell *c) {
+    return c && c->perf->exists;
+}
+
+/* The row of the later arm may have the comparison already. Otherwise it follows from the samples,
+ * which are no pairs in mode "sustained", as in verify-run. */
+static bool compare(const report_cell *base, const report_cell *arm, paired_ratio *out) {
+    const cell_against *a = &arm->row->against;
+    record_numbers x = base->perf->samples_ns, y = arm->perf->samples_ns;
+    if (a->exists && strcmp(a->baseline, base->row->name) == 0) {
+        *out = (paired_ratio){a->ratio, a->interval[0], a->interval[1]};
+        return true;
+    }
+    if (strcmp(arm->row->mode, "sustained") == 0) {
+        *out =
+            (paired_ratio){base->perf->median_ns / arm->perf->median_ns, (double)NAN, (double)NAN};
+        return true;
+    }
+    return paired_ratio_of(x.at, x.n, y.at, y.n, out, NULL) == SNAP_OK;
+}
+
+/* Adds the pairs of a cell. */
+static bool add_pairs(named_arms *g, size_t cell) {
+    for (int base = 0; base < g->n_arms; base++)
+        for (int arm = base + 1; arm < g->n_arms; arm++) {
+            const report_cell *x = named_arms_at(g, cell, base), *y = named_arms_at(g, cell, arm);
+            named_pair *p = &g->pairs[g->n_pairs];
+            if (!has_time(x) || !has_time(y))
+                continue;
+            *p = (named_pair){.cell = cell, .base = base, .arm = arm};
+            if (!compare(x, y, &p->gain))
+                return false;
+            g->n_pairs++;
+        }
+    return true;
+}
+
+static bool find_pairs(named_arms *g, arena *mem) {
+    size_t most = 0;
+    for (size_t cell = 0; cell < g->n_cells; cell++) {
+        size_t times = 0;
+        for (int arm = 0; arm < g->n_arms; arm++)
+            times += has_time(named_arms_at(g, cell, arm));
+        most += times * times / 2; /* at least times * (times - 1) / 2 */
+    }
+    g->pairs = arena_alloc(mem, most + 1, sizeof *g->pairs);
+    for (size_t cell = 0; g->pairs && cell < g->n_cells; cell++)
+        if (!add_pairs(g, cell))
+            return false;
+    return g->pairs != NULL;
+}
+
+static int by_pair(const void *x, const void *y) {
+    const named_pair *a = x, *b = y;
+    int d = (a->cell > b->cell) - (a->cell < b->cell);
+    d = d ? d : a->base - b->base;
+    return d ? d : a->arm - b->arm;
+}
+
+const named_pair *named_arms_pair(const named_arms *g, size_t cell, int base, int arm) {
+    named_pair key = {.cell = cell, .base = base, .arm = arm};
+    return bsearch(&key, g->pairs, g->n_pairs, sizeof *g->pairs, by_pair);
+}
+
+/* ---- all files ---- */
+
 bool named_arms_find(report_model *m) {
     m->named = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->named);
     const report_cell **rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof(const report_cell *));
@@ -61,8 +129,10 @@ bool named_arms_find(report_model *m) {
         *g = (named_arms){.file = file};
         g->at = arena_alloc(&m->mem, n * NAMED_ARMS_MAX, sizeof(const report_cell *));
         ok = g->at != NULL;
-        if (ok)
-            m->n_named += fill(g, rows, n);
+        if (ok && fill(g, rows, n)) {
+            m->n_named++;
+            ok = find_pairs(g, &m->mem);
+        }
     }
     return ok;
 }
@@ -86,11 +156,19 @@ int named_arms_index(const report_model *m, const report_cell *c) {
     return -1;
 }
 
+static named_outcome outcome(double ratio, double lo, double hi) {
+    if (isnan(ratio))
+        return NAMED_NONE;
+    if (isnan(lo) || isnan(hi))
+        return NAMED_UNKNOWN;
+    return lo > 1 ? NAMED_WIN : hi < 1 ? NAMED_LOSS : NAMED_TIE;
+}
+
 named_outcome named_arms_outcome(const report_cell *c) {
     const cell_against *a = c ? &c->row->against : NULL;
-    if (!a || !a->exists || isnan(a->ratio))
-        return NAMED_NONE;
-    if (isnan(a->interval[0]) || isnan(a->interval[1]))
-        return NAMED_UNKNOWN;
-    return a->interval[0] > 1 ? NAMED_WIN : a->interval[1] < 1 ? NAMED_LOSS : NAMED_TIE;
+    return a && a->exists ? outcome(a->ratio, a->interval[0], a->interval[1]) : NAMED_NONE;
+}
+
+named_outcome named_pair_outcome(const named_pair *p) {
+    return p ? outcome(p->gain.ratio, p->gain.lo, p->gain.hi) : NAMED_NONE;
 }

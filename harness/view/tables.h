@@ -13,6 +13,9 @@ bool report_table_compare(const report_model *m, arena *mem, table *t);
 bool report_table_lacking(const report_model *m, arena *mem, table *t);
 bool report_table_speed(const report_model *m, arena *mem, table *t);
 bool report_table_named_arms(const report_model *m, arena *mem, table *t);
+bool report_table_named_pairs(const report_model *m, arena *mem, table *t);
+/* Only pairs without the baseline: report_table_named_cells() has the others. */
+bool report_table_named_pair_cells(const report_model *m, arena *mem, table *t);
 bool report_table_named_cells(const report_model *m, arena *mem, table *t);
 bool report_table_ablation(const report_model *m, arena *mem, table *t);
 bool report_table_not_measured(const report_model *m, arena *mem, table *t);
