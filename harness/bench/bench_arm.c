@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 enum {
     kSpareEntries = 2,  /* block-table entries after a sequence's last page */
     kCacheTurnover = 4, /* between two uses of a set, about as many cache sizes are read or
@@ -337,6 +339,34 @@ snap_status arm_start_clock(bench_arm *arm, snap_err *err) {
     return st == SNAP_OK ? mla_timer_start(arm->be, err) : st;
 }
 
+/* A step is late if at least this share of its time passed before the host had enqueued all of
+ * it. */
+static const double kLate = 0.1;
+
+/* @step_ns: the time of a step. @left_ns: the time of the host from the end of its enqueueing to
+ * the end of the device's work. If the device was still busy with other work when the host was
+ * done, @left_ns is above @step_ns. */
+static bool is_late(const bench_arm *arm, double step_ns, int64_t left_ns) {
+    return !arm->host_memory && step_ns - (double)left_ns >= kLate * step_ns;
+}
+
+snap_status arm_stop_clock(bench_arm *arm, double *ns, snap_err *err) {
+    int64_t enqueued = clock_now_ns();
+    snap_status st = mla_timer_stop(arm->be, ns, err);
+    arm->late = st == SNAP_OK && is_late(arm, *ns, clock_now_ns() - enqueued);
+    return st;
+}
+
+bool bench_arm_is_host_limited(const bench_arm *arm) {
+    return 2 * arm->late_times > arm->times;
+}
+
+/* Counts a sample. */
+static void count_time(bench_arm *arm) {
+    arm->times++;
+    arm->late_times += arm->late;
+}
+
 static snap_status enqueue_kernel(bench_arm *arm, int set, snap_err *err) {
     mla_step step = arm_step(arm, set);
     mla_attn attn = arm_attn(arm, set);
@@ -417,7 +447,7 @@ static snap_status step_kernel(bench_arm *arm, int set, double *ns, snap_err *er
     TRY(mla_schedule(arm->plan, &step, err));
     TRY(arm_start_clock(arm, err));
     TRY(enqueue_kernel(arm, set, err));
-    TRY(mla_timer_stop(arm->be, ns, err));
+    TRY(arm_stop_clock(arm, ns, err));
 cleanup:
     return st;
 }
@@ -431,7 +461,7 @@ static snap_status step_served(bench_arm *arm, int set, double *ns, snap_err *er
         TRY(lab_replay(arm->be, arm->served[set], err));
     else
         TRY(enqueue_served(arm, set, err));
-    TRY(mla_timer_stop(arm->be, ns, err));
+    TRY(arm_stop_clock(arm, ns, err));
 cleanup:
     return st;
 }
@@ -467,8 +497,12 @@ snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double 
     TRY(mla_timer_start(arm->be, err));
     for (int i = 0; i < steps; i++)
         TRY(enqueue(arm, scope, err));
+    int64_t enqueued = clock_now_ns();
     TRY(mla_timer_stop(arm->be, ns, err));
     *ns /= steps;
+    /* A host that enqueues faster than the device works is several steps ahead. */
+    arm->late = is_late(arm, *ns, clock_now_ns() - enqueued);
+    count_time(arm);
 cleanup:
     return st;
 }
@@ -510,6 +544,7 @@ static bool is_chosen(const bench_arm *arm, int64_t n) {
 snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns, snap_err *err) {
     snap_status st = SNAP_OK;
     TRY(bench_arm_step(arm, scope, ns, err));
+    count_time(arm);
     bool fresh = arm->query_seed[arm->last] != arm->from->seed;
     arm->fresh_samples += fresh;
     if (!arm->samples || (fresh && is_chosen(arm, arm->fresh_samples)))
@@ -524,6 +559,7 @@ snap_status bench_arm_reset(bench_arm *arm, snap_err *err) {
     snap_status st = SNAP_OK;
     arm->next = 0;
     arm->samples = arm->fresh_samples = 0;
+    arm->times = arm->late_times = 0;
     if (arm->planted)
         TRY(arm_refill(arm, err));
     arm->planted = false;

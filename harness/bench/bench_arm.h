@@ -74,6 +74,11 @@ const cache_bytes *bench_arm_shared(const bench_arm *arm); /* with a format: for
  * that its times contain the host's part of each launch. */
 bool bench_arm_is_captured(const bench_arm *arm);
 
+/* Whether, in more than half of the samples or loops since bench_arm_reset(), at least a tenth of a
+ * step's time passed before the host had enqueued the whole step. Such times can contain the
+ * device's waiting for the host. False for a backend in host memory, where the host computes. */
+bool bench_arm_is_host_limited(const bench_arm *arm);
+
 /* False if the plugin of an arm with a format does not compute the log-sum-exp. */
 bool bench_arm_has_lse(const bench_arm *arm);
 

@@ -45,13 +45,15 @@ struct bench_arm {
                          sequence order */
     mla_cache copy;
     int32_t *copy_table;
-    lab_recording **served; /* [sets] one recorded served step each; made at its first use */
-    uint64_t *query_seed;   /* [sets] of the queries that each set has now */
-    uint64_t *zero;         /* device: one 0, the first row of the queries */
-    uint64_t drawn;         /* how many times a set was given queries */
-    int last;               /* the set of the last step */
-    int64_t samples;        /* timed steps since bench_arm_reset() */
-    int64_t fresh_samples;  /* those of them with queries other than the first ones of the arm */
+    lab_recording **served;    /* [sets] one recorded served step each; made at its first use */
+    uint64_t *query_seed;      /* [sets] of the queries that each set has now */
+    uint64_t *zero;            /* device: one 0, the first row of the queries */
+    uint64_t drawn;            /* how many times a set was given queries */
+    int last;                  /* the set of the last step */
+    int64_t samples;           /* timed steps since bench_arm_reset() */
+    int64_t fresh_samples;     /* those of them with queries other than the first ones of the arm */
+    bool late;                 /* the last step: see bench_arm_is_host_limited() */
+    int64_t times, late_times; /* samples and loops since bench_arm_reset(), and the late ones */
     bench_output kept;
     bool planted;
     uint64_t plant_seed;
@@ -103,6 +105,10 @@ mla_attn arm_attn(const bench_arm *arm, int set);
 /* Starts the clock. With a flush, the clock starts after it; the flush keeps the device busy while
  * the host enqueues the step. Without a flush, the clock starts on an idle device. */
 snap_status arm_start_clock(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Stops the clock when the step is enqueued, waits for the device, and notes whether the step is
+ * late. */
+snap_status arm_stop_clock(bench_arm *arm, double *ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- planted tokens ---- */
 

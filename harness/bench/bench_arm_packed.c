@@ -238,7 +238,7 @@ snap_status packed_arm_step(bench_arm *arm, int set, double *ns, snap_err *err) 
         record(arm, set);
     TRY(arm_start_clock(arm, err));
     TRY(packed_arm_enqueue(arm, set, err));
-    TRY(mla_timer_stop(arm->be, ns, err));
+    TRY(arm_stop_clock(arm, ns, err));
     arm->ran[set] = true;
 cleanup:
     return st;

@@ -445,12 +445,17 @@ void bench_warn(const js *rows) {
     int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, NULL, "shared");
     int noisy = (int)sweep_count_flag(rows, NULL, "noisy"),
         weak = (int)sweep_count_flag(rows, NULL, "weak_baseline"),
-        uncaptured = (int)sweep_count_flag(rows, NULL, "not_captured");
+        uncaptured = (int)sweep_count_flag(rows, NULL, "not_captured"),
+        late = (int)sweep_count_flag(rows, NULL, "host_limited");
     if (uncaptured)
         term_warn(
             "%d of %d rows are of kernels that no CUDA graph could record: their times contain "
             "what the host does for each step",
             uncaptured, all);
+    if (late)
+        term_warn("in %d of %d rows the device could begin a step before the host had enqueued all "
+                  "of it: their times can contain waiting for the host",
+                  late, all);
     if (shared)
         term_warn("other work shared the processors during %d of %d rows: their times may be too "
                   "long; repeat on an idle machine",

@@ -90,7 +90,7 @@ static bool noisy(const cell_performance *p) {
     return p->q3_ns - p->q1_ns > kNoisy * p->median_ns;
 }
 
-enum { FLAGS = 6 };
+enum { FLAGS = 7 };
 
 /* Lists the flags of a row and returns their number. The state of the processors matters only for a
  * backend that runs on them. */
@@ -113,6 +113,8 @@ static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
         flags[n++] = "noisy";
     if (m->not_captured)
         flags[n++] = "not_captured";
+    if (m->host_limited)
+        flags[n++] = "host_limited";
     if (m->without_lse)
         flags[n++] = "lse_not_checked";
     return n;

@@ -44,6 +44,7 @@ typedef struct {
     const char *kernel_hash;
     const char *cold;            /* "rotate", "flush" or "none" */
     bool not_captured;           /* see bench_arm_is_captured() */
+    bool host_limited;           /* see bench_arm_is_host_limited() */
     bool without_lse;            /* see bench_arm_has_lse() */
     const verified *verdict;     /* NULL if nothing was checked */
     const stop_rule *timing;     /* NULL only if the status is not ROW_PASSED; else it has

@@ -203,6 +203,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
         for (int i = 0; i < t.n; i++) {
             cell *c = &t.lanes[i]->cell;
             c->power_w = t.power_w[i];
+            c->host_limited = bench_arm_is_host_limited(t.arms[i]);
             if (again)
                 stop_release(&t.rules[i]);
             else

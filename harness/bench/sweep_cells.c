@@ -44,6 +44,7 @@ snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *befo
                       .kernel_hash = l->code.known ? l->code.hash : NULL,
                       .cold = c->cold,
                       .not_captured = c->arm && !bench_arm_is_captured(c->arm),
+                      .host_limited = c->host_limited,
                       .without_lse = c->arm && !bench_arm_has_lse(c->arm),
                       .verdict = &c->verdict,
                       .timing = &c->timing,

@@ -14,6 +14,7 @@ typedef struct {
     snap_err why;
     const char *cold;
     double power_w;
+    bool host_limited; /* bench_arm_is_host_limited() after timing */
 } cell;
 
 /* The kernel that an arm runs, and the hash of its code. The hash is kept for the next shapes,

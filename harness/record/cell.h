@@ -133,7 +133,7 @@ typedef struct {
     cell_performance performance;
     cell_against against;
     record_texts flags; /* "noisy", "throttled", "power_capped", "shared", "below_floor",
-                           "weak_baseline", "not_captured", "lse_not_checked" */
+                           "weak_baseline", "not_captured", "host_limited", "lse_not_checked" */
 } cell_record;
 
 extern const record_type cell_type;

@@ -283,6 +283,78 @@ static void test_sweep_of_named_arms(void) {
     arena_release(&mem);
 }
 
+/* ---- the host's part of a step ---- */
+
+static mla_backend_ops timed;
+static double reported_ns; /* what the device's clock says about each step */
+static bool in_host;
+
+static snap_status reported_stop(mla_backend *be, double *ns, snap_err *err) {
+    snap_status st = real->timer_stop(be, ns, err);
+    *ns = reported_ns;
+    return st;
+}
+
+static void describe_timed(const mla_backend *be, mla_backend_info *out) {
+    real->describe(be, out);
+    out->host_memory = in_host;
+}
+
+/* Whether the row of the only arm has the flag "host_limited". */
+static bool is_marked(double ns, bool host_memory, double sustained_s) {
+    bench_grid_text text = {.arms = "bf16",
+                            .scopes = "kernel",
+                            .heads = "2",
+                            .s_q = "1",
+                            .batch = "2",
+                            .context = "70",
+                            .d_c = 128,
+                            .d_r = 32};
+    mla_backend_options threads = {.isa = "auto", .threads = 1};
+    mla_backend *be = NULL;
+    bench_grid grid;
+    cell_list all;
+    arena mem = {0};
+    js *rows = js_new_array();
+    CU_ASSERT_FATAL(bench_grid_parse(&grid, &text, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &threads, NULL) == SNAP_OK);
+    real = be->ops;
+    timed = *real;
+    timed.timer_stop = reported_stop;
+    timed.describe = describe_timed;
+    be->ops = &timed;
+    reported_ns = ns;
+    in_host = host_memory;
+    sweep_arm arm = {.name = "one", .options = "cpu", .kind = BENCH_BF16, .backend = be};
+    sweep_options wanted = {
+        .arms = &arm,
+        .n_arms = 1,
+        .grid = &grid,
+        .distribution = NUMBERS_NORMAL,
+        .seed = 3,
+        .sustained_s = sustained_s,
+        .limits = {.noise = 1, .min_samples = 2, .max_samples = 2, .timeout_s = 1e9}};
+    CU_ASSERT(sweep_run(&wanted, rows, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(record_read_all(&cell_type, rows, &mem, &all.at, &all.n) && all.n == 1);
+    CU_ASSERT_STRING_EQUAL(all.at[0].status, "passed");
+    bool marked = cell_has_flag(&all.at[0], "host_limited");
+    be->ops = real;
+    mla_backend_close(be);
+    js_free(rows);
+    arena_release(&mem);
+    return marked;
+}
+
+/* A device whose step lasted 10^6 seconds was almost done when the host had enqueued it, since the
+ * host waited for less than that. A step of 1 ns was not, since the host's wait took longer. */
+static void test_host_limit(void) {
+    static const double kLong = 1e15, kShort = 1;
+    CU_ASSERT(is_marked(kLong, false, 0));
+    CU_ASSERT(!is_marked(kShort, false, 0));
+    CU_ASSERT(!is_marked(kLong, true, 0)); /* the host is the device */
+    CU_ASSERT(is_marked(kLong, false, 1e-9));
+}
+
 CU_TestInfo tests_arms[] = {
     {"the option --arm", test_specs},
     {"bad options --arm are refused", test_bad_specs},
@@ -290,5 +362,6 @@ CU_TestInfo tests_arms[] = {
     {"each arm follows each other arm equally often", test_order_is_balanced},
     {"the ratio of paired samples and its interval", test_ratio_of_pairs},
     {"a sweep goes on without the arms that fail", test_sweep_of_named_arms},
+    {"arms that the host limits are marked", test_host_limit},
     CU_TEST_INFO_NULL,
 };

@@ -212,6 +212,11 @@ static const char *const kFlags[][2] = {
      "the speed-up is above the ratio of the shortest possible times of the two arms, so BF16 is "
      "slow there or the measurement is wrong"},
     {"noisy", "the quartiles differ by more than 5 % of the median"},
+    {"not_captured", "no CUDA graph could record the step, so the host launches it each time"},
+    {"host_limited",
+     "the device could begin a step before the host had enqueued all of it, so the times can "
+     "contain waiting for the host"},
+    {"lse_not_checked", "the arm computes no log-sum-exp"},
     {"shared", "other programs used the processors during the samples"},
 };
 
