@@ -148,7 +148,7 @@ PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plug
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
 WRONGS := WRONG_DROP_4096 WRONG_DROP_40000 WRONG_PAGE_64 WRONG_REMEMBERS
 WRONG := $(WRONGS:%=$(BUILD)/test/plugins/%.so)
-ATTENTIONS := $(addprefix ATTEND_,RIGHT ABI BYTES NAME NULL PRECISIONS DEVICE LIMIT ERROR CANCELS PLAN AFTER BEFORE INPUTS TABLE HANGS SHORT)
+ATTENTIONS := $(addprefix ATTEND_,RIGHT ABI BYTES NAME NULL PRECISIONS DEVICE LIMIT ERROR CANCELS PLAN AFTER BEFORE INPUTS TABLE HANGS CACHE FAR READS CRASHES PLANS SHORT)
 ATTENTION := $(ATTENTIONS:%=$(BUILD)/test/plugins/%.so)
 plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
 $(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/plugin/attention.h kernels/backend.h kernels/mla.h kernels/lab.h

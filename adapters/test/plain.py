@@ -65,6 +65,10 @@ def attend(state, step, q, cache, out, lse):
         most = max(scores)
         p = [math.exp(x - most) for x in scores]
         total = sum(p)
+        if fault == "shape":
+            results[row * step.d_c:(row + 1) * step.d_c] = q.memoryview().cast("H")[:step.d_c + 1]
+        if fault == "dtype":
+            results = out.memoryview().cast("f")
         for d in range(step.d_c):
             x = sum(w * k[d] for w, k in zip(p, tokens)) / total
             results[row * step.d_c + d] = encode(-x if fault == "wrong" else x)
@@ -72,6 +76,10 @@ def attend(state, step, q, cache, out, lse):
             logs[row] = most + math.log(total)
     if fault == "inputs":
         queries[0] ^= 1
+    if fault == "far":
+        import ctypes
+        pool_end = cache.pool(0).address + cache.pool(0).nbytes
+        ctypes.c_uint8.from_address(pool_end + 300).value ^= 1
     if fault == "outside":
         import ctypes
         ctypes.c_uint8.from_address(out.address + out.nbytes).value ^= 1

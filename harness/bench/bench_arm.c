@@ -106,7 +106,7 @@ bool bench_arm_has_lse(const bench_arm *arm) {
 }
 
 snap_status bench_arm_check(bench_arm *arm, snap_err *err) {
-    return arm->format ? packed_check(arm->plan, err) : SNAP_OK;
+    return packed_check(arm->plan, err);
 }
 
 /* Sequence b of set k has the tokens from (k * batch + b) * context on, also if it is shorter. */

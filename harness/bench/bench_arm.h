@@ -82,7 +82,7 @@ bool bench_arm_is_host_limited(const bench_arm *arm);
 /* False if the plugin of an arm with a format does not compute the log-sum-exp. */
 bool bench_arm_has_lse(const bench_arm *arm);
 
-/* Checks what a plugin with a packed cache wrote around its results: packed_check(). */
+/* Checks what a plugin with one function wrote: packed_check(). */
 snap_status bench_arm_check(bench_arm *arm, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs one step of the scope on the next set. *ns is the time of the step, without the flush. */

@@ -20,7 +20,8 @@ enum { D_C = 512, D_R = 64, WIDTH = D_C + D_R };
 /* ---- a plugin that reads any format through kernels/format, with sums in FP64 ---- */
 
 /* Faults of the plugin. */
-static bool drops_a_token, ignores_scales, writes_after_out;
+static bool drops_a_token, ignores_scales, writes_after_out, changes_the_cache;
+static int calls;
 
 typedef struct {
     cache_format format;
@@ -98,6 +99,8 @@ static snap_status read_packed(void *state, const snapmla_step *s, const snapmla
         }
         free(k);
     }
+    if (changes_the_cache && ++calls == 4) /* the inputs are compared in two calls only */
+        b.pool[0][0] ^= 1;
     if (writes_after_out)
         ((unsigned char *)out)[(size_t)s->batch * (size_t)rows * D_C * 2] ^= 1;
     return SNAP_OK;
@@ -265,6 +268,9 @@ static void test_faults_are_found(void) {
     writes_after_out = true;
     expect_status(NULL, "bf16", "kernel", 1, "error", "wrote outside of 'out'");
     writes_after_out = false;
+    changes_the_cache = true;
+    expect_status(NULL, "bf16", "kernel", 1, "error", "a later call of attend() changed the cache");
+    changes_the_cache = false;
     expect_status(NULL, "bf16", "served", 1, "skipped", "no step that appends");
 }
 
@@ -443,6 +449,10 @@ static void test_python(void) {
         {"device", "device must be \"host\" or \"cuda\", got \"abacus\""},
         {"inputs", "changed its inputs"},
         {"outside", "wrote outside of 'out'"},
+        {"shape", "attend(): ValueError: memoryview assignment: lvalue and rvalue have different "
+                  "structures (plain.py, line"},
+        {"dtype", "attend(): IndexError: index out of bounds on dimension 1 (plain.py, line"},
+        {"far", "wrote after a buffer of"},
         {"hangs", "TimeoutError: the call took longer than the limit"},
         {"auto", ""},
     };

@@ -16,36 +16,6 @@ static void describe(const mla_backend *be, mla_backend_info *out) {
     out->fp8_sums = (mla_cut_sums){0};
 }
 
-/* GUARD_BYTES lie before and after each allocation. */
-static void *alloc_guarded(mla_backend *be, size_t bytes, snap_err *err) {
-    mla_backend *inner = attend_inner(be);
-    unsigned char *at = bytes < PTRDIFF_MAX - 2 * GUARD_BYTES
-                            ? mla_alloc(inner, bytes + (size_t)2 * GUARD_BYTES, err)
-                            : NULL;
-    if (!at)
-        return NULL;
-    if (lab_fill(inner, at, 0xa5, GUARD_BYTES, err) == SNAP_OK &&
-        lab_fill(inner, at + GUARD_BYTES + bytes, 0xa5, GUARD_BYTES, err) == SNAP_OK)
-        return at + GUARD_BYTES;
-    mla_free(inner, at);
-    return NULL;
-}
-
-/* A plugin that was stopped may have threads that still write, so its memory stays until the
- * program ends. These lists keep it reachable, so that it is no leak. */
-static void *kept_memory; /* each block begins with the address of the next one */
-static attend_plan *kept_plans;
-
-static void release_guarded(mla_backend *be, void *device) {
-    unsigned char *block = (unsigned char *)device - GUARD_BYTES;
-    if (attend_of(be)->stopped) {
-        memcpy(block, &kept_memory, sizeof kept_memory);
-        kept_memory = block;
-    } else {
-        mla_free(attend_inner(be), block);
-    }
-}
-
 static snap_status copy_in(mla_backend *be, void *device, const void *host, size_t n,
                            snap_err *err) {
     return mla_copy_in(attend_inner(be), device, host, n, err);
@@ -100,6 +70,9 @@ void attend_plan_release(attend_plan *p) {
     free(p);
 }
 
+/* The plans of plugins that were stopped. */
+static attend_plan *kept_plans;
+
 static void plan_free(mla_plan *plan) {
     attend_plan *p = attend_plan_of(plan);
     const attend_backend *a = attend_of(plan->be);
@@ -107,7 +80,7 @@ static void plan_free(mla_plan *plan) {
     if (a->plugin->plan_free && !a->stopped)
         a->plugin->plan_free(p->state);
     mla_plan_free(p->inner);
-    if (a->stopped) { /* see release_guarded() */
+    if (a->stopped) { /* threads of the plugin may still use it, as its memory (attend_memory.c) */
         p->next = kept_plans;
         kept_plans = p;
         return;
@@ -128,8 +101,10 @@ snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capaci
                             int page_tokens, snap_err *err) {
     const attend_backend *a = attend_of(be);
     *out = NULL;
-    if (a->stopped)
-        return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped", a->plugin->name);
+    if (a->stopped) {
+        (void)err_set(err, SNAP_E_DEVICE, "plugin %s was stopped", a->plugin->name);
+        return SNAP_E_DEVICE;
+    }
     attend_plan *p = calloc(1, sizeof *p);
     if (!p)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
@@ -141,6 +116,26 @@ snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capaci
     else
         attend_plan_release(p);
     return st;
+}
+
+typedef struct {
+    attend_plan *plan;
+    snap_status st;
+    snap_err err;
+} plan_call;
+
+static void call_plan(void *ctx) {
+    plan_call *c = ctx;
+    c->st = attend_of(c->plan->base.be)->plugin->plan(&c->plan->state, &c->plan->base.cap, &c->err);
+}
+
+static snap_status plan_state(attend_plan *p, snap_err *err) {
+    attend_backend *a = attend_of(p->base.be);
+    plan_call c = {.plan = p};
+    if (!a->plugin->plan)
+        return SNAP_OK;
+    snap_status st = attend_limited(a, "plan()", call_plan, &c, err);
+    return st == SNAP_OK ? attend_pass_on(a, "plan()", c.st, &c.err, err) : st;
 }
 
 static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
@@ -155,11 +150,7 @@ static snap_status plan_create(mla_plan **out, mla_backend *be, const mla_capaci
                        plugin->precisions ? "" : ": it reads packed caches, see format=");
     TRY(attend_plan_new(&p, be, cap, MLA_PAGE, err));
     TRY(mla_plan_create(&p->inner, a->inner, cap, err));
-    if (plugin->plan) {
-        snap_err why = {0};
-        st = plugin->plan(&p->state, cap, &why);
-        TRY(attend_pass_on(a, "plan()", st, &why, err));
-    }
+    TRY(plan_state(p, err));
     *out = (mla_plan *)p; /* its first member */
     return SNAP_OK;
 cleanup:
@@ -216,7 +207,8 @@ static snap_status run(mla_plan *plan, const mla_step *step, const mla_cache *ca
     attend_plan *p = attend_plan_of(plan);
     const attend_backend *a = attend_of(plan->be);
     if (a->stopped)
-        return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped: an earlier call took too long",
+        return err_set(err, SNAP_E_DEVICE,
+                       "plugin %s was stopped: an earlier call crashed or took too long",
                        a->plugin->name);
     if (a->host)
         attend_keep_step(p, step, cache->pages);
@@ -279,7 +271,7 @@ static void close_backend(mla_backend *be) {
 }
 
 #define COMMON_OPS                                                                                 \
-    .close = close_backend, .describe = describe, .alloc = alloc_guarded, .free = release_guarded, \
+    .close = close_backend, .describe = describe, .alloc = attend_alloc, .free = attend_free,      \
     .copy_in = copy_in, .copy_out = copy_out, .sync = sync, .timer_start = timer_start,            \
     .timer_stop = timer_stop, .plan_create = plan_create, .plan_free = plan_free,                  \
     .schedule = schedule, .run = run, .quant_q = quant_q, .append_kv = append_kv,                  \

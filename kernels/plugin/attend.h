@@ -1,15 +1,19 @@
 /* attend.h - the program's side of attention.h: makes a backend of a plugin that has one function.
  *
  * The backend stands on top of a built-in one, which owns the memory and does all other work: the
- * CPU backend for the device "host", the CUDA backend for "cuda". On the host, three checks guard
+ * CPU backend for the device "host", the CUDA backend for "cuda". On the host, these checks guard
  * the program and the measurement:
  *
  *   bounds   After each call of attend(), the GUARD_BYTES on both sides of `out` and `lse` must be
- *            what they were. Every allocation has that many bytes before and after it.
+ *            what they were. Every allocation has that many bytes or more of a known value before
+ *            and after it, which are compared after the first GUARD_CALLS calls of a plan and by
+ *            packed_check(). Pages without access lie before and after them.
  *   inputs   In the first GUARD_CALLS calls of a plan, the checksums of queries, cache, lengths and
  *            table must be the same before and after the call.
  *   time     A call that exceeds its limit is left with siglongjmp(). The plugin is not called
  *            again then, and no memory is freed that it might still use.
+ *   crashes  A call that causes SIGSEGV, SIGBUS, SIGFPE or SIGILL in its own thread is left in the
+ *            same way.
  *
  * A check that fails is the error SNAP_E_DEVICE of mla_run(). These checks find mistakes. They are
  * no sandbox: a plugin runs with the user's rights. */
@@ -58,8 +62,11 @@ bool guard_range_holds(const guard_range *g);
 uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
 
 /* Calls @fn(@ctx), but for at most @seconds. Returns false if the call was left because of the time
- * limit, or if there is no timer, with @err set. */
-bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err);
+ * limit or a crash, or if there is no timer. Then @err says what the call did: "took more than 60
+ * seconds and was ended". *address is the one that a crash accessed; otherwise it does not
+ * change. */
+bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
+                snap_err *err);
 
 /* Stops this thread's timer, which guard_call() leaves running for the next call. Its signal would
  * interrupt an unrelated system call. Called outside of timed loops and before control returns to

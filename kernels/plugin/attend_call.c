@@ -1,5 +1,7 @@
 /* attend_call.c - calls of a plugin with one function: the step that it sees, the checks around a
  * call on the host, and its errors. */
+#include <stdio.h>
+
 #include "kernels/plugin/attend_inside.h"
 
 snap_status attend_pass_on(const attend_backend *a, const char *function, snap_status st,
@@ -42,19 +44,35 @@ snapmla_step attend_step(const attend_plan *p, const mla_step *step) {
                           .table_width = host ? p->table_width : step->table_width};
 }
 
+snap_status attend_limited(attend_backend *a, const char *function, void (*call)(void *ctx),
+                           void *ctx, snap_err *err) {
+    snap_err why = {0};
+    const void *address = NULL;
+    char where[120] = "";
+    if (!a->host) {
+        call(ctx);
+        return SNAP_OK;
+    }
+    if (guard_call(call, ctx, a->limit_s, &address, &why))
+        return SNAP_OK;
+    a->stopped = true;
+    if (address && !attend_describe_address(a, address, where, sizeof where))
+        (void)snprintf(where, sizeof where, "address %p", address);
+    return err_set(err, SNAP_E_DEVICE, "plugin %s: %s %s%s%s", a->plugin->name, function, why.text,
+                   where[0] ? " at " : "", where);
+}
+
 snap_status attend_guarded(const guarded_call *c, snap_err *err) {
     attend_backend *a = attend_of(c->plan->base.be);
     const mla_capacity *cap = &c->plan->base.cap;
     bool sums = c->plan->calls++ < GUARD_CALLS;
     guard_range around[GUARD_RANGES];
-    snap_err why = {0};
     guard_range_note(&around[0], c->out, c->rows * (size_t)cap->d_c * 2);
     guard_range_note(&around[1], c->lse, c->rows * sizeof(float));
     uint64_t before = sums ? c->sum(c->ctx) : 0;
-    if (!guard_call(c->call, c->ctx, a->limit_s, &why)) {
-        a->stopped = true;
-        return err_set(err, SNAP_E_DEVICE, "plugin %s: %s", a->plugin->name, why.text);
-    }
+    snap_status st = attend_limited(a, "attend()", c->call, c->ctx, err);
+    if (st != SNAP_OK)
+        return st;
     static const char *const names[GUARD_RANGES] = {"out", "lse"};
     for (int i = 0; i < GUARD_RANGES; i++)
         if (!guard_range_holds(&around[i]))
@@ -64,5 +82,5 @@ snap_status attend_guarded(const guarded_call *c, snap_err *err) {
         return err_set(err, SNAP_E_DEVICE,
                        "plugin %s: attend() changed its inputs (queries, cache, lengths or table)",
                        a->plugin->name);
-    return SNAP_OK;
+    return sums ? attend_check_memory(a, err) : SNAP_OK;
 }

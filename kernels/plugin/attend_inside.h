@@ -5,6 +5,8 @@
 #include "kernels/plugin/attend.h"
 #include "kernels/plugin/packed.h"
 
+typedef struct attend_block attend_block; /* attend_memory.c */
+
 typedef struct {
     mla_backend base;   /* first: a pointer to it also points to the whole struct */
     mla_backend *inner; /* owned */
@@ -14,7 +16,9 @@ typedef struct {
     double limit_s;
     void *stream;
     bool host;
-    bool stopped; /* a call was ended by the time limit: the plugin is not called any more */
+    bool stopped; /* a call was ended by the time limit or crashed: the plugin is not called any
+                     more */
+    attend_block *blocks; /* all allocations; owned */
 } attend_backend;
 
 /* What a plan over a packed cache has beyond other plans. */
@@ -24,6 +28,9 @@ typedef struct {
     snapmla_format seen; /* what the plugin sees */
     bool noted;
     guard_range around[GUARD_RANGES]; /* CUDA: the results of the first call */
+    bool summed;
+    snapmla_packed cache; /* that of the first call, and the checksum of its first bytes */
+    uint64_t cache_sum;
 } attend_packed;
 
 typedef struct attend_plan {
@@ -68,6 +75,22 @@ void attend_keep_step(attend_plan *p, const mla_step *step, int64_t pages);
 
 /* The step as the plugin sees it. */
 snapmla_step attend_step(const attend_plan *p, const mla_step *step);
+
+/* The functions alloc and free of the backend. */
+void *attend_alloc(mla_backend *be, size_t bytes, snap_err *err);
+void attend_free(mla_backend *be, void *device);
+
+/* SNAP_E_DEVICE if bytes before or after an allocation have changed. Waits for a device. */
+snap_status attend_check_memory(const attend_backend *a, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Writes where an address lies, relative to the nearest allocation. Returns false if it is not in a
+ * page without access beside one. */
+bool attend_describe_address(const attend_backend *a, const void *address, char *out, size_t size);
+
+/* Calls @call(@ctx), which calls @function of the plugin. On the host, the call has the time limit,
+ * and a crash in it is an error; after either the plugin counts as stopped. */
+snap_status attend_limited(attend_backend *a, const char *function, void (*call)(void *ctx),
+                           void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 
 /* A call of the plugin on the host, and what is checked around it. */
 typedef struct {

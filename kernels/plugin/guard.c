@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -49,6 +50,8 @@ typedef struct {
     sigjmp_buf back;
     timer_t timer;
     volatile sig_atomic_t created, armed;
+    volatile sig_atomic_t crash; /* the signal that ended the call; 0 = none */
+    const void *volatile address;
     volatile int64_t ends_ns;  /* the limit of the call in progress */
     volatile int64_t fires_ns; /* when the timer fires; INT64_MAX = it is not set */
 } limited;
@@ -105,24 +108,71 @@ void guard_rest(void) {
     call.fires_ns = INT64_MAX;
 }
 
-bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, snap_err *err) {
-    int64_t ns = (int64_t)(seconds * 1e9);
-    call.ends_ns = now_ns() + ns;
-    if ((!call.created && !create_timer()) || (call.fires_ns > call.ends_ns && !set_timer(ns))) {
-        (void)err_set_errno(err, "no timer for a plugin's time limit");
-        return false;
+/* ---- crashes ---- */
+
+static const int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+enum { CRASHES = sizeof kCrashes / sizeof *kCrashes };
+static struct sigaction crash_actions[CRASHES]; /* those before ours */
+
+/* A crash outside of a plugin's call gets the earlier action: when the handler returns, the
+ * instruction crashes again. A signal that a process sent is raised again instead. */
+static void on_crash(int number, siginfo_t *info, void *context) {
+    (void)context;
+    if (call.armed && info->si_code > 0) {
+        call.armed = 0;
+        call.crash = number;
+        call.address = info->si_addr;
+        siglongjmp(call.back, 1);
     }
+    for (int i = 0; i < CRASHES; i++)
+        if (kCrashes[i] == number)
+            (void)sigaction(number, &crash_actions[i], NULL);
+    if (info->si_code <= 0)
+        (void)raise(number);
+}
+
+static void catch_crashes(void) {
+    struct sigaction act = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    (void)sigemptyset(&act.sa_mask);
+    for (int i = 0; i < CRASHES; i++)
+        (void)sigaction(kCrashes[i], &act, &crash_actions[i]);
+}
+
+/* ---- calls ---- */
+
+static bool prepare(double seconds, snap_err *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int64_t ns = (int64_t)(seconds * 1e9);
+    (void)pthread_once(&once, catch_crashes);
+    call.ends_ns = now_ns() + ns;
+    if ((call.created || create_timer()) && (call.fires_ns <= call.ends_ns || set_timer(ns)))
+        return true;
+    (void)err_set_errno(err, "had no timer for its time limit");
+    return false;
+}
+
+bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
+                snap_err *err) {
+    if (!prepare(seconds, err))
+        return false;
+    call.crash = 0;
     if (sigsetjmp(call.back, 0) == 0) {
         call.armed = 1;
         fn(ctx);
         call.armed = 0;
         return true;
     }
+    if (call.crash) {
+        bool memory = call.crash == SIGSEGV || call.crash == SIGBUS;
+        *address = memory ? call.address : NULL;
+        (void)err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
+                      memory && !*address ? " at address 0" : "");
+        return false;
+    }
     sigset_t blocked; /* the handler was left without its return, which would unblock the signal */
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, limit_signal());
     (void)pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
-    (void)err_set(err, SNAP_E_DEVICE, "a call of attend() took more than %g seconds and was ended",
-                  seconds);
+    (void)err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
     return false;
 }

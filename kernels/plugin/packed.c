@@ -68,20 +68,14 @@ static void call_plan(void *ctx) {
                                    &c->plan->packed->seen, &c->err);
 }
 
-/* Calls plan_packed(), if the plugin has it. On the host, it has the time limit of a call. */
+/* Calls plan_packed(), if the plugin has it. */
 static snap_status plan_state(attend_plan *p, snap_err *err) {
     attend_backend *a = attend_of(p->base.be);
     plan_call c = {.plugin = a->plugin, .plan = p};
-    snap_err why = {0};
     if (!a->plugin->plan_packed)
         return SNAP_OK;
-    if (!a->host) {
-        call_plan(&c);
-    } else if (!guard_call(call_plan, &c, a->limit_s, &why)) {
-        a->stopped = true;
-        return err_set(err, SNAP_E_DEVICE, "plugin %s: %s", a->plugin->name, why.text);
-    }
-    return attend_pass_on(a, "plan()", c.st, &c.err, err);
+    snap_status st = attend_limited(a, "plan()", call_plan, &c, err);
+    return st == SNAP_OK ? attend_pass_on(a, "plan()", c.st, &c.err, err) : st;
 }
 
 snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
@@ -151,7 +145,8 @@ static void call_schedule(void *ctx) {
 }
 
 static snap_status stopped(const attend_backend *a, snap_err *err) {
-    return err_set(err, SNAP_E_DEVICE, "plugin %s was stopped: an earlier call took too long",
+    return err_set(err, SNAP_E_DEVICE,
+                   "plugin %s was stopped: an earlier call crashed or took too long",
                    a->plugin->name);
 }
 
@@ -159,7 +154,6 @@ snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_c
                             const mla_attn *attn, snap_err *err) {
     attend_plan *p = attend_plan_of(plan);
     attend_backend *a = attend_of(plan->be);
-    snap_err why = {0};
     if (a->stopped)
         return stopped(a, err);
     if (a->host)
@@ -167,13 +161,8 @@ snap_status packed_schedule(mla_plan *plan, const mla_step *step, const packed_c
     packed_call c = call_of(plan, step, cache, attn);
     if (!a->plugin->schedule_packed)
         return SNAP_OK;
-    if (!a->host) {
-        call_schedule(&c);
-    } else if (!guard_call(call_schedule, &c, a->limit_s, &why)) {
-        a->stopped = true;
-        return err_set(err, SNAP_E_DEVICE, "plugin %s: %s", a->plugin->name, why.text);
-    }
-    return attend_pass_on(a, "schedule()", c.st, &c.err, err);
+    snap_status st = attend_limited(a, "schedule()", call_schedule, &c, err);
+    return st == SNAP_OK ? attend_pass_on(a, "schedule()", c.st, &c.err, err) : st;
 }
 
 static size_t pool_bytes(const snapmla_packed *cache, int pool) {
@@ -199,10 +188,10 @@ static uint64_t sum_inputs(const void *ctx) {
     return guard_sum(sum, c->step.block_table, table_bytes(c));
 }
 
-/* ---- the first call of a plan on a device ---- */
+/* ---- what is checked in the first call of a plan, and after the timed steps ---- */
 
 /* Adds at most @bytes of device memory to the checksum. */
-static snap_status sum_device(uint64_t *sum, const packed_call *c, const void *at, size_t bytes,
+static snap_status sum_device(uint64_t *sum, const attend_backend *a, const void *at, size_t bytes,
                               snap_err *err) {
     enum { kChunk = 1 << 22 };
     unsigned char *chunk = malloc(kChunk);
@@ -211,26 +200,35 @@ static snap_status sum_device(uint64_t *sum, const packed_call *c, const void *a
         return err_set(err, SNAP_E_NOMEM, "out of memory for checking a plugin");
     for (size_t i = 0; i < bytes && st == SNAP_OK; i += kChunk) {
         size_t n = bytes - i < kChunk ? bytes - i : kChunk;
-        st = mla_copy_out(c->be->inner, chunk, (const unsigned char *)at + i, n, err);
+        st = mla_copy_out(a->inner, chunk, (const unsigned char *)at + i, n, err);
         *sum = guard_sum(*sum, chunk, st == SNAP_OK ? n : 0);
     }
     free(chunk);
     return st;
 }
 
-static snap_status sum_device_inputs(uint64_t *sum, const packed_call *c, snap_err *err) {
+/* Adds the first PACKED_SUMMED bytes of the cache. */
+static snap_status sum_cache(uint64_t *sum, const attend_backend *a, const snapmla_packed *cache,
+                             snap_err *err) {
     size_t left = PACKED_SUMMED;
-    snap_status st = SNAP_OK;
-    *sum = 0;
-    TRY(sum_device(sum, c, c->q.q, query_bytes(c), err));
-    for (int i = 0; i < c->cache.format->pools; i++) {
-        size_t bytes = pool_bytes(&c->cache, i);
+    for (int i = 0; i < cache->format->pools; i++) {
+        size_t bytes = pool_bytes(cache, i);
         bytes = bytes < left ? bytes : left;
-        TRY(sum_device(sum, c, c->cache.pool[i], bytes, err));
+        snap_status st = sum_device(sum, a, cache->pool[i], bytes, err);
+        if (st != SNAP_OK)
+            return st;
         left -= bytes;
     }
-    TRY(sum_device(sum, c, c->step.seqlens, (size_t)c->step.batch * sizeof(int32_t), err));
-    TRY(sum_device(sum, c, c->step.block_table, table_bytes(c), err));
+    return SNAP_OK;
+}
+
+static snap_status sum_device_inputs(uint64_t *sum, const packed_call *c, snap_err *err) {
+    snap_status st = SNAP_OK;
+    *sum = 0;
+    TRY(sum_device(sum, c->be, c->q.q, query_bytes(c), err));
+    TRY(sum_cache(sum, c->be, &c->cache, err));
+    TRY(sum_device(sum, c->be, c->step.seqlens, (size_t)c->step.batch * sizeof(int32_t), err));
+    TRY(sum_device(sum, c->be, c->step.block_table, table_bytes(c), err));
 cleanup:
     return st;
 }
@@ -259,10 +257,8 @@ cleanup:
     return st;
 }
 
-snap_status packed_check(mla_plan *plan, snap_err *err) {
+static snap_status check_around(const attend_backend *a, const attend_packed *p, snap_err *err) {
     static const char *const names[GUARD_RANGES] = {"out", "lse"};
-    const attend_packed *p = attend_plan_of(plan)->packed;
-    const attend_backend *a = attend_of(plan->be);
     for (int i = 0; p->noted && i < GUARD_RANGES; i++) {
         guard_range now = p->around[i];
         snap_status st = copy_around(&now, a, err);
@@ -276,6 +272,35 @@ snap_status packed_check(mla_plan *plan, snap_err *err) {
     return SNAP_OK;
 }
 
+static snap_status note_cache(packed_call *c, snap_err *err) {
+    attend_packed *p = c->plan->packed;
+    p->cache_sum = 0;
+    snap_status st = sum_cache(&p->cache_sum, c->be, &c->cache, err);
+    p->summed = st == SNAP_OK;
+    p->cache = c->cache;
+    return st;
+}
+
+static snap_status check_cache(const attend_backend *a, const attend_packed *p, snap_err *err) {
+    uint64_t sum = 0;
+    snap_status st = p->summed ? sum_cache(&sum, a, &p->cache, err) : SNAP_OK;
+    if (st == SNAP_OK && p->summed && sum != p->cache_sum)
+        st = err_set(err, SNAP_E_DEVICE, "plugin %s: a later call of attend() changed the cache",
+                     a->plugin->name);
+    return st;
+}
+
+snap_status packed_check(mla_plan *plan, snap_err *err) {
+    if (!attend_is_backend(plan->be))
+        return SNAP_OK;
+    const attend_backend *a = attend_of(plan->be);
+    const attend_packed *p = attend_plan_of(plan)->packed;
+    snap_status st = p ? check_around(a, p, err) : SNAP_OK;
+    if (st == SNAP_OK)
+        st = attend_check_memory(a, err);
+    return st == SNAP_OK && p ? check_cache(a, p, err) : st;
+}
+
 static snap_status first_on_device(packed_call *c, snap_err *err) {
     uint64_t before, after;
     snap_status st = SNAP_OK;
@@ -284,7 +309,8 @@ static snap_status first_on_device(packed_call *c, snap_err *err) {
     call_attend(c);
     TRY(attend_pass_on(c->be, "attend()", c->st, &c->err, err));
     TRY(mla_sync(c->be->inner, err));
-    TRY(packed_check(&c->plan->base, err));
+    TRY(check_around(c->be, c->plan->packed, err));
+    TRY(attend_check_memory(c->be, err));
     TRY(sum_device_inputs(&after, c, err));
     if (after != before)
         st = err_set(err, SNAP_E_DEVICE,
@@ -308,6 +334,9 @@ snap_status packed_run(mla_plan *plan, const mla_step *step, const packed_cache 
                             .lse = c.lse,
                             .rows =
                                 (size_t)step->batch * (size_t)step->s_q * (size_t)plan->cap.heads};
+    snap_status st = c.plan->calls ? SNAP_OK : note_cache(&c, err);
+    if (st != SNAP_OK)
+        return st;
     if (!a->host && !c.plan->calls++)
         return first_on_device(&c, err);
     if (!a->host)

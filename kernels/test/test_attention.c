@@ -6,11 +6,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/backend.h"
 #include "kernels/formats.h"
 #include "kernels/plugin/attend.h"
+#include "kernels/plugin/packed.h"
 
 enum { HEADS = 2, BATCH = 2, D = 32, PAGES = 4, WIDTH = 2, ROWS = HEADS * BATCH };
 
@@ -129,7 +133,11 @@ static void test_reported(void) {
         {FAULTY("BEFORE"), "wrote outside of 'lse'"},
         {FAULTY("INPUTS"), "changed its inputs"},
         {FAULTY("TABLE"), "changed its inputs"},
-        {FAULTY("HANGS"), "took more than 0.2 seconds"},
+        {FAULTY("HANGS"), "plugin faulty: attend() took more than 0.2 seconds"},
+        {FAULTY("CACHE"), "attend() wrote after a buffer of"},
+        {FAULTY("FAR"), "crashed (Segmentation fault) at 12289 bytes after the end of a buffer of"},
+        {FAULTY("READS"), "crashed (Segmentation fault) at 12288 bytes before a buffer of"},
+        {FAULTY("CRASHES"), "plugin faulty: attend() crashed (Segmentation fault) at address 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         step_fixture f;
@@ -141,18 +149,26 @@ static void test_reported(void) {
     }
 }
 
-/* A plugin that was stopped is not called again, and another one still works after it. */
-static void test_after_a_hang(void) {
-    step_fixture f, other;
+static void test_crash_in_plan(void) {
+    step_fixture f;
     snap_err err = {0};
-    CU_ASSERT_FATAL(make(&f, FAULTY("HANGS"), &err) == SNAP_OK);
-    CU_ASSERT(run(&f, NULL) == SNAP_E_DEVICE);
-    CU_ASSERT(run(&f, &err) == SNAP_E_DEVICE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "an earlier call took too long"));
-    err = (snap_err){0};
-    CU_ASSERT_FATAL(make(&other, "plugin:" PLUGINS "/plugins/attend.so", &err) == SNAP_OK);
-    CU_ASSERT(run(&other, &err) == SNAP_OK);
-    drop(&other);
+    CU_ASSERT(make(&f, FAULTY("PLANS"), &err) == SNAP_E_DEVICE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "plugin faulty: plan() crashed (Segmentation fault)"));
+    mla_backend_close(f.be);
+}
+
+/* Only steps of a plugin are checked: packed_check() has nothing to say about other plans. */
+static void test_check_later(void) {
+    step_fixture f;
+    snap_err err = {0};
+    CU_ASSERT_FATAL(make(&f, "plugin:" PLUGINS "/plugins/attend.so", &err) == SNAP_OK);
+    CU_ASSERT(run(&f, &err) == SNAP_OK && packed_check(f.plan, &err) == SNAP_OK);
+    unsigned char *lse = (unsigned char *)f.attn.lse, was = lse[-GUARD_BYTES];
+    lse[-GUARD_BYTES] ^= 1;
+    CU_ASSERT(packed_check(f.plan, &err) == SNAP_E_DEVICE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "plugin attend: attend() wrote before a buffer of"));
+    lse[-GUARD_BYTES] = was;
+    CU_ASSERT(packed_check(f.plan, &err) == SNAP_OK);
     drop(&f);
 }
 
@@ -160,6 +176,39 @@ static void sleep_a_moment(void *ctx) {
     struct timespec t = {.tv_nsec = 60000000};
     (void)nanosleep(&t, NULL);
     ++*(int *)ctx;
+}
+
+/* A crash outside of a plugin still ends the process. */
+static void test_other_crashes(void) {
+    int status = 0, calls = 0;
+    const void *address = NULL;
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        volatile char *volatile nowhere = NULL;
+        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)close(STDERR_FILENO);
+        if (guard_call(sleep_a_moment, &calls, 60, &address, NULL))
+            *nowhere = 1;
+        _exit(0);
+    }
+    CU_ASSERT_FATAL(child > 0 && waitpid(child, &status, 0) == child);
+    CU_ASSERT(WIFSIGNALED(status) || WEXITSTATUS(status) != 0); /* sanitizers exit */
+}
+
+/* A plugin that was stopped is not called again, and another one still works after it. */
+static void test_after_a_hang(void) {
+    step_fixture f, other;
+    snap_err err = {0};
+    CU_ASSERT_FATAL(make(&f, FAULTY("HANGS"), &err) == SNAP_OK);
+    CU_ASSERT(run(&f, NULL) == SNAP_E_DEVICE);
+    CU_ASSERT(run(&f, &err) == SNAP_E_DEVICE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "an earlier call crashed or took too long"));
+    err = (snap_err){0};
+    CU_ASSERT_FATAL(make(&other, "plugin:" PLUGINS "/plugins/attend.so", &err) == SNAP_OK);
+    CU_ASSERT(run(&other, &err) == SNAP_OK);
+    drop(&other);
+    drop(&f);
 }
 
 static void sleep_long(void *ctx) {
@@ -171,11 +220,12 @@ static void sleep_long(void *ctx) {
 /* The timer of one limit may still run when a call with a longer or shorter limit begins. */
 static void test_limits_in_turn(void) {
     int calls = 0;
+    const void *address = NULL;
     snap_err err = {0};
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 60, &err) && calls == 1);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &err));
-    CU_ASSERT(!guard_call(sleep_long, &calls, 0.02, NULL) && calls == 2);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &err) && calls == 3);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 60, &address, &err) && calls == 1);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err));
+    CU_ASSERT(!guard_call(sleep_long, &calls, 0.02, &address, NULL) && calls == 2);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err) && calls == 3);
 }
 
 /* One thread that calls the plugin and then one function of the backend. */
@@ -252,5 +302,8 @@ CU_TestInfo tests_attention[] = {
     {"after a call that hangs", test_after_a_hang},
     {"time limits in turn", test_limits_in_turn},
     {"the timer at rest", test_rest},
+    {"a crash in plan()", test_crash_in_plan},
+    {"a check after the steps", test_check_later},
+    {"crashes elsewhere", test_other_crashes},
     CU_TEST_INFO_NULL,
 };

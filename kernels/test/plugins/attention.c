@@ -22,10 +22,18 @@ enum {
     ATTEND_TABLE,      /* changes a page number */
     ATTEND_HANGS,      /* never returns */
     ATTEND_SHORT,      /* no fault, and a short limit */
+    ATTEND_CACHE,      /* writes one byte after the cache */
+    ATTEND_FAR,        /* writes some pages after out */
+    ATTEND_READS,      /* reads some pages before the cache */
+    ATTEND_CRASHES,    /* writes to address 0 */
+    ATTEND_PLANS,      /* plan() writes to address 0 */
 };
 
 static snap_status plan(void **state, const mla_capacity *cap, snap_err *err) {
+    volatile char *volatile nowhere = NULL;
     (void)state, (void)cap;
+    if (FAULT == ATTEND_PLANS)
+        *nowhere = 1;
     return FAULT == ATTEND_PLAN
                ? plugin_fail(err, SNAP_E_UNSUPPORTED, "only 3 heads, got %d", cap->heads)
                : SNAP_OK;
@@ -36,7 +44,9 @@ static snap_status attend(void *state, const snapmla_step *s, const snapmla_quer
                           snap_err *err) {
     size_t rows = (size_t)s->batch * (size_t)s->s_q * (size_t)s->heads;
     size_t bytes = rows * (size_t)s->d_c * sizeof(uint16_t);
-    (void)state, (void)stream, (void)cache;
+    volatile char *volatile nowhere = NULL;
+    const char *content = cache->content;
+    (void)state, (void)stream;
     memset(out, 0, bytes);
     memset(lse, 0, rows * sizeof *lse);
     if (FAULT == ATTEND_ERROR)
@@ -51,6 +61,14 @@ static snap_status attend(void *state, const snapmla_step *s, const snapmla_quer
         ((uint16_t *)(uintptr_t)q->q)[3] ^= 1;
     if (FAULT == ATTEND_TABLE)
         ((int32_t *)(uintptr_t)s->block_table)[0] ^= 1;
+    if (FAULT == ATTEND_CACHE)
+        ((char *)(uintptr_t)content)[cache->pages * 64 * (s->d_c + s->d_r) * 2] = 1;
+    if (FAULT == ATTEND_FAR)
+        ((char *)out)[bytes + 3 * 4096] = 1;
+    if (FAULT == ATTEND_READS)
+        ((float *)(void *)lse)[0] = (float)*(const volatile char *)(content - 3 * 4096);
+    if (FAULT == ATTEND_CRASHES)
+        *nowhere = 1;
     for (volatile int forever = FAULT == ATTEND_HANGS; forever;)
         ;
     return SNAP_OK;
