@@ -6,11 +6,13 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/term.h"
 #include "base/text.h"
 #include "base/zip.h"
+#include "harness/audit/arm_files.h"
 #include "harness/record/provenance.h"
 
-enum { kMembers = 64, kVersion = 1 };
+enum { kMembers = 128, kVersion = 1 };
 static const size_t kBytes = (size_t)1 << 30; /* when a bundle is opened, limit on the zip file
                                                  and on all its files unpacked; when it is
                                                  packed, on each file */
@@ -129,6 +131,113 @@ static snap_status add_parts(members *m, const char *dir, snap_err *err) {
     return st;
 }
 
+/* ---- the files of arms ---- */
+
+/* Reads the file if it exists. @own: it was found by its name, so it must not be a link. */
+static snap_status read_if_there(const char *path, bool own, buf *out, bool *found, snap_err *err) {
+    *found = path && fs_exists(path);
+    if (!path)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    if (!*found && own)
+        return SNAP_OK;
+    *found = true;
+    return own ? fs_read_unlinked(path, out, err) : fs_read_regular(path, out, err);
+}
+
+/* Adds a file with that content for each entry of the list that has the hash. Returns the number of
+ * entries in *n. */
+static snap_status add_hashed(members *m, const arm_files *files, const char *name,
+                              const buf *bytes, size_t *n, snap_err *err) {
+    char hex[HASH_HEX];
+    snap_status st = hash_bytes(buf_str(bytes), bytes->len, hex, err);
+    *n = 0;
+    for (size_t i = 0; i < files->n && st == SNAP_OK; i++) {
+        const arm_file *file = &files->at[i];
+        if (strcmp(file->sha256, hex) != 0 || (name && strcmp(file->name, name) != 0))
+            continue;
+        ++*n;
+        if (member_find(m, file->name))
+            continue;
+        buf *to = member_add(m, file->name, err);
+        if (to)
+            (void)buf_append(to, buf_str(bytes), bytes->len);
+        st = to ? buf_check(to, file->name, err) : SNAP_E_NOMEM;
+    }
+    return st;
+}
+
+/* Adds the copy that the run's folder has. */
+static snap_status add_copy(members *m, const arm_files *files, const char *dir, const char *name,
+                            snap_err *err) {
+    char *path = fs_join(dir, name);
+    buf bytes = {.limit = kBytes};
+    bool found;
+    size_t n = 0;
+    snap_status st = read_if_there(path, true, &bytes, &found, err);
+    if (st == SNAP_OK && found)
+        st = add_hashed(m, files, name, &bytes, &n, err);
+    if (st == SNAP_OK && found && !n)
+        st = err_set(err, SNAP_E_INPUT, "'%s' is not the file that was measured", path);
+    buf_release(&bytes);
+    free(path);
+    return st;
+}
+
+/* Adds a file that the user names. */
+static snap_status add_named(members *m, const arm_files *files, const char *path, snap_err *err) {
+    buf bytes = {.limit = kBytes};
+    bool found;
+    size_t n = 0;
+    snap_status st = read_if_there(path, false, &bytes, &found, err);
+    if (st == SNAP_OK)
+        st = add_hashed(m, files, NULL, &bytes, &n, err);
+    if (st == SNAP_OK && !n)
+        st = err_set(err, SNAP_E_INPUT, "'%s' is not the file of any arm of the run", path);
+    buf_release(&bytes);
+    return st;
+}
+
+static snap_status add_format(members *m, const arm_files *files, const arm_file *format,
+                              snap_err *err) {
+    buf text = {0};
+    size_t n = 0;
+    (void)buf_puts(&text, format->content);
+    snap_status st = buf_check(&text, "a format", err);
+    if (st == SNAP_OK)
+        st = add_hashed(m, files, format->name, &text, &n, err);
+    buf_release(&text);
+    return st;
+}
+
+/* Adds the plugins, Python files and formats of the arms. A file that is not there is left out with
+ * a warning. */
+static snap_status add_arm_files(members *m, const results *r, const char *dir,
+                                 const bundle_options *opt, snap_err *err) {
+    arm_files *files = calloc(1, sizeof *files);
+    arena mem = {0};
+    run_record run;
+    snap_status st = SNAP_OK;
+    TRY(files ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for files"));
+    TRY(run_read(&run, r, &mem, err));
+    arm_files_list(&run, files);
+    for (int i = 0; i < opt->n_files; i++)
+        TRY(add_named(m, files, opt->files[i], err));
+    for (size_t i = 0; i < files->n; i++) {
+        const arm_file *file = &files->at[i];
+        if (file->content)
+            TRY(add_format(m, files, file, err));
+        else if (dir && !member_find(m, file->name))
+            TRY(add_copy(m, files, dir, file->name, err));
+        if (!member_find(m, file->name))
+            term_warn("'%s', sha256 %.12s, is not in the bundle: give the file with --file",
+                      file->name, file->sha256);
+    }
+cleanup:
+    arena_release(&mem);
+    free(files);
+    return st;
+}
+
 static snap_status add_report(members *m, results *r, bundle_report_fn report, snap_err *err) {
     buf *to = member_add(m, "report.md", err);
     return to ? report(r, "run.json", to, err) : SNAP_E_NOMEM;
@@ -158,7 +267,7 @@ cleanup:
 }
 
 static snap_status pack(members *m, const char *run, const char *file, const char *path,
-                        bundle_report_fn report, snap_err *err) {
+                        const bundle_options *opt, snap_err *err) {
     results *r = NULL;
     snap_status st = SNAP_OK;
     bool whole = fs_is_dir(run);
@@ -171,20 +280,22 @@ static snap_status pack(members *m, const char *run, const char *file, const cha
         TRY(add_parts(m, run, err));
     if (whole)
         TRY(add_journal(m, run, err));
+    TRY(add_arm_files(m, r, whole ? run : NULL, opt, err));
     if (!member_find(m, "report.md"))
-        TRY(add_report(m, r, report, err));
+        TRY(add_report(m, r, opt->report, err));
     TRY(write_zip(m, path, err));
 cleanup:
     results_free(r);
     return st;
 }
 
-snap_status bundle_pack(const char *run, const char *path, bundle_report_fn report, snap_err *err) {
+snap_status bundle_pack(const char *run, const char *path, const bundle_options *opt,
+                        snap_err *err) {
     members *m = calloc(1, sizeof *m);
     char *file = results_file_of(run);
     snap_status st = SNAP_E_NOMEM;
     if (m && file)
-        st = pack(m, run, file, path, report, err);
+        st = pack(m, run, file, path, opt, err);
     else
         (void)err_set(err, SNAP_E_NOMEM, "out of memory for a bundle");
     if (m)
@@ -290,7 +401,47 @@ static snap_status read_run(const members *m, const char *path, results **r, buf
     return st == SNAP_OK ? buf_check(samples, "samples", err) : st;
 }
 
-snap_status bundle_open(const char *path, results **out, buf *samples, snap_err *err) {
+static snap_status hash_member(void *ctx, const char *name, char hex[HASH_HEX], bool *found,
+                               snap_err *err) {
+    const buf *content = member_find(ctx, name);
+    *found = content != NULL;
+    return content ? hash_bytes(buf_str(content), content->len, hex, err) : SNAP_OK;
+}
+
+/* A file that looks like that of an arm, but belongs to none. */
+static void check_strangers(const members *m, const arm_files *files, verify_findings *f) {
+    static const char *const prefixes[] = {"arm-", "plugin-", "format-"};
+    for (size_t i = 0; i < m->n; i++) {
+        const char *name = m->all[i].name;
+        bool looks = false, known = false;
+        for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
+            looks |= text_starts(name, prefixes[k]);
+        for (size_t k = 0; k < files->n; k++)
+            known |= strcmp(files->at[k].name, name) == 0;
+        if (looks && !known)
+            verify_add(f, VERIFY_FORM, "bundle", "'%.100s' is the file of no arm", name);
+    }
+}
+
+static snap_status check_arm_files(members *m, const results *r, verify_findings *f,
+                                   snap_err *err) {
+    arm_files *files = calloc(1, sizeof *files);
+    arena mem = {0};
+    run_record run;
+    snap_status st = SNAP_OK;
+    TRY(files ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for files"));
+    TRY(run_read(&run, r, &mem, err));
+    arm_files_list(&run, files);
+    TRY(verify_arm_files(files, hash_member, m, f, err));
+    check_strangers(m, files, f);
+cleanup:
+    arena_release(&mem);
+    free(files);
+    return st;
+}
+
+snap_status bundle_open(const char *path, results **out, buf *samples, verify_findings *f,
+                        snap_err *err) {
     members *m = calloc(1, sizeof *m);
     *out = NULL;
     if (!m)
@@ -298,6 +449,8 @@ snap_status bundle_open(const char *path, results **out, buf *samples, snap_err 
     snap_status st = read_members(m, path, err);
     if (st == SNAP_OK)
         st = read_run(m, path, out, samples, err);
+    if (st == SNAP_OK)
+        st = check_arm_files(m, *out, f, err);
     if (st != SNAP_OK) {
         results_free(*out);
         *out = NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/fs.h"
 #include "base/parallel.h"
 #include "base/term.h"
 #include "harness/bench/arm_spec.h"
@@ -11,6 +12,7 @@
 #include "harness/bench/load_ceilings.h"
 #include "harness/bench/sweep.h"
 #include "harness/measure/code_hash.h"
+#include "harness/record/arm_file.h"
 #include "harness/record/device_results.h"
 #include "kernels/plugin/packed.h"
 
@@ -203,6 +205,43 @@ static snap_status no_device(const bench *b, snap_err *err) {
                    b->arms[0].why.text);
 }
 
+/* Copies the plugin or Python file of an arm to the run's folder, so that `pack` finds the version
+ * that was measured. */
+static snap_status keep_file(const bench *b, int i, snap_err *err) {
+    const bench_device *d = &b->devices[i];
+    char name[ARM_FILE_NAME], hex[HASH_HEX];
+    buf bytes = {.limit = (size_t)1 << 30};
+    char *to = NULL;
+    snap_status st = SNAP_OK;
+    if (!d->backend || !d->hashed || !arm_file_name(b->arms[i].name, b->arms[i].options, name))
+        return SNAP_OK;
+    to = fs_join(b->o->out, name);
+    TRY(to ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
+    TRY(fs_read_regular(strchr(d->device.backend, ':') + 1, &bytes, err));
+    TRY(hash_bytes(buf_str(&bytes), bytes.len, hex, err));
+    if (strcmp(hex, d->hash) != 0)
+        TRY(err_set(err, SNAP_E_ENV, "the file of arm %s changes while the run begins",
+                    b->arms[i].name));
+    TRY(fs_write_atomic(to, bytes.data, bytes.len, err));
+cleanup:
+    buf_release(&bytes);
+    free(to);
+    return st;
+}
+
+/* A run whose result is a single file keeps no copies. */
+static snap_status keep_files(const bench *b, snap_err *err) {
+    char *file = b->o->out ? results_file_of(b->o->out) : NULL;
+    bool folder = file && strcmp(file, b->o->out) != 0;
+    snap_status st = SNAP_OK;
+    if (b->o->out && !file)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    for (int i = 0; folder && st == SNAP_OK && i < b->o->arms.n; i++)
+        st = keep_file(b, i, err);
+    free(file);
+    return st;
+}
+
 static snap_status open_device(bench *b, const js *config, snap_err *err) {
     const bench_options *o = b->o;
     const bench_device *d = NULL;
@@ -222,6 +261,7 @@ static snap_status open_device(bench *b, const js *config, snap_err *err) {
                           err));
     if (o->out)
         TRY(bench_journal_open(&b->journal, o->out, config, err));
+    TRY(keep_files(b, err));
 cleanup:
     return st;
 }

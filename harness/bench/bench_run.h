@@ -2,6 +2,7 @@
  *
  *   RUN/run.json, or FILE.json             the result file, with sections "ceilings" and "bench"
  *   RUN/journal, or FILE.json.journal      the finished cells, until the result file is written
+ *   RUN/arm-NAME=FILE                      a copy of the plugin or Python file of a named arm
  *
  * A killed run continues when the same command is given again: it reuses the journal's rows of each
  * shape and scope whose arms were all finished. */

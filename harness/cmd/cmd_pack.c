@@ -7,10 +7,13 @@
 #include "harness/view/run_report.h"
 
 static const char *out;
+static opt_list files;
 
 static const opt options[] = {
     {OPT_STR, "out", 'o', &out, "FILE",
      "path of the bundle; default: the name of the run with .zip", 0, 0},
+    {OPT_LIST, "file", 0, &files, "FILE",
+     "plugin or Python file of an arm, if the run's folder has no copy of it", 0, 0},
     {.type = OPT_END},
 };
 
@@ -34,7 +37,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     else
         TRY(default_name(shared->args[0], &path, err));
     TRY(buf_check(&path, "a path", err));
-    TRY(bundle_pack(shared->args[0], buf_str(&path), run_report_markdown, err));
+    TRY(bundle_pack(shared->args[0], buf_str(&path),
+                    &(bundle_options){run_report_markdown, files.items, files.n}, err));
     (void)puts(buf_str(&path));
 cleanup:
     buf_release(&path);
@@ -46,10 +50,11 @@ const opt_command cmd_pack = {
     .summary = "pack a run into one zip file that can be verified",
     .synopsis = "FILE_or_DIR [options]",
     .about = "Packs a run into one zip file: result file, samples, log, configuration, report,\n"
-             "and a manifest with the sha256 of each file. 'snapmla verify-run' checks the zip\n"
-             "file on any machine. The path of the zip file is printed.",
+             "the plugins, Python files and cache formats of the arms, and a manifest with the\n"
+             "sha256 of each file. 'snapmla verify-run' checks the zip file on any machine. The\n"
+             "path of the zip file is printed.",
     .examples = "  snapmla pack RUN\n"
-                "  snapmla pack bench.json --out bench.zip",
+                "  snapmla pack bench.json --out bench.zip --file mine.so",
     .options = options,
     .min_args = 1,
     .max_args = 1,

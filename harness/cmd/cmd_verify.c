@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/term.h"
 #include "base/text.h"
+#include "harness/audit/arm_files.h"
 #include "harness/audit/bundle.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
@@ -42,13 +43,16 @@ static snap_status check_requests(const char *dir, const results *r, verify_find
     return st;
 }
 
-static snap_status open_any(const char *argument, results **r, buf *samples, snap_err *err) {
+static snap_status open_any(const char *argument, results **r, buf *samples, verify_findings *f,
+                            snap_err *err) {
     if (text_ends(argument, ".zip"))
-        return bundle_open(argument, r, samples, err);
+        return bundle_open(argument, r, samples, f, err);
     char *path = results_file_of(argument);
     snap_status st =
         path ? results_load(r, path, err) : err_set(err, SNAP_E_NOMEM, "out of memory for a path");
     free(path);
+    if (st == SNAP_OK && fs_is_dir(argument))
+        st = verify_folder_files(*r, argument, f, err);
     if (st == SNAP_OK && fs_is_dir(argument))
         st = read_beside(argument, samples, err);
     return st;
@@ -59,7 +63,7 @@ static snap_status verify(opt_shared *shared, snap_err *err) {
     verify_findings f = {0};
     buf samples = {0}, text = {0};
     snap_status st = SNAP_OK;
-    TRY(open_any(shared->args[0], &r, &samples, err));
+    TRY(open_any(shared->args[0], &r, &samples, &f, err));
     verify_document(r, &f);
     if (plugin)
         TRY(verify_plugin(r, plugin, &f, err));

@@ -16,10 +16,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PARTS = 4 };
 
-static results *open_bundle(const char *path, buf *samples) {
+static const bundle_options kPack = {.report = run_report_markdown};
+
+static results *open_bundle(const char *path, buf *samples, verify_findings *f) {
     results *r;
     snap_err err = {0};
-    snap_status st = bundle_open(path, &r, samples, &err);
+    snap_status st = bundle_open(path, &r, samples, f, &err);
     if (st == SNAP_OK ? !r : r || !err.text[0])
         __builtin_trap();
     return r;
@@ -29,7 +31,7 @@ static void verify(const char *path) {
     buf samples = {0};
     verify_findings f = {0};
     snap_err err = {0};
-    results *r = open_bundle(path, &samples);
+    results *r = open_bundle(path, &samples, &f);
     if (r && verify_samples(r, &samples, "samples.jsonl", &f, &err) != SNAP_OK && !err.text[0])
         __builtin_trap();
     verify_release(&f);
@@ -56,12 +58,14 @@ static void open_members(const uint8_t *data, size_t size) {
 
 static void check_same(const char *run, const char *zip, tree_value samples) {
     buf found = {0};
-    results *before = NULL, *packed = open_bundle(zip, &found);
+    verify_findings f = {0};
+    results *before = NULL, *packed = open_bundle(zip, &found, &f);
     char *file = results_file_of(run);
     if (!packed || !file || results_load(&before, file, NULL) != SNAP_OK ||
         !js_equal(results_document(packed), results_document(before)) || found.len != samples.n)
         __builtin_trap();
     free(file);
+    verify_release(&f);
     results_free(before);
     results_free(packed);
     buf_release(&found);
@@ -85,7 +89,7 @@ static void pack_folder(const uint8_t *data, size_t size) {
         if (rest <= size + 1 && (parts[i].n || parts[i].at < size))
             (void)fuzz_file(names[i], data + parts[i].at, parts[i].n);
     }
-    if (bundle_pack(run, zip, run_report_markdown, &err) == SNAP_OK)
+    if (bundle_pack(run, zip, &kPack, &err) == SNAP_OK)
         check_same(run, zip, parts[1]);
     else if (!err.text[0])
         __builtin_trap();

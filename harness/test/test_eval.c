@@ -143,7 +143,8 @@ static void move_by_bundle(eval_place *p) {
     (void)snprintf(zip, sizeof zip, "%s/run.zip", p->dir);
     (void)snprintf(to, sizeof to, "%s/unpacked", p->dir);
     CU_ASSERT_EQUAL_FATAL(mkdir(to, 0700), 0);
-    CU_ASSERT_EQUAL_FATAL(bundle_pack(p->run, zip, run_report_markdown, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(
+        bundle_pack(p->run, zip, &(bundle_options){.report = run_report_markdown}, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(fs_read(zip, &bytes, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(
         zip_each_member(bytes.data, bytes.len, zip, (zip_limits){64, 1 << 24}, unpack_one, p, NULL),

@@ -10,7 +10,9 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/zip.h"
+#include "harness/audit/arm_files.h"
 #include "harness/audit/bundle.h"
+#include "harness/test/report_fixture.h"
 #include "harness/view/run_report.h"
 
 static void check_part(void (*part)(const run_record *r, verify_findings *f), const results *r,
@@ -274,6 +276,8 @@ static void test_samples(void) {
 
 /* ---- bundles ---- */
 
+static const bundle_options kPack = {.report = run_report_markdown};
+
 static char dir[64];
 
 static const char *in_dir(const char *name) {
@@ -285,8 +289,11 @@ static const char *in_dir(const char *name) {
 static snap_status open_bundle(snap_err *err) {
     results *r = NULL;
     buf samples = {0};
-    snap_status st = bundle_open(in_dir("b.zip"), &r, &samples, err);
+    verify_findings f = {0};
+    snap_status st = bundle_open(in_dir("b.zip"), &r, &samples, &f, err);
     CU_ASSERT((st == SNAP_OK) == (r != NULL));
+    CU_ASSERT(f.n[VERIFY_FORM] == 0 && f.n[VERIFY_NOTE] == 0);
+    verify_release(&f);
     results_free(r);
     buf_release(&samples);
     return st;
@@ -294,7 +301,7 @@ static snap_status open_bundle(snap_err *err) {
 
 /* The members of a bundle, to be changed and packed again. */
 typedef struct {
-    char names[8][32];
+    char names[8][64];
     buf contents[8];
     size_t n;
 } parts;
@@ -335,8 +342,8 @@ static void test_bundle(void) {
     snap_err err = {0};
     (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
     CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
-    CU_ASSERT_FATAL(bundle_pack("harness/test/fixtures/bench.json", in_dir("good.zip"),
-                                run_report_markdown, &err) == SNAP_OK);
+    CU_ASSERT_FATAL(bundle_pack("harness/test/fixtures/bench.json", in_dir("good.zip"), &kPack,
+                                &err) == SNAP_OK);
     parts *p = unpack();
     CU_ASSERT_EQUAL(p->n, 4); /* manifest, run, config, report */
     repack(p, p->n);
@@ -368,9 +375,8 @@ static void test_bundle(void) {
     CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
     CU_ASSERT(fs_write_atomic(in_dir("b.zip"), "PK\3\4 no zip", 11, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(open_bundle(NULL), SNAP_E_INPUT);
-    CU_ASSERT_EQUAL(
-        bundle_pack("harness/test/fixtures/none.json", in_dir("c.zip"), run_report_markdown, NULL),
-        SNAP_E_IO);
+    CU_ASSERT_EQUAL(bundle_pack("harness/test/fixtures/none.json", in_dir("c.zip"), &kPack, NULL),
+                    SNAP_E_IO);
     CU_ASSERT(!fs_exists(in_dir("c.zip")));
     (void)unlink(in_dir("b.zip"));
     (void)unlink(in_dir("good.zip"));
@@ -393,7 +399,7 @@ static void test_bundle_has_no_links(void) {
         (void)unlink(in_dir(name));
         CU_ASSERT_EQUAL(i % 2 ? mkfifo(in_dir(name), 0600) : symlink("/etc/passwd", in_dir(name)),
                         0);
-        CU_ASSERT_EQUAL(bundle_pack(dir, in_dir("b.zip"), run_report_markdown, &err), SNAP_E_IO);
+        CU_ASSERT_EQUAL(bundle_pack(dir, in_dir("b.zip"), &kPack, &err), SNAP_E_IO);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, name));
         CU_ASSERT_PTR_NOT_NULL(
             strstr(err.text, i % 2 ? "it is not a regular file" : "it is a symbolic link"));
@@ -405,14 +411,156 @@ static void test_bundle_has_no_links(void) {
     (void)snprintf(link, sizeof link, "%s", in_dir("named.json"));
     CU_ASSERT_PTR_NOT_NULL(realpath("harness/test/fixtures/bench.json", target));
     CU_ASSERT_EQUAL(symlink(target, link), 0);
-    CU_ASSERT_EQUAL(bundle_pack(link, in_dir("b.zip"), run_report_markdown, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(bundle_pack(link, in_dir("b.zip"), &kPack, NULL), SNAP_OK);
     (void)unlink(link);
     (void)unlink(in_dir("b.zip"));
     (void)rmdir(dir);
     buf_release(&result);
 }
 
-CU_TestInfo tests_verify[] = {{"a bundle has no links", test_bundle_has_no_links},
+/* ---- the files of arms ---- */
+
+static const char kCode[] = "def attend(state, step, q, cache, out, lse):\n    pass\n";
+static const char kFormat[] = "{\"name\":\"mine\"}"; /* only its hash counts here */
+
+/* The fixture with one row of the arm "mine": a Python file and a format. */
+static void put_run(const char *name, const char *code) {
+    results *r = fixture_load();
+    char hex[HASH_HEX];
+    js *row = js_at(results_section(r, "bench"), 0), *format = js_new_object();
+    buf text = {0};
+    CU_ASSERT(hash_bytes(code, strlen(code), hex, NULL) == SNAP_OK);
+    CU_ASSERT(js_set_str(row, "name", "mine") && js_set_str(row, "kernel_hash", hex) &&
+              js_set_str(row, "options", "python:some/where/mine.py,format=f.json"));
+    CU_ASSERT(hash_bytes(kFormat, strlen(kFormat), hex, NULL) == SNAP_OK);
+    CU_ASSERT(js_set_str(format, "name", "mine") && js_set_str(format, "sha256", hex) &&
+              js_set_num(format, "bytes_per_token", 576) && js_set_int(format, "page_tokens", 64) &&
+              js_set_str(format, "descriptor", kFormat));
+    CU_ASSERT(js_set_new(row, "format", format));
+    CU_ASSERT(js_write(results_document(r), JS_PRETTY, &text, NULL) == SNAP_OK);
+    CU_ASSERT(fs_write_atomic(in_dir(name), text.data, text.len, NULL) == SNAP_OK);
+    buf_release(&text);
+    results_free(r);
+}
+
+/* Opens the bundle and counts the findings of one kind about files of arms. */
+static size_t count_in_bundle(verify_kind kind) {
+    results *r = NULL;
+    buf samples = {0};
+    verify_findings f = {0};
+    CU_ASSERT(bundle_open(in_dir("b.zip"), &r, &samples, &f, NULL) == SNAP_OK);
+    size_t n = f.n[kind];
+    verify_release(&f);
+    results_free(r);
+    buf_release(&samples);
+    return n;
+}
+
+/* @name: of a file in the folder, to be named; or NULL. */
+static snap_status pack_with(const char *name, snap_err *err) {
+    char path[160];
+    const char *file = path;
+    (void)snprintf(path, sizeof path, "%s", in_dir(name ? name : ""));
+    bundle_options opt = {.report = run_report_markdown, .files = &file, .n_files = name != NULL};
+    return bundle_pack(dir, in_dir("b.zip"), &opt, err);
+}
+
+static size_t count_in_folder(verify_kind kind) {
+    results *r = NULL;
+    verify_findings f = {0};
+    CU_ASSERT_FATAL(results_load(&r, in_dir("run.json"), NULL) == SNAP_OK);
+    CU_ASSERT(verify_folder_files(r, dir, &f, NULL) == SNAP_OK);
+    size_t n = f.n[kind];
+    verify_release(&f);
+    results_free(r);
+    return n;
+}
+
+/* The bundle has the copy that `bench` left in the folder, and the format. */
+static void test_bundle_has_files_of_arms(void) {
+    static const char kCopy[] = "arm-mine=mine.py";
+    snap_err err = {0};
+    (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
+    put_run("run.json", kCode);
+    CU_ASSERT(fs_write_atomic(in_dir(kCopy), kCode, strlen(kCode), NULL) == SNAP_OK);
+    CU_ASSERT(pack_with(NULL, &err) == SNAP_OK);
+    CU_ASSERT(count_in_bundle(VERIFY_FORM) == 0 && count_in_bundle(VERIFY_NOTE) == 0);
+    CU_ASSERT(count_in_folder(VERIFY_FORM) == 0 && count_in_folder(VERIFY_NOTE) == 0);
+
+    /* a copy that was changed is neither packed nor accepted */
+    CU_ASSERT(fs_write_atomic(in_dir(kCopy), "import os\n", 10, NULL) == SNAP_OK);
+    CU_ASSERT(count_in_folder(VERIFY_FORM) == 1);
+    CU_ASSERT(pack_with(NULL, &err) == SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "is not the file that was measured"));
+    CU_ASSERT(pack_with(kCopy, &err) == SNAP_E_INPUT);
+
+    /* without a copy, the user names the file; without that, the bundle lacks it */
+    CU_ASSERT(unlink(in_dir(kCopy)) == 0);
+    CU_ASSERT(fs_write_atomic(in_dir("other.py"), kCode, strlen(kCode), NULL) == SNAP_OK);
+    CU_ASSERT(pack_with("other.py", NULL) == SNAP_OK);
+    CU_ASSERT(count_in_bundle(VERIFY_NOTE) == 0);
+    CU_ASSERT(pack_with(NULL, NULL) == SNAP_OK && count_in_bundle(VERIFY_NOTE) == 1);
+    CU_ASSERT(count_in_folder(VERIFY_NOTE) == 1);
+    CU_ASSERT(unlink(in_dir("other.py")) == 0 && unlink(in_dir("run.json")) == 0);
+    CU_ASSERT(unlink(in_dir("b.zip")) == 0 && rmdir(dir) == 0);
+}
+
+/* Someone who changes a file of a bundle also changes the manifest. The row has the hash, too. */
+static void test_changed_file_in_bundle(void) {
+    char sha[HASH_HEX];
+    buf manifest = {0};
+    (void)snprintf(dir, sizeof dir, "/tmp/snapmla-bundle-XXXXXX");
+    CU_ASSERT_FATAL(mkdtemp(dir) != NULL);
+    put_run("run.json", kCode);
+    CU_ASSERT(fs_write_atomic(in_dir("arm-mine=mine.py"), kCode, strlen(kCode), NULL) == SNAP_OK);
+    bundle_options opt = {.report = run_report_markdown};
+    CU_ASSERT(bundle_pack(dir, in_dir("good.zip"), &opt, NULL) == SNAP_OK);
+    parts *p = unpack();
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->names[i], "arm-mine=mine.py") == 0)
+            p->contents[i].data[0] ^= 1;
+    js *o = js_parse(p->contents[0].data, p->contents[0].len, "manifest", NULL);
+    js *files = js_get_array(o, "files");
+    for (size_t i = 0; i < js_len(files); i++) {
+        CU_ASSERT(hash_bytes(p->contents[i + 1].data, p->contents[i + 1].len, sha, NULL) ==
+                  SNAP_OK);
+        CU_ASSERT(js_set_str(js_at(files, i), "sha256", sha));
+    }
+    CU_ASSERT(js_write(o, JS_PRETTY, &manifest, NULL) == SNAP_OK);
+    buf_clear(&p->contents[0]);
+    (void)buf_append(&p->contents[0], manifest.data, manifest.len);
+    repack(p, p->n);
+    CU_ASSERT(count_in_bundle(VERIFY_FORM) == 1);
+    js_free(o);
+    buf_release(&manifest);
+    CU_ASSERT(unlink(in_dir("arm-mine=mine.py")) == 0 && unlink(in_dir("run.json")) == 0);
+    CU_ASSERT(unlink(in_dir("b.zip")) == 0 && unlink(in_dir("good.zip")) == 0 && rmdir(dir) == 0);
+}
+
+static void test_names_of_files(void) {
+    static const struct {
+        const char *name, *options, *want;
+    } cases[] = {
+        {"a", "plugin:./x/y.so,precision=fp8", "arm-a=y.so"},
+        {"a.b", "python:y.py", "arm-a.b=y.py"},
+        {"a", "cpu,threads=1", NULL},
+        {"a", "plugin:x/", NULL},
+        {"a/b", "plugin:y z.so", "arm-a_b=y_z.so"},
+        {"", "plugin:y.so", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[ARM_FILE_NAME];
+        bool is = arm_file_name(cases[i].name, cases[i].options, out);
+        CU_ASSERT(is == (cases[i].want != NULL));
+        CU_ASSERT(!is || strcmp(out, cases[i].want) == 0);
+    }
+}
+
+CU_TestInfo tests_verify[] = {{"a bundle has the files of arms", test_bundle_has_files_of_arms},
+                              {"a changed file in a bundle", test_changed_file_in_bundle},
+                              {"names of files of arms", test_names_of_files},
+                              {"a bundle has no links", test_bundle_has_no_links},
                               {"files of plugins", test_files},
                               {"checkpoints of arms", test_checkpoints},
                               {"forged results are found", test_forgeries},

@@ -106,8 +106,10 @@ snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capaci
         return SNAP_E_DEVICE;
     }
     attend_plan *p = calloc(1, sizeof *p);
-    if (!p)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+    if (!p) {
+        (void)err_set(err, SNAP_E_NOMEM, "out of memory for a plan");
+        return SNAP_E_NOMEM;
+    }
     p->base = (mla_plan){.be = be, .cap = *cap};
     p->page_tokens = page_tokens;
     snap_status st = a->host ? plan_alloc(p, cap, err) : SNAP_OK;
