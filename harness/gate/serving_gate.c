@@ -27,7 +27,8 @@ typedef struct {
     int metric;
     bool decides; /* the metric must be shown not to be slower */
     estimate before, after;
-    bool missing; /* the current run lacks it */
+    bool missing;     /* the current run lacks it */
+    const char *flag; /* of one of the runs, which prevents a verdict; NULL = none */
     double log_ratio, se;
     gate_cell cell;
 } comparison;
@@ -72,6 +73,16 @@ static estimate value_of(const serving_list *all, const serving_record *like, in
     }
 }
 
+/* The flag with which the intervals of a load point are too narrow; NULL = none. */
+static const char *flag_of(const serving_list *all, const serving_record *like) {
+    const serving_record *r = find(all, like, "load", NULL);
+    static const char *const flags[] = {"correlated", "unsteady"};
+    for (size_t i = 0; r && i < sizeof flags / sizeof *flags; i++)
+        if (serving_has_flag(r, flags[i]))
+            return flags[i];
+    return NULL;
+}
+
 static bool is_known(const estimate *e) {
     return e->value > 0 && e->lo > 0 && isfinite(e->hi) && e->hi >= e->lo;
 }
@@ -95,6 +106,8 @@ static void test(comparison *c, double threshold) {
     double sign = c->metric < RATES ? -1 : 1;
     c->log_ratio = sign * log(c->after.value / c->before.value);
     c->se = hypot(se_of(&c->before), se_of(&c->after));
+    if (c->flag)
+        return;
     c->cell.test[GATE_QUARTILE].p_slower = p_above(c->log_ratio, threshold, c->se);
     c->cell.p_within = p_above(-c->log_ratio, -threshold, c->se);
 }
@@ -106,6 +119,10 @@ static js *row_of(const comparison *c, double threshold) {
     if (c->missing) {
         verdict = "missing";
         (void)snprintf(reason, sizeof reason, "the current run has no value with an interval");
+    } else if (c->flag) {
+        verdict = "inconclusive";
+        (void)snprintf(reason, sizeof reason,
+                       "one of the runs has the flag '%s': measure longer or more blocks", c->flag);
     } else if (c->cell.state == GATE_REGRESSED) {
         verdict = "regressed";
         (void)snprintf(reason, sizeof reason, "was %.4g, is %.4g%s", c->before.value,
@@ -121,6 +138,8 @@ static js *row_of(const comparison *c, double threshold) {
         v.ratio = exp(c->log_ratio);
         v.ci90[0] = exp(c->log_ratio - kZ90 * c->se);
         v.ci90[1] = exp(c->log_ratio + kZ90 * c->se);
+    }
+    if (!c->missing && !c->flag) {
         v.p_slower = c->cell.test[GATE_QUARTILE].p_slower;
         v.p_holm = c->cell.test[GATE_QUARTILE].p_holm;
         v.p_within = c->decides ? c->cell.p_within : (double)NAN;
@@ -146,6 +165,8 @@ static size_t compare(const run_record *before, const run_record *after, double 
             if (!is_known(&c->before))
                 continue;
             c->after = value_of(&after->serving, r, k);
+            c->flag = flag_of(&before->serving, r);
+            c->flag = c->flag ? c->flag : flag_of(&after->serving, r);
             (void)snprintf(c->name, sizeof c->name, "%.60s %.4g%s %s%s", r->arm, r->load,
                            open ? "/s" : " at a time", kMetrics[k],
                            k < RATES             ? ""

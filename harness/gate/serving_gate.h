@@ -17,7 +17,8 @@
  * In a row, the ratio is above 1 if the current run is slower: of a rate it is the baseline over
  * the current run. A value of the baseline without an interval is left out. A value that the
  * current run lacks, or has without an interval, is "missing". A load point where an arm was
- * saturated in one run only is compared too. */
+ * saturated in one run only is compared too. All metrics of a load point that is correlated or
+ * unsteady in one of the runs are inconclusive, because their intervals are too narrow. */
 #ifndef SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 #define SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 

@@ -127,6 +127,8 @@ static const field fields[] = {
     {S(p_holm), FIELD_NUMBER, FROM_0, DIFF, .csv = "p_holm"},
     {S(verdict), FIELD_TEXT, NUL, DIFF, .words = kVerdicts, .csv = "verdict",
      .about = "null: the metric is not judged"},
+    {S(reason), FIELD_TEXT, NUL | FIELD_OPTIONAL, DIFF | RATIO, .csv = "reason",
+     .about = "the flag that prevents another verdict than inconclusive"},
     {S(block), FIELD_COUNT, 0, SERIES, .csv = "block"},
     {S(step_s), FIELD_NUMBER, FIELD_ABOVE_0, SERIES, .csv = "step_s"},
     {S(window), FIELD_INTERVAL, NUL, SERIES, .csv = "window",

@@ -84,6 +84,8 @@ typedef struct {
     double ratio, ratio_ci95[2], ratio_ci90[2], delta, delta_ci95[2];
     double margin_pct, p, p_holm;
     const char *verdict; /* "equal", "faster", "slower", "inconclusive"; "" = not judged */
+    const char *reason;  /* difference, ratio: the flag that prevents another verdict than
+                            inconclusive; "" = none does, or the file is older */
     /* series */
     int64_t block;
     double step_s, window[2];

@@ -24,6 +24,14 @@ static void missing(const headline_facts *f, buf *out) {
 /* Appends the part about the loads. Returns whether it states a difference. */
 static bool say_ratio(const headline_facts *f, buf *out) {
     knee_ratio r = knee_ratio_of(&f->knee[0], &f->knee[1]);
+    const char *doubt = f->knee[0].doubt ? f->knee[0].doubt : f->knee[1].doubt;
+    if (doubt) {
+        (void)buf_printf(out,
+                         "inconclusive: no ratio of the requests within the targets of %s and %s, "
+                         "because a load that decides it has the flag '%s'",
+                         f->arm, f->baseline, doubt);
+        return false;
+    }
     if (!isnan(r.ratio) && (r.lo > 1 || r.hi < 1))
         (void)buf_printf(out,
                          "%s serves %.2gx (%.2g to %.2g) the requests of %s within the targets",

@@ -34,6 +34,17 @@ static void find_ends(const knee_point *p, size_t n, survey *s) {
     }
 }
 
+/* What puts the states at the ends in doubt; NULL = nothing. */
+static const char *doubt_of(const knee_point *p, size_t n, const survey *s) {
+    for (size_t i = 0; i < n; i++) {
+        bool low = p[i].state == SLO_MEETS && !(fabs(p[i].load - s->lo) > 0);
+        bool high = p[i].state == SLO_FAILS && !(fabs(p[i].load - s->hi) > 0);
+        if ((low || high) && p[i].doubt && p[i].doubt[0])
+            return p[i].doubt;
+    }
+    return NULL;
+}
+
 static survey survey_of(const knee_point *p, size_t n, const knee_options *o) {
     survey s = {.lowest = (double)INFINITY, .first_open = (double)NAN, .last_open = (double)NAN};
     find_ends(p, n, &s);
@@ -113,7 +124,7 @@ static double inside(const survey *s, const knee_options *o, const char **why) {
 
 knee_step knee_next(const knee_point *points, size_t n, const knee_options *o) {
     survey s = survey_of(points, n, o);
-    knee_step out = {false, (double)NAN, s.lo, s.hi, ""};
+    knee_step out = {false, (double)NAN, s.lo, s.hi, "", doubt_of(points, n, &s)};
     const char *why = "";
     if (!n) {
         out.load = in_range(o->first, o);

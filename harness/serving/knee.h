@@ -30,8 +30,9 @@
 typedef struct {
     double load; /* > 0 */
     slo_state state;
-    bool few;  /* open, and too few values for "meets" even if all were within the limits */
-    int turns; /* how often the search chose this load, >= 1 */
+    bool few;          /* open, and too few values for "meets" even if all were within the limits */
+    int turns;         /* how often the search chose this load, >= 1 */
+    const char *doubt; /* the flag that puts the state in doubt (flags.h); NULL or "" = none does */
 } knee_point;
 
 typedef struct {
@@ -51,6 +52,8 @@ typedef struct {
     double lo, hi;   /* the interval so far; 0 and INFINITY: not found */
     const char *why; /* "narrow enough", "no more turns", "open loads", "meets at the highest load",
                         "fails at the lowest load"; "" if not done */
+    const char *doubt; /* of a load at one of the ends; NULL = none. The search goes on as without
+                          it, because more blocks do not end a disturbance. */
 } knee_step;
 
 /* @points: [n] one for each load, in any order. */

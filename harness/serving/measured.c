@@ -7,6 +7,7 @@
 #include "evals/distributions.h"
 #include "evals/stats.h"
 #include "harness/measure/stats.h"
+#include "harness/serving/flags.h"
 
 static const double kLagShare = 0.01; /* most of a latency that the client's lag may be */
 
@@ -207,13 +208,13 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
 
 /* ---- estimates ---- */
 
-/* Whether the p99 of the client's lag exceeds 1 % of the latency's median or, for itl, of its p99,
- * because the lag changes single gaps. In tpot and the normalised latency, the lag is divided by
- * the number of tokens. */
-static bool is_late(const serving_arm *arm, const sliced_arm *s, serving_time l) {
+/* The p99 of the client's lag over the latency's median or, for itl, over its p99, because the lag
+ * changes single gaps. In tpot and the normalised latency, the lag is divided by the number of
+ * tokens. */
+static double lag_share(const serving_arm *arm, const sliced_arm *s, serving_time l) {
     bool shared = l == SERVING_TPOT || l == SERVING_NORMALISED;
     double lag = arm->lag_p99_s / (shared ? fmax(arm->completion_tokens, 1) : 1);
-    return lag > kLagShare * sliced_quantile(s, l, l == SERVING_ITL ? 0.99 : 0.5);
+    return lag / sliced_quantile(s, l, l == SERVING_ITL ? 0.99 : 0.5);
 }
 
 static void set_values(serving_arm *arm, const sliced_arm *s) {
@@ -232,7 +233,8 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
                 e->value = (double)NAN;
             }
         }
-        arm->late[l] = is_late(arm, s, (serving_time)l);
+        arm->lag_share[l] = lag_share(arm, s, (serving_time)l);
+        arm->late[l] = arm->lag_share[l] > kLagShare;
         for (int k = 0; k < SERVING_CDF; k++)
             arm->cdf[l][k] = sliced_quantile(s, (serving_time)l, k / (SERVING_CDF - 1.0));
     }
@@ -313,7 +315,8 @@ static serving_difference compare(const serving_measured *out, int a, int m, con
                             .delta_ci95 = {(double)NAN, (double)NAN},
                             .p = (double)NAN,
                             .p_holm = (double)NAN,
-                            .judged = serving_is_judged(m) && !isnan(value - base)};
+                            .judged = serving_is_judged(m) && !isnan(value - base),
+                            .reason = ""};
     if (base > 0 && value > 0)
         d.ratio = value / base;
     if (isnan(value - base) || !slices)
@@ -339,14 +342,35 @@ static serving_difference compare(const serving_measured *out, int a, int m, con
     return d;
 }
 
-static serving_verdict judge(const serving_difference *d, int metric, double margin) {
-    if (d->ci90[0] > 1 / (1 + margin) && d->ci90[1] < 1 + margin)
+/* The share by which the client's lag can change a metric of one of two arms; 0 if it is at most
+ * kLagShare. The rate of a closed loop changes as the whole latency of a request does. */
+static double lag_of(const serving_arm *x, const serving_arm *y, int metric) {
+    bool rate = metric >= serving_metric_of_rate(SERVING_OFFERED);
+    int l = rate ? SERVING_E2E : metric / SERVING_STATISTICS;
+    return fmax(x->late[l] ? x->lag_share[l] : 0, y->late[l] ? y->lag_share[l] : 0);
+}
+
+/* The verdict if a ratio between 1 / (1 + lag) and 1 + lag may be the client's. */
+static serving_verdict judge(const serving_difference *d, int metric, double margin, double lag) {
+    double most = (1 + margin) / (1 + lag);
+    if (d->ci90[0] > 1 / most && d->ci90[1] < most)
         return SERVING_EQUAL;
     bool excluded = isnan(d->ratio) ? d->delta_ci95[0] > 0 || d->delta_ci95[1] < 0
-                                    : d->ci95[0] > 1 || d->ci95[1] < 1;
+                                    : d->ci95[0] > 1 + lag || d->ci95[1] < 1 / (1 + lag);
     if (!(d->p_holm <= 0.05) || !excluded)
         return SERVING_INCONCLUSIVE;
     return (d->delta > 0) == serving_more_is_better(metric) ? SERVING_FASTER : SERVING_SLOWER;
+}
+
+static void set_verdict(serving_measured *out, int a, int metric, double margin) {
+    const serving_arm *base = &out->arm[0], *arm = &out->arm[a];
+    serving_difference *d = &out->difference[a][metric];
+    d->reason = serving_flag_against(serving_flags_of(base) | serving_flags_of(arm), metric);
+    if (d->reason[0])
+        return;
+    d->verdict = judge(d, metric, margin, lag_of(base, arm, metric));
+    if (d->verdict != judge(d, metric, margin, 0))
+        d->reason = "client lag";
 }
 
 static void set_verdicts(serving_measured *out, double margin) {
@@ -364,7 +388,7 @@ static void set_verdicts(serving_measured *out, double margin) {
             if (!d->judged)
                 continue;
             d->p_holm = p[n++];
-            d->verdict = judge(d, m, margin);
+            set_verdict(out, a, m, margin);
         }
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */
     double lag_p50_s, lag_p99_s, lag_max_s;  /* delay that the client added, over all requests */
     bool late[SERVING_TIMES];                /* the lag can change the latency by more than 1 % */
+    double lag_share[SERVING_TIMES];         /* the p99 of the lag over the latency */
     size_t values[SERVING_TIMES];
     serving_estimate metric[SERVING_METRICS];
     double cdf[SERVING_TIMES][SERVING_CDF]; /* quantiles 0, 0.01 ... 1; NAN without values */
@@ -67,6 +68,8 @@ typedef struct {
     double p_holm; /* after Holm's correction over the metrics with a verdict of all arms */
     bool judged;   /* the metric has a verdict */
     serving_verdict verdict;
+    const char *reason; /* the flag that prevents another verdict than inconclusive (flags.h); "" =
+                           none does */
 } serving_difference;
 
 typedef struct {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/serving/flags.h"
 #include "harness/serving/part_rows.h"
 
 static const double kMs = 1e3;
-static const double kManyCut = 0.01; /* a larger share of cut or failed requests is flagged */
 
 static snap_status push(js *rows, const serving_record *r, snap_err *err) {
     return js_push_new(rows, record_write(&serving_type, r))
@@ -37,30 +37,12 @@ static void put_interval(double to[2], const double from[2], double scale) {
 
 /* ---- one arm at one load point ---- */
 
-enum { kFlagsMax = 8 };
-
-static void set_flags(serving_record *r, const serving_arm *a, const char *flags[kFlagsMax]) {
+static void set_flags(serving_record *r, unsigned flags, const char *names[SERVING_FLAGS]) {
     size_t n = 0;
-    bool late = false;
-    for (int l = 0; l < SERVING_TIMES; l++)
-        late |= a->late[l];
-    if (a->backlog.saturated)
-        flags[n++] = "saturated";
-    if (!a->steady)
-        flags[n++] = "unsteady";
-    if (a->correlated)
-        flags[n++] = "correlated";
-    if (late)
-        flags[n++] = "client lag";
-    if ((double)a->failed > kManyCut * (double)a->requests)
-        flags[n++] = "failed";
-    if ((double)a->cut > kManyCut * (double)a->requests)
-        flags[n++] = "cut";
-    if (isnan(a->completion_tokens))
-        flags[n++] = "no usage";
-    if (!a->slices)
-        flags[n++] = "no intervals";
-    r->flags = (record_texts){flags, n};
+    for (int i = 0; i < SERVING_FLAGS; i++)
+        if (flags & (1U << i))
+            names[n++] = serving_flag_name(i);
+    r->flags = (record_texts){names, n};
 }
 
 static void set_rates(serving_record *r, const serving_arm *a) {
@@ -83,7 +65,7 @@ static void set_rates(serving_record *r, const serving_arm *a) {
 static snap_status add_load(const serving_measured *l, int arm, const serving_rows_context *c,
                             double load, js *rows, snap_err *err) {
     const serving_arm *a = &l->arm[arm];
-    const char *flags[kFlagsMax];
+    const char *flags[SERVING_FLAGS];
     serving_record r = start_point("load", c, arm, l->point, load);
     r.endpoint = c->arms[arm].endpoint;
     r.model = c->arms[arm].model;
@@ -111,7 +93,7 @@ static snap_status add_load(const serving_measured *l, int arm, const serving_ro
     r.lag_max_ms = kMs * a->lag_max_s;
     r.state = c->options->targets.n ? slo_state_name(a->state) : "";
     set_rates(&r, a);
-    set_flags(&r, a, flags);
+    set_flags(&r, serving_flags_of(a), flags);
     return push(rows, &r, err);
 }
 
@@ -192,6 +174,7 @@ static snap_status add_difference(const serving_measured *l, int arm, int metric
     r.p = d->p;
     r.p_holm = d->p_holm;
     r.verdict = d->judged ? serving_verdict_name(d->verdict) : "";
+    r.reason = d->reason;
     return push(rows, &r, err);
 }
 
@@ -284,6 +267,7 @@ static snap_status add_ratio(const knee_step *knees, int arm, const serving_qual
     r.ratio = ratio.ratio;
     r.ratio_lo = ratio.lo > 0 ? ratio.lo : (double)NAN;
     r.ratio_hi = ratio.hi;
+    r.reason = knees[0].doubt ? knees[0].doubt : knees[arm].doubt ? knees[arm].doubt : "";
     r.quality = facts.quality;
     r.headline = buf_str(&text);
     snap_status st = buf_check(&text, "the headline", err);
@@ -325,7 +309,10 @@ static snap_status add_point(const serving_request *requests, size_t n, int poin
         load = (double)NAN;
     st = serving_rows_of_point(l, c, load, rows, err);
     for (int a = 0; a < c->options->arms; a++) {
-        known[a] = (knee_point){.load = load, .state = l->arm[a].state, .turns = 1};
+        known[a] = (knee_point){.load = load,
+                                .state = l->arm[a].state,
+                                .turns = 1,
+                                .doubt = serving_flag_against_state(serving_flags_of(&l->arm[a]))};
         const serving_record base = start_point("part", c, a, point, load);
         if (st == SNAP_OK)
             st = serving_rows_of_parts(requests, n, a, &base, rows, err);

@@ -122,7 +122,27 @@ static void test_rows(void) {
     results_free(both[1]);
 }
 
+/* A flag at a load that decides a knee takes the verdict of the ratio. */
+static void test_doubtful_ratio(void) {
+    const char *name = "knee-8192/run.json";
+    results *r = runs(false);
+    report_model *m = NULL;
+    arena mem = {0};
+    table t;
+    js *rows = results_section(r, "serving");
+    CU_ASSERT(js_set_str(js_at(rows, js_len(rows) - 1), "reason", "correlated"));
+    CU_ASSERT_EQUAL_FATAL(report_model_new(&m, &r, &name, 1, NULL), SNAP_OK);
+    CU_ASSERT_TRUE_FATAL(report_table_paper_serving(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 1);
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "verdict"), "inconclusive");
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "reason"), "correlated");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
 CU_TestInfo tests_paper_serving[] = {
     {"throughput of closed loops and knees", test_rows},
+    {"doubtful ratio", test_doubtful_ratio},
     CU_TEST_INFO_NULL,
 };

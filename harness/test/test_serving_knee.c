@@ -128,8 +128,9 @@ static void test_ends_of_the_search(void) {
 /* An open load is approached from both sides, then measured again. */
 static void test_open_loads(void) {
     const knee_options o = KNEE_DEFAULTS;
-    knee_point p[] = {
-        {4, SLO_MEETS, false, 1}, {8, SLO_FAILS, false, 1}, {5.6, SLO_OPEN, false, 1}};
+    knee_point p[] = {{4, SLO_MEETS, false, 1, NULL},
+                      {8, SLO_FAILS, false, 1, NULL},
+                      {5.6, SLO_OPEN, false, 1, NULL}};
     knee_step s = knee_next(p, 3, &o);
     CU_ASSERT(!s.done && (s.load < 5.6 || s.load > 5.6) && s.load > 4 && s.load < 8);
     p[0].load = 5.5;
@@ -140,17 +141,17 @@ static void test_open_loads(void) {
     CU_ASSERT(s.done);
     CU_ASSERT_STRING_EQUAL(s.why, "open loads");
     CU_ASSERT(s.lo == 5.5 && s.hi == 5.8);
-    p[2] = (knee_point){1, SLO_OPEN, true, 1}; /* too few values: measured again first */
+    p[2] = (knee_point){1, SLO_OPEN, true, 1, NULL}; /* too few values: measured again first */
     CU_ASSERT_DOUBLE_EQUAL(knee_next(p + 2, 1, &o).load, 1, 1e-12);
 }
 
 /* A load that meets above one that fails: the interval spans both. */
 static void test_contradiction(void) {
     const knee_options o = KNEE_DEFAULTS;
-    const knee_point p[] = {{2, SLO_MEETS, false, 1},
-                            {3, SLO_FAILS, false, 1},
-                            {4, SLO_MEETS, false, 1},
-                            {5, SLO_FAILS, false, 1}};
+    const knee_point p[] = {{2, SLO_MEETS, false, 1, NULL},
+                            {3, SLO_FAILS, false, 1, NULL},
+                            {4, SLO_MEETS, false, 1, NULL},
+                            {5, SLO_FAILS, false, 1, NULL}};
     knee_step s = knee_next(p, 4, &o);
     CU_ASSERT(s.lo == 2 && s.hi == 5);
 }
@@ -422,6 +423,27 @@ static void test_headline(void) {
                     "no ratio of the requests within the targets: bf16 met the targets at the "
                     "highest load that was decided; fp8 was neither shown to meet nor to miss the "
                     "targets; quality was not measured");
+    knee_step doubtful = ends(15, 18);
+    doubtful.doubt = "correlated";
+    expect_headline(ends(10, 10.5), doubtful, "equivalent",
+                    "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
+                    "because a load that decides it has the flag 'correlated'; at equal quality "
+                    "(margin 2 points)");
+}
+
+/* Only the loads at the ends matter. */
+static void test_doubtful_ends(void) {
+    const knee_options o = KNEE_DEFAULTS;
+    knee_point p[] = {{2, SLO_MEETS, false, 1, "correlated"},
+                      {4, SLO_MEETS, false, 1, ""},
+                      {5, SLO_OPEN, false, 1, "correlated"},
+                      {6, SLO_FAILS, false, 1, NULL},
+                      {8, SLO_FAILS, false, 1, "unsteady"}};
+    CU_ASSERT_PTR_NULL(knee_next(p, 5, &o).doubt);
+    p[3].doubt = "unsteady";
+    CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "unsteady");
+    p[1].doubt = "correlated";
+    CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "correlated");
 }
 
 CU_TestInfo tests_serving_knee[] = {
@@ -437,5 +459,6 @@ CU_TestInfo tests_serving_knee[] = {
     {"search for two arms", test_search_for_two_arms},
     {"search goes on", test_search_goes_on},
     {"headline", test_headline},
+    {"doubtful ends", test_doubtful_ends},
     CU_TEST_INFO_NULL,
 };

@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "harness/serving/measured.h"
+#include "harness/serving/flags.h"
 #include "harness/test/serving_sim.h"
 
 /* ---- definitions ---- */
@@ -226,7 +226,7 @@ static void test_verdicts_between_arms(void) {
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     int e2e = serving_metric_of(SERVING_E2E, SERVING_P50);
     for (uint64_t seed = 1; seed <= kRuns; seed++) {
-        serving_measured *l = queues(0.5, 1, 300, 4, seed, &o);
+        serving_measured *l = queues(0.5, 1, 300, 8, seed, &o);
         bool alarm = false;
         for (int m = 0; m < SERVING_METRICS; m++)
             alarm |= l->difference[1][m].judged && l->difference[1][m].verdict >= SERVING_FASTER;
@@ -235,7 +235,7 @@ static void test_verdicts_between_arms(void) {
                             SERVING_SLOWER,
                         false);
         free(l);
-        l = queues(0.5, 1.5, 300, 4, seed, &o);
+        l = queues(0.5, 1.5, 300, 8, seed, &o);
         found += l->difference[1][e2e].verdict == SERVING_FASTER;
         wrong += l->difference[1][e2e].verdict == SERVING_SLOWER;
         free(l);
@@ -245,6 +245,125 @@ static void test_verdicts_between_arms(void) {
     CU_ASSERT(alarms <= 6);
     CU_ASSERT(found >= 34);
     CU_ASSERT_EQUAL(wrong, 0);
+}
+
+/* ---- flags ---- */
+
+/* Two equal arms with two blocks each. In the last block of the baseline, other programs take a
+ * third of the machine. */
+static serving_measured *disturbed(uint64_t seed, const serving_measure_options *o) {
+    sim_log log = {0};
+    snap_err err = {0};
+    serving_measured *l = NULL;
+    for (int b = 0; b < 2; b++)
+        for (int a = 0; a < 2; a++)
+            sim_mm1(&log,
+                    &(sim_block){.arm = a,
+                                 .block = b,
+                                 .rate = 0.5,
+                                 .seconds = 1000,
+                                 .seed = 1000 * seed + (uint64_t)b,
+                                 .noise = 1000 * seed + (uint64_t)(2 * b + a) + 500},
+                    b && !a ? 0.625 : 1, 4);
+    CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, o, &l, &err) == SNAP_OK);
+    sim_release(&log);
+    return l;
+}
+
+/* By their intervals alone, many of these runs would show a difference that is not there. */
+static void test_disturbed_blocks_give_no_verdict(void) {
+    enum { kRuns = 30 };
+    int believed = 0, stated = 0, flagged = 0;
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    for (uint64_t seed = 1; seed <= kRuns; seed++) {
+        serving_measured *l = disturbed(seed, &o);
+        bool excluded = false, verdict = false;
+        for (int m = 0; m < SERVING_METRICS; m++) {
+            const serving_difference *d = &l->difference[1][m];
+            if (!d->judged)
+                continue;
+            excluded |= d->p_holm <= 0.05 && (d->ci95[0] > 1 || d->ci95[1] < 1);
+            verdict |= d->verdict != SERVING_INCONCLUSIVE;
+            if (l->arm[0].correlated)
+                CU_ASSERT_STRING_EQUAL(
+                    d->reason, l->arm[0].steady && l->arm[1].steady ? "correlated" : "unsteady");
+        }
+        believed += excluded;
+        stated += verdict;
+        flagged += l->arm[0].correlated;
+        free(l);
+    }
+    if (believed < 10 || stated || flagged < 28)
+        printf("\n%d excluded, %d stated, %d flagged, of %d", believed, stated, flagged, kRuns);
+    CU_ASSERT(believed >= 10); /* the simulation shows what the rule is for */
+    CU_ASSERT_EQUAL(stated, 0);
+    CU_ASSERT(flagged >= 28);
+}
+
+static void test_flags_and_their_verdicts(void) {
+    const int ttft = serving_metric_of(SERVING_TTFT, SERVING_P50),
+              tpot = serving_metric_of(SERVING_TPOT, SERVING_P99),
+              requests = serving_metric_of_rate(SERVING_REQUESTS),
+              goodput = serving_metric_of_rate(SERVING_GOODPUT);
+    const struct {
+        unsigned flag;
+        const char *name;
+        bool ttft, tpot, requests, goodput; /* verdicts may stand */
+    } cases[] = {{SERVING_FLAG_SATURATED, "saturated", false, true, true, false},
+                 {SERVING_FLAG_UNSTEADY, "unsteady", false, false, false, false},
+                 {SERVING_FLAG_CORRELATED, "correlated", false, false, false, false},
+                 {SERVING_FLAG_LAG, "client lag", true, true, true, true},
+                 {SERVING_FLAG_FAILED, "failed", false, false, false, true},
+                 {SERVING_FLAG_CUT, "cut", false, false, true, true},
+                 {SERVING_FLAG_NO_USAGE, "no usage", true, true, true, true},
+                 {SERVING_FLAG_NO_INTERVALS, "no intervals", false, false, false, false}};
+    CU_ASSERT_EQUAL(sizeof cases / sizeof *cases, SERVING_FLAGS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct {
+            int metric;
+            bool stands;
+        } of[] = {{ttft, cases[i].ttft},
+                  {tpot, cases[i].tpot},
+                  {requests, cases[i].requests},
+                  {goodput, cases[i].goodput}};
+        for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+            CU_ASSERT_STRING_EQUAL(serving_flag_against(cases[i].flag, of[k].metric),
+                                   of[k].stands ? "" : cases[i].name);
+    }
+    CU_ASSERT_STRING_EQUAL(serving_flag_against_state(SERVING_FLAG_CORRELATED), "correlated");
+    CU_ASSERT_STRING_EQUAL(serving_flag_against_state(SERVING_FLAG_UNSTEADY), "unsteady");
+    CU_ASSERT_STRING_EQUAL(
+        serving_flag_against_state(SERVING_FLAG_CORRELATED | SERVING_FLAG_SATURATED), "");
+}
+
+/* A verdict needs an interval that also excludes what the client's lag can do. */
+static void test_lag_can_prevent_a_verdict(void) {
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    const int e2e = serving_metric_of(SERVING_E2E, SERVING_P50);
+    for (int late = 0; late < 3; late++) {
+        sim_log log = {0};
+        snap_err err = {0};
+        serving_measured *l = NULL;
+        for (int b = 0; b < 8; b++)
+            for (int a = 0; a < 2; a++)
+                sim_mm1(&log,
+                        &(sim_block){.arm = a,
+                                     .block = b,
+                                     .rate = 0.5,
+                                     .seconds = 600,
+                                     .seed = 1 + (uint64_t)b,
+                                     .noise = 100 + (uint64_t)(2 * b + a)},
+                        a ? 1.5 : 1, 4);
+        for (size_t i = 0; i < log.n; i++) /* the medians of e2e are about 1.4 s and 0.7 s */
+            log.at[i].lag_s = late == 2 ? 2 : late == 1 ? 0.02 : 0;
+        CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
+        const serving_difference *d = &l->difference[1][e2e];
+        CU_ASSERT_EQUAL(l->arm[0].late[SERVING_E2E], late > 0);
+        CU_ASSERT_EQUAL(d->verdict, late == 2 ? SERVING_INCONCLUSIVE : SERVING_FASTER);
+        CU_ASSERT_STRING_EQUAL(d->reason, late == 2 ? "client lag" : "");
+        free(l);
+        sim_release(&log);
+    }
 }
 
 static void test_percentiles_are_refused(void) {
@@ -376,6 +495,9 @@ CU_TestInfo tests_serving_measured[] = {
     {"NumPy and SciPy agree", test_numpy_and_scipy},
     {"intervals hold the truth", test_intervals_hold_the_truth},
     {"verdicts between arms", test_verdicts_between_arms},
+    {"disturbed blocks give no verdict", test_disturbed_blocks_give_no_verdict},
+    {"flags and their verdicts", test_flags_and_their_verdicts},
+    {"lag can prevent a verdict", test_lag_can_prevent_a_verdict},
     {"percentiles of few values are refused", test_percentiles_are_refused},
     {"saturation", test_saturation},
     {"MSER-5", test_mser5},

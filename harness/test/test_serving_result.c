@@ -113,10 +113,15 @@ static void test_rows_say_what_holds(void) {
     const serving_record *calm = row_of(&run, "load", "bf16", 10, NULL);
     CU_ASSERT_STRING_EQUAL(calm->state, "meets");
     CU_ASSERT_DOUBLE_EQUAL(calm->goodput_s, calm->requests_s, 0.05 * calm->requests_s);
-    const serving_record *d = row_of(&run, "difference", "fp8 & <co>", 40, "tpot_p50");
+    const serving_record *d = row_of(&run, "difference", "fp8 & <co>", 10, "tpot_p50");
     CU_ASSERT_FATAL(d != NULL);
     CU_ASSERT_STRING_EQUAL(d->verdict, "faster");
-    CU_ASSERT(d->ratio < 0.6);
+    CU_ASSERT_STRING_EQUAL(d->reason, "");
+    CU_ASSERT(d->ratio < 0.7);
+    d = row_of(&run, "difference", "fp8 & <co>", 40, "ttft_p50"); /* it grows with the blocks */
+    CU_ASSERT_FATAL(d != NULL);
+    CU_ASSERT_STRING_EQUAL(d->verdict, "inconclusive");
+    CU_ASSERT_STRING_EQUAL(d->reason, "saturated");
     const serving_record *knee = row_of(&run, "knee", "bf16", NAN, NULL);
     CU_ASSERT_FATAL(knee != NULL);
     CU_ASSERT(knee->knee_lo == 10 && knee->knee_hi == 40);
@@ -238,6 +243,28 @@ static size_t verdicts(results *before, results *after, const char *verdict) {
     return n;
 }
 
+/* Sets the flags of the rows of kind load. */
+static void set_all_flags(const results *r, const char *json) {
+    js *rows = results_section(r, "serving");
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (strcmp(js_get_str(js_at(rows, i), "kind"), "load") == 0)
+            set(js_at(rows, i), "flags", json);
+}
+
+/* The intervals of such load points are too narrow for any verdict of the gate. */
+static void test_gate_of_flagged_rows(void) {
+    static const char *const flags[] = {"[\"correlated\"]", "[\"client lag\", \"unsteady\"]"};
+    for (size_t i = 0; i < 4; i++) {
+        results *a = serving_fixture(2), *slow = serving_fixture(1.2);
+        set_all_flags(a, i < 2 ? flags[i] : "[]");
+        set_all_flags(slow, i < 2 ? "[]" : flags[i - 2]);
+        CU_ASSERT(verdicts(a, slow, "inconclusive") >= 10);
+        CU_ASSERT_EQUAL(verdicts(a, slow, "regressed") + verdicts(a, slow, "ok"), 0);
+        results_free(a);
+        results_free(slow);
+    }
+}
+
 static void test_gate(void) {
     results *a = serving_fixture(2), *b = serving_fixture(2), *slow = serving_fixture(1.2);
     CU_ASSERT(verdicts(a, b, "ok") >= 5);
@@ -328,6 +355,7 @@ CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what
                                       {"rows of earlier builds", test_rows_of_earlier_builds},
                                       {"views", test_views},
                                       {"gate", test_gate},
+                                      {"gate of flagged rows", test_gate_of_flagged_rows},
                                       {"audit", test_audit},
                                       {"order of times", test_order_of_times},
                                       CU_TEST_INFO_NULL};

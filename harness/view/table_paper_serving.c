@@ -66,6 +66,12 @@ static void put_knee(pen *p, const serving_record *knee) {
     put_ends(p, knee ? knee->knee_lo : (double)NAN, knee ? knee->knee_hi : (double)NAN);
 }
 
+/* The verdict, or "inconclusive" with the flag that prevents one. */
+static void put_verdict(pen *p, const serving_record *r, const char *verdict) {
+    pen_text(p, r->reason[0] ? "inconclusive" : verdict);
+    pen_put(p, r->reason);
+}
+
 static void put_throughput(pen *p, const report_model *m, const report_serving *s) {
     const serving_record *r = s->row, *base = row_of(m, s, "load", r->baseline),
                          *arm = row_of(m, s, "load", r->arm);
@@ -77,7 +83,7 @@ static void put_throughput(pen *p, const report_model *m, const report_serving *
     pen_fixed(p, arm ? arm->output_tok_s : (double)NAN, 0);
     pen_times(p, r->ratio);
     pen_range(p, r->ratio_ci95, 2);
-    pen_text(p, r->verdict);
+    put_verdict(p, r, r->verdict);
 }
 
 static void put_ratio(pen *p, const report_model *m, const report_serving *s) {
@@ -90,7 +96,7 @@ static void put_ratio(pen *p, const report_model *m, const report_serving *s) {
     put_knee(p, row_of(m, s, "knee", r->arm));
     pen_times(p, r->ratio);
     put_ends(p, r->ratio_lo, r->ratio_hi);
-    pen_put(p, r->ratio_lo > 1 ? "faster" : r->ratio_hi < 1 ? "slower" : "inconclusive");
+    put_verdict(p, r, r->ratio_lo > 1 ? "faster" : r->ratio_hi < 1 ? "slower" : "inconclusive");
 }
 
 bool report_table_paper_serving(const report_model *m, arena *mem, table *t) {
@@ -101,7 +107,8 @@ bool report_table_paper_serving(const report_model *m, arena *mem, table *t) {
             "The counterpart of the paper's throughput figure, measured on servers under load. In "
             "closed loops: output tokens/s of all users together, and the 95 % interval of the "
             "ratio. Highest load: it lies between the two numbers, and so does the ratio; ? is an "
-            "end that was not found. Lengths are means that the server counted.",
+            "end that was not found. Lengths are means that the server counted. Reason: the flag that "
+            "prevents a verdict.",
         .columns = {{"input tokens", "", TABLE_NUMBER, true},
                     {"output tokens", "", TABLE_NUMBER, false},
                     {"load", "", TABLE_TEXT, true},
@@ -112,6 +119,7 @@ bool report_table_paper_serving(const report_model *m, arena *mem, table *t) {
                     {"ratio", "", TABLE_NUMBER, true},
                     {"interval", "", TABLE_NUMBER, true},
                     {"verdict", "", TABLE_VERDICT, true},
+                    {"reason", "", TABLE_FLAGS, true},
                     {"file", "", TABLE_TEXT, true}}};
     size_t n = 0;
     pen_drop_last_unless(t, m->n_files > 1);

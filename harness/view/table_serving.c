@@ -281,7 +281,8 @@ bool report_table_serving_pairs(const report_model *m, arena *mem, table *t) {
                          "value over the baseline's. Equal: the 90 % interval of the ratio lies "
                          "within the margin. Faster or slower: the 95 % interval excludes 1, and p "
                          "is at most 0.05 after Holm's correction over all verdicts of the load "
-                         "point. A lower latency and a higher rate are faster.",
+                         "point. A lower latency and a higher rate are faster. Reason: the flag "
+                         "that prevents a verdict.",
                  .columns = {{"load", "", TABLE_NUMBER, true},
                              {"arm", "", TABLE_TEXT, true},
                              {"baseline", "", TABLE_TEXT, true},
@@ -291,6 +292,7 @@ bool report_table_serving_pairs(const report_model *m, arena *mem, table *t) {
                              {"margin %", "", TABLE_NUMBER, false},
                              {"p (Holm)", "", TABLE_NUMBER, false},
                              {"verdict", "", TABLE_VERDICT, true},
+                             {"reason", "", TABLE_FLAGS, true},
                              {"file", "", TABLE_TEXT, false}}};
     size_t n = 0;
     pen_drop_last_unless(t, m->n_files > 1);
@@ -312,6 +314,7 @@ bool report_table_serving_pairs(const report_model *m, arena *mem, table *t) {
         pen_fixed(&p, r->margin_pct, 0);
         pen_p(&p, r->p_holm);
         pen_text(&p, r->verdict);
+        pen_put(&p, r->reason);
         if (m->n_files > 1)
             pen_file(&p, m, m->serving[i].file);
     }
