@@ -26,9 +26,17 @@ enum {
 
 /* ---- the loop ---- */
 
-/* Passes the engine's news to the answers. */
+/* Goes on with the requests that the worker has read, and passes the engine's news to the
+ * answers. */
 static void deliver(http *h) {
     serve_job *next = NULL;
+    for (serve_task *t; (t = serve_worker_collect(h->s.worker));) {
+        serve_work *w = t->user;
+        exchange *x = w->x;
+        serve_take_read(w);
+        if (x && (x->complete || x->streaming))
+            http_resume(x);
+    }
     for (serve_job *j = serve_engine_collect(h->s.engine, &h->s.load); j; j = next) {
         serve_work *w = j->user;
         exchange *x = w->x;
@@ -191,8 +199,10 @@ static void close_all(http *h) {
     if (h->daemon)
         MHD_stop_daemon(h->daemon);
     serve_engine_stop(h->s.engine);
+    serve_worker_stop(h->s.worker);
     while (h->s.work)
         serve_work_free(&h->s, h->s.work);
+    tok_encoder_free(h->s.worker_encoder);
     if (h->events >= 0)
         (void)close(h->events);
     if (h->wake >= 0)
@@ -217,6 +227,8 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
         o.max_bodies = 4 * o.max_body > SERVE_BODIES ? 4 * o.max_body : SERVE_BODIES;
     TRY(make_events(&h, err));
     TRY(serve_engine_start(&h.s.engine, m, h.wake, err));
+    TRY(tok_encoder_create(&h.s.worker_encoder, m->tokenizer, err));
+    TRY(serve_worker_start(&h.s.worker, h.wake, o.max_bodies, err));
     TRY(listen_on(&h, err));
     st = loop(&h, err);
 cleanup:

@@ -340,6 +340,17 @@ bool openai_request_read(openai_request *r, openai_kind kind, const char *text, 
     return read_all(r, e);
 }
 
+void openai_request_shrink(openai_request *r) {
+    bool texts = false;
+    for (int i = 0; r->prompts && i < r->n_prompts; i++)
+        texts |= r->prompts[i].text != NULL; /* echo needs them */
+    r->messages = NULL;
+    r->n_messages = 0;
+    (void)js_delete(r->body, "messages");
+    if (!texts)
+        (void)js_delete(r->body, "prompt");
+}
+
 void openai_request_release(openai_request *r) {
     js_free(r->body);
     arena_release(&r->mem);

@@ -76,6 +76,9 @@ bool openai_request_read(openai_request *r, openai_kind kind, const char *text, 
                          openai_error *e);
 void openai_request_release(openai_request *r);
 
+/* Frees the messages and the JSON of token ids, once the prompts are encoded. */
+void openai_request_shrink(openai_request *r);
+
 /* Fills *e; returns false. @param and @code may be NULL. */
 bool openai_fail(openai_error *e, int status, const char *param, const char *code, const char *fmt,
                  ...) SNAP_PRINTF(5, 6);

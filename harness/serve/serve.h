@@ -6,7 +6,8 @@
  *   GET  /metrics   for Prometheus
  *   POST /tokenize  the number and ids of a prompt's tokens
  *
- * The caller's thread handles HTTP. A second thread runs the engine (serve_engine.h). */
+ * The caller's thread handles HTTP. A second thread runs the engine (serve_engine.h), and a third
+ * one reads large requests (serve_worker.h). */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_H
 

@@ -111,11 +111,13 @@ static void write_engine(const writer *w, const serve_load *load) {
               (double)load->stats.steps);
 }
 
-void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections,
+void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections, int large,
                          const char *model, buf *out) {
     writer w = {out, model};
     write_engine(&w, load);
     write_one(&w, "snapmla:connections", "gauge", "Open connections.", connections);
+    write_one(&w, "snapmla:large_requests", "gauge",
+              "Large requests that wait to be read or are being read.", large);
     write_one(&w, "snapmla:requests_refused_total", "counter",
               "Requests that were refused with 429 or 503.", (double)m->refused);
     write_one(&w, "vllm:prompt_tokens_total", "counter", "Prompt tokens of accepted requests.",

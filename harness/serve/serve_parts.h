@@ -8,6 +8,7 @@
 #include "harness/serve/serve.h"
 #include "harness/serve/serve_engine.h"
 #include "harness/serve/serve_metrics.h"
+#include "harness/serve/serve_worker.h"
 
 typedef struct exchange exchange;
 
@@ -17,10 +18,22 @@ typedef struct {
     unsigned char bytes[8];
 } serve_client;
 
-/* A job of the engine with what it needs. It exists until the engine releases it, also if its
- * exchange ends before. */
+/* Bodies with more bytes are read by the worker. Below that, a body takes the server's thread about
+ * a millisecond. */
+enum { SERVE_LARGE = 8 << 10 };
+
+/* A request from its complete body on: it is read, and then it may become a job of the engine. It
+ * exists until the worker and the engine have released it, also if its exchange ends before. */
 typedef struct serve_work {
     struct serve_work *next, *prev; /* list of all */
+    struct server *s;
+    openai_kind kind;
+    buf body;
+    serve_task task;    /* of a large request */
+    bool read;          /* by the worker, without an error */
+    openai_error error; /* of the worker */
+    buf reply;          /* the answer, if it needs no job */
+    bool submitted;     /* the engine has the job */
     serve_job job;
     openai_request req;
     openai_answer answer;
@@ -68,6 +81,8 @@ typedef struct server {
     const serve_options *o;
     local_model *m;
     serve_engine *engine;
+    serve_worker *worker;
+    tok_encoder *worker_encoder;
     serve_load load;
     serve_metrics metrics;
     serve_work *work; /* all */
@@ -90,13 +105,29 @@ void serve_handle(exchange *x);
 /* Answers with an error. A stream that has begun ends with it. */
 void serve_fail(exchange *x, const openai_error *e);
 
+/* ---- serve_read.c ---- */
+
+/* Reads the JSON of w->body into w->req and releases the body. */
+bool serve_read_parse(const server *s, serve_work *w, openai_error *e);
+
+/* Makes the tokens of the prompts, or the reply of a request that needs no job. Only one thread may
+ * use @encoder. */
+bool serve_read_prompts(const server *s, tok_encoder *encoder, serve_work *w, openai_error *e);
+
+/* Frees what these two made. */
+void serve_read_release(serve_work *w);
+
+/* Fill *e, from an error of another function or for exhausted memory, and return false. */
+bool serve_fail_as(openai_error *e, const snap_err *err, const char *param);
+bool serve_no_memory(openai_error *e);
+
 /* ---- serve_work.c ---- */
 
-/* Makes a job of the request and submits it, or answers with an error. */
+/* Answers a POST request: at once, or with a job, or later if the worker must read it. */
 void serve_submit(exchange *x, openai_kind kind);
 
-/* Answers /tokenize. */
-void serve_tokenize(exchange *x);
+/* Goes on with a request that the worker has read. May free @w. */
+void serve_take_read(serve_work *w);
 
 /* Adds the news of a job to its answer. Frees @w if the engine has released the job. */
 void serve_take(server *s, serve_work *w);

@@ -36,7 +36,8 @@ static void health(exchange *x) {
 
 static void metrics(exchange *x) {
     const server *s = x->s;
-    serve_metrics_write(&s->metrics, &s->load, s->connections, s->o->model, &x->out);
+    serve_metrics_write(&s->metrics, &s->load, s->connections, serve_worker_pending(s->worker),
+                        s->o->model, &x->out);
     finish(x, 200, "text/plain; version=0.0.4; charset=utf-8");
 }
 
@@ -85,6 +86,10 @@ static void completions(exchange *x) {
     serve_submit(x, OPENAI_COMPLETION);
 }
 
+static void tokenize(exchange *x) {
+    serve_submit(x, OPENAI_TOKENIZE);
+}
+
 /* ---- all ---- */
 
 typedef struct {
@@ -102,7 +107,7 @@ static const route routes[] = {
     {"/v1/models/", "GET", one_model, true, true},
     {"/v1/chat/completions", "POST", chat, true, false},
     {"/v1/completions", "POST", completions, true, false},
-    {"/tokenize", "POST", serve_tokenize, true, false},
+    {"/tokenize", "POST", tokenize, true, false},
 };
 
 static const route *find(const char *url) {

@@ -1,5 +1,5 @@
-/* serve_work.c - turns a request into a job of the engine, and the news of the job into an
- * answer. */
+/* serve_work.c - turns a request into a job of the engine, and the news of the job into an answer.
+ * Small requests are read at once, large ones by the worker (serve_worker.h). */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,73 +10,12 @@
 
 /* ---- a request becomes a job ---- */
 
-/* Fills *e from an error of another function and returns false. */
-static bool fail_as(openai_error *e, const snap_err *err, const char *param) {
-    return openai_fail(e,
-                       err->code == SNAP_E_INPUT || err->code == SNAP_E_SHAPE ? 400
-                       : err->code == SNAP_E_NOMEM                            ? 503
-                                                                              : 500,
-                       param, NULL, "%s", err->text);
-}
-
-static bool encode_chat(server *s, const openai_request *req, tok_ids *ids, openai_error *e) {
-    chat_style style = s->m->style;
-    snap_err err = {0};
-    buf text = {0};
-    if (req->thinking >= 0)
-        style.thinking = req->thinking;
-    bool ok = chat_render(&style, req->messages, req->n_messages, &text, &err) == SNAP_OK &&
-              tok_encode(s->m->encoder, buf_str(&text), text.len,
-                         style.template == CHAT_NONE ? TOK_SPECIALS : 0, ids, &err) == SNAP_OK;
-    buf_release(&text);
-    return ok || fail_as(e, &err, "messages");
-}
-
-static bool encode_prompt(server *s, const openai_prompt *p, tok_ids *ids, openai_error *e) {
-    snap_err err = {0};
-    if (p->text)
-        return tok_encode(s->m->encoder, p->text, p->n, TOK_SPECIALS, ids, &err) == SNAP_OK ||
-               fail_as(e, &err, "prompt");
-    for (size_t i = 0; i < p->n; i++)
-        if (p->ids[i] >= s->m->shape.vocab_size)
-            return openai_fail(e, 400, "prompt", NULL,
-                               "token %d is not in the model's vocabulary of %d", p->ids[i],
-                               s->m->shape.vocab_size);
-    ids->v = malloc((p->n + 1) * sizeof *ids->v);
-    if (!ids->v)
-        return openai_fail(e, 503, NULL, NULL, "the server is out of memory");
-    memcpy(ids->v, p->ids, p->n * sizeof *ids->v);
-    ids->n = ids->cap = p->n;
-    return true;
-}
-
-static bool encode(server *s, const openai_request *req, int i, tok_ids *ids, openai_error *e) {
-    const char *param = req->prompts ? "prompt" : "messages";
-    int64_t most = req->max_tokens < 0 ? 1 : req->max_tokens;
-    if (!(req->prompts ? encode_prompt(s, &req->prompts[i], ids, e) : encode_chat(s, req, ids, e)))
-        return false;
-    if (req->kind == OPENAI_TOKENIZE)
-        return true;
-    if (ids->n < 1)
-        return openai_fail(e, 400, param, NULL, "the prompt has no tokens");
-    if ((int64_t)ids->n >= s->context || (int64_t)ids->n + most > s->context)
-        return openai_fail(e, 400, param, "context_length_exceeded",
-                           "the prompt has %zu tokens and the answer at most %lld: the context of "
-                           "the model is %lld tokens",
-                           ids->n, (long long)most, (long long)s->context);
-    return true;
-}
-
-static bool no_memory(openai_error *e) {
-    return openai_fail(e, 503, NULL, NULL, "the server is out of memory");
-}
-
 /* Makes room for the scores of each choice's prompt. */
 static bool make_scores(serve_work *w, openai_error *e) {
     size_t k = (size_t)w->req.top_logprobs;
     w->scores = calloc((size_t)w->choices, sizeof *w->scores);
     if (!w->scores)
-        return no_memory(e);
+        return serve_no_memory(e);
     for (int i = 0; i < w->choices; i++) {
         size_t n = w->prompts[i / w->req.n].n;
         serve_scores *s = &w->scores[i];
@@ -84,7 +23,7 @@ static bool make_scores(serve_work *w, openai_error *e) {
         s->n_top = calloc(n, sizeof *s->n_top);
         s->top = k ? calloc(n * k, sizeof *s->top) : NULL;
         if (!s->logprob || !s->n_top || (k && !s->top))
-            return no_memory(e);
+            return serve_no_memory(e);
     }
     w->job.scores = w->scores;
     return true;
@@ -107,13 +46,6 @@ static void fill_job(server *s, serve_work *w) {
                               .top_logprobs = r->logprobs ? r->top_logprobs : 0,
                               .stop_ids = r->ignore_eos ? NULL : s->m->stop_ids,
                               .n_stop_ids = r->ignore_eos ? 0 : s->m->n_stop_ids};
-}
-
-static bool check_model(const server *s, const openai_request *r, openai_error *e) {
-    return !r->model || strcmp(r->model, s->o->model) == 0 ||
-           openai_fail(e, 404, "model", "model_not_found",
-                       "the model '%.100s' does not exist: this server has '%.100s'", r->model,
-                       s->o->model);
 }
 
 /* The number of sequences of a client that wait or run. */
@@ -152,34 +84,33 @@ static bool check_queue(exchange *x, int choices, openai_error *e) {
                        s->pending, choices, (long long)most);
 }
 
-static bool prepare(exchange *x, serve_work *w, openai_error *e) {
-    server *s = x->s;
-    const openai_request *r = &w->req;
+/* Whether the request may join. Sets the number of its choices. */
+static bool admit(exchange *x, serve_work *w, openai_error *e) {
+    const server *s = x->s;
+    int choices = w->req.n * w->req.n_prompts;
     if (s->load.broken)
         return openai_fail(e, 503, NULL, NULL, "the engine has failed: %s", s->load.reason.text);
-    if (!check_model(s, r, e))
-        return false;
-    int choices = r->n * r->n_prompts;
     if (!check_client(x, choices, e) || !check_queue(x, choices, e))
         return false;
-    w->client = x->client;
     w->choices = choices;
-    w->prompts = calloc((size_t)r->n_prompts, sizeof *w->prompts);
+    return true;
+}
+
+/* Prepares the job and the answer, after the prompts have been read. */
+static bool prepare(server *s, serve_work *w, openai_error *e) {
+    const openai_request *r = &w->req;
+    snap_err err = {0};
     w->last_ns = calloc((size_t)w->choices, sizeof *w->last_ns);
-    if (!w->prompts || !w->last_ns)
-        return no_memory(e);
-    for (int i = 0; i < r->n_prompts; i++)
-        if (!encode(s, r, i, &w->prompts[i], e))
-            return false;
+    if (!w->last_ns)
+        return serve_no_memory(e);
     fill_job(s, w);
     if (!serve_job_prepare(&w->job))
-        return no_memory(e);
+        return serve_no_memory(e);
     if (r->echo && r->logprobs && !make_scores(w, e))
         return false;
-    snap_err err = {0};
     return openai_answer_begin(&w->answer, r, &w->job, s->m->tokenizer, ++s->number, s->o->model,
                                &err) == SNAP_OK ||
-           fail_as(e, &err, NULL);
+           serve_fail_as(e, &err, NULL);
 }
 
 static serve_work *work_new(server *s) {
@@ -202,65 +133,123 @@ void serve_work_free(server *s, serve_work *w) {
         w->next->prev = w->prev;
     serve_job_release(&w->job);
     openai_answer_release(&w->answer);
-    for (int i = 0; w->prompts && i < w->req.n_prompts; i++)
-        tok_ids_release(&w->prompts[i]);
     for (int i = 0; w->scores && i < w->choices; i++) {
         free(w->scores[i].logprob);
         free(w->scores[i].top);
         free(w->scores[i].n_top);
     }
-    free(w->prompts);
     free(w->scores);
     free(w->last_ns);
-    openai_request_release(&w->req);
+    serve_read_release(w);
     free(w);
+}
+
+/* Ends a request without a job: with the reply that was made, or with an error. */
+static void finish_at_once(exchange *x, serve_work *w, const openai_error *e) {
+    x->work = NULL;
+    if (e) {
+        x->s->metrics.refused += e->status == 429 || e->status == 503;
+        serve_fail(x, e);
+    } else {
+        buf_release(&x->out);
+        x->out = w->reply;
+        w->reply = (buf){0};
+        x->status = 200;
+        x->type = "application/json";
+        x->complete = true;
+    }
+    serve_work_free(x->s, w);
+}
+
+/* Goes on with a request that has been read. */
+static void launch(exchange *x, serve_work *w) {
+    server *s = x->s;
+    openai_error e;
+    if (!prepare(s, w, &e)) {
+        finish_at_once(x, w, &e);
+        return;
+    }
+    x->status = 200;
+    x->streaming = w->req.stream;
+    x->type = x->streaming ? "text/event-stream; charset=utf-8" : "application/json";
+    s->pending += w->choices;
+    s->metrics.prompt_tokens += w->answer.prompt_tokens;
+    w->submitted = true;
+    serve_engine_submit(s->engine, &w->job);
+}
+
+static bool is_generated(openai_kind kind) {
+    return kind == OPENAI_CHAT || kind == OPENAI_COMPLETION;
+}
+
+/* Runs in the worker's thread. What a refused request took is freed there, too. */
+static void read_large(serve_task *t) {
+    serve_work *w = t->user;
+    w->read = serve_read_parse(w->s, w, &w->error) &&
+              serve_read_prompts(w->s, w->s->worker_encoder, w, &w->error);
+    if (!w->read)
+        serve_read_release(w);
+}
+
+/* Has a large request read by the worker. */
+static void read_later(exchange *x, serve_work *w) {
+    server *s = x->s;
+    openai_error e;
+    w->task = (serve_task){.run = read_large, .user = w, .bytes = (int64_t)w->body.len};
+    if (is_generated(w->kind) && (!check_client(x, 1, &e) || !check_queue(x, 1, &e))) {
+        finish_at_once(x, w, &e);
+    } else if (!serve_worker_put(s->worker, &w->task)) {
+        x->retry_after = 1;
+        (void)openai_fail(&e, 429, NULL, "queue_full", "too many large requests wait to be read");
+        finish_at_once(x, w, &e);
+    }
+}
+
+static void read_now(exchange *x, serve_work *w) {
+    const server *s = x->s;
+    openai_error e;
+    bool generated = is_generated(w->kind);
+    bool ok = serve_read_parse(s, w, &e) && (!generated || admit(x, w, &e)) &&
+              serve_read_prompts(s, s->m->encoder, w, &e);
+    if (ok && generated)
+        launch(x, w);
+    else
+        finish_at_once(x, w, ok ? NULL : &e);
 }
 
 void serve_submit(exchange *x, openai_kind kind) {
     server *s = x->s;
     openai_error e;
     serve_work *w = work_new(s);
-    bool ok = w ? openai_request_read(&w->req, kind, buf_str(&x->body), x->body.len, &e) &&
-                      prepare(x, w, &e)
-                : no_memory(&e);
-    buf_release(&x->body);
-    if (!ok) {
-        s->metrics.refused += e.status == 429 || e.status == 503;
+    if (!w) {
+        (void)serve_no_memory(&e);
+        s->metrics.refused++;
         serve_fail(x, &e);
-        if (w)
-            serve_work_free(s, w);
         return;
     }
+    w->s = s;
+    w->kind = kind;
+    w->client = x->client;
+    w->body = x->body;
+    x->body = (buf){0};
     w->x = x;
     x->work = w;
-    x->status = 200;
-    x->streaming = w->req.stream;
-    x->type = x->streaming ? "text/event-stream; charset=utf-8" : "application/json";
-    s->pending += w->choices;
-    s->metrics.prompt_tokens += w->answer.prompt_tokens;
-    serve_engine_submit(s->engine, &w->job);
+    (w->body.len > SERVE_LARGE ? read_later : read_now)(x, w);
 }
 
-void serve_tokenize(exchange *x) {
+void serve_take_read(serve_work *w) {
+    exchange *x = w->x;
     openai_error e;
-    openai_request r;
-    tok_ids ids = {0};
-    bool ok = openai_request_read(&r, OPENAI_TOKENIZE, buf_str(&x->body), x->body.len, &e) &&
-              check_model(x->s, &r, &e) && encode(x->s, &r, 0, &ids, &e);
-    if (ok) {
-        (void)buf_printf(&x->out, "{\"count\":%zu,\"max_model_len\":%lld,\"tokens\":[", ids.n,
-                         (long long)x->s->context);
-        for (size_t i = 0; i < ids.n; i++)
-            (void)buf_printf(&x->out, "%s%d", i ? "," : "", (int)ids.v[i]);
-        (void)buf_puts(&x->out, "]}\n");
-        x->status = 200;
-        x->type = "application/json";
-        x->complete = true;
-    } else {
-        serve_fail(x, &e);
-    }
-    tok_ids_release(&ids);
-    openai_request_release(&r);
+    if (!x)
+        serve_work_free(w->s, w);
+    else if (!w->read)
+        finish_at_once(x, w, &w->error);
+    else if (!is_generated(w->kind))
+        finish_at_once(x, w, NULL);
+    else if (!admit(x, w, &e))
+        finish_at_once(x, w, &e);
+    else
+        launch(x, w);
 }
 
 /* ---- news become an answer ---- */
@@ -328,6 +317,12 @@ void serve_take(server *s, serve_work *w) {
     serve_work_free(s, w);
 }
 
+/* Drops a request that the worker has. If it is being read, serve_take_read() frees it. */
+static void drop_reading(serve_work *w) {
+    if (serve_worker_take_back(w->s->worker, &w->task))
+        serve_work_free(w->s, w);
+}
+
 void serve_leave(exchange *x) {
     serve_work *w = x->work;
     if (!w)
@@ -335,5 +330,8 @@ void serve_leave(exchange *x) {
     x->work = NULL;
     w->x = NULL;
     w->left = !x->complete;
-    cancel(x->s, w);
+    if (w->submitted)
+        cancel(x->s, w);
+    else
+        drop_reading(w);
 }

@@ -1,18 +1,23 @@
 /* Clients that vanish, send too much or ask for too much, while another client's answer goes on. */
 #include <CUnit/CUnit.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "harness/serve/serve_worker.h"
 #include "harness/test/serve_answers.h"
 
 #define CHAT        "/v1/chat/completions"
 #define COMPLETIONS "/v1/completions"
 #define RUNNING     "vllm:num_requests_running"
+#define LARGE       "snapmla:large_requests"
 #define ABORTED     "vllm:request_success_total{finished_reason=\"abort\""
 
 enum { kContext = 8192 /* of the model of serve_child.h */ };
@@ -262,7 +267,250 @@ static void test_bodies_that_stop(void) {
     serve_child_remove(&c);
 }
 
+/* ---- large requests ---- */
+
+/* A request of almost a megabyte for the tokens of a text. */
+static void make_large(buf *out) {
+    (void)buf_puts(out, "{\"prompt\":\"");
+    for (int i = 0; out->len < 1000000; i++)
+        (void)buf_printf(out, "%d word", 7919 * i);
+    (void)buf_puts(out, "\"}");
+}
+
+/* Sends it @n times, each on a connection of its own. */
+static void send_large(const serve_child *c, const buf *body, int *fd, int n) {
+    for (int i = 0; i < n; i++) {
+        fd[i] = serve_connect(c);
+        CU_ASSERT_FATAL(fd[i] >= 0);
+        serve_send(fd[i], "/tokenize", NULL, buf_str(body));
+    }
+}
+
+static void expect_tokens(int fd) {
+    serve_reply r;
+    serve_read(fd, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    js *v = serve_parse(&r);
+    CU_ASSERT(js_get_int(v, "count", 0) > 100000);
+    js_free(v);
+    serve_reply_release(&r);
+}
+
+/* Whether an answer has arrived. */
+static bool has_answer(int fd) {
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+/* Waits until all of the large requests have arrived: they wait, are being read or are answered. */
+static void await_arrival(const serve_child *c, const int *fd, int n) {
+    int found = 0;
+    for (int i = 0; i < 6000 && found < n; i++) {
+        found = 0;
+        for (int k = 0; k < n; k++)
+            found += has_answer(fd[k]);
+        found += (int)serve_metric(c, LARGE);
+    }
+    CU_ASSERT_EQUAL(found, n);
+}
+
+/* Reads @events events of a stream, after those that have arrived. */
+static void read_more(int fd, int events) {
+    char piece[1 << 14];
+    while (recv(fd, piece, sizeof piece, MSG_DONTWAIT) > 0)
+        continue;
+    for (int i = 0; i < events;) {
+        ssize_t n = recv(fd, piece, sizeof piece - 1, 0);
+        CU_ASSERT_FATAL(n > 0);
+        piece[n] = '\0';
+        for (const char *at = piece; (at = strstr(at, "data: {")); at++)
+            i++;
+    }
+}
+
+/* A task that waits for a byte. */
+static void run_task(serve_task *t) {
+    char byte;
+    if (read(*(const int *)t->user, &byte, 1) != 1)
+        abort();
+}
+
+static serve_task *await_task(serve_worker *w, int wake) {
+    uint64_t count;
+    CU_ASSERT_EQUAL(read(wake, &count, sizeof count), (ssize_t)sizeof count);
+    return serve_worker_collect(w);
+}
+
+/* The first task runs while the others are taken back, refused or wait. */
+static void test_worker(void) {
+    int ends[2], wake = eventfd(0, EFD_CLOEXEC);
+    serve_worker *w;
+    serve_task t[4];
+    CU_ASSERT_FATAL(pipe(ends) == 0 && wake >= 0);
+    for (int i = 0; i < 4; i++)
+        t[i] = (serve_task){.run = run_task, .user = &ends[0], .bytes = 10};
+    t[0].bytes = 50; /* more than the limit, but alone */
+    CU_ASSERT_EQUAL_FATAL(serve_worker_start(&w, wake, 30, NULL), SNAP_OK);
+    CU_ASSERT(serve_worker_put(w, &t[0]));
+    CU_ASSERT(!serve_worker_put(w, &t[1]));
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    CU_ASSERT_PTR_EQUAL(await_task(w, wake), &t[0]);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(serve_worker_put(w, &t[i + 1]));
+    CU_ASSERT(!serve_worker_put(w, &t[0]));
+    CU_ASSERT(serve_worker_take_back(w, &t[3])); /* the last: the list goes on after the second */
+    CU_ASSERT(serve_worker_put(w, &t[3]));
+    CU_ASSERT(serve_worker_take_back(w, &t[2]));
+    CU_ASSERT(!serve_worker_take_back(w, &t[2]));
+    CU_ASSERT_EQUAL(serve_worker_pending(w), 2);
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    CU_ASSERT_PTR_EQUAL(await_task(w, wake), &t[1]);
+    CU_ASSERT(!serve_worker_take_back(w, &t[1]));
+    CU_ASSERT_EQUAL(write(ends[1], "x", 1), 1);
+    CU_ASSERT_PTR_EQUAL(await_task(w, wake), &t[3]);
+    CU_ASSERT_PTR_NULL(serve_worker_collect(w));
+    CU_ASSERT_EQUAL(serve_worker_pending(w), 0);
+    serve_worker_stop(w);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    (void)close(wake);
+}
+
+/* The thread of HTTP answers others, and a stream goes on, before the large requests are read. */
+static void test_streams_beside_large_requests(void) {
+    enum { kLarge = 12 };
+    serve_child c;
+    buf body = {0};
+    int fd[kLarge];
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    int stream = start_neighbour(&c);
+    make_large(&body);
+    send_large(&c, &body, fd, kLarge);
+    await_arrival(&c, fd, kLarge);
+    read_more(stream, 3);
+    CU_ASSERT(serve_metric(&c, LARGE) > 0);
+    CU_ASSERT(!has_answer(fd[kLarge - 1]));
+    for (int i = 0; i < kLarge; i++)
+        expect_tokens(fd[i]);
+    CU_ASSERT_EQUAL(serve_metric(&c, LARGE), 0);
+    (void)close(stream);
+    buf_release(&body);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* Requests whose clients leave are not read any more, but the one that is being read. */
+static void test_clients_of_large_requests_leave(void) {
+    enum { kLarge = 12 };
+    serve_child c;
+    buf body = {0};
+    int fd[kLarge];
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    make_large(&body);
+    send_large(&c, &body, fd, kLarge);
+    await_arrival(&c, fd, kLarge);
+    for (int i = 0; i + 1 < kLarge; i++)
+        (void)close(fd[i]);
+    expect_tokens(fd[kLarge - 1]);
+    CU_ASSERT_EQUAL(serve_metric(&c, LARGE), 0);
+    js_free(serve_ask_json(&c, COMPLETIONS, "{\"prompt\":\"x\",\"max_tokens\":1}"));
+    send_large(&c, &body, fd, kLarge); /* and if the server ends */
+    await_arrival(&c, fd, kLarge);
+    for (int i = 0; i < kLarge; i++)
+        (void)close(fd[i]);
+    buf_release(&body);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* A server that drains answers the large requests that it has. */
+static void test_drain_of_large_requests(void) {
+    enum { kLarge = 6 };
+    serve_child c;
+    buf body = {0};
+    int fd[kLarge], status;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    make_large(&body);
+    send_large(&c, &body, fd, kLarge);
+    await_arrival(&c, fd, kLarge);
+    CU_ASSERT_EQUAL(kill(c.pid, SIGTERM), 0);
+    for (int i = 0; i < kLarge; i++)
+        expect_tokens(fd[i]);
+    CU_ASSERT_EQUAL(waitpid(c.pid, &status, 0), c.pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    buf_release(&body);
+    serve_child_remove(&c);
+}
+
+/* The waiting bodies are limited as those that arrive are. */
+static void test_too_many_large_requests(void) {
+    enum { kLarge = 12 };
+    serve_child c;
+    buf body = {0};
+    int fd[kLarge], refused = 0, answered = 0;
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){.max_bodies = 2500000}, 3);
+    make_large(&body);
+    for (int i = 0; i < kLarge; i++) {
+        send_large(&c, &body, fd + i, 1);
+        for (int k = 0; k < 5; k++) /* meanwhile the server reads the body */
+            (void)serve_metric(&c, RUNNING);
+    }
+    for (int i = 0; i < kLarge; i++) {
+        serve_reply r;
+        serve_read(fd[i], &r);
+        answered += r.status == 200;
+        refused += r.status == 429;
+        CU_ASSERT(r.status != 429 || strcasestr(buf_str(&r.head), "Retry-After: 1\r\n"));
+        serve_reply_release(&r);
+    }
+    CU_ASSERT_EQUAL(answered + refused, kLarge);
+    CU_ASSERT(answered >= 2 && refused >= 1);
+    buf_release(&body);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
+/* Large requests get the same answers and errors as small ones. */
+static void test_answers_to_large_requests(void) {
+    serve_child c;
+    buf large = {0}, small = {0}, ids = {0};
+    serve_child_make(&c);
+    serve_child_start(&c, &(serve_options){0}, 3);
+    for (int i = 0; i < 2000; i++)
+        (void)buf_printf(&ids, "%s%d", i ? "," : "", 5 + i % 90);
+    const char *rest = "\"max_tokens\":8,\"seed\":3,\"ignore_eos\":true,\"echo\":true";
+    (void)buf_printf(&small, "{\"prompt\":[%s],%s}", buf_str(&ids), rest);
+    (void)buf_printf(&large, "{\"prompt\":[%s],%s,\"user\":\"%09000d\"}", buf_str(&ids), rest, 0);
+    js *a = serve_ask_json(&c, COMPLETIONS, buf_str(&small));
+    js *b = serve_ask_json(&c, COMPLETIONS, buf_str(&large));
+    CU_ASSERT_STRING_EQUAL(js_get_str(serve_choice(a, 0), "text"),
+                           js_get_str(serve_choice(b, 0), "text"));
+    CU_ASSERT_EQUAL(serve_usage(a, "prompt_tokens"), 2000);
+    CU_ASSERT_EQUAL(serve_usage(b, "prompt_tokens"), 2000);
+    serve_reply r;
+    serve_ask(&c, COMPLETIONS, NULL, buf_str(&large) + 1, &r); /* no JSON */
+    CU_ASSERT_EQUAL(r.status, 400);
+    serve_reply_release(&r);
+    js_free(a);
+    js_free(b);
+    buf_release(&large);
+    buf_release(&small);
+    buf_release(&ids);
+    serve_child_stop(&c);
+    serve_child_remove(&c);
+}
+
 CU_TestInfo tests_serve_hostile[] = {
+    {"the worker", test_worker},
+    {"streams beside large requests", test_streams_beside_large_requests},
+    {"clients of large requests leave", test_clients_of_large_requests_leave},
+    {"drain of large requests", test_drain_of_large_requests},
+    {"too many large requests", test_too_many_large_requests},
+    {"answers to large requests", test_answers_to_large_requests},
     {"the neighbour of clients that vanish", test_neighbour_of_vanishing_clients},
     {"prompts longer than the context", test_prompts_longer_than_the_context},
     {"bodies of a gigabyte", test_bodies_of_a_gigabyte},
