@@ -130,6 +130,7 @@ static void complete_options(void) {
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     local_model m = {0};
+    buf template = {0};
     const char *dir = random_config    ? random_config
                       : shared->n_args ? shared->args[0]
                                        : kDefaultModel;
@@ -149,9 +150,13 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         TRY(model_config_open(&random_shape, random_config, err));
     model.random = random_config ? &random_shape : NULL;
     TRY(local_open(&m, shipped ? shipped : dir, &model, err));
+    if (!model.random && !model.chat_template)
+        TRY(chat_template_source(shipped ? shipped : dir, &template, err));
+    server.chat_template = template.len ? buf_str(&template) : NULL;
     st = serve_run(&m, &server, err);
 cleanup:
     local_close(&m);
+    buf_release(&template);
     free(shipped);
     free(name);
     return st;

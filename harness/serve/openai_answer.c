@@ -11,8 +11,9 @@
 struct openai_choice {
     buf text;                 /* whole answers only */
     openai_logprobs logprobs; /* since the last event of a stream; all of a whole answer */
-    bool begun;               /* an event was written; of a whole answer: a piece was taken */
-    piece_kind end;           /* PIECE_TOKEN while it grows */
+    int64_t tokens;
+    bool begun;     /* an event was written; of a whole answer: a piece was taken */
+    piece_kind end; /* PIECE_TOKEN while it grows */
 };
 
 /* ---- JSON ---- */
@@ -73,6 +74,19 @@ static void write_usage(const openai_answer *a, buf *out) {
                      "{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,\"total_tokens\":%lld,"
                      "\"prompt_tokens_details\":{\"cached_tokens\":%lld}}",
                      prompt, completion, prompt + completion, (long long)a->cached_tokens);
+}
+
+/* Writes the end of an event: with the usage of the choice so far if the client asks for it. */
+static void write_tail(const openai_answer *a, int i, buf *out) {
+    if (!a->req->continuous_usage) {
+        (void)buf_append(out, buf_str(&a->tail), a->tail.len);
+        return;
+    }
+    long long prompt = (long long)a->job->prompts[i / a->job->n].n, made = a->choice[i].tokens;
+    (void)buf_printf(out,
+                     "],\"usage\":{\"prompt_tokens\":%lld,\"completion_tokens\":%lld,"
+                     "\"total_tokens\":%lld}}\n\n",
+                     prompt, made, prompt + made);
 }
 
 /* ---- life ---- */
@@ -139,7 +153,7 @@ static void write_event(openai_answer *a, int i, const char *text, size_t n, buf
     }
     write_logprobs(a, c, out);
     (void)buf_printf(out, ",\"finish_reason\":%s}", finish_word(c->end));
-    (void)buf_append(out, buf_str(&a->tail), a->tail.len);
+    write_tail(a, i, out);
     c->begun = true;
     openai_logprobs_clear(&c->logprobs);
 }
@@ -183,6 +197,7 @@ static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
         a->cached_tokens += p->cached;
     if (p->kind == PIECE_TOKEN) {
         a->completion_tokens++;
+        c->tokens++;
         if (a->req->logprobs)
             openai_logprobs_add(&c->logprobs, a->tokens, p->token, p->logprob, top, p->n_top);
     }

@@ -194,6 +194,12 @@ static bool read_messages(openai_request *r, openai_error *e) {
 
 /* ---- prompts ---- */
 
+static bool bad_prompt(openai_request *r, openai_error *e) {
+    return r->kind == OPENAI_DETOKENIZE
+               ? bad_type(e, "tokens", "a list of token ids")
+               : bad_type(e, "prompt", "a string, a list of strings, or lists of token ids");
+}
+
 static bool read_ids(openai_request *r, const js *list, openai_prompt *out, openai_error *e) {
     size_t n = js_len(list);
     out->ids = arena_alloc(&r->mem, n + 1, sizeof *out->ids);
@@ -202,7 +208,7 @@ static bool read_ids(openai_request *r, const js *list, openai_prompt *out, open
     for (size_t i = 0; i < n; i++) {
         const js *v = js_at(list, i);
         if (!js_is_int(v) || js_int(v) < 0 || js_int(v) > INT32_MAX)
-            return bad_type(e, "prompt", "a string, a list of strings, or lists of token ids");
+            return bad_prompt(r, e);
         out->ids[i] = (int32_t)js_int(v);
     }
     out->n = n;
@@ -213,7 +219,7 @@ static bool read_prompt(openai_request *r, const js *v, openai_prompt *out, open
     if (js_is_array(v))
         return read_ids(r, v, out, e);
     if (!js_is_str(v))
-        return bad_type(e, "prompt", "a string, a list of strings, or lists of token ids");
+        return bad_prompt(r, e);
     out->n = js_str_len(v);
     return read_text(v, "prompt", &out->text, e);
 }
@@ -235,6 +241,19 @@ static bool read_prompts(openai_request *r, openai_error *e) {
             return false;
     r->n_prompts = (int)n;
     return true;
+}
+
+/* The ids of /detokenize become the only prompt. */
+static bool read_tokens(openai_request *r, openai_error *e) {
+    const js *v = js_get_array(r->body, "tokens");
+    if (!v)
+        return bad_prompt(r, e);
+    r->prompts = arena_alloc(&r->mem, 1, sizeof *r->prompts);
+    if (!r->prompts)
+        return no_memory(e);
+    memset(r->prompts, 0, sizeof *r->prompts);
+    r->n_prompts = 1;
+    return read_ids(r, v, &r->prompts[0], e);
 }
 
 /* ---- parameters ---- */
@@ -308,17 +327,27 @@ static bool read_stream(openai_request *r, openai_error *e) {
         return false;
     if (options && !js_is_object(options))
         return bad_type(e, "stream_options", "an object");
-    return read_bool(options, "include_usage", &r->include_usage, e);
+    if (!read_bool(options, "include_usage", &r->include_usage, e) ||
+        !read_bool(options, "continuous_usage_stats", &r->continuous_usage, e))
+        return false;
+    r->continuous_usage &= r->include_usage; /* as vLLM does */
+    return true;
 }
 
 static bool read_all(openai_request *r, openai_error *e) {
     const js *model = js_get(r->body, "model");
     if (model && !read_text(model, "model", &r->model, e))
         return false;
+    if (r->kind == OPENAI_DETOKENIZE)
+        return read_tokens(r, e);
     bool texts =
         r->kind == OPENAI_COMPLETION || (r->kind == OPENAI_TOKENIZE && js_get(r->body, "prompt"));
     if (!(texts ? read_prompts(r, e) : read_messages(r, e)))
         return false;
+    bool specials = true;
+    if (texts && !read_bool(r->body, "add_special_tokens", &specials, e))
+        return false;
+    r->no_specials = !specials;
     if (r->kind == OPENAI_TOKENIZE)
         return r->n_prompts == 1 || bad_type(e, "prompt", "one string");
     if (r->kind == OPENAI_COMPLETION && !read_bool(r->body, "echo", &r->echo, e))
@@ -347,8 +376,10 @@ void openai_request_shrink(openai_request *r) {
     r->messages = NULL;
     r->n_messages = 0;
     (void)js_delete(r->body, "messages");
-    if (!texts)
-        (void)js_delete(r->body, "prompt");
+    if (texts)
+        return;
+    (void)js_delete(r->body, "prompt");
+    (void)js_delete(r->body, "tokens");
 }
 
 void openai_request_release(openai_request *r) {

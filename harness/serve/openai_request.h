@@ -17,6 +17,8 @@ typedef enum {
     OPENAI_CHAT,       /* POST /v1/chat/completions */
     OPENAI_COMPLETION, /* POST /v1/completions */
     OPENAI_TOKENIZE,   /* POST /tokenize: `messages`, or one prompt in `prompt` */
+    OPENAI_DETOKENIZE, /* POST /detokenize: ids in `tokens`, which become a prompt */
+    OPENAI_KINDS,
 } openai_kind;
 
 enum {
@@ -54,6 +56,7 @@ typedef struct {
     int thinking; /* chat_template_kwargs.thinking or enable_thinking: 0, 1; -1 = absent */
     openai_prompt *prompts; /* completions, and tokenize with `prompt` */
     int n_prompts;          /* 1 for chat */
+    bool no_specials;       /* add_special_tokens is false: prompts are encoded without them */
 
     sampling sampling;
     bool has_seed;
@@ -68,6 +71,7 @@ typedef struct {
     int top_logprobs; /* 0 .. OPENAI_TOP */
     bool echo;
     bool stream, include_usage;
+    bool continuous_usage; /* each event has the usage so far */
 } openai_request;
 
 /* Reads @text. False: *e says why; the status is 400, or 503 if memory is exhausted. Release with

@@ -4,7 +4,8 @@
  *   GET  /v1/models, /v1/models/NAME, /version
  *   GET  /health    200, or 503 while the server drains or after the engine failed
  *   GET  /metrics   for Prometheus
- *   POST /tokenize  the number and ids of a prompt's tokens
+ *   POST /tokenize, /detokenize  the number and ids of a prompt's tokens; the text of ids
+ *   GET  /tokenizer_info         special tokens and chat template, for clients that make prompts
  *
  * The caller's thread handles HTTP. A second thread runs the engine (serve_engine.h), and a third
  * one reads large requests (serve_worker.h). */
@@ -16,11 +17,12 @@
 #include "generator/local/local.h"
 
 typedef struct {
-    const char *host;    /* address to listen on, or its name */
-    int port;            /* 0 = a free one */
-    const char *model;   /* name of the model in the interface; UTF-8 */
-    const char *version; /* of the program */
-    const char *api_key; /* a bearer token that /v1 and /tokenize require; NULL = none */
+    const char *host;          /* address to listen on, or its name */
+    int port;                  /* 0 = a free one */
+    const char *model;         /* name of the model in the interface; UTF-8 */
+    const char *version;       /* of the program */
+    const char *chat_template; /* Jinja program of the checkpoint, for clients; NULL = none */
+    const char *api_key;       /* a bearer token that /v1 and /tokenize require; NULL = none */
     int max_queue;      /* most sequences that wait, beyond those that the engine decodes at once */
     int max_per_client; /* most sequences of one client that wait or run; 0 = no limit. A client is
                            an IPv4 address or the first 64 bits of an IPv6 address */

@@ -32,16 +32,19 @@ static bool encode_chat(const server *s, tok_encoder *encoder, const openai_requ
     return ok || serve_fail_as(e, &err, "messages");
 }
 
-static bool encode_prompt(const server *s, tok_encoder *encoder, const openai_prompt *p,
+static bool encode_prompt(const server *s, tok_encoder *encoder, const openai_request *req, int i,
                           tok_ids *ids, openai_error *e) {
+    const openai_prompt *p = &req->prompts[i];
+    const char *param = req->kind == OPENAI_DETOKENIZE ? "tokens" : "prompt";
     snap_err err = {0};
+    int flags = req->no_specials ? 0 : TOK_SPECIALS;
     if (p->text)
-        return tok_encode(encoder, p->text, p->n, TOK_SPECIALS, ids, &err) == SNAP_OK ||
-               serve_fail_as(e, &err, "prompt");
-    for (size_t i = 0; i < p->n; i++)
-        if (p->ids[i] >= s->m->shape.vocab_size)
-            return openai_fail(e, 400, "prompt", NULL,
-                               "token %d is not in the model's vocabulary of %d", p->ids[i],
+        return tok_encode(encoder, p->text, p->n, flags, ids, &err) == SNAP_OK ||
+               serve_fail_as(e, &err, param);
+    for (size_t k = 0; k < p->n; k++)
+        if (p->ids[k] >= s->m->shape.vocab_size)
+            return openai_fail(e, 400, param, NULL,
+                               "token %d is not in the model's vocabulary of %d", p->ids[k],
                                s->m->shape.vocab_size);
     ids->v = malloc((p->n + 1) * sizeof *ids->v);
     if (!ids->v)
@@ -55,10 +58,10 @@ static bool encode(const server *s, tok_encoder *encoder, const openai_request *
                    tok_ids *ids, openai_error *e) {
     const char *param = req->prompts ? "prompt" : "messages";
     int64_t most = req->max_tokens < 0 ? 1 : req->max_tokens;
-    if (!(req->prompts ? encode_prompt(s, encoder, &req->prompts[i], ids, e)
+    if (!(req->prompts ? encode_prompt(s, encoder, req, i, ids, e)
                        : encode_chat(s, encoder, req, ids, e)))
         return false;
-    if (req->kind == OPENAI_TOKENIZE)
+    if (req->kind == OPENAI_TOKENIZE || req->kind == OPENAI_DETOKENIZE)
         return true;
     if (ids->n < 1)
         return openai_fail(e, 400, param, NULL, "the prompt has no tokens");
@@ -83,6 +86,23 @@ bool serve_read_parse(const server *s, serve_work *w, openai_error *e) {
     return ok && check_model(s, &w->req, e);
 }
 
+/* Writes the answer of /detokenize. */
+static bool write_text(const server *s, serve_work *w, openai_error *e) {
+    snap_err err = {0};
+    buf text = {0};
+    const tok_ids *ids = &w->prompts[0];
+    snap_status st = tok_decode(s->m->tokenizer, ids->v, ids->n, false, &text, &err);
+    if (st == SNAP_OK) {
+        (void)buf_puts(&w->reply, "{\"prompt\":");
+        openai_quote(&w->reply, buf_str(&text), text.len);
+        (void)buf_puts(&w->reply, "}\n");
+    }
+    buf_release(&text);
+    if (st != SNAP_OK)
+        return serve_fail_as(e, &err, "tokens");
+    return !w->reply.failed || serve_no_memory(e);
+}
+
 /* Writes the answer of /tokenize. */
 static bool write_tokens(const server *s, serve_work *w, openai_error *e) {
     const tok_ids *ids = &w->prompts[0];
@@ -102,7 +122,9 @@ bool serve_read_prompts(const server *s, tok_encoder *encoder, serve_work *w, op
         if (!encode(s, encoder, &w->req, i, &w->prompts[i], e))
             return false;
     openai_request_shrink(&w->req);
-    return w->kind != OPENAI_TOKENIZE || write_tokens(s, w, e);
+    return w->kind == OPENAI_TOKENIZE     ? write_tokens(s, w, e)
+           : w->kind == OPENAI_DETOKENIZE ? write_text(s, w, e)
+                                          : true;
 }
 
 void serve_read_release(serve_work *w) {

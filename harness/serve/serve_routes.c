@@ -76,6 +76,27 @@ static void one_model(exchange *x) {
     finish(x, 200, "application/json");
 }
 
+static void write_text(buf *out, const char *key, const char *text) {
+    (void)buf_printf(out, "\"%s\":", key);
+    if (text)
+        openai_quote(out, text, strlen(text));
+    else
+        (void)buf_puts(out, "null");
+}
+
+/* What a client needs to make prompts as the server does. There is no token for padding. */
+static void tokenizer_info(exchange *x) {
+    const server *s = x->s;
+    (void)buf_puts(&x->out, "{");
+    write_text(&x->out, "bos_token", s->m->style.bos);
+    (void)buf_puts(&x->out, ",");
+    write_text(&x->out, "eos_token", s->m->style.eos);
+    (void)buf_puts(&x->out, ",\"pad_token\":null,");
+    write_text(&x->out, "chat_template", s->o->chat_template);
+    (void)buf_printf(&x->out, ",\"model_max_length\":%lld}\n", (long long)s->context);
+    finish(x, 200, "application/json");
+}
+
 /* ---- POST ---- */
 
 static void chat(exchange *x) {
@@ -88,6 +109,10 @@ static void completions(exchange *x) {
 
 static void tokenize(exchange *x) {
     serve_submit(x, OPENAI_TOKENIZE);
+}
+
+static void detokenize(exchange *x) {
+    serve_submit(x, OPENAI_DETOKENIZE);
 }
 
 /* ---- all ---- */
@@ -108,6 +133,8 @@ static const route routes[] = {
     {"/v1/chat/completions", "POST", chat, true, false},
     {"/v1/completions", "POST", completions, true, false},
     {"/tokenize", "POST", tokenize, true, false},
+    {"/detokenize", "POST", detokenize, true, false},
+    {"/tokenizer_info", "GET", tokenizer_info, true, false},
 };
 
 static const route *find(const char *url) {

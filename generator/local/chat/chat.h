@@ -47,6 +47,10 @@ snap_status chat_template_parse(const char *name, chat_template *out,
 snap_status chat_template_choose(const char *dir, chat_template *out,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
+/* Appends the checkpoint's own template, a Jinja program; nothing if it has none. The errors are
+ * those of chat_template_choose(). */
+snap_status chat_template_source(const char *dir, buf *out, snap_err *err) SNAP_CHECK_RESULT;
+
 typedef struct {
     chat_template template;
     bool thinking;         /* deepseek-v3.1 only */

@@ -84,37 +84,55 @@ static const char *source_of(const js *config) {
     return js_get_str(config, "chat_template");
 }
 
-static snap_status choose_from_config(const char *path, chat_template *out, snap_err *err) {
+static snap_status source_from_config(const char *path, buf *out, snap_err *err) {
     js *config = js_parse_file(path, kConfigMax, err);
     if (!config)
         return err && err->code ? err->code : SNAP_E_INPUT;
     const char *source = source_of(config);
-    snap_status st = source ? recognize(source, path, out, err) : SNAP_OK;
+    if (source)
+        (void)buf_puts(out, source);
     js_free(config);
+    return buf_check(out, "a chat template", err);
+}
+
+/* Appends the template and sets *path to the file that has it, which the caller frees; NULL if
+ * there is none. */
+static snap_status find_source(const char *dir, buf *out, char **path, snap_err *err) {
+    char *file = fs_join(dir, "chat_template.jinja"),
+         *config = fs_join(dir, "tokenizer_config.json");
+    snap_status st = SNAP_OK;
+    bool own = file && fs_exists(file);
+    *path = NULL;
+    if (!file || !config)
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for a path");
+    else if (own)
+        st = fs_read_regular(file, out, err);
+    else if (fs_exists(config))
+        st = source_from_config(config, out, err);
+    if (st == SNAP_OK && (own || out->len))
+        *path = own ? file : config;
+    if (*path != file)
+        free(file);
+    if (*path != config)
+        free(config);
     return st;
 }
 
-static snap_status choose_from_file(const char *path, chat_template *out, snap_err *err) {
-    buf source = {.limit = kConfigMax};
-    snap_status st = fs_read_regular(path, &source, err);
-    if (st == SNAP_OK)
-        st = recognize(buf_str(&source), path, out, err);
-    buf_release(&source);
+snap_status chat_template_source(const char *dir, buf *out, snap_err *err) {
+    char *path;
+    snap_status st = find_source(dir, out, &path, err);
+    free(path);
     return st;
 }
 
 snap_status chat_template_choose(const char *dir, chat_template *out, snap_err *err) {
-    char *file = fs_join(dir, "chat_template.jinja"),
-         *config = fs_join(dir, "tokenizer_config.json");
-    snap_status st = SNAP_OK;
+    buf source = {.limit = kConfigMax};
+    char *path;
     *out = CHAT_NONE;
-    if (!file || !config)
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for a path");
-    else if (fs_exists(file))
-        st = choose_from_file(file, out, err);
-    else if (fs_exists(config))
-        st = choose_from_config(config, out, err);
-    free(file);
-    free(config);
+    snap_status st = find_source(dir, &source, &path, err);
+    if (st == SNAP_OK && path)
+        st = recognize(buf_str(&source), path, out, err);
+    buf_release(&source);
+    free(path);
     return st;
 }

@@ -55,6 +55,8 @@ for client in "$@"; do
             --model_args "model=$name,base_url=$url/v1/completions,tokenizer=$model,num_concurrent=4" \
             --tasks snapmla_choices,snapmla_text,snapmla_questions --include_path . --log_samples \
             --output_path "$out/lm-eval-completions"
+        record lm-eval-remote "$VENV_LM_EVAL/bin/python"
+        finish lm-eval-remote "$VENV_LM_EVAL/bin/python" remote_tokenizer.py $url/v1/completions
         record lm-eval-chat "$VENV_LM_EVAL/bin/python"
         finish lm-eval-chat "$VENV_LM_EVAL/bin/lm_eval" run --model local-chat-completions --apply_chat_template \
             --model_args "model=$name,base_url=$url/v1/chat/completions,num_concurrent=4" \
