@@ -144,7 +144,8 @@ static bool is_of_others(span before) {
             "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? "
             "of|"
             "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
-            "(?:final )?answer\\b)"
+            "(?:final )?answer\\b|,? and the (?:next|second|other|previous) (?:one|value|case|candidate|"
+            "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"
             "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};
     return pattern_find(&others, before, 0, NULL);

@@ -94,6 +94,13 @@ static bool add_subject(found_answer *a, span sentence) {
             "my)\\s++"
             "(?:(?:final|correct|required|desired)\\s++)*(?:answer|result|solution)s?\\b)"
             "[^$]{0,40}$"};
+    static pattern unique = {
+        .regex =
+            "(?i)^(?:(?:hence|so|thus|therefore|finally),?\\s+)?(?:(?:we|i) (?:conclude|find|"
+            "see|get|have|know)\\s+(?:that\\s+)?)?(.+?)\\s++(?:is|are)\\s++(?:therefore |thus |"
+            "indeed )?the (?:unique|only|sole)\\s+(?:possible |such |real |positive |integer )*"
+            "(?:function|solution|answer|pair|triple|tuple|value|number|integer|polynomial|root)"
+            "s?(?: that works)?[.!*\\s]*$"};
     static pattern object = {
         .regex =
             "(?i)\\b(?:get|obtain|giv(?:es?|ing)|yield(?:s|ing)?|have|arrive at|(?:end|come) up wi"
@@ -104,7 +111,7 @@ static bool add_subject(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     span result = answer_main_clause(sentence);
     if (!pattern_find(&object, sentence, 0, groups) && !pattern_find(&subject, result, 0, groups) &&
-        !pattern_find(&subject, sentence, 0, groups))
+        !pattern_find(&subject, sentence, 0, groups) && !pattern_find(&unique, sentence, 0, groups))
         return false;
     static pattern clause = {.regex =
                                  "(?i)[a-z]{2,}\\s++[a-z]{2,}.*\\b(?:is|are|equals)\\b|, which$"};
@@ -250,7 +257,7 @@ static void add_number(found_answer *a, span text, const extraction *number) {
         .regex =
             "(?i)^ (?:(?:square|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re)"
             ")|mile|inch|inche|yard|hour|minute|second|day|week|month|year|pound|ounce|cent|"
-            "dollar|degree|radian)s?\\b"};
+            "dollar|degree|radian)s?(?: per (?:second|minute|hour|day|week|month|year))?\\b"};
     span groups[PATTERN_GROUPS];
     span rest = span_from(text, number->answer.s + number->answer.n);
     if (pattern_find(&unit, rest, 0, groups))
@@ -442,6 +449,9 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     add_labelled(a, sentence);
     if (asserted)
         add_asserted(a, sentence);
+    answer_add_spelled(a, clause);
+    if (!(flags & ANSWER_DIGITS))
+        answer_add_class(a, clause);
     add_suffix(a, clause);
     add_counted(a, text, clause);
     add_last_values(a, text, clause);

@@ -16,7 +16,8 @@ static void add_relation(found_answer *a, span sentence) {
             "needs to be) (?:strictly )?"
             "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
             "no more "
-            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|^(?:So |Thus |Hence )?(all real "
+            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|(?:^|^(?:So|Thus|Hence|Therefore),? "
+            "|\\b(?:is|are|includes?) )((?:the set of )?all real "
             "(?:numbers|values)\\b[^.;]*)[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&relation, sentence, 0, groups))
@@ -83,9 +84,10 @@ static void add_rest(found_answer *a, span sentence) {
 /* Adds the "Friday" of "100 days later it is a Friday." */
 static void add_day(found_answer *a, span sentence) {
     static pattern day = {
-        .regex = "\\b(?:it|this|that) (?:is|was|will be|would be|falls on|will fall on)(?: on)?(?: "
-                 "an?)? \\**((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|"
-                 "April|May|June|July|August|September|October|November|December)\\**[.!]?$"};
+        .regex =
+            "(?:\\b(?:it|this|that) (?:is|was|will be|would be)|\\b(?:falls?|fell|be)(?= on))"
+            "(?: on)?(?: an?)? \\**((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|"
+            "April|May|June|July|August|September|October|November|December)\\**[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&day, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
@@ -103,10 +105,12 @@ static void add_verdict(found_answer *a, span sentence) {
 /* Adds the "1 in 2" of "There is a 1 in 2 chance." */
 static void add_chance(found_answer *a, span sentence) {
     static pattern chance = {
-        .regex = "(?i)\\ba ([0-9]+ (?:in|out of) [0-9]+) (?:chance|probability)\\b[^0-9]*$"};
+        .regex = "(?i)\\ba ([0-9]+ (?:in|out of) [0-9]+) (?:chance|probability)\\b[^0-9]*$|"
+                 "\\b(?:probability|chances?)\\b[^0-9$]* (?:is|are|of|equals) "
+                 "([0-9]+ (?:in|out of) [0-9]+)[.!*\\s]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&chance, sentence, 0, groups))
-        answer_add(a, "last_sentence", groups[1]);
+        answer_add(a, "last_sentence", groups[groups[1].s ? 1 : 2]);
 }
 
 /* Adds "$x = k\pi$ for some integer $k$" with its parameter. */

@@ -130,10 +130,11 @@ static span without_approximation(span text) {
 static span without_reason(span text) {
     enum { kMost = 160 };
     static pattern reason = {
-        .regex = "(?i)(?<=[0-9$)}\\x80-\\xFF]),? (?:since|because|the [a-z]+ being)\\s"
-                 "(?![^\\n]*[,;] (?:leaving|so|thus|"
-                 "hence|"
-                 "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
+        .regex =
+            "(?i)(?:(?<=[0-9$)}\\x80-\\xFF]),?|(?<=[a-z]{3}),) (?:since|because|the [a-z]+ being)\\s"
+            "(?![^\\n]*[,;] (?:leaving|so|thus|"
+            "hence|"
+            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
         text.n = (size_t)(groups[0].s - text.s);
@@ -200,6 +201,14 @@ static span without_condition(span text) {
     return text;
 }
 
+/* Verbs with an amount as their object. "He can paint 3 rooms in 4 hours" may answer how long that
+ * takes, so there are no such verbs here. */
+#define MOTION                                                                                     \
+    "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|covered|"    \
+    "hikes?|hiked|flies|flew|swims?|swam|earns?|earned|makes?|made|produces?|produced|sells?|"     \
+    "sold|picks?|picked|collects?|collected|saves?|saved|spends?|spent|eats?|ate|drinks?|drank|"   \
+    "uses?|used|bakes?|baked|gains?|gained|loses?|lost|pays?|paid|receives?|received)"
+
 /* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$",
  * "; the other root is extraneous", and without the unit cm$^2$. */
 static span without_place(span text) {
@@ -218,6 +227,17 @@ static span without_place(span text) {
                   "not|doesn't|too)\\b[^;.!?\\n]*[.!]?$"},
         {.regex =
              "(?i)(?<=[0-9$)]),? (?:with|and) (?:a )?remainder (?:of )?\\$?-?[0-9]+\\$?[.!]?$"},
+        {.regex =
+             "(?i)(?<=[a-z0-9$)}*])[;,]\\s+(?:and |while |whereas |but )?(?:\\$[^$]*\\$|[a-z] ?= "
+             "?[^\\s,;]+) (?:is|was|must be|has to be) (?:an? )?(?:extraneous|rejected|"
+             "invalid|discarded|excluded|inadmissible)[^;.!?\\n]*[.!]?$"},
+        {.flags = PATTERN_LONG,
+         .regex = "(?i)\\b" MOTION " (?:a (?:total|distance) of )?[$*]*[0-9][0-9.,]*+\\**"
+                  "(?: [a-z]+\\**){1,3}?\\K,? (?:in|over|during|after|within|for|every) (?:the |"
+                  "those |these |all )?(?:first |next |last )?(?:[0-9][0-9.,]*+ )?(?:seconds?|"
+                  "minutes?|hours?|days?|weeks?|months?|years?)[.!]?$"},
+        {.regex = "(?i)[0-9] [^.!?\\n$]*[a-z]\\K,? (?:with|leaving) (?:[0-9]+|one|two|three|four|"
+                  "five)(?: [a-z]+){0,3} (?:left ?over|left|remaining|to spare)[.!]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
     };
     span groups[PATTERN_GROUPS];
@@ -258,7 +278,8 @@ static span after_arrow(span sentence) {
 span answer_main_clause(span sentence) {
     static pattern result = {
         .regex = "(?i),\\s++(?:and\\s++)?(?:so|thus|hence|therefore)\\s++(?:that\\s++)?|"
-                 "[,;]\\s++(?:but (?:rather )?)?(?:it is|it(?:'|\u2019)s|it should be)\\s++"};
+                 "[,;]\\s++(?:but (?:rather )?)?(?:it is|it(?:'|\u2019)s|it should be)\\s++|"
+                 ",\\s++which\\s+(?:gives?|yields?|makes?|results in|leads to)\\s++(?=[^,]*[0-9])"};
     static pattern aside = {.regex = "(?i),\\s++which\\s[^$]*$|(?<=[^\\s(])\\s++\\([^()$]*"
                                      "(?<![A-Za-z])(?!inf|mod)[a-z]{3}[^()$]*\\)[\\s.!]*$"};
     static pattern reason = {

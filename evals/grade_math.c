@@ -185,21 +185,51 @@ static void judge_box(grade_result *r, const char *gold, const extraction *x, ma
         judge(r, gold, x->rule, core, policy);
 }
 
+/* The number of an amount such as "$5.40" whose dollar sign is no mark of a formula; the sign is in
+ * @s or before it in @text. Empty if it is no such amount. */
+static span dollars_in(span text, span s) {
+    static pattern amount = {.regex = "^\\$?([0-9][0-9.,]*)$"};
+    const char *end = s.s + s.n, *stop = text.s + text.n;
+    span groups[PATTERN_GROUPS];
+    if (s.s <= text.s || end > stop || !pattern_find(&amount, s, 0, groups))
+        return (span){end, 0};
+    const char *sign = groups[1].s - 1;
+    bool closed = end < stop && (*end == '$' || *end == '\\');
+    bool display = sign > text.s && sign[-1] == '$';
+    return *sign == '$' && !closed && !display ? groups[1] : (span){end, 0};
+}
+
+/* Judges a reading. A dollar sign before it is part of it if the gold has a unit with "cent" in its
+ * name. */
+static void judge_amount(grade_result *r, const char *gold, span text, const extraction *x,
+                         math_policy policy) {
+    buf amount = {0};
+    bool units = policy == MATH_TRUTH && strstr(gold, "cent");
+    span dollars = units ? dollars_in(text, x->answer) : (span){NULL, 0};
+    if (dollars.n) {
+        (void)buf_puts(&amount, "\\$");
+        (void)buf_append(&amount, dollars.s, dollars.n);
+    }
+    judge(r, gold, x->rule, dollars.n ? (span){buf_str(&amount), amount.len} : x->answer, policy);
+    buf_release(&amount);
+}
+
 /* Judges the first reading that can be parsed. After a wrong one with the rule "named_lines" or
  * "count", later ones are tried too. A statement that is not judged correct but states an integer,
  * as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the statement cannot be
  * parsed. */
-static void judge_readings(grade_result *r, const char *gold, const found_answer *a,
+static void judge_readings(grade_result *r, const char *gold, span text, const found_answer *a,
                            math_policy policy) {
     char digits[INTEGER_MAX];
     for (int i = 0; i < a->count; i++) {
         const extraction *x = &a->reading[i];
         bool lines = strcmp(x->rule, "named_lines") == 0;
-        bool steps = lines || strcmp(x->rule, "count") == 0; /* a later reading may be the answer */
+        bool steps = lines || strcmp(x->rule, "count") == 0 ||
+                     strcmp(x->rule, "class") == 0; /* a later reading may be the answer */
         if (lines || strcmp(x->rule, "lines") == 0 || strcmp(x->rule, "marked_list") == 0)
             judge_lines(r, gold, x, policy);
         else
-            judge(r, gold, x->rule, x->answer, policy);
+            judge_amount(r, gold, text, x, policy);
         if (strcmp(x->rule, "odds") == 0 && !strchr(gold, ':') && r->verdict == GRADE_CORRECT) {
             r->verdict = GRADE_WRONG;
             r->reason = "odds and no ratio";
@@ -223,7 +253,7 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
         if (policy == MATH_TRUTH)
             judge_unit_after(r, gold, in.response, &a.reading[0]);
     } else
-        judge_readings(r, gold, &a, policy);
+        judge_readings(r, gold, in.response, &a, policy);
 }
 
 /* True if the whole text is a minus sign and the box: -\boxed{5}. */

@@ -345,7 +345,17 @@ static bool has_order(bytes s) {
 /* True if the gold is reworded in the same way. */
 static bool rewords_gold(wording *w) {
     return w == math_read_words || w == math_read_parameter || w == math_read_noon ||
-           w == math_read_compound;
+           w == math_read_compound || w == math_reduce_ratio;
+}
+
+/* True if the gold is a number without a unit: it has digits, signs and no letters but those of
+ * macros for numbers, and "e" for a power of ten. */
+static bool is_bare_number(bytes g) {
+    static pattern number = {
+        .regex =
+            "^(?:[-+0-9.,(){}$\\s*/^]|(?<=[0-9])[eE](?=[-+0-9])|\\\\(?:[dt]?frac|sqrt|pi|times|"
+            "cdot)(?![A-Za-z])|\\\\[,;! ])+$"};
+    return pattern_find(&number, (span){g.s, g.n}, 0, NULL);
 }
 
 /* True if the wording may be that of an answer to the gold @g. */
@@ -353,6 +363,8 @@ static bool is_wording_for(wording *w, bytes g) {
     bool colon = memchr(g.s, ':', g.n), matrix = memmem(g.s, g.n, "\\begin", 6);
     if (w == math_read_ratio)
         return colon;
+    if (w == math_drop_unit)
+        return is_bare_number(g);
     if (w == math_read_hour)
         return !colon;
     if (w == math_read_rows)
@@ -374,11 +386,11 @@ static bool is_wording_for(wording *w, bytes g) {
  * (names_value()). */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_read_parameter,  math_drop_index,        math_read_residue,   math_read_noon,
-        math_read_compound,   math_drop_introduction, math_read_words,     math_drop_condition,
-        math_read_vector,     math_read_conclusion,   math_read_notations, math_read_range,
-        math_read_hour,       math_read_rows,         math_read_ratio,     math_drop_left_side,
-        math_read_wide_spaces};
+        math_read_parameter, math_drop_index,        math_read_residue,    math_read_noon,
+        math_read_compound,  math_drop_introduction, math_read_words,      math_drop_condition,
+        math_read_vector,    math_read_conclusion,   math_read_notations,  math_read_range,
+        math_read_hour,      math_read_rows,         math_read_ratio,      math_reduce_ratio,
+        math_drop_unit,      math_drop_left_side,    math_read_wide_spaces};
     enum { kOnlyUnparsed = COUNT(wordings) - 2 };
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
@@ -433,7 +445,7 @@ static bool equals_called_value(bytes g, bytes a) {
     return compare_readings((bytes){value, n}, a, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
-/* Compares 20 m/s = 72 km/h by either side, if the gold has a \text. */
+/* Compares 20 m/s = 72 km/h by the sides whose units can be compared with that of the gold. */
 static bool equals_a_quantity(bytes g, bytes a) {
     static pattern equation = {.regex = "^[\\s$]*([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})\\s*=\\s*"
                                         "([0-9][0-9.,]*\\s*\\\\text\\{[^{}=]+\\})[\\s.$]*$"};
@@ -442,11 +454,13 @@ static bool equals_a_quantity(bytes g, bytes a) {
     if (!memmem(g.s, g.n, macro, sizeof macro - 1) ||
         !pattern_find(&equation, (span){a.s, a.n}, 0, groups))
         return false;
-    bool equal = false;
-    for (int i = 1; i < 3 && !equal; i++)
-        equal = compare_readings(g, (bytes){groups[i].s, groups[i].n}, MATH_TRUTH).outcome ==
-                MATH_EQUAL;
-    return equal;
+    bool equal = false, different = false;
+    for (int i = 1; i < 3; i++) {
+        math_verdict v = compare_readings(g, (bytes){groups[i].s, groups[i].n}, MATH_TRUTH);
+        equal |= v.outcome == MATH_EQUAL;
+        different |= v.outcome != MATH_EQUAL && strcmp(v.reason, "different units") != 0;
+    }
+    return equal && !different;
 }
 
 /* Compares general solutions of a differential equation, whose constants may have other names. */
@@ -480,12 +494,31 @@ static bool equals_as_family(bytes g, bytes a) {
            compare_readings(g, (bytes){renamed, m}, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
+/* Compares functions whose arguments have other names. */
+static bool equals_with_argument(bytes g, bytes a) {
+    char renamed[kMathMaxInput];
+    size_t n;
+    return math_rename_argument(g.s, g.n, a.s, a.n, renamed, sizeof renamed, &n) &&
+           compare_readings(g, (bytes){renamed, n}, MATH_TRUTH).outcome == MATH_EQUAL;
+}
+
+/* Writes I(0) as a name if the gold has such a value of a function in a product. */
+static void name_start_values(reworded *g, reworded *a) {
+    static pattern product = {.regex = "(?<![A-Za-z\\\\])[A-Za-z]\\s*\\(\\s*0\\s*\\)(?!\\s*=)"};
+    bytes gold = reworded_text(g);
+    if (pattern_find(&product, (span){gold.s, gold.n}, 0, NULL)) {
+        (void)reword(g, math_read_start_value);
+        (void)reword(a, math_read_start_value);
+    }
+}
+
 static math_verdict compare_truth(bytes g, bytes a) {
     reworded gold = {.which = 0}, answer = {.which = 0};
     if (!math_rewrite(g.s, g.n, gold.text[0], kMathMaxInput, &gold.n))
         return unread("too long", true);
     if (!math_rewrite(a.s, a.n, answer.text[0], kMathMaxInput, &answer.n))
         return unread("too long", false);
+    name_start_values(&gold, &answer);
     g = reworded_text(&gold);
     a = reworded_text(&answer);
     if (math_are_opposite(g.s, g.n, a.s, a.n))
@@ -501,6 +534,8 @@ static math_verdict compare_truth(bytes g, bytes a) {
         return verdict(MATH_EQUAL, "the same value of a function");
     if (equals_as_family(g, a))
         return verdict(MATH_EQUAL, "the same family with another parameter");
+    if (equals_with_argument(g, a))
+        return verdict(MATH_EQUAL, "the same function of another argument");
     if (equals_with_constants(g, a))
         return verdict(MATH_EQUAL, "the same solution with other constants");
     if (equals_a_quantity(g, a))

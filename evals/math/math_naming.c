@@ -25,3 +25,34 @@ bool math_drop_call(const char *s, size_t n, char *out, size_t cap, size_t *len)
     return memchr(s, '=', n) && pattern_find(&call, (span){s, n}, 0, NULL) &&
            math_drop_left_side(s, n, out, cap, len);
 }
+
+bool math_rename_argument(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
+                          size_t *len) {
+    static pattern head = {.regex = "^[\\s$]*([a-zA-Z])\\s*\\(\\s*([a-z])\\s*\\)\\s*=(?!=)"};
+    span gold[PATTERN_GROUPS], answer[PATTERN_GROUPS];
+    if (n > cap || !pattern_find(&head, (span){g, gn}, 0, gold) ||
+        !pattern_find(&head, (span){s, n}, 0, answer) || *gold[1].s != *answer[1].s ||
+        *gold[2].s == *answer[2].s)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        bool command = false;
+        for (size_t k = i; k && !command && (is_letter(s[k - 1]) || s[k - 1] == '\\'); k--)
+            command = s[k - 1] == '\\';
+        if (s[i] == *gold[2].s && !command)
+            return false; /* the gold's name has another meaning */
+        out[i] = s[i] == *answer[2].s && !command ? *gold[2].s : s[i];
+    }
+    *len = n;
+    return true;
+}
+
+bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern value = {.regex = "(?<![A-Za-z\\\\])([A-Za-z])\\s*\\(\\s*0\\s*\\)"};
+    if (n + 1 > cap || memchr(s, '\0', n))
+        return false;
+    memcpy(out, s, n);
+    out[n] = '\0';
+    (void)pattern_replace(&value, out, cap, "$1_{0}");
+    *len = strlen(out);
+    return *len != n || memcmp(out, s, n) != 0;
+}

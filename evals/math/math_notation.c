@@ -12,9 +12,10 @@
 /* Units that may be typed without a \text: the m and the s of "9.8 m/s^2". */
 #define UNIT                                                                                       \
     "(?:[kcm]?m|[km]?g|s|h|hr|min|k?N|k?J|k?W|Pa|Hz|V|K|mol|m?L|ft|mi|in|lb|rad)(?![A-Za-z])"
-#define POWER "(?:\\s*+\\^\\s*+(?:-?\\d|\\{-?\\d\\}))?+"
-#define TEXT  "\\\\(?:text|mathrm)\\{\\s*+"
-#define BY    "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
+#define POWER      "(?:\\s*+\\^\\s*+(?:-?\\d|\\{-?\\d\\}))?+"
+#define TEXT       "\\\\(?:text|mathrm)\\{\\s*+"
+#define TEXT_MACRO "\\\\(?:text|textbf|mathrm|mathbf)"
+#define BY         "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
 
 /* "k must be at least 4" */
 #define RELATED "^[\\s$]*([a-z])\\$? (?:must be|is|has to be|should be|needs to be) (?:strictly )?"
@@ -24,6 +25,13 @@
     "(?:\\\\?\\$\\s*+)?(?<![0-9.])(\\d++)\\s*+(?:\\\\text\\{\\s*+)?dollars?\\s*+\\}?\\s*+"         \
     "(?:,|and|\\\\text\\{ ?and ?\\})\\s*+\\}?\\s*+"
 #define CENTS "\\s*+(?:\\\\text\\{\\s*+)?cents?\\}?"
+
+/* "all real numbers greater than 2" */
+#define REALS                                                                                      \
+    "^[\\s$]*(?:[Tt]he set of )?[Aa]ll (?:the )?real (?:numbers|values)(?: of)?(?: \\$?x\\$?)?"    \
+    "(?: that are| which are)?,? "
+#define BOUND "\\$?(-?[0-9][0-9./]*+|-?\\\\frac\\{[0-9]+\\}\\{[0-9]+\\})\\$?"
+#define VALUE BOUND "[\\s.$]*$"
 
 static struct {
     pattern pattern;
@@ -38,6 +46,7 @@ static struct {
           "^[\\s$]*\\\\(?:text|textbf|mathrm|mathbf)\\{\\s*\\(?[A-E]\\)\\s*\\}" SPACES "(?=\\S)"},
      ""},
     {{.regex = "^[\\s$]*\\([A-E]\\)" SPACES "(?=[^\\s,)])"}, ""},
+    {{.regex = "^[\\s$]*(" TEXT_MACRO "\\{)\\s*\\([A-E]\\)\\s+(?=[^\\s}])"}, "$1"},
     {{.regex = "\\\\(?:text|mathrm|operatorname)\\{\\s*mod\\s*\\}(?:\\s|\\\\ |~)*(\\d+)"},
      "mod $1"},
     {{.regex = "\\(\\s*mod\\s*(\\d+)\\s*\\)|(?<![\\\\A-Za-z])mod(?:ulo)?\\s+(\\d+)(?=[\\s.$]*$)"},
@@ -70,6 +79,8 @@ static struct {
      "$1\\text{ $2}"},
     {{.regex = "\\^\\{?([0-9]+)\\}?/_\\{?([0-9]+)\\}?"}, "\\frac{$1}{$2}"},
     {{.regex = "^[\\s$]*([0-9]{1,2})\\s*([ap])\\.?\\s?m\\.?[\\s.$]*$"}, "$1:00\\text{ $2m}"},
+    {{.regex = "^[\\s$]*([0-9]{1,2})\\s*(\\\\text\\{ [ap]m\\})[\\s.$]*$"}, "$1:00$2"},
+    {{.regex = "/(?!d[a-z])([A-Za-z]{2,3})(?=[\\s})]|$)"}, "/($1)"},
     {{.regex = "^[\\s$]*(?:a )?([0-9]+) in ([0-9]+)[\\s.$]*$"}, "\\frac{$1}{$2}"},
     {{.regex = "([0-9]+) over ([0-9]+)"}, "\\frac{$1}{$2}"},
     {{.regex = "([0-9]+) out of ([0-9]+)"}, "\\frac{$1}{$2}"},
@@ -114,6 +125,19 @@ static struct {
           "-9]+)"
           "[\\s.$]*$"},
      "\\mathbb{R} \\setminus \\{$1\\}"},
+    {{.regex = REALS "(?:strictly )?(?:greater|larger|more) than or equal to " VALUE}, "x \\ge $1"},
+    {{.regex = REALS "at least " VALUE}, "x \\ge $1"},
+    {{.regex = REALS "(?:less|smaller) than or equal to " VALUE}, "x \\le $1"},
+    {{.regex = REALS "at most " VALUE}, "x \\le $1"},
+    {{.regex = REALS "(?:strictly )?(?:greater|larger|more) than " VALUE}, "x > $1"},
+    {{.regex = REALS "(?:strictly )?(?:less|smaller) than " VALUE}, "x < $1"},
+    {{.regex =
+          REALS "(?:from|between) " BOUND " (?:to|and) " BOUND ",? \\(?inclusive\\)?[\\s.$]*$"},
+     "[$1,$2]"},
+    {{.regex = REALS "(?:strictly between|between) " BOUND " and " BOUND
+                     ",? \\(?exclusive\\)?[\\s.$]*$"},
+     "($1,$2)"},
+    {{.regex = REALS "strictly between " BOUND " and " VALUE}, "($1,$2)"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
     {{.regex = " in the morning"}, "\\text{ a.m.}"},
     {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},

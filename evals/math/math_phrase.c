@@ -82,18 +82,32 @@ static size_t spell_words(const char *s, size_t n, char out[kPhrase]) {
     return meaning && !w.other ? used : 0;
 }
 
+/* True for "no solution exists" and "there are no such real solutions", as spell_words() writes
+ * them. */
+static bool denies_solutions(const char *s, size_t n) {
+    static const char *const allowed[] = {
+        " there",     " no",    " such",   " real",     " positive", " possible", " solution",
+        " solutions", " exist", " exists", " equation", " has",      " have"};
+    bool no = false, what = false;
+    for (size_t i = 0, k; i < n; i = k) {
+        for (k = i + 1; k < n && s[k] != ' ';)
+            k++;
+        size_t w = 0;
+        while (w < COUNT(allowed) && !span_is(s + i, k - i, allowed[w]))
+            w++;
+        if (w == COUNT(allowed))
+            return false;
+        no |= w == 1;
+        what |= no && w >= 6 && w <= 9;
+    }
+    return no && what;
+}
+
 const char *math_find_phrase(const char *s, size_t n) {
     /* as spell_words() writes them */
     static const char *const table[][2] = {
         {" empty set", "\\emptyset"},
         {" null set", "\\emptyset"},
-        {" no solution", "\\emptyset"},
-        {" no solutions", "\\emptyset"},
-        {" no real solution", "\\emptyset"},
-        {" no real solutions", "\\emptyset"},
-        {" there no solution", "\\emptyset"},
-        {" there no solutions", "\\emptyset"},
-        {" there no real solutions", "\\emptyset"},
         {" all real numbers", "\\mathbb{R}"},
         {" all reals", "\\mathbb{R}"},
         {" all real x", "\\mathbb{R}"},
@@ -112,7 +126,7 @@ const char *math_find_phrase(const char *s, size_t n) {
     for (size_t i = 0; i < COUNT(table); i++)
         if (span_is(phrase, used, table[i][0]))
             return table[i][1];
-    return NULL;
+    return denies_solutions(phrase, used) ? "\\emptyset" : NULL;
 }
 
 /* Writes "dne" as "does not exist". Returns the new length. */

@@ -83,6 +83,25 @@ bool math_read_compound(const char *s, size_t n, char *out, size_t cap, size_t *
     return *len > 0;
 }
 
+bool math_drop_unit(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern unit = {
+        .regex = "(?<=[0-9}])(?:\\s|~|\\\\[,;: ])*\\\\(?:text|mathrm|textrm|rm|mbox)\\s*\\{"
+                 "((?:[^{}]|\\{[^{}]*\\})*)\\}(?:\\^(?:[0-9]|\\{-?[0-9]\\}))?[\\s.$]*$"};
+    static pattern scale = {
+        .flags = PATTERN_CASELESS,
+        .regex =
+            "[0-9=]{2}|\\b(?:dozen|hundred|thousand|[mbtr]+illion|percent|per cent|squared|cubed|"
+            "factorial|base|mod|times|pi|and|or|to|if|for|not|less|more|at|k|e|i|degrees?|"
+            "a\\.?m|p\\.?m)\\b|%"};
+    span groups[PATTERN_GROUPS];
+    if (n > cap || !memchr(s, '\\', n) || !pattern_find(&unit, (span){s, n}, 0, groups) ||
+        pattern_find(&scale, groups[1], 0, NULL))
+        return false;
+    *len = (size_t)(groups[0].s - s);
+    memcpy(out, s, *len);
+    return *len > 0;
+}
+
 bool math_read_noon(const char *s, size_t n, char *out, size_t cap, size_t *len) {
     static pattern noon = {
         .regex = "^(?:(?:at )?(?:12(?::00)? ?)?(?:p\\.?m\\.? ?)?\\(?(noon|midday)\\)?|"

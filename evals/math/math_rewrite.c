@@ -15,15 +15,33 @@ static bool after_time(const rewriter *r) {
     return digits - i == 2 && i > 1 && r->out[i - 1] == ':' && is_digit(r->out[i - 2]);
 }
 
-/* Rewrites "p.m." or "PM" after a time. */
+/* True if the output is the hour of a time, as in 10 a.m., and @end ends the text. */
+static bool after_hour(const rewriter *r, const char *end) {
+    size_t i = 0, digits;
+    while (i < r->used && (is_space(r->out[i]) || r->out[i] == '$'))
+        i++;
+    for (digits = i; i < r->used && is_digit(r->out[i]);)
+        i++;
+    digits = i - digits;
+    while (i < r->used && (is_space(r->out[i]) || r->out[i] == '\\' || r->out[i] == ','))
+        i++;
+    while (end < r->end && (is_space(*end) || *end == '.' || *end == '$'))
+        end++;
+    return (digits == 1 || digits == 2) && i == r->used && end == r->end;
+}
+
+/* Rewrites "p.m." or "PM" after a time, and "p.m." after an hour. */
 static bool rewrite_half_of_day(rewriter *r) {
     char half = (char)(*r->s | 32);
     const char *m = r->s + 1;
-    if ((half != 'a' && half != 'p') || !after_time(r))
+    if (half != 'a' && half != 'p')
         return false;
-    m += m < r->end && *m == '.';
-    m = skip_spaces(r, m);
+    bool dotted = m < r->end && *m == '.';
+    m = skip_spaces(r, m + dotted);
     if (m == r->end || (*m | 32) != 'm' || (m + 1 < r->end && is_letter(m[1])))
+        return false;
+    bool plain = dotted || (*r->s < 'a' && *m < 'a'); /* "5 am" may be a product */
+    if (!after_time(r) && !(plain && after_hour(r, m + 1)))
         return false;
     puts_to(r, half == 'a' ? "\\text{ am}" : "\\text{ pm}");
     r->s = m + 1;

@@ -50,8 +50,6 @@ static const char *const known[][6] = {
     {"Hz", "hertz"},
 };
 
-enum { kMaxUnits = 8 };
-
 /* Words that do not change the unit of a value. */
 static const char *const ignored[] = {"cdot", "of", "units", "unit", "exactly", "the", "and"};
 
@@ -223,6 +221,8 @@ static bool is_angle_pair(const math_tokens *g, const math_tokens *a, const unit
 
 /* The sizes of the units that are converted, as multiples of the smallest unit with the same
  * `quantity`. */
+enum { kQuantities = 8 };
+
 static const struct {
     const char *name, *size;
     int quantity;
@@ -235,17 +235,17 @@ static const struct {
     {"cent", "1", 6},    {"dollar", "100", 6},  {"month", "1", 7},    {"year", "12", 7},
 };
 
-/* The index in sizes[] of the only unit of a value, and its power. -1: there is another number of
- * units, or no size. */
-static int only_size(const units *u, int *power) {
-    if (u->count != 1 || u->unknown)
-        return -1;
+/* The powers of the quantities in the units of a value: those of m/s are length 1 and time -1.
+ * False if there is no unit, an unknown one or one without a size. */
+static bool dimensions(const units *u, int power[kQuantities]) {
+    int found = 0;
+    memset(power, 0, kQuantities * sizeof *power);
     for (size_t i = 0; i < COUNT(sizes); i++) {
-        *power = u->power[find_unit(sizes[i].name, strlen(sizes[i].name))];
-        if (*power)
-            return (int)i;
+        int p = u->power[find_unit(sizes[i].name, strlen(sizes[i].name))];
+        power[sizes[i].quantity] += p;
+        found += p != 0;
     }
-    return -1;
+    return !u->unknown && found > 0 && found == u->count;
 }
 
 int64_t math_unit_ratio(const char *s, size_t n, const char *t, size_t m) {
@@ -260,14 +260,18 @@ int64_t math_unit_ratio(const char *s, size_t n, const char *t, size_t m) {
     return quantity[0] == quantity[1] && size[0] % size[1] == 0 ? size[0] / size[1] : 0;
 }
 
+enum { kMaxUnits = 4, kMaxPower = 3 };
+
 static math_token number_token(const char *digits) {
     return (math_token){.kind = TOK_NUM, .text = {digits, (uint32_t)strlen(digits)}};
 }
 
 /* The index of the first unit of an answer, or the end of the answer; 0 if anything else than a
- * number or a fraction comes before it. */
+ * number or a fraction, perhaps after a name ("v = 5"), comes before it. */
 static size_t number_end(const math_tokens *a) {
-    size_t i = 0;
+    const math_token *k = a->tok;
+    size_t start = k->kind == TOK_SYM && k[1].kind == TOK_REL && k[1].arg == REL_EQ ? 2 : 0;
+    size_t i = start;
     while (i < a->count && a->tok[i].kind != TOK_UNIT) {
         math_token_kind kind = a->tok[i].kind;
         if (kind != TOK_NUM && kind != TOK_FRAC && kind != TOK_SLASH && kind != TOK_LBRACE &&
@@ -275,34 +279,57 @@ static size_t number_end(const math_tokens *a) {
             return 0;
         i++;
     }
-    return i;
+    return i > start ? i : 0;
+}
+
+/* True if nothing but units follows the value, whose end is @i. */
+static bool has_only_units(const math_tokens *a, size_t i) {
+    for (; i < a->count; i++) {
+        math_token_kind kind = a->tok[i].kind;
+        math_token_kind before = a->tok[i - 1].kind;
+        bool raised =
+            kind == TOK_NUM && (before == TOK_CARET || before == TOK_LBRACE || before == TOK_MINUS);
+        bool negative = kind == TOK_MINUS && (before == TOK_CARET || before == TOK_LBRACE);
+        if (kind != TOK_UNIT && kind != TOK_CARET && kind != TOK_LBRACE && kind != TOK_RBRACE &&
+            !raised && !negative && !(kind == TOK_SLASH && before == TOK_UNIT))
+            return false;
+    }
+    return true;
+}
+
+/* Multiplies the value by the size of each unit to its power times @sign. */
+static void multiply_sizes(math_tokens *a, const units *u, int sign) {
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        int power = sign * u->power[find_unit(sizes[i].name, strlen(sizes[i].name))];
+        for (int k = power < 0 ? -power : power; k > 0; k--) {
+            a->tok[a->count++] = (math_token){.kind = power > 0 ? TOK_TIMES : TOK_SLASH};
+            a->tok[a->count++] = number_token(sizes[i].size);
+        }
+    }
+}
+
+/* True if no power of a unit is too large for a conversion. */
+static bool has_small_powers(const units *u) {
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (u->power[i] > kMaxPower || u->power[i] < -kMaxPower)
+            return false;
+    return u->count <= kMaxUnits;
 }
 
 bool math_convert_unit(const math_tokens *g, math_tokens *a) {
     units u, v;
-    int power, other;
+    int to[kQuantities], from[kQuantities];
     collect(&u, g);
     collect(&v, a);
-    int to = only_size(&u, &power), from = only_size(&v, &other);
-    bool same = to >= 0 && from >= 0 && sizes[to].quantity == sizes[from].quantity;
     size_t value = number_end(a);
-    if (!same || power != other || power < 1 || power > 3 || !value)
+    bool same = dimensions(&u, to) && dimensions(&v, from) && memcmp(to, from, sizeof to) == 0;
+    enum { kMost = 4 * kMaxUnits * kMaxPower + 1 }; /* tokens that are added */
+    if (!same || !value || !has_small_powers(&u) || !has_small_powers(&v) ||
+        !has_only_units(a, value) || value + kMost > COUNT(a->tok))
         return false;
-    for (size_t i = value; i < a->count; i++) {
-        math_token_kind kind = a->tok[i].kind;
-        bool raised = kind == TOK_NUM &&
-                      (a->tok[i - 1].kind == TOK_CARET || a->tok[i - 1].kind == TOK_LBRACE);
-        if (kind != TOK_UNIT && kind != TOK_CARET && kind != TOK_LBRACE && kind != TOK_RBRACE &&
-            !raised)
-            return false;
-    }
     a->count = value;
-    for (int i = 0; i < power; i++) {
-        a->tok[a->count++] = (math_token){.kind = TOK_TIMES};
-        a->tok[a->count++] = number_token(sizes[from].size);
-        a->tok[a->count++] = (math_token){.kind = TOK_SLASH};
-        a->tok[a->count++] = number_token(sizes[to].size);
-    }
+    multiply_sizes(a, &v, 1);
+    multiply_sizes(a, &u, -1);
     a->tok[a->count] = (math_token){.kind = TOK_END};
     return true;
 }

@@ -129,6 +129,27 @@ static void put_number(rewriter *r, const char *digits) {
     put(r, macro, n);
 }
 
+/* The end of "and a half" or "and three quarters" after a number; NULL if it does not follow.
+ * @quarters: how many quarters the words are. */
+static const char *skip_part(const rewriter *r, const char *s, int *quarters) {
+    static const struct {
+        const char *words;
+        int quarters;
+    } table[] = {{" and a half", 2},
+                 {" and one half", 2},
+                 {" and a quarter", 1},
+                 {" and one quarter", 1},
+                 {" and three quarters", 3}};
+    for (size_t i = 0; i < COUNT(table); i++) {
+        const char *end = s + strlen(table[i].words);
+        if (starts(r, s, table[i].words) && (end == r->end || !is_letter(*end))) {
+            *quarters = table[i].quarters;
+            return end;
+        }
+    }
+    return NULL;
+}
+
 static bool rewrite_number_word(rewriter *r) {
     char digits[64];
     int64_t value;
@@ -138,7 +159,12 @@ static bool rewrite_number_word(rewriter *r) {
     if (!end)
         return false;
     word next = read_word(r, skip_joint(r, end));
-    if (parts_of == 2) {
+    int quarters;
+    const char *mixed = parts_of == 2 ? NULL : skip_part(r, end, &quarters);
+    if (mixed) {
+        (void)snprintf(digits, sizeof digits, "\\frac{%ld}{4}", (long)(4 * value + quarters));
+        end = mixed;
+    } else if (parts_of == 2) {
         (void)snprintf(digits, sizeof digits, "\\frac{1}{2}");
     } else if ((parts_of = denominator(&next)) > 0) {
         (void)snprintf(digits, sizeof digits, "\\frac{%ld}{%d}", (long)value, parts_of);
@@ -260,6 +286,35 @@ bool math_read_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len
     }
     *len = r.used;
     return changed && !r.full;
+}
+
+bool math_reduce_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    enum { kMembers = 6, kDigits = 9 };
+    int64_t member[kMembers], common = 0;
+    int count = 0;
+    rewriter r = {.begin = s, .s = s, .end = s + n, .out = out, .cap = cap};
+    for (const char *c = s; c < r.end; c++) {
+        const char *digits = skip_spaces(&r, c), *end = skip_digits(&r, digits);
+        if (end == digits || end - digits > kDigits || count == kMembers)
+            return false;
+        for (member[count] = 0; digits < end; digits++)
+            member[count] = 10 * member[count] + (*digits - '0');
+        for (int64_t a = member[count++]; a;) {
+            int64_t rest = common % a;
+            common = a;
+            a = rest;
+        }
+        c = skip_spaces(&r, end);
+        if (c < r.end && *c != ':')
+            return false;
+    }
+    for (int i = 0; i < count && common > 1; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%s%lld", i ? ":" : "", (long long)(member[i] / common));
+        puts_to(&r, text);
+    }
+    *len = r.used;
+    return count > 2 && common > 1 && !r.full;
 }
 
 /* ---- layout ---- */

@@ -93,6 +93,20 @@ bool math_rename_parameter(const char *g, size_t gn, const char *s, size_t n, ch
 bool math_rename_constants(const char *g, size_t gn, int way, const char *s, size_t n, char *out,
                            size_t cap, size_t *len);
 
+/* Calls the argument of a function @s as in the gold @g: f(t) = 2t becomes f(x) = 2x. */
+bool math_rename_argument(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
+                          size_t *len);
+
+/* I(0) becomes I_{0}, so that it is no product. */
+bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* Drops a unit at the end that is written in a \text or \mathrm, such as that of
+ * 4 \cdot 10^{3}\ \mathrm{erg\,s^{-1}}. */
+bool math_drop_unit(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
+/* 6:4:2 becomes 3:2:1. */
+bool math_reduce_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 /* x = 23 + 105k becomes 23 \pmod{105}. */
 bool math_read_residue(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
