@@ -126,11 +126,12 @@ static bool add_subject(found_answer *a, span sentence) {
  * is 7/3." Adds nothing if the sentence has a formula in dollar signs. */
 static void add_predicate(found_answer *a, span sentence) {
     static pattern verb = {
-        .regex = "(?i)\\b(?:(?:equal|equals|evaluates?|converges?|simplif(?:y|ies)|reduces?|comes?|"
-                 "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
-                 "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
-                 "measures?|gives?(?: us)?|"
-                 "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
+        .regex =
+            "(?i)\\b(?:(?:equal|equals|evaluates?|(?:con|di)verges?|simplif(?:y|ies)|reduces?|comes?|"
+            "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
+            "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
+            "measures?|gives?(?: us)?|"
+            "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
     static pattern sign = {.regex = "(?<![<>!])=(?!>)[\\s*]*+"};
     span groups[PATTERN_GROUPS];
     static pattern formula = {.regex = "\\$[^$]*\\$"};
@@ -433,6 +434,8 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     span clause = answer_main_clause(sentence);
     if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
         answer_add(a, "hashes", answer_core(sentence));
+    if (!(flags & ANSWER_DIGITS))
+        answer_add_reply(a, text);
     if (add_subject(a, sentence))
         return;
     answer_add_phrases(a, sentence, !(flags & ANSWER_DIGITS));
@@ -459,8 +462,6 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     if (!a->count && !(flags & ANSWER_DIGITS) && sentence.n <= kShortLine / 2 &&
         !pattern_find(&verb, sentence, 0, NULL))
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
-    if (!(flags & ANSWER_DIGITS))
-        answer_add_reply(a, text);
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {

@@ -9,7 +9,7 @@ bool answer_is_limited(span before) {
             "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
             "to reach|to get to|short of|away from|"
             "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
-            "without|no|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
+            "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
             "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an )equation|question|page|"
             "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
     return pattern_find(&limit, span_tail(before, 40), 0, NULL);

@@ -72,7 +72,7 @@ static void add_rest(found_answer *a, span sentence) {
         .regex =
             "(?i)(?:^|\\bso |, )((?:[0-9]+/[0-9]+|[0-9][0-9.,]*|\\$[^$]+\\$|" SPELLED
             "(?:[- ](?:half|halves|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|"
-            "tenths?))?))(?: [a-z]+)?(?: of (?:the|an?|his|her|their) [a-z ]{1,20})? (?:remains?|"
+            "tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?))?))(?: [a-z]+)?(?: of (?:the|an?|his|her|their) [a-z ]{1,20})? (?:remains?|"
             "(?:is|are) "
             "(?:left|remaining|needed|required|shaded))(?: [a-z]+)?[.!]?$"};
     span groups[PATTERN_GROUPS];
@@ -140,7 +140,7 @@ void answer_add_reply(found_answer *a, span text) {
     static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[.,:;!]"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reply, text, 0, groups))
-        answer_add(a, "first_word", groups[1]);
+        answer_add(a, "reply", groups[1]);
 }
 
 /* Marks the ratio of "The odds are 1 : 2", which is no quotient. */

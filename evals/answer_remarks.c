@@ -72,7 +72,7 @@ static span without_adverbs(span s) {
         .regex =
             "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
             "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
-            "polynomial|union|integer|angle)s? (?=[-+0-9($\\\\[{]|\u2212|\u221a|[A-Za-z](?:[^A-"
+            "polynomial|union|integer|angle)s? (?=\\**[-+0-9($\\\\[{]|\u2212|\u221a|\\**[A-Za-z](?:[^A-"
             "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|"
             "such that|for which|where|satisfying) |~~[^~\\n]*~~\\s*(?=\\S))"};
     span groups[PATTERN_GROUPS];
@@ -140,6 +140,9 @@ static span without_remark(span s) {
              "(?i)(?<=[a-z])\\s+on (?:this|the|that|its|each|both|every) (?:whole |entire |given )?"
              "(?:interval|domain|range|line|set)s?\\b.*$"},
         {.regex = "(?<=[a-z])\\s+who\\s[^$]*$"},
+        {.regex =
+             "[0-9](?:\\s?[A-Za-z]{1,12}|\\$)\\K\\s+(?:long|tall|wide|high|deep|thick|old|apart|"
+             "away|far)[\\s.!*]*$"},
         {.regex = "(?i)(?<!\\bone)(?<=[0-9a-z])\\s+of (?:them|these|those)[\\s.!]*$"},
     };
     span groups[PATTERN_GROUPS];

@@ -131,7 +131,7 @@ static span without_reason(span text) {
     enum { kMost = 160 };
     static pattern reason = {
         .regex =
-            "(?i)(?:(?<=[0-9$)}\\x80-\\xFF]),?|(?<=[a-z]{3}),) (?:since|because|the [a-z]+ being)\\s"
+            "(?i)(?:(?<=[0-9$)}\\x80-\\xFF]),?|(?<=[a-z]{3})(?:,(?= since)|,?(?= because))) (?:since|because|the [a-z]+ being)\\s"
             "(?![^\\n]*[,;] (?:leaving|so|thus|"
             "hence|"
             "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
@@ -203,10 +203,10 @@ static span without_condition(span text) {
 
 /* Verbs with an amount as their object. "He can paint 3 rooms in 4 hours" may answer how long that
  * takes, so there are no such verbs here. */
-#define MOTION                                                                                     \
-    "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|covered|"    \
-    "hikes?|hiked|flies|flew|swims?|swam|earns?|earned|makes?|made|produces?|produced|sells?|"     \
-    "sold|picks?|picked|collects?|collected|saves?|saved|spends?|spent|eats?|ate|drinks?|drank|"   \
+#define MOTION                                                                                               \
+    "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|covered|"              \
+    "hikes?|hiked|flies|flew|swims?|swam|earns?|earned|makes?|made|produces?|produced|sells?|"               \
+    "sold|reads|types|picks?|picked|collects?|collected|saves?|saved|spends?|spent|eats?|ate|drinks?|drank|" \
     "uses?|used|bakes?|baked|gains?|gained|loses?|lost|pays?|paid|receives?|received)"
 
 /* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$",
@@ -236,6 +236,9 @@ static span without_place(span text) {
                   "(?: [a-z]+\\**){1,3}?\\K,? (?:in|over|during|after|within|for|every) (?:the |"
                   "those |these |all )?(?:first |next |last )?(?:[0-9][0-9.,]*+ )?(?:seconds?|"
                   "minutes?|hours?|days?|weeks?|months?|years?)[.!]?$"},
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "
+                  "(?:the|these|those|all|his|her|their|its) (?:other )?[0-9][0-9,.]*+"
+                  "(?: [a-zA-Z]+){1,3}[.!]?$"},
         {.regex = "(?i)[0-9] [^.!?\\n$]*[a-z]\\K,? (?:with|leaving) (?:[0-9]+|one|two|three|four|"
                   "five)(?: [a-z]+){0,3} (?:left ?over|left|remaining|to spare)[.!]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},

@@ -10,7 +10,7 @@
     "forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)"
 #define FRACTION                                                                                   \
     "(?:[- ](?:half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|"         \
-    "ninths?|tenths?)\\b| and (?:a half|a quarter|three quarters)\\b)"
+    "ninths?|tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?)\\b| and (?:a half|a quarter|three quarters)\\b)"
 #define NUMBER                                                                                     \
     "\\b((?:(?:negative|minus) )?" WORD "\\b(?:[- ]" WORD "\\b|(?<=hundred|thousand) and " WORD    \
     "\\b)*+" FRACTION "?(?: per ?cent)?)"
@@ -25,8 +25,9 @@ static bool is_aside(span before, span number, span after) {
                  "every|each|of|per|first|last|next|previous|by|base|step|case|"
                  "our|your|my|with|from|for|at|between|when|if)[\\s*]*$|-$"};
     static pattern thing = {
-        .regex = "(?i)^[*]*(?:-[a-z]|,? (?:times|cases?|steps?|digits?|terms?|sides?|variables?|"
-                 "equations?|conditions?|possibilities|(?:or|and|to|by|from) " WORD ")\\b)"};
+        .regex =
+            "(?i)^[*]*(?:-[a-z]| [a-z]+ths\\b|,? (?:times|cases?|steps?|digits?|terms?|sides?|variables?|"
+            "equations?|conditions?|possibilities|(?:or|and|to|by|from) " WORD ")\\b)"};
     static pattern one = {.regex = "(?i)^one$"};
     static pattern only = {.regex = "(?i)\\b(?:exactly|only|just)[\\s*]*$"};
     static pattern of = {.regex = "(?i)^[*]* (?:of|more|another|can|way)\\b"};

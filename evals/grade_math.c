@@ -43,7 +43,7 @@ static void judge(grade_result *r, const char *gold, const char *rule, span answ
 
 /* The letter of a gold that names an option, such as \text{(C)}; 0 if it is none. */
 static char gold_letter(const char *gold) {
-    static pattern option = {.regex = "^\\\\(?:text|textbf|mathrm)\\{ ?\\(([A-J])\\) ?\\}$"};
+    static pattern option = {.regex = "^\\\\(?:text|textbf|mathrm)\\{ ?\\(?([A-J])\\)? ?\\}$"};
     span groups[PATTERN_GROUPS];
     return pattern_find(&option, (span){gold, strlen(gold)}, 0, groups) ? *groups[1].s : '\0';
 }
@@ -154,7 +154,8 @@ static void judge_unit_after(grade_result *r, const char *gold, span text, const
     (void)buf_append(&answer, unit.s, unit.n);
     (void)buf_puts(&answer, "}");
     snap_status st = math_equal(gold, strlen(gold), buf_str(&answer), answer.len, MATH_TRUTH, &v);
-    bool units = strstr(gold, "\\text") || strcmp(v.reason ? v.reason : "", "different units") == 0;
+    bool units = strstr(gold, "\\text") || strstr(gold, "\\circ") ||
+                 strcmp(v.reason ? v.reason : "", "different units") == 0;
     if (st == SNAP_OK && v.outcome == MATH_DIFFERENT && units) {
         r->verdict = GRADE_WRONG;
         r->reason = v.reason;
@@ -224,8 +225,11 @@ static void judge_readings(grade_result *r, const char *gold, span text, const f
     for (int i = 0; i < a->count; i++) {
         const extraction *x = &a->reading[i];
         bool lines = strcmp(x->rule, "named_lines") == 0;
-        bool steps = lines || strcmp(x->rule, "count") == 0 ||
-                     strcmp(x->rule, "class") == 0; /* a later reading may be the answer */
+        bool steps = lines || strcmp(x->rule, "count") == 0 || strcmp(x->rule, "class") == 0 ||
+                     strcmp(x->rule, "reply") == 0; /* a later reading may be the answer */
+        if (policy == MATH_TRUTH && a->stated && i == 0 &&
+            judge_option(r, gold, x->rule, x->answer))
+            return;
         if (lines || strcmp(x->rule, "lines") == 0 || strcmp(x->rule, "marked_list") == 0)
             judge_lines(r, gold, x, policy);
         else

@@ -120,10 +120,8 @@ static struct {
     {{.regex = "(?<=[0-9}i])\\s+((?:m|g|s|h|L|l|mL|ml|in|ft|yd|mi)" POWER ")(?=[\\s.$]*$)"},
      "\\text{ $1}"},
     {{.regex = "(?<=[0-9])\\s*[xX]\\s*(?=10\\s*\\^)"}, " \\cdot "},
-    {{.regex =
-          "^[\\s$]*[Aa]ll real (?:numbers|values|x)(?: of x| x)? except (?:for )?(?:x ?= ?)?(-?[0"
-          "-9]+)"
-          "[\\s.$]*$"},
+    {{.regex = "^[\\s$]*[Aa]ll real (?:numbers|values|x)(?: of)?(?: \\$?x\\$?)? except (?:for )?"
+               "(?:\\$?x ?= ?)?" VALUE},
      "\\mathbb{R} \\setminus \\{$1\\}"},
     {{.regex = REALS "(?:strictly )?(?:greater|larger|more) than or equal to " VALUE}, "x \\ge $1"},
     {{.regex = REALS "at least " VALUE}, "x \\ge $1"},
@@ -138,6 +136,7 @@ static struct {
                      ",? \\(?exclusive\\)?[\\s.$]*$"},
      "($1,$2)"},
     {{.regex = REALS "strictly between " BOUND " and " VALUE}, "($1,$2)"},
+    {{.regex = "^[\\s$]*[0-9]+\\s*:\\s*[0-9]+\\s*=\\s*(?=[0-9]+\\s*:\\s*[0-9]+[\\s.$]*$)"}, ""},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
     {{.regex = " in the morning"}, "\\text{ a.m.}"},
     {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},

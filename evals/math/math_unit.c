@@ -334,10 +334,38 @@ bool math_convert_unit(const math_tokens *g, math_tokens *a) {
     return true;
 }
 
+/* True if the answer ends with its only unit, a degree. */
+static bool ends_in_degrees(const math_tokens *t, const units *u) {
+    math_token_kind last = t->count ? t->tok[t->count - 1].kind : TOK_END;
+    bool degree = u->count == 1 && !u->unknown && u->power[find_unit("deg", 3)] == 1;
+    return degree && (last == TOK_DEGREE || last == TOK_UNIT);
+}
+
+/* True if a noun that is no known unit and does not speak of percent follows a value. */
+static bool counts_things(const math_tokens *t, const units *u) {
+    static const char word[] = "percent";
+    bool percent = false;
+    for (size_t i = 0; i < t->count; i++)
+        percent |= t->tok[i].kind == TOK_UNIT &&
+                   memmem(t->tok[i].text.s, t->tok[i].text.len, word, sizeof word - 1);
+    return u->unknown && !percent;
+}
+
+static bool has_pi(const math_tokens *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->tok[i].kind == TOK_CONST && t->tok[i].arg == CONST_PI)
+            return true;
+    return false;
+}
+
 bool math_units_differ(const math_tokens *g, const math_tokens *a) {
     units u, v;
     collect(&u, g);
     collect(&v, a);
+    if (has_pi(g) && has_pi(a) && ends_in_degrees(g, &u) != ends_in_degrees(a, &v))
+        return true; /* 2\pi degrees are not 2\pi */
+    if (has_percent(g) && !has_percent(a) && counts_things(a, &v))
+        return true; /* 62.5 students are not 62.5% */
     if (u.unknown || v.unknown || is_angle_pair(g, a, &u, &v))
         return false;
     if ((u.count && has_percent(a)) || (v.count && has_percent(g)))

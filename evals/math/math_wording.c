@@ -36,8 +36,13 @@ static const char *const small_numbers[] = {
 };
 static const char *const tens[] = {"twenty", "thirty",  "forty",  "fifty",
                                    "sixty",  "seventy", "eighty", "ninety"};
-static const char *const parts[] = {"half",    "third",  "quarter", "fifth", "sixth",
-                                    "seventh", "eighth", "ninth",   "tenth"};
+static const struct {
+    const char *name;
+    int value;
+} parts[] = {{"half", 2},       {"third", 3},      {"quarter", 4},    {"fourth", 4},
+             {"fifth", 5},      {"sixth", 6},      {"seventh", 7},    {"eighth", 8},
+             {"ninth", 9},      {"tenth", 10},     {"eleventh", 11},  {"twelfth", 12},
+             {"sixteenth", 16}, {"twentieth", 20}, {"hundredth", 100}};
 
 /* The number that a word below one hundred stands for; -1: none. */
 static int small_number(const word *w) {
@@ -54,13 +59,11 @@ static int small_number(const word *w) {
 static int denominator(const word *w) {
     if (word_is(w, "halves"))
         return 2;
-    if (word_is(w, "fourth") || word_is(w, "fourths"))
-        return 4;
     for (size_t i = 0; i < COUNT(parts); i++) {
-        size_t n = strlen(parts[i]);
+        size_t n = strlen(parts[i].name);
         bool plural = w->n == n + 1 && w->s[n] == 's';
-        if ((w->n == n || plural) && memcmp(w->s, parts[i], n) == 0)
-            return (int)i + 2;
+        if ((w->n == n || plural) && memcmp(w->s, parts[i].name, n) == 0)
+            return parts[i].value;
     }
     return 0;
 }
