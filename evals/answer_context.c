@@ -93,7 +93,7 @@ static bool is_denied_before(span before, bool boxed) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)\\b(?:(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|third|"
-            "quarter|multiples?|divisors?|factors?|powers?|complement|conjugate) of|(?:half|"
+            "quarter|multiples?|divisors?|(?<!by a )factors?|powers?|complement|conjugate) of|(?:half|"
             "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
             "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
             "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"

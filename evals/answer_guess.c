@@ -41,14 +41,14 @@ static bool is_undecided(span s) {
     static pattern open = {
         .regex =
             "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
-            "[0-9]+[\\s.]*$|^\\s*(?:if|when|let [a-z$]|let us (?:assume|suppose)|suppose|assum|"
+            "[0-9]+[\\s.]*$|^\\s*(?:if|when(?![^,]*\\bdivided by\\b[^,]*,)|let [a-z$]|let us (?:assume|suppose)|suppose|assum|"
             "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
             "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
             "assum(?:e|ing)|(?:lies?|is|falls) between|"
             "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
             "right|"
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
-            "does(?: not|n't) exist|if the|only if|even though|although|so far|"
+            "does(?: not|n't) exist|if the|(?<!if and )only if|even though|although|so far|"
             "partial(?! fraction)|ran out|"
             "mistake|depends on|for (?:example|instance)|people say|(?:some|others) say|other "
             "than|(?:left|remain(?:s|ing)?|need|have) to (?:be|check|consider|show|verify|count)|"
@@ -169,11 +169,21 @@ static void add_named_values(found_answer *a, span sentence) {
     span groups[PATTERN_GROUPS];
     static pattern values = {
         .regex =
-            "(?i)(?:^|\\b(?:are|is|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
+            "(?i)(?:^|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
             "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
             "[\\s.!*]*$"};
     if (pattern_find(&list, sentence, 0, groups) || pattern_find(&values, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
+}
+
+/* Adds the point in "The center is $(5,-2)$ and its radius is $3$." */
+static void add_point(found_answer *a, span sentence) {
+    static pattern point = {.regex =
+                                "(?i)\\bis (?:at )?\\$(\\([^$()]+,[^$()]+\\))\\$,? and (?:its|the) "
+                                "[a-z]+ is \\$[^$(,]*\\$[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&point, sentence, 0, groups))
+        answer_add(a, "point", groups[1]);
 }
 
 /* Adds a line that is only the answer: "(1+√5)/2", "#### 9√23/23". */
@@ -444,6 +454,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     if (!(flags & ANSWER_DIGITS))
         answer_add_marked_list(a, text, sentence);
     add_named_values(a, sentence);
+    add_point(a, sentence);
     add_compound(a, text, sentence);
     answer_add_marked(a, text, sentence);
     answer_add_marked_clause(a, sentence);

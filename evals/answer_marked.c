@@ -9,7 +9,7 @@ bool answer_is_limited(span before) {
             "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
             "to reach|to get to|short of|away from|"
             "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
-            "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|factor|power) of|"
+            "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|(?<!by a )factor|power) of|out of|"
             "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an )equation|question|page|"
             "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
     return pattern_find(&limit, span_tail(before, 40), 0, NULL);
@@ -75,7 +75,7 @@ void answer_add_marked_clause(found_answer *a, span sentence) {
 void answer_add_name(found_answer *a, span sentence) {
     static pattern name = {
         .regex =
-            "^(?:(?:So|Thus|Hence|Therefore|By [^,]{1,60}),? )?\\**([A-Z][a-z]+)\\**(?: "
+            "^(?:(?:So|Thus|Hence|Therefore|(?:By|With) [^,]{1,60}),? )?\\**([A-Z][a-z]+)\\**(?: "
             "\\([^()]*\\))? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
             "always |can always )?(?:wins?|won)|has (?:a|the) "
             "winning strategy)[.!*]*$|is [a-z]+er than (?:everyone|everybody|all|"
@@ -84,10 +84,15 @@ void answer_add_name(found_answer *a, span sentence) {
             "(?!claimed|believed)[a-z]+ed|had|won|came|ran|got) (?:the |in )?"
             "(?:most|least|fewest|[a-z]+est|first|last|winner)\\b"
             "(?!.*\\b(?:if|unless|until|but|than|when|while|not|is|that|so)\\b)[^0-9$]*$)"};
+    static pattern player = {
+        .regex =
+            "^(?:(?:So|Thus|Hence|Therefore),? )?[Tt]he (?:first|second|starting|other) player,? "
+            "\\(?([A-Z][a-z]+)\\)?,? (?:has (?:a|the) winning strategy|(?:always )?wins)\\b[^0-9$]*$"};
     static pattern other = {
         .regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The|We|They|You|If|When|Since|"
                  "Then|Now|Here|Who|All|Both|None|Nobody|Someone|Everyone|Perhaps|Maybe|Neither)$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&name, sentence, 0, groups) && !pattern_find(&other, groups[1], 0, NULL))
+    if ((pattern_find(&name, sentence, 0, groups) || pattern_find(&player, sentence, 0, groups)) &&
+        !pattern_find(&other, groups[1], 0, NULL))
         answer_add(a, "last_sentence", groups[1]);
 }

@@ -16,12 +16,13 @@ static void add_relation(found_answer *a, span sentence) {
             "needs to be) (?:strictly )?"
             "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
             "no more "
-            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|(?:^|^(?:So|Thus|Hence|Therefore),? "
+            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|\\bfor (?:all |any |every )?(?:real )?(\\$?[a-z]\\$? (?:strictly )?(?:greater|less|larger|smaller) "
+            "than(?: or equal to)? \\$?-?[0-9][0-9./]*\\$?)[.!]?$|(?:^|^(?:So|Thus|Hence|Therefore),? "
             "|\\b(?:is|are|includes?) )((?:the set of )?all real "
             "(?:numbers|values)\\b[^.;]*)[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&relation, sentence, 0, groups))
-        answer_add(a, "relation", groups[groups[1].s ? 1 : 2]);
+        answer_add(a, "relation", groups[groups[1].s ? 1 : groups[2].s ? 2 : 3]);
 }
 
 /* Adds the 4 of "Only 4 of the 10 numbers are prime." */
@@ -123,6 +124,40 @@ static void add_family(found_answer *a, span sentence) {
         answer_add(a, "family", answer_bare(groups[1]));
 }
 
+/* Adds the 4 of "So in 4 years, Tom is twice as old." */
+static void add_leading_time(found_answer *a, span sentence) {
+    static pattern time = {
+        .regex =
+            "(?i)^(?:so |thus |hence |therefore,? )?(?:in|after) ([0-9]+ (?:seconds?|minutes?|hours?|"
+            "days?|weeks?|months?|years?)), [^0-9$?]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&time, sentence, 0, groups))
+        answer_add(a, "leading_time", groups[1]);
+}
+
+/* Adds the 75 of "His score is 75 out of 100." */
+static void add_out_of(found_answer *a, span sentence) {
+    static pattern part = {
+        .regex = "(?i)\\b(?:is|are|was|were|has|have|got|scored|answered|gets?) \\**"
+                 "([0-9]+) out of (?:the |these |a total of )?[0-9]+(?: [a-z]+)?\\**[.!]?$"};
+    static pattern chance = {.regex = "(?i)\\b(?:probability|chances?|odds|fraction|ratio)\\b"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&part, sentence, 0, groups) && !pattern_find(&chance, sentence, 0, NULL))
+        answer_add(a, "out_of", groups[1]);
+}
+
+/* Adds the "n is odd" of "This is possible exactly when n is odd." */
+static void add_property(found_answer *a, span sentence) {
+    static pattern property = {
+        .regex =
+            "(?i)\\b(?:exactly|precisely|(?:if )?and only) (?:when|if) (\\$?[a-z]\\$? is (?:an? )?"
+            "(?:odd|even|prime|composite|a perfect (?:square|cube)|(?:divisible by|a multiple of) "
+            "\\$?[0-9]+\\$?))[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&property, sentence, 0, groups))
+        answer_add(a, "relation", groups[1]);
+}
+
 void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_relation(a, sentence);
     add_share(a, sentence);
@@ -130,6 +165,9 @@ void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_rest(a, answer_main_clause(sentence));
     add_day(a, sentence);
     add_chance(a, sentence);
+    add_leading_time(a, sentence);
+    add_out_of(a, sentence);
+    add_property(a, sentence);
     add_family(a, sentence);
     if (words)
         add_verdict(a, sentence);
@@ -137,7 +175,8 @@ void answer_add_phrases(found_answer *a, span sentence, bool words) {
 
 /* Adds the "No" of "No. The series diverges." */
 void answer_add_reply(found_answer *a, span text) {
-    static pattern reply = {.regex = "(?i)^[*\\s]*(yes|no)\\b[*]*[.,:;!]"};
+    static pattern reply = {
+        .regex = "(?i)^[*\\s]*(yes|no|true|false)\\b[*]*(?:[.,:;!]| (?:\u2014|\u2013|-) )"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reply, text, 0, groups))
         answer_add(a, "reply", groups[1]);

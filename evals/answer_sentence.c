@@ -236,6 +236,9 @@ static span without_place(span text) {
                   "(?: [a-z]+\\**){1,3}?\\K,? (?:in|over|during|after|within|for|every) (?:the |"
                   "those |these |all )?(?:first |next |last )?(?:[0-9][0-9.,]*+ )?(?:seconds?|"
                   "minutes?|hours?|days?|weeks?|months?|years?)[.!]?$"},
+        {.regex =
+             "(?i)\\b(?:takes?|took|needs?|requires?)(?: [a-zA-Z]+){0,2} \\**[0-9][0-9.,/]*+ "
+             "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\\**\\K to [^.!?\\n$]*[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "
                   "(?:the|these|those|all|his|her|their|its) (?:other )?[0-9][0-9,.]*+"
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},

@@ -57,13 +57,20 @@ void answer_add_spelled(found_answer *a, span sentence) {
 
 void answer_add_class(found_answer *a, span sentence) {
     static pattern class = {
+        .flags = PATTERN_LONG,
         .regex =
             "(?i)\\b(?:is|are|was|represents?|describes?|forms?|called|(?:falls?|be) on)\\s++"
             "(?:(?:always|indeed|thus|therefore|also|clearly|then)\\s++)?(?:(?:an?|the)\\s++)?"
             "[*_]*+(?!not\\b|neither\\b|never\\b|no\\b|nor\\b|correct|right\\b|valid|verified|done)"
-            "([a-z]{3,}+(?: [a-z]{3,}+)?)[*_]*+[.!]?[*_\\s]*$"};
+            "([a-z]{3,}+(?: (?!with\\b)[a-z]{3,}+)?)[*_]*+(?: with (?:sides?|radius|cent(?:er|re)|"
+            "vertex|vertices|foc(?:us|i)|an?|the)\\b[^.]*)?[.!]?[*_\\s]*$"};
+    static pattern limit = {
+        .regex = "(?i)\\b(?:series|integral|sequence|product|sum|it) (?:therefore |thus |also )?"
+                 "(diverges|converges)[.!*]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&class, span_tail(sentence, 120), groups) &&
         !answer_has_number(groups[1]))
+        answer_add(a, "class", groups[1]);
+    if (pattern_find(&limit, sentence, 0, groups))
         answer_add(a, "class", groups[1]);
 }

@@ -26,6 +26,12 @@ static void judge_expression(grade_result *r, const char *gold, span s) {
     r->reason = reasons[v.outcome];
 }
 
+/* True for "15 thousand", which is not 15. */
+static bool has_scale(span s) {
+    static pattern scale = {.regex = "(?i)[0-9] (?:thousand|million|billion|trillion)\\b"};
+    return pattern_find(&scale, s, 0, NULL);
+}
+
 /* Judges one reading. False if it cannot be parsed; the verdict is then GRADE_WRONG. */
 static bool judge(grade_result *r, const char *gold, const extraction *x) {
     char want[INTEGER_MAX], got[INTEGER_MAX];
@@ -35,7 +41,7 @@ static bool judge(grade_result *r, const char *gold, const extraction *x) {
     if (strcmp(x->rule, "boxed_list") == 0) {
         r->verdict = GRADE_WRONG;
         r->reason = "several answers";
-    } else if (!integer_parse(x->answer, got)) {
+    } else if (has_scale(x->answer) || !integer_parse(x->answer, got)) {
         judge_expression(r, gold, answer_core(x->answer));
     } else {
         bool equal = integer_parse((span){gold, strlen(gold)}, want) && strcmp(want, got) == 0;

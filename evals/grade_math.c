@@ -215,18 +215,27 @@ static void judge_amount(grade_result *r, const char *gold, span text, const ext
     buf_release(&amount);
 }
 
-/* Judges the first reading that can be parsed. After a wrong one with the rule "named_lines" or
- * "count", later ones are tried too. A statement that is not judged correct but states an integer,
- * as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the statement cannot be
- * parsed. */
+/* True for rules whose reading may be something else than the answer, so that a later one counts if
+ * it is wrong. */
+static bool is_one_of_several(const char *rule) {
+    static const char *const rules[] = {"count", "class", "reply", "point", "out_of"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && !found; i++)
+        found = strcmp(rule, rules[i]) == 0;
+    return found;
+}
+
+/* Judges the first reading that can be parsed. After a wrong one with the rule "named_lines" or a
+ * rule of is_one_of_several(), later ones are tried too. A statement that is not judged correct but
+ * states an integer, as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the
+ * statement cannot be parsed. */
 static void judge_readings(grade_result *r, const char *gold, span text, const found_answer *a,
                            math_policy policy) {
     char digits[INTEGER_MAX];
     for (int i = 0; i < a->count; i++) {
         const extraction *x = &a->reading[i];
         bool lines = strcmp(x->rule, "named_lines") == 0;
-        bool steps = lines || strcmp(x->rule, "count") == 0 || strcmp(x->rule, "class") == 0 ||
-                     strcmp(x->rule, "reply") == 0; /* a later reading may be the answer */
+        bool steps = lines || is_one_of_several(x->rule);
         if (policy == MATH_TRUTH && a->stated && i == 0 &&
             judge_option(r, gold, x->rule, x->answer))
             return;

@@ -345,7 +345,7 @@ static bool has_order(bytes s) {
 /* True if the gold is reworded in the same way. */
 static bool rewords_gold(wording *w) {
     return w == math_read_words || w == math_read_parameter || w == math_read_noon ||
-           w == math_read_compound || w == math_reduce_ratio;
+           w == math_read_compound || w == math_reduce_ratio || w == math_drop_quantifier;
 }
 
 /* True if the gold is a number without a unit: it has digits, signs and no letters but those of
@@ -386,11 +386,11 @@ static bool is_wording_for(wording *w, bytes g) {
  * (names_value()). */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_read_parameter, math_drop_index,        math_read_residue,    math_read_noon,
-        math_read_compound,  math_drop_introduction, math_read_words,      math_drop_condition,
-        math_read_vector,    math_read_conclusion,   math_read_notations,  math_read_range,
-        math_read_hour,      math_read_rows,         math_read_ratio,      math_reduce_ratio,
-        math_drop_unit,      math_drop_left_side,    math_read_wide_spaces};
+        math_read_parameter,  math_drop_index,        math_read_residue,   math_read_noon,
+        math_read_compound,   math_drop_introduction, math_read_words,     math_drop_condition,
+        math_read_vector,     math_read_conclusion,   math_read_notations, math_read_range,
+        math_read_hour,       math_read_rows,         math_read_ratio,     math_reduce_ratio,
+        math_drop_quantifier, math_drop_unit,         math_drop_left_side, math_read_wide_spaces};
     enum { kOnlyUnparsed = COUNT(wordings) - 2 };
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
@@ -512,6 +512,15 @@ static void name_start_values(reworded *g, reworded *a) {
     }
 }
 
+/* True if the gold says something about a variable, as in "n \\text{ is odd}", and the answer is
+ * only the variable. */
+static bool lacks_property(bytes g, bytes a) {
+    static pattern property = {.regex = "\\\\text\\s*\\{\\s*(?:is|are|must be)\\b"};
+    static pattern variable = {.regex = "^[\\s$]*(?:(?:[Ff]or )?[Aa]ll )?\\$?[a-zA-Z][\\s.$]*$"};
+    return pattern_find(&variable, (span){a.s, a.n}, 0, NULL) &&
+           pattern_find(&property, (span){g.s, g.n}, 0, NULL);
+}
+
 static math_verdict compare_truth(bytes g, bytes a) {
     reworded gold = {.which = 0}, answer = {.which = 0};
     if (!math_rewrite(g.s, g.n, gold.text[0], kMathMaxInput, &gold.n))
@@ -521,6 +530,8 @@ static math_verdict compare_truth(bytes g, bytes a) {
     name_start_values(&gold, &answer);
     g = reworded_text(&gold);
     a = reworded_text(&answer);
+    if (lacks_property(g, a))
+        return verdict(MATH_DIFFERENT, "a variable without what is said about it");
     if (math_are_opposite(g.s, g.n, a.s, a.n))
         return verdict(MATH_DIFFERENT, "an opposite change or direction");
     math_verdict whole = compare_readings(g, a, MATH_TRUTH);

@@ -56,3 +56,17 @@ bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_
     *len = strlen(out);
     return *len != n || memcmp(out, s, n) != 0;
 }
+
+bool math_drop_quantifier(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+    static pattern quantifier = {
+        .regex =
+            "^[\\s$]*(?:\\\\text\\{\\s*)?(?:[Ff]or )?(?:[Aa]ll|[Aa]ny|[Ee]very|[Ee]ach)\\b(?: (?:(?:"
+            "positive |natural |real )?(?:integers?|numbers?|values of)))*\\s*\\}?[\\s$]*"
+            "(?=[a-z][\\s$]*(?:[<>]|\\\\[gl]eq?(?![a-z])))"};
+    span groups[PATTERN_GROUPS];
+    if (n > cap || !pattern_find(&quantifier, (span){s, n}, 0, groups))
+        return false;
+    *len = n - groups[0].n;
+    memcpy(out, s + groups[0].n, *len);
+    return true;
+}

@@ -18,7 +18,8 @@
 #define BY         "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
 
 /* "k must be at least 4" */
-#define RELATED "^[\\s$]*([a-z])\\$? (?:must be|is|has to be|should be|needs to be) (?:strictly )?"
+#define RELATED                                                                                    \
+    "^[\\s$]*([a-z])\\$? (?:(?:must be|is|has to be|should be|needs to be) )?(?:strictly )?"
 
 /* "18 dollars and 50 cents" */
 #define DOLLARS_AND                                                                                \
@@ -137,6 +138,7 @@ static struct {
      "($1,$2)"},
     {{.regex = REALS "strictly between " BOUND " and " VALUE}, "($1,$2)"},
     {{.regex = "^[\\s$]*[0-9]+\\s*:\\s*[0-9]+\\s*=\\s*(?=[0-9]+\\s*:\\s*[0-9]+[\\s.$]*$)"}, ""},
+    {{.regex = "(?<=[a-z]{2}) an? (second|minute|hour|day|week|month|year)(?![a-z])"}, " per $1"},
     {{.regex = " in the (?:afternoon|evening)"}, "\\text{ p.m.}"},
     {{.regex = " in the morning"}, "\\text{ a.m.}"},
     {{.regex = "\\\\math(?:bf|rm)\\{([RZNQC])\\}"}, "\\mathbb{$1}"},

@@ -104,6 +104,9 @@ bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_
  * 4 \cdot 10^{3}\ \mathrm{erg\,s^{-1}}. */
 bool math_drop_unit(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
+/* "all n \ge 3" becomes n \ge 3. */
+bool math_drop_quantifier(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 /* 6:4:2 becomes 3:2:1. */
 bool math_reduce_ratio(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
