@@ -130,7 +130,7 @@ static void add_predicate(found_answer *a, span sentence) {
             "(?i)\\b(?:(?:equal|equals|evaluates?|(?:con|di)verges?|simplif(?:y|ies)|reduces?|comes?|"
             "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
             "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
-            "measures?|gives?(?: us)?|"
+            "measures?|shows?|gives?(?: us)?|"
             "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
     static pattern sign = {.regex = "(?<![<>!])=(?!>)[\\s*]*+"};
     span groups[PATTERN_GROUPS];

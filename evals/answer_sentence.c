@@ -239,6 +239,8 @@ static span without_place(span text) {
         {.regex =
              "(?i)\\b(?:takes?|took|needs?|requires?)(?: [a-zA-Z]+){0,2} \\**[0-9][0-9.,/]*+ "
              "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\\**\\K to [^.!?\\n$]*[.!]?$"},
+        {.regex =
+             "(?i)[0-9] [a-z]+\\K (?:for|at) \\\\?\\$[0-9][0-9.,]*+ (?:each|apiece|per [a-z]+)[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "
                   "(?:the|these|those|all|his|her|their|its) (?:other )?[0-9][0-9,.]*+"
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},

@@ -60,7 +60,7 @@ void answer_add_class(found_answer *a, span sentence) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)\\b(?:is|are|was|represents?|describes?|forms?|called|(?:falls?|be) on)\\s++"
-            "(?:(?:always|indeed|thus|therefore|also|clearly|then)\\s++)?(?:(?:an?|the)\\s++)?"
+            "(?:(?:always|indeed|thus|therefore|also|clearly|then|most likely)\\s++)?(?:(?:an?|the)\\s++)?"
             "[*_]*+(?!not\\b|neither\\b|never\\b|no\\b|nor\\b|correct|right\\b|valid|verified|done)"
             "([a-z]{3,}+(?: (?!with\\b)[a-z]{3,}+)?)[*_]*+(?: with (?:sides?|radius|cent(?:er|re)|"
             "vertex|vertices|foc(?:us|i)|an?|the)\\b[^.]*)?[.!]?[*_\\s]*$"};
@@ -71,6 +71,7 @@ void answer_add_class(found_answer *a, span sentence) {
     if (pattern_find_last(&class, span_tail(sentence, 120), groups) &&
         !answer_has_number(groups[1]))
         answer_add(a, "class", groups[1]);
-    if (pattern_find(&limit, sentence, 0, groups))
+    static pattern neither = {.regex = "(?i)\\bis (neither)(?: [a-z]+ nor [a-z]+)?[.!*]*$"};
+    if (pattern_find(&limit, sentence, 0, groups) || pattern_find(&neither, sentence, 0, groups))
         answer_add(a, "class", groups[1]);
 }

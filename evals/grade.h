@@ -51,7 +51,7 @@ typedef struct {
 
 typedef struct grader grader;
 struct grader {
-    const char *id; /* "aime-5": name, policy if there are several, version */
+    const char *id; /* "aime-6": name, policy if there are several, version */
     /* Call these two through grade_check_gold() and grade_response(), which handle faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
     /* NULL if the response is a program that must be run (evals/code/judge.h), if by_model or

@@ -135,8 +135,11 @@ static bool has_own_degree(const char *gold, span s) {
 /* The unit after a box: "\boxed{100}$ kilometers". Empty if there is none. */
 static span unit_after(span text, const extraction *x) {
     static pattern unit = {
-        .regex = "^(?:[}\\s$*]|\\\\[)\\]]|\\\\[,; ]|\\\\text\\{)*+((?:(?:square|cubic) "
-                 ")?" LENGTH "(?:\\^\\{?[23]\\}?|\u00b2|\u00b3)?|" OTHER_UNIT ")(?![A-Za-z])"};
+        .regex =
+            "^(?:[}\\s$*]|\\\\[)\\]]|\\\\[,; ]|\\\\text\\{)*+((?:(?:square|cubic) "
+            ")?" LENGTH
+            "(?: per (?:hour|minute|second|day))?(?:\\^\\{?[23]\\}?|\u00b2|\u00b3)?|" OTHER_UNIT
+            ")(?![A-Za-z])"};
     const char *end = x->answer.s + x->answer.n;
     span rest = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
     return pattern_find(&unit, rest, 0, groups) ? groups[1] : (span){end, 0};
@@ -200,12 +203,12 @@ static span dollars_in(span text, span s) {
     return *sign == '$' && !closed && !display ? groups[1] : (span){end, 0};
 }
 
-/* Judges a reading. A dollar sign before it is part of it if the gold has a unit with "cent" in its
- * name. */
+/* Judges a reading. A dollar sign before it is part of it if the gold is a percentage or has a unit
+ * with "cent" in its name. */
 static void judge_amount(grade_result *r, const char *gold, span text, const extraction *x,
                          math_policy policy) {
     buf amount = {0};
-    bool units = policy == MATH_TRUTH && strstr(gold, "cent");
+    bool units = policy == MATH_TRUTH && (strstr(gold, "cent") || strchr(gold, '%'));
     span dollars = units ? dollars_in(text, x->answer) : (span){NULL, 0};
     if (dollars.n) {
         (void)buf_puts(&amount, "\\$");
@@ -307,8 +310,8 @@ static grade_result grade_truth(const char *gold, grade_input in) {
 }
 
 const grader grader_math_truth = {
-    .id = "math-truth-3", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
+    .id = "math-truth-4", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-7", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-8", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-7", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-8", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

@@ -157,6 +157,6 @@ static snap_status check_gold(const char *gold, snap_err *err) {
     return err_set(err, SNAP_E_INPUT, "the gold of a program must be the SHA-256 of its tests");
 }
 
-const grader grader_code_real = {.id = "livecodebench-real-4", .check_gold = check_gold};
+const grader grader_code_real = {.id = "livecodebench-real-5", .check_gold = check_gold};
 const grader grader_code_lcb = {.id = "livecodebench-lcb-2", .check_gold = check_gold};
-const grader grader_assertions = {.id = "assertions-5", .check_gold = check_gold};
+const grader grader_assertions = {.id = "assertions-6", .check_gold = check_gold};

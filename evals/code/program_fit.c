@@ -27,8 +27,11 @@ static bool skip_word(span *s, span word) {
     return true;
 }
 
-/* True for lines that say that there is no code yet. */
+/* True for lines that say that there is no code yet, and for imports, which alone are no body. */
 static bool is_placeholder(span line) {
+    span rest = line;
+    if (skip_word(&rest, text_of("import")) || skip_word(&rest, text_of("from")))
+        return true;
     return equals(line, text_of("pass")) || equals(line, text_of("...")) ||
            skip_word(&line, text_of("raise NotImplementedError"));
 }

@@ -30,6 +30,7 @@ static const char *const known[][6] = {
     {"year", "yr"},
     {"deg", "degree"},
     {"rad", "radian"},
+    {"gon", "grad", "gradian"},
     {"am"},
     {"pm"},
     {"L", "l", "liter", "litre"},
