@@ -15,7 +15,7 @@
 enum {
     kMathMaxInput = 4096,                 /* bytes of one answer */
     kMathMaxTokens = 1024,                /* of one answer */
-    kMathTokenRoom = kMathMaxTokens + 12, /* math_convert_unit() appends up to 12 tokens */
+    kMathTokenRoom = kMathMaxTokens + 48, /* math_convert_unit() appends up to 48 tokens */
 };
 
 typedef struct {

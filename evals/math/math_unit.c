@@ -262,6 +262,7 @@ int64_t math_unit_ratio(const char *s, size_t n, const char *t, size_t m) {
 }
 
 enum { kMaxUnits = 4, kMaxPower = 3 };
+_Static_assert(kMathTokenRoom - kMathMaxTokens >= 4 * kMaxUnits * kMaxPower, "room for the tokens");
 
 static math_token number_token(const char *digits) {
     return (math_token){.kind = TOK_NUM, .text = {digits, (uint32_t)strlen(digits)}};
@@ -324,9 +325,8 @@ bool math_convert_unit(const math_tokens *g, math_tokens *a) {
     collect(&v, a);
     size_t value = number_end(a);
     bool same = dimensions(&u, to) && dimensions(&v, from) && memcmp(to, from, sizeof to) == 0;
-    enum { kMost = 4 * kMaxUnits * kMaxPower + 1 }; /* tokens that are added */
     if (!same || !value || !has_small_powers(&u) || !has_small_powers(&v) ||
-        !has_only_units(a, value) || value + kMost > COUNT(a->tok))
+        !has_only_units(a, value))
         return false;
     a->count = value;
     multiply_sizes(a, &v, 1);

@@ -100,6 +100,11 @@ static bool create_timer(void) {
     return call.created;
 }
 
+/* A child process does not inherit timers. */
+static void forget_timer(void) {
+    call.created = 0;
+}
+
 void guard_rest(void) {
     struct itimerspec none = {0};
     if (!call.created || call.fires_ns == INT64_MAX)
@@ -140,10 +145,15 @@ static void catch_crashes(void) {
 
 /* ---- calls ---- */
 
+static void set_up(void) {
+    catch_crashes();
+    (void)pthread_atfork(NULL, NULL, forget_timer);
+}
+
 static bool prepare(double seconds, snap_err *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int64_t ns = (int64_t)(seconds * 1e9);
-    (void)pthread_once(&once, catch_crashes);
+    (void)pthread_once(&once, set_up);
     call.ends_ns = now_ns() + ns;
     if ((call.created || create_timer()) && (call.fires_ns <= call.ends_ns || set_timer(ns)))
         return true;
