@@ -185,8 +185,8 @@ static bool same(span a, span b) {
 }
 
 /* Patterns for the text between two boxes. LAYOUT is white space and what only places text. It may
- * surround a comma, a semicolon, "and" or "or" (also in a text macro), or "\&". A name such as
- * "x =" may stand before the second box. */
+ * surround a comma, a semicolon, "and", "or" or nothing (also in a text macro), or "\&". "x =" or
+ * "the other root is" may stand before the second box. */
 #define LAYOUT "(?:[\\s$.~*]|\\\\[][(),;:! ]|\\\\q?quad(?![a-zA-Z]))*+"
 #define AND_OR "(?:and|or)(?:,?\\s++(?:else|also|alternatively|equivalently)\\b,?)?(?![a-zA-Z])"
 #define AS_TEXT                                                                                    \

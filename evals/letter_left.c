@@ -297,8 +297,8 @@ static bool word_ends_subject(const token *k, left_side *l, bool *content) {
     return false;
 }
 
-/* The token after the subject. If the link is a verb, a phrase between commas that stands before it
- * is skipped. */
+/* The token after the subject. A phrase between commas is skipped, unless the link is one that
+ * stands at the begin of a statement or after "answer" or "so". */
 static size_t subject_end(const letter_tokens *t, const left_side *l) {
     bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
     return verb ? skip_parenthesis(t, l->at) : l->at;

@@ -189,7 +189,8 @@ static bool is_named(const reader *r) {
     return t->is & WORD_THING || (!t->is && !adverb);
 }
 
-/* True for the letter of "a. nitrogen" if that is the whole text. */
+/* True for the letter of "a. nitrogen" if the text is this one line, without a second label. Not
+ * for "i.". */
 static bool is_lone_label(const reader *r) {
     char c = peek(r, 0);
     if (r->at || peek(r, 1) != '.' || peek(r, 2) != ' ' || c == 'i' || peek(r, 4) == '.')

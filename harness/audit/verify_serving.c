@@ -1,5 +1,5 @@
 /* verify_serving.c - computes the rows of a serving benchmark again from requests.jsonl and
- * compares them with the stored rows. */
+ * compares the stored rows with them, except for values that do not follow from the requests. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -92,8 +92,9 @@ static bool noisy(const cell_performance *p) {
 
 enum { FLAGS = 7 };
 
-/* Lists the flags of a row and returns their number. The state of the processors matters only for a
- * backend that runs on them. */
+/* Lists the flags of a row that passed, without those that follow from other rows (below_floor,
+ * weak_baseline), and returns their number; 0 for any other row. The state of the processors
+ * matters only for a backend that runs on them. */
 static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
                          const row_context *ctx, const row_measured *m) {
     size_t n = 0;

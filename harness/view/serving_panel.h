@@ -1,5 +1,5 @@
-/* serving_panel.h - what the figures of servers under load share: the arms of a file, a panel with
- * axes, lines. */
+/* serving_panel.h - what the figures of servers under load share: the arms of a file, the search
+ * for rows, a panel with axes, lines. */
 #ifndef SNAPMLA_HARNESS_VIEW_SERVING_PANEL_H
 #define SNAPMLA_HARNESS_VIEW_SERVING_PANEL_H
 
