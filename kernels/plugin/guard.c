@@ -137,7 +137,7 @@ static void on_crash(int number, siginfo_t *info, void *context) {
 }
 
 static void catch_crashes(void) {
-    struct sigaction act = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction act = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO};
     (void)sigemptyset(&act.sa_mask);
     for (int i = 0; i < CRASHES; i++)
         (void)sigaction(kCrashes[i], &act, &crash_actions[i]);
@@ -172,17 +172,17 @@ bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **a
         call.armed = 0;
         return true;
     }
-    if (call.crash) {
-        bool memory = call.crash == SIGSEGV || call.crash == SIGBUS;
-        *address = memory ? call.address : NULL;
-        (void)err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
-                      memory && !*address ? " at address 0" : "");
-        return false;
-    }
     sigset_t blocked; /* the handler was left without its return, which would unblock the signal */
     (void)sigemptyset(&blocked);
-    (void)sigaddset(&blocked, limit_signal());
+    (void)sigaddset(&blocked, call.crash ? call.crash : limit_signal());
     (void)pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
-    (void)err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
+    if (!call.crash) {
+        (void)err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
+        return false;
+    }
+    bool memory = call.crash == SIGSEGV || call.crash == SIGBUS;
+    *address = memory ? call.address : NULL;
+    (void)err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
+                  memory && !*address ? " at address 0" : "");
     return false;
 }
