@@ -205,6 +205,10 @@ $(BUILD)/test/load_server: $(call objects,harness/test/load/load_server.c) $(BUI
 $(BUILD)/test/coverage: $(call objects,harness/test/load/coverage.c harness/test/serving_sim.c) $(call libs,harness)
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
+# the processor time of the server's engine thread for each token, beside the model
+$(BUILD)/test/engine_cost: $(call objects,harness/test/load/engine_cost.c) $(call libs,harness)
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
 # number of test programs that run at the same time
 TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))

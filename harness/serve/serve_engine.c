@@ -13,13 +13,13 @@ struct serve_choice {
     serve_engine *engine;
     int index;
     tok_stream stream;
-    buf text;
-    size_t sent; /* bytes of the text that were passed on */
+    buf text;    /* only used if there are stop strings: what they are searched in */
+    size_t sent; /* bytes of it that were passed on */
     int64_t tokens;
-    token_logit top[ENGINE_TOP];
     int n_top;
     int cached; /* tokens of the prompt that were in the cache, until they are passed on */
     bool stopped, done;
+    token_logit top[ENGINE_TOP];
 };
 
 struct serve_engine {
@@ -29,15 +29,20 @@ struct serve_engine {
 
     /* used by the thread only */
     serve_job *active;  /* jobs that have begun and not ended */
-    serve_job *touched; /* jobs with something in `made`, or that ended */
+    serve_job *touched; /* jobs that ended, or that lost pieces */
+    serve_news made;    /* of all jobs since the last publication */
 
     pthread_mutex_t lock; /* guards what follows, and what the threads share of a job */
     pthread_cond_t work;
     serve_job *in, **in_end; /* submitted */
     serve_job *cancels;
-    serve_job *published, **published_end; /* with something in `ready`, or that ended */
+    serve_news ready;                      /* of all jobs, published and not collected */
+    serve_job *published, **published_end; /* jobs that ended, or that lost pieces */
     bool stop;
     serve_load load;
+
+    /* used by the server's thread only */
+    serve_news taken;
 };
 
 /* ---- news ---- */
@@ -68,41 +73,30 @@ static bool reserve(void **v, size_t *cap, size_t n, size_t more, size_t size) {
     return true;
 }
 
-static void news_add(serve_news *to, const serve_piece *p, const token_logit *top,
-                     const char *text) {
+/* Adds a piece, but not its text. */
+static bool add_piece(serve_news *to, const serve_piece *p, const token_logit *top) {
     void *v = to->v, *t = to->top;
     bool ok = reserve(&v, &to->cap, to->n, 1, sizeof *to->v);
     to->v = v;
     ok = ok && reserve(&t, &to->cap_top, to->n_top, (size_t)p->n_top, sizeof *to->top);
     to->top = t;
-    ok = ok && buf_append(&to->text, text, p->text_n);
-    if (!ok) {
-        to->failed = true;
-        return;
-    }
+    if (!ok)
+        return false;
     to->v[to->n++] = *p;
     if (p->n_top)
         memcpy(to->top + to->n_top, top, (size_t)p->n_top * sizeof *top);
     to->n_top += (size_t)p->n_top;
+    return true;
 }
 
-/* Moves all pieces of @from to the end of @to. */
-static void news_move(serve_news *to, serve_news *from) {
-    if (!to->n && !to->failed) {
-        serve_news empty = *to;
-        *to = *from;
-        *from = empty;
-        serve_news_clear(from);
-        return;
-    }
-    size_t text = 0, top = 0;
-    for (size_t i = 0; i < from->n; i++) {
-        news_add(to, &from->v[i], from->top + top, buf_str(&from->text) + text);
-        text += from->v[i].text_n;
-        top += (size_t)from->v[i].n_top;
-    }
-    to->failed |= from->failed;
-    serve_news_clear(from);
+/* Adds a piece with its text. If memory is exhausted, the text is cut off again. */
+static bool news_add(serve_news *to, const serve_piece *p, const token_logit *top,
+                     const char *text) {
+    size_t before = to->text.len;
+    bool ok = buf_append(&to->text, text, p->text_n) && add_piece(to, p, top);
+    if (!ok && to->text.len > before)
+        to->text.len = before;
+    return ok;
 }
 
 /* ---- callbacks of the engine ---- */
@@ -115,23 +109,42 @@ static void touch(serve_engine *e, serve_job *j) {
     e->touched = j;
 }
 
-/* Adds the piece @p with the text that no stop string can cut any more; with @end, all text. */
-static void pass(serve_choice *c, serve_piece *p, bool end) {
+static void lose(serve_engine *e, serve_job *j) {
+    j->lost = true;
+    touch(e, j);
+}
+
+/* Where the text of a choice goes: without stop strings, to the news at once. */
+static buf *text_of(serve_choice *c) {
+    return c->job->stop.n ? &c->text : &c->engine->made.text;
+}
+
+/* Adds the piece @p with the text that no stop string can cut any more; with @end, all text.
+ * Without stop strings the text from @seen on is already in the news. */
+static void pass(serve_choice *c, serve_piece *p, size_t seen, bool end) {
     serve_job *j = c->job;
-    size_t sure = end ? c->text.len : stop_settled(&j->stop, buf_str(&c->text), c->text.len);
+    serve_news *made = &c->engine->made;
+    bool ok = !text_of(c)->failed;
+    p->job = j;
     p->choice = c->index;
-    p->text_n = sure > c->sent ? sure - c->sent : 0;
     p->ns = clock_now_ns();
     p->cached = c->cached;
     c->cached = 0;
-    news_add(&j->made, p, c->top, buf_str(&c->text) + c->sent);
-    c->sent += p->text_n;
-    j->made.failed |= c->text.failed;
-    if (c->sent == c->text.len && !j->stop.n) { /* text is kept only to search it */
-        buf_clear(&c->text);
-        c->sent = 0;
+    if (j->stop.n) {
+        size_t sure = end ? c->text.len : stop_settled(&j->stop, buf_str(&c->text), c->text.len);
+        p->text_n = sure > c->sent ? sure - c->sent : 0;
+        ok &= news_add(made, p, c->top, buf_str(&c->text) + c->sent);
+        c->sent += p->text_n;
+    } else {
+        p->text_n = made->text.len - seen;
+        ok = ok && add_piece(made, p, c->top);
     }
-    touch(c->engine, j);
+    if (ok)
+        return;
+    if (!j->stop.n && made->text.len > seen)
+        made->text.len = seen; /* the text of the other pieces remains in its place */
+    made->text.failed = false;
+    lose(c->engine, j);
 }
 
 static void take_start(void *user, int cached) {
@@ -149,17 +162,18 @@ static void take_top(void *user, const token_logit *top, int n) {
  * is none, or if the choice has fewer than min_tokens tokens. */
 static bool cut(serve_choice *c, size_t seen) {
     const serve_job *j = c->job;
-    return c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
+    return j->stop.n && c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
 }
 
 static bool take_token(void *user, int32_t token, float logprob) {
     serve_choice *c = user;
-    size_t seen = c->text.len;
-    tok_stream_push(&c->stream, token, &c->text);
+    buf *text = text_of(c);
+    size_t seen = text->len;
+    tok_stream_push(&c->stream, token, text);
     c->tokens++;
     c->stopped = cut(c, seen);
     serve_piece p = {.kind = PIECE_TOKEN, .token = token, .logprob = logprob, .n_top = c->n_top};
-    pass(c, &p, c->stopped);
+    pass(c, &p, seen, c->stopped);
     return !c->stopped;
 }
 
@@ -177,14 +191,17 @@ static void take_score(void *user, int position, float logprob, const token_logi
  * may end in it. */
 static void end_choice(serve_choice *c, piece_kind kind) {
     serve_piece p = {.kind = kind};
-    size_t seen = c->text.len;
+    buf *text = text_of(c);
+    size_t seen = text->len;
     c->done = true;
     c->job->left--;
     if (!c->stopped)
-        tok_stream_finish(&c->stream, &c->text);
+        tok_stream_finish(&c->stream, text);
     if (!c->stopped && kind == PIECE_LENGTH && cut(c, seen))
         p.kind = PIECE_STOP;
-    pass(c, &p, true);
+    pass(c, &p, seen, true);
+    if (!c->job->left)
+        touch(c->engine, c->job);
     tok_stream_release(&c->stream);
     buf_release(&c->text);
 }
@@ -289,16 +306,39 @@ static void fail_all(serve_engine *e, const snap_err *err) {
 
 /* ---- the thread ---- */
 
+/* Moves the new pieces to those that are published. The caller holds the lock. */
+static void publish_pieces(serve_engine *e) {
+    serve_news *from = &e->made, *to = &e->ready;
+    size_t text = 0, top = 0;
+    if (!to->n) {
+        serve_news empty = *to;
+        *to = *from;
+        *from = empty;
+    } else {
+        for (size_t i = 0; i < from->n; i++) {
+            const serve_piece *p = &from->v[i];
+            if (!news_add(to, p, from->top + top, buf_str(&from->text) + text)) {
+                to->text.failed = false;
+                lose(e, p->job);
+            }
+            text += p->text_n;
+            top += (size_t)p->n_top;
+        }
+    }
+    serve_news_clear(from);
+}
+
 /* Hands the new pieces and ends to the server's thread. The caller holds the lock. */
 static void publish(serve_engine *e) {
-    bool any = e->touched != NULL;
+    bool any = e->touched || e->made.n;
+    publish_pieces(e);
     while (e->touched) {
         serve_job *j = e->touched;
         e->touched = j->next_touched;
         j->touched = false;
+        j->lost_published = j->lost;
         if (!j->left)
             end_job(e, j);
-        news_move(&j->ready, &j->made);
         if (!j->published) {
             j->published = true;
             j->next_published = NULL;
@@ -327,7 +367,7 @@ static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap
         cancel_job(e, j);
     }
     st = engine_admit(e->m->engine, err);
-    if (st == SNAP_OK && e->touched) {
+    if (st == SNAP_OK && (e->touched || e->made.n)) {
         (void)pthread_mutex_lock(&e->lock);
         publish(e);
         (void)pthread_mutex_unlock(&e->lock);
@@ -394,29 +434,56 @@ void serve_engine_cancel(serve_engine *e, serve_job *j) {
     (void)pthread_mutex_unlock(&e->lock);
 }
 
+/* Appends a job to the list that is returned, once. */
+static serve_job **list_job(serve_job **end, serve_job *j) {
+    if (j->listed)
+        return end;
+    j->listed = true;
+    j->next_news = NULL;
+    *end = j;
+    return &j->next_news;
+}
+
+/* Gives the collected pieces to their jobs. */
+static serve_job **sort_by_jobs(const serve_news *all, serve_job **end) {
+    const char *text = buf_str(&all->text);
+    const token_logit *top = all->top;
+    for (size_t i = 0; i < all->n; i++) {
+        const serve_piece *p = &all->v[i];
+        if (!news_add(&p->job->news, p, top, text))
+            p->job->news.failed = true;
+        end = list_job(end, p->job);
+        text += p->text_n;
+        top += p->n_top;
+    }
+    return end;
+}
+
 serve_job *serve_engine_collect(serve_engine *e, serve_load *load) {
     serve_job *list = NULL, **end = &list;
     (void)pthread_mutex_lock(&e->lock);
-    /* The list that is returned has links of its own: the engine may publish a job of it again. */
+    serve_news empty = e->taken;
+    e->taken = e->ready;
+    e->ready = empty;
     for (serve_job *j = e->published; j; j = j->next_published) {
         j->published = false;
-        news_move(&j->news, &j->ready);
         j->released = j->ended;
-        *end = j;
-        end = &j->next_news;
+        j->news.failed |= j->lost_published;
+        end = list_job(end, j); /* the engine may publish a job of the list again */
     }
-    *end = NULL;
     e->published = NULL;
     e->published_end = &e->published;
     *load = e->load;
     (void)pthread_mutex_unlock(&e->lock);
+    (void)sort_by_jobs(&e->taken, end);
+    serve_news_clear(&e->taken);
+    for (serve_job *j = list; j; j = j->next_news)
+        j->listed = false;
     return list;
 }
 
 void serve_job_release(serve_job *j) {
     news_release(&j->news);
-    news_release(&j->made);
-    news_release(&j->ready);
     free(j->choice);
     j->choice = NULL;
 }
@@ -454,5 +521,8 @@ void serve_engine_stop(serve_engine *e) {
     (void)pthread_join(e->thread, NULL);
     (void)pthread_mutex_destroy(&e->lock);
     (void)pthread_cond_destroy(&e->work);
+    news_release(&e->made);
+    news_release(&e->ready);
+    news_release(&e->taken);
     free(e);
 }

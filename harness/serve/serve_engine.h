@@ -1,19 +1,23 @@
 /* serve_engine.h - the thread that runs the engine for a server.
  *
  * One thread owns the engine of a local_model. The server's thread submits jobs and takes their
- * news: tokens, text and ends. After each step of the engine, the news of all jobs is published,
- * and an event descriptor wakes the server's thread. */
+ * news: tokens, text and ends. After each step of the engine, the news of all jobs is published as
+ * one list, and an event descriptor wakes the server's thread, which sorts the news by jobs. So the
+ * engine's thread does little for each stream. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_ENGINE_H
 
 #include "generator/local/engine/stop.h"
 #include "generator/local/local.h"
 
+typedef struct serve_job serve_job;
+
 typedef enum { PIECE_TOKEN, PIECE_STOP, PIECE_LENGTH, PIECE_FAILED } piece_kind;
 
 /* A token of a choice with the text that it completes, or the end of a choice with the rest of its
  * text. */
 typedef struct {
+    serve_job *job;
     piece_kind kind;
     int choice;
     int32_t token;
@@ -44,7 +48,7 @@ typedef struct {
 typedef struct serve_choice serve_choice;
 
 /* One HTTP request. The server fills the first part; it must stay as it is until `released`. */
-typedef struct serve_job {
+struct serve_job {
     tok_ids *prompts;   /* [n_prompts] */
     int n_prompts, n;   /* choices are numbered prompt * n + i */
     engine_request how; /* without prompt, callbacks and user; choice i of a prompt has seed + i */
@@ -60,10 +64,11 @@ typedef struct serve_job {
     /* used by serve_engine.c only */
     serve_choice *choice;
     int left;
-    serve_news made, ready;
+    bool listed;               /* in the list that serve_engine_collect() makes */
+    bool lost, lost_published; /* pieces are missing, because memory was exhausted */
     bool touched, published, cancelled, ended;
     struct serve_job *next, *prev, *next_touched, *next_published, *next_in, *next_cancel;
-} serve_job;
+};
 
 /* The state of the engine when news was last published. */
 typedef struct {

@@ -28,7 +28,8 @@ typedef struct {
 void metric_add_latency(metric_histogram *h, double seconds);   /* with bounds for requests */
 void metric_add_token_gap(metric_histogram *h, double seconds); /* with bounds for tokens */
 
-/* @connections: open now. @large: large requests that wait to be read or are being read. @model: the name of the model; it becomes a label. */
+/* @connections: open now. @large: large requests that wait to be read or are being read. @model:
+ * the name of the model; it becomes a label. */
 void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections, int large,
                          const char *model, buf *out);
 

@@ -103,13 +103,27 @@ static bool write_text(const server *s, serve_work *w, openai_error *e) {
     return !w->reply.failed || serve_no_memory(e);
 }
 
+/* Appends an id, after a comma if @more. There may be a million of them, and buf_printf() would take
+ * as long as the tokenizer. */
+static void append_id(buf *out, int32_t id, bool more) {
+    char text[12];
+    size_t at = sizeof text;
+    do {
+        text[--at] = (char)('0' + id % 10);
+        id /= 10;
+    } while (id > 0);
+    if (more)
+        text[--at] = ',';
+    (void)buf_append(out, text + at, sizeof text - at);
+}
+
 /* Writes the answer of /tokenize. */
 static bool write_tokens(const server *s, serve_work *w, openai_error *e) {
     const tok_ids *ids = &w->prompts[0];
     (void)buf_printf(&w->reply, "{\"count\":%zu,\"max_model_len\":%lld,\"tokens\":[", ids->n,
                      (long long)s->context);
     for (size_t i = 0; i < ids->n; i++)
-        (void)buf_printf(&w->reply, "%s%d", i ? "," : "", (int)ids->v[i]);
+        append_id(&w->reply, ids->v[i], i > 0);
     (void)buf_puts(&w->reply, "]}\n");
     return !w->reply.failed || serve_no_memory(e);
 }

@@ -402,7 +402,7 @@ static void test_streams_beside_large_requests(void) {
 
 /* Requests whose clients leave are not read any more, but the one that is being read. */
 static void test_clients_of_large_requests_leave(void) {
-    enum { kLarge = 12 };
+    enum { kLarge = 6 };
     serve_child c;
     buf body = {0};
     int fd[kLarge];
@@ -427,7 +427,7 @@ static void test_clients_of_large_requests_leave(void) {
 
 /* A server that drains answers the large requests that it has. */
 static void test_drain_of_large_requests(void) {
-    enum { kLarge = 6 };
+    enum { kLarge = 4 };
     serve_child c;
     buf body = {0};
     int fd[kLarge], status;
@@ -447,7 +447,7 @@ static void test_drain_of_large_requests(void) {
 
 /* The waiting bodies are limited as those that arrive are. */
 static void test_too_many_large_requests(void) {
-    enum { kLarge = 12 };
+    enum { kLarge = 8 };
     serve_child c;
     buf body = {0};
     int fd[kLarge], refused = 0, answered = 0;
