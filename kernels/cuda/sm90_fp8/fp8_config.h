@@ -55,11 +55,13 @@ constexpr float kNone = -1e30f;            /* E of a row that has not seen a tok
 constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */
 
 /* With page units, E of each page is that of its largest P' / 448 (fp8_page_units.cuh). O and the
- * sums are kept in units of 2^B. If E of a page is more than kDrop above B, what the row has summed
- * so far is lost in FP32 sums anyway: the sums start again from zero, and B becomes E. */
+ * sums are kept in units of 2^B. If E of a page is more than kShift above B, B rises by kShift, and
+ * what the row has summed is multiplied by 2^-kShift. If E is more than 2 kShift above B, that is
+ * lost in FP32 sums: it becomes zero, and B becomes E. */
 constexpr bool kPageUnits = SM90_FP8_PAGE_UNITS;
 constexpr int kFirstPage = SM90_FP8_PAGE_ORDER;
-constexpr float kDrop = 48.0f;
+constexpr float kShift = 48.0f;
+constexpr float kShiftFactor = 0x1p-48f; /* 2^-kShift */
 constexpr float kLeastScale =
     1e-37f; /* page units divide by a_k, which a token past the end has not
                                          got */

@@ -341,8 +341,8 @@ __device__ __forceinline__ void raise_units(const float (&last)[Rows / 4], few_r
     }
 }
 
-/* Stores P as the B operand of V^T P^T: rows of 128 tokens. The 16 bytes of a row that come from
- * one warp have the token order 0, 8, 1, 9, ...; the V^T fragments have the same order. */
+/* Stores P as the B operand of V^T P^T: rows of 128 tokens. A warp writes 16 bytes of each row for
+ * each page. Their token order is 0, 8, 1, 9, ...; the V^T fragments have the same order. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void store_p(shared_of<Rows> &s, const softmax_thread &me, int buffer,
                                         const uint32_t (&packed)[2][Rows / 8]) {
@@ -383,23 +383,34 @@ __device__ __forceinline__ void take_logs(float4 (&tops)[Rows], const softmax_th
     over_warp(tops, me, top, [](float x, float y) { return fmaxf(x, y); });
 }
 
-/* Chooses E of a page from @tops, and B. Where B changes, the thread's sums start again from zero.
- * Returns these rows: bit row_of(k, 0) is row k. */
+/* Rows whose B changes: bit row_of(k, 0) is row k. */
+struct few_changes {
+    uint32_t any;   /* shifted or cleared */
+    uint32_t clear; /* cleared */
+};
+
+/* Chooses E of a page from @tops, and B. Where B changes, the thread's sums are shifted or
+ * cleared. */
 template <int Rows>
-__device__ __forceinline__ uint32_t choose_page_units(const float4 (&tops)[Rows],
-                                                      const softmax_thread &me, few_rows<Rows> &r,
-                                                      float (&unit)[Rows / 4]) {
-    uint32_t dropped = 0;
+__device__ __forceinline__ few_changes choose_page_units(const float4 (&tops)[Rows],
+                                                         const softmax_thread &me,
+                                                         few_rows<Rows> &r,
+                                                         float (&unit)[Rows / 4]) {
+    few_changes changes = {0, 0};
 #pragma unroll
     for (int k = 0; k < Rows / 4; k++) {
         unit[k] = fmaxf(most_of(tops[few_rows<Rows>::row_of(k, me.t)]) - kLog2Largest, kNone);
-        if (unit[k] > r.unit[k] + kDrop) {
-            r.unit[k] = unit[k];
-            r.sum[k] = 0;
-            dropped |= 1u << few_rows<Rows>::row_of(k, 0);
+        const float above = unit[k] - r.unit[k];
+        if (above > kShift) {
+            const bool clear = above > 2 * kShift;
+            const uint32_t row = 1u << few_rows<Rows>::row_of(k, 0);
+            r.unit[k] = clear ? unit[k] : r.unit[k] + kShift;
+            r.sum[k] *= clear ? 0 : kShiftFactor;
+            changes.any |= row;
+            changes.clear |= clear ? row : 0;
         }
     }
-    return dropped;
+    return changes;
 }
 
 /* Computes P of page number @page of a tile in the units @unit, and stores the factors of its
@@ -435,7 +446,8 @@ __device__ __forceinline__ void
 finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, few_rows<Rows> &r,
                   few_scores<Rows> (&score)[Pages], few_scales (&by)[Pages], bool first) {
     const int buffer = turn & 1;
-    uint32_t packed[2][Rows / 8] = {}, dropped = 0;
+    uint32_t packed[2][Rows / 8] = {};
+    few_changes changes = {0, 0};
     /* The tops of successive tiles alternate, because other warps may still read those of the tile
      * before. */
 #pragma unroll
@@ -446,19 +458,25 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
 #pragma unroll
     for (int page = 0; page < Pages; page++) {
         float unit[Rows / 4];
-        const uint32_t more = choose_page_units(s.few.tops[2 * buffer + page], me, r, unit);
-        if (page > 0 && more && me.index() < 4)
+        const few_changes more = choose_page_units(s.few.tops[2 * buffer + page], me, r, unit);
+        if (page > 0 && more.any && me.index() < 4)
 #pragma unroll
             for (int k = 0; k < Rows / 4; k++)
-                if (more >> few_rows<Rows>::row_of(k, 0) & 1)
-                    s.factor[2 * buffer][few_rows<Rows>::row_of(k, me.t)] = 0;
-        dropped |= more;
+                if (more.any >> few_rows<Rows>::row_of(k, 0) & 1)
+                    s.factor[2 * buffer][few_rows<Rows>::row_of(k, me.t)] *=
+                        more.clear >> few_rows<Rows>::row_of(k, 0) & 1 ? 0 : kShiftFactor;
+        /* What two pages shift is so small that it counts as zero. */
+        changes.clear |= more.clear | (changes.any & more.any);
+        changes.any |= more.any;
         page_probabilities(s, me, turn, page, r, score[page], by[page], unit, packed[page]);
     }
     store_p<Pages>(s, me, buffer, packed);
-    dropped = __reduce_or_sync(~0u, dropped << 2 * me.t);
-    if (me.index() == 0)
-        s.rescale[buffer].x = first ? 0 : static_cast<int>(dropped);
+    changes.any = __reduce_or_sync(~0u, changes.any << 2 * me.t);
+    changes.clear = __reduce_or_sync(~0u, changes.clear << 2 * me.t);
+    if (me.index() == 0) {
+        s.rescale[buffer].x = first ? 0 : static_cast<int>(changes.any);
+        s.rescale[buffer].y = static_cast<int>(changes.clear);
+    }
     if (me.index() < 4)
 #pragma unroll
         for (int k = 0; k < Rows / 4; k++)

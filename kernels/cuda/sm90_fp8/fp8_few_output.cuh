@@ -73,7 +73,10 @@ __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me,
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const int row = 8 * (i / 4) + 2 * me.t + i % 2;
-            const float by = kPageUnits ? 1 - (rows >> row & 1) : s.factor[turn % kFactors][row];
+            const float by = !kPageUnits                      ? s.factor[turn % kFactors][row]
+                             : s.rescale[buffer].y >> row & 1 ? 0
+                             : rows >> row & 1                ? kShiftFactor
+                                                              : 1;
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++)
                 o[slice][i] *= by;

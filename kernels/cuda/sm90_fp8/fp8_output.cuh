@@ -60,7 +60,14 @@ __device__ __forceinline__ void load_values(uint32_t address, uint32_t (&a)[4]) 
     a[3] = __byte_perm(r[2], r[3], ODD);
 }
 
-/* Rescales O to the E of the tile. Only groups of 16 rows in which some E changed are rescaled. */
+/* With units of pages: the factor of a row of O, from its bits in page_units::changes, shifted so
+ * that the lower one is bit 0. */
+__device__ __forceinline__ float page_change(int bits) {
+    return bits & 4 ? 0 : bits & 1 ? kShiftFactor : 1;
+}
+
+/* Rescales O to the E of the tile, with units of pages to its B. Only groups of 16 rows in which
+ * some E or B changed are rescaled. */
 __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
                                         float (&o)[SLICES][32]) {
     const int4 flags = s.rescale[turn & 1];
@@ -76,7 +83,7 @@ __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
             float2 by = reinterpret_cast<const float2 *>(s.factor[turn % kFactors])[4 * j + t];
             if (kPageUnits) {
                 const int rows = flag >> (8 * t + j % 2);
-                by = {rows & 1 ? 0.0f : 1.0f, rows & 16 ? 0.0f : 1.0f};
+                by = {page_change(rows), page_change(rows >> 4)};
             }
 #pragma unroll
             for (int slice = 0; slice < SLICES; slice++) {

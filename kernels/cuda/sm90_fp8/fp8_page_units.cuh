@@ -4,7 +4,8 @@
  * For each row, y_j = log2 P'_j, where P' = P a_k. A page has E = max y_j - log2(448), so its
  * largest P8_j = e4m3(2^(y_j - E)) is 448. The products of the two pages start from zero and are
  * multiplied by 2^(E - B) when they are added to O, which is in units of 2^B. So B hardly ever
- * changes, and P of a page does not depend on other pages: their order is free. */
+ * changes, and P of a page does not depend on other pages: their order is free. When B changes
+ * (fp8_config.h), O and the sums are shifted, by 2^-kShift, or cleared. */
 #pragma once
 #include "kernels/cuda/sm90_fp8/fp8_units.cuh"
 
@@ -21,8 +22,9 @@ struct page_units {
     float2 log[8];    /* log2 a_k of the thread's tokens */
     float unit[2];    /* E of the page */
     float factor[2];  /* 2^(E - B) */
-    uint32_t dropped; /* rows of the warp whose sums start again in this tile: row g is bit 4 g, row
-                         g + 8 is bit 4 g + 1 */
+    uint32_t changes; /* rows of the warp whose B changes in this tile: for row g, bit 4 g is set if
+                         it is shifted or cleared, and bit 4 g + 2 if it is cleared; for row g + 8,
+                         bits 4 g + 1 and 4 g + 3 */
 
     static __device__ void begin_item(shared &, const softmax_thread &) {
     }
@@ -51,7 +53,7 @@ struct page_units {
                                           Mask hide) {
         if (!whole)
             hide();
-        dropped = choose(r, y);
+        changes = choose(r, y);
     }
     template <typename Mask>
     __device__ __forceinline__ void second(shared &s, const softmax_thread &me, uint32_t turn,
@@ -60,9 +62,12 @@ struct page_units {
         if (!whole)
             hide();
         const uint32_t more = choose(r, y);
-        dropped |= more;
-        if (more >> (4 * me.g + me.t) & 1 && me.t < 2)
-            s.factor[2 * (turn & 1)][factor_place(me.row() + 8 * me.t)] = 0;
+        /* What two pages shift is so small that it counts as zero. */
+        changes |= more | (changes & more & 0x33333333) << 2;
+        const uint32_t own = more >> (4 * me.g + me.t);
+        if (own & 1 && me.t < 2)
+            s.factor[2 * (turn & 1)][factor_place(me.row() + 8 * me.t)] *=
+                own & 4 ? 0 : kShiftFactor;
     }
     __device__ __forceinline__ float exponent(const row_pair &, float y, int i) const {
         return y - unit[i];
@@ -77,12 +82,12 @@ struct page_units {
                 me.t == 0 ? factor[0] : factor[1];
     }
     __device__ __forceinline__ int changed(bool first) const {
-        return first ? 0 : static_cast<int>(dropped);
+        return first ? 0 : static_cast<int>(changes);
     }
 
   private:
-    /* Sets E of a page, and B if E is far above it. Returns the rows of the warp whose B changed. A
-     * row without a visible token has P of zero and a factor of at most 1. */
+    /* Sets E of a page, and B if E is far above it. Returns the rows of the warp whose B changed,
+     * as in `changes`. A row without a visible token has P of zero and a factor of at most 1. */
     __device__ __forceinline__ uint32_t choose(row_pair &r, const float (&y)[32]) {
         float largest[4] = {y[0], y[1], y[2], y[3]};
 #pragma unroll
@@ -93,11 +98,13 @@ struct page_units {
         for (int i = 0; i < 2; i++) {
             unit[i] =
                 fmaxf(quad_max(fmaxf(largest[2 * i], largest[2 * i + 1])) - kLog2Largest, kNone);
-            const bool drop = unit[i] > r.unit[i] + kDrop;
-            r.unit[i] = drop ? unit[i] : r.unit[i];
-            r.sum[i] = drop ? 0 : r.sum[i];
+            const float above = unit[i] - r.unit[i];
+            const bool change = above > kShift, clear = above > 2 * kShift;
+            r.unit[i] = clear ? unit[i] : change ? r.unit[i] + kShift : r.unit[i];
+            r.sum[i] *= clear ? 0 : change ? kShiftFactor : 1;
             factor[i] = ptx::exp2_approx(unit[i] - r.unit[i]);
-            rows |= (__ballot_sync(~0u, drop) & 0x11111111) << i;
+            rows |= (__ballot_sync(~0u, change) & 0x11111111) << i;
+            rows |= (__ballot_sync(~0u, clear) & 0x11111111) << (i + 2);
         }
         return rows;
     }

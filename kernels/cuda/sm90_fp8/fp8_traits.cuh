@@ -112,8 +112,9 @@ struct alignas(1024) shared_of {
     float inverse_sum[Rows];      /* factor for O at the end: 1 / sum of P */
     int4 rescale[2];              /* for the tiles in turn. x, y, z, w: each for 16 rows; with
                                          few rows, x is for all rows. Nonzero: E of a row changed,
-                                         and O must be rescaled; with units of pages, the rows that
-                                         start again from zero, one bit each */
+                                         and O must be rescaled; with units of pages, the rows whose
+                                         B changed (page_units::changes; with few rows x and y are
+                                         few_changes) */
     float factor[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of tiles.
                                          With units of pages: 2^(E - B) of page 2 (tile parity) +
                                          page, for the product */
