@@ -98,7 +98,10 @@ snap_status verify_folder_files(const results *r, const char *dir, verify_findin
     run_record run;
     size_t n = 0;
     snap_status st = SNAP_OK;
-    TRY(files && folder ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for files"));
+    if (!files || !folder) {
+        st = err_set(err, SNAP_E_NOMEM, "out of memory for files");
+        goto cleanup;
+    }
     TRY(run_read(&run, r, &mem, err));
     arm_files_list(&run, files);
     for (size_t i = 0; i < files->n; i++)
