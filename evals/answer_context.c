@@ -93,7 +93,8 @@ static bool is_denied_before(span before, bool boxed) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)\\b(?:(?:reciprocal|negati(?:ve|on)|inverse|opposite|square|cube|root|third|"
-            "quarter|multiples?|divisors?|(?<!by a )factors?|powers?|complement|conjugate) of|(?:half|"
+            "quarter|multiples?|divisors?|(?<!by a )factors?|powers?|complement|conjugate) "
+            "of|(?:half|"
             "double|triple|twice|thrice)(?: of)?|(?:one|either|both|neither) of|(?:greater|"
             "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
             "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
@@ -144,7 +145,8 @@ static bool is_of_others(span before) {
             "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? "
             "of|"
             "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
-            "(?:final )?answer\\b|,? and the (?:next|second|other|previous) (?:one|value|case|candidate|"
+            "(?:final )?answer\\b|,? and the (?:next|second|other|previous) (?:one|value|"
+            "case|candidate|"
             "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"
             "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};

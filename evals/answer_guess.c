@@ -41,7 +41,8 @@ static bool is_undecided(span s) {
     static pattern open = {
         .regex =
             "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
-            "[0-9]+[\\s.]*$|^\\s*(?:if|when(?![^,]*\\bdivided by\\b[^,]*,)|let [a-z$]|let us (?:assume|suppose)|suppose|assum|"
+            "[0-9]+[\\s.]*$|^\\s*(?:if|when(?![^,]*\\bdivided by\\b[^,]*,)|let [a-z$]|let "
+            "us (?:assume|suppose)|suppose|assum|"
             "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
             "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
             "assum(?:e|ing)|(?:lies?|is|falls) between|"
@@ -126,12 +127,12 @@ static bool add_subject(found_answer *a, span sentence) {
  * is 7/3." Adds nothing if the sentence has a formula in dollar signs. */
 static void add_predicate(found_answer *a, span sentence) {
     static pattern verb = {
-        .regex =
-            "(?i)\\b(?:(?:equal|equals|evaluates?|(?:con|di)verges?|simplif(?:y|ies)|reduces?|comes?|"
-            "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
-            "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
-            "measures?|shows?|gives?(?: us)?|"
-            "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
+        .regex = "(?i)\\b(?:(?:equal|equals|evaluates?|(?:con|di)verges?|simplif(?:y|ies)|"
+                 "reduces?|comes?|"
+                 "amounts?|adds up|sums?|tends|comes? out|turns? out|works? out|boils down|goes) "
+                 "(?:to|as|at)(?: be)?|left with|is|are|was|equals?|becomes?|costs?|weighs?|"
+                 "measures?|shows?|gives?(?: us)?|"
+                 "yields?|get|obtain|has|have|at|be|find|totals)\\b:?[\\s*_]++|:\\s++"};
     static pattern sign = {.regex = "(?<![<>!])=(?!>)[\\s*]*+"};
     span groups[PATTERN_GROUPS];
     static pattern formula = {.regex = "\\$[^$]*\\$"};
@@ -168,10 +169,10 @@ static void add_named_values(found_answer *a, span sentence) {
                  "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
     span groups[PATTERN_GROUPS];
     static pattern values = {
-        .regex =
-            "(?i)(?:^|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|for|yields?|"
-            "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
-            "[\\s.!*]*$"};
+        .regex = "(?i)(?:^|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|"
+                 "for|yields?|"
+                 "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
+                 "[\\s.!*]*$"};
     if (pattern_find(&list, sentence, 0, groups) || pattern_find(&values, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
 }

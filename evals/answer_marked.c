@@ -5,13 +5,14 @@
 
 bool answer_is_limited(span before) {
     static pattern limit = {
-        .regex =
-            "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
-            "to reach|to get to|short of|away from|"
-            "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
-            "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|square|cube|half|root|(?<!by a )factor|power) of|out of|"
-            "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an )equation|question|page|"
-            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
+        .regex = "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
+                 "to reach|to get to|short of|away from|"
+                 "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"
+                 "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|"
+                 "square|cube|half|root|(?<!by a )factor|power) of|out of|"
+                 "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an "
+                 ")equation|question|page|"
+                 "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
     return pattern_find(&limit, span_tail(before, 40), 0, NULL);
 }
 
@@ -87,7 +88,8 @@ void answer_add_name(found_answer *a, span sentence) {
     static pattern player = {
         .regex =
             "^(?:(?:So|Thus|Hence|Therefore),? )?[Tt]he (?:first|second|starting|other) player,? "
-            "\\(?([A-Z][a-z]+)\\)?,? (?:has (?:a|the) winning strategy|(?:always )?wins)\\b[^0-9$]*$"};
+            "\\(?([A-Z][a-z]+)\\)?,? (?:has (?:a|the) winning strategy|(?:always "
+            ")?wins)\\b[^0-9$]*$"};
     static pattern other = {
         .regex = "^(?:It|This|That|He|She|There|One|Which|What|Each|The|We|They|You|If|When|Since|"
                  "Then|Now|Here|Who|All|Both|None|Nobody|Someone|Everyone|Perhaps|Maybe|Neither)$"};

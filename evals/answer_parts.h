@@ -105,7 +105,7 @@ void answer_add_name(found_answer *a, span sentence);
  * @words: also "False" of "False, because ...". */
 void answer_add_phrases(found_answer *a, span sentence, bool words);
 
-/* Adds the only number word of a sentence without digits and formulas: "She has ten apples left." */
+/* Adds the only number word of a sentence without digits and formulas: "She has ten apples." */
 void answer_add_spelled(found_answer *a, span sentence);
 
 /* Adds what the sentence says that something is: "$f(x) = x^3$ is odd.", "Bead 7 is blue." */

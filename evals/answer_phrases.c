@@ -11,15 +11,16 @@
 /* Adds the relation or set of "k must be greater than 4" and "All real numbers except 3". */
 static void add_relation(found_answer *a, span sentence) {
     static pattern relation = {
-        .regex =
-            "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|"
-            "needs to be) (?:strictly )?"
-            "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
-            "no more "
-            "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|\\bfor (?:all |any |every )?(?:real )?(\\$?[a-z]\\$? (?:strictly )?(?:greater|less|larger|smaller) "
-            "than(?: or equal to)? \\$?-?[0-9][0-9./]*\\$?)[.!]?$|(?:^|^(?:So|Thus|Hence|Therefore),? "
-            "|\\b(?:is|are|includes?) )((?:the set of )?all real "
-            "(?:numbers|values)\\b[^.;]*)[.!]?$"};
+        .regex = "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|"
+                 "needs to be) (?:strictly )?"
+                 "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
+                 "no more "
+                 "than|no less than) \\$?-?[0-9][0-9./]*\\$?)[.!]?$|\\bfor (?:all |any |every "
+                 ")?(?:real )?(\\$?[a-z]\\$? (?:strictly )?(?:greater|less|larger|smaller) "
+                 "than(?: or equal to)? \\$?-?[0-9][0-9./]*\\$?)[.!]?$|(?:^|^(?:So|Thus|Hence|"
+                 "Therefore),? "
+                 "|\\b(?:is|are|includes?) )((?:the set of )?all real "
+                 "(?:numbers|values)\\b[^.;]*)[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&relation, sentence, 0, groups))
         answer_add(a, "relation", groups[groups[1].s ? 1 : groups[2].s ? 2 : 3]);
@@ -73,7 +74,8 @@ static void add_rest(found_answer *a, span sentence) {
         .regex =
             "(?i)(?:^|\\bso |, )((?:[0-9]+/[0-9]+|[0-9][0-9.,]*|\\$[^$]+\\$|" SPELLED
             "(?:[- ](?:half|halves|thirds?|quarters?|fifths?|sixths?|sevenths?|eighths?|ninths?|"
-            "tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?))?))(?: [a-z]+)?(?: of (?:the|an?|his|her|their) [a-z ]{1,20})? (?:remains?|"
+            "tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?))?))(?: "
+            "[a-z]+)?(?: of (?:the|an?|his|her|their) [a-z ]{1,20})? (?:remains?|"
             "(?:is|are) "
             "(?:left|remaining|needed|required|shaded))(?: [a-z]+)?[.!]?$"};
     span groups[PATTERN_GROUPS];
@@ -85,10 +87,10 @@ static void add_rest(found_answer *a, span sentence) {
 /* Adds the "Friday" of "100 days later it is a Friday." */
 static void add_day(found_answer *a, span sentence) {
     static pattern day = {
-        .regex =
-            "(?:\\b(?:it|this|that) (?:is|was|will be|would be)|\\b(?:falls?|fell|be)(?= on))"
-            "(?: on)?(?: an?)? \\**((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|February|March|"
-            "April|May|June|July|August|September|October|November|December)\\**[.!]?$"};
+        .regex = "(?:\\b(?:it|this|that) (?:is|was|will be|would be)|\\b(?:falls?|fell|be)(?= on))"
+                 "(?: on)?(?: an?)? \\**((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|January|"
+                 "February|March|"
+                 "April|May|June|July|August|September|October|November|December)\\**[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&day, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
@@ -127,9 +129,9 @@ static void add_family(found_answer *a, span sentence) {
 /* Adds the 4 of "So in 4 years, Tom is twice as old." */
 static void add_leading_time(found_answer *a, span sentence) {
     static pattern time = {
-        .regex =
-            "(?i)^(?:so |thus |hence |therefore,? )?(?:in|after) ([0-9]+ (?:seconds?|minutes?|hours?|"
-            "days?|weeks?|months?|years?)), [^0-9$?]*$"};
+        .regex = "(?i)^(?:so |thus |hence |therefore,? )?(?:in|after) ([0-9]+ (?:seconds?|"
+                 "minutes?|hours?|"
+                 "days?|weeks?|months?|years?)), [^0-9$?]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&time, sentence, 0, groups))
         answer_add(a, "leading_time", groups[1]);

@@ -72,7 +72,8 @@ static span without_adverbs(span s) {
         .regex =
             "(?i)^(?:(?:the )?(?:point|set|interval|(?:ordered )?(?:pair|triple)|option|choice|"
             "number|value|vector|matrix|equation|fraction|expression|function|line|list|"
-            "polynomial|union|integer|angle)s? (?=\\**[-+0-9($\\\\[{]|\u2212|\u221a|\\**[A-Za-z](?:[^A-"
+            "polynomial|union|integer|angle)s? (?=\\**[-+0-9($\\\\[{]|\u2212|\u221a|"
+            "\\**[A-Za-z](?:[^A-"
             "Za-z]|$))|a (?=half\\b|[0-9$])|all (?:real )?(?:values of )?[a-z] (?:with|"
             "such that|for which|where|satisfying) |~~[^~\\n]*~~\\s*(?=\\S))"};
     span groups[PATTERN_GROUPS];

@@ -130,11 +130,11 @@ static span without_approximation(span text) {
 static span without_reason(span text) {
     enum { kMost = 160 };
     static pattern reason = {
-        .regex =
-            "(?i)(?:(?<=[0-9$)}\\x80-\\xFF]),?|(?<=[a-z]{3})(?:,(?= since)|,?(?= because))) (?:since|because|the [a-z]+ being)\\s"
-            "(?![^\\n]*[,;] (?:leaving|so|thus|"
-            "hence|"
-            "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
+        .regex = "(?i)(?:(?<=[0-9$)}\\x80-\\xFF]),?|(?<=[a-z]{3})(?:,(?= since)|,?(?= because))) "
+                 "(?:since|because|the [a-z]+ being)\\s"
+                 "(?![^\\n]*[,;] (?:leaving|so|thus|"
+                 "hence|"
+                 "therefore|giving|we|the|it|but)\\b)[^.!?\\n]*[.!]?$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&reason, span_tail(text, kMost), 0, groups))
         text.n = (size_t)(groups[0].s - text.s);
@@ -203,10 +203,13 @@ static span without_condition(span text) {
 
 /* Verbs with an amount as their object. "He can paint 3 rooms in 4 hours" may answer how long that
  * takes, so there are no such verbs here. */
-#define MOTION                                                                                               \
-    "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|covered|"              \
-    "hikes?|hiked|flies|flew|swims?|swam|earns?|earned|makes?|made|produces?|produced|sells?|"               \
-    "sold|reads|types|picks?|picked|collects?|collected|saves?|saved|spends?|spent|eats?|ate|drinks?|drank|" \
+#define MOTION                                                                                     \
+    "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|"            \
+    "covered|"                                                                                     \
+    "hikes?|hiked|flies|flew|swims?|swam|earns?|earned|makes?|made|produces?|produced|"            \
+    "sells?|"                                                                                      \
+    "sold|reads|types|picks?|picked|collects?|collected|saves?|saved|spends?|spent|eats?|"         \
+    "ate|drinks?|drank|"                                                                           \
     "uses?|used|bakes?|baked|gains?|gained|loses?|lost|pays?|paid|receives?|received)"
 
 /* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$",
@@ -236,11 +239,11 @@ static span without_place(span text) {
                   "(?: [a-z]+\\**){1,3}?\\K,? (?:in|over|during|after|within|for|every) (?:the |"
                   "those |these |all )?(?:first |next |last )?(?:[0-9][0-9.,]*+ )?(?:seconds?|"
                   "minutes?|hours?|days?|weeks?|months?|years?)[.!]?$"},
-        {.regex =
-             "(?i)\\b(?:takes?|took|needs?|requires?)(?: [a-zA-Z]+){0,2} \\**[0-9][0-9.,/]*+ "
-             "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\\**\\K to [^.!?\\n$]*[.!]?$"},
-        {.regex =
-             "(?i)[0-9] [a-z]+\\K (?:for|at) \\\\?\\$[0-9][0-9.,]*+ (?:each|apiece|per [a-z]+)[.!]?$"},
+        {.regex = "(?i)\\b(?:takes?|took|needs?|requires?)(?: [a-zA-Z]+){0,2} \\**[0-9][0-9.,/]*+ "
+                  "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\\**\\K to "
+                  "[^.!?\\n$]*[.!]?$"},
+        {.regex = "(?i)[0-9] [a-z]+\\K (?:for|at) \\\\?\\$[0-9][0-9.,]*+ (?:each|apiece|per "
+                  "[a-z]+)[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "
                   "(?:the|these|those|all|his|her|their|its) (?:other )?[0-9][0-9,.]*+"
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},

@@ -1,5 +1,5 @@
-/* Answers that the last sentence spells out: "She has ten apples left over.", "The function f(x) = x
- * is odd." */
+/* Answers that the last sentence spells out: "She has ten apples left over.", "The function
+ * f(x) = x is odd." */
 #include <string.h>
 
 #include "evals/answer_parts.h"
@@ -10,13 +10,14 @@
     "forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand)"
 #define FRACTION                                                                                   \
     "(?:[- ](?:half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|"         \
-    "ninths?|tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?)\\b| and (?:a half|a quarter|three quarters)\\b)"
+    "ninths?|tenths?|elevenths?|twelfths?|sixteenths?|twentieths?|hundredths?)\\b|"                \
+    " and (?:a half|a quarter|three quarters)\\b)"
 #define NUMBER                                                                                     \
     "\\b((?:(?:negative|minus) )?" WORD "\\b(?:[- ]" WORD "\\b|(?<=hundred|thousand) and " WORD    \
     "\\b)*+" FRACTION "?(?: per ?cent)?)"
 
-/* True if the words around the number show that it counts nothing that was to be found: "the three
- * sides", "in two hours", "one of them", "two cases". */
+/* True if the words around the number show that it counts nothing that was to be found: "the
+ * three sides", "in two hours", "one of them", "two cases". */
 static bool is_aside(span before, span number, span after) {
     static pattern determiner = {
         .regex = "(?i)\\b(?:(?<!take )(?<!takes )(?<!took )(?<!cost )(?<!costs )"
@@ -25,9 +26,9 @@ static bool is_aside(span before, span number, span after) {
                  "every|each|of|per|first|last|next|previous|by|base|step|case|"
                  "our|your|my|with|from|for|at|between|when|if)[\\s*]*$|-$"};
     static pattern thing = {
-        .regex =
-            "(?i)^[*]*(?:-[a-z]| [a-z]+ths\\b|,? (?:times|cases?|steps?|digits?|terms?|sides?|variables?|"
-            "equations?|conditions?|possibilities|(?:or|and|to|by|from) " WORD ")\\b)"};
+        .regex = "(?i)^[*]*(?:-[a-z]| [a-z]+ths\\b|,? (?:times|cases?|steps?|digits?|terms?|"
+                 "sides?|variables?|"
+                 "equations?|conditions?|possibilities|(?:or|and|to|by|from) " WORD ")\\b)"};
     static pattern one = {.regex = "(?i)^one$"};
     static pattern only = {.regex = "(?i)\\b(?:exactly|only|just)[\\s*]*$"};
     static pattern of = {.regex = "(?i)^[*]* (?:of|more|another|can|way)\\b"};
@@ -60,7 +61,8 @@ void answer_add_class(found_answer *a, span sentence) {
         .flags = PATTERN_LONG,
         .regex =
             "(?i)\\b(?:is|are|was|represents?|describes?|forms?|called|(?:falls?|be) on)\\s++"
-            "(?:(?:always|indeed|thus|therefore|also|clearly|then|most likely)\\s++)?(?:(?:an?|the)\\s++)?"
+            "(?:(?:always|indeed|thus|therefore|also|clearly|then|most "
+            "likely)\\s++)?(?:(?:an?|the)\\s++)?"
             "[*_]*+(?!not\\b|neither\\b|never\\b|no\\b|nor\\b|correct|right\\b|valid|verified|done)"
             "([a-z]{3,}+(?: (?!with\\b)[a-z]{3,}+)?)[*_]*+(?: with (?:sides?|radius|cent(?:er|re)|"
             "vertex|vertices|foc(?:us|i)|an?|the)\\b[^.]*)?[.!]?[*_\\s]*$"};

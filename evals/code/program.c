@@ -146,13 +146,13 @@ static bool starts_code(span line) {
  * bracket. A sentence of prose is none of these. */
 static bool continues_code(span line) {
     static pattern code = {
-        .regex =
-            "^(?:\\s|$|[#@)\\]}]|\"\"\"|'''"
-            "|(?:if|elif|while|for|with|try|else|except|finally|match)\\b[^\\n]*:\\s*(?:#|$)"
-            "|(?:if|elif|while|for|else)\\b[^\\n]*:\\s*(?:return|raise|break|continue|pass|yield)\\b"
-            "|(?:return|raise|assert|pass|break|continue|del|global|yield|await)\\b"
-            "|[A-Za-z_][\\w.]*(?:\\[[^\\n]*\\])?(?:\\s*,\\s*[A-Za-z_][\\w.]*)*\\s*"
-            "(?::[^\\n=]+)?(?:[-+*/%&|^@]|//|\\*\\*|<<|>>)?=[^=]|[A-Za-z_][\\w.]*\\()"};
+        .regex = "^(?:\\s|$|[#@)\\]}]|\"\"\"|'''"
+                 "|(?:if|elif|while|for|with|try|else|except|finally|match)\\b[^\\n]*:\\s*(?:#|$)"
+                 "|(?:if|elif|while|for|else)\\b[^\\n]*:\\s*(?:return|raise|break|continue|pass|"
+                 "yield)\\b"
+                 "|(?:return|raise|assert|pass|break|continue|del|global|yield|await)\\b"
+                 "|[A-Za-z_][\\w.]*(?:\\[[^\\n]*\\])?(?:\\s*,\\s*[A-Za-z_][\\w.]*)*\\s*"
+                 "(?::[^\\n=]+)?(?:[-+*/%&|^@]|//|\\*\\*|<<|>>)?=[^=]|[A-Za-z_][\\w.]*\\()"};
     return starts_code(line) || pattern_find(&code, line, 0, NULL);
 }
 

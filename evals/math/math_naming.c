@@ -59,10 +59,10 @@ bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_
 
 bool math_drop_quantifier(const char *s, size_t n, char *out, size_t cap, size_t *len) {
     static pattern quantifier = {
-        .regex =
-            "^[\\s$]*(?:\\\\text\\{\\s*)?(?:[Ff]or )?(?:[Aa]ll|[Aa]ny|[Ee]very|[Ee]ach)\\b(?: (?:(?:"
-            "positive |natural |real )?(?:integers?|numbers?|values of)))*\\s*\\}?[\\s$]*"
-            "(?=[a-z][\\s$]*(?:[<>]|\\\\[gl]eq?(?![a-z])))"};
+        .regex = "^[\\s$]*(?:\\\\text\\{\\s*)?(?:[Ff]or )?(?:[Aa]ll|[Aa]ny|[Ee]very|"
+                 "[Ee]ach)\\b(?: (?:(?:"
+                 "positive |natural |real )?(?:integers?|numbers?|values of)))*\\s*\\}?[\\s$]*"
+                 "(?=[a-z][\\s$]*(?:[<>]|\\\\[gl]eq?(?![a-z])))"};
     span groups[PATTERN_GROUPS];
     if (n > cap || !pattern_find(&quantifier, (span){s, n}, 0, groups))
         return false;
