@@ -5,6 +5,7 @@
 
 bool answer_is_limited(span before) {
     static pattern limit = {
+        .flags = PATTERN_LONG,
         .regex = "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
                  "to reach|to get to|short of|away from|"
                  "than|least|most|not|exceeds?|below|above|under|over|until|up to|except|"

@@ -11,6 +11,7 @@
 /* Adds the relation or set of "k must be greater than 4" and "All real numbers except 3". */
 static void add_relation(found_answer *a, span sentence) {
     static pattern relation = {
+        .flags = PATTERN_LONG,
         .regex = "(?i)(?:^|\\s)(\\$?[a-z]\\$? (?:must be|is|has to be|should be|"
                  "needs to be) (?:strictly )?"
                  "(?:(?:greater|less|larger|smaller|more) than(?: or equal to)?|at least|at most|"
