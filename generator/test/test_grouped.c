@@ -1,5 +1,5 @@
-/* Tests models with grouped queries that training/grouped.py rewrote for MLA: their logits are those
- * of the original in transformers (make_grouped.py), for both maps. */
+/* Tests models with grouped queries that training/grouped.py rewrote for MLA: their logits are
+ * those of the original in transformers (make_grouped.py), for both maps. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -35,8 +35,8 @@ static const opt options[] = {
     {OPT_LIST, "arm", 'a', &o.arms, "NAME=BACKEND[,KEY=VALUE...]",
      "one kernel to compare; give the option once for each, the baseline first. BACKEND: cpu, "
      "cuda, opencl, plugin:PATH or python:FILE. Keys: precision (bf16, fp8), isa, threads; scale "
-     "(max, pow2) for fp8; unit (kept, page) for cuda with fp8; format (a cache format's name or file) for plugins and "
-     "Python files. It replaces --arms, --backend, --isa and --threads",
+     "(max, pow2) for fp8; unit (kept, page) for cuda with fp8; format (a cache format's name or "
+     "file) for plugins and Python files. It replaces --arms, --backend, --isa and --threads",
      0, 0},
     {OPT_FLAG, "ablation", 0, &o.grid.ablation, NULL,
      "on a GPU: also time variants of the FP8 arm that each leave out or replace one technique: "

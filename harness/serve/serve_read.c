@@ -103,8 +103,8 @@ static bool write_text(const server *s, serve_work *w, openai_error *e) {
     return !w->reply.failed || serve_no_memory(e);
 }
 
-/* Appends an id, after a comma if @more. There may be a million of them, and buf_printf() would take
- * as long as the tokenizer. */
+/* Appends an id, after a comma if @more. There may be a million of them, and buf_printf() would
+ * take as long as the tokenizer. */
 static void append_id(buf *out, int32_t id, bool more) {
     char text[12];
     size_t at = sizeof text;

@@ -74,9 +74,9 @@ static void test_insert_sorts(void) {
     CU_ASSERT(memcmp(all, sorted, sizeof all) == 0);
 }
 
-/* The interval from which stats_median_noise() takes its width must contain the true median in about
- * 95 of 100 experiments. Its half width is noise times median, and the true median of these samples
- * is 100. So coverage is counted directly. */
+/* The interval from which stats_median_noise() takes its width must contain the true median in
+ * about 95 of 100 experiments. Its half width is noise times median, and the true median of these
+ * samples is 100. So coverage is counted directly. */
 static void test_noise_coverage(void) {
     enum { kRuns = 4000, kN = 40 };
     int covered = 0;

@@ -1,10 +1,10 @@
 /* compare.h - compares the rows of one cell that were measured on several machines.
  *
- * Rows belong to the same cell if arm, scope, shape and the lengths of the sequences agree. A row is
- * compared with the first file that has the cell under the same conditions (input, state of the
+ * Rows belong to the same cell if arm, scope, shape and the lengths of the sequences agree. A row
+ * is compared with the first file that has the cell under the same conditions (input, state of the
  * cache, mode). If no earlier file has it under them, the row is compared with the cell's first
- * row: it names the conditions that differ, and has no ratio.
- * Percentages are relative to each device's own measured roofline. */
+ * row: it names the conditions that differ, and has no ratio. Percentages are relative to each
+ * device's own measured roofline. */
 #ifndef SNAPMLA_HARNESS_VIEW_COMPARE_H
 #define SNAPMLA_HARNESS_VIEW_COMPARE_H
 

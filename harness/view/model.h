@@ -125,8 +125,8 @@ struct report_model {
     report_gain gains[REPORT_SCOPES]; /* kernel, served */
 };
 
-/* The first ceiling with this name in a file; 0 if the file has none. With named arms a file may have
- * one for each arm. */
+/* The first ceiling with this name in a file; 0 if the file has none. With named arms a file may
+ * have one for each arm. */
 double report_ceiling_of(const report_model *m, int file, const char *name);
 
 /* Whether the cell is a variant of the FP8 arm that leaves out one technique ("fp8-..."). */

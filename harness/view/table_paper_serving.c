@@ -107,8 +107,8 @@ bool report_table_paper_serving(const report_model *m, arena *mem, table *t) {
             "The counterpart of the paper's throughput figure, measured on servers under load. In "
             "closed loops: output tokens/s of all users together, and the 95 % interval of the "
             "ratio. Highest load: it lies between the two numbers, and so does the ratio; ? is an "
-            "end that was not found. Lengths are means that the server counted. Reason: the flag that "
-            "prevents a verdict.",
+            "end that was not found. Lengths are means that the server counted. Reason: the flag "
+            "that prevents a verdict.",
         .columns = {{"input tokens", "", TABLE_NUMBER, true},
                     {"output tokens", "", TABLE_NUMBER, false},
                     {"load", "", TABLE_TEXT, true},

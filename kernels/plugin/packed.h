@@ -4,10 +4,11 @@
  * The plan is an mla_plan and is released with mla_plan_free(). mla_run() and the other functions
  * of mla.h that take a plan must not be called with it.
  *
- * On the host, the checks of attend.h guard each call. On CUDA, packed_run() checks the first call
- * of a plan: it waits for the device, and compares the bytes around the results and the checksums
- * of the inputs with those before the call. (Of the cache, at most PACKED_SUMMED bytes are read.)
- * packed_check() compares the bytes around all buffers, and the cache, after any number of calls. */
+ * On the host, the checks of attend.h guard each call. On CUDA, packed_run() checks the first
+ * call of a plan: it waits for the device, and compares the bytes around the results and the
+ * checksums of the inputs with those before the call. (Of the cache, at most PACKED_SUMMED bytes
+ * are read.) packed_check() compares the bytes around all buffers, and the cache, after any
+ * number of calls. */
 #ifndef SNAPMLA_KERNELS_PLUGIN_PACKED_H
 #define SNAPMLA_KERNELS_PLUGIN_PACKED_H
 
@@ -57,9 +58,9 @@ snap_status packed_run(mla_plan *plan, const mla_step *step, const packed_cache 
                        const mla_attn *attn, snap_err *err) SNAP_CHECK_RESULT;
 
 /* For plans of a plugin with one function: waits for the device, and returns SNAP_E_DEVICE if bytes
- * before or after an allocation have changed or, for packed caches, the first PACKED_SUMMED bytes of
- * the cache of the plan's first call, or, on CUDA, the bytes around the results of that call. Does
- * nothing for plans of other backends. */
+ * before or after an allocation have changed or, for packed caches, the first PACKED_SUMMED bytes
+ * of the cache of the plan's first call, or, on CUDA, the bytes around the results of that call.
+ * Does nothing for plans of other backends. */
 snap_status packed_check(mla_plan *plan, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

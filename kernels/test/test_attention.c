@@ -296,14 +296,9 @@ static void test_rest(void) {
 }
 
 CU_TestInfo tests_attention[] = {
-    {"the example with one function", test_example},
-    {"tables that are refused", test_refused},
-    {"calls that are reported", test_reported},
-    {"after a call that hangs", test_after_a_hang},
-    {"time limits in turn", test_limits_in_turn},
-    {"the timer at rest", test_rest},
-    {"a crash in plan()", test_crash_in_plan},
-    {"a check after the steps", test_check_later},
-    {"crashes elsewhere", test_other_crashes},
-    CU_TEST_INFO_NULL,
+    {"the example with one function", test_example}, {"tables that are refused", test_refused},
+    {"calls that are reported", test_reported},      {"after a call that hangs", test_after_a_hang},
+    {"time limits in turn", test_limits_in_turn},    {"the timer at rest", test_rest},
+    {"a crash in plan()", test_crash_in_plan},       {"a check after the steps", test_check_later},
+    {"crashes elsewhere", test_other_crashes},       CU_TEST_INFO_NULL,
 };

@@ -22,7 +22,7 @@
 #include "kernels/mla.h"
 
 typedef struct {
-    int pairs; /* d / 2 */
+    int pairs;                         /* d / 2 */
     bool halves;                       /* a pair's numbers lie half a vector apart */
     float frequency[MLA_MAX_ROPE / 2]; /* radians per token */
     float factor;                      /* multiplies cosine and sine */
