@@ -113,7 +113,8 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
     *m = (local_model){0};
     runner_options r = {.threads = opt->threads, .device = opt->device};
     bool cuda = text_equal(opt->device, "cuda");
-    TRY(kv_format_parse(opt->precision ? opt->precision : "bf16", &r.format, err));
+    r.precision = opt->precision ? opt->precision : "bf16";
+    TRY(kv_format_parse(r.precision, &r.format, err));
     TRY(open_parts(m, dir, opt, err));
     TRY(choose_template(m, dir, opt, err));
     collect_stops(m);

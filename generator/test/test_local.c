@@ -154,10 +154,10 @@ static void test_refusals(void) {
     snap_err err = {0};
     char dir[64];
     make_dir(dir, "v2-lite");
-    generator_options opt = {.threads = 1, .precision = "int4"};
+    generator_options opt = {.threads = 1, .precision = "int5"};
     CU_ASSERT_PTR_NULL(open_local(dir, &opt, &err));
     CU_ASSERT_EQUAL(err.code, SNAP_E_USAGE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "int4"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "int5"));
     err = (snap_err){0};
     opt = (generator_options){.threads = 1, .context = 4096};
     CU_ASSERT_PTR_NULL(open_local(dir, &opt, &err));

@@ -12,19 +12,24 @@ enum { kPages = 8, kContext = 81, kMostPerToken = 16 };
 /* The pages of the only sequence, out of order. */
 static const int32_t pages[] = {5, 2};
 
-static runner *start(const tiny_model *t, kv_format format, const char *isa) {
+static runner *start_named(const tiny_model *t, const char *precision, const char *isa) {
     runner *r = NULL;
     snap_err err = {0};
-    runner_options opt = {.format = format,
+    runner_options opt = {.precision = precision,
                           .pages = kPages,
                           .context = kContext,
                           .max_rows = TINY_TOKENS,
                           .max_decode = 4,
                           .threads = 1,
                           .isa = isa};
+    CU_ASSERT_EQUAL_FATAL(kv_format_parse(precision, &opt.format, &err), SNAP_OK);
     if (runner_create(&r, &t->weights, &opt, &err) != SNAP_OK)
         (void)fprintf(stderr, "%s\n", err.text);
     return r;
+}
+
+static runner *start(const tiny_model *t, kv_format format, const char *isa) {
+    return start_named(t, kv_format_name(format), isa);
 }
 
 /* Runs the tokens in pieces of @piece. The caller frees the logits [TINY_TOKENS][vocab]. */
@@ -171,16 +176,32 @@ static double divergence(const tiny_model *t, const float *a, const float *b) {
     return sum / TINY_TOKENS;
 }
 
+enum {
+    FORMAT_BF16,
+    FORMAT_FP8,
+    FORMAT_F32,
+    FORMAT_NO_PV,
+    FORMAT_A,
+    FORMAT_B,
+    FORMAT_C,
+    FORMAT_D,
+    FORMAT_E,
+    FORMAT_F,
+    FORMATS
+};
+static const char *const formats[FORMATS] = {"bf16", "fp8", "fp32", "noPV", "A",
+                                             "B",    "C",   "D",    "E",    "F"};
+
 /* Compares each format's logits, decoded step by step, with FP32's. FP8 must cost more than BF16,
  * and every format little. A prompt's logits must be as close to those of decoding as the format's
  * error allows. */
 static void test_formats(void) {
     for (int m = 0; tiny_names[m]; m++) {
         tiny_model t;
-        double kl[CACHE_FORMATS];
+        double kl[FORMATS];
         tiny_open(&t, tiny_names[m]);
-        for (int f = 0; f < CACHE_FORMATS; f++) {
-            runner *r = start(&t, (kv_format)f, NULL);
+        for (int f = 0; f < FORMATS; f++) {
+            runner *r = start_named(&t, formats[f], NULL);
             CU_ASSERT_PTR_NOT_NULL_FATAL(r);
             float *steps = logits_of(&t, r, 1), *whole = logits_of(&t, r, TINY_TOKENS);
             kl[f] = divergence(&t, t.exact, steps);
@@ -188,16 +209,16 @@ static void test_formats(void) {
             /* The scales of C and D depend on how a text is divided, so the errors of both runs
              * count. */
             CU_ASSERT(divergence(&t, steps, whole) <
-                      (f == CACHE_C || f == CACHE_D ? 4 : 2) * kl[f] + 1e-4);
+                      (f == FORMAT_C || f == FORMAT_D ? 4 : 2) * kl[f] + 1e-4);
             if (getenv("SHOW_FIGURES"))
                 (void)printf("\n| %s | KL of %s, decoding, from transformers' fp32 | %.1e |",
-                             tiny_names[m], kv_format_name((kv_format)f), kl[f]);
+                             tiny_names[m], formats[f], kl[f]);
             free(steps);
             free(whole);
             runner_free(r);
         }
-        CU_ASSERT(kl[CACHE_F32] < 1e-9);
-        CU_ASSERT(kl[CACHE_BF16] < kl[CACHE_FP8]);
+        CU_ASSERT(kl[FORMAT_F32] < 1e-9);
+        CU_ASSERT(kl[FORMAT_BF16] < kl[FORMAT_FP8]);
         tiny_close(&t);
     }
 }
@@ -207,7 +228,7 @@ static void test_formats(void) {
  * agrees with transformers on the unscaled weights. */
 static void test_quantised_rope_is_worse(void) {
     tiny_model t;
-    double kl[CACHE_FORMATS];
+    double kl[FORMATS];
     float *exact = NULL, largest = 0;
     tiny_open_as(&t, "minicpm3", TINY_STRONG_ROPE);
     int width = t.shape.kv_lora_rank + t.shape.qk_rope_head_dim;
@@ -220,24 +241,23 @@ static void test_quantised_rope_is_worse(void) {
         largest = fmaxf(largest, fabsf(rows[i]));
     CU_ASSERT(largest > 500 && largest < 2000);
     runner_free(r);
-    for (int f = 0; f < CACHE_FORMATS; f++) {
-        r = start(&t, (kv_format)f, NULL);
+    for (int f = 0; f < FORMATS; f++) {
+        r = start_named(&t, formats[f], NULL);
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         float *steps = logits_of(&t, r, 1);
         kl[f] = divergence(&t, exact, steps);
         if (getenv("SHOW_FIGURES"))
-            (void)printf("\n| strong RoPE | KL of %s from fp32 | %.1e |",
-                         kv_format_name((kv_format)f), kl[f]);
+            (void)printf("\n| strong RoPE | KL of %s from fp32 | %.1e |", formats[f], kl[f]);
         free(steps);
         runner_free(r);
     }
-    CU_ASSERT(kl[CACHE_A] > 10 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_B] > 100 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_C] > 10 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_D] < 4 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_E] < 4 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_F] < 4 * kl[CACHE_FP8]);
-    CU_ASSERT(kl[CACHE_NO_PV] < kl[CACHE_FP8]);
+    CU_ASSERT(kl[FORMAT_A] > 10 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_B] > 100 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_C] > 10 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_D] < 4 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_E] < 4 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_F] < 4 * kl[FORMAT_FP8]);
+    CU_ASSERT(kl[FORMAT_NO_PV] < kl[FORMAT_FP8]);
     free(exact);
     tiny_close(&t);
 }

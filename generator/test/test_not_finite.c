@@ -62,10 +62,14 @@ static void spoil_rotary_key(tiny_model *t) {
     spoil(t, &d);
 }
 
+/* The format of CACHE_ROUNDED. */
+static const char kRounded[] = "A";
+
 static runner *start(const tiny_model *t, const char *device, kv_format format, int decode) {
     runner *r = NULL;
     snap_err err = {0};
     runner_options opt = {.format = format,
+                          .precision = kRounded,
                           .pages = 2 * decode,
                           .context = kContext,
                           .max_rows = decode + 24,
@@ -83,7 +87,8 @@ static runner *start(const tiny_model *t, const char *device, kv_format format, 
 static void expect_refused(snap_status st, const snap_err *err, kv_format format, int position) {
     char at[40], precision[40];
     (void)snprintf(at, sizeof at, "position %d ", position);
-    (void)snprintf(precision, sizeof precision, "precision %s,", kv_format_name(format));
+    (void)snprintf(precision, sizeof precision, "precision %s,",
+                   format == CACHE_ROUNDED ? kRounded : kv_format_name(format));
     CU_ASSERT_EQUAL(st, SNAP_E_INPUT);
     CU_ASSERT_PTR_NOT_NULL(strstr(err->text, at));
     CU_ASSERT_PTR_NOT_NULL(strstr(err->text, precision));
@@ -134,7 +139,8 @@ static void check_all(origin from, const char *device, const kv_format *format, 
 }
 
 static void test_damaged_weights(void) {
-    static const kv_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32, CACHE_A, CACHE_NO_PV};
+    static const kv_format formats[] = {CACHE_BF16, CACHE_FP8, CACHE_F32, CACHE_NO_PV,
+                                        CACHE_ROUNDED};
     check_all(FROM_V3, NULL, formats, kSanitized ? 2 : 5);
     check_all(FROM_V2_LITE, NULL, formats, kSanitized ? 1 : 2);
     if (!tiny_on_cuda())

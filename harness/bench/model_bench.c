@@ -42,7 +42,14 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     request *r = ctx;
     if (r->run.n_arms == 2)
         return err_set(err, SNAP_E_USAGE, "--arms lists more than 2 arms");
-    return kv_format_parse(part, &r->run.arms[r->run.n_arms++], err);
+    kv_format *arm = &r->run.arms[r->run.n_arms++];
+    snap_status st = kv_format_parse(part, arm, err);
+    if (st == SNAP_OK && *arm == CACHE_ROUNDED)
+        return err_set(err, SNAP_E_USAGE,
+                       "--arms: '%s' is a format that is stored as bf16, so its time would be that "
+                       "of bf16 (bf16, fp8)",
+                       part);
+    return st;
 }
 
 static snap_status read_request(request *r, const model_bench_options *o, model_bench *m,

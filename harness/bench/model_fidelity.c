@@ -1,6 +1,7 @@
 #include "harness/bench/model_fidelity.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,6 +19,7 @@ typedef struct {
     const model_fidelity_options *opt;
     model_fidelity_row *rows;
     int n;
+    char *precision[MODEL_FIDELITY_FORMATS]; /* as the options name it; owned */
     local_model model[MODEL_FIDELITY_FORMATS];
     float *logits[MODEL_FIDELITY_FORMATS]; /* [piece][vocab] */
     difference *difference;                /* [formats][positions of the current piece] */
@@ -39,8 +41,10 @@ static snap_status add_format(void *ctx, const char *name, snap_err *err) {
         return st;
     if (c->n == MODEL_FIDELITY_FORMATS)
         return err_set(err, SNAP_E_USAGE, "at most %d precisions", MODEL_FIDELITY_FORMATS);
-    c->rows[c->n++] = (model_fidelity_row){.format = kv_format_name(f)};
-    return SNAP_OK;
+    c->rows[c->n] = (model_fidelity_row){0};
+    c->precision[c->n] = strdup(name);
+    return c->precision[c->n++] ? SNAP_OK
+                                : err_set(err, SNAP_E_NOMEM, "out of memory for a precision");
 }
 
 /* Tokenises the text with the tokenizer of the first model and limits the number of tokens. */
@@ -57,12 +61,18 @@ static snap_status encode(comparison *c, int64_t longest, snap_err *err) {
                          : err_set(err, SNAP_E_INPUT, "the text has fewer than two tokens");
 }
 
+static void describe(model_fidelity_row *row, const kv_cache *cache) {
+    (void)snprintf(row->format, sizeof row->format, "%s", kv_cache_precision(cache));
+    (void)snprintf(row->format_sha256, HASH_HEX, "%s", kv_cache_format_sha256(cache));
+    row->cache_bytes = kv_cache_token_bytes(cache);
+}
+
 static snap_status open_models(comparison *c, snap_err *err) {
     snap_status st = SNAP_OK;
     const model_fidelity_options *o = c->opt;
     for (int i = 0; i < c->n; i++) {
         local_model *m = &c->model[i];
-        local_options how = {.precision = c->rows[i].format,
+        local_options how = {.precision = c->precision[i],
                              .context = i ? c->tokens : o->max_tokens,
                              .sequences = 1,
                              .threads = o->threads,
@@ -72,7 +82,7 @@ static snap_status open_models(comparison *c, snap_err *err) {
         if (i == 0)
             TRY(encode(c, runner_limits(m->runner)->context, err));
         c->vocab = m->shape.vocab_size;
-        c->rows[i].cache_bytes = (int64_t)kv_cache_page_bytes(runner_cache(m->runner)) / MLA_PAGE;
+        describe(&c->rows[i], runner_cache(m->runner));
         int64_t need = (c->tokens - 1) / MLA_PAGE + 1;
         if (kv_cache_pages(runner_cache(m->runner)) < need)
             TRY(err_set(err, SNAP_E_NOMEM, "the cache has no room for %lld tokens",
@@ -262,6 +272,7 @@ cleanup:
     for (int i = 0; i < c->n; i++) {
         local_close(&c->model[i]);
         free(c->logits[i]);
+        free(c->precision[i]);
     }
     parallel_free(c->threads);
     tok_ids_release(&c->ids);
@@ -279,11 +290,15 @@ static int64_t peak_bytes(void) {
     return getrusage(RUSAGE_SELF, &u) == 0 ? (int64_t)u.ru_maxrss * 1024 : 0;
 }
 
-static model_record row_of(const model_fidelity_row *r, const model_fidelity_sums *s) {
+/* @reference: the row of the first format */
+static model_record row_of(const model_fidelity_row *r, const model_fidelity_sums *s,
+                           const model_fidelity_row *reference) {
     double n = (double)s->tokens;
     model_record row = model_record_new("predictions");
     row.precision = r->format;
-    row.cache_bytes_a_token = r->cache_bytes;
+    row.format_sha256 = r->format_sha256;
+    row.reference = reference->format;
+    row.cache_bytes_a_token = (int64_t)ceil(r->cache_bytes);
     row.tokens = s->tokens;
     row.perplexity = exp(s->nll / n);
     row.kl_mean = s->kl / n;
@@ -293,17 +308,17 @@ static model_record row_of(const model_fidelity_row *r, const model_fidelity_sum
     return row;
 }
 
-static snap_status emit_format(const model_fidelity_row *r, model_fidelity_emit emit, void *ctx,
-                               snap_err *err) {
+static snap_status emit_format(const model_fidelity_row *r, const model_fidelity_row *reference,
+                               model_fidelity_emit emit, void *ctx, snap_err *err) {
     snap_status st;
-    model_record row = row_of(r, &r->all);
+    model_record row = row_of(r, &r->all, reference);
     row.peak_rss_bytes = peak_bytes();
     TRY(emit(ctx, &row, err));
     int64_t from = 0, end = MODEL_FIDELITY_FIRST;
     for (int i = 0; i < MODEL_FIDELITY_RANGES; i++, from = end, end *= 2) {
         if (!r->range[i].tokens)
             continue;
-        row = row_of(r, &r->range[i]);
+        row = row_of(r, &r->range[i], reference);
         row.first = from;
         row.last = end - 1;
         TRY(emit(ctx, &row, err));
@@ -316,6 +331,6 @@ snap_status model_fidelity_emit_rows(const model_fidelity_row *rows, int n,
                                      model_fidelity_emit emit, void *ctx, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int i = 0; i < n && st == SNAP_OK; i++)
-        st = emit_format(&rows[i], emit, ctx, err);
+        st = emit_format(&rows[i], rows, emit, ctx, err);
     return st;
 }

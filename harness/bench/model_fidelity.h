@@ -17,10 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "harness/bench/model_layers.h"
 
 enum {
-    MODEL_FIDELITY_FORMATS = 12,
+    MODEL_FIDELITY_FORMATS = 40,
     MODEL_FIDELITY_FIRST = 64,
     MODEL_FIDELITY_RANGES = 16,
     MODEL_FIDELITY_MOMENTS = 16
@@ -37,17 +38,19 @@ typedef struct {
 } model_fidelity_sums;
 
 typedef struct {
-    const char *format;                               /* static memory */
-    model_fidelity_sums all;                          /* every position but the last token's */
+    char format[64];              /* the name that the format's file states, or that of cache.h */
+    char format_sha256[HASH_HEX]; /* of the format's file; "": it has none */
+    model_fidelity_sums all;      /* every position but the last token's */
     model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ...; the
                                                          last one has no end */
-    int64_t cache_bytes;                              /* of one token, over all layers */
+    double cache_bytes;                               /* kv_cache_token_bytes() */
 } model_fidelity_row;
 
 typedef struct {
     const char *dir;     /* the checkpoint */
     const char *text;    /* NUL-terminated */
-    const char *formats; /* comma-separated names of cache.h; the first is the reference */
+    const char *formats; /* comma-separated names and paths as in cache.h; the first is the
+                            reference */
     int64_t max_tokens;  /* at most so many tokens of the text; 0 = LOCAL_CONTEXT, or the model's
                             limit if that is smaller */
     bool chunks;         /* run the text as a prompt in chunks, not step by step */

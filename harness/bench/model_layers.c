@@ -132,6 +132,7 @@ static const char *const formats[MODEL_LAYERS_FORMATS] = {"bf16", "snapmla", "A"
 
 static model_record row_of(const study *t, const char *kind) {
     model_record row = model_record_new(kind);
+    row.reference = t->l->run[0].name;
     row.layer = t->layer;
     row.context = t->step.context;
     return row;

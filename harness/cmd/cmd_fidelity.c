@@ -41,7 +41,9 @@ static const opt options[] = {
      0, 0},
     {OPT_STR, "text", 0, &model.text, "FILE", "file with the text; - = standard input", 0, 0},
     {OPT_STR, "precisions", 0, &model.precisions, "LIST",
-     "cache formats: bf16, fp8, fp32, A to F, noPV; the first is the reference", 0, 0},
+     "cache formats of the model: bf16, fp8, fp32, noPV, names that 'snapmla formats' lists, and "
+     "paths of .json files; the first is the reference",
+     0, 0},
     {OPT_INT, "max-tokens", 0, &model.max_tokens, "N",
      "maximum number of tokens of the text; 0 = 32768", 0, MLA_MAX_CONTEXT},
     {OPT_FLAG, "prefill", 0, &model.prefill, NULL,

@@ -31,7 +31,9 @@ static const opt options[] = {
      "deepseek-v3.1: the model reasons before it answers", 0, 0},
     {.type = OPT_GROUP, .help = "How"},
     {OPT_STR, "precision", 0, &model.precision, "NAME",
-     "of the cache and attention: bf16, fp8, fp32; A to F and noPV are experiments", 0, 0},
+     "of the cache and attention: bf16, fp8, fp32, noPV; or a cache format, by a name that "
+     "'snapmla formats' lists or as a .json file: the cache is rounded through it (CPU only)",
+     0, 0},
     {OPT_INT, "samples", 'n', &answer.samples, "N",
      "answers to each prompt; a single one is printed while it is generated", 1, 4096},
     {OPT_NUM, "temperature", 't', &answer.sampling.temperature, "T",

@@ -27,7 +27,9 @@ static serve_options server = {.host = "127.0.0.1",
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "Model"},
     {OPT_STR, "precision", 0, &model.precision, "NAME",
-     "of the cache and attention: bf16, fp8, fp32; A to F and noPV are experiments", 0, 0},
+     "of the cache and attention: bf16, fp8, fp32, noPV; or a cache format, by a name that "
+     "'snapmla formats' lists or as a .json file: the cache is rounded through it (CPU only)",
+     0, 0},
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
      "kimi-k2, longcat, chatml, smollm2; default: the checkpoint's own",

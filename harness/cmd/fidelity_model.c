@@ -20,7 +20,6 @@
 typedef struct {
     const fidelity_model_args *args;
     char text_sha256[HASH_HEX], checkpoint_sha256[HASH_HEX];
-    char reference[16];
     results *r;
     term_progress progress;
 } sink;
@@ -46,7 +45,6 @@ static snap_status take_row(void *ctx, const model_record *measured, snap_err *e
     row.text_sha256 = s->text_sha256;
     row.checkpoint_sha256 = s->checkpoint_sha256;
     row.decoded = !s->args->prefill;
-    row.reference = s->reference;
     return results_add(s->r, "model_fidelity", record_write(&model_type, &row), err);
 }
 
@@ -132,8 +130,6 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
                        "--layers works on the CPU only: leave out --backend cuda");
     TRY(fs_read(a->text, &text, err));
     TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
-    (void)snprintf(s.reference, sizeof s.reference, "%.*s", (int)strcspn(a->precisions, ","),
-                   a->precisions);
     TRY(open_results(&s, shared, err));
     TRY(measure(&s, buf_str(&text), err));
     for (int k = 0; k < MODEL_FIDELITY_PREDICTIONS && !shared->json; k++)

@@ -1,13 +1,16 @@
 #include "harness/eval/origins.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "generator/local/checkpoint/digest.h"
+#include "generator/local/model/cache.h"
 #include "harness/eval/run_files.h"
 #include "harness/record/eval.h"
 #include "harness/record/provenance.h"
+#include "kernels/format/format.h"
 
 enum { kKey = 80 };
 static const char kLocal[] = "local:";
@@ -35,11 +38,13 @@ static snap_status put(results_journal *j, const char *arm, js *row, const char 
     js_free(row);
     if (!row)
         return err_set(err, SNAP_E_NOMEM, "out of memory for an arm's files");
-    return differs ? err_set(err, SNAP_E_USAGE,
-                             "arm '%s': %s other files (checkpoint or plugin) than the existing "
-                             "samples (choose another --out)",
-                             arm, who)
-                   : SNAP_OK;
+    return differs
+               ? err_set(
+                     err, SNAP_E_USAGE,
+                     "arm '%s': %s other files (checkpoint, format or plugin) than the existing "
+                     "samples (choose another --out)",
+                     arm, who)
+               : SNAP_OK;
 }
 
 /* Copies the digest of an earlier arm with the same folder. Returns false if there is none, and
@@ -48,7 +53,8 @@ static bool known(const results_journal *j, const eval_plan *plan, size_t a, cha
     arena mem = {0};
     bool found = false;
     for (size_t i = 0; i < a && !found; i++) {
-        arm_record files; /* the row has the keys checkpoint_sha256 and plugin of an arm */
+        arm_record files; /* the row has the keys checkpoint_sha256, format_sha256 and plugin of an
+                            arm */
         if (!record_read(&arm_type, origins_find(j, plan->arms[i].name), &mem, &files))
             break;
         found = files.checkpoint_sha256[0] && text_equal(plan->arms[i].spec, plan->arms[a].spec);
@@ -59,10 +65,26 @@ static bool known(const results_journal *j, const eval_plan *plan, size_t a, cha
     return found;
 }
 
+/* SHA-256 of the file of the arm's cache format; "" if the format has none. */
+static snap_status format_digest(const char *precision, char hex[HASH_HEX], snap_err *err) {
+    kv_format format = CACHE_BF16;
+    hex[0] = 0;
+    snap_status st = precision ? kv_format_parse(precision, &format, err) : SNAP_OK;
+    if (st != SNAP_OK || format != CACHE_ROUNDED)
+        return st;
+    char *path = cache_format_path(precision);
+    st = path ? hash_file(path, hex, err)
+              : err_set(err, SNAP_E_NOMEM, "out of memory for the name of a format");
+    free(path);
+    return st;
+}
+
 /* The row of an arm; NULL when out of memory. */
 static js *row_of(const arm_record *files) {
     js *row = js_new_object();
     bool ok = row && js_set_str(row, "checkpoint_sha256", files->checkpoint_sha256);
+    if (files->format_sha256[0])
+        ok = js_set_str(row, "format_sha256", files->format_sha256) && ok;
     ok = js_set_new(row, "plugin", record_value(&arm_type, files, "plugin")) && ok;
     if (ok)
         return row;
@@ -72,12 +94,13 @@ static js *row_of(const arm_record *files) {
 
 static snap_status record(results_journal *j, const eval_plan *plan, size_t a, snap_err *err) {
     const eval_arm *arm = &plan->arms[a];
-    char hex[HASH_HEX];
+    char hex[HASH_HEX], format[HASH_HEX];
     arena mem = {0};
-    arm_record files = {.checkpoint_sha256 = hex};
+    arm_record files = {.checkpoint_sha256 = hex, .format_sha256 = format};
     snap_status st = SNAP_OK;
     if (!text_equal(arm->kind, "local"))
         return SNAP_OK;
+    TRY(format_digest(arm->precision, format, err));
     TRY(known(j, plan, a, hex) ? SNAP_OK
                                : checkpoint_digest(arm->spec + sizeof kLocal - 1, hex, err));
     TRY(provenance_plugin(arm->device, &mem, &files.plugin, err));

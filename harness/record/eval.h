@@ -81,6 +81,7 @@ typedef struct {
     const char *device;
     const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
                                       files, sorted by name */
+    const char *format_sha256;     /* of the file of a local arm's cache format; "": it has none */
     plugin_record plugin;          /* the shared object, if a local arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;

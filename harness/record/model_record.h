@@ -36,9 +36,11 @@ typedef struct {
                             text */
     int64_t tokens;      /* number of positions at which a token is predicted */
     double perplexity, kl_mean, kl_max, flips_pct, logits_rel_l2; /* the KL divergence is in nats */
-    int64_t cache_bytes_a_token;                                  /* bytes of the cache per token,
-                                                                     over all layers */
-    int64_t peak_rss_bytes;                                       /* peak memory of the whole
+    int64_t cache_bytes_a_token;                                  /* bytes that the format takes
+                                                                     per token, over all layers,
+                                                                     rounded up */
+    const char *format_sha256; /* of the file of the format; "": it has none */
+    int64_t peak_rss_bytes;    /* peak memory of the whole
                                                                      process; only in rows that
                                                                      cover all positions */
     /* predictions, depth */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/rng.h"
 #include "generator/local/local.h"
 #include "generator/test/score.h"
@@ -87,15 +88,40 @@ static void test_formats_against_the_first(void) {
     tiny_remove(dir);
 }
 
+/* Formats of docs/formats.md, by name and by path: the results name the format and its file. */
+static void test_described_formats(void) {
+    static model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
+    char dir[64], hex[HASH_HEX];
+    int n;
+    make_dir(dir);
+    model_fidelity_options o = {.dir = dir,
+                                .text = kText,
+                                .formats = "bf16,A,configs/formats/A.json,int8",
+                                .max_tokens = 40,
+                                .threads = 1};
+    CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(n, 4);
+    CU_ASSERT_EQUAL(hash_file("configs/formats/A.json", hex, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(rows[0].format_sha256, "");
+    for (int i = 1; i < 3; i++) {
+        CU_ASSERT_STRING_EQUAL(rows[i].format, "A");
+        CU_ASSERT_STRING_EQUAL(rows[i].format_sha256, hex);
+        CU_ASSERT_EQUAL(rows[i].cache_bytes, 3 * (64 + 4 + 32 + 4));
+        CU_ASSERT(rows[i].all.kl > 0 && rows[i].all.kl == rows[1].all.kl);
+    }
+    CU_ASSERT(rows[3].all.kl > 0 && rows[3].all.kl != rows[1].all.kl);
+    tiny_remove(dir);
+}
+
 static void test_refusals(void) {
     char dir[64];
     model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     int n;
     snap_err err = {0};
     make_dir(dir);
-    model_fidelity_options o = {.dir = dir, .text = kText, .formats = "bf16,int4", .threads = 1};
+    model_fidelity_options o = {.dir = dir, .text = kText, .formats = "bf16,int5", .threads = 1};
     CU_ASSERT_EQUAL(model_fidelity_run(&o, rows, &n, &err), SNAP_E_USAGE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "int4"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "int5"));
     o.formats = "bf16";
     o.max_tokens = 1;
     CU_ASSERT_EQUAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_E_INPUT);
@@ -241,6 +267,7 @@ CU_TestInfo tests_model_fidelity[] = {
     {"values of layers, and their bound", test_layers},
     {"quantiles of magnitudes", test_values},
     {"the norm of a matrix", test_spectral_norm},
+    {"formats by name and by path", test_described_formats},
     {"bad options are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

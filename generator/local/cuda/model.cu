@@ -218,8 +218,7 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
                        "the CUDA model does not support rewritten models with grouped queries");
     if (o.format != CACHE_BF16 && o.format != CACHE_FP8)
         return err_set(err, SNAP_E_UNSUPPORTED,
-                       "the CUDA model does not support precision '%s' (bf16, fp8)",
-                       kv_format_name(o.format));
+                       "the CUDA model does not support precision '%s' (bf16, fp8)", o.precision);
     return SNAP_OK;
 }
 

@@ -87,15 +87,18 @@ static void append_f32(const runner *r, int block) {
     }
 }
 
-static void quantise_new_rows(const runner *r, int block) {
+static snap_status round_new_rows(const runner *r, int block, snap_err *err) {
+    snap_status st = SNAP_OK;
     for (int i = 0; i < r->step.pieces; i++) {
         const step_piece *p = &r->step.piece[i];
         int64_t first = p->first; /* the table row of `first` has the pages up to the piece's
                                      position */
         int32_t page = r->step.table[first * r->step.table_width + p->position / MLA_PAGE];
-        kv_cache_quantise_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
-                               p->count, p->position, page);
+        TRY(kv_cache_round_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
+                                p->count, p->position, page, err));
     }
+cleanup:
+    return st;
 }
 
 static snap_status append(runner *r, int block, snap_err *err) {
@@ -103,9 +106,10 @@ static snap_status append(runner *r, int block, snap_err *err) {
         append_f32(r, block);
         return SNAP_OK;
     }
-    quantise_new_rows(r, block);
-    return mla_append_kv(r->append_plan, &r->step.all, kv_cache_layer(r->cache, block), r->b.kv,
-                         err);
+    snap_status st = round_new_rows(r, block, err);
+    return st != SNAP_OK ? st
+                         : mla_append_kv(r->append_plan, &r->step.all,
+                                         kv_cache_layer(r->cache, block), r->b.kv, err);
 }
 
 /* ---- decode: absorbed, through mla.h --------------------------------------------------------- */

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/model/ablation_formats.h"
+#include "generator/local/model/rounding.h"
+#include "kernels/formats.h"
 
 enum { kPlanes = 3 };
 
@@ -13,23 +14,28 @@ struct kv_cache {
     kv_format format;
     int layers, d_c, d_r;
     int64_t pages;
-    size_t bytes[kPlanes]; /* bytes of a page of one layer in each plane: content, rope, scale */
-    mla_cache *layer;      /* [layers]; CACHE_F32 keeps floats in `content` */
+    size_t bytes[kPlanes];   /* bytes of a page of one layer in each plane: content, rope, scale */
+    mla_cache *layer;        /* [layers]; CACHE_F32 keeps floats in `content` */
+    cache_rounding rounding; /* CACHE_ROUNDED */
 };
 
-static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "A", "B",
-                                                 "C",    "D",   "E",    "F", "noPV"};
+static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "noPV", "rounded"};
 
 snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) {
-    for (int f = 0; f < CACHE_FORMATS; f++)
+    for (int f = 0; f < CACHE_ROUNDED; f++)
         if (text_equal(name, names[f])) {
             *out = (kv_format)f;
             return SNAP_OK;
         }
-    return err_set(
-        err, SNAP_E_USAGE,
-        "unknown precision '%s' (bf16, fp8; fp32 for debugging; A to F, noPV for the ablation)",
-        name);
+    char *path = cache_format_path(name);
+    free(path);
+    *out = CACHE_ROUNDED;
+    if (path)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE,
+                   "unknown precision '%s' (bf16, fp8; fp32 for debugging; noPV; a name that "
+                   "'snapmla formats' lists; the path of a .json file)",
+                   name);
 }
 
 const char *kv_format_name(kv_format f) {
@@ -62,8 +68,10 @@ static snap_status allocate(kv_cache *c, snap_err *err) {
     return SNAP_OK;
 }
 
-snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format, int layers,
-                            int64_t pages, int d_c, int d_r, snap_err *err) {
+snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format,
+                            const char *precision, int layers, int64_t pages, int d_c, int d_r,
+                            snap_err *err) {
+    snap_status st = SNAP_OK;
     *out = NULL;
     kv_cache *c = calloc(1, sizeof *c);
     mla_cache *planes = calloc((size_t)layers, sizeof *planes);
@@ -81,13 +89,14 @@ snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format, i
                     .pages = pages,
                     .bytes = {b.content * (format == CACHE_F32 ? 2 : 1), b.rope, b.scale},
                     .layer = planes};
-    snap_status st = allocate(c, err);
-    if (st != SNAP_OK) {
-        kv_cache_free(c);
-        return st;
-    }
+    if (format == CACHE_ROUNDED)
+        TRY(rounding_load(&c->rounding, precision, d_c, d_r, err));
+    TRY(allocate(c, err));
     *out = c;
-    return SNAP_OK;
+    c = NULL;
+cleanup:
+    kv_cache_free(c);
+    return st;
 }
 
 void kv_cache_free(kv_cache *c) {
@@ -98,6 +107,22 @@ void kv_cache_free(kv_cache *c) {
             mla_free(c->be, plane(c, i, p));
     free(c->layer);
     free(c);
+}
+
+const char *kv_cache_precision(const kv_cache *c) {
+    return c->format == CACHE_ROUNDED ? c->rounding.format.name : names[c->format];
+}
+
+const char *kv_cache_format_sha256(const kv_cache *c) {
+    return c->rounding.sha256;
+}
+
+double kv_cache_token_bytes(const kv_cache *c) {
+    if (c->format == CACHE_ROUNDED)
+        return c->layers * rounding_token_bytes(&c->rounding);
+    if (c->format == CACHE_NO_PV)
+        return c->layers * (double)mla_cache_token_bytes(MLA_FP8, c->d_c, c->d_r);
+    return (double)kv_cache_page_bytes(c) / MLA_PAGE;
 }
 
 int64_t kv_cache_pages(const kv_cache *c) {
@@ -116,13 +141,27 @@ float *kv_cache_rows_f32(const kv_cache *c, int layer) {
     return c->layer[layer].content;
 }
 
-void kv_cache_quantise_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
-                            int64_t position, int32_t page) {
-    size_t stored = c->bytes[0] * (size_t)page; /* ablation formats are always in host memory */
-    if (c->format >= CACHE_A)
-        ablation_quantise(c->format, c->d_c, c->d_r, rows, n,
-                          (uint16_t *)(void *)((char *)c->layer[layer].content + stored),
-                          (int)(position % MLA_PAGE));
+/* Rounds rows as the fp8 cache does (with RoPE in units of the content's scale), and back to
+ * bf16. */
+static void round_as_fp8(const kv_cache *c, uint16_t *rows, int64_t n) {
+    uint8_t c8[MLA_MAX_CONTENT];
+    uint16_t rope[MLA_MAX_ROPE];
+    for (int64_t i = 0; i < n; i++, rows += c->d_c + c->d_r) {
+        float scale = quant_row(rows, c->d_c, c->d_r, MLA_SCALE_MAX, c8, rope);
+        dequant_row(c8, rope, scale, c->d_c, c->d_r, rows);
+    }
+}
+
+snap_status kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
+                                int64_t position, int32_t page, snap_err *err) {
+    /* the cache of a rounded format is always in host memory */
+    const char *stored = (const char *)c->layer[layer].content + c->bytes[0] * (size_t)page;
+    if (c->format == CACHE_ROUNDED)
+        return rounding_apply(&c->rounding, rows, n, (const uint16_t *)(const void *)stored,
+                              (int)(position % MLA_PAGE), err);
+    if (c->format == CACHE_NO_PV)
+        round_as_fp8(c, rows, n);
+    return SNAP_OK;
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

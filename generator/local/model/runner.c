@@ -32,8 +32,12 @@ cleanup:
 }
 
 static snap_status create_cache(runner *r, snap_err *err) {
-    return kv_cache_create(&r->cache, r->be, r->opt.format, r->w->blocks, r->opt.pages,
-                           r->s->kv_lora_rank, r->s->qk_rope_head_dim, err);
+    snap_status st =
+        kv_cache_create(&r->cache, r->be, r->opt.format, r->opt.precision, r->w->blocks,
+                        r->opt.pages, r->s->kv_lora_rank, r->s->qk_rope_head_dim, err);
+    if (st == SNAP_OK)
+        r->opt.precision = kv_cache_precision(r->cache);
+    return st;
 }
 
 /* Opens the CPU backend with the model's threads, or another backend for attention and cache
@@ -55,7 +59,8 @@ static snap_status open_backend(runner *r, snap_err *err) {
         mla_backend_close(be);
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "precision '%s' needs the cache in host memory, but '%s' has its own memory",
-                       kv_format_name(r->opt.format), info.name);
+                       r->opt.precision ? r->opt.precision : kv_format_name(r->opt.format),
+                       info.name);
     }
     return staged_open(&r->be, be, err);
 }
@@ -185,8 +190,7 @@ snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) 
                    "the logits at position %lld are NaN or infinite (precision %s, device %s): a "
                    "number overflowed, or a weight of the checkpoint is NaN or infinite; if "
                    "precision fp32 on device cpu fails too, the checkpoint is damaged",
-                   (long long)position, kv_format_name(r->opt.format),
-                   r->opt.device ? r->opt.device : "cpu");
+                   (long long)position, r->opt.precision, r->opt.device ? r->opt.device : "cpu");
 }
 
 int runner_cublaslt(const runner *r) {

@@ -26,12 +26,14 @@
  * hold the cache and compute the attention of decode steps, while the CPU does the rest. */
 typedef struct {
     kv_format format;
-    int64_t pages;      /* number of pages in the cache */
-    int64_t context;    /* longest sequence in tokens */
-    int max_rows;       /* most tokens in a step */
-    int max_decode;     /* most decoded sequences in a step */
-    int threads;        /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
-    const char *device; /* see above */
+    const char *precision; /* CACHE_ROUNDED: name or path of the format, borrowed while the runner
+                              is created. runner_limits() has the name for every format */
+    int64_t pages;         /* number of pages in the cache */
+    int64_t context;       /* longest sequence in tokens */
+    int max_rows;          /* most tokens in a step */
+    int max_decode;        /* most decoded sequences in a step */
+    int threads;           /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
+    const char *device;    /* see above */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
     comm *comm; /* borrowed; for a rank of a split model, else NULL; "cuda" supports one rank */
@@ -45,7 +47,7 @@ enum { RUNNER_HOST_THREADS = 4 };
 /* @w must outlive *out, which the caller owns: runner_free(). On "cuda" @w may come from
  * weights_outline(). SNAP_E_USAGE for an unknown device or instruction set; SNAP_E_SHAPE for a
  * context, pages or rows out of range; SNAP_E_UNSUPPORTED for what the device can't do; any error
- * of opening it. */
+ * of opening it, and of kv_cache_create(). */
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */

@@ -1,0 +1,47 @@
+/* rounding.h - rounds rows through a cache format of docs/formats.md and back to bf16, so that a
+ * BF16 cache holds what the format would hold. The code need not be fast, because these formats
+ * only serve for comparison.
+ *
+ * The result is the bf16 of what cache_format_unpack() returns for the packed rows. Values that
+ * tokens share are chosen as follows:
+ *   per token   from the token
+ *   per page    from the tokens that the page has so far, those that are appended included. Tokens
+ *               that were stored before keep their finer values
+ *   per tensor  from the rows that a sequence appends at once: a chunk of a prompt, or one token.
+ *               For one token, a mean or a scale of its own for each column would be exact, so
+ *               formats that have them per tensor are refused
+ * If the groups of a format do not divide the content, the content is padded with zeros. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_ROUNDING_H
+#define SNAPMLA_GENERATOR_LOCAL_MODEL_ROUNDING_H
+
+#include "base/hash.h"
+#include "kernels/format/format.h"
+
+/* A plain value: copy it, no release. */
+typedef struct {
+    cache_format format;   /* its content may be wider than the rows': see above */
+    int d_c, d_r;          /* widths of the rows */
+    char sha256[HASH_HEX]; /* of the format's file */
+} cache_rounding;
+
+/**
+ * rounding_load - read the format that rows are rounded through
+ *
+ * @name: as for cache_format_load()
+ *
+ * Errors: those of cache_format_load(); SNAP_E_UNSUPPORTED for a format whose shared values cannot
+ * be chosen while a sequence grows, or with pages that do not divide those of the cache.
+ */
+snap_status rounding_load(cache_rounding *out, const char *name, int d_c, int d_r,
+                          snap_err *err) SNAP_CHECK_RESULT;
+
+/* Bytes that the format takes for a token in one layer; padding included. */
+double rounding_token_bytes(const cache_rounding *r);
+
+/* Rounds bf16 rows [n][d_c + d_r] in place; they are appended together to one sequence. @page: the
+ * stored rows [MLA_PAGE][d_c + d_r] of the page that the first row joins at index @at.
+ * SNAP_E_NOMEM. */
+snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, const uint16_t *page,
+                           int at, snap_err *err) SNAP_CHECK_RESULT;
+
+#endif
