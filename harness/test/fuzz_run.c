@@ -76,7 +76,11 @@ static void report(results *r, bool compare) {
     if (report_model_new(&m, compare ? runs : runs + 1, compare ? names : names + 1,
                          compare ? 2 : 1, &err) != SNAP_OK)
         __builtin_trap();
-    if (compare && report_compare(m, NULL, &err) != SNAP_OK && !err.text[0])
+    const bool refused[2] = {false, false};
+    if (compare && report_unlike(m, 1, refused, &text) && !text.len)
+        __builtin_trap();
+    check_text(&text);
+    if (compare && report_compare(m, NULL, NULL, 0, &err) != SNAP_OK && !err.text[0])
         __builtin_trap();
     report_markdown(m, &text);
     check_text(&text);

@@ -1,6 +1,7 @@
 #include <CUnit/CUnit.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/view/compare.h"
@@ -23,7 +24,7 @@ static report_model *compare(results *a, results *b, const char *prices, snap_st
     report_model *m = NULL;
     js *parsed = prices ? js_parse(prices, strlen(prices), "prices", NULL) : NULL;
     CU_ASSERT_FATAL(report_model_new(&m, runs, names, 2, NULL) == SNAP_OK);
-    CU_ASSERT_EQUAL(report_compare(m, parsed, NULL), want);
+    CU_ASSERT_EQUAL(report_compare(m, parsed, NULL, 0, NULL), want);
     js_free(parsed);
     return m;
 }
@@ -42,10 +43,12 @@ static void test_ratios(void) {
               js_set_str(row(b, 2), "distribution", "mla"));
     js *backend = js_get_object(js_get_object(results_document(b), "provenance"), "backend");
     CU_ASSERT(js_set_str(backend, "device", "Vendor X100 SXM"));
-    report_model *m = compare(a, b,
-                              "{\"X100\": 9, \"Vendor X100\": {\"usd_per_hour\": 3.6,"
-                              "\"date\": \"2026-11-24\", \"source\": \"the vendor's list\"}}",
-                              SNAP_OK);
+    report_model *m =
+        compare(a, b,
+                "{\"X100\": {\"usd_per_hour\": 9, \"date\": \"2026-11-01\", \"source\": \"s\"},"
+                "\"Vendor X100\": {\"usd_per_hour\": 3.6,"
+                "\"date\": \"2026-11-24\", \"source\": \"the vendor's list\"}}",
+                SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(m->n_compared, 2 * n);
     size_t marked = 0;
     for (size_t i = 0; i < m->n_compared; i++) {
@@ -97,23 +100,196 @@ static void test_lacking(void) {
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "1");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "2");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 3),
-                           "snapmla bench --backend cpu --scope kernel --distribution normal "
-                           "--sustained 2 --shapes 16/1/1/512");
+                           "snapmla bench --backend cpu --threads 1 --scope kernel --sustained 2 "
+                           "--distribution normal --shapes 16/1/1/512");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 0), "2");
-    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 3),
-                           "snapmla bench --backend cpu --scope kernel --distribution normal "
-                           "--shapes 16/1/1/256");
+    CU_ASSERT_STRING_EQUAL(
+        table_at(&t, 1, 3),
+        "snapmla bench --backend cpu --threads 1 --scope kernel --distribution normal "
+        "--shapes 16/1/1/256");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);
     results_free(b);
 }
 
+/* ---- cells of other kinds ---- */
+
+static void set(js *at, const char *key, const char *json) {
+    CU_ASSERT(js_set_new(at, key, js_parse(json, strlen(json), key, NULL)));
+}
+
+/* Names the arms of a file, as --arm does: "mine16" and "mine8". */
+static void name_arms(results *r, const char *fp8_options) {
+    for (size_t i = 0; i < js_len(results_section(r, "bench")); i++) {
+        bool bf16 = strcmp(js_get_str(row(r, i), "arm"), "bf16") == 0;
+        CU_ASSERT(js_set_str(row(r, i), "name", bf16 ? "mine16" : "mine8") &&
+                  js_set_str(row(r, i), "options", bf16 ? "opencl,isa=gpu" : fp8_options));
+    }
+}
+
+/* Moves the cells with 16 heads of file b to other contexts, so that file a lacks them, and checks
+ * the command for them. */
+static void expect_command(results *a, results *b, const char *want) {
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_lacking(m, &mem, &t) && t.n_rows >= 1);
+    bool found = false;
+    for (size_t i = 0; i < t.n_rows; i++)
+        found |= strcmp(table_at(&t, i, 0), "1") == 0 && strcmp(table_at(&t, i, 3), want) == 0;
+    CU_ASSERT(found);
+    for (size_t i = 0; !found && i < t.n_rows; i++)
+        printf("  %s\n", table_at(&t, i, 3));
+    arena_release(&mem);
+    report_model_free(m);
+}
+
+static js *moved(results *r, size_t i, int64_t context) {
+    js *shape = js_get_object(row(r, i), "shape");
+    CU_ASSERT(js_set_int(shape, "context", context));
+    return row(r, i);
+}
+
+static void test_commands(void) {
+    static const char lengths[] = "{\"distribution\": \"uniform:5-90\", \"tokens\": 90,"
+                                  "\"each\": [90]}";
+    static const char of_file[] = "{\"distribution\": \"chat.txt 0123456789ab\", \"tokens\": 90,"
+                                  "\"each\": [90]}";
+    static const char challenge[] = "{\"seed\": \"it's 4711\", \"tokens\": 65536, \"cell\": 3,"
+                                    "\"sha256\": \"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934"
+                                    "ca495991b7852b855\"}";
+    results *a = load(), *b = load();
+    set(moved(b, 0, 90), "lengths", lengths);
+    expect_command(a, b,
+                   "snapmla bench --backend cpu --threads 1 --scope kernel --distribution normal "
+                   "--lengths uniform:5-90 --seed 1 --s-q 1 --batch 1 --heads 1");
+    set(row(b, 0), "lengths", of_file);
+    expect_command(a, b, "none: the lengths are those of a file");
+    set(row(b, 0), "challenge", challenge);
+    expect_command(
+        a, b,
+        "snapmla bench --backend cpu --threads 1 --scope kernel --challenge-tokens 65536 "
+        "--challenge 'it'\\''s 4711'");
+    results_free(b);
+    b = load();
+    CU_ASSERT(js_set_str(row(b, 0), "arm", "fp8-in-place"));
+    expect_command(a, b, "none: the arm runs on CUDA devices only");
+    js *config = js_get_object(js_get_object(results_document(a), "provenance"), "config");
+    CU_ASSERT(js_set_str(config, "backend", "cuda"));
+    expect_command(a, b,
+                   "snapmla bench --backend cuda --threads 1 --ablation --scope kernel "
+                   "--distribution normal --shapes 1/1/1/256");
+    CU_ASSERT(js_set_str(row(b, 0), "arm", "bf16") && js_set_str(row(b, 0), "cold", "none"));
+    expect_command(a, b, "none: the cache was warm, which no option sets");
+    results_free(a);
+    results_free(b);
+}
+
+static void test_commands_of_named_arms(void) {
+    results *a = load(), *b = load();
+    name_arms(a, "cpu,precision=fp8,scale=pow2");
+    name_arms(b, "opencl,isa=gpu,precision=fp8,scale=pow2,threads=0");
+    (void)moved(b, 2, 99);
+    (void)moved(b, 3, 99);
+    js *config = js_get_object(js_get_object(results_document(a), "provenance"), "config");
+    CU_ASSERT(js_set_str(config, "backend", "auto"));
+    expect_command(a, b,
+                   "snapmla bench --arm mine16=cpu --arm mine8=cpu,precision=fp8,scale=pow2 "
+                   "--scope kernel --distribution normal --shapes 16/1/1/99");
+    CU_ASSERT(js_set_str(row(b, 2), "options", "plugin:./mine.so"));
+    expect_command(a, b, "none: the arm is a plugin or a Python file");
+    results_free(a);
+    results_free(b);
+}
+
+/* ---- files of other conditions ---- */
+
+/* Whether file b is refused beside file a; then the reason must have the text @says. */
+static bool is_refused(results *a, results *b, const char *says) {
+    results *runs[] = {a, b};
+    const char *const names[] = {"a.json", "b.json"};
+    static const bool none[2] = {false, false};
+    report_model *m = NULL;
+    buf why = {0};
+    CU_ASSERT_FATAL(report_model_new(&m, runs, names, 2, NULL) == SNAP_OK);
+    bool unlike = report_unlike(m, 1, none, &why);
+    CU_ASSERT(unlike ? strstr(buf_str(&why), says) != NULL : why.len == 0);
+    if (unlike && !strstr(buf_str(&why), says))
+        printf("  %s\n", buf_str(&why));
+    CU_ASSERT_FALSE(report_unlike(m, 0, none, &why)); /* no file is before it */
+    buf_release(&why);
+    report_model_free(m);
+    return unlike;
+}
+
+static void test_unlike_files(void) {
+    results *a = load(), *b = load();
+    const size_t n = js_len(results_section(b, "bench"));
+    CU_ASSERT_FALSE(is_refused(a, b, ""));
+    for (size_t i = 0; i < n; i++)
+        CU_ASSERT(js_set_str(row(b, i), "distribution", "mla") &&
+                  js_set_str(row(b, i), "mode", "sustained"));
+    CU_ASSERT(
+        is_refused(a, b,
+                   "'b.json' cannot be compared with 'a.json': in all cells of the same scope "
+                   "and shape they differ, at least in input (mla instead of normal)"));
+    CU_ASSERT(js_set_str(row(b, 3), "distribution", "normal")); /* one cell is enough */
+    CU_ASSERT_FALSE(is_refused(a, b, ""));
+    for (size_t i = 0; i < n; i++)
+        (void)moved(b, i, 77); /* b only lacks cells */
+    CU_ASSERT_FALSE(is_refused(a, b, ""));
+    results_free(b);
+    b = load();
+    name_arms(b, "cuda,precision=fp8");
+    CU_ASSERT(is_refused(a, b, "arm (mine16 instead of bf16)"));
+    results_free(a);
+    results_free(b);
+}
+
+static void test_unlike_arithmetic(void) {
+    results *a = load(), *b = load();
+    const size_t n = js_len(results_section(b, "bench"));
+    name_arms(a, "cuda,precision=fp8");
+    name_arms(b, "cuda,precision=fp8,scale=pow2");
+    CU_ASSERT_FALSE(is_refused(a, b, "")); /* the BF16 arms are alike */
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    for (size_t i = 0; i < m->n_compared; i++) {
+        const compared *c = &m->compared[i];
+        bool fp8 = strcmp(c->cell->row->arm, "fp8") == 0;
+        CU_ASSERT_STRING_EQUAL(c->differs, c->cell->file == 1 && fp8 ? "scale rule" : "");
+        CU_ASSERT(!c->differs[0] || isnan(c->ratio));
+    }
+    report_model_free(m);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(js_get_str(row(b, i), "arm"), "bf16") == 0)
+            CU_ASSERT(js_set_str(row(b, i), "status", "skipped"));
+    CU_ASSERT(is_refused(a, b, "scale rule (pow2 instead of max)"));
+    static const char *const kinds[][2] = {
+        {"fp8-page-units", "unit of P (page instead of kept)"},
+        {"fp8-in-place", "FP8 sums (tensor cores instead of FP32)"},
+        {"fp8-widened", "queries (bf16 instead of fp8)"}};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(js_get_str(row(b, i), "arm"), "bf16") != 0)
+                CU_ASSERT(js_set_str(row(b, i), "arm", kinds[k][0]));
+        CU_ASSERT(is_refused(a, b, kinds[k][1]));
+    }
+    results_free(a);
+    results_free(b);
+}
+
 static void test_refusals(void) {
     results *a = load(), *b = load();
-    report_model_free(compare(a, b, "{\"x\": -1}", SNAP_E_USAGE));
-    report_model_free(compare(a, b, "{\"x\": \"free\"}", SNAP_E_USAGE));
-    report_model_free(compare(a, b, "{\"x\": {\"usd_per_hour\": 2}}", SNAP_E_USAGE));
+    static const char *const prices[] = {
+        "{\"x\": 2}",
+        "{\"x\": \"free\"}",
+        "{\"x\": {\"usd_per_hour\": 2}}",
+        "{\"x\": {\"usd_per_hour\": 2, \"date\": \"2026-11-28\"}}",
+        "{\"x\": {\"usd_per_hour\": 2, \"date\": \"2026-11-28\", \"source\": \"\"}}",
+        "{\"x\": {\"usd_per_hour\": -1, \"date\": \"2026-11-28\", \"source\": \"s\"}}"};
+    for (size_t i = 0; i < sizeof prices / sizeof *prices; i++)
+        report_model_free(compare(a, b, prices[i], SNAP_E_USAGE));
     for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)
         CU_ASSERT(js_set_int(js_get_object(row(b, i), "shape"), "context", 77));
     report_model_free(compare(a, b, NULL, SNAP_E_ENV));
@@ -128,5 +304,9 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"what each file lacks", test_lacking},
+                               {"commands for all kinds of cells", test_commands},
+                               {"commands for named arms", test_commands_of_named_arms},
+                               {"files of another input", test_unlike_files},
+                               {"files of another arithmetic", test_unlike_arithmetic},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/view/conditions.h"
 #include "harness/view/tables.h"
 
 static const double kHour = 3600;
@@ -12,8 +13,8 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* Returns 0 for two rows of the same cell. */
-static int by_cell(const report_cell *a, const report_cell *b) {
+/* Returns 0 for two rows with the same work in one step, whatever their arms compute. */
+static int by_step(const report_cell *a, const report_cell *b) {
     int d = strcmp(a->row->scope, b->row->scope);
     d = d ? d : by_number(a->shape->d_c, b->shape->d_c);
     d = d ? d : by_number(a->shape->d_r, b->shape->d_r);
@@ -21,26 +22,22 @@ static int by_cell(const report_cell *a, const report_cell *b) {
     d = d ? d : by_number(a->shape->s_q, b->shape->s_q);
     d = d ? d : by_number(a->shape->batch, b->shape->batch);
     d = d ? d : by_number(a->shape->context, b->shape->context);
-    d = d ? d : strcmp(a->row->name, b->row->name);
     d = d ? d : strcmp(a->row->lengths.distribution, b->row->lengths.distribution);
-    d = d ? d : by_number(a->row->lengths.tokens, b->row->lengths.tokens);
+    return d ? d : by_number(a->row->lengths.tokens, b->row->lengths.tokens);
+}
+
+/* Returns 0 for two rows of the same cell. */
+static int by_cell(const report_cell *a, const report_cell *b) {
+    int d = by_step(a, b);
+    d = d ? d : strcmp(a->row->name, b->row->name);
     return d ? d : strcmp(a->row->arm, b->row->arm);
 }
 
-/* Any value except "none" means a cold cache: by rotating through copies or by flushing. */
-static bool is_warm(const report_cell *c) {
-    return strcmp(c->row->cold, "none") == 0;
-}
-
-/* Older files have no mode: their rows are single steps. */
-static bool is_sustained(const report_cell *c) {
-    return strcmp(c->row->mode, "sustained") == 0;
-}
-
 static int by_conditions(const report_cell *a, const report_cell *b) {
-    int d = strcmp(a->row->distribution, b->row->distribution);
-    d = d ? d : is_warm(a) - is_warm(b);
-    return d ? d : is_sustained(a) - is_sustained(b);
+    int d = 0;
+    for (condition c = 0; c < CONDITIONS && d == 0; c++)
+        d = strcmp(condition_value(a->row, c), condition_value(b->row, c));
+    return d;
 }
 
 static int by_row(const void *x, const void *y) {
@@ -66,12 +63,9 @@ bool compare_usable(const report_cell *c) {
  * and if memory is exhausted. */
 static const char *differences(arena *mem, const report_cell *a, const report_cell *b) {
     buf text = {0};
-    if (strcmp(a->row->distribution, b->row->distribution) != 0)
-        (void)buf_puts(&text, ", input");
-    if (is_warm(a) != is_warm(b))
-        (void)buf_puts(&text, ", cache");
-    if (is_sustained(a) != is_sustained(b))
-        (void)buf_puts(&text, ", mode");
+    for (condition c = 0; c < CONDITIONS; c++)
+        if (condition_differs(a->row, b->row, c))
+            (void)buf_printf(&text, ", %s", condition_name(c));
     const char *s = text.len ? arena_strdup(mem, text.data + 2) : NULL;
     buf_release(&text);
     return s ? s : "";
@@ -130,11 +124,74 @@ static const compared *compare_cells(report_model *m, size_t *n) {
     return rows;
 }
 
+/* ---- files that are refused ---- */
+
+static bool same_precision(const report_cell *a, const report_cell *b) {
+    return (strcmp(a->row->arm, "bf16") == 0) == (strcmp(b->row->arm, "bf16") == 0);
+}
+
+static int count_work(const report_cell *a, const report_cell *b) {
+    int n = 0;
+    for (condition c = 0; c < CONDITIONS_OF_WORK; c++)
+        n += condition_differs(a->row, b->row, c);
+    return n;
+}
+
+/* Two rows of one step, of @file and of an earlier file that is kept. */
+typedef struct {
+    const report_cell *earlier, *own;
+    int differences; /* conditions of work in which they differ */
+} row_pair;
+
+/* Returns the pair with the fewest differences; no rows if there is no pair. */
+static row_pair closest(const report_model *m, int file, const bool *refused) {
+    row_pair best = {NULL, NULL, CONDITIONS};
+    for (size_t i = 0; i < m->n_cells && best.differences; i++) {
+        const report_cell *own = &m->cells[i];
+        for (size_t k = 0; own->file == file && compare_usable(own) && k < m->n_cells; k++) {
+            const report_cell *other = &m->cells[k];
+            if (other->file >= file || refused[other->file] || !compare_usable(other) ||
+                by_step(own, other) != 0 || !same_precision(own, other) ||
+                count_work(own, other) >= best.differences)
+                continue;
+            best = (row_pair){other, own, count_work(own, other)};
+        }
+    }
+    return best;
+}
+
+static const char *or_none(const char *text) {
+    return text[0] ? text : "none";
+}
+
+bool report_unlike(const report_model *m, int file, const bool *refused, buf *why) {
+    row_pair p = closest(m, file, refused);
+    if (!p.own || !p.differences)
+        return false;
+    (void)buf_printf(why,
+                     "'%s' cannot be compared with '%s': in all cells of the same scope and "
+                     "shape they differ, at least in",
+                     m->files[file], m->files[p.earlier->file]);
+    const char *before = " ";
+    for (condition c = 0; c < CONDITIONS_OF_WORK; c++)
+        if (condition_differs(p.own->row, p.earlier->row, c)) {
+            (void)buf_printf(why, "%s%s (%.64s instead of %.64s)", before, condition_name(c),
+                             or_none(condition_value(p.own->row, c)),
+                             or_none(condition_value(p.earlier->row, c)));
+            before = ", ";
+        }
+    return true;
+}
+
 /* ---- prices ---- */
 
-/* The dollars per hour of an entry: a number, or an object with the number, a date and a source. */
 static double dollars_of(const js *price) {
-    return js_is_object(price) ? js_get_num(price, "usd_per_hour", (double)NAN) : js_num(price);
+    return js_get_num(price, "usd_per_hour", (double)NAN);
+}
+
+static bool has_text(const js *price, const char *key) {
+    const char *text = js_get_str(price, key);
+    return text && text[0];
 }
 
 /* The entry with the longest key that occurs in the device's name; NULL if there is none. */
@@ -154,14 +211,13 @@ static void *entry_of(js *prices, const char *device) {
 static snap_status check_prices(js *prices, snap_err *err) {
     for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
         const js *price = js_value(it);
-        bool object = js_is_object(price);
-        if (!(object || js_is_num(price)) || !(dollars_of(price) > 0))
+        if (!js_is_object(price) || !has_text(price, "date") || !has_text(price, "source"))
             return err_set(err, SNAP_E_USAGE,
-                           "the price of '%s' must be a positive number of dollars an hour",
+                           "the price of '%s' must be an object with usd_per_hour, date and source",
                            js_key(it));
-        if (object && !(js_get_str(price, "date") && js_get_str(price, "source")))
-            return err_set(err, SNAP_E_USAGE,
-                           "the price of '%s' must have a \"date\" and a \"source\"", js_key(it));
+        if (!(dollars_of(price) > 0))
+            return err_set(err, SNAP_E_USAGE, "the price of '%s' must have a positive usd_per_hour",
+                           js_key(it));
     }
     return SNAP_OK;
 }
@@ -179,20 +235,20 @@ static bool set_prices(report_model *m, js *prices) {
         if (!entry || listed)
             continue;
         const js *price = js_value(entry);
-        (void)buf_printf(&note, " Price of '%s': %g $/h", js_key(entry), m->usd_per_hour[i]);
-        if (js_is_object(price))
-            (void)buf_printf(&note, " on %s, source: %s.", js_get_str(price, "date"),
-                             js_get_str(price, "source"));
-        else
-            (void)buf_puts(&note, ", without a date and a source.");
+        (void)buf_printf(&note, " Price of '%s': %g $/h on %s, source: %s.", js_key(entry),
+                         m->usd_per_hour[i], js_get_str(price, "date"),
+                         js_get_str(price, "source"));
     }
     m->price_note = m->usd_per_hour && !note.failed ? arena_strdup(&m->mem, buf_str(&note)) : NULL;
     buf_release(&note);
     return m->price_note != NULL;
 }
 
-snap_status report_compare(report_model *m, js *prices, snap_err *err) {
+snap_status report_compare(report_model *m, js *prices, const report_refused *refused,
+                           size_t n_refused, snap_err *err) {
     snap_status st = check_prices(prices, err);
+    m->refused = refused;
+    m->n_refused = n_refused;
     if (st != SNAP_OK)
         return st;
     if (set_prices(m, prices))
@@ -202,7 +258,6 @@ snap_status report_compare(report_model *m, js *prices, snap_err *err) {
     if (!m->n_compared)
         return err_set(
             err, SNAP_E_ENV,
-            "nothing to compare: no two files have a measured row with the same arm, scope and "
-            "shape");
+            "nothing to compare: no two files have a measured row with the same scope and shape");
     return SNAP_OK;
 }

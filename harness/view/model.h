@@ -99,6 +99,8 @@ struct report_model {
         *price_note; /* sentences with the prices, their dates and sources; NULL: no comparison
                              */
     size_t n_compared;
+    const report_refused *refused; /* files that the comparison leaves out; NULL, 0 without any */
+    size_t n_refused;
     const struct report_outline *outline; /* sections of the report, in order */
     const struct report_quote *quotes;    /* figures that others report; NULL, 0 without them */
     struct report_step *steps;            /* speeds of whole models; NULL, 0 without them */

@@ -10,6 +10,7 @@ static const report_section whole[] = {
     {.id = "compare",
      .title = "Comparison",
      .parts = {{.build = report_table_machines},
+               {.build = report_table_refused},
                {.build = report_table_compare},
                {.build = report_table_lacking}}},
     {.id = "speed",

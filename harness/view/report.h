@@ -8,6 +8,8 @@
 #ifndef SNAPMLA_HARNESS_VIEW_REPORT_H
 #define SNAPMLA_HARNESS_VIEW_REPORT_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "harness/record/results.h"
 
@@ -38,16 +40,30 @@ void report_model_free(report_model *m); /* NULL is allowed */
 snap_status report_model_add_samples(report_model *m, const char *name, const char *path,
                                      bool confidential, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Whether @file has rows with the scope, shape and precision of rows in earlier files, and all of
+ * them differ from those in the input or in the arithmetic of the arm. Then the files cannot be
+ * compared, and a sentence that names both files, the conditions and their values is appended to
+ * @why. Rows of files with @refused[file] do not count. */
+bool report_unlike(const report_model *m, int file, const bool *refused, buf *why);
+
+/* A file that a comparison leaves out, and the reason. The strings are borrowed. */
+typedef struct {
+    const char *file, *why;
+} report_refused;
+
 /**
  * report_compare - compare the files of the model; tables of machines and cells come first
  *
- * @prices: {"part of a device's name": dollars per hour, ...}; the longest part that matches is
- *          used; NULL = no prices
+ * @prices:  {"part of a device's name": {"usd_per_hour": number, "date": text, "source": text},
+ *           ...}; the longest part that matches is used; NULL = no prices
+ * @refused: [n_refused] files that are not in the model, for a table of their own; borrowed until
+ *           report_model_free()
  *
- * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price that is neither a
- * positive number nor an object with one, a date and a source; SNAP_E_NOMEM.
+ * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price of another form or
+ * without date or source; SNAP_E_NOMEM.
  */
-snap_status report_compare(report_model *m, js *prices, snap_err *err) SNAP_CHECK_RESULT;
+snap_status report_compare(report_model *m, js *prices, const report_refused *refused,
+                           size_t n_refused, snap_err *err) SNAP_CHECK_RESULT;
 
 /**
  * report_paper - show the paper's tables and figures, measured and reported, instead of the full

@@ -134,6 +134,21 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
+bool report_table_refused(const report_model *m, arena *mem, table *t) {
+    *t = (table){.id = "refused",
+                 .caption = "Refused files",
+                 .note = "These files were given, and are in no table.",
+                 .columns = {{"file", "", TABLE_TEXT, true}, {"reason", "", TABLE_TEXT, true}}};
+    if (!pen_start(t, mem, m->n_refused))
+        return false;
+    pen p = {t, mem, false};
+    for (size_t i = 0; i < m->n_refused; i++) {
+        pen_text(&p, m->refused[i].file);
+        pen_text(&p, m->refused[i].why);
+    }
+    return !p.failed;
+}
+
 static void put_cell(pen *p, const report_cell *c) {
     pen_text(p, cell_arm_name(c->row));
     pen_text(p, c->row->scope);

@@ -2,25 +2,10 @@
  * command that measures them. */
 #include <string.h>
 
-#include "base/buf.h"
 #include "harness/view/compare.h"
+#include "harness/view/conditions.h"
+#include "harness/view/gaps.h"
 #include "harness/view/pen.h"
-
-/* Cells that one command measures: they share scope, conditions (compare.h) and widths. */
-typedef struct {
-    int file;                 /* the file that lacks them */
-    const report_cell *first; /* one of them */
-    size_t cells;
-} gap;
-
-/* Whether the table has a command for the cell. It has none for named arms, which need their
- * --arm options, for lengths and challenges, which need their data, and for the ablation, which is
- * a study of its own. */
-static bool has_command(const report_cell *c) {
-    const cell_record *r = c->row;
-    return !r->name[0] && !r->lengths.exists && !r->challenge.exists &&
-           (strcmp(r->arm, "bf16") == 0 || strcmp(r->arm, "fp8") == 0);
-}
 
 static bool lacks(const report_model *m, int file, const report_cell *c) {
     if (!compare_usable(c) || c->file == file)
@@ -46,10 +31,44 @@ static bool is_repeated(const report_model *m, int file, size_t at) {
     return false;
 }
 
+/* ---- what one command can measure ----------------------------------------------------------- */
+
+static bool same_lengths(const report_cell *a, const report_cell *b) {
+    const cell_lengths *x = &a->row->lengths, *y = &b->row->lengths;
+    if (x->exists != y->exists)
+        return false;
+    return !x->exists || (strcmp(x->distribution, y->distribution) == 0 && a->file == b->file &&
+                          a->shape->s_q == b->shape->s_q && a->shape->batch == b->shape->batch);
+}
+
+static bool same_challenge(const report_cell *a, const report_cell *b) {
+    const cell_challenge *x = &a->row->challenge, *y = &b->row->challenge;
+    if (x->exists != y->exists)
+        return false;
+    return !x->exists || (strcmp(x->seed, y->seed) == 0 && x->tokens == y->tokens);
+}
+
+/* The arms of a run: both precisions, these and the ablation, or named ones of one file. Named arms
+ * that not every backend has are apart. */
+static bool same_arms(const report_cell *a, const report_cell *b) {
+    if (a->row->name[0] || b->row->name[0])
+        return a->row->name[0] && b->row->name[0] && a->file == b->file &&
+               gap_needs_file(a) == gap_needs_file(b) && gap_needs_cuda(a) == gap_needs_cuda(b);
+    return report_is_ablated(a) == report_is_ablated(b);
+}
+
+static bool same_timing(const report_cell *a, const report_cell *b) {
+    static const condition kTiming[] = {CONDITION_INPUT, CONDITION_COLD, CONDITION_MODE};
+    for (size_t i = 0; i < sizeof kTiming / sizeof *kTiming; i++)
+        if (condition_differs(a->row, b->row, kTiming[i]))
+            return false;
+    return true;
+}
+
 static bool same_gap(const report_cell *a, const report_cell *b) {
-    return has_command(a) == has_command(b) && strcmp(a->row->scope, b->row->scope) == 0 &&
-           compare_same_conditions(a, b) && a->shape->d_c == b->shape->d_c &&
-           a->shape->d_r == b->shape->d_r;
+    return strcmp(a->row->scope, b->row->scope) == 0 && same_timing(a, b) && same_arms(a, b) &&
+           (same_challenge(a, b) && (a->row->challenge.exists || same_lengths(a, b))) &&
+           a->shape->d_c == b->shape->d_c && a->shape->d_r == b->shape->d_r;
 }
 
 /* Returns the gaps of all files, one for each command; cells without a command have gaps of their
@@ -73,62 +92,8 @@ static gap *find_gaps(const report_model *m, arena *mem, size_t *n) {
     return gaps;
 }
 
-static bool same_shape(const cell_shape *a, const cell_shape *b) {
-    return a->heads == b->heads && a->s_q == b->s_q && a->batch == b->batch &&
-           a->context == b->context;
-}
-
-/* Appends the shapes of a gap, each once. Both arms of a shape are measured together. */
-static void put_shapes(const report_model *m, const gap *g, buf *out) {
-    const char *before = "";
-    for (size_t i = 0; i < m->n_cells; i++) {
-        const report_cell *c = &m->cells[i];
-        bool wanted = lacks(m, g->file, c) && same_gap(g->first, c);
-        for (size_t k = 0; wanted && k < i; k++)
-            wanted = !(same_shape(m->cells[k].shape, c->shape) && lacks(m, g->file, &m->cells[k]) &&
-                       same_gap(g->first, &m->cells[k]));
-        if (!wanted)
-            continue;
-        (void)buf_printf(out, "%s%lld/%lld/%lld/%lld", before, (long long)c->shape->heads,
-                         (long long)c->shape->s_q, (long long)c->shape->batch,
-                         (long long)c->shape->context);
-        before = ",";
-    }
-}
-
-/* The backend of a file, if its name alone chooses it. */
-static const char *backend_of(const report_model *m, int file) {
-    static const char *const kNames[] = {"cpu", "cuda", "opencl"};
-    for (size_t i = 0; i < m->n_sources; i++)
-        for (size_t k = 0; k < sizeof kNames / sizeof *kNames; k++)
-            if (m->sources[i].file == file && m->sources[i].row->backend.exists &&
-                strcmp(m->sources[i].row->backend.name, kNames[k]) == 0)
-                return kNames[k];
-    return NULL;
-}
-
-static void put_command(pen *p, const report_model *m, const gap *g) {
-    buf text = {0};
-    const cell_record *r = g->first->row;
-    if (!has_command(g->first)) {
-        pen_text(p, "");
-        return;
-    }
-    const char *backend = backend_of(m, g->file);
-    (void)buf_puts(&text, "snapmla bench");
-    if (backend)
-        (void)buf_printf(&text, " --backend %s", backend);
-    (void)buf_printf(&text, " --scope %s --distribution %s", r->scope, r->distribution);
-    if (strcmp(r->mode, "sustained") == 0)
-        (void)buf_puts(&text, " --sustained 2");
-    if (g->first->shape->d_c != 512 || g->first->shape->d_r != 64)
-        (void)buf_printf(&text, " --d-c %lld --d-r %lld", (long long)g->first->shape->d_c,
-                         (long long)g->first->shape->d_r);
-    (void)buf_puts(&text, " --shapes ");
-    put_shapes(m, g, &text);
-    p->failed |= text.failed;
-    pen_put(p, buf_str(&text));
-    buf_release(&text);
+bool gap_has(const report_model *m, const gap *g, const report_cell *c) {
+    return lacks(m, g->file, c) && same_gap(g->first, c);
 }
 
 bool report_table_lacking(const report_model *m, arena *mem, table *t) {
@@ -137,8 +102,7 @@ bool report_table_lacking(const report_model *m, arena *mem, table *t) {
     *t = (table){.id = "lacking",
                  .caption = "What each file lacks",
                  .note = "Cells that another file has. The command measures them on the file's "
-                         "device. A row without a command has named arms, drawn lengths, a "
-                         "challenge or an ablation, which need the other file's data.",
+                         "device. Named arms keep their names, and run on this device's backend.",
                  .columns = {{"#", "", TABLE_NUMBER, true},
                              {"device", "", TABLE_TEXT, true},
                              {"cells", "", TABLE_NUMBER, true},
@@ -150,7 +114,11 @@ bool report_table_lacking(const report_model *m, arena *mem, table *t) {
         pen_fixed(&p, gaps[i].file + 1, 0);
         pen_text(&p, report_device_of(m, gaps[i].file));
         pen_fixed(&p, (double)gaps[i].cells, 0);
-        put_command(&p, m, &gaps[i]);
+        buf command = {0};
+        gap_command(m, &gaps[i], &command);
+        p.failed |= command.failed;
+        pen_put(&p, buf_str(&command));
+        buf_release(&command);
     }
     return !p.failed;
 }

@@ -9,6 +9,7 @@
  * has no rows if the model has no data for it. */
 bool report_table_ceilings(const report_model *m, arena *mem, table *t);
 bool report_table_machines(const report_model *m, arena *mem, table *t);
+bool report_table_refused(const report_model *m, arena *mem, table *t);
 bool report_table_compare(const report_model *m, arena *mem, table *t);
 bool report_table_lacking(const report_model *m, arena *mem, table *t);
 bool report_table_speed(const report_model *m, arena *mem, table *t);
