@@ -110,9 +110,11 @@ typedef struct {
     bool host_memory;      /* the host may dereference device pointers */
     size_t memory_bytes;   /* memory of the device */
     size_t cache_bytes;    /* last-level cache, for cold measurements; 0 = unknown */
-    char pci[24];          /* PCI address, "0000:1b:00.0"; "" if the backend gives none */
+    char pci[24];          /* PCI address, "0000:1b:00.0"; "1b:00.0" if the domain is unknown; "" if
+                              the backend gives none */
     mla_cut_sums fp8_sums; /* how the backend's FP8 kernels sum */
     mla_scale scale;       /* of the rows that the backend quantises */
+    bool processors;       /* the host's processors compute, although host_memory may be false */
 } mla_backend_info;
 
 /**

@@ -159,11 +159,32 @@ static void add_device(energy_sensors *s, const char *dir, const char *name) {
         }
 }
 
+/* Completes "1b:00.0" with the domain of the only device that has this address in its domain. Fails
+ * if there is none, or several. */
+static bool add_domain(energy_sensors *s, const char *devices, const char *pci,
+                       char out[ENERGY_LABEL]) {
+    struct dirent **entries = NULL;
+    int n = scandir(devices, &entries, NULL, NULL), found = 0;
+    s->no_memory |= n < 0 && errno == ENOMEM;
+    for (int i = 0; i < n; i++) {
+        const char *own = strchr(entries[i]->d_name, ':');
+        if (own && strcmp(own + 1, pci) == 0 && ++found == 1)
+            (void)snprintf(out, ENERGY_LABEL, "%.*s", ENERGY_LABEL - 1, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return found == 1;
+}
+
 void energy_find_pci(energy_sensors *out, const char *sysfs, const char *pci) {
-    char devices[ENERGY_PATH], device[ENERGY_PATH], dir[ENERGY_PATH];
+    char devices[ENERGY_PATH], device[ENERGY_PATH], dir[ENERGY_PATH], whole[ENERGY_LABEL] = "";
     *out = (energy_sensors){0};
-    if (strchr(pci, '/') || !join(devices, sysfs, "bus/pci/devices") ||
-        !join(device, devices, pci) || !join(dir, device, "hwmon"))
+    if (strchr(pci, '/') || !join(devices, sysfs, "bus/pci/devices"))
+        return;
+    bool has_domain = strchr(pci, ':') != strrchr(pci, ':');
+    if (!has_domain && !add_domain(out, devices, pci, whole))
+        return;
+    if (!join(device, devices, has_domain ? pci : whole) || !join(dir, device, "hwmon"))
         return;
     each_entry(dir, "hwmon", add_device, out);
     none_if_too_many(out);

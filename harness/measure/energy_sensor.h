@@ -21,8 +21,9 @@ typedef struct {
     bool no_memory; /* out of memory: sensors may be absent from the list */
 } energy_sensors;
 
-/* Finds the sensors of the processors, or of the PCI device @pci, below @sysfs. n is 0 if there are
- * none, or too many to be those of one machine. */
+/* Finds the sensors of the processors, or of the PCI device @pci ("0000:1b:00.0", or "1b:00.0" if
+ * only one PCI domain has that address), below @sysfs. n is 0 if there are none, or too many to be
+ * those of one machine. */
 void energy_find_processors(energy_sensors *out, const char *sysfs);
 void energy_find_pci(energy_sensors *out, const char *sysfs, const char *pci);
 

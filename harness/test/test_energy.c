@@ -125,6 +125,36 @@ static void test_counter_of_device(void) {
     end(m);
 }
 
+/* An OpenCL driver may give no PCI domain. The device is then the only one with its address. */
+static void test_domain(void) {
+    begin();
+    put("bus/pci/devices/0001:03:00.0/hwmon/hwmon2", "name", "amdgpu\n");
+    put("bus/pci/devices/0001:03:00.0/hwmon/hwmon2", "power1_average", "5000000\n");
+    put("bus/pci/devices/0001:13:00.0/hwmon/hwmon3", "name", "nvme\n");
+    energy_meter *m = open_meter("03:00.0");
+    CU_ASSERT_STRING_EQUAL(energy_source(m), "amdgpu power1_average");
+    energy_start(m, 0);
+    CU_ASSERT_DOUBLE_EQUAL(energy_read(m, 2 * kSecond), 10.0, 1e-9);
+    energy_close(m);
+    put("bus/pci/devices/0000:03:00.0/hwmon/hwmon4", "name", "other\n");
+    m = open_meter("03:00.0");
+    CU_ASSERT_PTR_NULL(energy_source(m));
+    energy_start(m, 0);
+    expect_missing(m, energy_read(m, kSecond), "no energy or power sensor");
+    end(m);
+}
+
+/* OpenCL on the processors: its memory has no host addresses, but RAPL counts what it uses. */
+static void test_opencl_on_processors(void) {
+    begin();
+    put_zone(kPackage, "package-0\n", "1000000\n");
+    mla_backend_info info = {.processors = true};
+    energy_meter *m = NULL;
+    CU_ASSERT_EQUAL_FATAL(energy_open(&m, sysfs, &info, NULL, NULL), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(energy_source(m), "RAPL package-0");
+    end(m);
+}
+
 static void test_none(void) {
     begin();
     energy_meter *m = open_meter("");
@@ -201,6 +231,8 @@ CU_TestInfo tests_energy[] = {
     {"sockets of amd_energy", test_hwmon},
     {"a power sensor is integrated", test_power},
     {"the counter of a device", test_counter_of_device},
+    {"a device without a PCI domain", test_domain},
+    {"OpenCL on the processors", test_opencl_on_processors},
     {"no sensor", test_none},
     {"a sensor that vanishes", test_vanished},
     {"a sensor that may not be read", test_permission},

@@ -206,6 +206,9 @@ static void opencl_describe(const mla_backend *base, mla_backend_info *out) {
     (void)snprintf(out->kernel, sizeof out->kernel, "cl1.2");
     out->memory_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     out->cache_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    out->processors = (number(be, be->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+    if (!out->processors)
+        opencl_pci(out->pci, be->cl, be->device);
     out->scale = be->scale;
 }
 

@@ -9,7 +9,7 @@
 #include "kernels/backend.h"
 #include "kernels/opencl/api.h"
 
-enum { OPENCL_GROUP = 64, OPENCL_OPTIONS = 96 };
+enum { OPENCL_GROUP = 64, OPENCL_OPTIONS = 96, OPENCL_PCI = 24 };
 
 typedef struct opencl_area {
     struct opencl_area *next;
@@ -37,6 +37,10 @@ typedef struct {
     uint64_t largest; /* largest possible buffer, in bytes */
     int64_t started_ns;
 } opencl_backend;
+
+/* Writes the PCI address of a device: "0000:1b:00.0"; "1b:00.0" if no extension gives the domain;
+ * "" if none gives an address. */
+void opencl_pci(char out[OPENCL_PCI], const opencl_api *cl, cl_object device);
 
 /* Returns SNAP_OK for 0; else SNAP_E_NOMEM or SNAP_E_DEVICE with @what and the code in the
  * message. */
