@@ -99,7 +99,7 @@ static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
                          const row_context *ctx, const row_measured *m) {
     size_t n = 0;
     env_flags env = {0};
-    uint64_t reasons = m->gpu_before.reasons | m->gpu_after.reasons;
+    uint64_t reasons = m->gpu_before.reasons | m->gpu_during | m->gpu_after.reasons;
     if (m->status != ROW_PASSED)
         return 0;
     if (ctx->backend.host_memory)

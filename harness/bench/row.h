@@ -53,6 +53,7 @@ typedef struct {
                                     probes */
     env_state before, after;
     gpu_state gpu_before, gpu_after; /* unknown without an NVIDIA device */
+    uint64_t gpu_during;             /* reasons for a reduced clock between the samples */
     double power_w;                  /* mean power while the steps ran, in watts; NAN = not
                                         measured */
     const char *energy_source;       /* of mode "sustained": the sensors; NULL = none */

@@ -166,7 +166,7 @@ static void collect(sweep *s, bench_scope scope, turns *t) {
     *t = (turns){.failed = -1};
     for (int i = 0; i < s->n; i++) {
         lane *l = &s->lanes[i];
-        l->probes = (paired_probes){0};
+        l->probes = (paired_probes){.device = l->device};
         if (!takes_part(l, scope) || l->cell.status != ROW_PASSED)
             continue;
         stop_init(&t->rules[t->n], &s->opt->limits);

@@ -52,10 +52,12 @@ snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *befo
                       .before = before->env,
                       .after = after->env,
                       .gpu_before = before->gpu[i],
+                      .gpu_during = s->lanes[l->of.rates].probes.reasons,
                       .gpu_after = after->gpu[i],
                       .power_w = c->power_w,
                       .baseline = s->lanes[0].of.name};
     if (l->context.sustained && l->meter) {
+        m.gpu_during |= energy_take_reasons(l->meter);
         m.energy_source = energy_source(l->meter);
         m.energy_missing = isnan(c->power_w) ? energy_missing(l->meter) : NULL;
     }

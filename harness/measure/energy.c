@@ -19,7 +19,8 @@ struct energy_meter {
     const gpu *device; /* NULL = the sensors of sysfs */
     energy_sensors sensors;
     char source[kText], missing[kText];
-    bool failed; /* since energy_start() */
+    bool failed;      /* since energy_start() */
+    uint64_t reasons; /* since energy_take_reasons() */
     int64_t at_ns;
     double joules;
     double
@@ -81,6 +82,12 @@ const char *energy_missing(const energy_meter *m) {
     return m->missing[0] ? m->missing : NULL;
 }
 
+uint64_t energy_take_reasons(energy_meter *m) {
+    uint64_t reasons = m->reasons;
+    m->reasons = 0;
+    return reasons;
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 static void read_sensor(energy_meter *m, int i, double *now) {
@@ -113,7 +120,9 @@ static void add_sensor(energy_meter *m, int i, double now, double seconds) {
 }
 
 static void read_nvml(energy_meter *m, bool start) {
-    double now = gpu_now(m->device).energy_j;
+    const gpu_state state = gpu_now(m->device);
+    double now = state.energy_j;
+    m->reasons |= state.reasons;
     if (isnan(now))
         fail(m, "", "NVML gives no energy of this device");
     else if (!start && now < m->last[0])

@@ -20,6 +20,7 @@ snap_status paired_probes_take(paired_probes *g, mla_backend *be, snap_err *err)
     stats_insert(g->bf16, g->n, now.bf16);
     stats_insert(g->fp8, g->n, now.fp8);
     g->n++;
+    g->reasons |= gpu_now(g->device).reasons;
     g->ended_ns = clock_now_ns();
     g->took_ns = g->ended_ns - start;
     return SNAP_OK;

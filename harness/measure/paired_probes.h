@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/measure/gpu.h"
 #include "kernels/ceilings.h"
 
 enum { PAIRED_PROBES_MAX = 512 };
@@ -19,6 +20,8 @@ typedef struct {
     size_t n;
     int64_t ended_ns, took_ns; /* of the last probe: when it ended (clock_now_ns()), and its
                                   duration */
+    const gpu *device;         /* whose clock is watched after each probe; NULL = none */
+    uint64_t reasons;          /* why its clock was reduced after any of them (gpu_state) */
 } paired_probes;
 
 /* Runs the probes once and adds the rates. It does nothing if the time since the last probe is less

@@ -56,6 +56,10 @@ static stop_reason decide(stop_rule *rule, double wall_s) {
 }
 
 snap_status stop_add(stop_rule *rule, double sample_ns, double wall_s, snap_err *err) {
+    if (!(sample_ns > 0) || !isfinite(sample_ns))
+        return err_set(err, SNAP_E_DEVICE,
+                       "the timer gave %g ns for a step: its clock stands still or ran backwards",
+                       sample_ns);
     if (rule->n == rule->capacity) {
         snap_status st = grow(rule, err);
         if (st != SNAP_OK)

@@ -88,6 +88,8 @@ static struct {
     int fail_from;     /* first run that reports a broken device; 0 = never */
     bool spoil_append; /* the content of the last BF16 token of each sequence is negated */
     size_t memory;
+    int clock_from; /* first time that is measured by a clock that runs backwards; 0 = never */
+    int times;
 } plot;
 
 static void fake_describe(const mla_backend *be, mla_backend_info *out) {
@@ -123,6 +125,14 @@ static snap_status fake_append(mla_plan *plan, const mla_step *step, const mla_c
     return st;
 }
 
+static snap_status fake_timer_stop(mla_backend *be, double *ns, snap_err *err) {
+    snap_status st = real->timer_stop(be, ns, err);
+    plot.times++;
+    if (plot.clock_from && plot.times >= plot.clock_from)
+        *ns = -*ns;
+    return st;
+}
+
 static snap_status fake_probe_once(mla_backend *be, mla_probe_rates *out, snap_err *err) {
     (void)be;
     (void)err;
@@ -141,6 +151,7 @@ static mla_backend *open_fake(void) {
     fake.run = fake_run;
     fake.append_kv = fake_append;
     fake.probe_once = fake_probe_once;
+    fake.timer_stop = fake_timer_stop;
     be->ops = &fake;
     return be;
 }
@@ -622,6 +633,67 @@ static void test_resume(void) {
     close_fake(be);
 }
 
+/* ---- devices that misbehave ---- */
+
+/* The clock of the timer runs backwards from the 20th measured time on. The rows that are timed with
+ * it have an error, and the sweep goes on. */
+static void test_backwards_clock(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = parse(tiny);
+    diary d = {.kept = js_new_object()};
+    js *rows = js_new_array();
+    plot.clock_from = 20;
+    CU_ASSERT(sweep_with(&d, be, &g, rows) == SNAP_OK);
+    CU_ASSERT((int)js_len(rows) == sweep_count(&g));
+    size_t errors = 0;
+    for (size_t i = 0; i < js_len(rows); i++)
+        if (is(js_at(rows, i), "status", "error")) {
+            errors++;
+            CU_ASSERT_PTR_NOT_NULL(strstr(js_get_str(js_at(rows, i), "reason"), "ran backwards"));
+        }
+    CU_ASSERT(errors > 0);
+    js_free(rows);
+    js_free(d.kept);
+    close_fake(be);
+}
+
+/* NVML's reason for a reduced clock counts also if the clock is back when the row ends. */
+static bool is_flagged(uint64_t before, uint64_t during, uint64_t after, const char *flag) {
+    stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
+    const bench_shape shape = {
+        .heads = 16, .s_q = 1, .batch = 1, .context = 64, .d_c = 512, .d_r = 64};
+    stop_rule timing;
+    verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
+    row_context ctx = {.backend = {.name = "cuda"}, .distribution = "normal"};
+    row_measured m = {.shape = shape,
+                      .cold = "flush",
+                      .verdict = &v,
+                      .timing = &timing,
+                      .gpu_before.reasons = before,
+                      .gpu_during = during,
+                      .gpu_after.reasons = after};
+    stop_init(&timing, &limits);
+    CU_ASSERT(stop_add(&timing, 1e6, 0, NULL) == SNAP_OK);
+    js *row = row_json(&ctx, &m);
+    const js *flags = js_get_array(row, "flags");
+    bool found = false;
+    for (size_t i = 0; i < js_len(flags); i++)
+        found |= strcmp(js_str(js_at(flags, i)), flag) == 0;
+    stop_release(&timing);
+    js_free(row);
+    return found;
+}
+
+static void test_throttling_in_the_middle(void) {
+    enum { kPowerCap = 0x4, kThermal = 0x40 }; /* NVML: SW power cap, HW thermal slowdown */
+    CU_ASSERT_FALSE(is_flagged(0, 0, 0, "throttled"));
+    CU_ASSERT(is_flagged(kThermal, 0, 0, "throttled"));
+    CU_ASSERT(is_flagged(0, kThermal, 0, "throttled"));
+    CU_ASSERT(is_flagged(0, 0, kThermal, "throttled"));
+    CU_ASSERT(is_flagged(0, kPowerCap, 0, "power_capped"));
+    CU_ASSERT_FALSE(is_flagged(0, kPowerCap, 0, "throttled"));
+}
+
 /* ---- values derived from the ceilings ---- */
 
 static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
@@ -864,6 +936,8 @@ CU_TestInfo tests_bench[] = {
     {"wrong output has no speed", test_wrong_output_has_no_speed},
     {"output that becomes wrong after its check", test_wrong_after_judging},
     {"remembered results are found", test_remembered_results},
+    {"a clock that runs backwards", test_backwards_clock},
+    {"a device that throttles in the middle", test_throttling_in_the_middle},
     {"results that a backend remembers from loops", test_remembered_loops},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},

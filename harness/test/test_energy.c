@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test/temp_folder.h"
@@ -191,18 +192,59 @@ static void test_vanished(void) {
     end(m);
 }
 
+/* A power sensor that vanishes while the loop runs: the energy of the rest is not estimated. */
+static void test_vanished_in_the_middle(void) {
+    static const char kDir[] = "bus/pci/devices/0000:03:00.0/hwmon/hwmon4";
+    char path[128];
+    begin();
+    put(kDir, "name", "amdgpu\n");
+    put(kDir, "power1_average", "100000000\n");
+    energy_meter *m = open_meter("0000:03:00.0");
+    energy_start(m, 0);
+    energy_keep(m, kSecond);
+    (void)snprintf(path, sizeof path, "%s/%s/power1_average", sysfs, kDir);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    energy_keep(m, 2 * kSecond);
+    put(kDir, "power1_average", "100000000\n"); /* back again: two seconds are unknown */
+    energy_keep(m, 3 * kSecond);
+    expect_missing(m, energy_read(m, 4 * kSecond), "the sensor vanished");
+    end(m);
+}
+
+enum { kNobody = 65534, kDenied = 0, kOtherReason = 1, kMeasured = 2, kNoUser = 3 };
+
+/* Measures without the rights of root; returns one of the numbers above. */
+static int measure_as_user(void) {
+    energy_meter *m = NULL;
+    const mla_backend_info info = {.host_memory = true};
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0))
+        return kNoUser;
+    if (energy_open(&m, sysfs, &info, NULL, NULL) != SNAP_OK)
+        return kOtherReason;
+    energy_start(m, 0);
+    int code = !isnan(energy_read(m, kSecond)) ? kMeasured : kOtherReason;
+    if (code == kOtherReason && energy_missing(m) && strstr(energy_missing(m), "permission denied"))
+        code = kDenied;
+    energy_close(m);
+    return code;
+}
+
+/* Root may read everything, so a child process gives up root's rights. */
 static void test_permission(void) {
     char path[128];
-    if (geteuid() == 0) /* root may read everything */
-        return;
+    int status = 0;
     begin();
     put_zone(kPackage, "package-0\n", "1000000\n");
+    CU_ASSERT_EQUAL(chmod(sysfs, 0755), 0);
     (void)snprintf(path, sizeof path, "%s/%s/energy_uj", sysfs, kPackage);
     CU_ASSERT_EQUAL(chmod(path, 0), 0);
-    energy_meter *m = open_meter("");
-    energy_start(m, 0);
-    expect_missing(m, energy_read(m, kSecond), "permission denied");
-    end(m);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(measure_as_user());
+    CU_ASSERT_FATAL(child > 0 && waitpid(child, &status, 0) == child);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == kDenied);
+    CU_ASSERT_EQUAL(chmod(path, 0600), 0);
+    temp_folder_remove(sysfs);
 }
 
 /* Without a range a smaller value is an error. With one it is a wrap, unless the energy would be
@@ -235,6 +277,7 @@ CU_TestInfo tests_energy[] = {
     {"OpenCL on the processors", test_opencl_on_processors},
     {"no sensor", test_none},
     {"a sensor that vanishes", test_vanished},
+    {"a sensor that vanishes in the middle", test_vanished_in_the_middle},
     {"a sensor that may not be read", test_permission},
     {"clocks and counters that run backwards", test_backwards},
     CU_TEST_INFO_NULL,

@@ -118,6 +118,17 @@ static void feed_one(feed *f, double ns) {
     CU_ASSERT(stop_add(&f->rule, ns, f->wall, NULL) == SNAP_OK);
 }
 
+/* A time that is no time is an error, and no sample. */
+static void test_stop_refuses(void) {
+    static const double wrong[] = {0, -5, (double)NAN, (double)INFINITY};
+    feed f = feed_start((stop_limits){.min_samples = 10, .max_samples = 1000, .timeout_s = 60});
+    feed_one(&f, 1e6);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CU_ASSERT(stop_add(&f.rule, wrong[i], 1, NULL) == SNAP_E_DEVICE);
+    CU_ASSERT(f.rule.n == 1);
+    stop_release(&f.rule);
+}
+
 static void test_stop_on_quiet(void) {
     feed f = feed_start(
         (stop_limits){.noise = 0.005, .min_samples = 10, .max_samples = 1000, .timeout_s = 60});
@@ -438,6 +449,7 @@ CU_TestInfo tests_measure[] = {
     {"insertion sorts", test_insert_sorts},
     {"noise covers the median", test_noise_coverage},
     {"noise needs six samples", test_noise_needs_six},
+    {"times that are no times", test_stop_refuses},
     {"stop: quiet", test_stop_on_quiet},
     {"stop: minimum time", test_stop_waits_for_min_time},
     {"stop: plateau", test_stop_on_plateau},
