@@ -10,6 +10,7 @@
 #include "harness/bench/arm_spec.h"
 #include "harness/bench/bench_journal.h"
 #include "harness/bench/load_ceilings.h"
+#include "harness/bench/scaled_shapes.h"
 #include "harness/bench/sweep.h"
 #include "harness/measure/code_hash.h"
 #include "harness/record/arm_file.h"
@@ -88,11 +89,21 @@ cleanup:
     return st;
 }
 
+static snap_status check_scaled(const bench *b, snap_err *err) {
+    if (b->o->scaled && (b->o->lengths || b->o->challenge || !b->grid.n_list))
+        return err_set(err, SNAP_E_USAGE,
+                       "--scaled adds shapes to those of --shapes: name some there, and leave out "
+                       "--lengths and --challenge");
+    return SNAP_OK;
+}
+
 static snap_status read_options(bench *b, snap_err *err) {
     b->seed = (uint64_t)b->o->seed;
     snap_status st = bench_grid_parse(&b->grid, &b->o->grid, err);
     if (st == SNAP_OK)
         st = read_lengths(b, err);
+    if (st == SNAP_OK)
+        st = check_scaled(b, err);
     if (st == SNAP_OK)
         st = numbers_kind_parse(b->o->distribution, &b->distribution, err);
     if (st == SNAP_OK)
@@ -288,6 +299,15 @@ static snap_status find_ceilings(bench *b, snap_err *err) {
     return st;
 }
 
+/* Adds shapes that fit the first device. The result has them as rows, and the other shapes in its
+ * configuration. */
+static snap_status add_scaled(bench *b, snap_err *err) {
+    const bench_device *d = main_device(b);
+    if (!b->o->scaled)
+        return SNAP_OK;
+    return scaled_shapes_add(&b->grid, d->ceilings.best.read.rate, d->info.memory_bytes, err);
+}
+
 /* ---- the sweep ---- */
 
 static const js *find_row(void *ctx, const char *key) {
@@ -457,6 +477,7 @@ snap_status bench_run(const bench_options *o, const js *config, results **out, s
     TRY(read_options(b, err));
     TRY(open_device(b, config, err));
     TRY(find_ceilings(b, err));
+    TRY(add_scaled(b, err));
     TRY(sweep_grid(b, err));
     TRY(derive(b, err));
     TRY(save(b, err));

@@ -21,6 +21,7 @@ typedef struct {
     opt_list arms;         /* named arms, NAME=BACKEND[,key=value...] (arm_spec.h); they replace
                               grid.arms */
     bench_grid_text grid;
+    bool scaled;              /* add shapes that fit the device (scaled_shapes.h) */
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
     const char *lengths;      /* of the sequences (lengths.h), in the place of grid.context; NULL =
                                  the sequences of a shape are equally long */
