@@ -30,7 +30,8 @@ typedef struct {
     tok_ids ids;
     int64_t tokens;
     int piece, vocab;
-    model_layers *layers; /* NULL: the layers are not studied */
+    model_layers *layers;   /* NULL: the layers are not studied */
+    model_diverge *diverge; /* NULL: no continuations */
 } comparison;
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
@@ -197,9 +198,29 @@ static snap_status watch_layers(comparison *c, snap_err *err) {
     const char *names[MODEL_FIDELITY_FORMATS];
     for (int i = 0; i < c->n; i++)
         names[i] = c->rows[i].format;
-    return c->opt->emit ? model_layers_create(&c->layers, c->model, names, c->n, source_of(c),
-                                              c->opt->threads, err)
-                        : SNAP_OK;
+    return c->opt->layers ? model_layers_create(&c->layers, c->model, names, c->n, source_of(c),
+                                                c->opt->threads, err)
+                          : SNAP_OK;
+}
+
+static snap_status prepare_continuations(comparison *c, snap_err *err) {
+    const model_diverge_options o = {.models = c->model,
+                                     .n = c->n,
+                                     .tokens = c->tokens,
+                                     .pages = c->pages,
+                                     .steps = c->opt->diverge,
+                                     .places = c->opt->diverge_places,
+                                     .seed = c->opt->seed,
+                                     .cancel = c->opt->cancel};
+    return o.steps ? model_diverge_create(&c->diverge, &o, err) : SNAP_OK;
+}
+
+static snap_status emit_continuations(const comparison *c, snap_err *err) {
+    const char *names[MODEL_FIDELITY_FORMATS];
+    for (int i = 0; i < c->n; i++)
+        names[i] = c->rows[i].format;
+    return c->diverge ? model_diverge_emit(c->diverge, names, c->opt->emit, c->opt->ctx, err)
+                      : SNAP_OK;
 }
 
 /* The first position from @at on at which the layers are studied. After the last moment of the
@@ -223,6 +244,8 @@ static snap_status run_piece(comparison *c, model_piece *p, snap_err *err) {
     for (int f = 0; f < c->n; f++)
         TRY(runner_step(c->model[f].runner, p, 1, c->logits[f], err));
     compare(c, p->position, p->count);
+    if (c->diverge)
+        TRY(model_diverge_at(c->diverge, p->position, c->logits, err));
     if (watched) {
         model_layers_stop(c->layers);
         TRY(model_layers_emit(c->layers, p->position + 1, c->opt->emit, c->opt->ctx, c->opt->cancel,
@@ -265,10 +288,13 @@ snap_status model_fidelity_run(const model_fidelity_options *opt, model_fidelity
     TRY(text_split(opt->formats, ',', "precisions", add_format, c, err));
     TRY(open_models(c, err));
     TRY(watch_layers(c, err));
+    TRY(prepare_continuations(c, err));
     TRY(run_text(c, err));
+    TRY(emit_continuations(c, err));
     *n = c->n;
 cleanup:
     model_layers_free(c->layers);
+    model_diverge_free(c->diverge);
     for (int i = 0; i < c->n; i++) {
         local_close(&c->model[i]);
         free(c->logits[i]);

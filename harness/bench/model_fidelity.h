@@ -9,7 +9,8 @@
  * errors would choose.
  *
  * At chosen context lengths, and at the end of the text, the layers can be studied too
- * (model_layers.h). */
+ * (model_layers.h). At places spread over the text, the formats can continue freely, each with the
+ * tokens that it chooses itself (model_diverge.h). */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_FIDELITY_H
 
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "harness/bench/model_layers.h"
+#include "harness/bench/model_diverge.h"
 
 enum {
     MODEL_FIDELITY_FORMATS = 40,
@@ -59,9 +60,13 @@ typedef struct {
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,
                                                 besides the end of the text */
     int n_moments;
-    model_fidelity_emit emit;            /* receives the rows of the layers; NULL: the layers are
-                                            not studied */
-    const volatile sig_atomic_t *cancel; /* may be NULL */
+    int diverge;              /* tokens of each free continuation; 0: none. Not with `chunks` */
+    int diverge_places;       /* at most so many places where all formats continue */
+    uint64_t seed;            /* of the continuations that are sampled */
+    bool layers;              /* study the layers */
+    model_fidelity_emit emit; /* receives the rows of layers and continuations; may be
+                                            NULL without these */
+    const volatile sig_atomic_t *cancel;                    /* may be NULL */
     void (*progress)(void *ctx, int64_t done, int64_t all); /* may be NULL */
     void *ctx;                                              /* for emit and progress */
 } model_fidelity_options;

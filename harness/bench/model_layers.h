@@ -39,7 +39,8 @@ typedef struct model_layers model_layers;
 /**
  * model_layers_create - prepare to study several runs of one model
  *
- * @models: [n] borrowed, in the order of @names, which are borrowed, too; each has its sequence in the pages 0, 1, 2, ...
+ * @models: [n] borrowed, in the order of @names, which are borrowed, too; each has its sequence in
+ *          the pages 0, 1, 2, ...
  * @source: index of the model in BF16 that provides queries and cached rows; -1 = there is none,
  *          and only rows of kind `depth` are emitted
  *

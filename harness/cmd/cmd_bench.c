@@ -59,7 +59,8 @@ static const opt options[] = {
     {OPT_STR, "shapes", 0, &o.grid.shapes, "LIST",
      "shapes as H/s_q/batch/context, instead of the four lists above", 0, 0},
     {OPT_FLAG, "scaled", 0, &o.scaled, NULL,
-     "add three shapes to those of --shapes whose size follows from the device: about 2 ms of reads "
+     "add three shapes to those of --shapes whose size follows from the device: about 2 ms of "
+     "reads "
      "at the measured bandwidth, and at most 1/16 of the memory",
      0, 0},
     {OPT_INT, "d-c", 0, &o.grid.d_c, "N", "latent width", 32, MLA_MAX_CONTENT},

@@ -70,8 +70,10 @@ static const opt options[] = {
      "brace or a quote is JSON and may contain commas. Keys of a server that needs a secret: "
      "key_env=NAME (the API key is in this "
      "environment variable; none: no key), header=NAME:VARIABLE or header=NAME:@FILE (may be given "
-     "again). Keys of local: precision (bf16; fp8; fp32; noPV; a name that 'snapmla formats' lists, "
-     "or a .json file: the cache is rounded through that format), device (cpu, cuda, opencl, plugin:PATH), context, cache_mb, threads, "
+     "again). Keys of local: precision (bf16; fp8; fp32; noPV; a name that 'snapmla formats' "
+     "lists, "
+     "or a .json file: the cache is rounded through that format), device (cpu, cuda, opencl, "
+     "plugin:PATH), context, cache_mb, threads, "
      "template",
      0, 0},
     {OPT_INT, "in-flight", 'j', &in_flight, "N",

@@ -1,6 +1,7 @@
 /* cmd_fidelity.c - `snapmla fidelity` */
 #include "base/term.h"
 #include "harness/bench/fidelity.h"
+#include "harness/bench/model_diverge.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/device_table.h"
 #include "harness/cmd/fidelity_model.h"
@@ -14,7 +15,7 @@ static const char *distributions = "normal,mla";
 static const char *contexts = "1024,4096,32768";
 static int64_t heads = 16, seed = 1;
 static const char *out;
-static fidelity_model_args model = {.precisions = "bf16,fp8,A"};
+static fidelity_model_args model = {.precisions = "bf16,fp8,A", .places = 32};
 
 static opt_gone no_configs[] = {{NULL, "--formats LIST"}};
 
@@ -48,6 +49,15 @@ static const opt options[] = {
      "maximum number of tokens of the text; 0 = 32768", 0, MLA_MAX_CONTEXT},
     {OPT_FLAG, "prefill", 0, &model.prefill, NULL,
      "process the text as a prompt instead of decoding it token by token", 0, 0},
+    {OPT_INT, "diverge", 0, &model.diverge, "N",
+     "also let each precision continue the text for N tokens from some places, with the tokens "
+     "that "
+     "it chooses itself, and compare with the reference: by the likeliest tokens, and by draws "
+     "with "
+     "the same random numbers; 0 = off",
+     0, DIVERGE_STEPS},
+    {OPT_INT, "places", 0, &model.places, "N", "places of --diverge, spread over the text", 1,
+     DIVERGE_PLACES},
     {OPT_FLAG, "layers", 0, &model.layers, NULL,
      "also measure each layer, at --contexts and at the end of the text: the errors of all cache "
      "formats on the layer's own values, the magnitudes of these values, and an error bound from "
@@ -78,6 +88,7 @@ static snap_status take_row(void *ctx, const fidelity_record *r, snap_err *err) 
 static snap_status run(opt_shared *shared, snap_err *err) {
     if (model.dir) {
         model.contexts = contexts;
+        model.seed = seed;
         model.device = &device;
         model.out = out;
         return fidelity_model_run(&model, shared, err);

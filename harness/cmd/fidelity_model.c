@@ -80,7 +80,8 @@ static snap_status open_results(sink *s, const opt_shared *shared, snap_err *err
         where.backend = "cpu";
     snap_status st = device_open(&be, &where, err);
     if (st == SNAP_OK)
-        st = results_of_device(&s->r, be, &where, "fidelity", shared->resolved, 0, err);
+        st = results_of_device(&s->r, be, &where, "fidelity", shared->resolved,
+                               s->args->diverge ? s->args->seed : 0, err);
     mla_backend_close(be);
     return st;
 }
@@ -98,7 +99,11 @@ static snap_status measure(sink *s, const char *text, snap_err *err) {
                                    .chunks = a->prefill,
                                    .threads = (int)a->device->threads,
                                    .device = on_cuda(a) ? "cuda" : NULL,
-                                   .emit = a->layers ? take_row : NULL,
+                                   .diverge = (int)a->diverge,
+                                   .diverge_places = (int)a->places,
+                                   .seed = (uint64_t)a->seed,
+                                   .layers = a->layers,
+                                   .emit = take_row,
                                    .cancel = &cmd_cancelled,
                                    .progress = show_progress,
                                    .ctx = s};
@@ -128,6 +133,9 @@ snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *s
     if (a->layers && on_cuda(a))
         return err_set(err, SNAP_E_USAGE,
                        "--layers works on the CPU only: leave out --backend cuda");
+    if (a->diverge && a->prefill)
+        return err_set(err, SNAP_E_USAGE,
+                       "--diverge decodes the text token by token: leave out --prefill");
     TRY(fs_read(a->text, &text, err));
     TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
     TRY(open_results(&s, shared, err));

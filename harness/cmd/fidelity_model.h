@@ -7,14 +7,14 @@
 
 typedef struct {
     const char *dir, *text, *precisions, *contexts, *out;
-    int64_t max_tokens;
+    int64_t max_tokens, diverge, places, seed;
     bool prefill, layers;
     const device_options *device;
 } fidelity_model_args;
 
 /* Measures a model, prints the tables and saves the result file if @a names one. SNAP_E_USAGE if no
- * text is given, or for --layers on a CUDA device. Also the errors of reading, running and
- * saving. */
+ * text is given, for --layers on a CUDA device, and for --diverge with --prefill. Also the errors
+ * of reading, running and saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -45,8 +45,8 @@ void energy_start(energy_meter *m, int64_t now_ns);
 void energy_keep(energy_meter *m, int64_t now_ns);
 double energy_read(energy_meter *m, int64_t now_ns);
 
-/* The reasons for a reduced clock that NVML gave in energy_start() and energy_read(), since the last
- * call (gpu_state.reasons). 0 without NVML. */
+/* The reasons for a reduced clock that NVML gave in energy_start() and energy_read(), since the
+ * last call (gpu_state.reasons). 0 without NVML. */
 uint64_t energy_take_reasons(energy_meter *m);
 
 /* The sensors, such as "RAPL package-0, dram"; NULL if there are none. The meter owns the text. */

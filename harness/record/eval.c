@@ -127,7 +127,8 @@ static const field arm_fields[] = {
     {A(checkpoint_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256,
      .about = "of the text that sha256sum prints for the checkpoint's files, sorted by name"},
     {A(format_sha256), FIELD_TEXT, OPT | FIELD_SHA256,
-     .about = "of the file of the cache format in docs/formats.md; absent = the precision has none"},
+     .about = "of the file of the cache format in docs/formats.md; absent = the precision has "
+              "none"},
     {A(plugin), FIELD_RECORD, NUL | OPT, .of = &plugin_type},
     {A(samples), FIELD_COUNT, .csv = "samples"},
     {A(scored), FIELD_COUNT, .csv = "scored"},

@@ -5,11 +5,14 @@
 #include "harness/record/words.h"
 
 /* clang-format off */
-static const char *const kKinds[] = {"predictions", "layer", "values", "bound", "depth", NULL};
+static const char *const kKinds[] = {"predictions", "divergence", "layer", "values",
+                                     "bound", "depth", NULL};
+static const char *const kContinuations[] = {"greedy", "sampled", NULL};
 static const char *const kParts[] = {"content", "rope", NULL};
 
 static const record_kind kinds[] = {
     {"predictions", MODEL_PREDICTIONS | MODEL_TEXT},
+    {"divergence", MODEL_DIVERGENCE | MODEL_TEXT},
     {"layer", MODEL_LAYER},
     {"values", MODEL_VALUES},
     {"bound", MODEL_BOUND},
@@ -20,6 +23,7 @@ enum {
     OPT = FIELD_OPTIONAL,
     FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
     PERCENT = FIELD_NULLABLE | FIELD_PERCENT,
+    COMPARED = MODEL_PREDICTIONS | MODEL_DIVERGENCE | MODEL_DEPTH,
 };
 
 #define M(member) FIELD_OF(model_record, member)
@@ -31,9 +35,9 @@ static const field fields[] = {
     {M(text_sha256), FIELD_TEXT, FIELD_SHA256, MODEL_TEXT},
     {M(decoded), FIELD_BOOL, 0, MODEL_TEXT,
      .about = "the text was decoded step by step, not read as a prompt"},
-    {M(precision), FIELD_TEXT, FIELD_NAME, MODEL_PREDICTIONS | MODEL_DEPTH, .csv = "config"},
-    {M(reference), FIELD_TEXT, 0, MODEL_PREDICTIONS | MODEL_DEPTH, .csv = "reference",
-     .about = "the precision that predictions and depth are compared with"},
+    {M(precision), FIELD_TEXT, FIELD_NAME, COMPARED, .csv = "config"},
+    {M(reference), FIELD_TEXT, 0, COMPARED, .csv = "reference",
+     .about = "the precision that predictions, divergence and depth are compared with"},
     {M(first), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "first",
      .about = "first position of the range; absent = all positions"},
     {M(last), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "last"},
@@ -46,8 +50,21 @@ static const field fields[] = {
     {M(cache_bytes_a_token), FIELD_COUNT, 0, MODEL_PREDICTIONS, .csv = "cache_bytes",
      .about = "bytes that the format takes per token, over all layers, rounded up"},
     {M(format_sha256), FIELD_TEXT, OPT | FIELD_SHA256, MODEL_PREDICTIONS,
-     .about = "of the file of the format in docs/formats.md; absent = a format of the attention arms"},
+     .about = "of the file of the format in docs/formats.md; absent = a format of the attention "
+              "arms"},
     {M(peak_rss_bytes), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "peak_bytes"},
+    {M(continuation), FIELD_TEXT, 0, MODEL_DIVERGENCE, .words = kContinuations,
+     .csv = "continuation"},
+    {M(places), FIELD_COUNT, 0, MODEL_DIVERGENCE, .csv = "places"},
+    {M(steps), FIELD_COUNT, 0, MODEL_DIVERGENCE, .csv = "steps"},
+    {M(changed_pct), FIELD_NUMBER, FIELD_PERCENT, MODEL_DIVERGENCE, .csv = "changed_pct",
+     .about = "share of continuations with a token that differs"},
+    {M(first_change), FIELD_NUMBER, FROM_0, MODEL_DIVERGENCE, .csv = "first_change",
+     .about = "median number of the first token that differs; null: at most half have one"},
+    {M(equal_tokens), FIELD_NUMBER, FIELD_FROM_0, MODEL_DIVERGENCE, .csv = "equal_tokens",
+     .about = "mean number of equal tokens at the start"},
+    {M(survival), FIELD_BINS, 0, MODEL_DIVERGENCE,
+     .about = "[e, share of continuations whose first 2^e tokens are equal]"},
     {M(layer), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "layer"},
     {M(context), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "context"},
     {M(config), FIELD_TEXT, FIELD_NAME, MODEL_LAYER, .csv = "config"},

@@ -5,6 +5,7 @@
  *   layer        error of attention in one layer, compared with FP64 on the same numbers
  *   values       magnitudes of the numbers that one layer caches
  *   bound        rounding error in one layer, and the bound that the norms of its weights give
+ *   divergence   free continuations in a format compared with those of the first format
  *   depth        difference of the residual stream after one layer from that of the first format
  *
  * "First format" means the first cache format of the run. */
@@ -20,12 +21,13 @@ enum {
     MODEL_BOUND = 1 << 3,
     MODEL_DEPTH = 1 << 4,
     MODEL_TEXT = 1 << 5, /* the text is named; each row of predictions has this part */
+    MODEL_DIVERGENCE = 1 << 6,
     MODEL_LAYERS = MODEL_LAYER | MODEL_VALUES | MODEL_BOUND | MODEL_DEPTH,
 };
 
 typedef struct {
     unsigned parts;   /* the part of the kind, and MODEL_TEXT if text_sha256 and decoded are set */
-    const char *kind; /* "predictions", "layer", "values", "bound", "depth" */
+    const char *kind; /* "predictions", "divergence", "layer", "values", "bound", "depth" */
     const char *model, *origin;
     const char *checkpoint_sha256;
     /* MODEL_TEXT */
@@ -43,7 +45,15 @@ typedef struct {
     int64_t peak_rss_bytes;    /* peak memory of the whole
                                                                      process; only in rows that
                                                                      cover all positions */
-    /* predictions, depth */
+    /* divergence */
+    const char *continuation; /* "greedy", "sampled" */
+    int64_t places, steps;    /* continuations, and the most tokens of each */
+    double changed_pct;       /* share of continuations with a token that differs */
+    double first_change;      /* median number of the first such token, from 1; missing if at most
+                                 half of the continuations have one */
+    double equal_tokens;      /* mean number of equal tokens at the start */
+    record_bins survival;     /* share of continuations whose first 2^exponent tokens are equal */
+    /* predictions, divergence, depth */
     const char *precision, *reference; /* the cache format, and the first format */
     /* layer, values, bound, depth */
     int64_t layer, context; /* index of the layer, from 0; tokens in the cache at that moment */

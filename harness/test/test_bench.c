@@ -635,8 +635,8 @@ static void test_resume(void) {
 
 /* ---- devices that misbehave ---- */
 
-/* The clock of the timer runs backwards from the 20th measured time on. The rows that are timed with
- * it have an error, and the sweep goes on. */
+/* The clock of the timer runs backwards from the 20th measured time on. The rows that are timed
+ * with it have an error, and the sweep goes on. */
 static void test_backwards_clock(void) {
     mla_backend *be = open_fake();
     bench_grid g = parse(tiny);

@@ -132,6 +132,130 @@ static void test_refusals(void) {
     tiny_remove(dir);
 }
 
+/* ---- free continuations ---- */
+
+enum { kSteps = 40, kPlaces = 2, kMostDiverged = 8 };
+
+typedef struct {
+    model_record row[kMostDiverged];
+    record_bin bins[kMostDiverged][8];
+    int n;
+} diverged_rows;
+
+static snap_status keep_diverged(void *ctx, const model_record *row, snap_err *err) {
+    diverged_rows *r = ctx;
+    (void)err;
+    CU_ASSERT_FATAL(r->n < kMostDiverged && row->survival.n <= 8);
+    memcpy(r->bins[r->n], row->survival.at, row->survival.n * sizeof *row->survival.at);
+    r->row[r->n] = *row;
+    r->row[r->n].survival.at = r->bins[r->n];
+    r->n++;
+    return SNAP_OK;
+}
+
+/* Gives the model a context of 512 tokens. */
+static void lengthen_context(const char *dir) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    js *config = js_parse_file(path, 1 << 20, NULL);
+    CU_ASSERT_FATAL(config && js_set_int(config, "max_position_embeddings", 512));
+    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
+    js_free(config);
+}
+
+/* What the engine generates greedily after the first @n tokens of a text. */
+static void generate(const char *dir, const char *precision, const int32_t *ids, int n,
+                     int32_t out[kSteps]) {
+    local_model m;
+    int32_t pages[8];
+    static float logits[640];
+    local_options how = {.precision = precision, .sequences = 1, .threads = 1};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, NULL), SNAP_OK);
+    for (int i = 0; i < 8; i++)
+        pages[i] = i;
+    for (int i = 0; i < n + kSteps - 1; i++) {
+        const int32_t *token = i < n ? &ids[i] : &out[i - n];
+        model_piece p = {.tokens = token, .count = 1, .position = i, .pages = pages, .logits = 1};
+        CU_ASSERT_EQUAL_FATAL(runner_step(m.runner, &p, 1, logits, NULL), SNAP_OK);
+        if (i < n - 1)
+            continue;
+        int best = 0;
+        for (int k = 1; k < 640; k++)
+            best = logits[k] > logits[best] ? k : best;
+        out[i - n + 1] = best;
+    }
+    local_close(&m);
+}
+
+/* The text has places after 64 and after 128 tokens. Each greedy continuation is made again by a
+ * model of its own that has read the text up to there only. So a row that a continuation leaves in
+ * the cache changes nothing. */
+static void test_divergence(void) {
+    char dir[64], text[256] = "";
+    static model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
+    diverged_rows got = {.n = 0};
+    local_model m;
+    tok_ids ids = {0};
+    int n, changed = 0;
+    double equal = 0, whole = 0;
+    make_dir(dir);
+    lengthen_context(dir);
+    for (int i = 0; i < 190; i++)
+        text[i] = (char)('a' + i * i % 23);
+    model_fidelity_options o = {.dir = dir,
+                                .text = text,
+                                .formats = "bf16,bf16,B",
+                                .threads = 1,
+                                .diverge = kSteps,
+                                .diverge_places = 100,
+                                .seed = 3,
+                                .emit = keep_diverged,
+                                .ctx = &got};
+    CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(got.n, 4); /* two formats, each in two ways */
+    local_options how = {.precision = "bf16", .sequences = 1, .threads = 1};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(tok_encode(m.encoder, text, strlen(text), TOK_SPECIALS, &ids, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(m.n_stop_ids, 1);
+    int32_t end = m.stop_ids[0];
+    local_close(&m);
+    CU_ASSERT_FATAL(ids.n >= 2 * MLA_PAGE + kSteps && ids.n < 3 * MLA_PAGE + kSteps);
+    for (int place = 1; place <= kPlaces; place++) {
+        int32_t a[kSteps], b[kSteps];
+        int length = 0, same = 0;
+        generate(dir, "bf16", ids.v, place * MLA_PAGE, a);
+        generate(dir, "B", ids.v, place * MLA_PAGE, b);
+        while (length < kSteps && (length == 0 || a[length - 1] != end))
+            length++;
+        while (same < length && a[same] == b[same])
+            same++;
+        changed += same < length;
+        equal += same;
+        whole += length;
+    }
+    for (int i = 0; i < got.n; i++) {
+        const model_record *r = &got.row[i];
+        CU_ASSERT_STRING_EQUAL(r->continuation, i % 2 ? "sampled" : "greedy");
+        CU_ASSERT(r->places == kPlaces && r->steps == kSteps && r->survival.n == 6);
+        for (size_t k = 1; k < r->survival.n; k++)
+            CU_ASSERT(r->survival.at[k].share <= r->survival.at[k - 1].share);
+    }
+    for (int i = 0; i < 2; i++) /* a format against itself */
+        CU_ASSERT(got.row[i].changed_pct == 0 && isnan(got.row[i].first_change) &&
+                  got.row[i].survival.at[5].share == 1);
+    CU_ASSERT_DOUBLE_EQUAL(got.row[0].equal_tokens, whole / kPlaces, 1e-9);
+    CU_ASSERT(changed > 0); /* otherwise the next lines would test nothing */
+    CU_ASSERT_DOUBLE_EQUAL(got.row[2].changed_pct, 100.0 * changed / kPlaces, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(got.row[2].equal_tokens, equal / kPlaces, 1e-9);
+    CU_ASSERT_STRING_EQUAL(got.row[2].precision, "B");
+    o.diverge = 200;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(model_fidelity_run(&o, rows, &n, &err), SNAP_E_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "continuations of 200 tokens need at least 264"));
+    tok_ids_release(&ids);
+    tiny_remove(dir);
+}
+
 /* ---- layers ---- */
 
 static snap_status keep_row(void *ctx, const model_record *row, snap_err *err) {
@@ -185,6 +309,7 @@ static void test_layers(void) {
                                     .chunks = chunks,
                                     .moments = {1000, 20},
                                     .n_moments = 2,
+                                    .layers = true,
                                     .emit = keep_row,
                                     .ctx = list};
         CU_ASSERT_EQUAL_FATAL(model_fidelity_run(&o, rows, &n, NULL), SNAP_OK);
@@ -263,6 +388,7 @@ static void test_spectral_norm(void) {
 }
 
 CU_TestInfo tests_model_fidelity[] = {
+    {"free continuations", test_divergence},
     {"formats compared with the first", test_formats_against_the_first},
     {"values of layers, and their bound", test_layers},
     {"quantiles of magnitudes", test_values},

@@ -95,6 +95,16 @@ static void depth(table *t, const js *row) {
     science(t, row, "rel_l2");
 }
 
+static void divergence(table *t, const js *row) {
+    table_cell(t, "%s", js_get_str(row, "precision"));
+    table_cell(t, "%s", js_get_str(row, "continuation"));
+    table_cell(t, "%lld", (long long)js_get_int(row, "places", 0));
+    table_cell(t, "%lld", (long long)js_get_int(row, "steps", 0));
+    fixed(t, row, "changed_pct", 1);
+    fixed(t, row, "first_change", 0);
+    fixed(t, row, "equal_tokens", 1);
+}
+
 enum { kColumns = 8, kKinds = MODEL_FIDELITY_PREDICTIONS + 1 };
 
 static const struct {
@@ -124,6 +134,12 @@ static const struct {
      {"context", "layer", "precision", "rel. L2"},
      4,
      depth},
+    {"divergence",
+     "Free continuations of the text, compared with those of the first precision",
+     {"precision", "continuation", "places", "at most", "changed %", "first change",
+      "equal tokens"},
+     7,
+     divergence},
     {"predictions",
      "", /* it needs no title, because it is usually the only table */
      {"precision", "positions", "tokens", "perplexity", "KL mean", "KL max", "flips %",

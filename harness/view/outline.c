@@ -61,6 +61,7 @@ static const report_section whole[] = {
      .parts = {{.draw = figure_fidelity},
                {.build = report_table_fidelity},
                {.build = report_table_predictions},
+               {.build = report_table_divergence},
                {.draw = figure_layers},
                {.build = report_table_layers},
                {.build = report_table_values},

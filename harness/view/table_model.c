@@ -2,6 +2,7 @@
  * values, bounds and residual stream. Those about layers have one row for each group of layers. The
  * CSV file has every layer. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +146,66 @@ bool report_table_predictions(const report_model *m, arena *mem, table *t) {
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (strcmp(m->model_rows[i].row->kind, "predictions") == 0)
             put_predictions(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+/* ---- free continuations ---- */
+
+/* The shares of continuations whose first 1, 4, 16, ... tokens are equal: "100 · 97 · 81". */
+static void put_survival(pen *p, const record_bins *bins) {
+    char text[96] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < bins->n && at < sizeof text; i += 2)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%.0f", i ? " · " : "",
+                               100 * bins->at[i].share);
+    pen_text(p, text);
+}
+
+static void put_divergence(pen *p, const report_model *m, const report_model_row *r) {
+    const model_record *row = r->row;
+    pen_text(p, row->model);
+    pen_text(p, r->name);
+    pen_text(p, row->continuation);
+    pen_fixed(p, record_count(row->places), 0);
+    pen_fixed(p, record_count(row->steps), 0);
+    pen_fixed(p, row->changed_pct, 1);
+    pen_fixed(p, row->first_change, 0);
+    pen_fixed(p, row->equal_tokens, 1);
+    put_survival(p, &row->survival);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_divergence(const report_model *m, arena *mem, table *t) {
+    *t = (table){
+        .id = "divergence",
+        .caption = "Free continuations in each cache format, compared with those of the first one",
+        .note =
+            "At places spread over the text, each format continues with the tokens that it chooses "
+            "itself: the likeliest ones (greedy), or draws at temperature 1 with the same random "
+            "numbers in all formats (sampled). First change: the median number of the first token "
+            "that differs; empty if at most half of the continuations change. Still equal: the "
+            "share of continuations whose first 1, 4, 16, ... tokens are equal.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"cache", "", TABLE_TEXT, true},
+                    {"continuation", "", TABLE_TEXT, true},
+                    {"places", "", TABLE_NUMBER, false},
+                    {"at most", "tokens", TABLE_NUMBER, false},
+                    {"changed, %", "", TABLE_NUMBER, true},
+                    {"first change", "", TABLE_NUMBER, true},
+                    {"equal tokens, mean", "", TABLE_NUMBER, true},
+                    {"still equal, %", "", TABLE_TEXT, true},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        n += strcmp(m->model_rows[i].row->kind, "divergence") == 0;
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (strcmp(m->model_rows[i].row->kind, "divergence") == 0)
+            put_divergence(&p, m, &m->model_rows[i]);
     return !p.failed;
 }
 
