@@ -48,7 +48,7 @@ static cache_rounding load(const char *name, int d_c, int d_r) {
 static void append(const cache_rounding *r, tokens *t, int width, int first, int piece) {
     for (int at = 0, n = first; at < kMostTokens; at += n, n = piece) {
         n = at + n > kMostTokens ? kMostTokens - at : n;
-        const uint16_t *page = t->row + at / MLA_PAGE * MLA_PAGE * width;
+        uint16_t *page = t->row + at / MLA_PAGE * MLA_PAGE * width;
         CU_ASSERT_EQUAL(rounding_apply(r, t->row + at * width, n, page, at % MLA_PAGE, NULL),
                         SNAP_OK);
     }
@@ -198,6 +198,33 @@ static void test_pow2_is_f(void) {
     CU_ASSERT_EQUAL(rounding_token_bytes(&pow2), 641);
 }
 
+/* A coded format must round as coded_round_rows() does, however a sequence is divided, and leave the
+ * RoPE part and the tokens of an incomplete group as they are. */
+static void test_coded(void) {
+    static tokens whole, got, drawn;
+    static float x[kMostTokens * kMostWidth];
+    const int d_c = 192, width = 192 + 96;
+    draw(&drawn, width, 3);
+    for (const coded_format *f = coded_formats(); f->name; f++) {
+        cache_rounding r = load(f->name, d_c, 96);
+        CU_ASSERT_STRING_EQUAL(r.name, f->name);
+        for (int i = 0; i < kMostTokens * width; i++)
+            x[i] = bf16_to_f32(drawn.row[i]);
+        coded_round_rows(f, x, kMostTokens, width, d_c);
+        for (int i = 0; i < kMostTokens * width; i++)
+            whole.row[i] = bf16_from_f32(x[i]);
+        for (int first = 1; first < kMostTokens; first += 37) {
+            got = drawn;
+            append(&r, &got, width, first, first % 2 ? 1 : 29);
+            CU_ASSERT(memcmp(got.row, whole.row, (size_t)(kMostTokens * width) * 2) == 0);
+        }
+        int last = (kMostTokens - 1) * width, kept = f->tokens > 1 ? width : 0;
+        CU_ASSERT(memcmp(whole.row + last, drawn.row + last, (size_t)kept * 2) == 0);
+        CU_ASSERT(memcmp(whole.row + d_c, drawn.row + d_c, 96 * sizeof *whole.row) == 0);
+        CU_ASSERT(memcmp(whole.row, drawn.row, (size_t)width * 2) != 0);
+    }
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static void expect_refused(const char *name, int d_c, snap_status status, const char *text) {
@@ -227,6 +254,7 @@ CU_TestInfo tests_rounding[] = {
     {"A to F are their arithmetic written out", test_ablation},
     {"every shipped format is its pack and unpack", test_shipped},
     {"snapmla-pow2 is F", test_pow2_is_f},
+    {"coded formats, however a sequence is divided", test_coded},
     {"what is refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

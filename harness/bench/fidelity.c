@@ -1,6 +1,7 @@
 #include "harness/bench/fidelity.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,15 @@ static snap_status add_format(void *ctx, const char *part, snap_err *err) {
     cache_format *f = &opt->format[opt->n_format];
     if (opt->n_format == FIDELITY_FORMATS)
         return err_set(err, SNAP_E_USAGE, "--formats lists more than %d formats", FIDELITY_FORMATS);
-    snap_status st = cache_format_load(f, part, opt->d_c, opt->d_r, err);
+    const coded_format *coded = coded_format_find(part);
+    snap_status st = cache_format_load(f, coded ? "bf16" : part, opt->d_c, opt->d_r, err);
     if (st != SNAP_OK) {
         err_prefix(err, "--formats");
         return st;
     }
+    if (coded)
+        (void)snprintf(f->name, sizeof f->name, "%s", coded->name);
+    opt->coded[opt->n_format] = coded;
     for (int i = 0; i < opt->n_format; i++)
         if (strcmp(f->name, opt->format[i].name) == 0)
             return err_set(err, SNAP_E_USAGE, "--formats lists two formats with the name '%s'",
@@ -87,7 +92,8 @@ typedef struct {
     numbers_kind kind;
     int64_t context;
     numbers from;
-    float *q, *kv; /* [heads] and [context] rows of d_c + d_r numbers */
+    float *q, *kv;  /* [heads] and [context] rows of d_c + d_r numbers */
+    float *rounded; /* memory for another copy of @kv */
     oracle_result truth, now;
     parallel *pool;
 } problem;
@@ -152,16 +158,22 @@ cleanup:
 
 /* ---- rows ---- */
 
-static snap_status emit_row(const problem *p, const cache_format *f, const char *source,
-                            fidelity_emit emit, void *ctx, snap_err *err) {
+static double token_bytes(const fidelity_options *opt, int format) {
+    const coded_format *coded = opt->coded[format];
+    return coded ? coded_token_bytes(coded, opt->d_c, opt->d_r)
+                 : cache_format_token_bytes(&opt->format[format]);
+}
+
+static snap_status emit_row(const problem *p, int format, const char *source, fidelity_emit emit,
+                            void *ctx, snap_err *err) {
     oracle_errors e = oracle_compare(&p->now, &p->truth, p->opt->heads, p->opt->d_c);
     const fidelity_record r = {.kind = "kernel",
-                               .config = f->name,
+                               .config = p->opt->format[format].name,
                                .source = source,
                                .distribution = numbers_kind_name(p->kind),
                                .context = p->context,
                                .heads = p->opt->heads,
-                               .bytes_per_token = cache_format_token_bytes(f),
+                               .bytes_per_token = token_bytes(p->opt, format),
                                .seed = (int64_t)p->opt->seed,
                                .rmse = e.rmse,
                                .cosine_diff = e.cosine_diff,
@@ -179,22 +191,34 @@ static snap_status check_cancel(const fidelity_options *opt, snap_err *err) {
     return SNAP_OK;
 }
 
+/* The FP64 oracle of one format. */
+static snap_status run_oracle(problem *p, int format, snap_err *err) {
+    const coded_format *coded = p->opt->coded[format];
+    oracle_step step = step_of(p);
+    int width = p->opt->d_c + p->opt->d_r;
+    if (coded) {
+        memcpy(p->rounded, p->kv, (size_t)(p->context * width) * sizeof *p->kv);
+        coded_round_rows(coded, p->rounded, p->context, width, p->opt->d_c);
+        step.kv = p->rounded;
+    }
+    return oracle_attend(&step, &p->opt->format[format], &p->now, err);
+}
+
 static snap_status run_configs(problem *p, fidelity_emit emit, void *ctx, snap_err *err) {
     const fidelity_options *opt = p->opt;
-    oracle_step step = step_of(p);
     snap_status st = SNAP_OK;
     bench_kind kind;
     for (int i = 0; i < opt->n_format; i++) {
         TRY(check_cancel(opt, err));
-        TRY(oracle_attend(&step, &opt->format[i], &p->now, err));
-        TRY(emit_row(p, &opt->format[i], "reference", emit, ctx, err));
+        TRY(run_oracle(p, i, err));
+        TRY(emit_row(p, i, "reference", emit, ctx, err));
     }
     for (int i = 0; i < opt->n_format; i++)
         if (has_arm(opt, &opt->format[i], &kind)) {
             mla_backend_info info;
             mla_backend_describe(opt->backend, &info);
             TRY(run_backend(p, kind, &p->now, err));
-            TRY(emit_row(p, &opt->format[i], info.name, emit, ctx, err));
+            TRY(emit_row(p, i, info.name, emit, ctx, err));
         }
 cleanup:
     return st;
@@ -208,6 +232,9 @@ static snap_status run_problem(problem *p, fidelity_emit emit, void *ctx, snap_e
         TRY(numbers_upload(&p->from, opt->backend, err));
     TRY(draw(&p->q, &p->from, numbers_query, opt->heads, err));
     TRY(draw(&p->kv, &p->from, numbers_token, p->context, err));
+    p->rounded = malloc((size_t)(p->context * (opt->d_c + opt->d_r)) * sizeof *p->rounded);
+    if (!p->rounded)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %lld tokens", (long long)p->context));
     TRY(oracle_result_init(&p->truth, opt->heads, opt->d_c, err));
     TRY(oracle_result_init(&p->now, opt->heads, opt->d_c, err));
     oracle_step step = step_of(p);
@@ -217,6 +244,7 @@ cleanup:
     numbers_release(&p->from);
     free(p->q);
     free(p->kv);
+    free(p->rounded);
     oracle_result_release(&p->truth);
     oracle_result_release(&p->now);
     return st;

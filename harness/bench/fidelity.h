@@ -15,12 +15,16 @@
 #include "harness/bench/numbers.h"
 #include "harness/bench/oracle.h"
 #include "harness/record/fidelity_record.h"
+#include "kernels/format/coded.h"
 #include "kernels/format/format.h"
 
 enum { FIDELITY_FORMATS = 64 };
 
 typedef struct {
-    cache_format *format; /* [FIDELITY_FORMATS], of fidelity_parse() */
+    cache_format *format;                        /* [FIDELITY_FORMATS], of fidelity_parse() */
+    const coded_format *coded[FIDELITY_FORMATS]; /* instead of a descriptor; NULL: none. `format`
+                                                    then has the arithmetic: BF16 attention over
+                                                    the rounded numbers */
     int n_format;
     bool distribution[NUMBERS_KINDS];
     int64_t context[GRID_AXIS];
@@ -32,8 +36,8 @@ typedef struct {
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } fidelity_options;
 
-/* Parses comma-separated lists into @opt, whose widths are set. @formats: names of shipped formats
- * and paths of files. SNAP_E_USAGE: the message names the wrong part; SNAP_E_NOMEM; errors of
+/* Parses comma-separated lists into @opt, whose widths are set. @formats: names of shipped and
+ * of coded formats, and paths of files. SNAP_E_USAGE: the message names the wrong part; SNAP_E_NOMEM; errors of
  * cache_format_load(). The caller calls fidelity_release(), also after a failure. */
 snap_status fidelity_parse(fidelity_options *opt, const char *formats, const char *distributions,
                            const char *contexts, snap_err *err) SNAP_CHECK_RESULT;

@@ -10,6 +10,7 @@
 #include "harness/eval/run_files.h"
 #include "harness/record/eval.h"
 #include "harness/record/provenance.h"
+#include "kernels/format/coded.h"
 #include "kernels/format/format.h"
 
 enum { kKey = 80 };
@@ -70,7 +71,7 @@ static snap_status format_digest(const char *precision, char hex[HASH_HEX], snap
     kv_format format = CACHE_BF16;
     hex[0] = 0;
     snap_status st = precision ? kv_format_parse(precision, &format, err) : SNAP_OK;
-    if (st != SNAP_OK || format != CACHE_ROUNDED)
+    if (st != SNAP_OK || format != CACHE_ROUNDED || coded_format_find(precision))
         return st;
     char *path = cache_format_path(precision);
     st = path ? hash_file(path, hex, err)

@@ -872,6 +872,37 @@ static void test_fidelity(void) {
     close_fake(be);
 }
 
+/* The fewer bits a format has, the larger its error. Tokens that a group of 32 is not complete for
+ * stay exact: with 31 tokens, kivi2 is bf16. */
+static void test_fidelity_of_coded_formats(void) {
+    fidelity_options opt = {.heads = 8, .d_c = 512, .d_r = 64, .seed = 1, .threads = 1};
+    collected many = {.rows = js_new_array()}, few = {.rows = js_new_array()};
+    CU_ASSERT_FATAL(fidelity_parse(&opt,
+                                   "bf16,residual,turboquant4,turboquant3,turboquant2,kivi4,kivi2,"
+                                   "kvquant4,kvquant3,kvquant2,int8",
+                                   "normal", "320", NULL) == SNAP_OK);
+    CU_ASSERT(fidelity_run(&opt, collect, &many, NULL) == SNAP_OK);
+    CU_ASSERT((int)js_len(many.rows) == fidelity_count(&opt) && js_len(many.rows) == 11);
+    double last = figure(many.rows, "bf16", "reference", "rel_l2");
+    for (int i = 1; i < 5; i++) {
+        double error = figure(many.rows, opt.format[i].name, "reference", "rel_l2");
+        CU_ASSERT(error > last && error < 1); /* an output of zeros has the error 1 */
+        last = error;
+    }
+    for (int i = 6; i < 10; i++)
+        if (i != 7) /* i - 1 has more bits */
+            CU_ASSERT(figure(many.rows, opt.format[i].name, "reference", "rel_l2") >
+                      figure(many.rows, opt.format[i - 1].name, "reference", "rel_l2"));
+    CU_ASSERT_EQUAL(figure(many.rows, "kivi4", "reference", "bytes_per_token"), 448);
+    opt.context[0] = 31;
+    CU_ASSERT(fidelity_run(&opt, collect, &few, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL(figure(few.rows, "kivi2", "reference", "rel_l2"),
+                    figure(few.rows, "bf16", "reference", "rel_l2"));
+    js_free(many.rows);
+    js_free(few.rows);
+    fidelity_release(&opt);
+}
+
 static void refuse_fidelity(const char *formats, const char *distributions, const char *contexts,
                             const char *said) {
     fidelity_options opt = {.d_c = 512, .d_r = 64};
@@ -952,6 +983,7 @@ CU_TestInfo tests_bench[] = {
     {"flags", test_flags},
     {"rows of other files", test_rows_of_others},
     {"fidelity", test_fidelity},
+    {"fidelity of coded formats", test_fidelity_of_coded_formats},
     {"bad options of fidelity are refused", test_fidelity_refuses},
     CU_TEST_INFO_NULL,
 };

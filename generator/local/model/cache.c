@@ -30,11 +30,11 @@ snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) {
     char *path = cache_format_path(name);
     free(path);
     *out = CACHE_ROUNDED;
-    if (path)
+    if (path || coded_format_find(name))
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE,
                    "unknown precision '%s' (bf16, fp8; fp32 for debugging; noPV; a name that "
-                   "'snapmla formats' lists; the path of a .json file)",
+                   "'snapmla formats' lists, or the path of a .json file)",
                    name);
 }
 
@@ -110,7 +110,7 @@ void kv_cache_free(kv_cache *c) {
 }
 
 const char *kv_cache_precision(const kv_cache *c) {
-    return c->format == CACHE_ROUNDED ? c->rounding.format.name : names[c->format];
+    return c->format == CACHE_ROUNDED ? c->rounding.name : names[c->format];
 }
 
 const char *kv_cache_format_sha256(const kv_cache *c) {
@@ -155,9 +155,9 @@ static void round_as_fp8(const kv_cache *c, uint16_t *rows, int64_t n) {
 snap_status kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
                                 int64_t position, int32_t page, snap_err *err) {
     /* the cache of a rounded format is always in host memory */
-    const char *stored = (const char *)c->layer[layer].content + c->bytes[0] * (size_t)page;
+    char *stored = (char *)c->layer[layer].content + c->bytes[0] * (size_t)page;
     if (c->format == CACHE_ROUNDED)
-        return rounding_apply(&c->rounding, rows, n, (const uint16_t *)(const void *)stored,
+        return rounding_apply(&c->rounding, rows, n, (uint16_t *)(void *)stored,
                               (int)(position % MLA_PAGE), err);
     if (c->format == CACHE_NO_PV)
         round_as_fp8(c, rows, n);

@@ -19,8 +19,7 @@ typedef enum {
     CACHE_FORMATS
 } kv_format;
 
-/* Parses "bf16", "fp8", "fp32", "noPV", or the name or path of a format of docs/formats.md, which
- * is CACHE_ROUNDED. The file of such a format is not read yet. SNAP_E_USAGE for anything else. */
+/* Parses "bf16", "fp8", "fp32", "noPV", or what rounding_load() reads, which is CACHE_ROUNDED. The file of such a format is not read yet. SNAP_E_USAGE for anything else. */
 snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The name that kv_format_parse() reads; "rounded" for CACHE_ROUNDED. */
@@ -47,7 +46,7 @@ void kv_cache_free(kv_cache *c); /* NULL is allowed */
 /* The name of the format: of CACHE_ROUNDED the one that its file states. */
 const char *kv_cache_precision(const kv_cache *c);
 
-/* SHA-256 of the file of a CACHE_ROUNDED format; "" for others. */
+/* SHA-256 of the file of a CACHE_ROUNDED format; "" for formats without a file. */
 const char *kv_cache_format_sha256(const kv_cache *c);
 
 /* Bytes that the format takes for a token over all layers. A CACHE_ROUNDED or CACHE_NO_PV format
@@ -63,7 +62,7 @@ float *kv_cache_rows_f32(const kv_cache *c, int layer);
 
 /* Rounds bf16 rows [n][d_c + d_r] as CACHE_NO_PV or CACHE_ROUNDED say; other formats leave them
  * unchanged. The rows are appended together to one sequence. The first is at @position, which lies
- * in @page. SNAP_E_NOMEM. */
+ * in @page; rows that are stored there may be rounded, too (rounding.h). SNAP_E_NOMEM. */
 snap_status kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
                                 int64_t position, int32_t page, snap_err *err) SNAP_CHECK_RESULT;
 

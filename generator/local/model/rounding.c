@@ -1,5 +1,6 @@
 #include "generator/local/model/rounding.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +51,12 @@ static snap_status check(const cache_rounding *r, snap_err *err) {
 snap_status rounding_load(cache_rounding *out, const char *name, int d_c, int d_r, snap_err *err) {
     snap_status st;
     char *path = NULL;
-    *out = (cache_rounding){.d_c = d_c, .d_r = d_r};
+    *out = (cache_rounding){.d_c = d_c, .d_r = d_r, .coded = coded_format_find(name)};
+    (void)snprintf(out->name, sizeof out->name, "%s", name);
+    if (out->coded)
+        return SNAP_OK;
     TRY(load_padded(out, name, err));
+    (void)snprintf(out->name, sizeof out->name, "%s", out->format.name);
     TRY(check(out, err));
     path = cache_format_path(name);
     if (!path)
@@ -63,7 +68,8 @@ cleanup:
 }
 
 double rounding_token_bytes(const cache_rounding *r) {
-    return cache_format_token_bytes(&r->format);
+    return r->coded ? coded_token_bytes(r->coded, r->d_c, r->d_r)
+                    : cache_format_token_bytes(&r->format);
 }
 
 /* ---- rounding -------------------------------------------------------------------------------- */
@@ -125,8 +131,41 @@ static snap_status round_pages(const cache_rounding *r, uint16_t *rows, int64_t 
     return SNAP_OK;
 }
 
-snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, const uint16_t *page,
+/* Rounds the group of tokens that consists of @before rows of @stored and of the first rows of
+ * @rows. @x: memory for the group's numbers. */
+static void round_group(const cache_rounding *r, uint16_t *rows, uint16_t *stored, int before,
+                        float *x) {
+    int width = r->d_c + r->d_r, tokens = r->coded->tokens;
+    for (int i = 0; i < tokens; i++) {
+        const uint16_t *row = i < before ? stored + i * width : rows + (i - before) * width;
+        for (int d = 0; d < r->d_c; d++)
+            x[i * r->d_c + d] = bf16_to_f32(row[d]);
+    }
+    coded_round_rows(r->coded, x, tokens, r->d_c, r->d_c);
+    for (int i = 0; i < tokens; i++) {
+        uint16_t *row = i < before ? stored + i * width : rows + (i - before) * width;
+        for (int d = 0; d < r->d_c; d++)
+            row[d] = bf16_from_f32(x[i * r->d_c + d]);
+    }
+}
+
+static snap_status round_groups(const cache_rounding *r, uint16_t *rows, int64_t n, uint16_t *page,
+                                int at, snap_err *err) {
+    int width = r->d_c + r->d_r, tokens = r->coded->tokens, before = at % tokens;
+    float *x = malloc((size_t)(tokens * r->d_c) * sizeof *x);
+    if (!x)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for rounding %d tokens", tokens);
+    uint16_t *stored = page + (at - before) * width;
+    for (int64_t done = 0; n - done >= tokens - before; done += tokens - before, before = 0)
+        round_group(r, rows + done * width, stored, before, x);
+    free(x);
+    return SNAP_OK;
+}
+
+snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, uint16_t *page,
                            int at, snap_err *err) {
+    if (r->coded)
+        return round_groups(r, rows, n, page, at, err);
     if (has_page_scale(&r->format))
         return round_pages(r, rows, n, page, at, err);
     return round_together(r, rows, n, NULL, 0, err);

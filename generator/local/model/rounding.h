@@ -2,7 +2,9 @@
  * BF16 cache holds what the format would hold. The code need not be fast, because these formats
  * only serve for comparison.
  *
- * The result is the bf16 of what cache_format_unpack() returns for the packed rows. Values that
+ * A coded format (kernels/format/coded.h) rounds the content of a token, or of a group of tokens
+ * when its last one is appended. Until then the tokens of the group are stored unrounded. With a
+ * descriptor (kernels/format/format.h) the result is the bf16 of what cache_format_unpack() returns for the packed rows. Values that
  * tokens share are chosen as follows:
  *   per token   from the token
  *   per page    from the tokens that the page has so far, those that are appended included. Tokens
@@ -15,19 +17,22 @@
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_ROUNDING_H
 
 #include "base/hash.h"
+#include "kernels/format/coded.h"
 #include "kernels/format/format.h"
 
 /* A plain value: copy it, no release. */
 typedef struct {
-    cache_format format;   /* its content may be wider than the rows': see above */
-    int d_c, d_r;          /* widths of the rows */
-    char sha256[HASH_HEX]; /* of the format's file */
+    char name[64];
+    const coded_format *coded; /* NULL: a descriptor */
+    cache_format format;       /* its content may be wider than the rows': see above */
+    int d_c, d_r;              /* widths of the rows */
+    char sha256[HASH_HEX];     /* of the format's file; "" for a coded format */
 } cache_rounding;
 
 /**
  * rounding_load - read the format that rows are rounded through
  *
- * @name: as for cache_format_load()
+ * @name: of a coded format, or as for cache_format_load()
  *
  * Errors: those of cache_format_load(); SNAP_E_UNSUPPORTED for a format whose shared values cannot
  * be chosen while a sequence grows, or with pages that do not divide those of the cache.
@@ -39,9 +44,10 @@ snap_status rounding_load(cache_rounding *out, const char *name, int d_c, int d_
 double rounding_token_bytes(const cache_rounding *r);
 
 /* Rounds bf16 rows [n][d_c + d_r] in place; they are appended together to one sequence. @page: the
- * stored rows [MLA_PAGE][d_c + d_r] of the page that the first row joins at index @at.
+ * stored rows [MLA_PAGE][d_c + d_r] of the page that the first row joins at index @at. Of these the
+ * rows before @at are read, and rounded when they belong to a group that becomes complete.
  * SNAP_E_NOMEM. */
-snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, const uint16_t *page,
+snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, uint16_t *page,
                            int at, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif
