@@ -101,12 +101,13 @@ const opt_command cmd_formats = {
     .name = "formats",
     .summary = "list the cache formats, or check one",
     .synopsis = "[options]",
-    .about = "Lists the shipped cache formats with the bytes that a cached token takes, their\n"
-             "types and scales, and the form of the queries and probabilities P that they are\n"
-             "measured with. A format is a JSON file in configs/formats; docs/formats.md\n"
-             "describes such files. 'snapmla fidelity --formats' measures their errors. It and the\n"
-             "option --precision also know formats without a descriptor: kivi2, kivi4, kvquant2 to\n"
-             "kvquant4, turboquant2 to turboquant4, and residual.",
+    .about =
+        "Lists the shipped cache formats with the bytes that a cached token takes, their\n"
+        "types and scales, and the form of the queries and probabilities P that they are\n"
+        "measured with. A format is a JSON file in configs/formats; docs/formats.md\n"
+        "describes such files. 'snapmla fidelity --formats' measures their errors. It and the\n"
+        "option --precision also know formats without a descriptor: kivi2, kivi4, kvquant2 to\n"
+        "kvquant4, turboquant2 to turboquant4, and residual.",
     .examples = "  snapmla formats\n"
                 "  snapmla formats check fp8_ds_mla",
     .options = options,
