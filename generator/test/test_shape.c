@@ -68,7 +68,7 @@ static void test_tensors_of_transformers(void) {
         buf_release(&config);
         n++;
     }
-    CU_ASSERT_EQUAL(n, 5);
+    CU_ASSERT_EQUAL(n, 6);
     js_free(models);
 }
 
@@ -115,23 +115,6 @@ static void test_longcat_always_has_a_bias(void) {
     "\"original_max_position_embeddings\":4096,\"type\":\"yarn\"},\"hidden_act\":\"silu\","        \
     "\"bos_token_id\":100000,\"eos_token_id\":100001,\"tie_word_embeddings\":false}"
 
-#define V3_LIKE(heads, vocab, experts, dense, groups, limited, quantization)                       \
-    "{\"architectures\":[\"DeepseekV3ForCausalLM\"],\"vocab_size\":" vocab                         \
-    ",\"hidden_size\":7168,\"num_hidden_layers\":61,\"num_attention_heads\":" heads                \
-    ",\"max_position_embeddings\":163840,\"q_lora_rank\":1536,\"kv_lora_rank\":512,"               \
-    "\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"v_head_dim\":128,"                         \
-    "\"intermediate_size\":18432,\"moe_intermediate_size\":2048,\"n_routed_experts\":" experts     \
-    ",\"n_shared_experts\":1,\"num_experts_per_tok\":8,\"first_k_dense_replace\":" dense           \
-    ",\"moe_layer_freq\":1,\"n_group\":" groups ",\"topk_group\":" limited                         \
-    ",\"norm_topk_prob\":true,\"routed_scaling_factor\":2.5,\"scoring_func\":\"sigmoid\","         \
-    "\"topk_method\":\"noaux_tc\",\"rms_norm_eps\":1e-06,\"rope_theta\":10000,"                    \
-    "\"num_nextn_predict_layers\":1,\"eos_token_id\":[1,2]" quantization "}"
-
-#define V3                                                                                         \
-    V3_LIKE("128", "129280", "256", "3", "8", "4",                                                 \
-            ",\"quantization_config\":{\"activation_scheme\":\"dynamic\",\"fmt\":\"e4m3\","        \
-            "\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}")
-
 typedef struct {
     int64_t tensors, parameters;
 } count;
@@ -153,14 +136,106 @@ static count count_of(const char *config) {
     return c;
 }
 
-/* The numbers of parameters that the published files have, without multi-token prediction and
- * scales. */
+/* Parses the config of an entry of published.json. */
+static snap_status parse_tree(model_shape *s, const js *config, snap_err *err) {
+    buf text = {0};
+    CU_ASSERT_EQUAL(js_write(config, JS_COMPACT, &text, NULL), SNAP_OK);
+    snap_status st = parse(s, buf_str(&text), err);
+    buf_release(&text);
+    return st;
+}
+
+static js *published(void) {
+    js *models = js_parse_file("generator/test/checkpoint/published.json", 1 << 20, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(models);
+    return models;
+}
+
+static model_shape published_shape(const js *models, const char *name) {
+    model_shape s;
+    CU_ASSERT_EQUAL_FATAL(parse_tree(&s, js_get(js_get(models, name), "config"), NULL), SNAP_OK);
+    return s;
+}
+
+/* The numbers of tensors and parameters, without multi-token prediction and scales, are those that
+ * transformers gives the published configs. */
 static void test_published_sizes(void) {
+    js *models = published();
+    int n = 0;
+    for (void *it = js_first(models); it; it = js_next(models, it)) {
+        model_shape s = published_shape(models, js_key(it));
+        count c = {0};
+        CU_ASSERT_EQUAL(inventory_each(&s, add, &c, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(c.parameters, js_get_int(js_value(it), "parameters", 0));
+        CU_ASSERT_EQUAL(c.tensors, js_get_int(js_value(it), "tensors", 0));
+        n++;
+    }
+    CU_ASSERT_EQUAL(n, 5);
     CU_ASSERT_EQUAL(count_of(V2_LITE).parameters, 15706484224);
-    CU_ASSERT_EQUAL(count_of(V3).parameters, 671026419200);
-    CU_ASSERT_EQUAL(count_of(V3).tensors, 45395);
-    CU_ASSERT_EQUAL(count_of(V3_LIKE("64", "163840", "384", "1", "1", "1", "")).parameters,
-                    1026408232448);
+    js_free(models);
+}
+
+static bool is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0)
+        names++;
+    return *names;
+}
+
+/* Whether another value of a key makes another shape or an error. @section: the object in @config
+ * that has the key; NULL: config itself. */
+static bool is_read(const js *config, const char *section, const char *key,
+                    const model_shape *want) {
+    static const char *const values[] = {"\"x\"", "true", "false", "{\"type\":\"x\"}", "0.5"};
+    bool read = false;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        model_shape s;
+        js *changed = js_copy(config),
+           *holder = section ? js_get_object(changed, section) : changed,
+           *value = js_parse(values[i], strlen(values[i]), "value", NULL);
+        CU_ASSERT_TRUE(js_set_new(holder, key, value));
+        read |= parse_tree(&s, changed, NULL) != SNAP_OK || memcmp(&s, want, sizeof s) != 0;
+        js_free(changed);
+    }
+    return read;
+}
+
+static void check_keys(js *config, const char *section, const model_shape *want,
+                       const char *const *ignored) {
+    js *holder = section ? js_get_object(config, section) : config;
+    for (void *it = js_first(holder); it; it = js_next(holder, it)) {
+        bool read = is_read(config, section, js_key(it), want);
+        if (read == is_one_of(js_key(it), ignored))
+            printf("  %s is %s\n", js_key(it), read ? "read" : "not read");
+        CU_ASSERT_NOT_EQUAL(read, is_one_of(js_key(it), ignored));
+    }
+}
+
+/* Every key of a published config either has an effect or is one of those that are ignored, because
+ * they say nothing about the arithmetic of a forward pass: keys of training, the number of key
+ * heads (with MLA, that of the heads), and the layer for multi-token prediction. */
+static void test_every_published_key(void) {
+    static const char *const ignored[] = {"attention_dropout", "auto_map",
+                                          "aux_loss_alpha",    "dtype",
+                                          "ep_size",           "initializer_range",
+                                          "model_type",        "num_key_value_heads",
+                                          "pad_token_id",      "num_nextn_predict_layers",
+                                          "pretraining_tp",    "seq_aux",
+                                          "torch_dtype",       "transformers_version",
+                                          "use_cache",         NULL};
+    /* rounding of activations, and what the types of the tensors say */
+    static const char *const of_weights[] = {"activation_scheme", "fmt", "scale_fmt", NULL};
+    static const char *const none[] = {NULL};
+    js *models = published();
+    for (void *it = js_first(models); it; it = js_next(models, it)) {
+        js *config = js_get_object(js_value(it), "config");
+        model_shape want = published_shape(models, js_key(it));
+        check_keys(config, NULL, &want, ignored);
+        if (js_get(config, "rope_scaling"))
+            check_keys(config, "rope_scaling", &want, none);
+        if (js_get(config, "quantization_config"))
+            check_keys(config, "quantization_config", &want, of_weights);
+    }
+    js_free(models);
 }
 
 static void test_v2_lite(void) {
@@ -182,18 +257,51 @@ static void test_v2_lite(void) {
     CU_ASSERT_TRUE(shape_is_sparse(&s, 1));
 }
 
-static void test_v3(void) {
-    model_shape s;
-    CU_ASSERT_EQUAL_FATAL(parse(&s, V3, NULL), SNAP_OK);
+static void test_r1(void) {
+    js *models = published();
+    model_shape s = published_shape(models, "DeepSeek-R1"),
+                v31 = published_shape(models, "DeepSeek-V3.1");
+    CU_ASSERT_EQUAL(memcmp(&s, &v31, sizeof s), 0);
+    CU_ASSERT_EQUAL(s.arch, ARCH_DEEPSEEK_V3);
     CU_ASSERT_EQUAL(s.topk, TOPK_NOAUX);
     CU_ASSERT_EQUAL(s.scoring, SCORE_SIGMOID);
     CU_ASSERT_TRUE(s.norm_topk_prob);
     CU_ASSERT_EQUAL(s.fp8_block, 128);
-    CU_ASSERT_EQUAL(s.rope.kind, ROPE_PLAIN);
-    CU_ASSERT_EQUAL(s.n_eos, 2);
-    CU_ASSERT_EQUAL(s.bos_id, -1);
+    CU_ASSERT_EQUAL(s.rope.kind, ROPE_YARN);
+    CU_ASSERT_EQUAL(s.rope.factor, 40);
+    CU_ASSERT_EQUAL(s.bos_id, 0);
+    CU_ASSERT(s.n_eos == 1 && s.eos_ids[0] == 1);
     CU_ASSERT_FALSE(shape_is_sparse(&s, 2));
     CU_ASSERT_TRUE(shape_is_sparse(&s, 3));
+    js_free(models);
+}
+
+static void test_kimi(void) {
+    js *models = published();
+    model_shape s = published_shape(models, "Kimi-K2-Instruct");
+    CU_ASSERT(s.arch == ARCH_DEEPSEEK_V3 && s.n_group == 1 && s.n_routed_experts == 384);
+    CU_ASSERT(s.rope.kind == ROPE_YARN && s.rope.factor == 32 && s.rope.theta == 50000);
+    CU_ASSERT(s.rope.beta_fast == 1 && s.rope.beta_slow == 1);
+    CU_ASSERT_EQUAL(s.routed_scaling_factor, 2.827);
+    CU_ASSERT_EQUAL(s.bos_id, 163584);
+    s = published_shape(models, "Moonlight-16B-A3B-Instruct");
+    CU_ASSERT(s.arch == ARCH_DEEPSEEK_V3 && s.q_lora_rank == 0 && s.fp8_block == 0);
+    CU_ASSERT(s.rope.kind == ROPE_PLAIN && s.rope.theta == 50000);
+    CU_ASSERT(s.rms_norm_eps == 1e-5 && s.latent_norm_eps == 1e-6);
+    js_free(models);
+}
+
+static void test_glm(void) {
+    js *models = published();
+    model_shape s = published_shape(models, "GLM-4.7-Flash");
+    CU_ASSERT_EQUAL(s.arch, ARCH_GLM4_MOE_LITE);
+    CU_ASSERT(s.scoring == SCORE_SIGMOID && s.topk == TOPK_NOAUX && s.norm_topk_prob);
+    CU_ASSERT(s.rope.kind == ROPE_PLAIN && s.rope.theta == 1e6);
+    CU_ASSERT(s.head_dim == 256 && s.v_head_dim == 256);
+    CU_ASSERT(s.bos_id == -1 && s.n_eos == 3 && s.eos_ids[1] == 154827);
+    CU_ASSERT_FALSE(shape_is_sparse(&s, 0));
+    CU_ASSERT_TRUE(shape_is_sparse(&s, 1));
+    js_free(models);
 }
 
 /* ---- what is refused ---- */
@@ -214,6 +322,12 @@ static void test_defaults(void) {
     CU_ASSERT_EQUAL(parse(&s, OF("MiniCPM3ForCausalLM", ""), NULL), SNAP_OK);
     CU_ASSERT_EQUAL(s.scale_depth, 1.4);
     CU_ASSERT_TRUE(s.tie_word_embeddings);
+    CU_ASSERT_EQUAL(parse(&s, OF("Glm4MoeLiteForCausalLM", ""), NULL), SNAP_OK);
+    CU_ASSERT(s.first_k_dense_replace == 1 && s.scoring == SCORE_SIGMOID && s.norm_topk_prob);
+    CU_ASSERT_EQUAL(
+        parse(&s, OF("Glm4MoeLiteForCausalLM", ",\"mlp_layer_types\":[\"sparse\"]"), NULL),
+        SNAP_OK);
+    CU_ASSERT_EQUAL(s.first_k_dense_replace, 0);
 }
 
 static void test_refusals(void) {
@@ -261,6 +375,12 @@ static void test_refusals(void) {
         {DS(",\"eos_token_id\":[1,-1]"), "'eos_token_id'"},
         {DS(",\"bos_token_id\":10"), "'bos_token_id'"},
         {OF("LongcatFlashForCausalLM", ""), "'num_layers' is missing"},
+        {DS(",\"rope_interleave\":false"), "rope_interleave"},
+        {DS(",\"partial_rotary_factor\":0.5"), "partial_rotary_factor 0.5"},
+        {DS(",\"rope_parameters\":{\"partial_rotary_factor\":0.5}"), "partial_rotary_factor 0.5"},
+        {DS(",\"mlp_layer_types\":[\"x\"]"), "mlp_layer_types"},
+        {DS(",\"mlp_layer_types\":[\"dense\",\"sparse\"]"), "mlp_layer_types must contain 1"},
+        {DS(",\"mlp_layer_types\":[\"sparse\",\"dense\"]"), "mlp_layer_types"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         model_shape s;
@@ -318,7 +438,10 @@ CU_TestInfo tests_shape[] = {{"tensors, as transformers saves them", test_tensor
                              {"LongCat always has a bias", test_longcat_always_has_a_bias},
                              {"published sizes", test_published_sizes},
                              {"DeepSeek-V2-Lite", test_v2_lite},
-                             {"DeepSeek-V3", test_v3},
+                             {"every key of published configs", test_every_published_key},
+                             {"DeepSeek-R1, V3.1", test_r1},
+                             {"Kimi-K2, Moonlight", test_kimi},
+                             {"GLM-4.7-Flash", test_glm},
                              {"defaults", test_defaults},
                              {"refusals", test_refusals},
                              {"a folder without one", test_folder_without_a_config},

@@ -15,7 +15,8 @@
 #include "kernels/formats.h"
 #include "kernels/mla.h"
 
-const char *const tiny_names[] = {"v2-lite", "v2", "v3", "longcat", "minicpm3", NULL};
+const char *const tiny_names[] = {"v2-lite",   "v2",  "v3",      "r1",       "kimi-k2",
+                                  "moonlight", "glm", "longcat", "minicpm3", NULL};
 
 static uint64_t splitmix(uint64_t x) {
     uint64_t z = x + 0x9E3779B97F4A7C15u;

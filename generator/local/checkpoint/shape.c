@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 
 enum { kConfigMax = 4 << 20 };
 
@@ -86,6 +87,7 @@ static const char *const kArchs[] = {[ARCH_DEEPSEEK_V2] = "DeepseekV2ForCausalLM
                                      [ARCH_DEEPSEEK_V3] = "DeepseekV3ForCausalLM",
                                      [ARCH_LONGCAT_FLASH] = "LongcatFlashForCausalLM",
                                      [ARCH_MINICPM3] = "MiniCPM3ForCausalLM",
+                                     [ARCH_GLM4_MOE_LITE] = "Glm4MoeLiteForCausalLM",
                                      [ARCH_GROUPED_QUERY] = "GroupedQueryMlaForCausalLM"};
 
 static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
@@ -96,8 +98,9 @@ static snap_status read_arch(model_shape *s, const js *config, snap_err *err) {
             return SNAP_OK;
         }
     return err_set(err, SNAP_E_UNSUPPORTED,
-                   "architecture '%.80s' is not supported (%s, %s, %s, %s, %s are)",
-                   name ? name : "", kArchs[0], kArchs[1], kArchs[2], kArchs[3], kArchs[4]);
+                   "architecture '%.80s' is not supported (%s, %s, %s, %s, %s, %s are)",
+                   name ? name : "", kArchs[0], kArchs[1], kArchs[2], kArchs[3], kArchs[4],
+                   kArchs[5]);
 }
 
 /* Sets *out to the index of the key's value in @names; to @fallback if the key is absent or not a
@@ -127,6 +130,8 @@ static snap_status reject_variants(const js *config, snap_err *err) {
         return err_set(err, SNAP_E_UNSUPPORTED, "hidden_act '%.80s' is not supported", act);
     if (zero && strcmp(zero, "identity") != 0)
         return err_set(err, SNAP_E_UNSUPPORTED, "zero_expert_type '%.80s' is not supported", zero);
+    if (!js_get_bool(config, "rope_interleave", true))
+        return err_set(err, SNAP_E_UNSUPPORTED, "rope_interleave false is not supported");
     return SNAP_OK;
 }
 
@@ -158,6 +163,16 @@ cleanup:
     return st;
 }
 
+/* RoPE must apply to all of qk_rope_head_dim. */
+static snap_status reject_partial_rope(const js *holder, snap_err *err) {
+    double factor = 1;
+    snap_status st = read_real(holder, "partial_rotary_factor", 0, 1, 1, &factor, err);
+    return st != SNAP_OK || factor == 1
+               ? st
+               : err_set(err, SNAP_E_UNSUPPORTED, "partial_rotary_factor %g is not supported",
+                         factor);
+}
+
 /* Newer files have `rope_parameters`, older ones `rope_theta` and `rope_scaling`. */
 static snap_status read_rope(model_shape *s, const js *config, snap_err *err) {
     static const char *const kinds[] = {"default", "yarn", "deepseek_yarn", "longrope", "su"};
@@ -169,6 +184,8 @@ static snap_status read_rope(model_shape *s, const js *config, snap_err *err) {
     snap_status st = SNAP_OK;
     if (s->qk_rope_head_dim % 2)
         return err_set(err, SNAP_E_INPUT, "qk_rope_head_dim must be even");
+    TRY(reject_partial_rope(config, err));
+    TRY(reject_partial_rope(rope, err));
     TRY(read_real(theta, "rope_theta", 1, 1e12, 10000, &r->theta, err));
     TRY(read_name(scaling, "type", kinds, 5, 0, &kind, err));
     TRY(read_name(scaling, "rope_type", kinds, 5, kind, &kind, err));
@@ -188,7 +205,8 @@ cleanup:
 static snap_status read_router(model_shape *s, const js *config, snap_err *err) {
     static const char *const scores[] = {"softmax", "sigmoid"};
     static const char *const methods[] = {"greedy", "group_limited_greedy", "noaux_tc"};
-    bool v3 = s->arch == ARCH_DEEPSEEK_V3, longcat = s->arch == ARCH_LONGCAT_FLASH;
+    bool v3 = s->arch == ARCH_DEEPSEEK_V3 || s->arch == ARCH_GLM4_MOE_LITE;
+    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
     int score, method;
     snap_status st = SNAP_OK;
     TRY(read_name(config, "scoring_func", scores, 2, v3, &score, err));
@@ -199,6 +217,29 @@ static snap_status read_router(model_shape *s, const js *config, snap_err *err) 
     TRY(read_real(config, "routed_scaling_factor", 0, 1e6, 1, &s->routed_scaling_factor, err));
 cleanup:
     return st;
+}
+
+/* Files that transformers 5 saves for GLM-4.7-Flash have `mlp_layer_types`, a word for each layer,
+ * where published ones have `first_k_dense_replace`. */
+static snap_status read_layer_types(model_shape *s, const js *config, snap_err *err) {
+    const js *types = js_get_array(config, "mlp_layer_types");
+    int n = (int)js_len(types), dense = 0;
+    if (s->arch == ARCH_GLM4_MOE_LITE && !js_get(config, "first_k_dense_replace"))
+        s->first_k_dense_replace = 1;
+    if (!types)
+        return SNAP_OK;
+    while (dense < n && text_equal(js_str(js_at(types, (size_t)dense)), "dense"))
+        dense++;
+    for (int i = dense; i < n; i++)
+        if (!text_equal(js_str(js_at(types, (size_t)i)), "sparse"))
+            n = -1;
+    if (n != s->num_hidden_layers)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "mlp_layer_types must contain %d words: dense ones, then sparse ones",
+                       s->num_hidden_layers);
+    s->first_k_dense_replace = dense;
+    s->moe_layer_freq = 1;
+    return SNAP_OK;
 }
 
 static snap_status check_experts(const model_shape *s, snap_err *err) {
@@ -320,6 +361,7 @@ static snap_status read_config(model_shape *s, const js *config, snap_err *err) 
     TRY(read_arch(s, config, err));
     TRY(reject_variants(config, err));
     TRY(read_ints(s, config, err));
+    TRY(read_layer_types(s, config, err));
     TRY(read_real(config, "rms_norm_eps", 0, 1, 1e-6, &s->rms_norm_eps, err));
     TRY(read_rope(s, config, err));
     TRY(read_router(s, config, err));

@@ -1,8 +1,8 @@
 /* shape.h - the shape of a model, read from a checkpoint's config.json.
  *
- * One struct serves the four published families (architectures) with MLA: DeepSeek-V2, DeepSeek-V3
- * (with R1, V3.1, Kimi-K2 and Moonlight), LongCat-Flash and MiniCPM3. It also serves models with
- * grouped-query attention whose weights training/grouped.py has rewritten for MLA. What a family
+ * One struct serves the five published families (architectures) with MLA: DeepSeek-V2, DeepSeek-V3
+ * (with R1, V3.1, Kimi-K2 and Moonlight), LongCat-Flash, MiniCPM3 and GLM-4.7-Flash. It also serves
+ * models with grouped-query attention whose weights training/grouped.py has rewritten for MLA. What a family
  * lacks is 0, or 1 where 1 means none (a factor, a number of groups). Known settings that would
  * change the arithmetic and are not supported are errors that name them. Every number is bounded,
  * so that sizes computed from a valid shape in 64 bits don't overflow. */
@@ -20,7 +20,8 @@ typedef enum {
     ARCH_DEEPSEEK_V3,
     ARCH_LONGCAT_FLASH,
     ARCH_MINICPM3,
-    ARCH_GROUPED_QUERY /* written by training/grouped.py */
+    ARCH_GLM4_MOE_LITE, /* the layers of DeepSeek-V3 */
+    ARCH_GROUPED_QUERY  /* written by training/grouped.py */
 } model_arch;
 
 typedef enum { SCORE_SOFTMAX, SCORE_SIGMOID } score_func;

@@ -48,6 +48,41 @@ FIXTURES = {
         topk_method="noaux_tc", n_group=4, topk_group=2, scoring_func="sigmoid",
         norm_topk_prob=True, routed_scaling_factor=2.5, n_shared_experts=1,
         rope_scaling=YARN | dict(mscale=1.0, mscale_all_dim=1.0)),
+    # DeepSeek-R1 and V3.1 as published, but for sizes: 8 experts of 4 of 8 groups
+    "r1": DEEPSEEK | dict(
+        architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=48,
+        topk_method="noaux_tc", n_group=8, topk_group=4, n_routed_experts=32, num_experts_per_tok=8,
+        scoring_func="sigmoid", norm_topk_prob=True, routed_scaling_factor=2.5, n_shared_experts=1,
+        num_hidden_layers=2, moe_intermediate_size=16,
+        num_nextn_predict_layers=1, max_position_embeddings=1280, ep_size=1, pretraining_tp=1,
+        aux_loss_alpha=0.001, seq_aux=True, initializer_range=0.02, attention_dropout=0.0,
+        use_cache=True, rope_scaling=YARN | dict(factor=40, mscale=1.0, mscale_all_dim=1.0)),
+    # Kimi-K2 as published, but for sizes: one group, RoPE whose betas are equal
+    "kimi-k2": DEEPSEEK | dict(
+        architectures=["DeepseekV3ForCausalLM"], model_type="kimi_k2", q_lora_rank=48,
+        topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=24, num_experts_per_tok=8,
+        scoring_func="sigmoid", norm_topk_prob=True, routed_scaling_factor=2.827, n_shared_experts=1,
+        num_hidden_layers=2, moe_intermediate_size=16, num_nextn_predict_layers=0, max_position_embeddings=1024,
+        ep_size=1, pretraining_tp=1, aux_loss_alpha=0.001, seq_aux=True, initializer_range=0.02,
+        attention_dropout=0.0, use_cache=True, rope_theta=50000.0,
+        rope_scaling=YARN | dict(factor=32.0, beta_fast=1.0, beta_slow=1.0, mscale=1.0,
+                                 mscale_all_dim=1.0)),
+    # Moonlight-16B-A3B as published, but for sizes
+    "moonlight": DEEPSEEK | dict(
+        architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=None,
+        topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=16, num_experts_per_tok=6,
+        scoring_func="sigmoid", norm_topk_prob=True, routed_scaling_factor=2.446,
+        moe_intermediate_size=16, num_nextn_predict_layers=0, ep_size=1, pretraining_tp=1,
+        aux_loss_alpha=0.001, seq_aux=True, initializer_range=0.02, attention_dropout=0.0,
+        use_cache=True, rms_norm_eps=1e-5, rope_theta=50000.0),
+    # GLM-4.7-Flash as published, but for sizes: its file does not name the scores of the router
+    "glm": DEEPSEEK | dict(
+        architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite", q_lora_rank=48,
+        topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=16, num_experts_per_tok=4,
+        norm_topk_prob=True, routed_scaling_factor=1.8, n_shared_experts=1, num_attention_heads=6,
+        num_key_value_heads=6, qk_nope_head_dim=96, v_head_dim=128, num_nextn_predict_layers=1,
+        rms_norm_eps=1e-5, rope_theta=1000000, rope_scaling=None, partial_rotary_factor=1.0,
+        attention_dropout=0.0, bos_token_id=None, eos_token_id=[1, 2, 3], pad_token_id=1),
     "longcat": dict(
         architectures=["LongcatFlashForCausalLM"], model_type="longcat_flash", hidden_size=64,
         ffn_hidden_size=96, expert_ffn_hidden_size=32, num_layers=2, num_attention_heads=4,
@@ -138,6 +173,18 @@ def fill(model, config):
     return lines
 
 
+def prediction_layer(config):
+    """Tensors of the layer that predicts a further token, which a run of the model ignores."""
+    if not config.get("num_nextn_predict_layers"):
+        return []
+    hidden, vocab, at = config["hidden_size"], config["vocab_size"], config["num_hidden_layers"]
+    shapes = {"eh_proj": (hidden, 2 * hidden), "enorm": (hidden,), "hnorm": (hidden,),
+              "embed_tokens": (vocab, hidden), "shared_head.head": (vocab, hidden),
+              "shared_head.norm": (hidden,)}
+    names = {f"model.layers.{at}.{n}.weight": s for n, s in shapes.items()}
+    return [f"{n} BF16 1.0 0.0 {' '.join(map(str, s))}" for n, s in names.items()]
+
+
 def run(model, tokens):
     chosen = []
     hooks = [m.register_forward_hook(lambda m, i, o: chosen.append(o[2]))
@@ -154,12 +201,15 @@ def make(name):
     folder = pathlib.Path(__file__).parent / name
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps(FIXTURES[name], indent=1) + "\n")
-    # transformers takes LongCat's head_dim for its rotary width
-    config = transformers.AutoConfig.from_pretrained(
-        folder, head_dim=FIXTURES[name]["qk_rope_head_dim"])
+    # transformers has no kimi_k2. Its authors say that it is DeepSeek-V3 under a name of its own.
+    # transformers takes LongCat's head_dim for its rotary width.
+    keys = FIXTURES[name] | dict(head_dim=FIXTURES[name]["qk_rope_head_dim"])
+    kind = keys.pop("model_type").replace("kimi_k2", "deepseek_v3")
+    config = transformers.AutoConfig.for_model(kind, **keys)
     config._attn_implementation = "eager"
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
-    (folder / "tensors.txt").write_text("\n".join(fill(model, FIXTURES[name])) + "\n")
+    (folder / "tensors.txt").write_text("\n".join(
+        fill(model, FIXTURES[name]) + prediction_layer(FIXTURES[name])) + "\n")
     vocab = FIXTURES[name]["vocab_size"]
     tokens = torch.from_numpy((splitmix(np.arange(TOKENS, dtype=np.uint64)) %
                                np.uint64(vocab)).astype(np.int64))
