@@ -166,14 +166,16 @@ def rewrite(s, tensors):
     out = {}
     for name, w in tensors.items():
         stem = name.partition("self_attn.")[0]
-        if ".k_proj." in name or ".v_proj." in name:
+        if name.endswith((".k_proj.weight", ".v_proj.weight", ".rotary_emb.inv_freq")):
             continue
-        if ".q_proj." in name:
+        if name.endswith(".q_proj.weight"):
             here = stem + "self_attn."
             out[here + "q_proj.weight"] = queries(s, w)
             out[here + "kv_a_proj_with_mqa.weight"] = rows_of_cache(
                 s, tensors[here + "k_proj.weight"], tensors[here + "v_proj.weight"])
             out[here + "kv_b_proj.weight"] = choice(s)
+        elif ".self_attn." in name and not name.endswith(".o_proj.weight"):
+            raise SystemExit(f"{name} is not supported")  # a bias, or a norm of queries
         else:
             out[name] = w
     return out
@@ -183,7 +185,11 @@ def rewrite_config(s, config):
     keep = ["vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
             "max_position_embeddings", "rms_norm_eps", "rope_theta", "tie_word_embeddings", "bos_token_id",
             "eos_token_id"]
-    for key in ("rope_scaling", "attention_bias", "mlp_bias"):
+    rope = config.get("rope_parameters") or {}  # newer files have rope_theta and rope_scaling there
+    if rope.get("rope_type", "default") != "default":
+        raise SystemExit("scaled RoPE is not supported")
+    config = config | {key: rope[key] for key in ("rope_theta",) if key in rope}
+    for key in ("rope_scaling", "attention_bias", "mlp_bias", "sliding_window"):
         if config.get(key):
             raise SystemExit(f"{key} is not supported")
     return {key: config[key] for key in keep if key in config} | {
