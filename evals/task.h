@@ -133,7 +133,8 @@ snap_status task_find(const char *name, const task_spec **out, snap_err *err) SN
 snap_status task_open(const char *path, const task_spec **out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Fails with SNAP_E_USAGE: there is no task with that name. The message lists task_known[], as far
- * as it fits, and names a similar task if there is one. @others: at most TASK_OTHERS further names
+ * as it fits, and names a similar task if there is one. For a name of task_known[] it says that the
+ * program's own file is missing. @others: at most TASK_OTHERS further names
  * that were possible, NULL-terminated; NULL: none. */
 enum { TASK_OTHERS = 32 };
 snap_status task_unknown(const char *name, const char *const *others, const char *where,

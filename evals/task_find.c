@@ -41,6 +41,12 @@ snap_status task_unknown(const char *name, const char *const *others, const char
     for (size_t i = 0; others && others[i] && i < TASK_OTHERS; i++)
         all[n++] = others[i];
     all[n] = NULL;
+    for (const char *const *t = task_known; *t; t++)
+        if (strcmp(*t, name) == 0)
+            return err_set(err, SNAP_E_USAGE,
+                           "%s: the file configs/tasks/%s.json is missing among the files that are "
+                           "shipped with the program: set SNAPMLA_SHARE to their folder",
+                           where, name);
     const char *similar = nearest_name(name, all);
     task_names(names, sizeof names);
     return err_set(err, SNAP_E_USAGE, "%s: unknown task '%s'%s%s%s (tasks: %s)", where, name,
@@ -151,8 +157,10 @@ snap_status task_find(const char *name, const task_spec **out, snap_err *err) {
     if (found)
         st = open_locked(found, true, out, err);
     free(found);
-    if (st == SNAP_OK && *out && strcmp((*out)->name, name) != 0)
-        return err_set(err, SNAP_E_INPUT, "%s: its 'task' is '%s', not the name of the file", path,
-                       (*out)->name);
+    if (st == SNAP_OK && *out && strcmp((*out)->name, name) != 0) {
+        st = err_set(err, SNAP_E_INPUT, "%s: its 'task' is '%s', not the name of the file", path,
+                     (*out)->name);
+        *out = NULL;
+    }
     return fault_result(before, st, err);
 }

@@ -599,6 +599,9 @@ static void test_opening(void) {
     CU_ASSERT(task_find("../tasks/aime24", &a, NULL) == SNAP_OK && !a);
     CU_ASSERT(task_find("", &a, NULL) == SNAP_OK && !a);
     err = (snap_err){0};
+    CU_ASSERT_EQUAL(task_unknown("mbpp", NULL, "--task", &err), SNAP_E_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "--task: the file configs/tasks/mbpp.json is missing"));
+    err = (snap_err){0};
     CU_ASSERT_EQUAL(task_unknown("aime42", NULL, "--suite", &err), SNAP_E_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "did you mean 'aime24'?"));
     free(path);
