@@ -77,8 +77,9 @@ static void sort_out(inputs *in) {
 static snap_status refuse_unlike(inputs *in, snap_err *err) {
     report_model *m = NULL;
     bool *refused = calloc((size_t)in->n, sizeof *refused);
-    snap_status st =
-        refused ? report_model_new(&m, in->runs, in->names, in->n_kept, err) : no_memory(err);
+    if (!refused)
+        return no_memory(err);
+    snap_status st = report_model_new(&m, in->runs, in->names, in->n_kept, err);
     for (int i = 0, k = 0; st == SNAP_OK && i < in->n; i++) {
         buf why = {0};
         if (in->all[i].why)
@@ -167,8 +168,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     const size_t n = (size_t)shared->n_args;
     inputs in = {.all = calloc(n, sizeof *in.all),
                  .n = shared->n_args,
-                 .runs = calloc(n, sizeof *in.runs),
-                 .names = calloc(n, sizeof *in.names),
+                 .runs = calloc(n, sizeof(results *)),
+                 .names = calloc(n, sizeof(char *)),
                  .refused = calloc(n, sizeof *in.refused)};
     bool ok = in.all && in.runs && in.names && in.refused;
     for (size_t i = 0; ok && i < n; i++)

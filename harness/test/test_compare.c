@@ -279,6 +279,28 @@ static void test_unlike_arithmetic(void) {
     results_free(b);
 }
 
+/* A device that is a thousand times slower has a relative speed with two digits, and the table of
+ * speeds has only the shapes that are compared. */
+static void test_a_slow_device(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(b, "bench")); i++) {
+        js *perf = js_get_object(row(b, i), "performance");
+        CU_ASSERT(js_set_num(perf, "median_ns", js_get_num(perf, "median_ns", 0) * 700));
+    }
+    (void)moved(b, 2, 77);
+    (void)moved(b, 3, 77);
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_compare(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 9), "0.0014×"); /* 1 / 700 */
+    CU_ASSERT(m->n_speeds == 4 && report_table_speed(m, &mem, &t) && t.n_rows == 2);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 static void test_refusals(void) {
     results *a = load(), *b = load();
     static const char *const prices[] = {
@@ -308,5 +330,6 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"commands for named arms", test_commands_of_named_arms},
                                {"files of another input", test_unlike_files},
                                {"files of another arithmetic", test_unlike_arithmetic},
+                               {"a slow device", test_a_slow_device},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

@@ -39,7 +39,7 @@ void pen_range(pen *p, const double x[2], int decimals);
 void pen_interval(pen *p, const double x[2], int decimals);
 void pen_science(pen *p, double x);
 void pen_context(pen *p, int64_t tokens);
-void pen_times(pen *p, double ratio); /* "1.25×" */
+void pen_times(pen *p, double ratio); /* "1.25×", "0.0012×" */
 void pen_shape(pen *p, const report_cell *c);
 void pen_p(pen *p, double probability);
 void pen_file(pen *p, const report_model *m, int file);

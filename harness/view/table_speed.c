@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/measure/stats.h"
+#include "harness/view/compare.h"
 #include "harness/view/pen.h"
 
 static const char *ceiling_name(const char *name) {
@@ -122,6 +123,14 @@ static void put_input(pen *p, const report_cell *c) {
         pen_printf(p, "%s%s", c->row->distribution[0] ? c->row->distribution : cold, sustained);
 }
 
+/* A comparison shows the shapes that it compares. */
+static bool is_shown(const report_model *m, const report_speed *s) {
+    bool shown = m->n_compared == 0;
+    for (size_t i = 0; i < m->n_compared && !shown; i++)
+        shown = m->compared[i].cell == s->bf16 || m->compared[i].cell == s->fp8;
+    return shown;
+}
+
 bool report_table_speed(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "speed",
@@ -150,12 +159,17 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
                     {"input", "", TABLE_TEXT, false},
                     {"file", "", TABLE_TEXT, false}}};
     pen_drop_last_unless(t, m->n_files > 1);
-    if (!pen_note_units(t, m, mem) || !pen_start(t, mem, m->n_speeds))
+    size_t rows = 0;
+    for (size_t i = 0; i < m->n_speeds; i++)
+        rows += is_shown(m, &m->speeds[i]);
+    if (!pen_note_units(t, m, mem) || !pen_start(t, mem, rows))
         return false;
     pen p = {t, mem, false};
     decimals d = speed_decimals(m);
     for (size_t i = 0; i < m->n_speeds; i++) {
         const report_speed *s = &m->speeds[i];
+        if (!is_shown(m, s))
+            continue;
         pen_text(&p, s->any->row->scope);
         pen_shape(&p, s->any);
         pen_times(&p, s->speedup);
