@@ -124,9 +124,9 @@ class Format:
 
 
 class Cache:
-    """The packed cache of a step. plane("content") is an array [pages][page_tokens][columns], of a
-    page's shared values [pages][columns], of the tensor's [columns]. pool(0) has the bytes:
-    [pages][bytes of a page]."""
+    """The packed cache of a step. plane("content") is an array [pages][page_tokens][columns]. A
+    plane whose values all tokens of a page share is [pages][columns], and one whose values all
+    tokens of the tensor share is [columns]. pool(0) has the bytes: [pages][bytes of a page]."""
 
     def __init__(self, packed, device, view):
         self._packed, self._device, self._view, self._made = packed, device, view, {}

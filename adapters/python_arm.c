@@ -125,7 +125,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_running, armed, fired;
-    bool sleeps; /* until a time that is not later than `ends` */
+    bool sleeps; /* the thread sleeps, until a time that is not later than `ends` */
     struct timespec ends;
     unsigned long caller; /* the thread that makes all calls */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -249,7 +249,7 @@ static const char kAsk[] =
     "print('J' + json.dumps({'path': [p for p in sys.path if p], 'prefix': sys.prefix,\n"
     "      'exec_prefix': sys.exec_prefix, 'executable': sys.executable}))\n";
 
-/* The lines that the interpreter printed, each after its letter. */
+/* The lines that the interpreter printed (kAsk), without the letter with which each begins. */
 typedef struct {
     char text[kTextLimit];
     const char *library[kLibraries + 1], *version, *home, *json;

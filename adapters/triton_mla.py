@@ -170,9 +170,10 @@ def is_snapmla(form):
 
 
 def best_splits(items, tiles, processors):
-    """The number of splits with the shortest time, if each of `items` (a sequence's block of rows)
-    has `tiles` tiles: how often the processors are filled, times the tiles of a split. FIXED tiles
-    more stand for its start and its share of the merge; fewer are not worth a split."""
+    """The number of splits with the shortest estimated time, if each of `items` (a sequence's block
+    of rows) has `tiles` tiles. The time is the number of rounds in which the processors take all
+    splits, times the tiles of a split. FIXED further tiles stand for the start of a split and its
+    share of the merge. There are at most `tiles` / FIXED splits."""
     FIXED = 4
     most = min(triton.cdiv(tiles, FIXED), 64)
     return min(range(1, most + 1),

@@ -118,8 +118,8 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
  * fails. */
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
-/* For callbacks: the time since when the event that is handled now could have been handled. See
- * http_stats for what this means. CLOCK_MONOTONIC, ns. */
+/* For callbacks: the earliest time at which the event that is handled now could have been handled;
+ * http_stats says what this means. CLOCK_MONOTONIC, ns. */
 int64_t http_ready_ns(const http *h);
 
 /* For on_body(): the time when these bytes were received. CLOCK_MONOTONIC, ns. */
@@ -134,7 +134,7 @@ int http_running(const http *h); /* transfers started and not done */
  * because other callbacks were running. */
 typedef struct {
     int64_t transfers;   /* done */
-    int64_t connections; /* opened by these; fewer than transfers if some were reused */
+    int64_t connections; /* opened by these transfers; fewer than `transfers` if some were reused */
     int64_t lag_p50_ns, lag_p99_ns, lag_max_ns; /* -1 before the first event */
 } http_stats;
 

@@ -46,9 +46,9 @@ static int next_rep(const parquet_column *c) {
     return at_end(c) ? -1 : (uint8_t)c->levels.data[2 * c->entry + 1];
 }
 
-/* Whether the next entries of all columns below @node have a value of it, that is, a definition
- * level of @node's or more. 1: yes; 0: no, and these entries were passed; -1: they differ, or a
- * column has ended. */
+/* Tells whether @node has a value here: whether the definition level of the next entry, in all
+ * columns below @node, is at least that of @node. 1: yes. 0: no, and the next entry of each column
+ * is skipped. -1: the columns differ, or one has ended. */
 static int is_there(assembly *a, const parquet_node *node) {
     parquet_column *c = &a->columns[node->leaf];
     bool there = next_def(c) >= node->max_def;

@@ -49,7 +49,8 @@ typedef struct {
     int32_t children;
     size_t end;           /* index after the last descendant */
     int max_def, max_rep; /* the largest definition and repetition level */
-    size_t leaf, leaves;  /* the first leaf below, or the element itself; and their number */
+    size_t leaf, leaves;  /* the index of the first leaf below (of the element itself if it is a
+                             leaf), and the number of these leaves */
 } parquet_node;
 
 /* Where the data of one column are in a row group. */

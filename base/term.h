@@ -41,9 +41,9 @@ term_progress term_progress_start(const char *what, int64_t total);
 void term_progress_update(term_progress *p, int64_t done, const char *note);
 void term_progress_end(term_progress *p); /* erases the line */
 
-/* Writes the text of the progress at a time: "eval: 30/120 (25 %), 2.0/s, 45 s left". The rate is
- * the mean since the start. The last two parts are absent if nothing was done since then, and the
- * time left is absent if the total is unknown or nothing is left. */
+/* Writes the text of the progress at the time @now_ns: "eval: 30/120 (25 %), 2.0/s, 45 s left". The
+ * rate is the mean since the start. Rate and time left are absent if nothing was done since the
+ * start. The time left is also absent if the total is unknown or nothing is left. */
 enum { TERM_PROGRESS_TEXT = 160 };
 void term_progress_text(const term_progress *p, int64_t done, int64_t now_ns,
                         char out[TERM_PROGRESS_TEXT]);

@@ -69,7 +69,7 @@ static snap_status zstd(const void *bytes, size_t n, sink *s, snap_err *err) {
 /* ---- Snappy ---- */
 
 static snap_status snappy(const void *bytes, size_t n, sink *s, snap_err *err) {
-    enum { kMostRatio = 32 }; /* three bytes copy at most 64 */
+    enum { kMostRatio = 32 }; /* at best, three packed bytes stand for 64, so less than this */
     size_t size = 0;
     if (snappy_uncompressed_length(bytes, n, &size) != SNAPPY_OK || size / kMostRatio > n)
         return damaged(s, err);

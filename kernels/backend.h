@@ -7,10 +7,10 @@
  * mla_ceilings_probe_once() and mla_limits_measure(). Before mla.c calls plan_create, schedule,
  * run, quant_q, append_kv, prepare or fetch_kv, it checks the ranges of the numbers, and that
  * pointers are neither null nor misaligned. Before alloc, copy_in and copy_out, it checks that the
- * size is 1..PTRDIFF_MAX and that no pointer is null. Of the functions for ceilings and limits it
- * checks the seconds; those of mla_lab_ops get their arguments unchecked, except for plan_create,
- * and for the precision of the plan given to `unfused`. None of these checks reads device memory or
- * finds out whether a pointer belongs to the device. */
+ * size is 1..PTRDIFF_MAX and that no pointer is null. For ceilings and limits it checks the
+ * seconds. The functions of mla_lab_ops get their arguments unchecked, with two exceptions: those
+ * of plan_create, and the precision of the plan given to `unfused`. None of these checks reads
+ * device memory or finds out whether a pointer belongs to the device. */
 #ifndef SNAPMLA_KERNELS_BACKEND_H
 #define SNAPMLA_KERNELS_BACKEND_H
 

@@ -39,9 +39,10 @@ typedef struct {
     double out_abs; /* largest absolute difference of one element */
     double cosine;  /* 1 - cosine similarity, over all rows together */
     double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 if lse was not judged */
-    /* The same for rows whose error is above judge_bound.lse_err. For each of them, the error is
-     * taken against the reference or against scores summed as the backend declares (cut_sums.h),
-     * whichever is nearer. 0 if there is no such row. judge_known_rows() copies lse_err to it. */
+    /* As lse_err, but only over the rows whose error is above judge_bound.lse_err. For each of
+     * them, the error is taken against the reference or against scores summed as the backend
+     * declares (cut_sums.h), whichever is nearer. 0 if there is no such row. judge_known_rows()
+     * copies lse_err to it. */
     double lse_alike;
     int64_t nonfinite; /* number of elements for which out or its reference is not finite, plus the
                           same for lse; an infinite lse that equals its reference is not counted */
@@ -70,9 +71,10 @@ typedef struct {
 } judge_known;
 judge_error judge_known_rows(const judge_known *in);
 
-/* The largest errors that a correct backend may have. judge_bound_of() gives them for a comparison
- * with the reference on the same cache, either in the arm's own arithmetic (pv = ref_format_pv())
- * or with exact probabilities. */
+/* The largest errors that a correct backend may have. judge_bound_of() gives them for a reference
+ * that reads the same cache as the backend, so errors of quantising the cache do not count. @pv:
+ * how the reference rounds its probabilities. MLA_FP8 has smaller bounds for REF_P_E4M3, which
+ * rounds like the arm itself, than for exact probabilities. */
 typedef struct {
     double out_rel, row_rel, lse_err;
 } judge_bound;

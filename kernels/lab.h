@@ -23,7 +23,8 @@ typedef enum {
                      precision */
     LAB_SHALLOW,    /* the fewest pages in shared memory that the kernel can work with */
     LAB_PAGE_UNITS, /* P of each page is rounded in a unit of its own, as in the paper */
-    LAB_PAGE_ORDER, /* the same, and the products of two pages are added in the opposite order */
+    LAB_PAGE_ORDER, /* LAB_PAGE_UNITS, with the products of a tile's two pages added in the
+                       opposite order */
     LAB_ABLATIONS
 } lab_ablation;
 

@@ -53,11 +53,11 @@ enum {
 
 typedef enum { MLA_BF16 = 0, MLA_FP8 = 1 } mla_precision;
 
-/* How MLA_FP8 chooses the scale a of a row, a query or a token, from the largest magnitude of its
+/* How MLA_FP8 chooses the scale a of a row (a query or a token) from the largest magnitude of its
  * content. With a power of two, dividing the RoPE part by the scale changes no mantissa. */
 typedef enum {
     MLA_SCALE_MAX = 0,  /* a = max(max|c|, 1e-10) / 448 in FP32, as the SnapMLA paper has it */
-    MLA_SCALE_POW2 = 1, /* the smallest power of two that is not below that */
+    MLA_SCALE_POW2 = 1, /* the smallest power of two that is not below the a of MLA_SCALE_MAX */
 } mla_scale;
 
 /* "max", "pow2" */
@@ -92,7 +92,7 @@ typedef struct {
     struct parallel *pool; /* cpu only: the caller's thread pool (base/parallel.h), borrowed. NULL =
                               the backend creates its own pool. Two pools in one process would
                               compete for the cores */
-    mla_scale scale;       /* of all rows that the backend quantises */
+    mla_scale scale;       /* how the backend chooses the scale of each row that it quantises */
 } mla_backend_options;
 
 /* How the device sums FP8 products, if it does so less precisely than FP32. One instruction takes
@@ -113,7 +113,7 @@ typedef struct {
     char pci[24];          /* PCI address, "0000:1b:00.0"; "1b:00.0" if the domain is unknown; "" if
                               the backend gives none */
     mla_cut_sums fp8_sums; /* how the backend's FP8 kernels sum */
-    mla_scale scale;       /* of the rows that the backend quantises */
+    mla_scale scale;       /* as in mla_backend_options */
     bool processors;       /* the host's processors compute, although host_memory may be false */
 } mla_backend_info;
 

@@ -238,7 +238,7 @@ void ref_attend(const ref_rows *q, int64_t query, const ref_rows *k, int64_t vis
         }
         add_block(o, rescale, p, n, k, first, pv);
     }
-    bool none = l == 0.0; /* a sum that is not a number stays one */
+    bool none = l == 0.0; /* false if l is NaN: then the results become NaN, too */
     for (int d = 0; d < k->d_c && !none; d++)
         o[d] /= l;
     if (lse)

@@ -82,11 +82,12 @@ bool failing_alloc_works(void) {
 
 #ifdef FAILING_ALLOC_PRELOAD
 
-/* As a preloaded object, for ci/alloc_fail.sh. Environment variables:
+/* This file as a preloaded object, for ci/alloc_fail.sh. Environment variables:
  *
  *   ALLOC_FAIL_COUNT=FILE  the number of allocations goes to this file when main() has returned
- *   ALLOC_FAIL_LIST=FILE   runs main() once for each number n of this file, in a process of its own
- *                          in which the n-th allocation fails, or with "n+" each later one too
+ *   ALLOC_FAIL_LIST=FILE   runs main() once for each number n of this file, in a process of its
+ *                          own. There the n-th allocation fails; if the file has "n+", each later
+ *                          one fails, too
  *   ALLOC_FAIL_DIR=DIR     the folder for what these processes write: DIR/n.out, DIR/n.err; and
  *                          DIR/n.files if the program has written DIR/files. The file DIR/results
  *                          gets a line "n exit-code" for each, with 128 + S after signal S.

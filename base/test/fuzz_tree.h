@@ -56,8 +56,8 @@ static inline size_t tree_values(const uint8_t *s, size_t n, tree_value *out) {
     return found;
 }
 
-/* Chooses the bytes that replace a value: those of a random value, the value twice, or a token.
- * Returns their number; 0 removes the value. */
+/* Chooses the bytes that replace a value: those of a random other value of the text, the value
+ * twice, or a word of the list `tokens`. Returns their number; 0 removes the value. */
 static inline size_t tree_piece(const uint8_t *s, const tree_value *v, size_t n, size_t chosen,
                                 unsigned random, uint8_t out[2 * TREE_PIECE]) {
     static const char tokens[] =
@@ -75,7 +75,7 @@ static inline size_t tree_piece(const uint8_t *s, const tree_value *v, size_t n,
         memcpy(out, token, length);
         return length;
     }
-    case 3: /* twice, as two elements of an array */
+    case 3: /* the value twice, with a comma between: inside an array, that is one element more */
         if (self->n >= TREE_PIECE)
             return 0;
         memcpy(out, s + self->at, self->n);

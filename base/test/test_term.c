@@ -34,8 +34,8 @@ static void test_progress(void) {
     }
 }
 
-/* What a progress writes to standard error, which is @fd, if @seconds have passed since its start,
- * and then @more seconds until a second update and one immediately after it. */
+/* Runs a progress whose standard error is @fd, with three updates: @seconds after its start, @more
+ * seconds later, and immediately after that. */
 static void run_progress(int fd, double seconds, double more) {
     const int kept = dup(STDERR_FILENO);
     CU_ASSERT_FATAL(kept >= 0 && dup2(fd, STDERR_FILENO) >= 0);

@@ -103,7 +103,8 @@ static int64_t expected(const step_case *s, const aim *a, int b, int64_t i, int 
     return n;
 }
 
-/* The largest error of an element, in tokens, relative to the tokens of its column or to 1. */
+/* The largest error of an element in tokens (out * n is the number of tokens), divided by the
+ * number of tokens of its column, or by 1 if there are none. */
 static double row_error(const uint16_t *out, const int count[kC], int64_t n) {
     double worst = 0;
     for (int d = 0; d < kC; d++) {

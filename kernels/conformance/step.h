@@ -52,7 +52,7 @@ typedef enum {
 typedef struct {
     step_spec spec;
     mla_backend *be;
-    mla_scale scale; /* of the rows that the backend quantises */
+    mla_scale scale; /* as in mla_backend_info */
     mla_plan *plan;
     step_area area[STEP_AREAS];
     mla_step step; /* device pointers, as in cache and attn */

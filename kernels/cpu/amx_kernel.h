@@ -7,11 +7,13 @@
  *   softmax  rows in the lanes (amx_softmax.h); P is written to tiles
  *   values   O += P V      V is interleaved once per page, for all query rows. O is rescaled
  *                          before, only in rows whose maximum has changed.
- * Two tiles of one operand meet two of the other, so four tiles are sums and four are operands.
+ * Two tiles of one operand are multiplied with two of the other. So four of the eight tile
+ * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
- * So after each step of up to four products the core does one unit of other work that no running
- * product waits for: of the softmax of the row block before, or of packing the next token block. */
+ * So after each step of up to four products, the core does one unit of work on which no running
+ * product depends: a piece of the softmax of the previous row block, or of packing the next token
+ * block. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 

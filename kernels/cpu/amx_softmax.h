@@ -61,7 +61,7 @@ static void start_group(amx_work *w, softmax_work *x) {
     x->sum = (vf){0};
 }
 
-/* The maximum of the block is known: P will refer to it. */
+/* Called when all logits of the block are known: makes their maximum the one that P refers to. */
 static void advance_maximum(amx_work *w, softmax_work *x) {
     int row = x->row + x->group * LANES;
     vf before = vf_load(w->state.m + row), m = x->largest;

@@ -43,9 +43,9 @@ typedef struct {
     int unit;           /* next unit of this group */
     bool whole;         /* every row sees every token of the block, and its pages are full */
     vf factor, against; /* of this group: softmax_state.factor; the maximum that P refers to */
-    vf largest, sum;    /* so far: of the logits; of P */
+    vf largest, sum;    /* the largest logit so far; the sum of P so far */
     vf page_largest;    /* MLA_FP8: largest P' of the page so far */
-    vf inverse, sigma;  /* MLA_FP8: of the page */
+    vf inverse, sigma;  /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
 } softmax_work;
 
 typedef struct {
@@ -61,7 +61,7 @@ typedef struct {
     softmax_state state;
     softmax_work softmax;
     token_block *packing; /* the block that is being packed */
-    int packed;           /* its pairs of tokens that are ready */
+    int packed;           /* how many of its pairs of tokens are packed */
 } amx_work;
 
 static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {

@@ -144,7 +144,7 @@ typedef struct {
     const char *valued[kStreamPages];
 } stream_pages;
 
-/* o = keep o + sum_page scale P V */
+/* The factors of o = keep * o + sum over the pages of scale * P V, for each row. */
 typedef struct {
     float keep[kStreamRows], scale[kStreamRows][kStreamPages];
 } pair_weights;
@@ -244,8 +244,8 @@ static page_pair find_pair(scratch16 *w, const cpu_part *part, int64_t token) {
     return pair;
 }
 
-/* Locates the page that begins at @token and prefetches its scales. Returns @page if the part ends
- * before. */
+/* Locates the page that begins at @token and prefetches its scales. Returns @page if the part has
+ * no such page. */
 static page_rows next_page(const cpu_part *part, page_rows page, int64_t token) {
     if (token >= part->end)
         return page;

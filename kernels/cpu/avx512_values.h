@@ -1,5 +1,6 @@
-/* avx512_values.h - computes o = rescale o + sigma P V for a page. Columns are in the lanes, tokens
- * are processed in pairs. */
+/* avx512_values.h - computes o = rescale * o + sigma * P V for a page. `rescale` and `sigma` (the
+ * unit of P) are one factor per row (softmax_state.h). Columns are in the lanes, tokens are
+ * processed in pairs. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
 #define SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
 
@@ -13,8 +14,9 @@ typedef struct {
     int pair_stride, row_stride;
     int lines; /* lines of the next page to prefetch per 64 columns of two tokens (or per 32, where
                   only 32 are left) */
-    bool few;  /* the variant for few rows: prefetch_line() is called with `exact`, and pairs go
-                  from the last, which was read last, to the first */
+    bool few;  /* the variant for few rows: prefetch_line() is called with `exact`, and the pairs of
+                  tokens are processed from the last, which was read last and may still be in L1,
+                  to the first */
 } pv;
 
 /* Decodes 64 columns of two tokens to pairs of bf16. Vector i holds columns 4i .. 4i + 3 of each
@@ -51,7 +53,8 @@ INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precisio
     }
 }
 
-/* Computes o [rows][32 * vecs] = rescale o + sigma P V, from row @row and column @c on. */
+/* Computes o = rescale * o + sigma * P V for @rows rows, from row @row on, and for 32 * @vecs
+ * columns, from column @c on. */
 INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row, int rows,
                          int c, int vecs) {
     __m512 sum[24];

@@ -7,7 +7,7 @@
  *   scores    S[token][row] = sum_d K[token][d] Q^T[d][row]     rows in the lanes, K broadcast,
  *                                                               4 tokens x 2 vectors at a time
  *   softmax   over tokens, lane by lane; P replaces S           rows in the lanes
- *   values    O[row][d] = rescale O + sigma sum_token P[token][row] V[token][d]
+ *   values    O[row][d] = rescale * O + sigma * sum_token P[token][row] V[token][d]
  *                                                               columns in the lanes, P broadcast
  * The page is SnapMLA's block, so sigma and the running maximum follow the algorithm of the paper
  * (arXiv 2602.10718). */

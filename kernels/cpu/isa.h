@@ -2,9 +2,9 @@
  *
  * step.c splits a step into parts (a range of one sequence's tokens x a group of its query rows),
  * distributes them over threads and merges the results. An instruction set computes one part; it
- * also supplies the conversion of rows, the sum of partial outputs and the probe loops. Each has
- * its own file and is called only if the machine supports it. A pragma compiles the file for that
- * set (portable.c needs none). */
+ * also supplies the conversion of rows, the sum of partial outputs and the probe loops. Each
+ * instruction set has its own file, whose functions are called only if the machine supports the
+ * set. A pragma compiles the file for that set (portable.c needs none). */
 #ifndef SNAPMLA_KERNELS_CPU_ISA_H
 #define SNAPMLA_KERNELS_CPU_ISA_H
 

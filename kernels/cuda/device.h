@@ -14,7 +14,7 @@ struct cuda_backend {
     int sms;
     bool hopper;        /* compute capability 9.0 */
     bool portable;      /* use only the portable kernels */
-    mla_scale scale;    /* of the rows that the dataflow operations quantise */
+    mla_scale scale;    /* the rule by which the dataflow operations choose the scale of a row */
     void *flush_memory; /* read by lab_flush(); allocated by the first call */
     void *probe_memory; /* read by cuda_probe_once(); allocated by the first call */
 };

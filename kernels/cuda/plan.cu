@@ -211,7 +211,7 @@ step_pages pages_of(const mla_plan *plan, const mla_step *step) {
 
 } // namespace
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- creating and freeing ------------------------------------------------------------------- */
 
 void cuda_plan_free(mla_plan *base) {
     cuda_plan *plan = of(base);

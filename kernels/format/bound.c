@@ -9,8 +9,8 @@ static int mantissa_bits(element_type t) {
     return -ilogbf(next - one);
 }
 
-/* The largest rounding error of the codes: of integers, divided by the largest value that they
- * stand for; of floating point numbers that are not subnormal, divided by the number. */
+/* The largest rounding error of the codes. For integers it is divided by the largest value of the
+ * type, for floating point numbers (not subnormal ones) by the number itself. */
 static double rounding_of_codes(element_type t) {
     if (element_is_integer(t))
         return 0.5 / (double)element_largest(t);
@@ -57,7 +57,8 @@ double cache_part_rounding(const cache_format *f, const cache_part *part) {
     double rounded = rounding_at_top(t, largest) * k.high;
     if (!element_is_integer(t))
         rounded = fmin(rounded, codes);
-    return fmax(rounded, 1.0 - k.low) + fp32; /* the largest may be held as largest * scale */
+    return fmax(rounded, 1.0 - k.low) + fp32; /* 1 - k.low: if the scale was rounded down, the
+                                                 largest number saturates */
 }
 
 /* True if every value is exact in bf16, in which a backend may hold what it multiplies. */

@@ -58,9 +58,10 @@ typedef enum {
 /* The tokens that share a scale. */
 typedef enum { SCALE_PER_TOKEN, SCALE_PER_PAGE, SCALE_PER_TENSOR } cache_scale_per;
 
-/* How a scale is rounded before it is stored in its type. With m = largest magnitude that the scale
- * covers, and t = largest value of the element type; beside a zero point, m and t are the widths of
- * the two ranges. A second level divides m / t. */
+/* How a scale is rounded before it is stored in its type. m is the largest magnitude that the scale
+ * covers, and t the largest value of the element type. With a zero point, m is the width of the
+ * range of the numbers, and t that of the codes. If there is a second level, m / t is divided by it
+ * first. */
 typedef enum {
     SCALE_EXACT,      /* m / t */
     SCALE_POW2_UP,    /* the smallest power of two >= m / t */
@@ -88,7 +89,7 @@ typedef struct {
     cache_plane zero; /* int8 or int4, one for each scale; columns 0: none. Content only */
 } cache_part;
 
-/* The form in which the queries meet the cache. */
+/* How the queries are rounded before they are multiplied with the cached tokens. */
 typedef enum {
     QUERIES_EXACT,  /* not rounded */
     QUERIES_BF16,   /* rounded to bf16 */
@@ -271,8 +272,9 @@ judge_bound cache_format_bound(const cache_format *f);
 typedef enum {
     CACHE_INPUT_NORMAL,     /* N(0, 1) */
     CACHE_INPUT_ZERO,       /* all 0, some -0 */
-    CACHE_INPUT_CODES,      /* the values of the element types in turn; above 8 bits, of e4m3fn */
-    CACHE_INPUT_TIES,       /* the same, halfway between the values of consecutive codes */
+    CACHE_INPUT_CODES,      /* all values of the element type in turn; those of e4m3fn if the type
+                               has more than 8 bits */
+    CACHE_INPUT_TIES,       /* the numbers halfway between the values of consecutive codes */
     CACHE_INPUT_RANGE,      /* magnitudes that about double from column to column: saturation and
                                subnormal numbers */
     CACHE_INPUT_OUTLIERS,   /* one column in 128 is 1000 times the others */

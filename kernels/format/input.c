@@ -24,7 +24,7 @@ static double code_value(element_type t, int64_t code) {
     return isfinite(x) ? x : 0.0;
 }
 
-/* The columns of a part count through the codes, and each token begins with another code. The
+/* The columns of a part run through the codes, and each token begins with another code. The
  * first column of a group holds the largest value, so that a chosen scale is 1. */
 static double code_or_tie(const cache_part *part, int64_t token, int d, bool tie) {
     element_type t = part->plane.type;

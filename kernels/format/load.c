@@ -24,7 +24,7 @@ static int is_json(const struct dirent *e) {
     return text_ends(e->d_name, ".json") && e->d_name[0] != '.';
 }
 
-/* In the order of the names without ".json", in every locale. */
+/* Compares two file names without their ".json". The order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b) {
     char x[sizeof(*a)->d_name], y[sizeof(*b)->d_name];
     (void)snprintf(x, sizeof x, "%.*s", (int)strlen((*a)->d_name) - 5, (*a)->d_name);

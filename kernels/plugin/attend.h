@@ -61,8 +61,8 @@ bool guard_range_holds(const guard_range *g);
 /* A checksum of @bytes bytes (any number), continued from @sum. */
 uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
 
-/* Calls @fn(@ctx), but for at most @seconds. Returns false if the call was left because of the time
- * limit or a crash, or if there is no timer. Then @err says what the call did: "took more than 60
+/* Calls @fn(@ctx), but for at most @seconds. Returns false if the call was ended by the time limit
+ * or a crash, or if there is no timer. Then @err says what the call did: "took more than 60
  * seconds and was ended". *address is the one that a crash accessed; otherwise it does not
  * change. */
 bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,

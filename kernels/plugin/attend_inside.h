@@ -25,12 +25,12 @@ typedef struct {
 typedef struct {
     char *json; /* owned, like `named`; `seen` points to both */
     char *named;
-    snapmla_format seen; /* what the plugin sees */
-    bool noted;
-    guard_range around[GUARD_RANGES]; /* CUDA: the results of the first call */
-    bool summed;
-    snapmla_packed cache; /* that of the first call, and the checksum of its first bytes */
-    uint64_t cache_sum;
+    snapmla_format seen;              /* what the plugin sees */
+    bool noted;                       /* `around` is filled */
+    guard_range around[GUARD_RANGES]; /* CUDA: the bytes around the results of the first call */
+    bool summed;                      /* `cache` and `cache_sum` are filled */
+    snapmla_packed cache;             /* the cache of the first call */
+    uint64_t cache_sum;               /* checksum of its first PACKED_SUMMED bytes */
 } attend_packed;
 
 typedef struct attend_plan {

@@ -1,7 +1,8 @@
 /* attend_memory.c - the memory of a plugin with one function. Each allocation lies between bytes of
  * a known value and, on the host, between pages that nobody may read or write:
  *
- *   pages without access | GUARD_BYTES | the memory | bytes up to the next page | such pages */
+ *   pages without access | GUARD_BYTES | the memory | bytes up to the next page | pages without
+ *   access */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -41,10 +41,11 @@ uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes) {
 
 /* ---- time limit ----
  *
- * One timer per thread runs on across calls, so that most calls make no system call. The timer is
- * set if it would fire later than the limit of the call. When it fires during a call that has not
- * used up its limit, it is set to the rest of it. guard_rest() stops it: its signal would interrupt
- * system calls of the program that have nothing to do with a plugin. */
+ * Each thread has one timer, which is not stopped after a call, so that most calls make no system
+ * call. A call sets the timer only if it is not set or would fire after the call's limit. If it
+ * fires during a call that has not used up its limit, it is set again, to the time that is left.
+ * guard_rest() stops the timer, because its signal would interrupt system calls of the program that
+ * have nothing to do with a plugin. */
 
 typedef struct {
     sigjmp_buf back;
@@ -117,7 +118,7 @@ void guard_rest(void) {
 
 static const int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 enum { CRASHES = sizeof kCrashes / sizeof *kCrashes };
-static struct sigaction crash_actions[CRASHES]; /* those before ours */
+static struct sigaction crash_actions[CRASHES]; /* the actions before on_crash() was installed */
 
 /* A crash outside of a plugin's call gets the earlier action: when the handler returns, the
  * instruction crashes again. A signal that a process sent is raised again instead. */
@@ -172,7 +173,8 @@ bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **a
         call.armed = 0;
         return true;
     }
-    sigset_t blocked; /* the handler was left without its return, which would unblock the signal */
+    sigset_t blocked; /* the signal is still blocked: siglongjmp() skipped the handler's return,
+                         which unblocks it */
     (void)sigemptyset(&blocked);
     (void)sigaddset(&blocked, call.crash ? call.crash : limit_signal());
     (void)pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);

@@ -157,7 +157,8 @@ static void test_crash_in_plan(void) {
     mla_backend_close(f.be);
 }
 
-/* Only steps of a plugin are checked: packed_check() has nothing to say about other plans. */
+/* After a step, packed_check() fails if a byte before a buffer has changed, and passes again once
+ * the byte has its old value. */
 static void test_check_later(void) {
     step_fixture f;
     snap_err err = {0};
@@ -196,7 +197,7 @@ static void test_other_crashes(void) {
     CU_ASSERT(WIFSIGNALED(status) || WEXITSTATUS(status) != 0); /* sanitizers exit */
 }
 
-/* A plugin that was stopped is not called again, and another one still works after it. */
+/* A plugin that was stopped is not called again, and another plugin still works after that. */
 static void test_after_a_hang(void) {
     step_fixture f, other;
     snap_err err = {0};
@@ -274,8 +275,9 @@ static void *call_and_wait(void *ctx) {
     return ok ? c : NULL;
 }
 
-/* A timer that runs on interrupts system calls of code that knows nothing of plugins. Each function
- * after which such code can run stops the timer. */
+/* After a call of the plugin, the timer of its time limit is still set. When it fires, its signal
+ * can interrupt system calls of code that has nothing to do with plugins. So each function of the
+ * backend after which such code can run stops the timer. Without such a function, it fires. */
 static void test_rest(void) {
     rest_case cases[] = {{.then = NULL},      {.then = then_wait}, {.then = then_start},
                          {.then = then_stop}, {.then = then_copy}, {.then = then_free}};

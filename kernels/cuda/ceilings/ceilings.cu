@@ -41,7 +41,7 @@ cudaError_t window(cuda_backend *be, double *seconds, F launch) {
     return e;
 }
 
-/* Reports the best loop and, if that is another one, beside it the rate of loop @also. */
+/* Reports the best loop. If that is not loop @also, the report has the rate of @also, too. */
 void report(mla_ceiling *out, const loop *loops, int n, int64_t windows, int also, double unit,
             const char *unit_name) {
     const loop *best = std::max_element(

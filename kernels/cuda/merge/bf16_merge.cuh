@@ -1,10 +1,10 @@
 /* bf16_merge.cuh - the partial results of the BF16 kernel, and their merge.
  *
- * Chosen by sm90_bf16 and by widened_fp8, which is the same kernel on an FP8 cache, for any number
- * of rows and splits, inside the decode launch. All CTAs are resident (a cooperative launch). A CTA
- * that has stored the partial results of all its items waits for the other items of the sequence,
- * and then merges about an equal share of the output of its tile of rows. Each sequence and tile of
- * rows has one counter (cut_sequence.cuh).
+ * This merge is used by sm90_bf16 and by widened_fp8, which is the same kernel on an FP8 cache, for
+ * any number of rows and splits. It runs inside the decode launch, of which all CTAs are resident
+ * (a cooperative launch). A CTA that has stored the partial results of all its items waits for the
+ * other items of the sequence, and then merges about an equal share of the output of its tile of
+ * rows. Each sequence and tile of rows has one counter (cut_sequence.cuh).
  *
  * A partial result is O as a group of warps holds it in registers, not divided by the sum of P. So
  * O can be stored without a division and without waiting for the sum of the other group. It is

@@ -3,8 +3,8 @@
  * Memory that contains no result holds a sentinel, a word that no result contains (kAbsent). A
  * reader polls until it finds another word, and then writes kAbsent back for the next launch. Every
  * word has at most one reader. So neither a fence nor a counter delays a reader after the store.
- * In return, words that are not there yet are read repeatedly, and each word is written twice. This
- * pays for few rows only: with more, cut_sequence.cuh counts stored items instead.
+ * The cost is that words that are not there yet are read repeatedly, and each word is written
+ * twice. Only with few rows is this faster; with more, stored items are counted (cut_sequence.cuh).
  *
  * A unit is 128 bytes of a row, 16 for each of eight lanes. The kernel chooses the order of its
  * numbers. Beside each unit there is room for a copy of the row's LSE (base 2). Only those copies

@@ -1,9 +1,10 @@
 /* fp8_few_merge.cuh - the merge of the FP8 kernel where a CTA has at most 32 rows.
  *
- * Chosen by sm90_fp8 and its ablations when the grid has tiles of 16 or 32 rows (fp8_grid), for any
- * number of splits, inside the decode launch. A partial result is bf16, divided by its own sum of
- * P, with its LSE in base 2. It is announced by its own bits instead of a counter
- * (few_partials.cuh), and parts without items may take over the merge. few_rows.cuh computes it.
+ * This merge is used by sm90_fp8 and its ablations when the grid has tiles of 16 or 32 rows
+ * (fp8_grid), for any number of splits. It runs inside the decode launch. A partial result is bf16,
+ * divided by its own sum of P, with its LSE in base 2. A reader sees from the bits of a partial
+ * result that it is stored; there is no counter (few_partials.cuh). Parts without items may take
+ * over the merge. few_rows.cuh computes it.
  * This file describes the partial results and says which part merges what. */
 #pragma once
 #include "kernels/cuda/merge/few_rows.cuh"

@@ -1,11 +1,11 @@
 /* fp8_merge.cuh - the merge of the FP8 kernel where a CTA has a tile of 64 rows.
  *
- * Chosen by sm90_fp8 and its ablations when the grid has tiles of 64 rows (fp8_grid), for any
- * number of splits, inside the decode launch. With lower tiles, fp8_few_merge.cuh is used.
- * All CTAs are resident (a cooperative launch). A CTA that has stored the partial results of all
- * its items waits for the other items of the sequence, and then merges about an equal share of the
- * output of its tile of rows. Each sequence and tile of rows has two counters (cut_sequence.cuh):
- * one for LSE, one for partial outputs.
+ * This merge is used by sm90_fp8 and its ablations when the grid has tiles of 64 rows (fp8_grid),
+ * for any number of splits. With lower tiles, fp8_few_merge.cuh is used. It runs inside the decode
+ * launch, of which all CTAs are resident (a cooperative launch). A CTA that has stored the partial
+ * results of all its items waits for the other items of the sequence, and then merges about an
+ * equal share of the output of its tile of rows. Each sequence and tile of rows has two counters
+ * (cut_sequence.cuh): one for LSE, one for partial outputs.
  *
  * A partial result is bf16, divided by its own sum of P, with its LSE in base 2. out = sum_k w_k
  * out_k, where w_k = 2^(lse_k - most) divided by the sum of these numbers. The softmax group has
@@ -162,7 +162,8 @@ __device__ __forceinline__ void count_item(const params &p, const sched_item &it
     merging::count(counter_of(p, item, row_tile, what), item);
 }
 
-/* Called by one thread. */
+/* Waits until all items of the sequence are counted as stored, and then counts this CTA as one that
+ * has read the counter. Called by one thread. */
 __device__ __forceinline__ void wait_and_leave(const params &p, const sched_item &item,
                                                int row_tile, counter_kind what) {
     int *const counter = counter_of(p, item, row_tile, what);

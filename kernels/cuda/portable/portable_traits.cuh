@@ -4,9 +4,10 @@
  * per step, depending on the device's shared memory (portable_launch.cu):
  *
  *   load     queries once per item; the tokens of the next step during the current one
- *   scores   S = Q K^T: each warp 16 rows x 8 tokens; with 16 tokens per step, half of the warps
+ *   scores   S = Q K^T: a warp computes 16 rows x 8 tokens; with 16 tokens per step, only half of
+ *            the warps do
  *   softmax  8 threads per row, 4 or 2 tokens each: P, and the factor for rescaling O
- *   output   O += P V: each warp every eighth 16 columns, all 32 rows
+ *   output   O += P V: a warp computes every eighth block of 16 columns, for all 32 rows
  *
  * Shared memory, in rows of `pitch` bytes (d_c + d_r bf16 numbers, and 16 bytes that avoid bank
  * conflicts):

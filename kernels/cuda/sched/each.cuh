@@ -17,8 +17,8 @@ enum {
 
 struct mine {
     bool real;
-    int tokens, tiles, cost, start; /* start: position on the line of costs; real: the thread has a
-                                       sequence */
+    int tokens, tiles, cost, start; /* start: position on the line of costs (line.cuh); real: the
+                                       thread has a sequence */
 };
 
 /* Three counts packed into one word: items, slots and split sequences. count_pieces() packs those
@@ -57,8 +57,9 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
         inverse[i] = __fdividef(1.0f, static_cast<float>(least + (kTries * warp + i) * step));
 #pragma unroll 2
     for (int b = lane; b < batch; b += 32) {
-        /* (tiles - 1) / width is exact below 2^15: the 0.5 keeps the quotient further from integers
-         * than the error of the float */
+        /* A sequence has 1 + (tiles - 1) / width pieces, rounded down. With tiles - 0.5 instead,
+         * the result is the same, and below 2^15 tiles the float quotient lies further from any
+         * integer than its error. */
         const float tiles = static_cast<float>(s.tiles[b]) - 0.5f;
 #pragma unroll
         for (int i = 0; i < kTries; i++)
@@ -73,8 +74,8 @@ __device__ void try_widths(shared &s, int batch, int total_tiles, int most_tiles
         s.fit[threadIdx.x >> 5] = fit;
 }
 
-/* Schedule "whole": assigns each sequence to the part whose span contains its middle; adds up each
- * part's cost and number of sequences. */
+/* Schedule "whole": assigns each sequence to the part in whose span of the line (line.cuh) its
+ * middle lies, and adds up each part's cost and number of sequences. */
 __device__ void count_whole(shared &s, const mine &m, int parts, int width) {
     if (!m.real)
         return;

@@ -15,7 +15,8 @@ struct equal_cuts {
         return divide(static_cast<uint32_t>(tiles) * i, count(tiles)); /* the product is at most
                                                                           2^28 */
     }
-    /* The part whose span contains the middle of item i. */
+    /* The part in whose span of the line (line.cuh) the middle of item i lies. @start: position of
+     * the sequence on the line. */
     __device__ int part(int tiles, int i, int start) const {
         int middle = start + (begin(tiles, i) + begin(tiles, i + 1) + kFixedTiles) / 2;
         return min(divide(middle, width), parts - 1);

@@ -1,4 +1,5 @@
-/* line.cuh - schedule "line": cuts the line of costs at the borders of parts. */
+/* line.cuh - schedule "line". The costs of all sequences, one after the other, form a line. It is
+ * cut at the borders of parts, which lie `width` apart. */
 #pragma once
 #include "kernels/cuda/sched/step.cuh"
 

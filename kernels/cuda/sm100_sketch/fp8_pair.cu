@@ -199,7 +199,7 @@ __device__ float make_p(shared &sh, uint32_t lane, int t, int row, int half, flo
     return sum;
 }
 
-/* A sum of P in another unit. A group's first sum is 0 and has no unit. */
+/* Converts a sum of P to another unit. A group's first sum is 0 and has no unit. */
 __device__ float in_unit(float sum, float octaves) {
     return sum > 0 ? sum * exp2f(octaves) : 0;
 }

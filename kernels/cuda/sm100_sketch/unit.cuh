@@ -36,7 +36,7 @@ struct unit_exchange {
     }
 };
 
-/* Integers in the order of the floats; the function is its own inverse. */
+/* Maps the bits of floats to integers with the same order. The function is its own inverse. */
 __device__ __forceinline__ int ordered(int i) {
     return i ^ (i >> 31 & 0x7fffffff);
 }

@@ -1,7 +1,7 @@
 /* bf16_traits.cuh - parameters, shared memory and barriers of the kernel.
  *
  *   group 0, warps 0-3     S = Q K^T and P of even pages;  O left (columns 0 .. 255) += P V of all
- *   group 1, warps 4-7     S = Q K^T and P of odd pages;   O right (the others) += P V of all
+ *   group 1, warps 4-7     S = Q K^T and P of odd pages;   O right (256 .. 511) += P V of all
  *   warp 8                 loader (TMA)
  *
  * Barrier               arrivals            completes when                          waited for by

@@ -10,9 +10,9 @@
 #define SM90_FP8_IN_PLACE 0 /* 1: products add to O inside the tensor cores, not in FP32 */
 #endif
 #ifndef SM90_FP8_PAGE_UNITS
-#define SM90_FP8_PAGE_UNITS                                                                        \
-    0 /* 1: each page has its own unit of P, as in the paper; 0: a unit is
-                                 kept over many pages (fp8_units.cuh) */
+/* 1: each page has its own unit of P, as in the paper (fp8_page_units.cuh). 0: a unit is kept over
+ * many pages (fp8_units.cuh). */
+#define SM90_FP8_PAGE_UNITS 0
 #endif
 #ifndef SM90_FP8_PAGE_ORDER
 #define SM90_FP8_PAGE_ORDER 0 /* with page units, the page of a tile that is multiplied first */
@@ -54,17 +54,17 @@ constexpr float kReach = 40.0f;
 constexpr float kNone = -1e30f;            /* E of a row that has not seen a token */
 constexpr float kLog2Largest = 8.8073549f; /* log2(448), the largest e4m3 */
 
-/* With page units, E of each page is that of its largest P' / 448 (fp8_page_units.cuh). O and the
+/* With page units, E of each page is log2 of its largest P' / 448 (fp8_page_units.cuh). O and the
  * sums are kept in units of 2^B. If E of a page is more than kShift above B, B rises by kShift, and
- * what the row has summed is multiplied by 2^-kShift. If E is more than 2 kShift above B, that is
- * lost in FP32 sums: it becomes zero, and B becomes E. */
+ * O and the sums of the row are multiplied by 2^-kShift. If E is more than 2 kShift above B, FP32
+ * sums would lose what they hold: O and the sums become zero, and B becomes E. */
 constexpr bool kPageUnits = SM90_FP8_PAGE_UNITS;
 constexpr int kFirstPage = SM90_FP8_PAGE_ORDER;
 constexpr float kShift = 48.0f;
 constexpr float kShiftFactor = 0x1p-48f; /* 2^-kShift */
-constexpr float kLeastScale =
-    1e-37f; /* page units divide by a_k, which a token past the end has not
-                                         got */
+/* With page units, a_k is at least this: P is divided by a_k, and the a_k of tokens past the end is
+ * 0. */
+constexpr float kLeastScale = 1e-37f;
 
 } // namespace sm90_fp8
 

@@ -420,7 +420,7 @@ __device__ __forceinline__ void
 page_probabilities(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, int page,
                    few_rows<Rows> &r, const few_scores<Rows> &y, const few_scales &by,
                    const float (&unit)[Rows / 4], uint32_t (&packed)[Rows / 8]) {
-    const bool stores = me.index() < 4; /* these have all rows */
+    const bool stores = me.index() < 4; /* threads 0 to 3 together have all rows */
 #pragma unroll
     for (int j = 0; j < Rows / 8; j++) {
         float v[4]; /* P' / 2^E: two tokens of row 2 j, then of row 2 j + 1 */
@@ -448,8 +448,8 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
     const int buffer = turn & 1;
     uint32_t packed[2][Rows / 8] = {};
     few_changes changes = {0, 0};
-    /* The tops of successive tiles alternate, because other warps may still read those of the tile
-     * before. */
+    /* s.few.tops holds the largest y of each row and warp. Successive tiles use two halves of it in
+     * turn, because other warps may still read what the tile before stored. */
 #pragma unroll
     for (int page = 0; page < Pages; page++)
         take_logs(s.few.tops[2 * buffer + page], me, r, by[page], score[page]);
@@ -465,7 +465,8 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
                 if (more.any >> few_rows<Rows>::row_of(k, 0) & 1)
                     s.factor[2 * buffer][few_rows<Rows>::row_of(k, me.t)] *=
                         more.clear >> few_rows<Rows>::row_of(k, 0) & 1 ? 0 : kShiftFactor;
-        /* What two pages shift is so small that it counts as zero. */
+        /* If both pages raise B of a row, O would be multiplied by 2^-(2 kShift), which counts as
+         * zero. */
         changes.clear |= more.clear | (changes.any & more.any);
         changes.any |= more.any;
         page_probabilities(s, me, turn, page, r, score[page], by[page], unit, packed[page]);
@@ -485,8 +486,8 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
     ptx::mbarrier_arrive(&s.full_p[buffer]);
 }
 
-/* Processes one or two pages. @loaded: number of pages before them. @valid: how many tokens the
- * sequence has from their first on. */
+/* Processes a tile of one or two pages. @loaded: number of pages before the tile. @valid: how many
+ * tokens the sequence has from the tile's first token on. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void few_tile(shared_of<Rows> &s, const params &p,
                                          const softmax_thread &me, few_rows<Rows> &r,

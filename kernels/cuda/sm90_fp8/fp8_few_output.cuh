@@ -82,7 +82,8 @@ __device__ __forceinline__ void multiply_few(Shared &s, const output_thread &me,
                 o[slice][i] *= by;
         }
     }
-    /* Products that start from zero: of both pages together or, with units of pages, of each. */
+    /* Each product starts from zero. It covers all pages of the tile or, with units of pages, one
+     * page. */
     enum {
         PRODUCTS = kPageUnits ? Pages : 1,
         STEPS = 2 * Pages / PRODUCTS,

@@ -15,8 +15,8 @@ namespace sm90_fp8 {
 enum {
     SLICES = 4,                     /* slices of 64 columns, the M of one wgmma each */
     kHalf = 32 * SWIZZLE / 16,      /* 32 rows of P, in the descriptor's units of 16 bytes */
-    kProducts = kPageUnits ? 2 : 1, /* products of a tile, 32 rows and 64 columns: of both pages
-                                       together, or one of each */
+    kProducts = kPageUnits ? 2 : 1, /* products for a tile, 32 rows and 64 columns: one over both
+                                       pages, or one for each page */
     STEPS = 4 / kProducts,          /* instructions of a product: 32 tokens each */
 };
 

@@ -17,7 +17,7 @@ __device__ __forceinline__ int factor_place(int row) {
     return (row & 7) / 2 * 16 + 2 * (row >> 3) + (row & 1);
 }
 
-/* As kept_units, with a unit for each page. */
+/* The counterpart of kept_units (fp8_units.cuh), with a unit for each page. */
 struct page_units {
     float2 log[8];    /* log2 a_k of the thread's tokens */
     float unit[2];    /* E of the page */
@@ -62,7 +62,8 @@ struct page_units {
         if (!whole)
             hide();
         const uint32_t more = choose(r, y);
-        /* What two pages shift is so small that it counts as zero. */
+        /* If both pages raise B of a row, O would be multiplied by 2^-(2 kShift), which counts as
+         * zero. */
         changes |= more | (changes & more & 0x33333333) << 2;
         const uint32_t own = more >> (4 * me.g + me.t);
         if (own & 1 && me.t < 2)

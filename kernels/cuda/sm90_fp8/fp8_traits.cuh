@@ -110,7 +110,7 @@ struct alignas(1024) shared_of {
     tile_scales scales[2];
     sched_part part;              /* the record of this CTA's part */
     float inverse_sum[Rows];      /* factor for O at the end: 1 / sum of P */
-    int4 rescale[2];              /* for the tiles in turn. x, y, z, w: each for 16 rows; with
+    int4 rescale[2];              /* [tile parity]. x, y, z, w: each for 16 rows; with
                                          few rows, x is for all rows. Nonzero: E of a row changed,
                                          and O must be rescaled; with units of pages, the rows whose
                                          B changed (page_units::changes; with few rows x and y are

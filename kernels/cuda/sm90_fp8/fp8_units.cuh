@@ -135,8 +135,8 @@ __device__ __forceinline__ bool raise_units(shared &s, const softmax_thread &me,
     return true;
 }
 
-/* What the softmax of a tile needs to know about units, for a unit that is kept over pages.
- * fp8_page_units.cuh has the same functions for a unit of each page. */
+/* How softmax_tile() chooses and applies units, if a unit is kept over pages. fp8_page_units.cuh
+ * has the same functions for a unit of each page. */
 struct kept_units {
     bool change; /* E of some row of the warp may have changed in this tile */
 

@@ -6,8 +6,8 @@
  *   check_fp8 once H,s_q,batch,context[,tile] ...    for a profiler: five launches of the schedule
  *                                                    and four of the kernel for each shape
  * Before these words, unit=RULE chooses how the kernel was compiled. kept, the default: the unit of
- * P is kept over pages; page: each page has its own; order: the same, and of the two pages of a
- * tile the second is added before the first. */
+ * P is kept over pages. page: each page has its own unit. order: as page, and the second page of a
+ * tile is added before the first. */
 #include <algorithm>
 #include <cstring>
 #include <random>

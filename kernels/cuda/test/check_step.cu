@@ -412,19 +412,20 @@ void check_widths() {
     printf("rows of five widths as formats.h has them, with both rules for scales\n");
 }
 
-/* The cost of a merge, for equal pieces and for the line, decides whether sequences are split. */
+/* The cost of a merge, for schedules "pieces" and "line" (sched.h), decides whether sequences are
+ * split. Costs are in tiles: an item costs its tiles plus 2, and {64, 2, 10} means tiles of 64
+ * tokens, 2 for a merge of pieces, 10 for a merge of the line. */
 void check_choice() {
     const struct {
         plan_case step;
         bool cut;
     } cases[] = {
-        {{{256}, {64, 2, 10}, 132, 0}, true}, /* unsplit, the longest part has four tiles; split, it
-                                                 has one tile and a merge that costs two */
+        {{{256}, {64, 2, 10}, 132, 0}, true}, /* whole: 4 + 2 = 6. Pieces of one tile: 1 + 2, and 2
+                                                 for the merge: 5 */
         {{{256}, {64, 4, 1}, 132, 0}, false},
-        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false}, /* unsplit, the longest part
-                                                                        costs 130; on the line it
-                                                                        costs 123 and a merge of
-                                                                        ten */
+        /* whole: 128 + 2 = 130. Line: 120 * 130 / 132 = 119 per part, and 4 for two items that the
+         * borders cut, and 10 for the merge: 133. (With 6 for the merge, the case after: 129.) */
+        {{std::vector<int>(120, 8192), {64, 2, 10}, 132, 0}, false},
         {{std::vector<int>(120, 8192), {64, 10, 6}, 132, 0}, true},
     };
     for (const auto &c : cases) {
