@@ -7,9 +7,9 @@
  *
  * The paper's FP8 arm rounds P with one scale per page. A backend may use another rule. It is then
  * judged against exact probabilities, with judge.h's bounds for those; its result row says so
- * (`exact`), and results for different splits may differ by these bounds. If a backend declares that
- * its FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound is
- * compared with scores summed in the same way.
+ * (`exact`), and results for different splits may differ by these bounds. If a backend declares
+ * that its FP8 scores are summed in few bits (mla_backend_info.fp8_sums), an lse beyond its bound
+ * is also compared with that of scores summed in the same way.
  *
  * The longest contexts have 262,145 tokens, the largest batches 256 sequences. A step of the last
  * three checks (reach.c) that needs more than half of the device's memory is left out, and counts

@@ -13,7 +13,7 @@ typedef struct {
     int padded;     /* rows rounded up to a multiple of LANES; results of the extra rows are
                        ignored */
     float *factor;  /* [padded] f of softmax.h: softmax_scale * a_q * log2(e) */
-    float *m, *l;   /* [padded] running maximum of the scores, and sum of P */
+    float *m, *l;   /* [padded] running maximum of the logits s_j, and sum of P */
     float *rescale; /* [padded] for the current page */
     float *sigma;   /* [padded] for the current page; 1 for MLA_BF16 */
     float *a_k;     /* [MLA_PAGE] MLA_FP8: scales of the current page, 0 past the part's last

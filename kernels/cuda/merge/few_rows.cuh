@@ -165,7 +165,8 @@ __device__ __forceinline__ void load_lse(const uint32_t *from, int step, int cou
     __syncwarp();
 }
 
-/* Called by the kWeightThreads threads that make weights. */
+/* Computes the weights of the slots for each row of the share, and stores the natural LSE of the
+ * rows that begin in the share. Called by the kWeightThreads threads that make weights. */
 template <typename Format>
 __device__ __forceinline__ void make_weights(const job<Format> &j, const weights &w, int thread) {
     const weight_lane<Format> me(j, thread);

@@ -16,7 +16,8 @@
 
 namespace {
 
-/* The thread's consecutive sequences. @width: the cost that one part gets of the line. */
+/* The consecutive sequences that this thread processes. @width: gets the cost of one part of the
+ * line (line.cuh). */
 __device__ run run_of(shared &s, const sequences &seqs, int parts, int *width) {
     const int each = divide(seqs.batch + threads() - 1, threads());
     run mine;

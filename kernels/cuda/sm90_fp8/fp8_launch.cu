@@ -36,7 +36,7 @@ cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, i
     return e;
 }
 
-/* The parts of a launch's time, in units of 10 ns. start: with nothing to do. next: for each
+/* The parts of a launch's time, in units of 10 ns. start: a launch without work. next: for each
  * further sequence of a CTA. tile: for each tile of tokens. merge: for a merge. The numbers come
  * from fits to some 500 measured steps: docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks
  * the heights that fp8_grid() chooses with them. */

@@ -122,8 +122,8 @@ __device__ __forceinline__ void run_loader(Shared &s, const params &p, int row_t
         int next = known ? head_page(s, 1) : entry_at(pages, pages.begin + 1);
         int now = known ? head_page(s, 0) : entry_at(pages, pages.begin);
         for (int i = pages.begin; i < min(pages.end, pages.last); i++) {
-            /* The stages of the page that load_first() loaded may already be free again. A wait for
-             * them would wait for the phase after. */
+            /* There is no wait for the stages of the page that load_first() loaded: they may have
+             * been released again already, and then wait_for_stage() would not return. */
             const bool here = loaded == 0 && knows_first(s);
             if (!here)
                 wait_for_stage(s, at, loaded);
