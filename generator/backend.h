@@ -11,7 +11,7 @@ typedef struct {
     snap_status (*run)(generator *g, gen_source_fn source, void *source_ctx, gen_sink_fn sink,
                        void *sink_ctx, snap_err *err);
     void (*close)(generator *g);                /* frees the object */
-    generator_load (*load)(const generator *g); /* NULL = no client */
+    generator_load (*load)(const generator *g); /* NULL: there is no client to measure */
 } generator_ops;
 
 struct generator {

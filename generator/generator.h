@@ -57,8 +57,8 @@ typedef struct {
                            reasoning in a field of its own, is all reasoning */
     bool completion_limit; /* max_tokens is sent as max_completion_tokens */
 
-    /* Whether a value for `completions`, `parts` or `opened` was given, also false. A generator
-     * ignores these; plan_settings.h merges settings by them. */
+    /* True if a value (true or false) was given for `completions`, `parts` or `opened`. Generators
+     * ignore these three; plan_settings.h needs them to merge the settings of suite and arm. */
     bool has_completions, has_parts, has_opened;
 } gen_settings;
 
@@ -81,7 +81,7 @@ typedef struct {
 typedef struct {
     const char *grader;    /* id of the grader */
     const char *verdict;   /* "correct", "wrong" or "unparsed" */
-    const char *extracted; /* the answer that was compared */
+    const char *extracted; /* the answer that the grader found in the text */
 } gen_verdict;
 
 typedef struct {
@@ -143,14 +143,14 @@ typedef struct {
     double requests_per_minute; /* http: limit over all servers together; 0 = no limit */
     double tokens_per_minute;   /* http: same, prompt and completion tokens; 0 = no limit */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
-    const char *device;         /* local: "cpu" (NULL), "cuda", "opencl", "plugin:PATH" */
+    const char *device;         /* local: "cpu" or NULL, "cuda", "opencl", "plugin:PATH" */
     const char *precision;      /* local: number format of cache and attention: "bf16" (NULL), "fp8"
                                    and others */
     int64_t cache_bytes;        /* local: bytes of the cache, the same for every arm; 0 = the
                                    default */
     int64_t context;            /* local: longest sequence, tokens; 0 = the default */
     int threads;                /* local: 0 = all cores */
-    const char *chat_template;  /* local: a name, or NULL for the checkpoint's own */
+    const char *chat_template;  /* local: a name of chat.h; NULL = the checkpoint's own */
     const volatile sig_atomic_t *cancel; /* set from a signal handler to stop; may be NULL */
 } generator_options;
 

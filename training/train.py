@@ -11,10 +11,10 @@ stages.json and the learning rate depend on it. On SIGTERM, a run writes its sta
 It may be continued with another --budget.
 
 DIR/state.pt is the newest state of the run, and DIR/state.before.pt the one that was written before
-it. A state is written at every evaluation and at the end. DIR/log.jsonl is the log. It has a line every few steps, and for every evaluation the held-out
-answers by style and level (long texts: kind and length) with three numbers: nats per token of the
-answer, the share of answers that greedy decoding would write exactly, and the share expected from
-samples at temperature 1. Both shares are lower bounds of the accuracy, because another solution may
+it. A state is written at every evaluation and at the end. DIR/log.jsonl is the log. It has a line every few
+steps. A line of an evaluation has three numbers for the held-out answers of each style and level (long
+texts: kind and length): nats per token of the answer, the share of answers that greedy decoding would
+write exactly, and the share expected from samples at temperature 1. Both shares are lower bounds of the accuracy, because another solution may
 have the same answer.
 
 A run by --steps is determined by its options, except for the order of sums on the device.
@@ -39,8 +39,8 @@ import model as model_module
 import stream
 from muon import Muon
 
-# of the next token in the loss, by the kinds of stream.py. Texts are long and their words are drawn
-# at random, so little can be learned from them.
+# Weights of the next token in the loss, by its kind 0 .. 3 (stream.py). Texts are long and their words
+# are drawn at random, so little can be learned from them.
 WEIGHTS = 0.0, 0.1, 1.0, 0.01
 BALANCE = 1e-3
 WARM, COOL = 120, 0.35   # steps in which the rate rises; share of the progress in which it falls to 0

@@ -54,9 +54,9 @@ static void attempt_fail(attempt *a, attempt_end end, const char *fmt, ...) {
     (void)err_set(&a->why, SNAP_E_NET, "%s", text);
 }
 
-/* An answer that can't be parsed, or an error object in its place. It may have been damaged on the
- * way, or the error may be temporary, so another attempt may succeed. SNAP_E_NOMEM is final: an
- * answer that was too large will be too large again. */
+/* Ends an attempt whose answer can't be parsed, or is an error object. The answer may have been
+ * damaged on the way, or the error may be temporary, so another attempt may succeed. SNAP_E_NOMEM
+ * is final: an answer that was too large will be too large again. */
 static void attempt_unreadable(attempt *a, snap_status st) {
     a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_RETRYABLE;
 }

@@ -1,8 +1,8 @@
 #include "generator/http/pace.h"
 
 static const double kMinuteNs = 60e9;
-/* The most time that is made up for after the event loop woke late. Without this, its delays would
- * lower the rate. */
+/* After the event loop woke late, at most this much of the delay is made up for by earlier starts.
+ * If nothing were made up for, delays would lower the rate. */
 static const int64_t kCatchUpNs = 100000000;
 
 pace pace_make(double requests, double tokens, int64_t now_ns) {

@@ -101,8 +101,8 @@ static void note_limits(slot *s, const http_response *res, int64_t now) {
         endpoints_hold(s->server, now, now + (int64_t)(wait_s * 1e9), false);
     const chat_answer *a = &s->last.answer;
     bool known = a->prompt_tokens >= 0 && a->completion_tokens >= 0;
-    int64_t took = s->last.end == ATTEMPT_OK ? -1 : 0; /* most servers don't count failed
-                                                          requests */
+    int64_t took = s->last.end == ATTEMPT_OK ? -1 : 0; /* -1: unknown. A failed request counts as 0
+                                                          tokens, as on most servers */
     pace_settle(&r->pace, s->expected, known ? a->prompt_tokens + a->completion_tokens : took,
                 a->completion_tokens);
 }
@@ -137,7 +137,8 @@ static void on_done(void *ctx, const http_response *res) {
     attempt_judge(&s->last, res);
     note_health(s, res);
     bool again = s->last.end == ATTEMPT_RETRYABLE && s->attempts <= r->client->max_retries;
-    if (again) /* before note_limits(): a held server's limit of requests is not halved */
+    if (again) /* before note_limits(), which may hold the server: then a refusal would no longer
+                  halve its window */
         wait_to_retry(s, res);
     note_limits(s, res, clock_now_ns());
     if (again)

@@ -90,7 +90,7 @@ static int64_t fill(session *r, int64_t now) {
 }
 
 /* Checks the slots only if one has changed or is due, because most network events change nothing.
- * Returns the latest time of the next check. */
+ * Returns the time at which this function must be called again, even without a network event. */
 static int64_t fill_if_due(session *r) {
     int64_t now = clock_now_ns(), probe_ns = start_due_probes(r, now);
     if (r->changed || r->due_ns <= now) {

@@ -3,7 +3,8 @@
 #include "base/text.h"
 #include "generator/local/random_model.h"
 
-/* A CUDA device makes the random weights itself. */
+/* Opens a model with random weights of the shape opt->random. With "cuda" only the outline of the
+ * weights is made here; cuda_weights.cu fills them on the device. */
 static snap_status make_random(local_model *m, const local_options *opt, snap_err *err) {
     snap_status st;
     m->shape = *opt->random;

@@ -10,8 +10,8 @@
 typedef struct {
     const char *precision; /* a name of kv_format_parse(): the cache format, which also decides
                               the attention arm; NULL = "bf16" */
-    int64_t cache_bytes;   /* most bytes of the cache over all layers, whatever its format; 0 = the
-                              default, see below */
+    int64_t cache_bytes; /* size limit of the cache over all layers, in bytes, whatever its format;
+                              0 = the default, which LOCAL_CACHE's comment explains */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
     int sequences;   /* most sequences that are decoded at once; 0 = LOCAL_SEQUENCES */
     int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with

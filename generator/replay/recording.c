@@ -144,9 +144,9 @@ static int64_t time_of(const js *row, const char *key, int64_t unknown) {
     return ms >= 0 && ms <= 1e12 ? (int64_t)(ms * 1e6) : unknown;
 }
 
-/* The prompt's hash, the sampling and the hash of the settings of the recorded request, if the row
- * states them. A row with sampling states what was on: the other parameters were off, and without
- * a hash there were no settings. */
+/* Reads the prompt's hash, the sampling and the hash of the settings of the recorded request, if
+ * the row states them. If it has "sampling", the parameters that are not listed there were off, and
+ * a missing hash of the settings means that there were none. */
 static snap_status take_request_info(reader *rd, const js *row, const char *where, recorded *out,
                                      snap_err *err) {
     const js *sampling = js_get_object(row, "sampling");

@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer that decodes
- * what it has encoded of a sample text to the same text. */
+/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer that encodes a
+ * sample text and decodes the ids to the same text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

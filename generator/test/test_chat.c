@@ -85,7 +85,7 @@ static void test_roles(void) {
 static void test_recognition(void) {
     static const struct {
         const char *source;
-        int is; /* -1: none of these */
+        int is; /* the template that must be recognised; -1: the source must be refused */
     } rows[] = {
         {"{{'<｜User｜>'}}{{'<｜Assistant｜>'}}", CHAT_DEEPSEEK_V3},
         {"{{'<｜User｜>'}}content.split('</think>')[-1]{{'<｜Assistant｜><think>\\n'}}",

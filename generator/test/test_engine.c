@@ -47,7 +47,8 @@ static runner *start(const tiny_model *t, kv_format format, int64_t pages, int d
     return r;
 }
 
-/* Sample @i. Prompts have different lengths, one of exactly one page; each has three samples. */
+/* The request of sample @i. There are prompts of four lengths, one of which is exactly one page.
+ * Three samples in a row have the same prompt. */
 static engine_request request(const tiny_model *t, int i, sample *s) {
     static const int lengths[] = {50, 64, 33, 40};
     *s = (sample){.stop_at = kNoStop};
@@ -241,7 +242,8 @@ static void test_samples_share_pages(void) {
     tiny_close(&t);
 }
 
-/* Prompt @i, of exactly one page, with one token. Returns whether its page was in the cache. */
+/* Runs prompt @i, which fills exactly one page, and draws one token. Returns whether the prompt was
+ * in the cache before. */
 static bool was_cached(engine *e, const tiny_model *t, int i) {
     sample s;
     engine_request req = request(t, 0, &s);
@@ -255,8 +257,8 @@ static bool was_cached(engine *e, const tiny_model *t, int i) {
     return engine_stats_of(e).shared > shared;
 }
 
-/* Prompts stay in the cache until their pages are needed. Those go first that were not used for the
- * longest time. */
+/* Prompts stay in the cache until their pages are needed. Then the least recently used ones are
+ * dropped first. */
 static void test_prompts_stay_in_the_cache(void) {
     tiny_model t;
     engine *e = NULL;

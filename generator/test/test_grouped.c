@@ -1,5 +1,6 @@
-/* Tests models with grouped queries that training/grouped.py rewrote for MLA: their logits are
- * those of the original in transformers (make_grouped.py), for both maps. */
+/* Tests models with grouped queries that training/grouped.py rewrote for MLA. Their logits must be
+ * those of the original in transformers (make_grouped.py). Both maps are tested: with --map rope,
+ * keys are the RoPE part of a cache row; with --map content, they belong to its content. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,8 +106,8 @@ static void test_bf16(void) {
     }
 }
 
-/* The content is quantised and the RoPE part is not, so the map with keys in the content loses
- * more. */
+/* FP8 quantises the content and not the RoPE part, so the map with keys in the content has the
+ * larger error. */
 static void test_fp8(void) {
     static float expected[N], steps[N];
     double error[2];

@@ -235,8 +235,8 @@ static void check_prompt(const tiny_model *t, runner *r, const float *steps,
     free(whole);
 }
 
-/* Compares each format's logits, decoded step by step, with FP32's. FP8 must cost more than BF16,
- * and every format little. */
+/* Compares each format's logits, decoded step by step, with FP32's. The divergence of FP8 must be
+ * larger than that of BF16, and that of every format must be small. */
 static void test_formats(void) {
     for (int m = 0; tiny_names[m]; m++) {
         tiny_model t;

@@ -277,7 +277,7 @@ static void test_what_is_refused(void) {
     buf_release(&deep);
 }
 
-/* Only what can change an answer counts, and equal settings give equal texts. */
+/* The text has only settings that can change an answer, and equal settings give equal texts. */
 static void test_settings_as_json(void) {
     js *v = gen_settings_json(
         &(gen_settings){.parts = true, .completion_limit = true, .server = "vllm"});

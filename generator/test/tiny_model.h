@@ -43,8 +43,8 @@ typedef enum {
                          1e3, as in real models (SnapMLA, arXiv 2602.10718, Fig. 3), and the softmax
                          depends on them */
     TINY_E4M3,        /* projections in F8_E4M3 with one scale per 32 x 32 block */
-    TINY_E4M3_AS_F32, /* the same numbers with the scales applied */
-    TINY_E4M3_AS_BF16 /* the same, rounded to BF16 */
+    TINY_E4M3_AS_F32, /* the numbers of TINY_E4M3 with the scales applied, in F32 */
+    TINY_E4M3_AS_BF16 /* the same numbers, rounded to BF16 */
 } tiny_flavour;
 void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
 

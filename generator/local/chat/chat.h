@@ -8,13 +8,14 @@
  *   none           the contents of the messages, concatenated
  *   deepseek-v2    "User: ..", "Assistant: .."                    V2, V2-Lite
  *   deepseek-v3    <｜User｜>, <｜Assistant｜>                     V2.5, V3
- *   deepseek-r1    the same; thoughts of earlier turns are left out, the answer begins with one
- *   deepseek-v3.1  the same; thoughts of earlier turns are left out, and the caller chooses whether
- *                  the answer begins with one
+ *   deepseek-r1    as deepseek-v3, but without the thoughts (text up to </think>) of earlier
+ *                  turns, and the prompt ends with <think>
+ *   deepseek-v3.1  as deepseek-v3, but without the thoughts of earlier turns. After a user's last
+ *                  message the prompt ends with <think> if `thinking` is set, else with </think>
  *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the default system message
  *   longcat        [Round 0] USER:.. ASSISTANT:..
  *   chatml         <|im_start|>user                               MiniCPM3
- *   smollm2        the same with a default system message         SmolLM2 */
+ *   smollm2        as chatml, with a default system message       SmolLM2 */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
 

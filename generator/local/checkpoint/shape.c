@@ -14,10 +14,10 @@ enum { kConfigMax = 4 << 20 };
 
 typedef struct {
     const char *key;
-    const char *longcat; /* the key's name in LongCat-Flash; NULL: the same */
-    size_t at;           /* offset of an int */
+    const char *longcat; /* the key's name in LongCat-Flash; NULL: `key`, too */
+    size_t at;           /* offset of the int member in model_shape */
     int low, high;
-    int fallback; /* if the key is absent or null */
+    int fallback; /* the value if the key is absent or null; REQUIRED: that is an error */
 } int_field;
 
 enum { REQUIRED = -1 };

@@ -26,9 +26,10 @@ struct project_args {
     const float2 *angle; /* [context][rope / 2] */
     bool halves;         /* the two numbers of a rotary pair are half a vector apart, not
                             adjacent */
-    const int *length;   /* rows are sequences: position + 1 of each. NULL: row i is at start + i */
+    const int *length;   /* [rows] position + 1 of each row, if each row is a sequence. NULL: all
+                            rows are of one sequence, and row i is at position start + i */
     int64_t start;
-    const int *table; /* [rows][table_width] pages; one row for all if length is NULL */
+    const int *table; /* [rows][table_width] pages; one table row for all if length is NULL */
     int table_width;
     mla_cache cache; /* cache of one layer; rope and scale are NULL for MLA_BF16 */
     bf16 *packed;    /* [rows][heads][nope + rope] queries with RoPE, for the rows of a chunk */
@@ -63,7 +64,7 @@ struct chunk_args {
 cudaError_t attend_init();
 cudaError_t attend_chunk(const stream_of &s, const chunk_args &a);
 
-/* The same on Hopper, for the head sizes that attend_sm90_supports() accepts. */
+/* attend_chunk() with Hopper's tensor cores, for head sizes that attend_sm90_supports() accepts. */
 bool attend_sm90_supports(const chunk_args &a);
 cudaError_t attend_sm90_init();
 cudaError_t attend_chunk_sm90(const stream_of &s, const chunk_args &a);

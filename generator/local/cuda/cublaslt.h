@@ -1,7 +1,8 @@
 /* cublaslt.h - dense products by NVIDIA's cuBLASLt, if the machine has it.
  *
- * On Hopper it computes the dense products of more than kFewRows rows (model.h), those with a gate
- * up to kGatedRows. It can split k among blocks, which gemm_many() does not. The library has about
+ * On Hopper it computes the dense products of more than kFewRows rows (model.h). Products with a
+ * gate must also have at most kGatedRows rows. The library can split k among blocks, which
+ * gemm_many() does not. It has about
  * half a gigabyte, so it is never linked: it is opened when a model is created. Products that it
  * does not compute are left to gemm_many() or gemm_few().
  *

@@ -18,9 +18,10 @@
 
 namespace device {
 
-/* What is done with a sum. ends_gate: the rows of w alternate in blocks of eight, 8 rows of the
- * gate and then the 8 rows of the up projection. The result is y [..][n / 2] = silu(gate) * up in
- * bf16. */
+/* What is done with a sum: it is stored in FP32 (ends_f32) or BF16 (ends_bf16), or factor * sum is
+ * added to y in FP32 (ends_add_f32). ends_gate: the rows of w alternate in blocks of eight, 8 rows
+ * of the gate and then the 8 rows of the up projection. The result is y [..][n / 2] = silu(gate) *
+ * up in bf16. */
 enum gemm_end { ends_f32, ends_add_f32, ends_bf16, ends_gate };
 
 /* The (row, expert) pairs of a step, sorted by expert. The arrays are device memory. */

@@ -10,7 +10,8 @@ namespace device {
 namespace {
 
 struct unit_weights {
-    uint4 top[2], bottom[2]; /* rows g and g + 8; two halves of the unit */
+    uint4 top[2], bottom[2]; /* rows g and g + 8 of the tile, with g = lane / 4. [i]: this
+                                thread's 16 bytes in half i of a unit (few.cuh) */
 };
 
 __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
@@ -55,7 +56,7 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[TILES][4], const unit
 
 /* One tile of a group's weights. */
 struct work {
-    const bf16 *top, *bottom; /* the rows of this thread */
+    const bf16 *top, *bottom; /* the two weight rows of this thread (unit_weights) */
     token_rows tokens;
     int group, col;
 

@@ -50,7 +50,7 @@ __device__ __forceinline__ token_rows tokens_of(const gemm_args &a, int group) {
     return {first, a.experts.first[group + 1] - first, a.experts.row};
 }
 
-/* 16 rows of a group's weights; 8 outputs with ends_gate. */
+/* A tile: 16 rows of the weights of one group. They give 16 outputs, with ends_gate 8. */
 struct tile_of {
     int group, col;
 };

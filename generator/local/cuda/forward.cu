@@ -68,7 +68,7 @@ norm_to last_norm(const cuda_model *m) {
     return last;
 }
 
-/* For decoding: each row belongs to its own sequence. */
+/* The arguments of project_decode(), in which each row belongs to its own sequence. */
 project_args project_of(const cuda_model *m, const block &b, int layer, int rows) {
     project_args p = projected(m, b, layer);
     p.rows = rows;
@@ -240,7 +240,8 @@ void dense(chain *c, const device::block &b) {
     c->product(down, "feed-forward");
 }
 
-/* Also normalises the rows into b.packed. The outputs stay in b.down until they are joined. */
+/* Computes the experts of a layer. Also normalises the rows into b.packed. The outputs of the
+ * experts stay in b.down until join_norm() adds them to the rows. */
 void experts(chain *c, const device::block &b, int moe_layer) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;

@@ -192,9 +192,9 @@ enum {
     MAX_EXPERTS = 3072
 }; /* the scores of eight rows fit into shared memory (choose.cuh) */
 
-/* The limits of the kernels: the longest row of a norm, the number of experts, rows in multiples of
- * 16 bytes, the head sizes that chunk attention supports, no rewritten models with grouped queries,
- * and the two cache formats. */
+/* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
+ * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, no
+ * rewritten models with grouped queries, and the cache formats BF16 and FP8 only. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},

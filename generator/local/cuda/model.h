@@ -8,7 +8,7 @@
 
 enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
-    kLogitRows = 256, /* logit rows computed at a time, or max_decode + 1 if that is more */
+    kLogitRows = 256, /* rows whose logits are computed at a time; max_decode + 1 if that is more */
     kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
     kGatedRows = 512, /* most rows of a dense product with a gate that cuBLASLt computes */
 };
@@ -29,7 +29,8 @@ struct reading_buffers {
 
 /* The inputs of a step, which the host writes. The copy on the device has the same layout. */
 struct step_inputs {
-    int *chunk_length, *length, *token; /* [kMostChunks], [max_decode], [max_rows]: contiguous */
+    int *chunk_length, *length, *token; /* [kMostChunks], [max_decode], [max_rows], one after the
+                                           other in one array */
     int *table;                         /* [max_decode + kMostChunks][table_width] */
 };
 

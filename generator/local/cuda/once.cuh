@@ -1,5 +1,5 @@
 /* once.cuh - bulk loads of weights whose L2 lines are evicted first, so that code, cache metadata
- * and activations stay there. */
+ * and activations stay in L2. */
 #pragma once
 #include "kernels/cuda/ptx/tma.cuh"
 

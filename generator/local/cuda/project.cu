@@ -53,8 +53,9 @@ __device__ __forceinline__ uint4 load_weights(const bf16 *row, int col, int k) {
     return col < k ? __ldg(reinterpret_cast<const uint4 *>(row + col)) : zero;
 }
 
-/* 16 rows of W_UK, their first columns. A warp loads kTiles of them before the queries are
- * ready. */
+/* A thread's part of a tile of W_UK. A tile has 16 rows; the thread holds numbers of rows g and
+ * g + 8, with g = lane / 4, from the first 32 * kHeld columns. A warp loads kTiles tiles before the
+ * queries are ready. */
 enum { kTiles = 2, kHeld = 4 };
 struct held_weights {
     uint4 top[kHeld], bottom[kHeld];
@@ -105,7 +106,7 @@ __device__ __forceinline__ uint4 read_query(const project_args &a, const decode_
                         : zero;
 }
 
-/* Computes 16 absorbed numbers of eight rows. W_UK's rows are used as in gemm_few. */
+/* Computes 16 absorbed numbers of each of eight query rows. W_UK's rows are used as in gemm_few. */
 __device__ __forceinline__ void absorb_tile(const project_args &a, const bf16 *uk,
                                             decode_memory &shared, int tile,
                                             const held_weights &held) {

@@ -35,7 +35,7 @@ __device__ __forceinline__ float2 angle_of(const project_args &a, int64_t positi
     return a.angle[max(position, int64_t(0)) * (a.rope / 2) + pair_of(a, d)];
 }
 
-/* Number @d of a vector after RoPE. */
+/* Number @d of the vector @x after RoPE. */
 __device__ __forceinline__ float turned(const project_args &a, const float *x, const float2 &angle,
                                         int d) {
     const int pairs = a.rope / 2, pair = pair_of(a, d);

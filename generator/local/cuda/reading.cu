@@ -18,13 +18,14 @@ enum {
     kThreads = 1024,
     kParts = 256,
     kBuckets = 512,
-    kBucketsPerUnit = 16, /* per 1 of (largest - logit) / temperature; the last bucket has all the
-                          rest */
+    kBucketsPerUnit = 16, /* buckets for each unit of (largest - logit) / temperature; the last
+                             bucket has all tokens beyond */
 };
 
 struct row_memory {
     double part[kParts], mass[kBuckets];
-    double sum, left; /* left: the part of the share that lies in the part `ends` */
+    double sum, left; /* sum: of p over the row; left: what remains of share * sum after the parts
+                         before part `ends` */
     int ends;         /* index of the part in which the share ends, or of the last bucket to list */
     int n;
 };
@@ -56,8 +57,8 @@ __device__ double warp_sum(double x) {
     return x;
 }
 
-/* Computes part[], and, if a list is wanted, mass[]: the sum of p or the number of tokens per
- * bucket. */
+/* Computes part[], the sum of p of each part. If a list is wanted, also computes mass[]: for each
+ * bucket its number of tokens (READ_TOP) or their sum of p. */
 __device__ void add_up(const row_of &r, reading_kind kind, row_memory &s) {
     const bool buckets = kind != READ_SHARE, counts = kind == READ_TOP;
     const int lane = threadIdx.x % 32, length = r.part_length();

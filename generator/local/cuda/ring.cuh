@@ -19,8 +19,8 @@ enum {
     kThreads = 32 * kWarps,
     kOtherThreads = 64, /* one warp that fills the ring, one that chooses experts */
     kRows = 16,         /* rows of weights per tile */
-    kSlice = 704,       /* numbers of k per stage; both widths of DeepSeek-V2-Lite's experts are
-                           near a multiple of it */
+    kSlice = 704,       /* numbers of k per stage. The widths of DeepSeek-V2-Lite's experts, 1408
+                           and 2048, fill two stages and nearly three */
     kPitch = kSlice * 2 + 64,
     kStageBytes = kRows * kPitch,
     kMostStages = 9,
@@ -193,10 +193,10 @@ struct ring {
     }
 
     /* Multiplies eight rows by 32 numbers of k with one 16 by 16 mma instruction. A thread has
-     * eight adjacent numbers of its row and passes them as both row g and row g + 8 of the operand:
-     * the even pairs of numbers as the one, the odd pairs as the other. Even columns of the other
-     * operand hold x's even pairs, odd columns its odd pairs. So no data moves between registers,
-     * and the result is the sum of two corners of the output (of_row). */
+     * eight adjacent numbers of its row. It passes the even pairs of them as row g of the operand,
+     * and the odd pairs as row g + 8. Even columns of the other operand hold x's even pairs, odd
+     * columns its odd pairs. So no data moves between registers. A row's result is the sum of two
+     * numbers of the output: row g, even column, and row g + 8, odd column (of_row). */
     static __device__ __forceinline__ void multiply_rows(float (&sum)[4], const uint4 &w,
                                                          const uint2 &x) {
         const uint32_t rows[4] = {w.x, w.y, w.z, w.w};

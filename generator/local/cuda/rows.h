@@ -52,11 +52,10 @@ struct route_args {
     router how;
     int routed, shared;  /* experts with weights: number of routed ones, number of shared ones */
     bf16 *packed;        /* [rows][hidden] normalised */
-    float *identity;     /* the same in FP32, or NULL */
+    float *identity;     /* [rows][hidden] normalised, in FP32, or NULL */
     float *scores;       /* [rows][experts] */
     int *chosen;         /* [rows][chosen], ascending */
-    int *expert, *place; /* [rows][chosen + shared]; expert is -1 where there is nothing to
-                            compute */
+    int *expert, *place; /* [rows][chosen + shared]; expert is -1 for a zero-computation expert */
     float *weight;
     int *first, *active, *count, *row; /* as in expert_list; row: [pairs] */
     int *total;                        /* [experts] scratch */

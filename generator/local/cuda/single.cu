@@ -35,7 +35,7 @@ exchange_memory exchange_of(const model_shape &s, uint64_t *at) {
     return t;
 }
 
-/* A dense layer is treated as one shared expert. */
+/* The feed-forward part of a layer. A dense layer is treated as one shared expert. */
 single_experts experts_of(const cuda_model *m, const device::block &b, int moe_layer) {
     single_experts e = {};
     e.norm = b.post_norm;

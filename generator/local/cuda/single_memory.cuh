@@ -20,8 +20,9 @@ enum {
     kMostIn = 640,
     kWindow = 3,               /* stages of the ring that feed() keeps loading at the same time, at
                                   most */
-    kMemoryBytes = 225 * 1024, /* largest sum of the ring, the row of row_bytes and shared_memory. A
-                                  Hopper block may use 227 KB; 2 KB are left for padding */
+    kMemoryBytes = 225 * 1024, /* most bytes of the ring, the row to multiply (params.row_bytes) and
+                                  shared_memory together. A Hopper block may use 227 KB; 2 KB are
+                                  left for padding */
 };
 
 struct params {
@@ -40,8 +41,9 @@ struct shared_memory {
     int expert[kMostSlots];
 };
 
-/* The part of one head's queries that a block computes. In BF16 it is kFlatRows rows of W_UK, the
- * smallest part. In FP8 it is the whole head, because its numbers share a scale. */
+/* The part of one head's absorbed query that a block computes. In BF16 it is the product with
+ * kFlatRows rows of W_UK, which is one stage of feed_flat(). In FP8 it is the whole query, because
+ * its numbers share a scale. */
 struct head_share {
     int head, first, rows;
 

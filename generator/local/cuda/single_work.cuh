@@ -66,7 +66,8 @@ struct worker {
         team_sync();
     }
 
-    /* Waits for a row that is published in pairs. Begins at its end, which is published last. */
+    /* Waits for a row that other blocks publish as pairs of BF16, and copies it to `row`. Begins at
+     * its end, which is published last. */
     __device__ void receive_row(const uint64_t *from, int n) {
         const int words = n / 2, step = 2 * kThreads;
         for (int end = words; end > 0; end -= kPairs * step) {
@@ -94,7 +95,7 @@ struct worker {
         return norm_scale(squares / static_cast<float>(a.hidden) + eps);
     }
 
-    /* Stores x * scale as BF16 in the row. */
+    /* Stores x * scale as BF16 in `row`. */
     __device__ void store(const numbers &x, float scale) {
 #pragma unroll
         for (int i = 0; i < kVectors; i++) {
@@ -208,7 +209,7 @@ struct worker {
     }
 
     /* Waits for @n numbers of the projections, of one head or of the cache's row. They are also
-     * stored as BF16 in the row. */
+     * stored as BF16 in `row`. */
     __device__ void receive_projections(int from, int n) {
         enum { kRounds = (kMostIn + 2 * kThreads - 1) / (2 * kThreads) };
         tagged_pair pair[kRounds];

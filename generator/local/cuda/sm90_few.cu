@@ -37,8 +37,8 @@ struct shared_memory {
     uint64_t full[kMostStages], empty[kMostStages];
 };
 
-/* The tiles of a block. A tile's weights are loaded once for every TILES * kFewTokens of its
- * tokens. */
+/* The tiles of a block. If a group has more than TILES * kFewTokens tokens, the weights of its
+ * tiles are loaded once for each such number of tokens. */
 template <int TILES>
 struct tiles_of_block {
     const gemm_args &a;
@@ -102,7 +102,7 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
     }
 }
 
-/* Half lines that a warp reads before it multiplies them. */
+/* How many half lines (32 numbers of k) of each token a warp reads before it multiplies them. */
 template <int TILES>
 constexpr int kAtOnce = TILES == 1 ? 4 : 2;
 
@@ -117,8 +117,8 @@ __device__ __forceinline__ int half_at(int i) {
     return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
 }
 
-/* Loads the activations of the tokens for the warp's next kAtOnce half lines. For the first of them
- * in a stage, the weights may not have arrived yet. */
+/* Loads the activations of the tokens for the warp's next kAtOnce half lines. The first ones of a
+ * stage are loaded before the warp waits for the weights of that stage. */
 template <int TILES>
 __device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
                                             const bf16 *const (&rows)[TILES], int tiles, int from,

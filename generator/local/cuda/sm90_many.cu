@@ -8,8 +8,9 @@
  * two has 64 rows; with 64 rows each has half of the weights.
  *   loads      tiles of 64 k by TMA, several stages deep; they run ahead across the ends of tiles
  *   products   m64n256k16, m64n64k16 or m64n128k16; one group of four instructions in flight
- * Registers per thread of the three warpgroups: 24 + 2 x 240 = 504. Shared memory: 4 x (16 384 + 32
- * 768), 8 x (16 384 + 8192) or 4 x (8192 + 32 768) bytes, plus barriers. */
+ * Registers per thread of the three warpgroups: 24 + 2 x 240 = 504. Shared memory for the
+ * stages, in the order of the tile sizes above: 4 x (16 384 + 32 768), 8 x (16 384 + 8192) or
+ * 4 x (8192 + 32 768) bytes, plus barriers. */
 #include <algorithm>
 
 #include "generator/local/cuda/cuda_gemm.h"

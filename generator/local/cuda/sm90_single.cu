@@ -16,7 +16,7 @@ __device__ __forceinline__ void warm(const params &p) {
 #pragma unroll
     for (size_t i = 0; i < sizeof p / sizeof *word; i += 16)
         all |= word[i];
-    if (all == 0) /* practically never; it makes the loads necessary for the compiler */
+    if (all == 0) /* never true in practice; without it the compiler would drop the loads */
         __nanosleep(0);
 }
 

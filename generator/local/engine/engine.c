@@ -88,8 +88,9 @@ static bool take_token(const engine *e, const drawing *d, finish_reason *why) {
 /* ---- admission ---- */
 
 /* Gives a sequence the pages of its prompt, which is ready. Full pages are shared. The last page is
- * copied if it is not full, unless only the prompt holds it: the prompt will not write to it again.
- * *done is false if no page was free for the copy. */
+ * copied if it is not full, because the sequence will write to it. If only the prompt holds that
+ * page, no copy is needed: the prompt does not write to it any more. *done is false if no page was
+ * free for the copy. */
 static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err) {
     snap_status st = SNAP_OK;
     prompt *p = s->from;
@@ -180,9 +181,9 @@ static bool is_chunked(const engine *e, const prompt *p) {
 }
 
 /* Chooses the prompts that this step continues, at most ENGINE_STEP_PROMPTS, in the order of the
- * queue, while their chunks fit into the step. At most one of them is scored. A prompt after the
- * first that has no pages gets them here if more than twice as many are free as it and the running
- * sequences need. */
+ * queue, while their chunks fit into the step. At most one of them is scored. The first one gets
+ * its pages in admit_queue(). A later prompt without pages gets them here, if more than twice as
+ * many pages are free as this prompt and the running sequences need. */
 static void add_chunks(engine *e) {
     int capacity = e->chunk;
     bool scored = false;

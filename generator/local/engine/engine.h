@@ -10,8 +10,8 @@
  * request starts, or its tokens are computed again (engine_recompute()).
  *
  * If a logit of a sequence is NaN or infinite, this sequence ends with FINISH_NOT_FINITE, and the
- * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, the
- * sequences that start from that prompt end so.
+ * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, all
+ * sequences that start from that prompt end with FINISH_NOT_FINITE.
  *
  * On the CPU, without engine_recompute(), a sample's tokens do not depend on other requests.
  * Products, attention and draws don't depend on the batch (runner.h, sampler.h), prompts are
@@ -73,8 +73,8 @@ typedef struct {
 } engine_request;
 
 typedef struct {
-    int64_t steps, decoded, prefilled; /* decoded: tokens computed one per step; prefilled: tokens
-                                          computed in chunks of prompts */
+    int64_t steps, decoded, prefilled; /* decoded: one token for each running sequence and step;
+                                          prefilled: tokens computed in chunks of prompts */
     int64_t shared;                    /* prompt tokens of sequences that started from a prompt that
                                           was computed for an earlier one */
     int64_t preemptions;               /* how often a sequence was swapped out, or put back into the
@@ -91,8 +91,8 @@ typedef struct {
     int pages, pages_used;        /* of the cache; used: by sequences, or kept for later prompts */
 } engine_load;
 
-/* With a scored chunk, a step has at most 64 rows of logits beside the decoded ones. That is the
- * limit of a CUDA step. */
+/* A step with a scored chunk has up to ENGINE_SCORE_CHUNK + ENGINE_STEP_PROMPTS = 64 rows of logits
+ * beside the decoded ones. More are not possible in a CUDA step. */
 enum { ENGINE_TOP = 32, ENGINE_SCORE_CHUNK = 48 };
 
 typedef struct engine engine;

@@ -136,7 +136,7 @@ int prompts_drop(engine *e);
 bool prompts_free_idle(engine *e, int kept);
 
 /* engine_take_page() takes a page; engine_have_pages() returns whether @n are free. Both free idle
- * prompts if necessary, those first that were not used for the longest time. */
+ * prompts if necessary, the least recently used ones first. */
 int32_t engine_take_page(engine *e); /* -1 = none */
 bool engine_have_pages(engine *e, int n);
 

@@ -16,7 +16,7 @@ typedef struct {
 snap_status pool_init(page_pool *p, int32_t pages, snap_err *err) SNAP_CHECK_RESULT;
 void pool_release(page_pool *p);
 
-int32_t pool_take(page_pool *p); /* count 1; -1 if no page is free */
+int32_t pool_take(page_pool *p); /* a free page, whose count becomes 1; -1 if none is free */
 void pool_hold(page_pool *p, int32_t page);
 void pool_drop(page_pool *p, int32_t page);
 

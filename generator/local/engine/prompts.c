@@ -53,7 +53,7 @@ void prompt_leave(engine *e, prompt *p) {
     (void)prompts_free_idle(e, kIdlePrompts);
 }
 
-/* Frees the idle prompt that was not used for the longest time. False: there is none. */
+/* Frees the least recently used idle prompt. False: there is none. */
 static bool free_oldest(engine *e) {
     int idle = 0;
     for (const prompt *p = e->prompts; p; p = p->next)

@@ -26,8 +26,8 @@ INLINE float read_in(const void *p, int64_t i, tile_in in) {
     return x;
 }
 
-/* Computes m rows and n columns of y from row i0 and column j0. The lanes hold k, and are added up
- * at the end. */
+/* Computes m rows and n columns of y from row i0 and column j0 on. Each lane of a vector sums its
+ * own values of k; the lanes are added up at the end. */
 INLINE void rows_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int n) {
     vf sum[kTallRows * kBlockCols > kWideCols ? kTallRows * kBlockCols : kWideCols];
     int64_t k = 0;
@@ -84,8 +84,8 @@ INLINE void walk_rows(const gemm_tile *t, tile_in in, block_fn block) {
         walk_band(t, in, block, i, 1, kWideCols);
 }
 
-/* Computes m rows and LANES * vecs columns of y from row i0 and column j0. The lanes hold
- * columns. */
+/* Computes m rows and LANES * vecs columns of y from row i0 and column j0 on. Each lane of a vector
+ * is one column. */
 INLINE void cols_block(const gemm_tile *t, tile_in in, int64_t i0, int64_t j0, int m, int vecs) {
     vf sum[kBlockRows * kBlockCols];
     UNROLL

@@ -30,7 +30,7 @@ static void fetch_f32(const block_context *c, int block) {
     const runner *r = c->r;
     int width = r->s->kv_lora_rank + r->s->qk_rope_head_dim;
     int64_t length = c->piece->position + c->piece->count;
-    int last = c->piece->first + c->piece->count - 1; /* its row of the table has all pages */
+    int last = c->piece->first + c->piece->count - 1; /* only its table row has all pages */
     const int32_t *table = r->step.table + (int64_t)last * r->step.table_width;
     const float *rows = kv_cache_rows_f32(r->cache, block);
     for (int j = 0; j < c->keys; j++) {

@@ -67,7 +67,7 @@ typedef struct {
     gemm_job *jobs;   /* [2 * experts + heads] */
 } expert_buffers;
 
-/* For the attention of a chunk, which processes the keys block by block. */
+/* Buffers for the attention of a chunk, which processes the keys block by block. */
 typedef struct {
     void *kv;        /* [block][d_c + d_r] fetched, packed */
     float *expanded; /* [block][heads][nope + v] */
@@ -105,7 +105,8 @@ struct runner {
 
 enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
 
-/* Allocates the buffers of a step, zeroed. They are freed with the runner. SNAP_E_NOMEM. */
+/* Allocates what r->step, r->b, r->e and r->c point to, zeroed, for the largest step. It is freed
+ * with the runner. SNAP_E_NOMEM. */
 snap_status runner_take_buffers(runner *r, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Calls @fn for the rows 0 .. count - 1. If there are at most kFewRows, this thread does it,

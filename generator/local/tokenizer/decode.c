@@ -56,7 +56,7 @@ static void spell(const tokenizer *t, const vocab_token *v, const tok_replacemen
         return;
     buf_clear(spare);
     if (!byte_alphabet_decode(spare, buf_str(out), out->len))
-        return; /* not in the byte-level alphabet, as some added tokens: its content is its text */
+        return; /* some added tokens have other characters: their content is their text */
     buf swap = *spare;
     *spare = *out;
     *out = swap;
@@ -111,7 +111,7 @@ tok_stream tok_stream_make(const tokenizer *t, bool skip_special) {
     return (tok_stream){.t = t, .skip_special = skip_special, .to_strip = t->strip};
 }
 
-/* Outputs a token's text, without the leading spaces that the decoder removes. */
+/* Outputs a token's text. At the start of the whole text, up to s->to_strip spaces are left out. */
 static void emit(tok_stream *s, const char *text, size_t n, buf *out) {
     while (s->to_strip && n && *text == ' ') {
         s->to_strip--;

@@ -48,7 +48,7 @@ static const struct {
 };
 enum { INERT = sizeof inert / sizeof *inert };
 
-/* The length of the character at @s in bytes, and whether it is in that list. */
+/* The length of the character at @s in bytes, and whether it is listed in inert[]. */
 static size_t step(const unsigned char *s, bool *is_inert) {
     size_t size = *s < 0x80 ? 1 : *s < 0xE0 ? 2 : *s < 0xF0 ? 3 : 4;
     unsigned c = size == 1 ? *s : *s & (0x7Fu >> size);
@@ -60,8 +60,8 @@ static size_t step(const unsigned char *s, bool *is_inert) {
     return size;
 }
 
-/* The end of the part from @at on that is processed at once. *verbatim: the part is a character of
- * that list. */
+/* The end of the part from @at on that is processed at once. *verbatim: the part is one character,
+ * which is listed in inert[] and stays as it is. */
 static size_t next_part(const char *s, size_t n, size_t at, bool *verbatim) {
     const unsigned char *u = (const unsigned char *)s;
     size_t end = at + step(u + at, verbatim);

@@ -93,7 +93,8 @@ static snap_status read_normalizer(tokenizer *t, const js *part, snap_err *err) 
 static const char kByteLevelRegex[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
-/* NULL with SNAP_E_UNSUPPORTED if there is no room, or no step may follow. */
+/* Appends a step to the pre-tokenizer and returns it. NULL with SNAP_E_UNSUPPORTED if there are
+ * SPLIT_STEPS already, or if ByteLevel, which must be the last one, came before. */
 static split_step *new_step(tokenizer *t, snap_err *err) {
     if (t->split.n == SPLIT_STEPS)
         (void)err_set(err, SNAP_E_UNSUPPORTED, "more than %d pre-tokenizers", SPLIT_STEPS);

@@ -23,8 +23,8 @@ typedef enum {
 
 typedef enum {
     SPLIT_CUT,    /* splits by a regular expression */
-    SPLIT_PREFIX, /* with `spaces`, replaces every space by `replacement`; with `prefix`, puts it
-                     before a piece that does not start with it */
+    SPLIT_PREFIX, /* with `spaces`, replaces every space by `replacement`; with `prefix`, puts
+                     `replacement` before a piece that does not start with it */
 } split_kind;
 
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
     bool invert; /* swaps matches and gaps */
     char replacement[8];
     bool prefix, first_only,
-        spaces; /* SPLIT_PREFIX; first_only: only before the first piece of a text */
+        spaces; /* SPLIT_PREFIX; first_only: `prefix` is for the first piece of a text only */
 } split_step;
 
 typedef struct {

@@ -30,7 +30,7 @@ static const unsigned stand_ins[NEW_KINDS][3] = {
     [NEW_SO] = {0x2300, 0xA828, 0x1F600},  [NEW_CF] = {0x200B, 0xFEFF, 0xE0001},
 };
 
-/* Found by generator/test/tokenizer/unicode_age.py. */
+/* The newer characters and their kinds, as generator/test/tokenizer/unicode_age.py prints them. */
 static const struct {
     unsigned first, last;
     kind kind;
@@ -106,8 +106,8 @@ static int range_of(unsigned c) {
     return -1;
 }
 
-/* The next position from @at on where one of these characters may begin. All of them have at least
- * three bytes, and none with three bytes is in the large blocks of Han and Hangul. */
+/* The next position from @at on where a newer character may begin. All newer characters have at
+ * least three bytes, and those with three are not in the large blocks of Han and Hangul. */
 static size_t next_candidate(const char *s, size_t n, size_t at) {
     for (; at < n; at++) {
         unsigned char lead = (unsigned char)s[at];
