@@ -141,7 +141,7 @@ typedef struct {
     double timeout_s;  /* http: seconds without a byte that end an attempt; 0 = default (600) */
     double deadline_s; /* http: seconds after which an attempt ends; 0 = default (14400) */
     double requests_per_minute; /* http: limit over all servers together; 0 = no limit */
-    double tokens_per_minute;   /* http: same, prompt and completion tokens; 0 = no limit */
+    double tokens_per_minute;   /* http: the same for prompt and completion tokens */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
     const char *device;         /* local: "cpu" or NULL, "cuda", "opencl", "plugin:PATH" */
     const char *precision;      /* local: number format of cache and attention: "bf16" (NULL), "fp8"

@@ -55,8 +55,8 @@ int64_t chat_answer_reasoning_tokens(const chat_answer *a);
 snap_status chat_answer_read(chat_answer *a, const char *json, size_t n,
                              snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for the next chunk of a stream: appends its delta. "[DONE]" sets `done`; later chunks
- * are ignored. A chunk may be blank, or have no choice of index 0. */
+/* Reads the next chunk of a stream and appends its delta. "[DONE]" sets `done`; later chunks are
+ * ignored. A chunk may be blank, or have no choice of index 0. Errors as in chat_answer_read(). */
 snap_status chat_answer_read_chunk(chat_answer *a, const char *data, size_t n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

@@ -6,7 +6,7 @@
 
 typedef struct {
     double base_s;       /* wait after the first failure; doubles with each further one */
-    double cap_s;        /* longest such wait */
+    double cap_s;        /* limit of this doubling */
     double server_cap_s; /* longest Retry-After that is kept in full */
 } retry_policy;
 

@@ -95,7 +95,7 @@ typedef struct {
  * SNAP_E_NOMEM. */
 snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from the text of a config.json. @name is its name in messages. */
+/* Like model_shape_open(), but reads the text of a config.json. @name is its name in messages. */
 snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;
 

@@ -158,7 +158,7 @@ __device__ void write_choice(const route_args &a, const choice_memory &c, int64_
     }
 }
 
-/* ---- the same in registers: each lane has two adjacent experts ------------------------------ */
+/* ---- choosing in registers: each lane has two adjacent experts ------------------------------ */
 
 enum { kQuickMost = 64 };
 

@@ -81,7 +81,7 @@ absorb_to absorb_of(const cuda_model *m, const block &b) {
     return {b.uk, m->b.q_mla, m->b.q8, m->b.q8_rope, m->b.q8_scale};
 }
 
-/* The product of W_UV of every head with the output of attention. */
+/* The arguments of the product of W_UV of every head with the output of attention. */
 gemm_args values_of(const cuda_model *m, const block &b, int rows) {
     const model_shape &s = m->shape;
     const int heads = s.num_attention_heads, rank = s.kv_lora_rank;

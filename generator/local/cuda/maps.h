@@ -17,7 +17,7 @@ cudaError_t maps_init();
 cudaError_t map_rows(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                      int box_cols, int box_rows);
 
-/* The same for @groups such matrices, @group_pitch numbers apart. */
+/* Maps @groups such matrices, which are @group_pitch numbers apart. */
 cudaError_t map_groups(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                        int64_t groups, int64_t group_pitch, int box_cols, int box_rows);
 

@@ -190,7 +190,7 @@ struct bound {
 
 enum {
     MAX_EXPERTS = 3072
-}; /* the scores of eight rows fit into shared memory (choose.cuh) */
+}; /* the scores of eight rows still fit into shared memory (choose.cuh) */
 
 /* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
  * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, no

@@ -25,7 +25,7 @@ typedef struct {
     double presence_penalty;   /* 0 = off */
     double frequency_penalty;  /* 0 = off */
     int top_k;                 /* 0 = off */
-    int n_prompt; /* the last two penalties do not count this many tokens at the start of the
+    int n_prompt; /* presence and frequency penalty do not count the first n_prompt tokens of the
                      sequence; the engine sets it */
 } sampling;
 

@@ -31,10 +31,10 @@ typedef struct {
     int64_t first_row, rows, cols;
 } mat;
 
-/* Rows first .. first + count - 1. */
+/* The rows first .. first + count - 1 of @m. */
 mat mat_rows(const mat *m, int64_t first, int64_t count);
 
-/* Row @row as FP32 (tensor_read_f32()). */
+/* Reads row @row as FP32 (tensor_read_f32()). */
 void mat_read_row(const mat *m, int64_t row, float *out);
 
 typedef enum { MAT_ROWS, MAT_COLS } mat_side;

@@ -109,8 +109,8 @@ enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
  * with the runner. SNAP_E_NOMEM. */
 snap_status runner_take_buffers(runner *r, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Calls @fn for the rows 0 .. count - 1. If there are at most kFewRows, this thread does it,
- * because each row is little work; else the pool. */
+/* Calls @fn for the rows 0 .. count - 1. At most kFewRows rows are processed by the calling thread,
+ * because each row is little work. The threads of r->pool share a larger number. */
 void runner_rows(runner *r, int64_t count, parallel_fn fn, void *ctx);
 
 /* out [n] = x [n] * rsqrt(mean(x^2) + eps) * weight [n] * factor */

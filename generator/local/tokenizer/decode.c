@@ -123,8 +123,8 @@ static void emit(tok_stream *s, const char *text, size_t n, buf *out) {
     (void)buf_append(out, text, n);
 }
 
-/* Ends a run of fallback bytes. Outputs them as text if they are valid UTF-8, else one replacement
- * character for each. */
+/* Ends a run of fallback bytes. Outputs them as text if they are valid UTF-8, else U+FFFD for each
+ * byte. */
 static void end_run(tok_stream *s, buf *out) {
     if (text_is_utf8(buf_str(&s->held), s->held.len))
         emit(s, buf_str(&s->held), s->held.len, out);
@@ -134,7 +134,7 @@ static void end_run(tok_stream *s, buf *out) {
     buf_clear(&s->held);
 }
 
-/* Outputs the complete characters of the held bytes and moves the rest to the front. */
+/* Outputs the complete characters of the held bytes and moves the remaining bytes to the front. */
 static void flush_bytes(tok_stream *s, bool more, buf *out) {
     size_t done = utf8_append_repaired(out, buf_str(&s->held), s->held.len, more);
     size_t rest = s->held.len - done;

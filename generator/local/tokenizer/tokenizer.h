@@ -35,8 +35,8 @@ typedef struct tokenizer tokenizer; /* immutable: threads may share it */
  */
 snap_status tokenizer_open(tokenizer **out, const char *dir, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from the text of a tokenizer.json, without a tokenizer_config.json. @name is its name in
- * messages. */
+/* Like tokenizer_open(), but reads the text of a tokenizer.json, without a tokenizer_config.json.
+ * @name is its name in messages. */
 snap_status tokenizer_parse(tokenizer **out, const char *json, size_t n, const char *name,
                             snap_err *err) SNAP_CHECK_RESULT;
 void tokenizer_free(tokenizer *t); /* NULL is allowed */

@@ -5,11 +5,11 @@
 
 A fixture is a folder:
     config.json     as the architecture's checkpoints have it
-    tensors.txt     a tensor a line: name, type, spread, centre, dimensions. Weights are not stored: number
+    tensors.txt     one tensor in each line: name, type, spread, centre, dimensions. Weights are not stored: number
                     i of a tensor is centre + spread * (2 u - 1), u = the upper 24 bits of splitmix64 of
                     (FNV-1a of the name, i), rounded to the type
     reference.bin   logits of TOKENS tokens: f32 [TOKENS][vocab] computed in FP32, bf16 [TOKENS][vocab] in
-                    BF16, then u8 [TOKENS][MoE layers][experts a token] that the BF16 run chose, sorted
+                    BF16, then u8 [TOKENS][MoE layers][experts per token] that the BF16 run chose, sorted
 Token t is splitmix64(t) mod vocab.
 """
 import json

@@ -5,9 +5,9 @@ of an embedded one, the same BF16 numbers as a checkpoint and as GGUF, in turn o
     pip install numpy gguf llama-cpp-python tokenizers
     python3 generator/test/speed/against_llama.py [--threads 2] [--rounds 5] [--tokens 256] [--program build/snapmla]
 
-Prints how many of both programs' greedy tokens agree until they first differ, and tokens a second at a short
-and a long context. A round's figure is of its median token, so that what else runs on the machine counts little; median
-of the rounds and their range. Development only.
+Prints how many of both programs' greedy tokens agree until they first differ, and tokens per second at a short
+and a long context. The figure of a round is that of its median token, so that other programs on the machine
+change it little. The output has the median of the rounds and their range. Development only.
 """
 import argparse
 import ctypes
