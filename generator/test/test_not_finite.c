@@ -318,7 +318,7 @@ static int first_of(const sample *s, int32_t token) {
     return -1;
 }
 
-/* A drawn token that some samples have and some do not. */
+/* A token that the first sample has drawn and that fewer than half of the samples have. */
 static int32_t choose_token(const sample *s) {
     for (int i = kPrompt + 5; i < kPrompt + kTokens; i++) {
         int with = 0;

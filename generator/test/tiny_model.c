@@ -91,8 +91,8 @@ static bool is_one_of(const char *name, const char *const *parts) {
     return *parts;
 }
 
-/* Takes the rows of some heads or of part of an inner width, or the columns that are multiplied
- * with them. */
+/* Reduces a tensor to the share of one rank: the rows of some heads or of part of an inner width,
+ * or the columns of o_proj and down_proj that belong to them. */
 static void take_share(numbers *t, const version *v) {
     static const char *const by_rows[] = {"q_proj",    "q_b_proj", "kv_b_proj",
                                           "gate_proj", "up_proj",  NULL},

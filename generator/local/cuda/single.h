@@ -47,12 +47,12 @@ struct single_next {
  * a tag of its launch and step. Each step of one row writes these words anew, and only such steps
  * advance the epoch. So when a tag value repeats, no word with its previous use is left. */
 struct single_exchange {
-    uint64_t *values;      /* [heads * v / 2] two BF16 numbers each */
+    uint64_t *values;      /* [heads * v / 2] outputs of the heads; two BF16 numbers each */
     uint64_t *middle;      /* [hidden] x between attention and experts */
-    uint64_t *scores;      /* [experts] */
-    uint64_t *gated;       /* [shared + chosen][inner / 2] two BF16 numbers each */
-    uint64_t *x;           /* [hidden] */
-    uint64_t *in;          /* [columns] */
+    uint64_t *scores;      /* [experts] of the router */
+    uint64_t *gated;       /* [shared + chosen][inner / 2] inputs of down; two BF16 numbers each */
+    uint64_t *x;           /* [hidden] x after the experts */
+    uint64_t *in;          /* [columns] outputs of the product with single_next.in */
     const uint32_t *epoch; /* counter of the step; embed() increments it */
 };
 
