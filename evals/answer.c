@@ -69,8 +69,8 @@ static span without_number_brackets(span s) {
     return pattern_find(&number, s, 0, NULL) ? (span){s.s + 1, s.n - 2} : s;
 }
 
-/* True if the text of a statement before @formula introduces the formula as the answer, or is
- * itself formal. */
+/* True if the text of a statement before @formula introduces the formula as the answer, or has
+ * digits or LaTeX itself. */
 static bool names_formula(span s, span formula) {
     static pattern words = {
         .flags = PATTERN_LONG,

@@ -1,5 +1,8 @@
 /* answer.h - finds the answer to a mathematical question in a response. The graders for mathematics
- * and for integers find it in this way, with other flags. */
+ * and for integers use it with different flags.
+ *
+ * A reading is a piece of the text that may be the answer. A statement is what the text says in
+ * words about the answer, as after "the answer is" (extract_stated()). */
 #ifndef SNAPMLA_EVALS_ANSWER_H
 #define SNAPMLA_EVALS_ANSWER_H
 
@@ -9,8 +12,8 @@
 enum { ANSWER_READINGS = 8 };
 
 enum {
-    ANSWER_HASHES = 1, /* "#### 18" states an answer that only a box replaces */
-    ANSWER_DIGITS = 2, /* a statement without a digit states no answer */
+    ANSWER_HASHES = 1, /* "#### 18" states the answer, unless there is a box */
+    ANSWER_DIGITS = 2, /* a statement without a digit does not count */
 };
 
 typedef struct {
@@ -33,8 +36,8 @@ typedef struct {
  * is none. Without a box (and without hashes, if ANSWER_HASHES is set), the readings are the last
  * statement (extract_stated()), the last formula in it, and its number if it has only one. A
  * statement that denies an answer ("not 5") has no readings, and nor has one that is only supposed
- * ("if n is even, the answer is 5"). Without a statement, the readings are what the last sentence
- * states, the last formula and the last number of the text. The formula and the number count only
+ * ("if n is even, the answer is 5"). Without a statement, the readings are the result in the last
+ * sentence, the last formula and the last number of the text. The formula and the number count only
  * if the text ends with them or with a few more words. In this case there are no readings if the
  * last sentence is a question or states something that is not known, or if the response or its
  * reasoning was cut off.

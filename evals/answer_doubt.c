@@ -170,7 +170,7 @@ answer_revision answer_revise(span text, const extraction *box, extraction *x, s
             "comput|calculat)(?:e?d?|ing)|should (?:have been|instead be|actually be)|instead|"
             "(?:intermediate|partial) (?:result|value|answer|step)|no, that)\\b"};
     span rest = after_box(text, box), before = before_box(text, box), groups[PATTERN_GROUPS];
-    enum { kShort = 8 }; /* so few bytes after a box take nothing back */
+    enum { kShort = 8 }; /* a text of at most 8 bytes after a box takes nothing back */
     bool draft = is_draft(before), withdrawn = rest.n > kShort && find_withdrawal(rest, groups);
     answer_context context = answer_context_of(text, box->answer);
     *after = rest;

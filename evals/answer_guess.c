@@ -6,9 +6,9 @@
 #include "evals/integer.h"
 
 enum {
-    kMoreWords = 8,  /* most words after a guessed answer, if a full stop ends them */
-    kUnitWords = 2,  /* the same without a full stop */
-    kShortLine = 80, /* most bytes of an answer that is a line */
+    kMoreWords = 8,  /* limit of words after a guessed answer, if a full stop ends them */
+    kUnitWords = 2,  /* limit of words after a guessed answer without a full stop */
+    kShortLine = 80, /* limit in bytes of an answer that is a line */
 };
 
 /* True if the text ends in a word or a sign that no sentence ends in. */
@@ -431,7 +431,7 @@ static void drop_denied(found_answer *a, span text) {
     bool asserted = true;
     for (int i = 0; i < a->count; i++) {
         span s = a->reading[i].answer;
-        bool whole = strcmp(a->reading[i].rule, "relation") == 0; /* it may limit a value itself */
+        bool whole = strcmp(a->reading[i].rule, "relation") == 0; /* "at least 4" is no denial */
         if (s.s != last.s || s.n != last.n)
             asserted = whole || answer_context_of(text, s) == ANSWER_ASSERTED;
         last = s;

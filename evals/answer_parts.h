@@ -1,4 +1,5 @@
-/* answer_parts.h - declarations that the files of answer_find() share. */
+/* answer_parts.h - declarations that the files of answer_find() share. answer.h says what a reading
+ * and a statement are. */
 #ifndef SNAPMLA_EVALS_ANSWER_PARTS_H
 #define SNAPMLA_EVALS_ANSWER_PARTS_H
 
@@ -67,9 +68,9 @@ answer_revision answer_revise_stated(span text, const extraction *stated, extrac
 /* The 24 of "not 25, it is 24"; the whole text if it has no such contrast. */
 span answer_without_contrast(span s);
 
-/* The text without what only ends it: sentences such as "I hope this helps!", a last sentence in
- * brackets, the end of a code block, what its last sentence says the answer is not, and a rounded
- * value, a repeated amount or a reason after the answer. *asserted is set if a sentence says that
+/* The text without the closing words after the answer: sentences such as "I hope this helps!", a
+ * last sentence in brackets, the end of a code block, what its last sentence says the answer is
+ * not, and a rounded value, a repeated amount or a reason. *asserted is set if a sentence says that
  * the answer is before it. */
 span answer_without_closing(span text, bool *asserted);
 
@@ -108,13 +109,15 @@ void answer_add_phrases(found_answer *a, span sentence, bool words);
 /* Adds the only number word of a sentence without digits and formulas: "She has ten apples." */
 void answer_add_spelled(found_answer *a, span sentence);
 
-/* Adds what the sentence says that something is: "$f(x) = x^3$ is odd.", "Bead 7 is blue." */
+/* Adds the property that the sentence states: the odd of "$f(x) = x^3$ is odd.", the blue of "Bead
+ * 7 is blue." */
 void answer_add_class(found_answer *a, span sentence);
 
 /* Adds the "No" of a text that begins with "No." */
 void answer_add_reply(found_answer *a, span text);
 
-/* Marks ratios in a sentence about odds, which are no quotients, with the rule "odds". */
+/* In a sentence about odds, gives each reading that is a ratio the rule "odds": the odds 1 : 2 are
+ * not the number 1/2. */
 void answer_mark_odds(found_answer *a, span sentence);
 
 /* Adds the lines at the end of the text if each gives a value to a name: "x = 2", "- Mean: 12". */

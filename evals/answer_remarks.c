@@ -155,7 +155,8 @@ static span without_remark(span s) {
     return answer_without_bracket(s);
 }
 
-/* "h = 2 (or, equivalently, 4/2)", "72 km/h (20 m/s)", "F_{n+1} (with F_1 = 1)" */
+/* Removes the last bracket of "h = 2 (or, equivalently, 4/2)", "72 km/h (20 m/s)" and "F_{n+1}
+ * (with F_1 = 1)". */
 span answer_without_bracket(span s) {
     static pattern brackets[] = {
         {.regex =

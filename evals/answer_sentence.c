@@ -201,8 +201,9 @@ static span without_condition(span text) {
     return text;
 }
 
-/* Verbs with an amount as their object. "He can paint 3 rooms in 4 hours" may answer how long that
- * takes, so there are no such verbs here. */
+/* Verbs whose object is the amount that was asked for, so that a time after it can be dropped:
+ * "earns 20 dollars in 4 hours". A verb such as "paint" is missing, because "He can paint 3 rooms
+ * in 4 hours" may answer how long that takes. */
 #define MOTION                                                                                     \
     "(?:travel(?:s|ed|led)?|drives?|drove|runs?|ran|walks?|walked|rides?|rode|covers?|"            \
     "covered|"                                                                                     \

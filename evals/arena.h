@@ -6,9 +6,9 @@
  * the reference. Otherwise the reference is the first arm's answer to the same sample; then the
  * first arm plays no games, and its win rate is one half.
  *
- * Metric: win_rate, the mean over all battles, where ">>" counts as three battles (show_result.py
- * of arena-hard-auto). The wording of questions and games and the choice of the baseline model also
- * follow arena-hard-auto. */
+ * Metric: win_rate, the mean over all battles. A game is one battle, or three battles if its label
+ * has ">>" or "<<" (show_result.py of arena-hard-auto). The wording of questions and games and the
+ * choice of the baseline model also follow arena-hard-auto. */
 #ifndef SNAPMLA_EVALS_ARENA_H
 #define SNAPMLA_EVALS_ARENA_H
 

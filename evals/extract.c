@@ -8,7 +8,7 @@
 /* longest text between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
-/* most bytes that are searched for the end of a box without braces */
+/* number of bytes that are searched for the end of a box without braces */
 enum { kBareMax = 500 };
 
 static bool is_space(char c) {

@@ -65,8 +65,9 @@ struct grader {
     bool by_model;     /* a judge model decides (evals/arena.h); grade is NULL */
     bool recorded;     /* the verdict comes with a recorded answer, from another program */
     const char
-        *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated, that of the verdict or of the
-                                        games first; empty: accuracy only */
+        *metrics[GRADE_METRICS + 1]; /* metric names, NULL-terminated. The first is the metric of
+                                        the verdict or, if by_model, of the games (evals/arena.h).
+                                        Empty: accuracy only */
 };
 
 /* SNAP_E_INPUT if @gold cannot be a gold answer of the grader's task; SNAP_E_NOMEM. */
@@ -95,8 +96,8 @@ int grade_metrics(const grader *g);
  * none. The answer may be an expression, such as 70+3. */
 extern const grader grader_aime;
 
-/* Like grader_aime, and "#### 18" also states an answer, which only a box replaces. Golds may be
- * whole worked solutions. */
+/* Like grader_aime, but if there is no box, "#### 18" states the answer. Golds may be whole worked
+ * solutions. */
 extern const grader grader_gsm8k;
 const char *grade_gsm8k_gold(const char *answer); /* the part after the last "####"; without "####",
                                                      all of it; borrowed */
@@ -127,9 +128,9 @@ extern const grader grader_zebra;
 
 /* Instructions that can be checked by a program (IFEval; evals/ifeval/instruction.h). The gold is
  * {"instruction_id_list", "kwargs"} as JSON. Metrics: per prompt and per instruction, strict and
- * loose; the verdict is prompt_strict. The plain graders are for machines without the language
- * profiles of langdetect. The punkt graders use the parameters of punkt_installed(), which must
- * exist. */
+ * loose; the verdict is prompt_strict. The graders with "plain" in their names are for machines
+ * without the language profiles of langdetect. Those with "punkt" use the parameters of
+ * punkt_installed(), which must exist. */
 extern const grader grader_ifeval, grader_ifeval_plain, grader_ifeval_punkt,
     grader_ifeval_plain_punkt;
 

@@ -203,8 +203,8 @@ static span dollars_in(span text, span s) {
     return *sign == '$' && !closed && !display ? groups[1] : (span){end, 0};
 }
 
-/* Judges a reading. A dollar sign before it is part of it if the gold is a percentage or has a unit
- * with "cent" in its name. */
+/* Judges a reading. A dollar sign before it belongs to the amount if the gold is a percentage or
+ * has a unit with "cent" in its name. */
 static void judge_amount(grade_result *r, const char *gold, span text, const extraction *x,
                          math_policy policy) {
     buf amount = {0};
@@ -228,10 +228,11 @@ static bool is_one_of_several(const char *rule) {
     return found;
 }
 
-/* Judges the first reading that can be parsed. After a wrong one with the rule "named_lines" or a
- * rule of is_one_of_several(), later ones are tried too. A statement that is not judged correct but
- * states an integer, as "5 apples" does, is judged by the integer; under MATH_TRUTH, only if the
- * statement cannot be parsed. */
+/* Judges the readings (candidates for the answer, best first) until one of them decides: the first
+ * one that can be parsed. A wrong reading does not decide if it lists steps ("named_lines") or may
+ * be something else than the answer (is_one_of_several()). If the response states the answer in
+ * words, as "5 apples", and this reading is not judged correct, its integer is judged. Under
+ * MATH_TRUTH this happens only if the reading cannot be parsed. */
 static void judge_readings(grade_result *r, const char *gold, span text, const found_answer *a,
                            math_policy policy) {
     char digits[INTEGER_MAX];

@@ -1,4 +1,6 @@
-/* letter_clause.h - what the clause around a mention of an option says about it. */
+/* letter_clause.h - what the clause around a mention of an option says about it. An option is one
+ * of the answers of a multiple-choice question. A mention is a letter, or words such as "the third
+ * option". */
 #ifndef SNAPMLA_EVALS_LETTER_CLAUSE_H
 #define SNAPMLA_EVALS_LETTER_CLAUSE_H
 
@@ -14,12 +16,14 @@ typedef enum {
 
 typedef struct {
     clause_verdict verdict;
-    size_t first, end; /* the tokens of the mention: several if options are joined, "A or B" */
+    size_t first, end; /* the mention's tokens are first .. end - 1. It has several options if these
+                          are joined, as in "A or B" */
     char letter;       /* '\0' if different letters are joined */
     bool weighs;       /* it compares with other options or concludes: "so", "only", "I choose" */
     bool circumstance; /* it begins with a circumstance, "for metals ...", and would conclude or
                           declare if it did not deny or leave open */
-    const char *rule;  /* static; of CLAUSE_CONCLUDES and CLAUSE_DECLARES, also if open */
+    const char *rule;  /* static; how the clause concludes or declares. Also set if it would do so
+                          but for a denial or an open question */
 } clause;
 
 /* Reads the clause around the mention that begins at the token @i. */

@@ -1,6 +1,6 @@
 #include "evals/letter_glyph.h"
 
-/* Each row of letters has 26 characters in a row, from A or a to Z or z. */
+/* Each number is the first of 26 consecutive characters, from A to Z or from a to z. */
 static const unsigned framed_rows[] = {0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170};
 static const unsigned wide_rows[] = {0xFF21, 0xFF41}; /* capital, small */
 enum { kMath = 0x1D400, kMathEnd = 0x1D6A4 };         /* capital, small, capital, ... */

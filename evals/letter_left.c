@@ -104,7 +104,7 @@ static bool excludes(const letter_tokens *t, size_t i) {
     return false;
 }
 
-/* The kind of a mention that no verb precedes. */
+/* The link of a mention that no verb precedes. */
 static link_kind link_of_near(const left_side *l) {
     if (l->near & WORD_ONLY && !(l->near & WORD_ANSWER && l->near & WORD_RIGHT))
         return LINK_START;
@@ -188,7 +188,7 @@ static bool is_light_comma(const letter_tokens *t, size_t i, size_t first) {
            letter_is_adverb(t, k);
 }
 
-/* Reads a sign before the token *@i in the same way. */
+/* Does for a sign before the token *@i what step_over_word() does for a word. */
 static bool step_over_sign(const letter_tokens *t, size_t *i, size_t first, left_side *l) {
     const token *k = &t->t[*i - 1];
     size_t before = *i;
@@ -298,7 +298,7 @@ static bool word_ends_subject(const token *k, left_side *l, bool *content) {
 }
 
 /* The token after the subject. A phrase between commas is skipped, unless the link is one that
- * stands at the begin of a statement or after "answer" or "so". */
+ * stands at the beginning of a statement or after "answer" or "so". */
 static size_t subject_end(const letter_tokens *t, const left_side *l) {
     bool verb = l->link != LINK_ANSWER && l->link != LINK_SO && l->link != LINK_START;
     return verb ? skip_parenthesis(t, l->at) : l->at;

@@ -5,7 +5,8 @@
 
 #include "evals/letter_token.h"
 
-/* How a mention is tied to the words before it. */
+/* How a mention is tied to the words before it. A link without a comment is a word of the class
+ * with the same name, such as WORD_BE for LINK_BE, or the sign in its name. */
 typedef enum {
     LINK_NONE,  /* another word, a number or a sign comes before it */
     LINK_START, /* it begins its clause */
@@ -28,10 +29,10 @@ typedef enum {
 typedef struct {
     link_kind link;
     size_t at;           /* the token of the link, or the start of the clause */
-    word_class near;     /* words between the link and the mention */
-    word_class subject;  /* words before the link in its clause */
-    word_class outer;    /* the words of the clause before the mention */
-    word_class sentence; /* all words of the sentence before the mention */
+    word_class near;     /* classes of the words between the link and the mention */
+    word_class subject;  /* classes of the words before the link in its clause */
+    word_class outer;    /* classes of the words before the mention in its clause */
+    word_class sentence; /* classes of the words before the mention in its sentence */
     bool denied;
     bool conditional;     /* the sentence sets a condition */
     bool may;             /* "might", "perhaps" */
@@ -58,7 +59,7 @@ typedef struct {
     bool aside_ends;  /* a bracket and the end of the sentence come after the mention */
     bool has_text;    /* the option's text follows its label: "(D) no change" */
     bool strong;      /* it calls the option "the answer" or the like, not only "right" */
-    word_class seen;  /* words of the predicate */
+    word_class seen;  /* classes of the words of the predicate */
     const char *rule; /* static */
 } right_side;
 

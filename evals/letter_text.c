@@ -5,7 +5,8 @@
 
 #include "evals/letter_glyph.h"
 
-/* What stands around a letter. */
+/* A mark directly before or after a letter. MARK_STRONG is emphasis ("*", "_", "<b>"), and
+ * MARK_SOFT is a quote, a brace or another sign. */
 typedef enum { MARK_NONE, MARK_SOFT, MARK_STRONG } mark;
 
 typedef struct {
@@ -354,7 +355,8 @@ static size_t line_marker(span s) {
     return starts_with(s, "\xE2\x80\xA2") ? 3 : 0;
 }
 
-/* Writes a byte that has no other meaning. */
+/* Writes a byte that step() does not handle in another way. A "|" becomes " - " in a row of a table
+ * and a space elsewhere. A bracket that repeats the last one written, as in "((", is left out. */
 static void put_byte(writer *w, char c) {
     bool twice = c && strchr("([])", c) && last_written(w) == c;
     if (c == '|' && w->row)

@@ -20,8 +20,9 @@
 #define LETTER_YES "\x01"
 #define LETTER_NO  "\x02"
 
-/* Appends the plain form of @text. Returns the length of @out when @at is reached, a place in
- * @text; 0 if @at is NULL. A failed allocation is noted as a fault. */
+/* Appends the plain form of @text. @at is a place in @text, or NULL. Returns the length that @out
+ * has when the conversion reaches @at; 0 if @at is NULL. A failed allocation is noted as a
+ * fault. */
 size_t letter_text(span text, const char *at, buf *out);
 
 #endif

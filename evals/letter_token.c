@@ -116,7 +116,8 @@ static bool is_glued_before(const reader *r) {
            (before == '(' && is_alnum(two));
 }
 
-/* True if the characters after the letter do so: "C = 5", "A-type", "C++", "A\u266f". */
+/* True if the characters after a letter make it part of a formula or a name: "C = 5", "A-type",
+ * "C++", "A\u266f". */
 static bool is_glued_after(const reader *r) {
     char after = peek(r, 1), next = peek(r, 2);
     switch (after) {

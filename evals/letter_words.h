@@ -15,13 +15,13 @@ typedef uint64_t word_class; /* a set of the bits below */
 #define WORD_ANSWER     WORD_BIT(0)  /* names the answer: "answer", "conclusion" */
 #define WORD_OPTION     WORD_BIT(1)  /* names an option: "option", "choice", "statement" */
 #define WORD_RIGHT      WORD_BIT(2)  /* "correct", "best", "closest" */
-#define WORD_FALSE      WORD_BIT(3)  /* a question may ask for it: "false", "incorrect" */
+#define WORD_FALSE      WORD_BIT(3)  /* a question may ask for such an option: "incorrect" */
 #define WORD_WRONG      WORD_BIT(4)  /* "wrong", "impossible", "fails" */
 #define WORD_MOST       WORD_BIT(5)  /* "most", "more", and words that single out: "only" */
 #define WORD_CHOOSE     WORD_BIT(6)  /* "choose", "go with" */
 #define WORD_THINK      WORD_BIT(7)  /* "think", "believe", "sure" */
 #define WORD_POINT      WORD_BIT(8)  /* "corresponds to", "matches" */
-#define WORD_FIT        WORD_BIT(9)  /* an option does it: "fits", "holds", "wins" */
+#define WORD_FIT        WORD_BIT(9)  /* what a right option does: "fits", "holds", "wins" */
 #define WORD_LEAVE      WORD_BIT(10) /* "leaves", "remains" */
 #define WORD_BE         WORD_BIT(11) /* "is", "seems" */
 #define WORD_AUX        WORD_BIT(12) /* "would", "must", "has" */
@@ -48,19 +48,19 @@ typedef uint64_t word_class; /* a set of the bits below */
 #define WORD_CASE       WORD_BIT(33) /* begins a circumstance: "for", "with", "under" */
 #define WORD_ASK        WORD_BIT(34) /* "why", "how", "whether" */
 #define WORD_BOTH       WORD_BIT(35) /* "both", "several" */
-#define WORD_THING      WORD_BIT(36) /* a letter after it is a name: "step", "vitamin" */
-#define WORD_THAN       WORD_BIT(37) /* the letter after it loses: "than", "unlike" */
-#define WORD_CLAIM      WORD_BIT(38) /* an option or a person does it: "says", "claims" */
+#define WORD_THING      WORD_BIT(36) /* a letter after it is no option: "step", "vitamin" */
+#define WORD_THAN       WORD_BIT(37) /* the option after it is not the answer: "than", "unlike" */
+#define WORD_CLAIM      WORD_BIT(38) /* what an option or a person does: "says", "claims" */
 #define WORD_END        WORD_BIT(39) /* a final particle: "desu", "it is" */
 #define WORD_TWIN       WORD_BIT(40) /* "between", "either", "neither" */
 #define WORD_ORDER      WORD_BIT(41) /* "first", "second": with WORD_RANK(n) */
 #define WORD_RANK_SHIFT 42           /* four bits: the number of an ordinal, 1 to 10 */
 #define WORD_KNOWN      WORD_BIT(46) /* the lexicon has the word */
-#define WORD_AFTER      WORD_BIT(47) /* may follow A as an option, not as an article: "best" */
+#define WORD_AFTER      WORD_BIT(47) /* after it, "A" may be an option and no article: "A best" */
 
 /* Reads the longest entry at the start of @text, ignoring the case of ASCII, Latin-1 and Cyrillic
- * letters. Entries end at the end of a word, except in scripts without spaces. Returns its length
- * in bytes; 0 if there is none. */
+ * letters. Entries end at the end of a word, except in scripts without spaces. *is gets the classes
+ * of the entry. Returns its length in bytes; 0 if there is none. */
 size_t letter_word(span text, word_class *is);
 
 #endif

@@ -35,8 +35,9 @@ opinion opinion_parse(span reply);
 
 /* ---- rows of samples.jsonl ---- */
 
-/* Whether the row has a question to the judge model about this answer, with whatever result, which
- * *out gets. @judge_sha256: only to this judge; NULL: to any. False also if memory is exhausted. */
+/* True if the row shows that a judge model was asked about this answer. *out gets its opinion,
+ * possibly OPINION_NONE. @judge_sha256: the judge that counts; NULL: any. False also if memory is
+ * exhausted. */
 bool opinion_find(const js *row, const task_problem *p, const char *answer,
                   const char *judge_sha256, opinion *out);
 

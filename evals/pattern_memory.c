@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-/* Most bytes for one pattern. Only pages that are written take memory of the machine. */
+/* kBytes are mapped for one pattern. Only pages that are written take memory of the machine. */
 enum { kBytes = 64 << 20, kAlign = alignof(max_align_t) };
 
 /* The start of the mapped memory. */

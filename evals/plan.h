@@ -26,7 +26,7 @@ typedef enum {
 } eval_control;
 const char *eval_control_name(eval_control c); /* "seeds", "damaged"; NULL for none */
 
-enum { ARM_HEADERS = 8 }; /* most `header` options of one arm */
+enum { ARM_HEADERS = 8 }; /* an arm has at most 8 `header` options */
 
 /* Strings are borrowed from the plan's creator. */
 typedef struct {
@@ -42,7 +42,8 @@ typedef struct {
     double timeout_s;               /* 0: the generator's default */
     double deadline_s;              /* 0: the generator's default */
     double rpm, tpm;                /* requests and tokens per minute; 0: no limit */
-    int in_flight;                  /* 0: the run's option, by default the generator's default */
+    int in_flight;                  /* requests at once; 0: the run's option, or without it the
+                                       generator's default */
     int context, cache_mb, threads; /* local: tokens per sequence, MiB of cache, threads; 0: the
                                        default */
     const char *chat_template; /* local: name of the chat template; NULL: the checkpoint's own */
@@ -59,7 +60,8 @@ typedef struct {
 
     eval_control control;
 
-    gen_settings settings; /* replace the task's or are merged with them (plan_settings.h) */
+    gen_settings settings; /* replace the task's settings or are merged with them
+                              (plan_settings.h) */
 
     /* Overrides of the task's sampling. If an arm's sampling differs from the baseline's in more
      * than the seed and may_differ, the two are not compared (plan_refusal()). */
@@ -96,7 +98,8 @@ typedef struct {
      * is true. shards = 0 or 1: one process runs all. */
     int shard, shards; /* 0..shards-1 */
 
-    /* For tasks whose answers are programs. With rejudge, tasks for a judge model need no judge. */
+    /* For tasks whose answers are programs. If rejudge is set, a run without a judge model may also
+     * have tasks that a judge model grades. */
     int judge_jobs;                      /* programs run at once; 0: as many as processors */
     bool rejudge;                        /* also run programs that have a verdict */
     const volatile sig_atomic_t *cancel; /* a signal handler sets it to stop; may be NULL */
@@ -112,8 +115,8 @@ typedef struct {
 size_t plan_cells(const eval_plan *p);
 
 /* True if this process runs the cell, that is, if (conversation + sample) modulo shards is its
- * shard. Problems that are no turns count as conversations. This is the same in all
- * arms. So the shards have nearly equal sizes, and a cell stays in its shard when problems or
+ * shard. A problem that is no turn counts as a conversation of its own. The arm makes no
+ * difference. The shards have nearly equal sizes, and a cell stays in its shard when problems or
  * samples are added to the run. */
 bool plan_in_shard(const eval_plan *p, plan_cell c);
 size_t plan_shard_cells(const eval_plan *p); /* number of cells of this process */
@@ -142,7 +145,8 @@ const char *plan_public_message(const eval_plan *p, const gen_request *req, cons
  * against 0.6"), or "" if they can. */
 bool plan_refusal(const eval_plan *p, size_t task, size_t a, size_t b, char *why, size_t cap);
 
-/* Appends what the requests of two arms differ in and may differ in: "body, top_k". */
+/* Appends the names of all settings in which the requests of two arms differ and that may_differ
+ * permits to differ: "body, top_k". */
 void plan_declared(const eval_plan *p, size_t task, size_t a, size_t b, buf *out);
 
 /* ---- resuming ---- */

@@ -154,7 +154,7 @@ static snap_status check_sent(const eval_plan *p, size_t arm, const gen_settings
     return gen_settings_check(&sent, err);
 }
 
-/* A checkpoint in this process has messages and a sampler, but no request body. */
+/* Refuses settings that only a server can use, if a checkpoint in this process answers. */
 static snap_status check_local(const eval_plan *p, size_t task, size_t arm, const gen_settings *s,
                                snap_err *err) {
     gen_sampling sampling = plan_sampling(p, task, arm);

@@ -38,9 +38,9 @@ static size_t gather_scores(const sample_outcome *o, size_t count, int slot, dou
     return n;
 }
 
-/* The values of one conversation. For a problem that is none, they are those of its samples. For a
- * conversation they are the means of its problems, each with the weight that makes the weighted
- * mean over conversations the mean over problems. */
+/* The values of one statistical unit. A problem that belongs to no conversation (@turns = 1) has
+ * the values of its samples. A conversation has the means of its problems, each with the weight
+ * that makes the weighted mean over conversations the mean over problems. */
 static size_t gather_unit(const sample_outcome *o, size_t turns, size_t count, gather_fn gather,
                           int slot, double *x, double *w) {
     size_t n = 0;
@@ -270,8 +270,8 @@ static void measure_rows(const sample_outcome *o, size_t cells, double *x, arm_s
     s->itl_ms_p99 = median_time(o, cells, offsetof(sample_outcome, itl_ms_p99), x);
 }
 
-/* The 95 % interval of an accuracy. Wilson's interval is used if @rate, and if the problems are all
- * always or all never solved, because then their spread is zero. */
+/* The 95 % interval of an accuracy. Wilson's interval is used if @rate is set. It is also used if
+ * all problems are always solved, or all never, because then their spread is zero. */
 static stats_interval arm_interval(const arm_score *s, bool rate) {
     stats_interval ci = stats_mean_interval(s->accuracy, 0.95);
     bool extreme = s->accuracy.mean <= 0 || s->accuracy.mean >= 1;
@@ -468,7 +468,8 @@ static void score_length(const eval_plan *p, const sample_outcome *all, size_t t
         pair->length = stats_ratio_of(tmp->a, tmp->b, n);
 }
 
-/* Does the share of samples that @gather marks differ between the arms? */
+/* The p value of the sign-flip test for the share of samples that @gather marks with 1: does it
+ * differ between the arms? */
 static double test_shares(const eval_plan *p, const sample_outcome *all, size_t t,
                           const pair_score *pair, gather_fn gather, scratch *tmp) {
     size_t n = gather_pairs(p, all, t, pair, gather, tmp);

@@ -110,8 +110,8 @@ snap_status score_run(const eval_plan *p, const sample_outcome *outcomes, task_s
                       snap_err *err) SNAP_CHECK_RESULT;
 void score_release(const eval_plan *p, task_score *scores);
 
-/* An arm compared with the baseline over all tasks (stats_pool_add()). Of the texts, the first that
- * a task has counts for the pool. */
+/* An arm compared with the baseline over all tasks (stats_pool_add()). `refused` and `withheld` are
+ * those of the first task that has such a text. */
 typedef struct {
     const char *refused, *withheld; /* as in pair_score; borrowed from @scores */
     stats_paired diff;

@@ -90,9 +90,9 @@ static double score_of(const grouping *g, size_t arm, size_t problem, group_arm 
     return n > 0 ? sum / n : (double)NAN;
 }
 
-/* The means of the problems of a group that belong to the conversation from @first on: a, and b of
- * the other arm if two arms are compared. Then only problems with scored samples in both arms
- * count. n is the number of problems. */
+/* The problems of a group that belong to one conversation: a is their mean score in an arm, and n
+ * their number. If two arms are compared, b is the mean score in the other arm, and only problems
+ * with scored samples in both arms count. */
 typedef struct {
     double a, b, n;
 } unit;

@@ -13,7 +13,8 @@ enum { GROUP_VALUES = 64, GROUP_FIELDS = 2 };
 
 typedef struct {
     size_t problems, scored; /* problems with scored samples; scored samples */
-    stats_mean accuracy;     /* over problems, or over conversations */
+    stats_mean accuracy;     /* over the group's problems; in a task with conversations, over the
+                                means of each conversation's problems in the group */
     stats_interval ci95;     /* t interval, or Wilson's if all problems have the same score */
     double prompt_tokens;    /* mean over the samples that report them; NAN if none does */
 } group_arm;
@@ -31,8 +32,8 @@ typedef struct {
 /**
  * score_groups - compute the scores of a task's groups
  *
- * @scores: of the task; comparisons that it refuses are refused here, and one that it withholds is
- *          not called equivalent
+ * @scores: the scores of the task. A pair of arms that is `refused` there is refused here, too. If
+ *          it is `withheld` there, no group is called equivalent
  * @mem:    owns *out
  * @out:    *n groups: by field, then in the order of their values (of numbers, ascending; of other
  *          texts, as they come in the set)

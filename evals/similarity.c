@@ -19,9 +19,9 @@ typedef struct {
 typedef struct {
     characters a, b;
     size_t *sorted;  /* [b.n] places of b, ordered by character and then by place */
-    size_t *lengths; /* [b.n + 1] of the runs that end at a place of b, for the character of a
-                        before the present one; lengths[j + 1] is that of place j */
-    size_t *more;    /* [b.n + 1] the same for the present character of a */
+    size_t *lengths; /* [b.n + 1] lengths[j + 1]: length of the common run that ends at place j of b
+                        and at the previous character of a */
+    size_t *more;    /* [b.n + 1] the same lengths for the current character of a */
     bool *popular;   /* [b.n] whether the character of sorted[i] is too frequent */
     part *parts;     /* [a.n + b.n + 2] stack */
 } matcher;

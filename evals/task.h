@@ -29,8 +29,8 @@ typedef struct {
     const char *conversation; /* id of the conversation; NULL: the problem is a conversation of its
                                  own */
     const char *groups[TASK_GROUPS]; /* the row's values of task_spec.groups, "" if it has none */
-    bool skip; /* not part of the set: another release or date, or no single right answer; only
-                  read_row() of tasks with a load() may set it */
+    bool skip; /* the row is not part of the set: it is of another release or date, or has no single
+                  right answer. Only read_row() of tasks with a load() may set it */
 } task_row;
 
 /* The place of a row with a program's tests: file, offset and length. The tests may be too large to
@@ -46,10 +46,10 @@ enum { TASK_FILES = 8 };
 /* Choices of the user. All zero: the defaults. */
 typedef struct {
     /* For tasks whose problems the program makes: */
-    const char *lengths; /* "4096,16384": tokens, instead of the task's; NULL: the task's */
-    const char
-        *tokenizer; /* folder of a checkpoint whose tokenizer counts; NULL: chars_per_token */
-    double chars_per_token; /* 0: the tokenizer counts, or without one 4 */
+    const char *lengths;    /* "4096,16384": lengths in tokens; NULL: those of the task */
+    const char *tokenizer;  /* folder of a checkpoint whose tokenizer counts tokens; NULL: they are
+                               estimated with chars_per_token */
+    double chars_per_token; /* bytes per token; 0: the tokenizer counts, or without a tokenizer 4 */
 
     math_policy policy;
     uint64_t seed; /* determines the order of shuffled options, and examples that are drawn */
@@ -59,8 +59,8 @@ typedef struct {
     const char *lcb_version;   /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: all files in
                                 the folder */
     const char *lcb_from,
-        *lcb_to; /* first and last day of the contests, "2024-08-01"; of the last day only contests
-                    at midnight; NULL: no limit */
+        *lcb_to; /* days such as "2024-08-01"; NULL: no limit. Contests count from the start of the
+                    first day up to 00:00 of the last day, inclusive */
 } task_options;
 
 /* Parses "truth", "field" or "strict"; NULL means "truth". SNAP_E_USAGE for other names. */
@@ -97,13 +97,13 @@ struct task_spec {
     /* Reads a program's tests from a row; NULL: the answers of this task are not programs. */
     snap_status (*read_tests)(const task_spec *t, const js *row, code_tests *out, const char *where,
                               snap_err *err);
-    /* The rest is of tasks from task files. */
+    /* Only tasks from task files set the rest, except that tasks in C may set `chance`. */
     const void *own;         /* the task file; NULL: the task is defined in C */
     const char *file_sha256; /* SHA-256 of the task file */
     const char *folder;      /* where data are looked for after the data folder; NULL: nowhere */
     double chance;           /* accuracy of guessing, 0..1; 0: about 0, or unknown */
-    const char *damaged;     /* the mildest precision of a local arm that is known to be worse here;
-                                NULL: none is known */
+    const char *damaged;     /* cache precision of a local arm: of those known to lower the accuracy
+                                in this task, the least damaging; NULL: none is known */
     double margin_pp;        /* 0: none is given */
     bool generated;          /* the program makes the problems; there are no data files */
     bool own_answers;        /* conversations continue with the arm's own answers */

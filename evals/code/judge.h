@@ -13,8 +13,8 @@
  *               all tests. A program that reads standard input becomes the body of a function and
  *               reads an imitated standard input.
  *
- * For example, such a program passes in `real` and fails under LiveCodeBench's checker (and in
- * lcb.py, which imitates the checker) if it
+ * Some programs that read standard input pass in `real` and fail under LiveCodeBench's checker (and
+ * in lcb.py, which imitates the checker). An example is a program that
  *   - iterates over standard input, or reads more than one line of its buffer
  *   - opens file 0
  *   - imports stdin from sys and looks for the end of a line or of the input

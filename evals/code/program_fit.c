@@ -95,7 +95,8 @@ static bool is_header(span line, span name, span *rest) {
            skip_word(rest, name);
 }
 
-/* @methods: a method or another inner function counts like one at the smallest indentation. */
+/* How well the code defines @name. @methods: a method or another inner function counts like one at
+ * the smallest indentation. */
 static program_fit definition_fit(span bare, span name, bool methods) {
     const size_t least = python_indent(bare);
     program_fit best = FIT_NONE;

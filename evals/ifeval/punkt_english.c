@@ -34,7 +34,7 @@ static const char kSmall[] =
     "to too toward twelve twenty two until up use usually was we what whatever when where who "
     "whose why will with would write you zero ";
 
-/* More of them: nouns, adjectives and verbs. */
+/* More words that also occur in names and titles: nouns, adjectives and verbs. */
 static const char kContent[] =
     " account act action add address advice afternoon age air allow animal answer apple apply "
     "apps area article arts attention audience author autumn baby balance ball bank basic "

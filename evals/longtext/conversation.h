@@ -22,15 +22,15 @@ typedef struct {
 typedef struct {
     const char *question; /* the user's message */
     const char *answer;   /* the right number */
-    int age;              /* turns since the value was stated. 0: in this message. In turn t (from
-                             0), t + 1: it is that of the document */
+    int age;              /* turns since the value was stated. 0: this message states it. In turn t,
+                             counted from 0, t + 1 means that the document states it */
 } conversation_turn;
 
 /* Texts are owned by the arena that conversation_make() was given. */
 typedef struct {
     const char *document, *instruction;
     conversation_turn turns[CONVERSATION_TURNS];
-    int64_t tokens; /* see document_write() */
+    int64_t tokens; /* of the document, two line ends and the instruction (document_write()) */
 } conversation;
 
 extern const char conversation_answer[]; /* "Dispatch: ": the form of an answer before the number */

@@ -45,8 +45,8 @@ snap_status document_add(document *d, double at, const char *text, snap_err *err
  *
  * @length: tokens of the document, two line ends and @question together
  * @out:    must be empty
- * @tokens: the number of tokens that they have. It is @length, or a few tokens less if no words
- *          fill the last gap exactly
+ * @tokens: the number of tokens that these three really have. It is @length, or a few tokens less
+ *          if no words fill the last gap exactly
  *
  * The heading is followed by as many units of filler as fit. A few words after the heading fill the
  * gap that is smaller than a unit. SNAP_E_INPUT if @length is too small for the statements and the

@@ -61,7 +61,8 @@ static const char *const kOpinions[] = {
     "no one had an explanation", "the dog barked at every step", "that was the usual custom",
     "the children found it funny", "the newspaper did not report it", "everything was quiet again"};
 
-/* @P person, @V action, @Q quality, @N thing, @L place, @T time, @W weather, @O opinion */
+/* The forms of sentences. Placeholders: @P person, @V action, @Q quality, @N thing, @L place, @T
+ * time, @W weather, @O opinion. */
 static const char *const kForms[] = {
     "@P @V the @Q @N near @L @T.",
     "@T, @P @V a @Q @N that had been left at @L.",

@@ -169,7 +169,7 @@ static void write_rare(void *ctx, buf *out) {
     w->next = (w->next + 1) % kRare;
 }
 
-/* "borati": three syllables */
+/* Draws a word of three syllables, such as "borati". */
 static void draw_syllables(rng *r, text_name *out) {
     static const char consonants[] = "bdfgklmnprstvz", vowels[] = "aeiou";
     for (int i = 0; i < 6; i += 2) {

@@ -10,7 +10,7 @@
  * them has the question and the answer of an item for measuring (longtext_split_of()).
  *
  *   needle     codes of named things in prose, some of which are asked for
- *   lookup     the same in a list of names of six letters and their codes, without prose
+ *   lookup     codes of names, some of which are asked for, in a list of six-letter names and codes
  *   variables  variables in prose that are set, and set to the value of another variable
  *   count      how often an event is reported in prose
  *   frequent   the most frequent words of a list
@@ -38,8 +38,9 @@ enum { LONGTEXT_SHORTEST = 64, LONGTEXT_LONGEST = 1 << 21, LONGTEXT_QUESTIONS = 
 
 typedef enum { LONGTEXT_MEASURE, LONGTEXT_TRAIN } longtext_split;
 
-/* The split of an item with this question and this answer, by a hash of both. About one item in
- * eight is for measuring. For a conversation these are texts that determine its facts. */
+/* Whether an item with this question and this answer is for measuring or for training, by a hash of
+ * both texts. About one item in eight is for measuring. For a conversation, the two texts are
+ * others that determine its facts. */
 longtext_split longtext_split_of(const char *question, const char *answer);
 
 typedef struct {
@@ -47,7 +48,7 @@ typedef struct {
     int64_t length;         /* tokens of the document, two line ends and the question */
     double depth;           /* 0..1: where the first part of the answer is, if the kind has such
                                a place */
-    name_distance distance; /* of the distractors; lookup: not DISTANCE_WORD */
+    name_distance distance; /* of distractors from what is asked for; lookup: not DISTANCE_WORD */
     int keys;    /* things that the text names, with those that are asked for. variables: chains.
                     frequent: words that are asked for. order: events */
     int values;  /* needle, lookup: codes of each thing, all of which are asked for. copy: words of
@@ -60,7 +61,7 @@ typedef struct {
                       things that can be asked for */
 } longtext_options;
 
-/* Whether the kind has a place of the answer. */
+/* True if the answer of this kind has a place in the document (`depth`). */
 bool longtext_has_depth(longtext_kind kind);
 
 typedef struct {
@@ -71,7 +72,7 @@ typedef struct {
 
 typedef struct {
     buf document, question, answer, solution;
-    int64_t tokens; /* see document_write() */
+    int64_t tokens; /* of the document, two line ends and the question (document_write()) */
     longtext_question further[LONGTEXT_QUESTIONS];
     int n_further;
 } longtext;

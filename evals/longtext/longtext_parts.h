@@ -21,7 +21,7 @@ typedef struct {
     longtext *out;
 } maker;
 
-/* Each adds the statements. */
+/* Each adds the statements of one kind to m->doc. */
 snap_status needle_make(maker *m, snap_err *err);
 snap_status lookup_make(maker *m, snap_err *err);
 snap_status variables_make(maker *m, snap_err *err);
@@ -33,7 +33,7 @@ snap_status copy_make(maker *m, snap_err *err);
 /* How many questions can be asked about the text. */
 int maker_questions(const maker *m);
 
-/* Each writes question @which with its answer and its solution. The buffers are empty. */
+/* Each writes question @which, its answer and its solution into the empty buffers of @q. */
 void codes_ask(const maker *m, int which, longtext_question *q); /* needle, lookup */
 void variables_ask(const maker *m, int which, longtext_question *q);
 void count_ask(const maker *m, int which, longtext_question *q);
@@ -41,7 +41,7 @@ void frequent_ask(const maker *m, int which, longtext_question *q);
 void order_ask(const maker *m, int which, longtext_question *q);
 void copy_ask(const maker *m, int which, longtext_question *q);
 
-/* "End your answer with one line of the form 'Answer: ", before the form and a quote. */
+/* The text "End your answer with one line of the form 'Answer: ". A form and a quote follow it. */
 extern const char kAnswerLine[];
 
 /* What stands before a name: "the" amber falcon, "station" KQVMZT. */

@@ -78,8 +78,9 @@ static void draw_one(name_distance distance, rng *r, const text_name *all, size_
         name_pair(r, out);
 }
 
-/* Names to ask for share no word with each other, and neither do distractors with them if they must
- * be unlike. With DISTANCE_CHARACTER, names need only be distinct. */
+/* True if @text may be name @i. Names to ask for share no word with each other. With
+ * DISTANCE_UNLIKE, distractors share no word with them, either. With DISTANCE_CHARACTER, names need
+ * only be distinct. */
 static bool fits(name_distance distance, const text_name *all, size_t i, size_t asked,
                  const char *text) {
     if (names_have(all, i, text))

@@ -24,9 +24,9 @@ typedef struct {
     char text[NAME_MAX_BYTES];
 } text_name;
 
-/* Fills out[0 .. n-1] with distinct names. The first @asked are names to ask for. Name i of the
- * others has @distance from name i % asked. SNAP_E_INPUT if there are not so many; @n is at most
- * NAMES_MOST, @asked at least 1 and at most @n. */
+/* Fills out[0 .. n-1] with distinct names. The first @asked are names to ask for. Each other name,
+ * out[i], has @distance from out[i % asked]. SNAP_E_INPUT if there are not so many names. @n is at
+ * most NAMES_MOST, @asked at least 1 and at most @n. */
 snap_status names_draw(name_distance distance, rng *r, text_name *out, size_t n, size_t asked,
                        snap_err *err) SNAP_CHECK_RESULT;
 

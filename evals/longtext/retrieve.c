@@ -8,7 +8,7 @@ static int asked_key(const maker *m, int which, int i) {
     return (which * m->o->queries + i) % m->o->keys;
 }
 
-/* "the amber falcon, the linen otter" */
+/* Writes the names that are asked for: "the amber falcon, the linen otter". */
 static void put_asked(const maker *m, int which, buf *out) {
     for (int i = 0; i < m->o->queries; i++)
         (void)buf_printf(out, "%s%s %s", i ? ", " : "", maker_article(m),

@@ -15,7 +15,8 @@ static int between(rng *r, int low, int high) {
     return low >= high ? low : low + (int)rng_below(r, (uint32_t)(high - low + 1));
 }
 
-/* Each number of binary digits is equally likely, so few and many are drawn alike. */
+/* Draws a number in low..high. Each number of binary digits is about equally likely, so small
+ * numbers are drawn as often as large ones. */
 static int few_or_many(rng *r, int low, int high) {
     int bits = 0;
     while (low << (bits + 1) <= high)

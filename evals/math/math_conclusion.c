@@ -23,7 +23,7 @@
 static struct {
     pattern pattern;
     const char *replacement;
-    const char *needles[4]; /* one of them is in each text that matches */
+    const char *needles[4]; /* each text that matches has at least one of them */
 } conclusions[] = {
     /* 2x = 4 \implies x = 2 */
     {{.regex =

@@ -55,8 +55,8 @@ typedef enum {
 typedef struct {
     math_outcome outcome;
     const char *reason; /* the rule that decided, for humans; static storage */
-    bool undecided;     /* neither equality nor a difference is shown: MATH_UNPARSED, or refused as
-                           parts that are not compared or cannot be computed */
+    bool undecided;     /* neither equality nor a difference is shown: the outcome is MATH_UNPARSED,
+                           or some parts were not compared or could not be computed */
     bool gold_unread;   /* MATH_UNPARSED because the gold cannot be read: an error in the data
                            set */
 } math_verdict;

@@ -5,7 +5,7 @@
 
 enum { kMaxIntervals = 16 };
 
-/* One end of an interval. A part of index 0 is infinite. */
+/* One end of an interval. It is infinite if value.i is 0. */
 typedef struct {
     part value;
     bool closed;

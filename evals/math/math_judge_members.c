@@ -92,8 +92,9 @@ static bool same_repeats(const part *g, const part *a, int n) {
            count_different(g, n) == count_different(a, n);
 }
 
-/* True for A = (1,2), B = (3,4): only for the first member do the public graders remove the name of
- * a tuple or set. */
+/* True if a member after the first names a tuple or set, as "B = (3,4)" in the list A = (1,2),
+ * B = (3,4). The public graders remove such a name only from the first member, so the other names
+ * stay and are compared. */
 static bool names_structures(const part *p, int n) {
     for (int k = 1; k < n; k++)
         if (is_kind(p[k], NODE_REL) && !is_expression(child(p[k], 1)))

@@ -82,8 +82,9 @@ static bool is_mixed_number(part p) {
            is_kind(child(quotient, 0), NODE_NUM) && is_kind(child(quotient, 1), NODE_INV);
 }
 
-/* True if n% may stand for n. With MATH_TRUTH, it is a number. With other policies, it is a number
- * or the same text, and it has no long name unless it is an integer without a minus sign. */
+/* True if the side with a percent sign, n%, may equal n. With MATH_TRUTH, n must be a number. With
+ * the other policies, n must be a number or be written like the other side, and only an integer
+ * without a minus sign may have a long name before it. */
 static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);

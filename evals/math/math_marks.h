@@ -11,8 +11,8 @@ void math_drop_mark(math_tokens *t);
  * (since } 2+3=5)". */
 void math_trim_prose(math_tokens *t);
 
-/* True if the answers do not end in the same unit letter, as in x + y + 2t, and the public graders
- * have no other way to find the answers equal. */
+/* True if one answer ends in a letter that may be a unit, as the t of x + y + 2t, the other does
+ * not end in this letter, and the public graders have no other way to find the answers equal. */
 bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
 
 /* Checks the degree signs and the first unit. NULL if some public grader accepts them at their

@@ -8,7 +8,7 @@ enum {
     kMaxDigits = 1000,
     kMaxFactorial = 5000,
     kCheap = 1,
-    kDear = 60, /* work units of a power or a function */
+    kDear = 60, /* work of one power or function, in the unit of kMathWork */
 };
 
 typedef struct {
@@ -141,7 +141,7 @@ static math_eval_status eval_power(const context *c, const math_node *n, cx *out
     return rounded && !is_short_decimal(out) ? EVAL_OTHER : EVAL_OK;
 }
 
-/* x! = Gamma(x + 1) at a point of the symbols in it. */
+/* Computes x! as Gamma(x + 1), where the symbols in x have the values of the point. */
 static math_eval_status eval_gamma(const context *c, uint16_t i, cx *out) {
     enum { kMost = 64, kLostBits = 12 };
     CHECK(eval(c, i, out));

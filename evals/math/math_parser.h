@@ -29,8 +29,8 @@ uint16_t math_parse_factor(parser *p);
 uint16_t math_parse_atom(parser *p);
 uint16_t math_parse_exponent(parser *p);
 
-/* The rules for one kind of atom each; the next token is its first. math_parse_fraction() and
- * math_parse_base() begin after the \frac or at the underscore. */
+/* Each rule parses one kind of atom, and the next token is the first one of the atom. Only
+ * math_parse_fraction() begins after the \frac, and math_parse_base() at the underscore. */
 uint16_t math_parse_number(parser *p);
 uint16_t math_parse_fraction(parser *p);
 uint16_t math_parse_base(parser *p, uint16_t n); /* n: the numeral */
@@ -57,8 +57,8 @@ uint16_t math_negate_matrix(parser *p, uint16_t matrix);
  * `why`. */
 uint16_t math_parse_transpose(parser *p, uint16_t matrix);
 
-/* Parses the argument of \frac, \binom, \sqrt, ^ or \log_: a group or the next atom. From a number
- * it takes one digit, as LaTeX does, or all of it with @whole. */
+/* Parses the argument of \frac, \binom, \sqrt, ^ or \log_: a group or the next atom. If that is a
+ * number, the argument is its first digit, as in LaTeX, or with @whole the whole number. */
 uint16_t math_parse_argument(parser *p, bool whole);
 
 /* Parses a subscript. It is part of the name, so its tokens except braces go into the hash @id.
@@ -170,7 +170,7 @@ static inline void only_as_written_in_public(parser *p, const char *why) {
         only_as_written(p, why);
 }
 
-/* The same for a spelling that the other policies do not read at all. */
+/* For a spelling that only MATH_TRUTH reads: returns @node, or fails under the other policies. */
 static inline uint16_t fail_in_public(parser *p, uint16_t node, const char *why) {
     return p->t->truth ? node : fail(p, why);
 }

@@ -213,7 +213,7 @@ static const char *const names[] = {
     "angle",    "triangle", "vec",   "hat",    "bar",     "mathbb",     "mathcal",
 };
 
-/* UTF-8 signs and their LaTeX; NULL if no public grader accepts the sign with that meaning. */
+/* UTF-8 signs and their LaTeX; NULL if no public grader reads the sign as LaTeX. */
 static const struct {
     const char *utf8, *latex;
 } signs[] = {

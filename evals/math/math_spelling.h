@@ -23,7 +23,7 @@ enum { kLayout = 200, kSkip, kSize, kText, kPlainText, kBold, kOpenEnv, kCloseEn
 const math_spelling *math_find_command(const char *s, size_t n);
 const math_spelling *math_find_word(const char *s, size_t n);
 
-/* The same for commands and words that only MATH_TRUTH reads, or reads in another way. */
+/* The meaning of commands and words that only MATH_TRUTH reads, or reads in another way. */
 const math_spelling *math_find_rare_command(const char *s, size_t n);
 const math_spelling *math_find_rare_word(const char *s, size_t n);
 
@@ -33,8 +33,8 @@ const char *math_find_name(const char *s, size_t n);
 /* True if a word is a unit of measure, singular or plural, that may occur without \text. */
 bool math_is_unit(const char *s, size_t n);
 
-/* True if @s is a UTF-8 sign in the table. @latex gets the LaTeX for it, or NULL if no public
- * grader accepts the sign with that meaning. */
+/* True if @s is a UTF-8 sign in the table. *latex gets the LaTeX that the tokenizer reads in its
+ * place, or NULL if no public grader reads the sign as LaTeX (a typed root sign). */
 bool math_find_sign(const char *s, size_t n, const char **latex);
 
 static inline bool is_letter(char c) {

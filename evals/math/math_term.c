@@ -4,7 +4,9 @@
 #include "evals/math/math_parser.h"
 #include "evals/math/math_spelling.h"
 
-enum { kMaxPostfixes = 8 }; /* per factor: x!!!! deepens the tree without nesting the source */
+/* The most postfixes of one factor. Each "!" of x!!!! adds a level to the tree, and kMathMaxDepth
+ * does not limit these levels: it counts only values inside of values, as in brackets. */
+enum { kMaxPostfixes = 8 };
 
 /* ---- factors ---- */
 
@@ -72,7 +74,8 @@ bool math_has_large_number(const math_tokens *t) {
     return false;
 }
 
-/* Multiplies by such a number. The token is kept. */
+/* Multiplies @a by the large_number() of the next token, if it has one, and does not skip the
+ * token. */
 static uint16_t parse_large_number(parser *p, uint16_t a) {
     const char *value = large_number(p->k->text);
     return value ? new_binary(p, NODE_MUL, 0, a, new_number(p, value, strlen(value))) : a;

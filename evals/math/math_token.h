@@ -141,7 +141,7 @@ typedef struct {
                                            separator */
     bool truth;                         /* tokenized for MATH_TRUTH */
     uint8_t currency;                   /* math_currency of a sign such as \$ (MATH_TRUTH) */
-    bool radians;                       /* MATH_TRUTH: degrees are converted when it is parsed */
+    bool radians;                       /* MATH_TRUTH: the parser converts degrees to radians */
     char pool[kMathMaxInput];           /* number tokens point into it */
     size_t pool_used;
 } math_tokens;

@@ -58,7 +58,8 @@ static const char *const ignored[] = {"cdot", "of", "units", "unit", "exactly", 
 typedef struct {
     int power[COUNT(known)];
     int count;
-    int sign, next; /* of the next unit: -1 after "per", and 2 after "square" */
+    int sign, next; /* the next unit's power is their product: sign is -1 after "per", and next is 2
+                       after "square" */
     int last;       /* index of the last unit; -1: none */
     bool unknown;
 } units;

@@ -76,7 +76,7 @@ bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an);
 
 /* Calls the parameter of a family k: "x = n\pi with any integer n" becomes
- * x = k\pi, k \in \mathbb{Z}. Compared with a gold that was reworded too. */
+ * x = k\pi, k \in \mathbb{Z}. It is compared with a gold that was reworded in this way, too. */
 bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */

@@ -16,7 +16,7 @@ enum {
     TASK_WHERE = 8,
     TASK_EXAMPLES = 100,
     TASK_FIELD_FILES = 4,
-    GENERATED_VALUES = 32, /* lengths, depths */
+    GENERATED_VALUES = 32, /* most lengths, depths or distances of a generator */
     GENERATED_TURNS = 7    /* kinds: those of longtext.h, then "turns" (conversation.h) */
 };
 
@@ -44,7 +44,8 @@ typedef struct {
     size_t n_fields;
     const js *texts;    /* the choices themselves */
     const char *skip;   /* elements with this text are no choices */
-    const char *item;   /* the elements of the list are objects with this member; NULL: texts */
+    const char *item;   /* each element is an object, and this member has its text; NULL: each
+                           element is a text */
     const char *labels; /* field with the list of the choices' labels, or with `item` the member
                            with the label; the answer is one of them */
     answer_kind answer;
@@ -98,7 +99,8 @@ typedef struct {
     bool given;
     const char *history;      /* field with the messages before the prompt */
     const char *messages;     /* field with all messages; the last one becomes the field "last" */
-    const char *conversation; /* field with the conversation's id; its rows follow each other */
+    const char *conversation; /* field with the conversation's id; the rows of one conversation
+                                 follow each other */
 } turns_part;
 
 struct task_file {
@@ -107,12 +109,13 @@ struct task_file {
     js *file; /* parts of it are borrowed */
     char sha256[HASH_HEX];
     const char *ids[TASK_IDS + 1];
-    size_t n_ids; /* 0: the usual names, and a row may have none */
+    size_t n_ids; /* number of fields that may hold the id; 0: the fields kUsualIds of rows.c, and a
+                     row without any of them gets its number as id */
     where_part where[TASK_WHERE];
     size_t n_where;
     field_file files[TASK_FIELD_FILES];
     size_t n_files;
-    template *prompts[TASK_PROMPTS]; /* the first that fits a row is used */
+    template *prompts[TASK_PROMPTS]; /* the first one for which a row has all values is used */
     size_t n_prompts;
     template *system, *answer;        /* NULL: none */
     template *before, *after, *entry; /* for assertions; NULL: none */
@@ -178,7 +181,7 @@ snap_status turns_set(const task_file *f, const js *row, task_rows *r, task_row 
                       const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Calls @fn with each row of a data file: one JSON list if its name ends in ".json", Parquet if it
- * ends in ".parquet", else JSON lines. The number is that of the row or line. */
+ * ends in ".parquet", else JSON lines. @fn also gets the number of the row or line. */
 snap_status data_each_row(const buf *bytes, const char *path, js_line_fn fn, void *ctx,
                           snap_err *err) SNAP_CHECK_RESULT;
 

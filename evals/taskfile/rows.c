@@ -10,8 +10,10 @@
 #include "evals/integer.h"
 #include "evals/taskfile/parts.h"
 
-/* Most bytes of a data file of lines, and of one that is a list or Parquet. LongBench v2 is
- * published as one list of 465 MB, and the texts of MRCR with two needles have more than 700 MB. */
+/* The largest size in bytes of a data file of lines, and of one that is a JSON list or Parquet. The
+ * second is also the limit of all values of a Parquet file. It is larger because LongBench v2 is
+ * one JSON list of 465 MB, and MRCR's problems with two needles, which are one Parquet file, have
+ * texts of more than 700 MB. */
 enum { kFileLimit = 256 << 20, kListLimit = 1 << 30 };
 
 /* Largest size of all prompts and system messages of a set. A small file can ask for far more: each

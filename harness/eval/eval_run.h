@@ -20,9 +20,10 @@
 typedef snap_status (*eval_report_fn)(results *r, const char *dir, bool keep_gpqa_text,
                                       snap_err *err);
 
-/* samples, max_tokens, top_p and margin_pp: 0 means the value of the suite, for samples and
- * margin_pp else that of the task. temperature: -1 means the value of the suite. limit: 0 means all
- * problems. judge_jobs: 0 means one per processor. */
+/* samples, max_tokens, top_p and margin_pp: 0 means the value of the suite. If the suite has no
+ * value for samples or margin_pp, it is that of the task. temperature: -1 means the value of the
+ * suite. limit: 0 means all problems. judge_jobs: 0 means one per processor. "A regraded run" is
+ * the run whose stored answers `regrade` grades again. */
 typedef struct {
     const char *suite; /* --suite */
     const char *data;  /* folder or file; NULL: the program's own datasets/ */
@@ -33,13 +34,13 @@ typedef struct {
     const char *shard;               /* "2/4": the shard of this process; NULL: the whole run */
     const char *out;                 /* the RUN folder */
     int64_t samples, limit, max_tokens, seed;
-    int64_t thinking_budget; /* most tokens of reasoning, for servers; 0: as in the suite */
+    int64_t thinking_budget; /* limit of reasoning tokens, sent to servers; 0: as in the suite */
     /* what the arms' requests may differ in: "body,top_k"; NULL: nothing, or that of a regraded
      * run */
     const char *may_differ;
     double temperature, top_p, margin_pp;
-    double max_lost_pct; /* if an arm lost more of its samples, no verdict is "equivalent"; below 0:
-                            1, or that of a regraded run */
+    double max_lost_pct; /* if an arm lost a larger percentage of its samples, no verdict is
+                            "equivalent"; below 0: 1 %, or that of a regraded run */
     const char
         *math_policy; /* "truth", "field", "strict"; NULL: "truth", or that of a regraded run */
     const char *gpqa_password; /* NULL: the published one */

@@ -4,7 +4,7 @@
 
 #include "harness/eval/foreign_log.h"
 
-/* The readers of one format each. out->rows is an empty array. */
+/* Each function reads one format. out->rows must be an empty array. */
 snap_status lm_eval_parse(foreign_log *out, const char *text, size_t n, const char *name,
                           snap_err *err) SNAP_CHECK_RESULT;
 snap_status inspect_parse(foreign_log *out, const char *bytes, size_t n, bool packed,

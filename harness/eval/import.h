@@ -1,5 +1,5 @@
-/* import.h - `snapmla eval import`: makes a task file and recordings of the logs of another
- * evaluation program, so that `snapmla eval` can compare them. */
+/* import.h - `snapmla eval import`: turns the logs of another evaluation program into a task file
+ * and recordings, so that `snapmla eval` can compare the logs. */
 #ifndef SNAPMLA_HARNESS_EVAL_IMPORT_H
 #define SNAPMLA_HARNESS_EVAL_IMPORT_H
 

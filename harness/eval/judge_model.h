@@ -9,7 +9,8 @@
 
 typedef struct {
     eval_arm arm;
-    const char *name; /* its model or, if none is given, its generator's argument; in rows */
+    const char *name; /* its model or, if none is given, its generator's argument; stored in the
+                         rows that it judges */
     gen_sampling sampling;
     char sha256[HASH_HEX]; /* of the name, the sampling and the settings of its requests */
 } judge_model;

@@ -8,8 +8,8 @@
 /**
  * planning_make - plan a run: tasks, problems, arms and sampling
  *
- * @plan:    all zero; release with plan_release(), also after a failure; its texts are borrowed
- *           from @options and @mem
+ * @plan:    must be all zero; release with plan_release(), also after a failure. Its texts are
+ *           borrowed from @options and @mem
  * @options: the data folder is set if it was not given, and arms and controls that name a file get
  *           its content in place of @FILE
  *

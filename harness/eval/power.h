@@ -1,23 +1,25 @@
 /* power.h - `eval plan`: how many samples a test of equivalence needs.
  *
- * The standard error SE of a paired difference over n problems with K samples in each arm follows
- * from
+ * With n problems and K samples of each problem in each arm, the difference of two arms has the
+ * standard error SE:
  *
  *   SE^2 = (between + within / K) / n
  *
- * within:  variance of one sample, p (1-p), as a mean over problems, summed over both arms
- * between: variance over the problems of the arms' true difference
+ * within:  the variance p (1-p) of one sample, averaged over the problems, summed over both arms
+ * between: how much the true difference of the arms varies from problem to problem, as a variance
  *
- * The plan assumes that the true difference is 0 on average. Both variances come from an earlier
- * run or from planning values: an assumed `within` for the task, and 0 for `between`. */
+ * SE gives the probability of the verdict "equivalent" if the true difference is 0 on average. The
+ * plan states the smallest K, and the smallest n, for which this probability is large enough. Both
+ * variances come from an earlier run. Without a run, `within` is a planning value, which power.c
+ * assumes for each known task, and `between` is 0. */
 #ifndef SNAPMLA_HARNESS_EVAL_POWER_H
 #define SNAPMLA_HARNESS_EVAL_POWER_H
 
 #include "base/json.h"
 
 typedef struct {
-    const char *suite;      /* NULL: the tasks of `from` with a comparison whose arms differ */
-    const char *from;       /* a RUN or a result file; NULL: planning values */
+    const char *suite; /* NULL: the tasks of `from` that compare two arms with unequal results */
+    const char *from;  /* a RUN or a result file; NULL: planning values */
     int64_t samples, limit; /* samples per problem (0: the suite's, without a suite the run's);
                                problems per task (0: all) */
     double margin_pp;       /* 0: the suite's, without a suite that of the run's comparison */
@@ -29,10 +31,10 @@ typedef struct {
  *
  * @out: an array of rows (record/power_record.h); caller owns it
  *
- * SNAP_E_USAGE without a suite and a run; for a task of the suite on which the given run compares
- * no two arms that differ; without a suite, for a run without any such comparison; and, without a
- * run, for a task that has no planning values. SNAP_E_NOMEM. Also the errors of suite_resolve() and
- * of reading the run.
+ * SNAP_E_USAGE if neither a suite nor a run is given; if the run compares no two arms with unequal
+ * results on a task of the suite or, without a suite, on any task; and if a task has no planning
+ * value and no run is given. SNAP_E_NOMEM. Also the errors of suite_resolve() and of reading the
+ * run.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -8,9 +8,9 @@
 /* The options that a regrade needs. The caller owns the result; NULL when out of memory. */
 js *run_options_json(const eval_options *o);
 
-/* Restores the recorded options. Values given again for --data, --may-differ, --margin, --max-lost,
- * --math-policy and --judge win. Texts belong to the journal. SNAP_E_USAGE if the journal has no
- * options. */
+/* Restores the recorded options. If --data, --may-differ, --margin, --max-lost, --math-policy or
+ * --judge is given again, the new value replaces the recorded one. Texts belong to the journal.
+ * SNAP_E_USAGE if the journal has no options. */
 snap_status run_options_recall(eval_options *o, const results_journal *journal,
                                snap_err *err) SNAP_CHECK_RESULT;
 
