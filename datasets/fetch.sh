@@ -31,7 +31,7 @@ usage() {
 
 # ---- the manifest, by line ----
 
-# One line a file: set, large, path, bytes, sha256, url, convert, with - for null.
+# Prints one line for each file: set, large, path, bytes, sha256, url, convert, with - for null.
 files() {
     awk '
         function value(key,   s) {
@@ -48,18 +48,18 @@ files() {
         }' "$manifest"
 }
 
-# $1: a set, $2: a key of it; nothing for null
+# Prints the value of the key $2 of the set $1; nothing for null.
 of_set() {
     sed -n "s/^{\"name\": \"$1\".*\"$2\": \"\([^\"]*\)\".*/\1/p" "$manifest"
 }
 
-# $1: a set; a mark if the manifest lacks a checksum for one of its files
+# Prints a mark if the manifest lacks a checksum for one of the files of the set $1.
 mark_of() {
     files | awk -F "$tab" -v set="$1" '$1 == set && ($5 == "-" || $7 != "-") { n++ }
         END { if (n) printf " (UNVERIFIED)" }'
 }
 
-# $1: 1 if the file was compared with the manifest
+# Prints the state of the file. $1: 1 if the file was compared with the manifest's checksum.
 say() {
     if [ "$1" = 1 ]; then
         printf '%-9s %s\n' "$state" "$target"
@@ -78,8 +78,8 @@ size_of() {
     wc -c <"$1" | tr -d ' '
 }
 
-# Brings the rest of URL $1 into $2.part: 0 done, 1 try again, 2 try again from the start, 3 in vain.
-# curl's or wget's own words say what went wrong.
+# Downloads the rest of the URL $1 to $2.part. Returns 0 = done, 1 = try again, 2 = try again from the
+# start, 3 = trying again is useless. curl or wget print what went wrong.
 transfer() {
     rc=0
     if command -v curl >/dev/null 2>&1; then
@@ -87,7 +87,7 @@ transfer() {
             --speed-time 60 -C - -w '%{http_code}' -o "$2.part" "$1") || rc=$?
         case $rc:$answer in
         0:*) return 0 ;;
-        33:* | 36:* | 22:416) return 2 ;;              # no Range here, or past the end
+        33:* | 36:* | 22:416) return 2 ;;              # the server has no Range, or it is past the end
         22:408 | 22:409 | 22:425 | 22:429 | 22:5*) return 1 ;;
         1:* | 3:* | 22:* | 23:* | 47:* | 60:*) return 3 ;; # protocol, refusal, disk, redirects, certificate
         *) return 1 ;;
@@ -102,10 +102,10 @@ transfer() {
     esac
 }
 
-# $1: path in the folder, $2: bytes, $3: sha256, $4: URL
+# Downloads the URL $4 to $target.part, with retries. $1: path in the folder, $2: bytes, $3: sha256.
 download() {
     target=$dir/$1
-    # without a checksum the rest could be another file's
+    # without a checksum, the rest could belong to another version of the file, so start again
     [ "$3" != - ] || rm -f "$target.part"
     attempt=0
     wait=1
@@ -128,17 +128,17 @@ download() {
         sleep $wait
         wait=$((wait * 2))
     done
-    # an empty file leaves none behind
+    # curl and wget create no file for an empty answer
     [ -f "$target.part" ] || : >"$target.part"
 }
 
-# $1: bytes, $2: sha256
+# True if $target.part has $1 bytes and the sha256 $2, as far as these are known (not "-").
 is_whole() {
     { [ "$1" = - ] || [ "$(size_of "$target.part")" = "$1" ]; } &&
         { [ "$2" = - ] || [ "$(sha256_of "$target.part")" = "$2" ]; }
 }
 
-# $1: bytes, $2: sha256, $3: URL
+# Ends the script if $target.part, from the URL $3, does not have $1 bytes and the sha256 $2.
 check() {
     if [ "$1" != - ] && [ "$(size_of "$target.part")" != "$1" ]; then
         got=$(size_of "$target.part")
@@ -154,7 +154,7 @@ check() {
     fi
 }
 
-# The Hugging Face rows API's JSON as JSON lines.
+# Converts $target.part from the JSON of Hugging Face's rows API to JSON lines. $1: its URL.
 convert() {
     command -v jq >/dev/null 2>&1 || die 3 "$set: needs jq, or the program, to convert '$target'"
     jq -ce 'if .rows and (.rows | length) == .num_rows_total and (.partial | not) and
@@ -167,7 +167,7 @@ convert() {
     mv "$target.part.jsonl" "$target.part"
 }
 
-# $1: path, $2: URL. The same in answers of 100 rows, until they are all there.
+# Downloads and converts answers of 100 rows each, until all rows are there. $1: path, $2: URL.
 pages() {
     have=0
     all=-1
@@ -190,7 +190,7 @@ pages() {
     mv "$target.part.jsonl" "$target.part"
 }
 
-# $1: set, $2: path, $3: bytes, $4: sha256, $5: URL, $6: converter
+# Brings one file into the folder. $1: set, $2: path, $3: bytes, $4: sha256, $5: URL, $6: converter.
 fetch() {
     set=$1
     target=$dir/$2
@@ -217,7 +217,7 @@ fetch() {
     [ ! -s "$target.part" ] || [ "$want" = - ] || state=resumed
     download "$2" "$bytes" "$want" "$url"
     if [ $state = resumed ] && ! is_whole "$bytes" "$want"; then
-        rm -f "$target.part" # its beginning may be another version's
+        rm -f "$target.part" # its beginning may be from another version of the file
         state=fetched
         download "$2" "$bytes" "$want" "$url"
     fi
@@ -228,7 +228,7 @@ fetch() {
     [ "$want" = - ] && say 0 || say 1
 }
 
-# $1: sha256, $2: converter
+# Checks a file that exists already, if its sha256 $1 is known and it was not converted ($2 is -).
 there() {
     if [ "$1" = - ] || [ "$2" != - ]; then
         state=unchecked
@@ -294,7 +294,7 @@ fi
 if [ $list = 0 ]; then
     mkdir -p "$dir" || die 3 "cannot create '$dir'"
     (: >>"$dir/.fetch.lock") 2>/dev/null || die 3 "cannot write in '$dir'"
-    # the program's lock, too; inherited by curl and wget, so it is held as long as one of them runs
+    # `snapmla fetch` uses the same lock. curl and wget inherit it, so it is held while one of them runs
     if command -v flock >/dev/null 2>&1; then
         exec 9>>"$dir/.fetch.lock"
         flock -n 9 || die 3 "another process fetches into '$dir'"

@@ -72,7 +72,7 @@ static void try_bare(span code) {
     buf_release(&bare);
 }
 
-/* A program has a rule. It is not longer than the response. */
+/* A program that is found has a rule, and is not longer than the response. */
 static void try_programs(span text) {
     static const code_tests tests[] = {{.n = 1, .entry = "f", .before = "def f():\n"},
                                        {.n = 1, .after = "assert f(1) == max(2)"},

@@ -1,6 +1,6 @@
 /* Reads the first part of the input, up to a NUL byte, as a profile of langdetect beside a good
- * one. The folder is refused with a message, or the language of any text is one of the two. The
- * second part is the text. */
+ * one. The second part is a text. Either the folder is refused with a message, or the text's
+ * language is one of the two. */
 #include <stdint.h>
 
 #include "base/json.h"

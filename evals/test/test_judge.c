@@ -300,7 +300,8 @@ static void test_assertions(void) {
     judge_close(patient);
 }
 
-/* Programs that pass the assertions without computing an answer. */
+/* Programs that pass the assertions without computing an answer. "The word" is the random word that
+ * the driver sends at the end of a program that passes (judge_unit.c). */
 static const char *const deceivers[] = {
     /* the word, from the driver's frames */
     "import os, sys\nf = sys._getframe()\nwhile f:\n    w = f.f_locals.get('word')\n"

@@ -67,7 +67,7 @@ static void test_solutions(void) {
         }
 }
 
-/* Answers to further questions, from the text alone: codes of needles. */
+/* Computes the answers to further questions about needles again from the text alone. */
 static void test_further(void) {
     int questions = 0;
     for (int number = 0; number < 30; number++) {
@@ -149,8 +149,9 @@ static void test_tasks(void) {
 
 /* ---- splits ---- */
 
-/* Every measured item has a question and an answer of its split, and no question of a training item
- * does. Without the split, one training question in eight would. */
+/* The question and the answer of every measured item belong to the split for measuring, and those
+ * of training items do not. If items were not divided, one training question in eight would belong
+ * to it. */
 static void test_splits(void) {
     for (int kind = 0; kind < TRAINING_TURNS; kind++)
         for (int number = 0; number < 30; number++) {

@@ -116,7 +116,7 @@ static int processes_with(const char *word) {
     return found;
 }
 
-/* The same, after waiting up to ten seconds for killed processes to end. */
+/* The result of processes_with() after waiting up to ten seconds for killed processes to end. */
 static int processes_left(const char *word) {
     int found = processes_with(word);
     for (int i = 0; i < 100 && found > 0; i++) {

@@ -67,7 +67,7 @@ static void test_grades(void) {
     memset(endless + 4, 'e', sizeof endless - 5);
     r = graded(g, gold, endless);
     CU_ASSERT(r.verdict == GRADE_WRONG && r.also[0].value == 0);
-    /* Lengths are those in characters. Of 1400 bytes, 700 are characters. */
+    /* Lengths are counted in characters: the 1400 bytes are 700 characters. */
     char accents[1500] = "Xy12The boat came home late.";
     for (int i = 0; i < 700; i++)
         (void)strcat(accents, "\xc3\xa9");
