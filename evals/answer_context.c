@@ -153,7 +153,8 @@ static bool is_of_others(span before) {
     return pattern_find(&others, before, 0, NULL);
 }
 
-/* True for the 36 of "he would have 36 if he bought two more". */
+/* True if the value depends on a condition that is not met: the 36 of "he would have 36 if he
+ * bought two more". */
 static bool is_unreal(span before, span after) {
     static pattern would = {.regex = "(?i)\\bwould\\b[^.;]*$"};
     static pattern condition = {

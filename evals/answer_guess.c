@@ -315,7 +315,7 @@ static void add_counted(found_answer *a, span text, span sentence) {
         add_number(a, text, &x);
 }
 
-/* True for n and (a, b). */
+/* True if a formula is only a variable or a tuple of variables: n, (a, b). */
 static bool is_variable(span formula) {
     static pattern letter = {.regex = "^[a-zA-Z]$|^\\([a-z](?:, ?[a-z])+\\)$"};
     return pattern_find(&letter, answer_bare(formula), 0, NULL);

@@ -61,7 +61,7 @@ typedef enum {
  * ANSWER_KEPT. */
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
 
-/* The same for a statement in words: "the answer is 5. No, that is wrong." */
+/* answer_revise() for a statement in words: "the answer is 5. No, that is wrong." */
 answer_revision answer_revise_stated(span text, const extraction *stated, extraction *x,
                                      span *after);
 

@@ -80,7 +80,7 @@ static span without_concession(span sentence) {
                : sentence;
 }
 
-/* The 8 of "7 solutions, no, 8". */
+/* The text after a correction: the 8 of "7 solutions, no, 8". */
 static span without_slip(span sentence) {
     static pattern slip = {
         .regex = "(?i)(?:^|[,;?]|\u2026|\\.\\.\\.|\u2014)\\s*(?:no|wait|oops|actually|"

@@ -26,7 +26,7 @@ static void judge_expression(grade_result *r, const char *gold, span s) {
     r->reason = reasons[v.outcome];
 }
 
-/* True for "15 thousand", which is not 15. */
+/* True if a word such as "thousand" follows a digit: "15 thousand" is not 15. */
 static bool has_scale(span s) {
     static pattern scale = {.regex = "(?i)[0-9] (?:thousand|million|billion|trillion)\\b"};
     return pattern_find(&scale, s, 0, NULL);

@@ -8,7 +8,7 @@
 #include "evals/grade.h"
 #include "evals/similarity.h"
 
-static const double kFound = 0.9; /* least ratio of a correct answer */
+static const double kFound = 0.9; /* smallest ratio of a correct answer */
 
 /* An answer is not compared if it has more characters than kLonger times those of the right text
  * plus kSlack. Its ratio would be far below kFound. */

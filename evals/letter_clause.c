@@ -1,3 +1,5 @@
+/* letter_clause.c - the clause around a mention of an option. A comment that only quotes a text is
+ * an example of the case that its line handles. */
 #include "evals/letter_clause.h"
 
 #include <string.h>
@@ -39,7 +41,7 @@ static bool is_word(const token *k, word_class is) {
 
 /* ---- joined mentions ---- */
 
-/* What stands between two mentions. */
+/* What the words between two mentions have: a comma, "or" or "and" (word), "option" (noun), a dash. */
 typedef struct {
     bool comma, word, noun, dash;
 } joint;
@@ -75,7 +77,7 @@ size_t letter_group_end(const letter_tokens *t, size_t i, char *letter) {
     for (size_t n = 0; n < GROUP_MAX; n++) {
         joint j = {0};
         size_t next = read_joint(t, end, &j);
-        bool other = j.noun && end > i + 1; /* "both A and C", option D */
+        bool other = j.noun && end > i + 1; /* D is not joined in: both A and C, option D */
         bool subject = is_word(at(t, next + 1), WORD_BE | WORD_FIT | WORD_AUX) &&
                        !token_is(at(t, next + 1), WORD_OPTION); /* "A, B is correct" */
         if (at(t, next)->kind != TOKEN_OPTION || !(j.word || j.comma) ||
@@ -151,7 +153,7 @@ static bool is_result(const left_side *l, const right_side *r) {
     return s & WORD_SO && r->closes && !l->indefinite;
 }
 
-/* A mention after a verb or a sign: "the answer is C", "16 => C". */
+/* The verdict about a mention after a verb or a sign: "the answer is C", "16 => C". */
 static clause_verdict of_copula(const left_side *l, const right_side *r, bool framed,
                                 const char **rule) {
     word_class s = l->subject;
@@ -173,7 +175,7 @@ static clause_verdict of_copula(const left_side *l, const right_side *r, bool fr
     return named || is_result(l, r) ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
-/* "All except C can be ruled out", "nothing but C fits". */
+/* The verdict about the C of "All except C can be ruled out" or "nothing but C fits". */
 static clause_verdict of_exception(const left_side *l, const right_side *r) {
     bool out = l->sentence & (WORD_OUT | WORD_WRONG) || r->says == SAYS_WRONG;
     if (!(l->subject & WORD_ALL))
@@ -183,7 +185,8 @@ static clause_verdict of_exception(const left_side *l, const right_side *r) {
     return out ? CLAUSE_CONCLUDES : CLAUSE_SILENT;
 }
 
-/* True for the verb at @i in "To choose C, we need ...". */
+/* True if the verb at @i states a purpose at the beginning of a sentence: "To choose C, we need
+ * ...". */
 static bool is_purpose(const letter_tokens *t, size_t i) {
     return i && letter_has_text(t, at(t, i - 1), "to") &&
            (i == 1 || letter_ends_sentence(at(t, i - 2)));
@@ -202,13 +205,13 @@ static bool is_complement(const letter_tokens *t, size_t i) {
     return false;
 }
 
-/* True for "Option C." as a sentence. */
+/* True if the mention with its noun is a whole sentence: "Option C." */
 static bool is_whole_sentence(const letter_tokens *t, const left_side *l, const right_side *r) {
     return l->near & WORD_OPTION && !(l->near & ~(WORD_OPTION | WORD_ANSWER | WORD_KNOWN)) &&
            r->full_stop && (l->at == 0 || letter_ends_sentence(at(t, l->at - 1)));
 }
 
-/* True for the brackets in "sarcoidosis (option C)." */
+/* True if the mention stands in brackets at the end of a sentence: "sarcoidosis (option C)." */
 static bool is_final_aside(const letter_tokens *t, const left_side *l, const right_side *r) {
     return l->near & WORD_OPTION && r->aside_ends && l->at > 1 &&
            at(t, l->at - 2)->kind != TOKEN_LINE &&

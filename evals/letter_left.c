@@ -1,4 +1,5 @@
-/* letter_left.c - the words before a mention of an option. */
+/* letter_left.c - the words before a mention of an option. A comment that only quotes a text is an
+ * example of the case that its line handles. */
 #include <string.h>
 
 #include "evals/letter_sides.h"
@@ -338,7 +339,7 @@ typedef struct {
     bool inside;       /* still in the clause of the mention */
     bool that;         /* "that" comes between this word and the mention */
     bool others;       /* a WORD_OTHERS outside of the clause of the mention was read */
-    size_t content;    /* nouns and the like between this word and the link */
+    size_t content;    /* words with a meaning of their own between this word and the link */
     const token *next; /* the next word with a meaning of its own; NULL: none yet */
 } outer_state;
 
@@ -357,7 +358,8 @@ static void read_condition(const letter_tokens *t, size_t i, const outer_state *
     l->conditional = l->conditional || condition || is_inverted(t, i);
 }
 
-/* "the answer is not C", "I do not think that the answer is C", but not "what is not true is C" */
+/* Notes a negation at @i, as in "the answer is not C" or "I do not think that the answer is C", but
+ * not in "what is not true is C". */
 static void read_negation(const letter_tokens *t, size_t i, const outer_state *s, left_side *l) {
     const token *k = &t->t[i];
     if (!token_is(k, WORD_NOT) || token_is(k, WORD_TWIN) || is_interjection(t, i) ||
@@ -367,7 +369,7 @@ static void read_negation(const letter_tokens *t, size_t i, const outer_state *s
     l->denied = l->denied || thinks || s->content == 0;
 }
 
-/* Reads a word of the sentence. False if nothing before it matters. */
+/* Reads a word of the sentence. False if the words before it do not matter. */
 static bool read_outer_word(const letter_tokens *t, size_t i, outer_state *s, left_side *l) {
     const token *k = &t->t[i];
     if (token_is(k, WORD_BUT | WORD_WHY) && !token_is(k, WORD_FILL | WORD_AND)) {

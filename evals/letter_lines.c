@@ -1,3 +1,5 @@
+/* letter_lines.c - lists of the options, and letters without a sentence. A comment that only quotes
+ * a text is an example of the case that its line handles. */
 #include "evals/letter_lines.h"
 
 #include <stdint.h>
@@ -210,8 +212,8 @@ static size_t in_line(const letter_tokens *t, line l) {
     return c.letter && c.verdict != CLAUSE_DENIES && c.verdict != CLAUSE_OPEN ? i : NONE;
 }
 
-/* True for the label of an option's text after "so:" or "the answer:", as in "So in the end: C.
- * water". The label ends before the token @i. */
+/* True if the label that ends before the token @i follows "so:" or "the answer:", as in "So in the
+ * end: C. water". */
 static bool is_introduced(const letter_tokens *t, size_t i, line l) {
     size_t j = i - 1;
     bool label = t->t[j].bracket || at(t, i)->kind == TOKEN_STOP, introduced = false;

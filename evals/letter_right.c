@@ -1,4 +1,5 @@
-/* letter_right.c - the words after a mention of an option. */
+/* letter_right.c - the words after a mention of an option. A comment that only quotes a text is an
+ * example of the case that its line handles. */
 #include <string.h>
 
 #include "evals/letter_sides.h"
@@ -103,7 +104,8 @@ static void read_rest(const letter_tokens *t, size_t i, right_side *r) {
 
 /* ---- the predicate ---- */
 
-/* True for "right about the sign" and "correct that it falls". */
+/* True if the word at @i is right only in one respect, as in "right about the sign" and "correct
+ * that it falls". */
 static bool is_limited(const letter_tokens *t, size_t i, word_class seen) {
     const token *k = at(t, i), *next = at(t, i + 1);
     if (!token_is(k, WORD_RIGHT) || token_is(k, WORD_ANSWER | WORD_OPTION) ||
@@ -214,7 +216,7 @@ static predicate first_denial(const letter_tokens *t, size_t i, const verb_searc
     return !s->aux && (text || contrast) ? SAYS_NOTHING : SAYS_WRONG;
 }
 
-/* True for "C it is" and "C it shall be"; "it" is at @i. */
+/* True if the mention is chosen as in "C it is" or "C it shall be", with the "it" at @i. */
 static bool is_it_is(const letter_tokens *t, size_t i) {
     size_t verb = i + 1;
     if (!letter_has_text(t, at(t, i), "it"))
@@ -224,7 +226,8 @@ static bool is_it_is(const letter_tokens *t, size_t i) {
     return token_is(at(t, verb), WORD_BE) && letter_ends_sentence(at(t, verb + 1));
 }
 
-/* True for "C best restates" and "C most nearly restates". */
+/* True if the mention is the best one as in "C best restates" or "C most nearly restates", with the
+ * "best" or "most" at @i. */
 static bool is_best_verb(const letter_tokens *t, size_t i) {
     size_t verb = i + 1;
     if (!letter_has_text(t, at(t, i), "best") && !letter_has_text(t, at(t, i), "most"))

@@ -1,3 +1,5 @@
+/* letter_token.c - splits a response into tokens. A comment that only quotes a text is an example
+ * of the case that its line handles. */
 #include "evals/letter_token.h"
 
 #include <stdlib.h>
@@ -303,7 +305,7 @@ static bool read_number(reader *r) {
     return true;
 }
 
-/* "The third option" mentions an option. */
+/* Joins the words of "the third option" to one token, which mentions an option. */
 static void join_ordinal(reader *r) {
     letter_tokens *o = r->out;
     token *t = &o->t[o->n - 1];

@@ -32,7 +32,7 @@ typedef enum {
 
 typedef struct {
     word_class is;
-    unsigned at, n; /* its bytes in the text */
+    unsigned at, n; /* offset in the text, and number of bytes */
     unsigned char kind;
     char letter;      /* of TOKEN_OPTION and TOKEN_NAME: 'A'.., '\0' if it is no option's letter */
     bool framed;      /* "(C)" or "[C]" in the plain form, which letters in bold or quotes become */

@@ -12,7 +12,7 @@ enum { SLOTS = 8192, ENTRY_MAX = 48 };
 typedef struct {
     const char *at; /* NULL: the slot is free */
     unsigned char n;
-    bool more;     /* a longer entry begins with it */
+    bool more;     /* a longer entry begins with these n bytes */
     word_class is; /* 0: it is only the beginning of entries */
 } slot;
 

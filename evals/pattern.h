@@ -53,8 +53,8 @@ enum { PATTERN_GROUPS = 4 };
  * three groups; a group that did not take part is {NULL, 0}. */
 bool pattern_find(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]);
 
-/* The same for a text that is known to be valid: PATTERN_UTF does not check it again. @from must be
- * at the start of a character. */
+/* pattern_find() for a text that is known to be valid: PATTERN_UTF does not check it again. @from
+ * must be at the start of a character. */
 bool pattern_find_next(pattern *p, span text, size_t from, span groups[PATTERN_GROUPS]);
 
 /* Finds the last of the matches, scanning from left to right without overlaps. A search of more

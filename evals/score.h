@@ -69,8 +69,8 @@ typedef struct {
     size_t baseline, arm; /* indices of the arms */
     char refused[160];    /* why the arms cannot be compared (the fields below are then not
                              computed); "" if they can */
-    char withheld[160];   /* why the verdict cannot be "equivalent" (lost.h); "" if it can. Then
-                             "not shown" replaces "equivalent" in `diff` */
+    char withheld[160]; /* why the verdict cannot be "equivalent" (lost.h); "" if it can. With such
+                             a reason, "not shown" replaces "equivalent" in `diff` */
     double p_failed, p_repaired; /* sign-flip test over problems: does the share of failed samples
                                     differ, and of repaired ones? NAN for no problem */
     stats_paired diff;           /* over problems with scored samples in both arms */
@@ -89,12 +89,12 @@ typedef struct task_score task_score;
 struct task_score {
     arm_score *arms;   /* [n_arms] */
     pair_score *pairs; /* [n_arms - 1]: the baseline with each of the other arms */
-    task_score *also;  /* [grade_metrics() - 1], one per further metric. There, and in the metric of
-                          a judge model, a problem counts by its weight, as in "instructions
+    task_score *also; /* [grade_metrics() - 1], one per further metric. In these metrics and in that
+                          of a judge model, a problem counts by its weight, as in "instructions
                           followed of all instructions", and for intervals, scores are linearised
                           around the weighted mean. These metrics have no pass@k, maj@k and
                           McNemar test, and p_holm does not count the further ones. */
-    arena mem;         /* only the first task's arena is used; it owns arms, pairs and also of all
+    arena mem;        /* only the first task's arena is used; it owns arms, pairs and also of all
                           tasks */
 };
 

@@ -19,7 +19,10 @@ typedef struct {
     int brackets; /* open brackets in the field */
 } open_string;
 
-enum { kDepth = 16 }; /* fields may contain strings; deeper ones are read as text */
+enum {
+    kDepth = 16
+}; /* levels of strings inside fields of f-strings; deeper strings are read as
+                         text */
 
 typedef struct {
     char *s; /* the code, in which comments and strings are overwritten */

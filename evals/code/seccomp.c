@@ -95,10 +95,10 @@ static int add_rules(scmp_filter_ctx filter) {
 
 /* ---- the process that makes the filter ---- */
 
-/* Exit statuses of that process. */
+/* Exit statuses of the process that makes the filter. */
 enum { kMade, kNoMemory, kRefused };
 
-/* Seconds after which an alarm ends that process. */
+/* Seconds after which an alarm ends the process that makes the filter. */
 enum { kPatience = 10 };
 
 /* Writes the filter to @fd and returns an exit status. Releases nothing, because the process ends,

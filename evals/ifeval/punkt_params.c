@@ -79,7 +79,7 @@ static snap_status bad_line(const char *where, long number, const char *what, sn
     return err_set(err, SNAP_E_INPUT, "%s:%ld: %s", where, number, what);
 }
 
-/* SNAP_E_INPUT if @word is no word of a table. */
+/* SNAP_E_INPUT if @word cannot be a word of a table. */
 static snap_status check_word(span word, const char *where, long number, snap_err *err) {
     if (!word.n)
         return bad_line(where, number, "a word is missing", err);

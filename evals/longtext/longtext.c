@@ -61,7 +61,7 @@ int maker_questions(const maker *m) {
 }
 
 longtext_split longtext_split_of(const char *question, const char *answer) {
-    enum { kMeasured = 8 }; /* one item in so many */
+    enum { kMeasured = 8 }; /* one item in 8 is for measuring */
     uint64_t h = rng_stream_of(question) * 31 + rng_stream_of(answer);
     h = (h ^ h >> 32) * 0x9e3779b97f4a7c15U;
     return (h >> 32) % kMeasured == 0 ? LONGTEXT_MEASURE : LONGTEXT_TRAIN;

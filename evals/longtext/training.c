@@ -86,7 +86,8 @@ static bool push_message(js *list, const char *role, const char *content) {
     return js_push_new(list, m) && ok;
 }
 
-/* "document", two line ends and what is asked for, as the templates of the task files join them. */
+/* Adds a message with a document, two line ends and what is asked for, as the templates of the task
+ * files join them. */
 static bool push_document(js *list, const char *role, const char *text_above, const char *rest) {
     buf text = {0};
     (void)buf_printf(&text, "%s\n\n", text_above);

@@ -18,7 +18,7 @@ typedef struct {
     int kind;
     int64_t length; /* tokens of the first prompt; for a conversation, of the system message */
     longtext_split split;
-    int questions;          /* at most so many further questions */
+    int questions;          /* largest number of further questions about the text */
     double chars_per_token; /* the length is estimated, so no tokenizer is needed */
 } training_options;
 

@@ -116,7 +116,7 @@ static bool is_ambiguous(const math_tokens *g, const math_tokens *a) {
     return a->separated && math_is_statement(a) && !(g->separated && math_is_short_naming(a));
 }
 
-/* True for an answer with several relations, such as x = 100, y = 200. A 100,200 on the other side
+/* True if the answer has several relations, such as x = 100, y = 200. A 100,200 on the other side
  * is then read as one number. */
 static bool names_several(const math_tokens *t) {
     int relations = 0;

@@ -29,8 +29,7 @@ static void add(intervals *s, end low, end high) {
         s->item[s->count++] = (interval){low, high};
 }
 
-/* The lower end at @value, infinite for -\infty. \infty is no lower end, so it is noted as
- * other. */
+/* The lower end at @value, infinite for -\infty. \infty cannot be a lower end, so s->other is set. */
 static end lower(intervals *s, part value, bool closed) {
     int sign = math_infinity(value);
     s->other |= sign > 0;
@@ -79,7 +78,7 @@ static void add_absolute(intervals *s, part p) {
     }
 }
 
-/* True for \mathbb{R}. */
+/* True if @p is \mathbb{R}. */
 static bool is_reals(part p) {
     static const math_token sign = {.kind = TOK_SYM, .text = {"mathbb", 6}},
                             name = {.kind = TOK_SYM, .text = {"r", 1}};

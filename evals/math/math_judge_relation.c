@@ -15,7 +15,7 @@ static int flipped(int rel) {
     }
 }
 
-/* True for x = 20. */
+/* True if an equation is solved, as x = 20. */
 static bool is_solved(part p) {
     part right = child(p, 1);
     return is_kind(child(p, 0), NODE_SYM) && math_is_constant(right.t, right.i);

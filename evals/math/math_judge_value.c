@@ -71,7 +71,7 @@ static bool is_below_one(part p) {
     return t.len > 1 && (t.s[0] == '.' || (t.s[0] == '0' && t.s[1] == '.'));
 }
 
-/* True for a whole number and a fraction, as in 37\frac{1}{2}. */
+/* True if @p is a whole number with a fraction, as 37\frac{1}{2}. */
 static bool is_mixed_number(part p) {
     while (is_kind(p, NODE_NEG) || is_kind(p, NODE_PERCENT))
         p = child(p, 0);
@@ -125,7 +125,7 @@ bool math_is_numeral(part p) {
     return is_kind(p, NODE_NUM);
 }
 
-/* True for an optional minus sign and integer / integer. */
+/* True if @p is a fraction of two integers, perhaps with a minus sign. */
 static bool fraction_literal(part p, int64_t *n, int64_t *d) {
     bool negative = is_kind(p, NODE_NEG);
     if (negative)

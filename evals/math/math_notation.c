@@ -17,17 +17,17 @@
 #define TEXT_MACRO "\\\\(?:text|textbf|mathrm|mathbf)"
 #define BY         "(?:\\s*+(?:/|\\\\cdot\\b|\\\\[,;: ]|\\*|~)\\s*+|\\s++)"
 
-/* "k must be at least 4" */
+/* The beginning of an answer such as "k must be at least 4". */
 #define RELATED                                                                                    \
     "^[\\s$]*([a-z])\\$? (?:(?:must be|is|has to be|should be|needs to be) )?(?:strictly )?"
 
-/* "18 dollars and 50 cents" */
+/* The dollars of an amount such as "18 dollars and 50 cents". */
 #define DOLLARS_AND                                                                                \
     "(?:\\\\?\\$\\s*+)?(?<![0-9.])(\\d++)\\s*+(?:\\\\text\\{\\s*+)?dollars?\\s*+\\}?\\s*+"         \
     "(?:,|and|\\\\text\\{ ?and ?\\})\\s*+\\}?\\s*+"
 #define CENTS "\\s*+(?:\\\\text\\{\\s*+)?cents?\\}?"
 
-/* "all real numbers greater than 2" */
+/* The beginning of an answer such as "all real numbers greater than 2". */
 #define REALS                                                                                      \
     "^[\\s$]*(?:[Tt]he set of )?[Aa]ll (?:the )?real (?:numbers|values)(?: of)?(?: \\$?x\\$?)?"    \
     "(?: that are| which are)?,? "

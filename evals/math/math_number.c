@@ -35,8 +35,8 @@ uint16_t math_parse_fraction(parser *p) {
 }
 
 /* Checks a mixed number such as 3 1/2. It is compared only literally if its fraction is 0 or not
- * below 1, as in 3 4/4. So is, except for MATH_TRUTH, a typed one with a sign, such as -7 1/2: no
- * public grader reads it as -(7 + 1/2). */
+ * below 1, as in 3 4/4. Except under MATH_TRUTH, a typed mixed number with a sign, such as -7 1/2,
+ * is also compared only literally: no public grader reads it as -(7 + 1/2). */
 static void check_mixed(parser *p, uint16_t fraction, bool typed, bool negative) {
     int64_t a, b;
     if (!fraction)

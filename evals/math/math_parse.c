@@ -42,7 +42,7 @@ static uint16_t parse_set(parser *p) {
     return c.node;
 }
 
-/* True for |x|. */
+/* True if @i is the absolute value of a symbol, as |x|. */
 static bool is_absolute_symbol(const math_tree *t, uint16_t i) {
     const math_node *n = math_at(t, i);
     return n->kind == NODE_FN && n->arg == FN_ABS && math_at(t, n->first)->kind == NODE_SYM;

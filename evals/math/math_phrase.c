@@ -82,8 +82,8 @@ static size_t spell_words(const char *s, size_t n, char out[kPhrase]) {
     return meaning && !w.other ? used : 0;
 }
 
-/* True for "no solution exists" and "there are no such real solutions", as spell_words() writes
- * them. */
+/* True if the text says that there are no solutions, as "no solution exists" or "there are no such
+ * real solutions". It is written as spell_words() writes it. */
 static bool denies_solutions(const char *s, size_t n) {
     static const char *const allowed[] = {
         " there",     " no",    " such",   " real",     " positive", " possible", " solution",
@@ -146,7 +146,8 @@ static int count_word(const char *s, size_t n, const char *w, size_t m) {
     return count;
 }
 
-/* True for "all positive even integers" and "all even positive integers". */
+/* True if two phrases with "all" differ only in the order of the words after it: "all positive even
+ * integers", "all even positive integers". */
 static bool same_description(const char *s, size_t n, const char *t, size_t m) {
     static const char all[] = " all ";
     static const char *const joints[] = {" not", " but", " of", " than", " and", " or", " if"};

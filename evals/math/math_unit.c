@@ -221,8 +221,8 @@ static bool is_angle_pair(const math_tokens *g, const math_tokens *a, const unit
     return sign && is_radian(u) != is_radian(v);
 }
 
-/* The sizes of the units that are converted, as multiples of the smallest unit with the same
- * `quantity`. */
+/* The sizes of the units that are converted. A size is a multiple of the smallest unit with the
+ * same `quantity`. */
 enum { kQuantities = 8 };
 
 static const struct {

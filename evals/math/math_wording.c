@@ -184,7 +184,7 @@ static bool rewrite_number_word(rewriter *r) {
 
 /* ---- signs and bases ---- */
 
-/* "negative 5", "minus 5" */
+/* Rewrites "negative 5" and "minus 5" as -5. */
 static bool rewrite_sign_word(rewriter *r, const word *w) {
     if (!word_is(w, "negative") && !word_is(w, "minus"))
         return false;
@@ -201,7 +201,7 @@ static void drop_output(rewriter *r, const char *text) {
         r->used -= n;
 }
 
-/* "2516 (base 8)", "2516 in base 8": the base becomes a subscript. */
+/* Rewrites "2516 (base 8)" and "2516 in base 8": the base becomes a subscript. */
 static bool rewrite_base(rewriter *r, const word *w) {
     char digits[32];
     int64_t value = 0;
@@ -227,7 +227,8 @@ static bool rewrite_base(rewriter *r, const word *w) {
     return true;
 }
 
-/* "\text{18 apples}": the number comes before the \text. A second number is no noun. */
+/* Rewrites "\text{18 apples}": the number is put before the \text. Nothing is rewritten if the noun
+ * has other characters than letters and spaces, such as a second number. */
 static bool rewrite_counted_noun(rewriter *r) {
     static const char macro[] = "\\text{";
     if (!starts(r, r->s, macro))

@@ -24,7 +24,7 @@ extern const synth_family synth_aime_families[], synth_math_families[], synth_gp
 
 /* A uniform integer in low..high. */
 int64_t draw(rng *r, int64_t low, int64_t high);
-/* The same without 0; requires low < 0 < high. */
+/* A uniform integer in low..high other than 0; requires low < 0 < high. */
 int64_t draw_nonzero(rng *r, int64_t low, int64_t high);
 /* Selects the value for the problem's level. A family that lacks the last levels may list fewer
  * values. */

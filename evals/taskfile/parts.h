@@ -16,7 +16,7 @@ enum {
     TASK_WHERE = 8,
     TASK_EXAMPLES = 100,
     TASK_FIELD_FILES = 4,
-    GENERATED_VALUES = 32, /* most lengths, depths or distances of a generator */
+    GENERATED_VALUES = 32, /* limit of lengths, of depths and of distances of a generator */
     GENERATED_TURNS = 7    /* kinds: those of longtext.h, then "turns" (conversation.h) */
 };
 
@@ -56,7 +56,7 @@ typedef struct {
     bool given;
     const char *data;  /* file in the folder of the data file; NULL: `rows` */
     const js *rows;    /* examples in the task file */
-    const char *match; /* only examples with the problem's value of this field; NULL: all */
+    const char *match; /* only examples that have the problem's value in this field; NULL: all */
     int64_t count;
     bool random;   /* drawn by seed for each problem; else the first ones */
     bool optional; /* without the file, or if the user named the data file, there are none */
@@ -199,7 +199,8 @@ typedef struct {
 snap_status choices_make(const task_file *f, const js *row, const char *id, uint64_t seed,
                          shown_choices *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The letter of the right choice, which the rendered answer names. */
+/* Writes the letter of the right choice to @letter. @answer is the rendered answer, which names
+ * this choice by its letter, its index, its number, its text or its label. */
 snap_status choices_letter(const task_file *f, const js *row, const shown_choices *shown,
                            const char *answer, char letter[2], const char *where,
                            snap_err *err) SNAP_CHECK_RESULT;

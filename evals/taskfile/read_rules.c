@@ -178,7 +178,8 @@ static snap_status any_gold(const char *gold, snap_err *err) {
     return SNAP_OK;
 }
 
-/* "metric" is what the other program calls its verdict, "by" is its name and version. */
+/* Reads "metric", which is what the other program calls its verdict, and "by", which is its name
+ * and version. */
 static snap_status read_recorded(task_file *f, const keys *k, bool own, rule *r, snap_err *err) {
     const char *metric = NULL, *by = NULL;
     recorded_grader *g = &f->recorded;

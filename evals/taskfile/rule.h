@@ -39,7 +39,7 @@ void rule_release(rule *r);
 
 /* A grader for one to GRADE_METRICS rules, one for each metric. The verdict is the first rule's. */
 typedef struct {
-    grader base; /* the first member: base.grade_by() gets its address */
+    grader base; /* must be the first member: base.grade_by() gets the address of `base` */
     rule *rules;
     int n;
     math_policy policy;

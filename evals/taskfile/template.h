@@ -3,7 +3,7 @@
  *   {{question}}                  the row's field
  *   {{problem or question}}       the first of these fields that the row has
  *   {{doc.title}}, {{turns.0}}    a member of an object, an element of a list
- *   {{answer | after '####'}}     filters, see below
+ *   {{answer | after '####'}}     filters; the last paragraph lists them
  *   {{#options}}..{{/options}}    the text between them once for each element of a list; once
  *                                 for a field that is text, a number, true or false
  *   {{'{{'}}                      two braces (any quoted text; '' stands for ')

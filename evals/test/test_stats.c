@@ -238,7 +238,7 @@ static void test_intervals_cover(void) {
                RUNS, COVER_N, COVER_K, 100.0 * t_covers / RUNS, 100.0 * bootstrap_covers / RUNS);
 }
 
-/* The quadrature agrees with simulated normal differences. */
+/* stats_tost_power(), a quadrature, agrees with a simulation of normal differences. */
 static void test_tost_power(void) {
     enum { RUNS = 20000, N = 10 };
     static const double margins[] = {1.0, 0.8, 0.65};

@@ -36,7 +36,7 @@ bool arm_secret_is_header(const char *value) {
 
 /* ---- reading secrets ---- */
 
-/* A value that a header can have. */
+/* True if a header can have this value. */
 static bool is_value(const char *s) {
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++)

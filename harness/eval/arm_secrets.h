@@ -38,8 +38,8 @@ bool arm_secret_is_header(const char *value);
 snap_status arm_secrets_read(const eval_arm *arm, const generate_options *opt, arena *mem,
                              generator_options *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same errors for all arms of a plan, before anything is stored or sent. Warns if an arm sends
- * its own secrets over http to another machine. */
+/* Returns the errors of arm_secrets_read() for all arms of a plan. Call it before anything is
+ * stored or sent. Warns if an arm sends its own secrets over http to another machine. */
 snap_status arm_secrets_check(const eval_plan *plan, const generate_options *opt,
                               snap_err *err) SNAP_CHECK_RESULT;
 

@@ -29,8 +29,8 @@ typedef struct {
  * numbers are one reason with the text of the first, unless the number follows "HTTP ". */
 void failures_add(failure_tally *t, const char *message, int64_t times);
 
-/* Moves the most frequent reasons to the front and keeps @most of them. The others become other
- * reasons. */
+/* Moves the most frequent reasons to the front and keeps @most of them. The rest is counted in
+ * t->other. */
 void failures_keep(failure_tally *t, size_t most);
 
 /**

@@ -152,7 +152,8 @@ static gen_request request_of(const judging *t, match *m) {
     int game = m->started++, samples = t->plan->tasks[c.task].samples;
     q.id = (int64_t)(intptr_t)m;
     q.sample = ((int)c.arm * samples + c.sample) * ARENA_GAMES + game; /* a replayed judge
-                                                                          finds a game by it */
+                                                                          finds its answer by
+                                                                          this number */
     q.messages = m->messages[game];
     q.n_messages = kMessages;
     q.sampling.seed = (uint64_t)game;

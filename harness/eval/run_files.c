@@ -13,8 +13,8 @@ const char *run_file(arena *mem, const char *run, const char *name) {
 }
 
 snap_status run_journal_open(results_journal **out, const char *run, snap_err *err) {
-    char format[HASH_HEX]; /* the same for all evaluations; plan_check_identity() tells runs of
-                              other configurations apart */
+    char format[HASH_HEX]; /* equal for all evaluations; plan_check_identity() refuses a run of
+                              another configuration */
     char *path = fs_join(run, "journal");
     snap_status st = path ? hash_bytes("eval", 4, format, err)
                           : err_set(err, SNAP_E_NOMEM, "out of memory for '%s'", run);
