@@ -5,7 +5,7 @@
 
 enum { kSentence = 400 }; /* bytes of the last sentence that are searched */
 
-/* The text without what its last sentence says the answer is not: "it is 11, not 13." */
+/* The text without a value that is denied at its end, as the ", not 13" of "it is 11, not 13." */
 static span without_last_denial(span text) {
     enum { kMost = 80 };
     static pattern denial = {
@@ -213,8 +213,8 @@ static span without_condition(span text) {
     "ate|drinks?|drank|"                                                                           \
     "uses?|used|bakes?|baked|gains?|gained|loses?|lost|pays?|paid|receives?|received)"
 
-/* The text without what only locates or explains its value: ", attained at a = b", " at $x = 2$",
- * "; the other root is extraneous", and without the unit cm$^2$. */
+/* The text without the words at its end that only locate or explain the value: ", attained at a =
+ * b", " at $x = 2$", "; the other root is extraneous", and without the unit cm$^2$. */
 static span without_place(span text) {
     enum { kMost = 160 };
     static pattern places[] = {

@@ -41,7 +41,7 @@ static bool is_word(const token *k, word_class is) {
 
 /* ---- joined mentions ---- */
 
-/* What the words between two mentions have: a comma, "or" or "and" (word), "option" (noun), a dash. */
+/* What stands between two mentions: a comma, "or" or "and" (word), "option" (noun), a dash. */
 typedef struct {
     bool comma, word, noun, dash;
 } joint;

@@ -70,9 +70,10 @@ typedef struct {
     char refused[160];    /* why the arms cannot be compared (the fields below are then not
                              computed); "" if they can */
     char withheld[160]; /* why the verdict cannot be "equivalent" (lost.h); "" if it can. With such
-                             a reason, "not shown" replaces "equivalent" in `diff` */
-    double p_failed, p_repaired; /* sign-flip test over problems: does the share of failed samples
-                                    differ, and of repaired ones? NAN for no problem */
+                           a reason, "not shown" replaces "equivalent" in `diff` */
+    double p_failed, p_repaired; /* p values of sign-flip tests over problems: does the share of
+                                    failed samples differ between the arms, and does that of
+                                    repaired samples? NAN for no problem */
     stats_paired diff;           /* over problems with scored samples in both arms */
     double p_sign_flip;
     double p_mcnemar; /* NAN unless there is one sample per problem and the metric is the verdict */
@@ -90,12 +91,12 @@ struct task_score {
     arm_score *arms;   /* [n_arms] */
     pair_score *pairs; /* [n_arms - 1]: the baseline with each of the other arms */
     task_score *also; /* [grade_metrics() - 1], one per further metric. In these metrics and in that
-                          of a judge model, a problem counts by its weight, as in "instructions
-                          followed of all instructions", and for intervals, scores are linearised
-                          around the weighted mean. These metrics have no pass@k, maj@k and
-                          McNemar test, and p_holm does not count the further ones. */
+                         of a judge model, a problem counts by its weight, as in "instructions
+                         followed of all instructions", and for intervals, scores are linearised
+                         around the weighted mean. These metrics have no pass@k, maj@k and
+                         McNemar test, and p_holm does not count the further ones. */
     arena mem;        /* only the first task's arena is used; it owns arms, pairs and also of all
-                          tasks */
+                         tasks */
 };
 
 /**

@@ -57,7 +57,7 @@ typedef struct {
     bool keep_text;            /* prompts of confidential sets may be written to disk */
     judge_kind judge;          /* the judge for answers that are programs */
     const char *lcb_version;   /* "release_v5", "v6", "v2_v4", "release_latest"; NULL: all files in
-                                the folder */
+                                  the folder */
     const char *lcb_from,
         *lcb_to; /* days such as "2024-08-01"; NULL: no limit. Contests count from the start of the
                     first day up to 00:00 of the last day, inclusive */
@@ -78,7 +78,7 @@ struct task_spec {
     const grader *by_policy[MATH_STRICT + 1]; /* the grader under each math_policy; NULL: the policy
                                                  makes no difference */
     const grader *lcb_grader; /* the grader under JUDGE_LCB; NULL: JUDGE_LCB makes no
-                                           difference */
+                                 difference */
     /* Chooses a grader that this machine can run, or notes a fault. @data: the data folder; may be
      * NULL. The field is NULL if the three fields above decide. */
     const grader *(*pick_grader)(const char *data);

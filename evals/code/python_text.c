@@ -19,10 +19,8 @@ typedef struct {
     int brackets; /* open brackets in the field */
 } open_string;
 
-enum {
-    kDepth = 16
-}; /* levels of strings inside fields of f-strings; deeper strings are read as
-                         text */
+/* Levels of strings inside fields of f-strings. Deeper strings are read as text. */
+enum { kDepth = 16 };
 
 typedef struct {
     char *s; /* the code, in which comments and strings are overwritten */

@@ -174,7 +174,8 @@ static snap_status count_heading(const fit *f, buf *line, int64_t *out, snap_err
     return st == SNAP_OK ? tokens_count(f->counter, line->data, line->len, out, err) : st;
 }
 
-/* Words that pad() appends to the heading. Those of kShort are single tokens in most vocabularies. */
+/* Words that pad() appends to the heading. Those of kShort are single tokens in most
+ * vocabularies. */
 static const char *const kTopics[] = {", the weather", ", old letters", ", boats",   ", bread",
                                       ", tools",       ", roads",       ", gardens", ", work"};
 static const char *const kShort[] = {" and", " a", "."};

@@ -6,8 +6,8 @@
  * from our own sentences and word lists. The same options, seed and name give the same bytes
  * on every machine, as long as the tokenizer is the same.
  *
- * An item for training may have several questions about one text, each with its solution. None of
- * them has the question and the answer of an item for measuring (longtext_split_of()).
+ * An item for training may have several questions about one text, each with its solution. No item
+ * for measuring has one of these questions with the same answer (longtext_split_of()).
  *
  *   needle     codes of named things in prose, some of which are asked for
  *   lookup     codes of names, some of which are asked for, in a list of six-letter names and codes

@@ -29,7 +29,8 @@ static void add(intervals *s, end low, end high) {
         s->item[s->count++] = (interval){low, high};
 }
 
-/* The lower end at @value, infinite for -\infty. \infty cannot be a lower end, so s->other is set. */
+/* The lower end at @value, infinite for -\infty. For \infty, which cannot be a lower end, s->other
+ * is set. */
 static end lower(intervals *s, part value, bool closed) {
     int sign = math_infinity(value);
     s->other |= sign > 0;

@@ -56,7 +56,7 @@ static math_eval_status eval_constant(const context *c, int which, cx *out) {
     case CONST_E:
         mpfr_set_ui(out->re, 1, MPFR_RNDN);
         return cx_exp(out);
-    case CONST_I: /* except for MATH_TRUTH a symbol like others, but not real */
+    case CONST_I: /* MATH_TRUTH: the imaginary unit; else a symbol whose value is not real */
         if (c->r->t->truth) {
             mpfr_set_ui(out->im, 1, MPFR_RNDN);
             return EVAL_OK;

@@ -82,8 +82,8 @@ bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t 
 /* x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */
 bool math_drop_index(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* Calls the parameter of a family @s as in the gold @g, which does not say what it is: x = k\pi,
- * k \in \mathbb{Z} becomes x = n\pi. @s comes from math_read_parameter(). */
+/* Calls the parameter of a family @s as in the gold @g, if the gold does not say what its parameter
+ * is: x = k\pi, k \in \mathbb{Z} becomes x = n\pi. @s comes from math_read_parameter(). */
 bool math_rename_parameter(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
                            size_t *len);
 

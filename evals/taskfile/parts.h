@@ -89,7 +89,7 @@ typedef struct {
     double lengths[GENERATED_VALUES], depths[GENERATED_VALUES];
     name_distance distances[GENERATED_VALUES];
     size_t n_lengths, n_depths, n_distances;
-    int items; /* of each length, depth and distance */
+    int items; /* number of items for each combination of length, depth and distance */
     int keys, values, queries, hops, most, turns;
     uint64_t seed;
 } generator_part;
@@ -132,7 +132,7 @@ struct task_file {
     const char *metrics[GRADE_METRICS + 1];
     rule_grader
         graders[MATH_STRICT + 1]; /* for each policy; used unless an existing grader does the
-                                             same */
+                                     same */
 };
 
 static inline const task_file *file_of(const task_rows *r) {

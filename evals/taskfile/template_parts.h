@@ -12,7 +12,7 @@ typedef enum { PART_TEXT, PART_VALUE, PART_LIST, PART_END } part_kind;
 typedef struct {
     part_kind kind;
     const char *text;                      /* PART_TEXT */
-    const char *names[TEMPLATE_NAMES + 1]; /* the others: NULL-terminated */
+    const char *names[TEMPLATE_NAMES + 1]; /* all other kinds; NULL-terminated */
     const char *after, *without;           /* arguments of filters; NULL: not given */
     bool trim, line, optional;
     size_t end; /* PART_LIST: the index of its PART_END */

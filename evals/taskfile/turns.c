@@ -75,7 +75,8 @@ static snap_status check_turn(const task_rows *r, const task_row *out, const cha
                    where, answers, before);
 }
 
-/* Copies all messages but the last one to a new field, and the text of the last one to another. */
+/* Copies all messages but the last one to the field kEarlier, and the text of the last one to the
+ * field kLast. */
 static bool split(js *row, const js *all) {
     js *earlier = js_new_array();
     bool ok = earlier != NULL;

@@ -545,7 +545,7 @@ static void test_named_only(void) {
 
 #define MAIN "n = int(input())\nprint(n)"
 
-/* A program that reads input comes before examples, which do not. */
+/* A program that reads input is preferred to examples, which read none. */
 static void test_main_programs(void) {
     static const char *const examples[] = {
         "print(2 * 3)",

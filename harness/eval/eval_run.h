@@ -29,7 +29,8 @@ typedef struct {
     const char *data;  /* folder or file; NULL: the program's own datasets/ */
     opt_list arms;     /* NAME=GENERATOR[,key=value...] */
     /* For tasks whose problems the program makes (task_options) */
-    const char *lengths, *tokenizer; /* NULL: those of the task, and of the first local arm */
+    const char *lengths, *tokenizer; /* NULL: the lengths of the task, and the tokenizer of the
+                                        first local arm */
     double chars_per_token;          /* 0: not given */
     const char *shard;               /* "2/4": the shard of this process; NULL: the whole run */
     const char *out;                 /* the RUN folder */

@@ -23,8 +23,8 @@ snap_status games_play(const eval_plan *plan, sample_store *store, const char *j
                        const generate_options *opt, results_journal *journal, fs_log *log,
                        arena *mem, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Returns SNAP_E_USAGE if a task needs a judge but none is given, unless plan->rejudge is set. It
- * is called before any request is sent. */
+/* Returns SNAP_E_USAGE if a task needs a judge but none is given, unless plan->rejudge is set. Call
+ * this function before any request is sent. */
 snap_status games_check(const eval_plan *plan, const char *judge, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

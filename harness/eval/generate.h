@@ -25,11 +25,11 @@ typedef struct {
  * @log:     receives one line for each failed sample, and one for each client that made transfers
  *
  * Within a task, sample 0 of every problem comes first, then sample 1, so that an interrupted run
- * has seen as many problems as possible. Local arms instead generate all samples of a problem one
+ * covers as many problems as possible. Local arms instead generate all samples of a problem one
  * after the other. In tasks whose conversations continue with the arm's own answers, each turn of
  * all conversations comes before the next turn. A turn whose predecessor failed is left out; the
- * same command continues later. When one arm fails, the others finish the requests
- * they have in flight. Progress is printed on standard error.
+ * same command continues later. When one arm fails, the other arms finish the requests that they
+ * have in flight. Progress is printed on standard error.
  *
  * SNAP_E_CANCELLED when *cancel was set; SNAP_E_NET when 64 consecutive requests of an arm failed;
  * errors of arm_secrets_read(), generator_open(), generator_run(), the store and the journal;

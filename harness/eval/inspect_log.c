@@ -19,7 +19,8 @@ typedef struct {
 
 /* ---- texts ---- */
 
-/* A long text may be stored once, under "attachments" of the sample. */
+/* The text itself, or the attachment to which it refers: a long text may be stored once, under
+ * "attachments" of the sample. */
 static const js *attached(const js *sample, const js *text) {
     static const char scheme[] = "attachment://";
     const char *s = js_str(text);
