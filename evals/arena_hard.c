@@ -3,8 +3,9 @@
  * Rows of question.jsonl as in arena-hard-auto, v0.1 and v2.0: {"uid" or "question_id", "category",
  * "prompt" or "turns": [{"content"}]}. The folder model_answer/ beside it has the baselines'
  * answers: {"uid", "messages": [.., {"content": {"answer"}}]} or {"question_id", "choices":
- * [{"turns": [{"content"}]}]}. If it has none, the other arms are compared with the first arm. If
- * it has any, every question must have one, by the baseline model of its category. */
+ * [{"turns": [{"content"}]}]}. If the folder has no answers, the other arms are compared with the
+ * first arm. If it has some, every question must have an answer by the baseline model of its
+ * category. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

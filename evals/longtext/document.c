@@ -164,7 +164,7 @@ cleanup:
     return st;
 }
 
-/* Tokens of the first line with the line end and a word that follow it. */
+/* Counts the tokens of the first line together with the line end and one word after it. */
 static snap_status count_heading(const fit *f, buf *line, int64_t *out, snap_err *err) {
     buf_clear(line);
     (void)buf_puts(line, f->d->heading);

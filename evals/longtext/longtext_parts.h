@@ -17,7 +17,7 @@ typedef struct {
     text_name *values;    /* [NAMES_MOST] */
     const char **records; /* [o->keys] copy: the texts of the records */
     int *times;           /* [o->keys] count: how often each event is reported. order: times[i] is
-                             the letter, from 0, of event i of the text */
+                             the letter (0 for A) that the question gives to event i of the text */
     longtext *out;
 } maker;
 

@@ -4,8 +4,9 @@
 #include "evals/math/math_parser.h"
 #include "evals/math/math_spelling.h"
 
-/* The most postfixes of one factor. Each "!" of x!!!! adds a level to the tree, and kMathMaxDepth
- * does not limit these levels: it counts only values inside of values, as in brackets. */
+/* The largest number of postfixes of a factor. Each "!" of x!!!! adds a level to the tree, and
+ * kMathMaxDepth does not limit these levels: it counts only values inside of values, as in
+ * brackets. */
 enum { kMaxPostfixes = 8 };
 
 /* ---- factors ---- */

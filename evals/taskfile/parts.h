@@ -39,7 +39,7 @@ typedef enum { ANSWER_LETTER, ANSWER_INDEX, ANSWER_NUMBER, ANSWER_TEXT } answer_
 
 typedef struct {
     bool given;
-    const char *field;                    /* a list of texts; NULL: `fields` or `texts` */
+    const char *field;                    /* field with a list; NULL: `fields` or `texts` is used */
     const char *fields[TASK_CHOICES + 1]; /* fields with one text each */
     size_t n_fields;
     const js *texts;    /* the choices themselves */
@@ -194,8 +194,8 @@ typedef struct {
                                    that are skipped */
 } shown_choices;
 
-/* Makes the list. @id and @seed determine the order if choices are shuffled. If the task has no
- * choices, the list is NULL. Release with js_free(out->list), also after an error. */
+/* Makes the list of choices. @id and @seed determine the order if they are shuffled. If the task
+ * has no choices, the list is NULL. Release with js_free(out->list), also after an error. */
 snap_status choices_make(const task_file *f, const js *row, const char *id, uint64_t seed,
                          shown_choices *out, const char *where, snap_err *err) SNAP_CHECK_RESULT;
 

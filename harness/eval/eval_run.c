@@ -190,7 +190,8 @@ static void warn_undetected_loss(const eval *e, size_t t) {
     }
 }
 
-/* Warns if the baseline's accuracy leaves no room to see damage. */
+/* Warns if damage can hardly be seen, because the baseline's accuracy is nearly 100 % or is not
+ * shown to be better than guessing. */
 static void warn_blind(const eval *e, size_t t) {
     const eval_task *task = &e->plan.tasks[t];
     const arm_score *base = &e->scores[t].arms[0];
