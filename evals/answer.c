@@ -63,7 +63,7 @@ static span without_foreign_words(span s) {
     return answer_bare((span){s.s, n});
 }
 
-/* The number in "Answer: [3,628,800]". */
+/* The number without the brackets around it: "Answer: [3,628,800]". */
 static span without_number_brackets(span s) {
     static pattern number = {.regex = "^\\[[0-9]{1,3}(?:,[0-9]{3}){2,}\\]$"};
     return pattern_find(&number, s, 0, NULL) ? (span){s.s + 1, s.n - 2} : s;
@@ -153,8 +153,8 @@ static bool skip_others(span *text, const extraction *x) {
     return true;
 }
 
-/* Adds the last statement of the text that is not about an answer of others, or what the text gives
- * instead of it. False if it states nothing. */
+/* Adds the last statement of the text that is not about an answer of others, or the statement with
+ * which the text replaces it. False if it states nothing. */
 static bool add_last_stated(found_answer *a, span text, unsigned flags) {
     enum { kStatements = 4 };
     extraction x = {0}, later = {0};
@@ -174,7 +174,7 @@ static bool add_last_stated(found_answer *a, span text, unsigned flags) {
            add_stated(a, text, &x, flags);
 }
 
-/* Adds the answer of a box, or what the text gives instead of it. */
+/* Adds the answer of a box, or the answer with which the text replaces it. */
 static void add_boxed(found_answer *a, span text, const extraction *box, unsigned flags) {
     extraction later = {0};
     span after = {0};

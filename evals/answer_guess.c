@@ -1,4 +1,5 @@
-/* Answers that a response does not declare: what its last sentence states. */
+/* Guesses an answer that the response does not declare, from its last sentence, formula or
+ * number. */
 #include <string.h>
 
 #include "evals/answer_parts.h"
@@ -332,9 +333,9 @@ static bool find_last_number(span text, span sentence, extraction *number) {
            !is_denied(span_from(text, number->answer.s + number->answer.n));
 }
 
-/* Adds the last formula and the last number. Without a formula in the sentence, adds its predicate
- * first; without both, adds its last word. The number comes first if it follows the formula and
- * either ends the text or is the only one of the two with a digit. */
+/* Adds the last formula and the last number. If the sentence has no formula, adds its predicate
+ * first. If neither the formula nor the number counts, adds the last word. The number comes first
+ * if it follows the formula and either ends the text or is the only one of the two with a digit. */
 static void add_last_values(found_answer *a, span text, span sentence) {
     extraction x = {0}, number;
     bool last = find_last_number(text, sentence, &number);

@@ -57,8 +57,8 @@ typedef enum {
 } answer_revision;
 
 /* Finds out whether the text after a box takes it back. @x gets the other answer; it is valid only
- * for ANSWER_REVISED. @after gets the text from where the box is taken back on; it is not valid for
- * ANSWER_KEPT. */
+ * for ANSWER_REVISED. @after gets the text that begins where the box is taken back; it is not valid
+ * for ANSWER_KEPT. */
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after);
 
 /* answer_revise() for a statement in words: "the answer is 5. No, that is wrong." */

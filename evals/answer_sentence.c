@@ -93,7 +93,7 @@ static span without_slip(span sentence) {
 }
 
 /* The last sentence of the last line, at most kSentence bytes of it, without signs before it. If it
- * is a concession, only its last clause; of a slip, only what follows it. */
+ * is a concession, only its last clause; if it has a correction, only the text after that. */
 span answer_last_sentence(span text) {
     static pattern start = {
         .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"

@@ -18,8 +18,8 @@
 enum { ARENA_GAMES = 2 }; /* in game 0 the reference is A, in game 1 it is B */
 
 /* The last label in a judge's text after its reasoning: "A>>B", "A>B", "A=B", "B>A" or "B>>A".
- * Small letters and the reversed forms, such as "A<<B", are accepted. A label in [[..]] comes
- * before one in [..]. NULL if there is none or if the last one is none of these. */
+ * Small letters and the reversed forms, such as "A<<B", are accepted. Labels in [..] count only if
+ * there is none in [[..]]. NULL if there is no label, or if the last one is none of these. */
 const char *arena_verdict(span judgment);
 
 /* The answer's share of the battles in both games, and the number of battles. @verdicts come from
@@ -50,7 +50,8 @@ typedef struct {
 snap_status arena_set_games(js *row, const grader *g, const char *judge, span reference,
                             const arena_game games[ARENA_GAMES], snap_err *err) SNAP_CHECK_RESULT;
 
-/* Sets the result of a row of the first arm that is the reference: a win rate of one half. */
+/* Sets the result of a row whose answer is itself the reference (first arm): a win rate of one
+ * half. */
 snap_status arena_set_reference(js *row, const grader *g, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Reads the result from a judged row; false if the row has none. */

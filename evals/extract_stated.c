@@ -125,8 +125,8 @@ static void take_later(extraction *out, const char *rule, span s) {
         *out = (extraction){rule, s};
 }
 
-/* STATES is what may stand between the word "answer" and the answer itself. The other four are
- * parts of it. */
+/* STATES is what may stand between the word "answer" and the answer itself. The four macros before
+ * it are its parts. */
 #define FOR_WHAT                                                                                   \
     "(?:\\s++(?:to|for)\\s++(?:the|this|your|our)\\s++(?:\\w++\\s++){0,1}(?:question|problem))?"
 #define COMES_TO  "(?:comes|works|turns)\\s++out\\s++(?:to\\s++be|as|to)"

@@ -36,13 +36,14 @@ typedef struct {
 
 typedef struct {
     grade_verdict verdict;
-    char extracted[GRADE_EXTRACTED_MAX]; /* what was compared (IFEval: what is not followed): UTF-8,
-                                            cut if longer; "" = nothing */
-    const char *rule;                    /* the rule that found it: "boxed", ...; NULL = none;
-                                            static, or borrowed from a stored row */
-    const char *reason;                  /* the reason for the verdict; static, or points into a
-                                            code_grade */
-    bool open_box;                       /* the last \boxed is not closed */
+    char extracted
+        [GRADE_EXTRACTED_MAX]; /* what was compared (IFEval: the broken instructions): UTF-8,
+                                  cut if longer; "" = nothing */
+    const char *rule;          /* the rule that found it: "boxed", ...; NULL = none;
+                                  static, or borrowed from a stored row */
+    const char *reason;        /* the reason for the verdict; static, or points into a
+                                  code_grade */
+    bool open_box;             /* the last \boxed is not closed */
     bool undecided; /* an answer was found, but the rules neither show that it equals the gold nor
                        that it differs; the verdict is then not GRADE_CORRECT */
     grade_score also[GRADE_METRICS - 1]; /* the grader's metrics after the first; if a model judges,
@@ -52,12 +53,13 @@ typedef struct {
 typedef struct grader grader;
 struct grader {
     const char *id; /* "aime-6": name, policy if there are several, version */
-    /* Call these two through grade_check_gold() and grade_response(), which handle faults. */
+    /* Call check_gold() and grade() through grade_check_gold() and grade_response(), which handle
+     * faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
     /* NULL if the response is a program that must be run (evals/code/judge.h), if by_model or
      * recorded, or if there is a grade_by() */
     grade_result (*grade)(const char *gold, grade_input in);
-    /* Used instead of the two above by graders that have data of their own
+    /* Used instead of check_gold() and grade() by graders that have data of their own
      * (evals/taskfile/rule.h). */
     snap_status (*check_by)(const grader *g, const char *gold, snap_err *err);
     grade_result (*grade_by)(const grader *g, const char *gold, grade_input in);

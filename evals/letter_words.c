@@ -13,7 +13,7 @@ typedef struct {
     const char *at; /* NULL: the slot is free */
     unsigned char n;
     bool more;     /* a longer entry begins with these n bytes */
-    word_class is; /* 0: it is only the beginning of entries */
+    word_class is; /* 0: the bytes are only the beginning of entries */
 } slot;
 
 static slot slots[SLOTS];
@@ -66,7 +66,7 @@ static bool is_break(char c) {
     return (unsigned char)c < 0x80 && !is_alnum(c);
 }
 
-/* Adds an entry, and the parts before its breaks. */
+/* Adds an entry, and its beginnings up to each is_break(). */
 static void add_entry(const char *at, size_t n, word_class is) {
     uint32_t h = HASH_START;
     for (size_t i = 0; i < n; i++) {

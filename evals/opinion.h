@@ -28,7 +28,7 @@ snap_status opinion_prompt(const task_problem *p, const char *answer, buf *out,
                            snap_err *err) SNAP_CHECK_RESULT;
 
 /* Reads a reply: OPINION_SAME if its first word is YES, or if its last box contains only YES;
- * OPINION_DIFFERENT if that is NO. The case of the letters does not matter. OPINION_NONE for any
+ * OPINION_DIFFERENT likewise for NO. The case of the letters does not matter. OPINION_NONE for any
  * other reply, for a first word and a box that contradict each other, and for reasoning without an
  * end. */
 opinion opinion_parse(span reply);

@@ -63,7 +63,7 @@ static void open_quote(scanner *x) {
     x->open[x->depth++] = o;
 }
 
-/* Reads one step of code: outside of strings, or in a field of the innermost one. */
+/* Reads one step of code: outside of strings, or in a field of the innermost string. */
 static void step_code(scanner *x, open_string *in) {
     const char c = x->s[x->i];
     if (c == '#' && !in) {

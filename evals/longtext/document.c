@@ -133,8 +133,8 @@ cleanup:
 }
 
 /* The largest number of units with at most f->length tokens. The first estimate is nearly right.
- * Each further one adds units for the tokens that are missing. If that number is known to be too
- * large, it is the middle of the range that is still open. */
+ * Each further estimate adds units for the tokens that are missing. If that number of units is
+ * known to be too large, the estimate is the middle of the range that is still open. */
 static snap_status fit_units(fit *f, size_t *best, int64_t *tokens, snap_err *err) {
     enum { kRounds = 40 };
     double each;

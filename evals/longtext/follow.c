@@ -31,8 +31,9 @@ static snap_status add_chain(maker *m, int chain, snap_err *err) {
     return st;
 }
 
-/* The names of each step of the chains are at the item's distance from that of the first chain. If
- * an earlier step has one of them, the names of the step are drawn again. */
+/* Draws the names of all chains, step by step. In a step, the names of the other chains are at the
+ * item's distance from the name of the first chain. If an earlier step has one of the names, the
+ * names of the step are drawn again. */
 static snap_status draw_variables(maker *m, snap_err *err) {
     size_t keys = (size_t)m->o->keys;
     for (size_t step = 0; step <= (size_t)m->o->hops; step++) {

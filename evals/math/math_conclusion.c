@@ -1,5 +1,6 @@
 /* Answers that say how they were found or what they are, for MATH_TRUTH: a conclusion after an
- * arrow, an equation whose left side is the quantity, the range of a function, a remainder. */
+ * arrow, an equation whose left side is the quantity, the range of a function, a remainder. A
+ * comment that is only a formula is an example of what the pattern below it matches. */
 #include <string.h>
 
 #include "evals/math/math_rewriter.h"

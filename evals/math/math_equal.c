@@ -342,7 +342,7 @@ static bool has_order(bytes s) {
     return pattern_find(&order, (span){s.s, s.n}, 0, NULL);
 }
 
-/* True if the gold is reworded in the same way. */
+/* True if @w also rewords the gold. */
 static bool rewords_gold(wording *w) {
     return w == math_read_words || w == math_read_parameter || w == math_read_noon ||
            w == math_read_compound || w == math_reduce_ratio || w == math_drop_quantifier;

@@ -86,7 +86,7 @@ static bool has_relation(const part *p, int n) {
 }
 
 /* Checks repeated members. For the public graders, 2, 2 is one number, x = 2, y = 2 are two
- * equations, and f(x) = 2, 2 is one of each. */
+ * equations, and f(x) = 2, 2 is an equation and a number. */
 static bool same_repeats(const part *g, const part *a, int n) {
     return (!has_relation(g, n) && !has_relation(a, n)) ||
            count_different(g, n) == count_different(a, n);

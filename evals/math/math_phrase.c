@@ -83,7 +83,7 @@ static size_t spell_words(const char *s, size_t n, char out[kPhrase]) {
 }
 
 /* True if the text says that there are no solutions, as "no solution exists" or "there are no such
- * real solutions". It is written as spell_words() writes it. */
+ * real solutions". @s comes from spell_words(). */
 static bool denies_solutions(const char *s, size_t n) {
     static const char *const allowed[] = {
         " there",     " no",    " such",   " real",     " positive", " possible", " solution",

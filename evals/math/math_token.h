@@ -131,8 +131,8 @@ typedef struct {
     bool text;                          /* some token came from a \text */
     bool prose;                         /* bare words that follow each other */
     bool grouped;                       /* a plain comma was read as a thousands separator */
-    bool zeros;                         /* a zero follows such a comma, so it is no list of
-                                           numbers */
+    bool zeros;                         /* a zero follows such a comma, so the answer is no list
+                                           of numbers */
     bool typed;                         /* a function name without its backslash */
     bool broken;                        /* ends with a line break */
     bool wrapped;                       /* a number in a \text or in bold */

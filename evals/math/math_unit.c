@@ -5,8 +5,8 @@
 
 #include "evals/math/math_spelling.h"
 
-/* The unit of a row is its first name; the others are spellings of it. A plural s may follow each
- * name of more than two letters. */
+/* Each line is one unit: its name, then other spellings of it. A plural s may follow each name of
+ * more than two letters. */
 static const char *const known[][6] = {
     {"cm", "centimeter", "centimetre"},
     {"m", "meter", "metre"},

@@ -34,8 +34,7 @@ typedef snap_status (*synth_sink)(void *ctx, const char *lines, size_t n, snap_e
  *
  * Problem i has the style at position i mod styles, and the level at position (i / styles) mod
  * levels. Chat i has the kind at position i mod kinds, and the length at position (i / kinds) mod
- * lengths.
- * Held-out problems never repeat within @count. A training stream may repeat problems.
+ * lengths. Held-out problems never repeat within @count. A training stream may repeat problems.
  *
  * SNAP_E_USAGE for a plan without styles or levels (for chats: without lengths) or with a negative
  * start or count, and if 32 other numbers give no new held-out problem, for example because more

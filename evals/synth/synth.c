@@ -11,7 +11,8 @@
  * a probability below 1e-50. */
 enum { kParts = 8, kAttempts = 4096, kFamilies = 16 };
 
-/* limits on the length as pieces() counts it: least for a long solution, most for any solution */
+/* Limits of a solution's length, as pieces() counts it: a long solution has at least kShortestLong,
+ * any solution at most kLongest. */
 enum { kShortestLong = 1050, kLongest = 7900 };
 
 static const char *const style_names[] = {"aime", "math", "gpqa", "code"};

@@ -26,7 +26,7 @@ enum { SYNTH_LEVELS = 6, SYNTH_LONG = 5, SYNTH_TESTS = 5 };
 
 const char *synth_style_name(synth_style s); /* "aime", "math", "gpqa", "code" */
 
-/* Other names: SNAP_E_USAGE, and the message lists the valid ones. */
+/* Parse a name. SNAP_E_USAGE for other names; the message lists the valid ones. */
 snap_status synth_style_parse(const char *name, synth_style *out, snap_err *err) SNAP_CHECK_RESULT;
 snap_status synth_split_parse(const char *name, synth_split *out, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -178,8 +178,8 @@ cleanup:
     return st;
 }
 
-/* The digest of the set is that of all that determines its texts. The tokenizer does so only
- * through the lengths that it counts, so the digest of the prompts shows whether it was the
+/* The digest of the set is that of all that determines its texts. The tokenizer determines them
+ * only through the lengths that it counts, so the digest of the prompts shows whether it was the
  * same. */
 static snap_status hash_recipe(const generation *m, snap_err *err) {
     const generator_part *g = m->g;

@@ -59,14 +59,15 @@ typedef struct {
     const char *match; /* only examples that have the problem's value in this field; NULL: all */
     int64_t count;
     bool random;   /* drawn by seed for each problem; else the first ones */
-    bool optional; /* without the file, or if the user named the data file, there are none */
+    bool optional; /* if the file is missing, or the user named a data file and no folder, there
+                      are no examples */
     template *text;
 } examples_part;
 
 /* The grader that takes the verdicts which recorded answers came with. */
 typedef struct {
     grader base;
-    char id[200]; /* says which metric of which program it is */
+    char id[200]; /* names the metric and the program */
 } recorded_grader;
 
 /* A condition on a row: the field has one of the values, or lies within the bounds. */
