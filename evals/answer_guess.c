@@ -425,7 +425,7 @@ static bool is_announcement(span s) {
            (pattern_find(&start, s, 0, NULL) && !pattern_find(&verb, s, 0, NULL));
 }
 
-/* Removes the readings that the text denies or gives to others. */
+/* Removes the readings that the text denies, or states as another person's or another case's. */
 static void drop_denied(found_answer *a, span text) {
     int kept = 0;
     span last = {0};

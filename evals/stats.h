@@ -56,8 +56,8 @@ double stats_sampling_variance(const double *x, size_t n);
 
 /* ---- two arms on the same problems ---- */
 
-/* For the case that all differences are equal, so that there are no intervals, see
- * stats_compare(). */
+/* If all differences are equal, there are no intervals, and the verdict follows another rule, which
+ * stats_compare() states. */
 typedef enum {
     STATS_EQUIVALENT, /* p_tost is below 5 %; then the 90 % interval lies within +-margin */
     STATS_NOT_SHOWN,  /* neither of the other two, or n < 2: more problems or samples are needed */
@@ -94,8 +94,8 @@ typedef struct {
  * margin. As counts with the rates q + M and q per problem, they have the largest likelihood at
  * q = (h + sqrt(h^2 + 8 n D M)) / 4n with h = U + D - 2nM. The variance is 2q + M, times the mean
  * square per unit of difference. A continuity correction of half a step is added. With one sample
- * per problem, the error of "equivalent" is then at most about 5 % (a test enumerates 30 to 500
- * problems).
+ * per problem, a wrong "equivalent" then has a probability of at most about 5 % (test_tost.c
+ * enumerates the outcomes of 30 to 500 problems).
  *
  * If all differences are equal, their spread is zero, but that is no evidence of precision. Then
  * there are no intervals and no p_tost, and for n >= 2 the verdict uses the rule of three:
@@ -190,7 +190,8 @@ typedef struct {
  * A task with few unequal problems has a standard error that is too small by chance. But if the
  * true difference were as large as the margin, the differences d of its problems would have the
  * variance E d^2 - margin^2, and E d^2 is at least step * margin. The variance of a task counts as
- * at least that. So the error of "equivalent" stays near 5 % also with few unequal problems.
+ * at least that. So the probability of a wrong "equivalent" stays near 5 % also with few unequal
+ * problems.
  */
 void stats_pool_add(stats_pool *pool, const stats_paired *task, double step, double margin);
 

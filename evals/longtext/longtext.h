@@ -49,8 +49,8 @@ typedef struct {
     double depth;           /* 0..1: where the first part of the answer is, if the kind has such
                                a place */
     name_distance distance; /* of distractors from what is asked for; lookup: not DISTANCE_WORD */
-    int keys;    /* things that the text names, with those that are asked for. variables: chains.
-                    frequent: words that are asked for. order: events */
+    int keys;    /* things that the text names, including those that are asked for. variables:
+                    chains. frequent: words that are asked for. order: events */
     int values;  /* needle, lookup: codes of each thing, all of which are asked for. copy: words of
                     a record */
     int queries; /* needle, lookup: things that are asked for */

@@ -1,5 +1,5 @@
-/* Inequalities as intervals, for MATH_TRUTH: 1 < x \le 2 is (1,2], and x < 1 or x > 2 is a union.
- * */
+/* Compares inequalities as intervals, for MATH_TRUTH: 1 < x \le 2 is (1,2], and x < 1 or x > 2 is a
+ * union. */
 #include "evals/math/math_judge.h"
 #include "evals/math/math_parser.h"
 
@@ -59,7 +59,7 @@ static bool is_order(int rel) {
     return rel == REL_LT || rel == REL_LE || is_above(rel);
 }
 
-/* Adds |x| < 2 or |x| > 2. The fourth child of the relation is -2. */
+/* Adds |x| < 2 or |x| > 2. The relation has -2 as its fourth child. */
 static void add_absolute(intervals *s, part p) {
     part left = child(p, 0), right = child(p, 1);
     bool swapped = !is_kind(left, NODE_FN) || at(left)->arg != FN_ABS;

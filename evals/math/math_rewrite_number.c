@@ -142,7 +142,7 @@ void math_rewrite_number(rewriter *r) {
     const char *from = r->s, *to = skip_digits(r, from);
     if (to < r->end && *to == '.' && to + 1 < r->end && is_digit(to[1]))
         to = skip_digits(r, to + 1);
-    to += to == from; /* a full stop without digits */
+    to += to == from; /* copies a full stop without digits, too */
     put(r, from, (size_t)(to - from));
     r->s = to;
     const char *end = exponent_end(r, to);

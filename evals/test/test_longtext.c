@@ -259,7 +259,7 @@ static void test_too_short(void) {
         o.hops = 10;
         o.keys = kind == LONGTEXT_NEEDLE || kind == LONGTEXT_LOOKUP ? 50 : o.keys;
         snap_status st = longtext_make(&o, 1, "x", &kFour, &t, &err);
-        if (st != SNAP_OK) { /* otherwise all of it fits, exactly */
+        if (st != SNAP_OK) { /* otherwise the text has exactly the wanted length */
             CU_ASSERT_EQUAL(st, SNAP_E_INPUT);
             CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "a length of 64 tokens is too small"));
         } else {
