@@ -57,9 +57,18 @@ static snap_status limits(mla_backend *be, double seconds, mla_limits *out, snap
 
 /* ---- plans ---- */
 
+/* The plans of plugins that were stopped. Threads of such a plugin may still use them, as they may
+ * use its memory (attend_memory.c). */
+static attend_plan *kept_plans;
+
 void attend_plan_release(attend_plan *p) {
     if (!p)
         return;
+    if (attend_of(p->base.be)->stopped) {
+        p->next = kept_plans;
+        kept_plans = p;
+        return;
+    }
     if (p->packed) {
         free(p->packed->json);
         free(p->packed->named);
@@ -70,9 +79,6 @@ void attend_plan_release(attend_plan *p) {
     free(p);
 }
 
-/* The plans of plugins that were stopped. */
-static attend_plan *kept_plans;
-
 static void plan_free(mla_plan *plan) {
     attend_plan *p = attend_plan_of(plan);
     const attend_backend *a = attend_of(plan->be);
@@ -80,11 +86,6 @@ static void plan_free(mla_plan *plan) {
     if (a->plugin->plan_free && !a->stopped)
         a->plugin->plan_free(p->state);
     mla_plan_free(p->inner);
-    if (a->stopped) { /* threads of the plugin may still use it, as its memory (attend_memory.c) */
-        p->next = kept_plans;
-        kept_plans = p;
-        return;
-    }
     attend_plan_release(p);
 }
 

@@ -59,7 +59,7 @@ static inline mla_backend *attend_inner(const mla_backend *be) {
 }
 
 /* Allocates a plan with room for the lengths and the block table of a step, which are needed on the
- * host only. attend_plan_release() frees what it allocated. */
+ * host only. attend_plan_release() frees what it allocated, but not if the plugin was stopped. */
 snap_status attend_plan_new(attend_plan **out, mla_backend *be, const mla_capacity *cap,
                             int page_tokens, snap_err *err) SNAP_CHECK_RESULT;
 void attend_plan_release(attend_plan *p);

@@ -105,8 +105,8 @@ typedef struct snapmla_attention {
                              program's CUDA device, and the work is enqueued on `stream` */
     unsigned precisions;  /* SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8: what attend() supports; 0 if
                              the plugin has only attend_packed() */
-    /* "host" only: a call of attend() or of a function for packed caches that takes longer than
-     * this many seconds is ended, and the arm fails. 0: 60 seconds; at most 3600 */
+    /* "host" only: a call of plan(), attend() or a function for packed caches that takes longer
+     * than this many seconds is ended, and the arm fails. 0: 60 seconds; at most 3600 */
     double limit_s;
 
     /* Reserves what every step up to these capacities needs; *state is the plugin's own. Returns

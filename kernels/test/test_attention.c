@@ -157,6 +157,47 @@ static void test_crash_in_plan(void) {
     mla_backend_close(f.be);
 }
 
+/* The capacity that a plugin was given, which its threads may still read after it was stopped. */
+static const mla_capacity *given;
+
+static snap_status plan_and_hang(void **state, const mla_capacity *cap, snap_err *err) {
+    (void)state, (void)err;
+    given = cap;
+    for (volatile int forever = 1; forever;)
+        ;
+    return SNAP_OK;
+}
+
+static snap_status attend_nothing(void *state, const snapmla_step *step, const snapmla_queries *q,
+                                  const mla_cache *cache, void *out, float *lse, void *stream,
+                                  snap_err *err) {
+    (void)state, (void)step, (void)q, (void)cache, (void)out, (void)lse, (void)stream, (void)err;
+    return SNAP_OK;
+}
+
+static void test_hang_in_plan(void) {
+    static const snapmla_attention hangs = {SNAPMLA_ATTENTION,       .name = "hangs",
+                                            .device = "host",        .precisions = SNAPMLA_HAS_BF16,
+                                            .limit_s = 0.02,         .plan = plan_and_hang,
+                                            .attend = attend_nothing};
+    mla_backend_options one = {.threads = 1};
+    mla_capacity cap = {.precision = MLA_BF16,
+                        .heads = HEADS,
+                        .d_c = D,
+                        .d_r = D,
+                        .batch = BATCH,
+                        .s_q = 1,
+                        .max_tokens = 128};
+    mla_backend *be;
+    mla_plan *plan;
+    snap_err err = {0};
+    CU_ASSERT_FATAL(attend_backend_open(&be, &hangs, "test", &one, &err) == SNAP_OK);
+    CU_ASSERT(mla_plan_create(&plan, be, &cap, &err) == SNAP_E_DEVICE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "plugin hangs: plan() took more than 0.02 seconds"));
+    mla_backend_close(be);
+    CU_ASSERT(given->heads == HEADS && given->max_tokens == 128);
+}
+
 /* After a step, packed_check() fails if a byte before a buffer has changed, and passes again once
  * the byte has its old value. */
 static void test_check_later(void) {
@@ -298,9 +339,15 @@ static void test_rest(void) {
 }
 
 CU_TestInfo tests_attention[] = {
-    {"the example with one function", test_example}, {"tables that are refused", test_refused},
-    {"calls that are reported", test_reported},      {"after a call that hangs", test_after_a_hang},
-    {"time limits in turn", test_limits_in_turn},    {"the timer at rest", test_rest},
-    {"a crash in plan()", test_crash_in_plan},       {"a check after the steps", test_check_later},
-    {"crashes elsewhere", test_other_crashes},       CU_TEST_INFO_NULL,
+    {"the example with one function", test_example},
+    {"tables that are refused", test_refused},
+    {"calls that are reported", test_reported},
+    {"after a call that hangs", test_after_a_hang},
+    {"time limits in turn", test_limits_in_turn},
+    {"the timer at rest", test_rest},
+    {"a crash in plan()", test_crash_in_plan},
+    {"plan() that hangs", test_hang_in_plan},
+    {"a check after the steps", test_check_later},
+    {"crashes elsewhere", test_other_crashes},
+    CU_TEST_INFO_NULL,
 };
