@@ -63,8 +63,8 @@ uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
 
 /* Calls @fn(@ctx), but for at most @seconds. Returns false if the call was ended by the time limit
  * or a crash, or if there is no timer. Then @err says what the call did: "took more than 60
- * seconds and was ended". *address is the one that a crash accessed; otherwise it does not
- * change. */
+ * seconds and was ended". After a crash, *address is the one that was accessed, or NULL if the
+ * system did not report it; otherwise it does not change. */
 bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
                 snap_err *err);
 

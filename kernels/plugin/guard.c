@@ -52,6 +52,7 @@ typedef struct {
     timer_t timer;
     volatile sig_atomic_t created, armed;
     volatile sig_atomic_t crash; /* the signal that ended the call; 0 = none */
+    volatile sig_atomic_t known; /* the kernel gave the address of the access */
     const void *volatile address;
     volatile int64_t ends_ns;  /* the limit of the call in progress */
     volatile int64_t fires_ns; /* when the timer fires; INT64_MAX = it is not set */
@@ -121,12 +122,14 @@ enum { CRASHES = sizeof kCrashes / sizeof *kCrashes };
 static struct sigaction crash_actions[CRASHES]; /* the actions before on_crash() was installed */
 
 /* A crash outside of a plugin's call gets the earlier action: when the handler returns, the
- * instruction crashes again. A signal that a process sent is raised again instead. */
+ * instruction crashes again. A signal that a process sent is raised again instead. With SI_KERNEL,
+ * si_addr is always 0: x86 does not report an address that is not canonical. */
 static void on_crash(int number, siginfo_t *info, void *context) {
     (void)context;
     if (call.armed && info->si_code > 0) {
         call.armed = 0;
         call.crash = number;
+        call.known = (number == SIGSEGV || number == SIGBUS) && info->si_code != SI_KERNEL;
         call.address = info->si_addr;
         siglongjmp(call.back, 1);
     }
@@ -162,6 +165,17 @@ static bool prepare(double seconds, snap_err *err) {
     return false;
 }
 
+/* siglongjmp() skipped the return of a handler, which unblocks its signal. The time limit may have
+ * interrupted the handler of a crash, so two signals can be blocked. */
+static void unblock(void) {
+    sigset_t all;
+    (void)sigemptyset(&all);
+    (void)sigaddset(&all, limit_signal());
+    for (int i = 0; i < CRASHES; i++)
+        (void)sigaddset(&all, kCrashes[i]);
+    (void)pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+}
+
 bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
                 snap_err *err) {
     if (!prepare(seconds, err))
@@ -173,18 +187,13 @@ bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **a
         call.armed = 0;
         return true;
     }
-    sigset_t blocked; /* the signal is still blocked: siglongjmp() skipped the handler's return,
-                         which unblocks it */
-    (void)sigemptyset(&blocked);
-    (void)sigaddset(&blocked, call.crash ? call.crash : limit_signal());
-    (void)pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
+    unblock();
     if (!call.crash) {
         (void)err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
         return false;
     }
-    bool memory = call.crash == SIGSEGV || call.crash == SIGBUS;
-    *address = memory ? call.address : NULL;
+    *address = call.known ? call.address : NULL;
     (void)err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
-                  memory && !*address ? " at address 0" : "");
+                  call.known && !*address ? " at address 0" : "");
     return false;
 }

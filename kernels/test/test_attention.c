@@ -220,6 +220,24 @@ static void sleep_a_moment(void *ctx) {
     ++*(int *)ctx;
 }
 
+static void read_far_away(void *ctx) {
+    volatile uintptr_t far_away = UINT64_C(0xa5a5a5a5a5a5a5a5);
+    *(char *)ctx = *(const volatile char *)far_away;
+}
+
+/* x86 does not report such an address: the message must not state address 0 instead. The signals
+ * of crashes must not stay blocked: the second crash would end the process. */
+static void test_unknown_address(void) {
+    for (int i = 0; i < 2; i++) {
+        const void *address = NULL;
+        snap_err err = {0};
+        char byte;
+        CU_ASSERT(!guard_call(read_far_away, &byte, 60, &address, &err));
+        CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "crashed ("));
+        CU_ASSERT_PTR_NULL(strstr(err.text, "address 0"));
+    }
+}
+
 /* A crash outside of a plugin still ends the process. */
 static void test_other_crashes(void) {
     int status = 0, calls = 0;
@@ -349,5 +367,6 @@ CU_TestInfo tests_attention[] = {
     {"plan() that hangs", test_hang_in_plan},
     {"a check after the steps", test_check_later},
     {"crashes elsewhere", test_other_crashes},
+    {"a crash at an unknown address", test_unknown_address},
     CU_TEST_INFO_NULL,
 };
