@@ -102,9 +102,10 @@ static bool create_timer(void) {
     return call.created;
 }
 
-/* A child process does not inherit timers. */
-static void forget_timer(void) {
-    call.created = 0;
+/* A child process does not inherit timers. If a plugin makes one and it crashes, it must end, and
+ * not go on where the call of its parent ends. */
+static void forget_call(void) {
+    call.created = call.armed = 0;
 }
 
 void guard_rest(void) {
@@ -151,7 +152,7 @@ static void catch_crashes(void) {
 
 static void set_up(void) {
     catch_crashes();
-    (void)pthread_atfork(NULL, NULL, forget_timer);
+    (void)pthread_atfork(NULL, NULL, forget_call);
 }
 
 static bool prepare(double seconds, snap_err *err) {

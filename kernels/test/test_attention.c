@@ -238,6 +238,30 @@ static void test_unknown_address(void) {
     }
 }
 
+/* Crashes in a child process, and waits for it. */
+static void crash_in_child(void *ctx) {
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit none = {0, 0};
+        volatile uintptr_t nowhere = 64;
+        (void)setrlimit(RLIMIT_CORE, &none);
+        (void)close(STDERR_FILENO);
+        *(volatile char *)nowhere = 1;
+    }
+    CU_ASSERT(waitpid(child, ctx, 0) == child);
+}
+
+/* A child process of a plugin that crashes does not go on with the program. */
+static void test_crash_of_a_child(void) {
+    const void *address = NULL;
+    pid_t own = getpid();
+    int status = 0;
+    bool returned = guard_call(crash_in_child, &status, 60, &address, NULL);
+    if (getpid() != own)
+        _exit(0);
+    CU_ASSERT(returned && (WIFSIGNALED(status) || WEXITSTATUS(status) != 0));
+}
+
 /* A crash outside of a plugin still ends the process. */
 static void test_other_crashes(void) {
     int status = 0, calls = 0;
@@ -367,6 +391,7 @@ CU_TestInfo tests_attention[] = {
     {"plan() that hangs", test_hang_in_plan},
     {"a check after the steps", test_check_later},
     {"crashes elsewhere", test_other_crashes},
+    {"a crash in a child process", test_crash_of_a_child},
     {"a crash at an unknown address", test_unknown_address},
     CU_TEST_INFO_NULL,
 };
