@@ -30,6 +30,7 @@ typedef struct serve_work {
     openai_kind kind;
     buf body;
     serve_task task;    /* of a large request */
+    bool queued;        /* a large request for answers: the number of choices is not known yet */
     bool read;          /* by the worker, without an error */
     openai_error error; /* of the worker */
     buf reply;          /* the answer, if it needs no job */

@@ -48,12 +48,13 @@ static void fill_job(server *s, serve_work *w) {
                               .n_stop_ids = r->ignore_eos ? 0 : s->m->n_stop_ids};
 }
 
-/* The number of sequences of a client that wait or run. */
+/* The number of sequences of a client that wait or run. A large request counts as one until it is
+ * read. */
 static int64_t pending_of(const server *s, const serve_client *c) {
     int64_t n = 0;
     for (const serve_work *w = s->work; w; w = w->next)
         if (memcmp(&w->client, c, sizeof *c) == 0)
-            n += w->choices;
+            n += w->queued ? 1 : w->choices;
     return n;
 }
 
@@ -88,6 +89,7 @@ static bool check_queue(exchange *x, int choices, openai_error *e) {
 static bool admit(exchange *x, serve_work *w, openai_error *e) {
     const server *s = x->s;
     int choices = w->req.n * w->req.n_prompts;
+    w->queued = false;
     if (s->load.broken)
         return openai_fail(e, 503, NULL, NULL, "the engine has failed: %s", s->load.reason.text);
     if (!check_client(x, choices, e) || !check_queue(x, choices, e))
@@ -202,6 +204,8 @@ static void read_later(exchange *x, serve_work *w) {
         x->retry_after = 1;
         (void)openai_fail(&e, 429, NULL, "queue_full", "too many large requests wait to be read");
         finish_at_once(x, w, &e);
+    } else {
+        w->queued = is_generated(w->kind);
     }
 }
 
