@@ -144,6 +144,8 @@ static void test_refused(void) {
                    "within kv_lora_rank");
     expect_refused("\"rotated_content\": [\n  64,\n  64\n ]", "\"rotated_content\": [64, 48]",
                    "multiple of head_dim");
+    expect_refused("\"rotated_content\": [\n  64,\n  64\n ]", "\"rotated_content\": [\"x\", 64]",
+                   "multiple of head_dim");
     expect_refused("\"rope_theta\"",
                    "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}, \"rope_theta\"",
                    "scaled RoPE");

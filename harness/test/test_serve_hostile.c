@@ -450,24 +450,26 @@ static void test_too_many_large_requests(void) {
     enum { kLarge = 8 };
     serve_child c;
     buf body = {0};
-    int fd[kLarge], refused = 0, answered = 0;
+    int fd[kLarge], refused = 0, answered = 0, rounds = 0;
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){.max_bodies = 2500000}, 3);
     make_large(&body);
-    for (int i = 0; i < kLarge; i++) {
-        send_large(&c, &body, fd + i, 1);
-        for (int k = 0; k < 5; k++) /* meanwhile the server reads the body */
-            (void)serve_metric(&c, RUNNING);
+    for (; rounds < 10 && !refused; rounds++) { /* a fast thread may have read each one in time */
+        for (int i = 0; i < kLarge; i++) {
+            send_large(&c, &body, fd + i, 1);
+            for (int k = 0; k < 5; k++) /* meanwhile the server reads the body */
+                (void)serve_metric(&c, RUNNING);
+        }
+        for (int i = 0; i < kLarge; i++) {
+            serve_reply r;
+            serve_read(fd[i], &r);
+            answered += r.status == 200;
+            refused += r.status == 429;
+            CU_ASSERT(r.status != 429 || strcasestr(buf_str(&r.head), "Retry-After: 1\r\n"));
+            serve_reply_release(&r);
+        }
     }
-    for (int i = 0; i < kLarge; i++) {
-        serve_reply r;
-        serve_read(fd[i], &r);
-        answered += r.status == 200;
-        refused += r.status == 429;
-        CU_ASSERT(r.status != 429 || strcasestr(buf_str(&r.head), "Retry-After: 1\r\n"));
-        serve_reply_release(&r);
-    }
-    CU_ASSERT_EQUAL(answered + refused, kLarge);
+    CU_ASSERT_EQUAL(answered + refused, rounds * kLarge);
     CU_ASSERT(answered >= 2 && refused >= 1);
     buf_release(&body);
     serve_child_stop(&c);

@@ -267,6 +267,7 @@ static snap_status check_experts(const model_shape *s, snap_err *err) {
 static snap_status read_grouped(model_shape *s, const js *config, snap_err *err) {
     snap_status st = SNAP_OK;
     const js *rotated = js_get_array(config, "rotated_content");
+    bool whole = js_is_int(js_at(rotated, 0)) && js_is_int(js_at(rotated, 1));
     int64_t first = js_int(js_at(rotated, 0)), n = js_int(js_at(rotated, 1));
     s->plain_latent = true;
     TRY(read_int(config, "head_dim", 2, 2 * SHAPE_ROPE_PAIRS, REQUIRED, &s->head_dim, err));
@@ -278,7 +279,7 @@ static snap_status read_grouped(model_shape *s, const js *config, snap_err *err)
         TRY(err_set(err, SNAP_E_UNSUPPORTED, "grouped queries with scaled RoPE are not supported"));
     if (!rotated)
         return SNAP_OK;
-    if (js_len(rotated) != 2 || first < 0 || n < s->head_dim || n % s->head_dim ||
+    if (js_len(rotated) != 2 || !whole || first < 0 || n < s->head_dim || n % s->head_dim ||
         first > s->kv_lora_rank - n)
         TRY(err_set(err, SNAP_E_INPUT,
                     "key 'rotated_content' must be the first column and the number of columns, a "

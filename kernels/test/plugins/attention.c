@@ -82,7 +82,7 @@ const snapmla_attention snapmla_attention_v1 = {
     .device = FAULT == ATTEND_DEVICE ? "abacus" : "host",
     .precisions = FAULT == ATTEND_PRECISIONS ? 0 : SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8,
     .limit_s = FAULT == ATTEND_HANGS   ? 0.2
-               : FAULT == ATTEND_SHORT ? 1
+               : FAULT == ATTEND_SHORT ? 4
                : FAULT == ATTEND_LIMIT ? -1
                                        : 0,
     .plan = plan,
