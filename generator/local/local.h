@@ -21,9 +21,9 @@ typedef struct {
     const char *device;        /* NULL or "cpu", "cuda", "opencl", "plugin:PATH"; see runner.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
     const model_shape
-        *random;   /* weights are random, of this shape, and no folder is read; NULL = the
+        *random; /* weights are random, of this shape, and no folder is read; NULL = the
                       checkpoint's weights */
-    bool thinking; /* only used by the template "deepseek-v3.1" */
+    chat_thinking thinking;
 } local_options;
 
 /* By default the cache has LOCAL_CACHE bytes; with device "cuda" it has an eighth of the device's

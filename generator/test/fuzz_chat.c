@@ -51,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!parts[i])
             abort();
     }
-    chat_style style = {
-        .thinking = data[0] & 2, .bos = parts[0], .eos = data[0] & 4 ? NULL : parts[1]};
+    chat_style style = {.thinking = data[0] & 2 ? THINKING_ON : THINKING_OFF,
+                        .bos = parts[0],
+                        .eos = data[0] & 4 ? NULL : parts[1]};
     style.template =
         choose(data + template.at, template.n, data[0] & 1, (data[0] >> 3) % CHAT_TEMPLATES);
     gen_message messages[PARTS - 2];

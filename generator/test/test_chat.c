@@ -11,8 +11,8 @@
 enum { kMessages = 8 };
 
 static const char *const kNames[CHAT_TEMPLATES] = {
-    "none", "deepseek-v2", "deepseek-v3", "deepseek-r1", "deepseek-v3.1",
-    "kimi", "kimi-k2",     "longcat",     "chatml",      "smollm2"};
+    "none",    "deepseek-v2", "deepseek-v3", "deepseek-r1", "deepseek-v3.1", "kimi",
+    "kimi-k2", "longcat",     "chatml",      "smollm2",     "glm4"};
 
 static void check_text(const chat_style *style, const gen_message *m, int n, const char *want) {
     buf got = {0};
@@ -27,7 +27,10 @@ static void check_text(const chat_style *style, const gen_message *m, int n, con
 
 static snap_status check_row(void *ctx, js *row, long line, snap_err *err) {
     gen_message m[kMessages];
-    chat_style style = {.thinking = js_get_bool(row, "thinking", false),
+    const js *thinking = js_get(row, "thinking");
+    chat_style style = {.thinking = !thinking                             ? THINKING_DEFAULT
+                                    : js_get_bool(row, "thinking", false) ? THINKING_ON
+                                                                          : THINKING_OFF,
                         .bos = js_get_str(row, "bos"),
                         .eos = js_get_str(row, "eos")};
     const js *messages = js_get_array(row, "messages");
@@ -49,7 +52,7 @@ static void test_originals(void) {
     CU_ASSERT_EQUAL(fs_read("generator/test/chat/cases.jsonl", &cases, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(js_each_line(buf_str(&cases), cases.len, "cases", check_row, &rows, NULL),
                     SNAP_OK);
-    CU_ASSERT_EQUAL(rows, 56);
+    CU_ASSERT_EQUAL(rows, 89);
     buf_release(&cases);
 }
 
@@ -96,6 +99,11 @@ static void test_recognition(void) {
         {"{{ 'User: ' + c }}{{ 'Assistant: ' + c }}{{ 'Assistant:' }}", CHAT_DEEPSEEK_V2},
         {"<|im_system|>system<|im_middle|>You are a helpful assistant<|im_assistant|>", CHAT_KIMI},
         {"<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.", CHAT_KIMI_K2},
+        {"<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<think></think>", -1},
+        {"[gMASK]<sop>{%- set ns.last_user_index = i %}{{ '</think>' if (enable_thinking is defined "
+         "and not enable_thinking) else '<think>' }}",
+         CHAT_GLM4},
+        {"[gMASK]<sop>{{ '<|assistant|>\n<think></think>' }}", -1},
         {"'[Round ' ~ n ~ '] USER:' ' ASSISTANT:'", CHAT_LONGCAT},
         {"<|im_start|>user<|im_end|>", CHAT_CHATML},
         {"<s>[INST] {{ c }} [/INST]", -1},

@@ -9,7 +9,7 @@
 #include "harness/cmd/generate_print.h"
 
 static const char *prompt_text, *prompt_file, *system_text;
-static bool stats;
+static bool stats, thinking, no_thinking;
 static opt_list stops;
 static int64_t max_tokens = 512, cache_mb, threads, top_k;
 static local_options model = {.precision = "bf16", .device = "cpu"};
@@ -25,10 +25,11 @@ static const opt options[] = {
     {OPT_STR, "system", 0, &system_text, "TEXT", "text of the system message", 0, 0},
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
-     "kimi-k2, longcat, chatml, smollm2; default: the checkpoint's own",
+     "kimi-k2, longcat, chatml, smollm2, glm4; default: the checkpoint's own",
      0, 0},
-    {OPT_FLAG, "thinking", 0, &model.thinking, NULL,
-     "deepseek-v3.1: the model reasons before it answers", 0, 0},
+    {OPT_FLAG, "thinking", 0, &thinking, NULL,
+     "the model reasons before it answers: the default of glm4, not of deepseek-v3.1", 0, 0},
+    {OPT_FLAG, "no-thinking", 0, &no_thinking, NULL, "the model answers at once", 0, 0},
     {.type = OPT_GROUP, .help = "How"},
     {OPT_STR, "precision", 0, &model.precision, "NAME",
      "of the cache and attention: bf16, fp8, fp32, noPV; or a cache format, by a name that "
@@ -109,6 +110,7 @@ static void complete_options(const opt_shared *shared) {
     model.cache_bytes = cache_mb << 20;
     model.sequences = answer.samples < LOCAL_SEQUENCES ? (int)answer.samples : LOCAL_SEQUENCES;
     model.threads = (int)threads;
+    model.thinking = thinking ? THINKING_ON : no_thinking ? THINKING_OFF : THINKING_DEFAULT;
     answer.sampling.top_k = (int)top_k;
     answer.max_tokens = (int)max_tokens;
     answer.stop = (stop_strings){.text = stops.items, .n = stops.n};
@@ -126,6 +128,9 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (prompt_text && prompt_file)
         return err_set(err, SNAP_E_USAGE,
                        "--prompt and --file exclude each other: give one of them");
+    if (thinking && no_thinking)
+        return err_set(err, SNAP_E_USAGE,
+                       "--thinking and --no-thinking exclude each other: give one of them");
     if (prompt_file)
         TRY(fs_read(prompt_file, &text, err));
     shipped = share_find(shared->args[0]);
@@ -145,10 +150,10 @@ const opt_command cmd_generate = {
     .summary = "generate answers with a checkpoint, in either precision",
     .synopsis = "[options] DIR",
     .about = "Generates answers with the checkpoint in DIR (config.json, *.safetensors,\n"
-             "tokenizer.json): DeepSeek V2, V3 and related models, LongCat-Flash, MiniCPM3, and\n"
-             "models with grouped queries that training/grouped.py has rewritten for MLA. The\n"
-             "two precisions differ only in the format of the cache and the arithmetic of\n"
-             "attention.",
+             "tokenizer.json): DeepSeek V2, V3 and related models, LongCat-Flash, MiniCPM3,\n"
+             "GLM-4.7-Flash, and models with grouped queries that training/grouped.py has\n"
+             "rewritten for MLA. The two precisions differ only in the format of the cache and\n"
+             "the arithmetic of attention.",
     .examples = "  snapmla generate --prompt 'What is 17 * 23?' DeepSeek-V2-Lite-Chat\n"
                 "  snapmla generate --precision fp8 --samples 8 --stats --file question.txt DIR",
     .options = options,

@@ -32,7 +32,7 @@ static const opt options[] = {
      0, 0},
     {OPT_STR, "chat-template", 0, &model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
-     "kimi-k2, longcat, chatml, smollm2; default: the checkpoint's own",
+     "kimi-k2, longcat, chatml, smollm2, glm4; default: the checkpoint's own",
      0, 0},
     {OPT_STR, "random-weights", 0, &random_config, "FILE",
      "instead of DIR: config.json of a model, or the name of a file in configs/models; its weights "

@@ -24,7 +24,7 @@ static bool encode_chat(const server *s, tok_encoder *encoder, const openai_requ
     snap_err err = {0};
     buf text = {0};
     if (req->thinking >= 0)
-        style.thinking = req->thinking;
+        style.thinking = req->thinking ? THINKING_ON : THINKING_OFF;
     bool ok = chat_render(&style, req->messages, req->n_messages, &text, &err) == SNAP_OK &&
               tok_encode(encoder, buf_str(&text), text.len,
                          style.template == CHAT_NONE ? TOK_SPECIALS : 0, ids, &err) == SNAP_OK;

@@ -332,7 +332,7 @@ static void ids_here(const serve_child *c, bool thinking, tok_ids *out) {
                          .sequences = 1,
                          .threads = 1,
                          .chat_template = "deepseek-v3.1",
-                         .thinking = thinking};
+                         .thinking = thinking ? THINKING_ON : THINKING_DEFAULT};
     gen_message message = {"user", kQuestion};
     CU_ASSERT_EQUAL_FATAL(local_open(&m, c->dir, &how, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(local_prompt(&m, &message, 1, out, NULL), SNAP_OK);

@@ -15,11 +15,11 @@
  *   kimi, kimi-k2  <|im_user|>user<|im_middle|>; they differ in the default system message
  *   longcat        [Round 0] USER:.. ASSISTANT:..
  *   chatml         <|im_start|>user                               MiniCPM3
- *   smollm2        as chatml, with a default system message       SmolLM2 */
+ *   smollm2        as chatml, with a default system message       SmolLM2
+ *   glm4           [gMASK]<sop><|user|>; thoughts of earlier turns are left out, and the caller
+ *                  chooses whether the answer begins with one     GLM-4.7 */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
 #define SNAPMLA_GENERATOR_LOCAL_CHAT_CHAT_H
-
-#include <stdbool.h>
 
 #include "base/buf.h"
 #include "generator/generator.h"
@@ -35,6 +35,7 @@ typedef enum {
     CHAT_LONGCAT,
     CHAT_CHATML,
     CHAT_SMOLLM2,
+    CHAT_GLM4,
     CHAT_TEMPLATES
 } chat_template;
 
@@ -52,9 +53,13 @@ snap_status chat_template_choose(const char *dir, chat_template *out,
  * those of chat_template_choose(). */
 snap_status chat_template_source(const char *dir, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Whether the answer begins with a thought. By default it does with glm4, and does not with
+ * deepseek-v3.1, as their templates have it. Other templates leave no choice. */
+typedef enum { THINKING_DEFAULT, THINKING_OFF, THINKING_ON } chat_thinking;
+
 typedef struct {
     chat_template template;
-    bool thinking;         /* deepseek-v3.1 only */
+    chat_thinking thinking;
     const char *bos, *eos; /* the tokenizer's begin and end tokens as text; NULL means "" */
 } chat_style;
 

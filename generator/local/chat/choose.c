@@ -9,11 +9,11 @@ enum { kConfigMax = 8 << 20 };
 
 static const char *const kNames[] = {"none",          "deepseek-v2", "deepseek-v3", "deepseek-r1",
                                      "deepseek-v3.1", "kimi",        "kimi-k2",     "longcat",
-                                     "chatml",        "smollm2"};
+                                     "chatml",        "smollm2",     "glm4"};
 _Static_assert(sizeof kNames / sizeof *kNames == CHAT_TEMPLATES, "a name for each");
 
 static const char kList[] = "none, deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
-                            "kimi-k2, longcat, chatml, smollm2";
+                            "kimi-k2, longcat, chatml, smollm2, glm4";
 
 snap_status chat_template_parse(const char *name, chat_template *out, snap_err *err) {
     for (int i = 0; i < CHAT_TEMPLATES; i++)
@@ -22,6 +22,13 @@ snap_status chat_template_parse(const char *name, chat_template *out, snap_err *
             return SNAP_OK;
         }
     return err_set(err, SNAP_E_USAGE, "unknown chat template '%.80s' (%s)", name, kList);
+}
+
+/* Two templates have the marks of another, but treat thoughts differently, so they count as unknown:
+ * the first one of R1 (marks of V3), and that of Kimi-K2-Thinking (marks of Kimi-K2). */
+static bool has_other_thoughts(const char *source, chat_template is) {
+    return (is == CHAT_DEEPSEEK_V3 && strstr(source, "split('</think>')")) ||
+           (is == CHAT_KIMI_K2 && strstr(source, "</think>"));
 }
 
 /* A template is recognised if it contains all marks of a row. The first row that matches counts, so
@@ -47,6 +54,9 @@ static bool find_template(const char *source, chat_template *out) {
         {CHAT_KIMI_K2, {"<|im_middle|>", "You are Kimi, an AI assistant created by Moonshot AI."}},
         {CHAT_KIMI, {"<|im_middle|>", "<|im_assistant|>", "You are a helpful assistant"}},
         {CHAT_LONGCAT, {"[Round ", "USER:", "ASSISTANT:"}},
+        {CHAT_GLM4,
+         {"[gMASK]<sop>", "last_user_index",
+          "'</think>' if (enable_thinking is defined and not enable_thinking) else '<think>'"}},
         {CHAT_SMOLLM2,
          {"<|im_start|>", "<|im_end|>", "You are a helpful AI assistant named SmolLM"}},
         {CHAT_CHATML, {"<|im_start|>", "<|im_end|>"}},
@@ -55,10 +65,9 @@ static bool find_template(const char *source, chat_template *out) {
         bool all = true;
         for (int k = 0; k < 3 && rows[i].marks[k]; k++)
             all = all && strstr(source, rows[i].marks[k]);
-        if (all) { /* R1's first template has the marks of V3 but removes thoughts, so it counts as
-                      unknown */
+        if (all) {
             *out = rows[i].is;
-            return *out != CHAT_DEEPSEEK_V3 || !strstr(source, "split('</think>')");
+            return !has_other_thoughts(source, *out);
         }
     }
     return false;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/text.h"
 #include "generator/local/chat/chat.h"
 
 #define BAR      "\xEF\xBD\x9C" /* U+FF5C */
@@ -93,7 +94,7 @@ static void render_v31(const renderer *r) {
         }
     }
     if (open_turn)
-        put(r, r->style->thinking ? ANSWER "<think>" : ANSWER THOUGHT);
+        put(r, r->style->thinking == THINKING_ON ? ANSWER "<think>" : ANSWER THOUGHT);
 }
 
 /* ---- the others ---- */
@@ -152,6 +153,92 @@ static void render_none(const renderer *r) {
         put(r, r->messages[i].content);
 }
 
+/* ---- GLM ---- */
+
+typedef struct {
+    const char *at;
+    size_t n;
+} part;
+
+/* The white space of Python's str.strip(). */
+static bool is_white(uint32_t c) {
+    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
+           c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+           c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+/* The number of bytes of the white space character at s; 0 if there is none. */
+static size_t white_len(const char *s, size_t n) {
+    size_t k = text_utf8_len(s, n);
+    return k && is_white(text_code_point(s, k)) ? k : 0;
+}
+
+static part trim(part p) {
+    for (size_t k; (k = white_len(p.at, p.n)) != 0; p.n -= k)
+        p.at += k;
+    while (p.n) {
+        size_t k = 1; /* bytes of the last character */
+        while (k < p.n && k < 4 && (p.at[p.n - k] & 0xC0) == 0x80)
+            k++;
+        if (white_len(p.at + p.n - k, k) != k)
+            break;
+        p.n -= k;
+    }
+    return p;
+}
+
+static void put_trimmed(const renderer *r, part p) {
+    p = trim(p);
+    (void)buf_append(r->out, p.at, p.n);
+}
+
+/* The thought of an answer: what precedes the first </think>, after the last <think> in it. The
+ * template calls it empty if nothing but line feeds is there. */
+static part thought_of(const char *content) {
+    const char *end = strstr(content, THOUGHT), *start = content;
+    if (!end)
+        return (part){content, 0};
+    while (end > start && end[-1] == '\n')
+        end--;
+    for (const char *next; (next = strstr(start, "<think>")) && next + 7 <= end;)
+        start = next + 7;
+    while (start < end && *start == '\n')
+        start++;
+    return (part){start, (size_t)(end - start)};
+}
+
+/* Only answers after the last message of the user keep their thought. */
+static void put_glm4_answer(const renderer *r, const char *content, bool keep_thought) {
+    part thought = thought_of(content);
+    const char *text = without_thought(content, true);
+    put(r, "<|assistant|>");
+    if (keep_thought && thought.n) {
+        put(r, "<think>");
+        put_trimmed(r, thought);
+    }
+    put(r, THOUGHT);
+    put_trimmed(r, (part){text, strlen(text)});
+}
+
+static void render_glm4(const renderer *r) {
+    int last_user = -1;
+    for (int i = 0; i < r->n; i++)
+        if (is(&r->messages[i], "user"))
+            last_user = i;
+    put(r, "[gMASK]<sop>");
+    for (int i = 0; i < r->n; i++) {
+        const gen_message *m = &r->messages[i];
+        if (is(m, "assistant")) {
+            put_glm4_answer(r, m->content, i > last_user);
+            continue;
+        }
+        put(r, is(m, "user") ? "<|user|>" : "<|system|>");
+        put(r, m->content);
+    }
+    put(r, "<|assistant|>");
+    put(r, r->style->thinking == THINKING_OFF ? THOUGHT : "<think>");
+}
+
 snap_status chat_render(const chat_style *style, const gen_message *messages, int n, buf *out,
                         snap_err *err) {
     static void (*const render[])(const renderer *) = {
@@ -160,6 +247,7 @@ snap_status chat_render(const chat_style *style, const gen_message *messages, in
         [CHAT_DEEPSEEK_V31] = render_v31, [CHAT_KIMI] = render_kimi,
         [CHAT_KIMI_K2] = render_kimi,     [CHAT_LONGCAT] = render_longcat,
         [CHAT_CHATML] = render_chatml,    [CHAT_SMOLLM2] = render_chatml,
+        [CHAT_GLM4] = render_glm4,
     };
     for (int i = 0; i < n; i++)
         if (!is(&messages[i], "system") && !is(&messages[i], "user") &&
