@@ -117,6 +117,13 @@ static void test_tiktoken(void) {
     check_fixture(FOLDER "kimi", 90);
 }
 
+/* The tokens of turns, thoughts and tools of published models, by their names. */
+static void test_published_tokens(void) {
+    check_fixture(FOLDER "deepseek", 50);
+    check_fixture(FOLDER "glm", 100);
+    check_fixture(FOLDER "kimi-k2", 50);
+}
+
 /* ---- any bytes ---- */
 
 /* decode(encode(x)) = x for UTF-8; for other bytes it is x repaired. */
@@ -546,6 +553,7 @@ CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
                                  {"rare features, as tokenizers", test_features},
                                  {"Unicode's forms, as tokenizers", test_forms},
                                  {"tiktoken.model, as tiktoken", test_tiktoken},
+                                 {"tokens of published models", test_published_tokens},
                                  {"decode(encode(x)) = x", test_round_trip},
                                  {"malformed UTF-8", test_repairs},
                                  {"long pieces", test_long_pieces},

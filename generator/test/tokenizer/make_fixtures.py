@@ -4,12 +4,15 @@
 
 Development only: pip install tokenizers tiktoken. Every text here is ours.
 
-    make_fixtures.py            # writes bytes/ fallback/ features/ kimi/ forms.jsonl beside itself
+    make_fixtures.py            # writes the folders below and forms.jsonl beside itself
 
     bytes     byte-level BPE as DeepSeek's: split regexes in a row, digits, added tokens of each kind
     fallback  SentencePiece's way: prepend, replace, byte fallback, unknown tokens, strip
     features  what is rare: all behaviours of a split, metaspace, ignore_merges, single words, stripping
     kimi      tiktoken.model with named and reserved special tokens
+    deepseek  as bytes, with the added tokens of DeepSeek-V3, R1 and V3.1: some special, others not
+    glm       the split of GLM-4, with its added tokens; the tokens of thoughts and tools are not special
+    kimi-k2   as kimi, with the names of Kimi-K2's tokens at their distances from the first
 """
 import base64
 import json
@@ -59,12 +62,33 @@ def random_cases(seed, count):
     return ["".join(rng.choice(letters) for _ in range(rng.randint(1, 40))) for _ in range(count)]
 
 
+# what a chat with tools and thoughts contains: markers alone, in a row, cut, and inside of text
+def marked(names):
+    return [f"{a}x {b}\n{c}" for a, b, c in zip(names, names[1:] + names[:1], names[2:] + names[:2])] + [
+        "".join(names), "".join(names[::-1]), " ".join(names), *[n[:-1] for n in names], *[n + n for n in names]]
+
+
+DEEPSEEK = {"<｜begin▁of▁sentence｜>": True, "<｜end▁of▁sentence｜>": True, "<｜▁pad▁｜>": True, "<think>": False,
+            "</think>": False, "<｜User｜>": False, "<｜Assistant｜>": False, "<|EOT|>": True, "<｜tool▁calls▁begin｜>": False,
+            "<｜tool▁calls▁end｜>": False, "<｜tool▁call▁begin｜>": False, "<｜tool▁call▁end｜>": False,
+            "<｜tool▁outputs▁begin｜>": False, "<｜tool▁outputs▁end｜>": False, "<｜tool▁output▁begin｜>": False,
+            "<｜tool▁output▁end｜>": False, "<｜tool▁sep｜>": False}
+GLM = {"<|endoftext|>": True, "[MASK]": True, "[gMASK]": True, "[sMASK]": True, "<sop>": True, "<eop>": True,
+       "<|system|>": True, "<|user|>": True, "<|assistant|>": True, "<|observation|>": True, "<think>": False,
+       "</think>": False, "<tool_call>": False, "</tool_call>": False, "<tool_response>": False, "</tool_response>": False,
+       "<arg_key>": False, "</arg_key>": False, "<arg_value>": False, "</arg_value>": False, "/nothink": False}
+KIMI_K2 = {0: "[BOS]", 1: "[EOS]", 2: "<|im_end|>", 3: "<|im_user|>", 4: "<|im_assistant|>", 6: "<|start_header_id|>",
+           7: "<|end_header_id|>", 9: "[EOT]", 10: "<|im_system|>", 11: "<|tool_calls_section_begin|>",
+           12: "<|tool_calls_section_end|>", 13: "<|tool_call_begin|>", 14: "<|tool_call_argument_begin|>",
+           15: "<|tool_call_end|>", 17: "<|im_middle|>", 254: "[UNK]", 255: "[PAD]"}
+
+
 def train(tok, size, initial, special=()):
     tok.train_from_iterator(TEXT.split("\n"), trainers.BpeTrainer(
         vocab_size=size, initial_alphabet=initial, special_tokens=list(special), show_progress=False))
 
 
-def write(folder, tok, extra=None):
+def write(folder, tok, extra=None, cases=None):
     path = HERE / folder
     path.mkdir(exist_ok=True)
     spec = json.loads(tok.to_str())
@@ -73,7 +97,7 @@ def write(folder, tok, extra=None):
         tok = Tokenizer.from_str(json.dumps(spec))
     (path / "tokenizer.json").write_text(json.dumps(spec, ensure_ascii=True, separators=(",", ":")) + "\n")
     with open(path / "cases.jsonl", "w") as out:
-        for text in CASES + random_cases(7, 60):
+        for text in cases or CASES + random_cases(7, 60):
             ids = tok.encode(text, add_special_tokens=False).ids
             row = {"text": text, "ids": ids, "with_specials": tok.encode(text).ids,
                    "decoded": tok.decode(ids, skip_special_tokens=False), "skipped": tok.decode(ids)}
@@ -88,15 +112,19 @@ def write(folder, tok, extra=None):
                                   "skipped": tok.decode(ids)}) + "\n")
 
 
-def byte_level():
-    tok = Tokenizer(models.BPE())
+def deepseek_split():
     split = pre_tokenizers.Split
-    tok.pre_tokenizer = pre_tokenizers.Sequence([
+    return pre_tokenizers.Sequence([
         split(Regex(r"\p{N}{1,3}"), "isolated"),
         split(Regex("[一-鿿ぁ-ヿ]+"), "isolated"),
         split(Regex(r"[-!/:;<=>?@\[\]\\^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
                     r"|\s*[\r\n]+|\s+(?!\S)|\s+"), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def byte_level():
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = deepseek_split()
     tok.decoder = decoders.ByteLevel()
     train(tok, 620, pre_tokenizers.ByteLevel.alphabet(), ["<|begin|>"])
     tok.add_special_tokens([AddedToken("<|end|>", normalized=False)])
@@ -105,6 +133,37 @@ def byte_level():
     tok.post_processor = processors.TemplateProcessing(
         single="<|begin|> $A <|end|>", special_tokens=[("<|begin|>", 0), ("<|end|>", tok.token_to_id("<|end|>"))])
     write("bytes", tok)
+
+
+def add_all(tok, names, special_normalized):
+    for name, special in names.items():
+        if special:
+            tok.add_special_tokens([AddedToken(name, normalized=special_normalized)])
+        else:
+            tok.add_tokens([AddedToken(name, normalized=True)])
+
+
+def deepseek():
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = deepseek_split()
+    tok.decoder = decoders.ByteLevel()
+    train(tok, 300, pre_tokenizers.ByteLevel.alphabet())
+    add_all(tok, DEEPSEEK, True)
+    bos = "<｜begin▁of▁sentence｜>"
+    tok.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, tok.token_to_id(bos))])
+    write("deepseek", tok, cases=marked(list(DEEPSEEK)))
+
+
+def glm():
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+                                   r"|\s*[\r\n]+|\s+(?!\S)|\s+"), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tok.decoder = decoders.ByteLevel()
+    train(tok, 300, pre_tokenizers.ByteLevel.alphabet())
+    add_all(tok, GLM, False)
+    write("glm", tok, cases=marked(list(GLM)) + CASES)
 
 
 def fallback():
@@ -139,14 +198,22 @@ def features():
 
 
 def kimi():
+    write_kimi("kimi", 560, {0: "[BOS]", 1: "[EOS]", 2: "<|end|>", 4: "<|user|>"}, CASES + random_cases(9, 60), 3)
+
+
+def kimi_k2():
+    write_kimi("kimi-k2", 300, KIMI_K2, marked(list(KIMI_K2.values())), 5)
+
+
+def write_kimi(folder, size, named, cases, unnamed):
     """Ranks trained by the byte-level fixture's recipe; specials start where they end."""
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    train(tok, 560, pre_tokenizers.ByteLevel.alphabet())
+    train(tok, size, pre_tokenizers.ByteLevel.alphabet())
     back = {c: b for b, c in tiktoken_alphabet().items()}
     words = sorted(tok.get_vocab().items(), key=lambda kv: kv[1])
     ranks = {bytes(back[c] for c in w): i for w, i in words}
-    names = {len(ranks): "[BOS]", len(ranks) + 1: "[EOS]", len(ranks) + 2: "<|end|>", len(ranks) + 4: "<|user|>"}
+    names = {len(ranks) + i: n for i, n in named.items()}
     special = {names.get(i, f"<|reserved_token_{i}|>"): i for i in range(len(ranks), len(ranks) + 256)}
     upper = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
     lower = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]"
@@ -155,7 +222,7 @@ def kimi():
     pattern = "|".join([r"[\p{Han}]+", head + upper + "*" + lower + "+" + tail, head + upper + "+" + lower + "*" + tail,
                         r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
     enc = tiktoken.Encoding("kimi", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
-    path = HERE / "kimi"
+    path = HERE / folder
     path.mkdir(exist_ok=True)
     with open(path / "tiktoken.model", "w") as out:
         for word, rank in ranks.items():
@@ -164,7 +231,7 @@ def kimi():
               "bos_token": "[BOS]", "eos_token": "[EOS]", "tokenizer_class": "TikTokenTokenizer"}
     (path / "tokenizer_config.json").write_text(json.dumps(config) + "\n")
     with open(path / "cases.jsonl", "w") as out:
-        for text in CASES + ["<|reserved_token_%d|>[EOS]" % (len(ranks) + 3)] + random_cases(9, 60):
+        for text in cases[:len(CASES)] + ["<|reserved_token_%d|>[EOS]" % (len(ranks) + unnamed)] + cases[len(CASES):]:
             ids = enc.encode(text, allowed_special="all")
             out.write(json.dumps({"text": text, "ids": ids, "plain": enc.encode_ordinary(text),
                                   "decoded": enc.decode(ids)}) + "\n")
@@ -190,5 +257,5 @@ def forms():
                 form: getattr(normalizers, form)().normalize_str(text) for form in ("NFC", "NFD", "NFKC", "NFKD")}) + "\n")
 
 
-for make in (byte_level, fallback, features, kimi, forms):
+for make in (byte_level, deepseek, glm, fallback, features, kimi, kimi_k2, forms):
     make()
