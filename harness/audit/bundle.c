@@ -133,7 +133,8 @@ static snap_status add_parts(members *m, const char *dir, snap_err *err) {
 
 /* ---- the files of arms ---- */
 
-/* Reads the file if it exists. @own: it was found by its name, so it must not be a link. */
+/* Reads the file if it exists. @own: the file lies in the run's folder and was not named by the
+ * user, so it must not be a link. */
 static snap_status read_if_there(const char *path, bool own, buf *out, bool *found, snap_err *err) {
     *found = path && fs_exists(path);
     if (!path)

@@ -14,7 +14,7 @@ typedef struct {
                             name: "cpu,precision=fp8,threads=1" */
     device_options device;
     bench_kind kind;    /* BENCH_BF16, BENCH_FP8 or BENCH_PAGE_UNITS */
-    bool has_precision; /* it was given */
+    bool has_precision; /* the user's text names a precision */
     const char *unit;   /* "kept" or "page"; NULL: not given */
     const char *format; /* name or path of the format of its cache; NULL: not given */
 } arm_spec;

@@ -7,8 +7,8 @@
 
 enum {
     kSpareEntries = 2,  /* block-table entries after a sequence's last page */
-    kCacheTurnover = 4, /* between two uses of a set, about as many cache sizes are read or
-                           written */
+    kCacheTurnover = 4, /* between two uses of a set, the steps read or write about this many times
+                           the size of the cache */
 };
 
 float bench_softmax_scale(void) {
@@ -109,7 +109,8 @@ snap_status bench_arm_check(bench_arm *arm, snap_err *err) {
     return packed_check(arm->plan, err);
 }
 
-/* Sequence b of set k has the tokens from (k * batch + b) * context on, also if it is shorter. */
+/* The tokens of sequence b of set k begin at index (k * batch + b) * context, also if sequences are
+ * shorter than context. */
 uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t token) {
     return (uint64_t)(sequence * arm->shape.context + token);
 }
@@ -361,7 +362,7 @@ bool bench_arm_is_host_limited(const bench_arm *arm) {
     return 2 * arm->late_times > arm->times;
 }
 
-/* Counts a sample. */
+/* Counts a timed step or loop, and whether it was late. */
 static void count_time(bench_arm *arm) {
     arm->times++;
     arm->late_times += arm->late;
@@ -500,7 +501,8 @@ snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double 
     int64_t enqueued = clock_now_ns();
     TRY(mla_timer_stop(arm->be, ns, err));
     *ns /= steps;
-    /* A host that enqueues faster than the device works is several steps ahead. */
+    /* A host that enqueues faster than the device works is several steps ahead at the end. The
+     * device then works on for longer than the time of one step, so the loop is not late. */
     arm->late = is_late(arm, *ns, clock_now_ns() - enqueued);
     count_time(arm);
 cleanup:

@@ -66,7 +66,8 @@ static void fill_table(const bench_arm *arm, int set, const int32_t *order, int3
     }
 }
 
-/* The pages of the copy are in the order of the sequences. */
+/* Writes the block table of the BF16 copy (BENCH_COPIED). In the copy, the pages lie in the order
+ * in which the sequences list them, so entry i of the table is i. */
 static snap_status upload_copy_table(bench_arm *arm, int32_t *host, snap_err *err) {
     size_t pages = (size_t)arm_pages(arm);
     for (size_t i = 0; i < pages; i++)

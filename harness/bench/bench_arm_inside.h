@@ -26,7 +26,7 @@ struct bench_arm {
     bool *ran;                /* with a format: [sets] whether the set's step has run */
     bool uncaptured;          /* with a format: the step could not be recorded */
     int page_tokens;
-    mla_precision precision; /* of the cache; with a format that of its queries: MLA_BF16 */
+    mla_precision precision; /* precision of the cache; with a format, of the queries: MLA_BF16 */
     int sets, next;
     int pages_per_sequence; /* of the longest sequence */
     int table_width;
@@ -46,9 +46,9 @@ struct bench_arm {
     mla_cache copy;
     int32_t *copy_table;
     lab_recording **served;    /* [sets] one recorded served step each; made at its first use */
-    uint64_t *query_seed;      /* [sets] of the queries that each set has now */
+    uint64_t *query_seed;      /* [sets] seed of the queries that each set has now */
     uint64_t *zero;            /* device: one 0, the first row of the queries */
-    uint64_t drawn;            /* how many times a set was given queries */
+    uint64_t drawn;            /* how many times any set was given queries */
     int last;                  /* the set of the last step */
     int64_t samples;           /* timed steps since bench_arm_reset() */
     int64_t fresh_samples;     /* those of them with queries other than the first ones of the arm */

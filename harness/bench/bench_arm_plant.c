@@ -58,7 +58,8 @@ static void swap(int32_t *a, int32_t *b) {
     *b = held;
 }
 
-/* Writes the pages of set 0 to @out that are not the last ones of their sequences. */
+/* Lists the pages of set 0 that are not the last ones of their sequences: writes their indices to
+ * @out, and returns how many there are. */
 static uint32_t other_pages(const bench_arm *arm, int64_t *out) {
     uint32_t n = 0;
     for (int b = 0; b < arm->shape.batch; b++)
@@ -153,7 +154,8 @@ cleanup:
     return st;
 }
 
-/* Writes the pages of set 0 to @out that have a replaced token. */
+/* Lists the pages that have a replaced token: writes their indices within set 0 (the copy of the
+ * data that bench_arm_plant() changes) to @out, and returns how many there are. */
 static int64_t list_planted(const bench_arm *arm, int64_t *out) {
     int64_t n = 0;
     for (int b = 0; b < arm->shape.batch; b++)
@@ -192,7 +194,8 @@ static snap_status aim_queries(bench_arm *arm, snap_err *err) {
         arm_planted_query(arm, host + i * width);
     snap_status st = mla_copy_in(arm->be, arm_slice(&arm->q, 0), host, bytes, err);
     free(host);
-    arm->query_seed[0] = ~arm->from->seed; /* bench_arm_reset() then draws queries */
+    arm->query_seed[0] = ~arm->from->seed; /* not the arm's seed, so bench_arm_reset() draws its
+                                              queries again */
     return st == SNAP_OK ? arm_quantise_queries(arm, 0, err) : st;
 }
 

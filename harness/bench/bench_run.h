@@ -23,8 +23,8 @@ typedef struct {
     bench_grid_text grid;
     bool scaled;              /* add shapes that fit the device (scaled_shapes.h) */
     const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
-    const char *lengths;      /* of the sequences (lengths.h), in the place of grid.context; NULL =
-                                 the sequences of a shape are equally long */
+    const char *lengths;      /* distribution of the sequences' lengths (lengths.h), which replaces
+                                 grid.context; NULL = the sequences of a shape are equally long */
     const char *challenge; /* the text of a challenge's seed (challenge.h); NULL = none. It replaces
                               the shapes of the grid, `distribution` and `seed` */
     int64_t challenge_tokens;

@@ -49,7 +49,7 @@ typedef struct {
 typedef struct {
     char text[CHALLENGE_SEED + 1];
     int64_t tokens;
-    uint64_t seed; /* the number above */
+    uint64_t seed; /* `number` of the derivation above */
     numbers_kind distribution;
     challenge_cell cell[CHALLENGE_CELLS];
 } challenge;

@@ -95,8 +95,9 @@ static int64_t token_bytes(const bench *b, int blocks) {
            blocks;
 }
 
-/* Sequences of a row: the number given, or as many as the pool holds (E2E_MOST_BATCH at most); 0 if
- * the pool is too small. */
+/* The number of sequences that a result row decodes. @named > 0: that number, or 0 if the pool is
+ * too small for it. @named 0: as many as the pool holds, but at most E2E_MOST_BATCH; 0 if it holds
+ * none. */
 static int batch_of(const bench *b, int64_t named, int64_t context) {
     int64_t room = b->pool / pages_for(context);
     if (named)

@@ -43,8 +43,8 @@ typedef struct {
                                           E2E_MOST_BATCH at most */
     int n_contexts, n_batches;
     int64_t prompt;      /* tokens of the prompt to time; 0 = none */
-    int64_t cache_bytes; /* of each arm's cache; 0 = what its largest given batch or its prompt
-                            needs */
+    int64_t cache_bytes; /* bytes of each arm's cache; 0 = what its largest given batch or its
+                            prompt needs */
     double seconds;      /* least measured time of a row, unless it reaches 2000 samples before */
     const mla_ceilings *ceilings;
     const volatile sig_atomic_t *cancel;

@@ -7,8 +7,9 @@ enum {
 }; /* rest before the first sample, if `rest` is above 0; the
                                       caches were filled and the output was checked before */
 
-/* Place @at of the first row of a Williams square: 0, 1, n - 1, 2, n - 2, ... For two arms every
- * row would begin anew with the other arm, which A B B A balances already. */
+/* Place @at of the first row of a Williams square: 0, 1, n - 1, 2, n - 2, ... Row k has these
+ * numbers plus k, modulo n. Two arms always take turns A B B A: the second row would only exchange
+ * the arms, which the mirrored order balances already. */
 int interleave_arm(int64_t i, int n) {
     int at = (int)(i % (2 * n));
     at = at < n ? at : 2 * n - 1 - at;

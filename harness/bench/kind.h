@@ -23,7 +23,8 @@ typedef enum {
     BENCH_IN_PLACE,   /* output summed in the precision of the tensor cores */
     BENCH_SHALLOW,    /* the fewest pages in shared memory that the kernel can work with */
     BENCH_PAGE_UNITS, /* a unit of P for each page, as in the paper */
-    BENCH_PAGE_ORDER, /* the same, and two pages at a time are added in the opposite order */
+    BENCH_PAGE_ORDER, /* like BENCH_PAGE_UNITS, but the products of two pages are added in the
+                         opposite order */
     BENCH_UNFUSED, /* separate passes quantise queries and new tokens, and copy the tokens to their
                        pages */
     BENCH_COPIED,  /* the cache is converted to BF16 in memory before attention reads it */

@@ -22,10 +22,10 @@ typedef struct {
     const arm_format *format; /* of its cache, borrowed; NULL: that of mla.h */
     mla_backend *backend;     /* borrowed; NULL: it could not be opened, for the reason in `why` */
     snap_err why;
-    const char *kernel_hash; /* as in sweep_options, like code_is_file */
+    const char *kernel_hash; /* both fields as in sweep_options */
     bool code_is_file;
-    int rates; /* the first arm whose backend has the same ceilings; often its own
-                                index */
+    int rates; /* index of the first arm whose backend has the same ceilings as this arm's; often
+                  its own index */
 } sweep_arm;
 
 typedef struct {
@@ -40,8 +40,8 @@ typedef struct {
     const challenge *challenge;  /* whose shapes the grid lists; NULL = none */
     const char *challenge_hash;  /* challenge_data_hash() */
     uint64_t seed;
-    stop_limits limits;                  /* of each arm; timeout_s: of one shape and scope, all arms
-                                            together */
+    stop_limits limits;                  /* when the timing of each arm ends; timeout_s limits one
+                                            shape and scope, all arms together */
     double rest;                         /* idle time (interleave.h), on a backend that can flush
                                             its caches */
     double sustained_s;                  /* length of a loop in seconds (sustained.h); 0 = single

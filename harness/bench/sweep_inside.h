@@ -10,7 +10,7 @@ typedef struct {
     bench_arm *arm; /* NULL if the arm cannot run */
     verified verdict;
     stop_rule timing;
-    row_status status; /* of the current scope; without an arm, of all scopes */
+    row_status status; /* status in the current scope; if `arm` is NULL, in all scopes */
     snap_err why;
     const char *cold;
     double power_w;

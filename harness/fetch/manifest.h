@@ -22,8 +22,8 @@ typedef struct {
     const char *sha256; /* checksum of the download, 64 lower-case digits; NULL = not known */
     int64_t bytes;      /* size of the download; -1 = not known */
     bool convert;       /* the URL returns JSON of the Hugging Face rows API, not JSON lines */
-    bool pages;         /* the same in several pages; "&offset=..&length=.." is appended to the
-                   URL */
+    bool pages;         /* like `convert`, but the rows come in several pages;
+                           "&offset=..&length=.." is appended to the URL */
 } manifest_file;
 
 typedef struct {

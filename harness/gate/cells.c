@@ -11,7 +11,8 @@
 #include "harness/measure/stats.h"
 
 enum { kFewestSteps = 3, kEnoughSteps = 48, kMostSteps = 256 };
-static const double kTurnNs = 4e6; /* long compared with one exchange with the child process */
+static const double kTurnNs = 4e6; /* wanted duration of a turn; long compared with one exchange
+                                      with the child process */
 static const double kQuantile = 0.25;
 static const double kInterval = 0.05; /* share beyond each end of the reported interval */
 
@@ -276,7 +277,8 @@ static double session_time(const gate_timed *c, int arm) {
     return stats_quantile(sorted, GATE_TURNS, kQuantile);
 }
 
-/* Counts a session of which all turns are known. */
+/* Stores the log-ratio of the current session, all of whose turns were timed, and counts the
+ * session. */
 static void count_session(gate_timed *c) {
     c->x[GATE_QUARTILE][c->n] = log(session_time(c, 1)) - log(session_time(c, 0));
     c->n++;

@@ -37,9 +37,10 @@ typedef struct {
     int steps;                     /* steps of one turn; 0 until both arms have passed the check
                                    before the steps once */
     double mean[2], p99[2];        /* of all steps of an arm; set by gate_timed_tests() */
-    double limit[GATE_STATISTICS]; /* log-ratio that each statistic may reach; likewise */
-    remote_cell about[2];          /* the arms' answers; the status is that of the last session */
-    bool throttled, shared;        /* in any session */
+    double limit[GATE_STATISTICS]; /* log-ratio that each statistic may reach; set by
+                                      gate_timed_tests(), too */
+    remote_cell about[2];          /* what the arms answered; `status` is from the last session */
+    bool throttled, shared;        /* true if this was so in any session */
 } gate_timed;
 
 /* Makes the cells of a grid and two arms: shapes x scopes x precisions. The caller owns them:

@@ -33,7 +33,7 @@ typedef enum { GATE_INCONCLUSIVE, GATE_OK, GATE_REGRESSED } gate_state;
 typedef struct {
     double share;    /* 0.02 = 2 % */
     double ns;       /* nanoseconds; a smaller difference never counts */
-    double alpha;    /* of the whole run, over all looks */
+    double alpha;    /* accepted probability of a false alarm in the whole run, over all looks */
     size_t sessions; /* of the first look */
     int looks;       /* sessions double with each look; sessions << (looks - 1) <= RANK_MAX */
 } gate_limits;

@@ -64,9 +64,9 @@ static double tail(const double *p, size_t most, double from) {
     return fmin(sum, 1);
 }
 
-/* The place, counted from 1 from either end of the sorted estimates, of those that end the
- * interval: the largest k with P(statistic < k) <= alpha. @p is the distribution of the
- * statistic. 0: the interval has no ends. */
+/* Where the interval ends: at the k-th of the sorted estimates, counted from either end. Returns
+ * the largest k with P(statistic < k) <= alpha. @p is the distribution of the statistic. 0: the
+ * interval has no ends. */
 static size_t depth_exact(const double *p, size_t most, double alpha) {
     double sum = 0;
     for (size_t k = 0; k <= most; k++) {

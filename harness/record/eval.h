@@ -91,8 +91,9 @@ typedef struct {
     double accuracy_pct, se_pct, ci95_pct[2];
     pass_list pass_at;
     double maj_at_k_pct;      /* accuracy of the majority answer over all samples of a problem */
-    double sampling_variance; /* of a sample's score around its problem's mean: unbiased, mean over
-                                 the problems with two and more scored samples */
+    double sampling_variance; /* variance of a sample's score within its problem: the unbiased
+                                 estimates of all problems with two and more scored samples,
+                                 averaged */
     double truncated_pct, empty_pct, unparsed_pct, failed_pct, repaired_pct;
     double completion_tokens_mean;
     double reasoning_tokens_mean, answer_tokens_mean; /* as far as the server reports them */
@@ -114,7 +115,8 @@ typedef struct {
     size_t n;
 } arm_list;
 
-/* Problems that only one of the two arms solved, or that it solved more often than the other. */
+/* Numbers of problems that only one of the two arms solved, or that it solved more often than the
+ * other arm. */
 typedef struct {
     bool exists;
     int64_t baseline_only, arm_only;
@@ -153,7 +155,9 @@ typedef struct {
                              PAIR_DETECTS (stats_detectable_loss()) */
     double max_lost_pct;
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
-    double p_failed, p_repaired; /* do the arms differ in failed samples, in repaired ones? */
+    double p_failed, p_repaired; /* of sign-flip tests over problems: does the share of failed
+                                    samples differ between the arms, and that of repaired samples?
+                                    */
     discordant_record discordant;
     length_record length;
     opinion_difference opinions;

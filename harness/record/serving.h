@@ -76,16 +76,17 @@ typedef struct {
     bool late;               /* the client's lag can change the latency by more than 1 % */
     /* target */
     const char *target;                                     /* "ttft_p99" */
-    double limit_ms, share_pct, share_pct_ci[2], level_pct; /* the interval's level */
-    int64_t values_needed; /* for "meets", if none exceeded the limit */
+    double limit_ms, share_pct, share_pct_ci[2], level_pct; /* level_pct: the level of share_pct_ci
+                                                               */
+    int64_t values_needed; /* values that would be enough for "meets" if none exceeded the limit */
     const char *state;     /* "open", "meets", "fails"; of a load: of all targets together, "" =
                               there is none */
     /* difference: arm / baseline, arm - baseline in the unit of the metric */
     double ratio, ratio_ci95[2], ratio_ci90[2], delta, delta_ci95[2];
     double margin_pct, p, p_holm;
     const char *verdict; /* "equal", "faster", "slower", "inconclusive"; "" = not judged */
-    const char *reason;  /* difference, ratio: the flag that prevents another verdict than
-                            inconclusive; "" = none does, or the file is older */
+    const char *reason;  /* difference, ratio: the flag because of which the verdict can only be
+                            inconclusive; "" = none, or the file is older */
     /* series */
     int64_t block;
     double step_s, window[2];

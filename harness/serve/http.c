@@ -80,7 +80,7 @@ static void wait_for_events(http *h) {
             continue;
         if (ev[i].data.ptr == h) {
             if (read(h->wake, &count, sizeof count) < 0 && errno != EAGAIN)
-                return; /* the news is collected in any case */
+                return; /* deliver() collects the news in any case */
         } else {
             http_lose(ev[i].data.ptr);
         }

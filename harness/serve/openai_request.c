@@ -372,7 +372,8 @@ bool openai_request_read(openai_request *r, openai_kind kind, const char *text, 
 void openai_request_shrink(openai_request *r) {
     bool texts = false;
     for (int i = 0; r->prompts && i < r->n_prompts; i++)
-        texts |= r->prompts[i].text != NULL; /* echo needs them */
+        texts |= r->prompts[i].text != NULL; /* `echo` repeats the text of a prompt, which lies in
+                                                r->body */
     r->messages = NULL;
     r->n_messages = 0;
     (void)js_delete(r->body, "messages");

@@ -28,8 +28,8 @@ typedef struct {
                            an IPv4 address or the first 64 bits of an IPv6 address */
     int64_t max_body;   /* most bytes of a request's body */
     int64_t max_bodies; /* most bytes of all bodies that have not arrived completely. If they are
-                           reached, the connection that is idle for the longest time is closed of
-                           those that have sent a part of a body. 0 = SERVE_BODIES, or four bodies
+                           reached, connections that have sent only a part of a body are closed,
+                           those that have been idle longest first. 0 = SERVE_BODIES, or four bodies
                            if that is more */
     double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
     double drain_s;     /* time for the answers in progress after *cancel is set */

@@ -350,7 +350,8 @@ static void publish(serve_engine *e) {
     e->load.stats = engine_stats_of(e->m->engine);
     uint64_t one = 1;
     if (any && write(e->wake, &one, sizeof one) < 0) {
-        /* The counter is full only if the server's thread has not read it yet: it will wake up. */
+        /* The write fails only if the counter of the eventfd is full. Then the server's thread has
+         * not read it yet, and will wake up. */
     }
 }
 
@@ -434,7 +435,8 @@ void serve_engine_cancel(serve_engine *e, serve_job *j) {
     (void)pthread_mutex_unlock(&e->lock);
 }
 
-/* Appends a job to the list that is returned, once. */
+/* Appends a job to the list that serve_engine_collect() returns, unless it is in it already.
+ * Returns the new end of the list. */
 static serve_job **list_job(serve_job **end, serve_job *j) {
     if (j->listed)
         return end;

@@ -31,8 +31,8 @@ typedef struct serve_work {
     buf body;
     serve_task task;    /* of a large request */
     bool queued;        /* a large request for answers: the number of choices is not known yet */
-    bool read;          /* by the worker, without an error */
-    openai_error error; /* of the worker */
+    bool read;          /* the worker has read the request, without an error */
+    openai_error error; /* why the worker could not read the request */
     buf reply;          /* the answer, if it needs no job */
     bool submitted;     /* the engine has the job */
     serve_job job;
@@ -91,7 +91,7 @@ typedef struct server {
     int64_t context; /* most tokens of a prompt with its answer */
     int pending;     /* sequences that are not released */
     int connections;
-    uint64_t number; /* of the last answer */
+    uint64_t number; /* number of the last answer, a part of its id */
     rng random;      /* makes seeds for requests that have none */
     int64_t started; /* seconds since the epoch */
     bool draining;

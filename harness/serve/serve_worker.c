@@ -52,7 +52,8 @@ static void *run(void *ctx) {
         append(&w->done, t);
         w->pending--;
         if (write(w->wake, &one, sizeof one) < 0) {
-            /* The counter is full only if the server's thread has not read it: it will wake up. */
+            /* The write fails only if the counter of the eventfd is full. Then the server's thread
+             * has not read it yet, and will wake up. */
         }
     }
     (void)pthread_mutex_unlock(&w->lock);

@@ -88,7 +88,7 @@ static double mean_accuracy(const arm_answers *a, size_t n) {
 static stats_paired compare_scores(const arm_answers *a, const arm_answers *b, size_t n,
                                    double margin, double *x, double *y) {
     size_t m = 0;
-    double answers = 0; /* of @a to the first of these problems */
+    double answers = 0; /* number of answers of @a to the first of these problems */
     bool same = true;
     for (size_t i = 0; i < n; i++)
         if (a->counts[i] && b->counts[i]) {

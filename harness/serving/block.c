@@ -7,7 +7,8 @@
 
 enum {
     kBurst = 4,         /* most requests sent between two steps of the HTTP engine */
-    kEarlyNs = 1000000, /* http_step() may sleep so much too long */
+    kEarlyNs = 1000000, /* in ns: http_step() may sleep this much too long, so it gets an earlier
+                           time to wake up */
     kIdleNs = 100000000,
 };
 
@@ -159,7 +160,7 @@ static void run(block *b, double drain_s) {
         if (sent && !b->running)
             return;
         if (!sent)
-            drained_ns = INT64_MAX; /* a conversation went on */
+            drained_ns = INT64_MAX; /* a conversation has a next turn, so the drain has not begun */
         else if (drained_ns == INT64_MAX)
             drained_ns = now + drain_ns;
         if (now >= drained_ns) {

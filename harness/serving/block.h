@@ -25,7 +25,7 @@ typedef struct {
     double rate;             /* conversations per second; 0: the times of the trace */
     double from_rate;        /* > 0: the rate rises or falls from here to `rate` over duration_s */
     double speed;            /* the trace's times are divided by it */
-    arrival_pattern pattern; /* of the open loop with a rate */
+    arrival_pattern pattern; /* gaps between the arrivals of an open loop with a rate */
 } serving_load;
 
 /* What one arm does in a block. */

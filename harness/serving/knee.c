@@ -10,7 +10,8 @@ typedef struct {
     double lowest, highest;       /* loads that were measured */
     double first_open, last_open; /* open loads between lo and hi; NAN = none */
     const knee_point *again;      /* open load with the fewest turns; NULL = none has turns left */
-    const knee_point *few;        /* the same among those with too few values */
+    const knee_point *few;        /* like `again`, but only among loads with too few values for
+                                     "meets" */
     int turns;
 } survey;
 

@@ -40,7 +40,8 @@ typedef struct {
     int choices;                                         /* all turns */
     request_list requests[LOAD_POINTS_MAX];              /* of each load point; owned */
     knee_point known[SERVING_ARMS_MAX][LOAD_POINTS_MAX]; /* by arm and load point */
-    size_t measured; /* requests evaluated, each as often as its point was */
+    size_t measured; /* requests evaluated so far; a request counts each time that its load point is
+                        evaluated */
 } load_search;
 
 /* A search without loads. @o: has the targets; `open` is ignored. Release it with

@@ -37,7 +37,8 @@ bool serving_is_judged(int metric) {
 
 typedef struct {
     serving_request *sorted;               /* of this point, in the order of by_place() */
-    size_t n, blocks;                      /* blocks of the arm that has the fewest */
+    size_t n, blocks;                      /* n: requests; blocks: those of the arm that has the
+                                              fewest */
     sliced_block *block[SERVING_ARMS_MAX]; /* [blocks] */
     steady_growth *growth;
     serving_measured *out;

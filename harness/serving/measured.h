@@ -68,14 +68,15 @@ typedef struct {
     double p_holm; /* after Holm's correction over the metrics with a verdict of all arms */
     bool judged;   /* the metric has a verdict */
     serving_verdict verdict;
-    const char *reason; /* the flag that prevents another verdict than inconclusive (flags.h); "" =
-                           none does */
+    const char *reason; /* the flag because of which the verdict can only be inconclusive (flags.h);
+                           "" = none */
 } serving_difference;
 
 typedef struct {
     int point, arms;
     serving_arm arm[SERVING_ARMS_MAX];
-    serving_difference difference[SERVING_ARMS_MAX][SERVING_METRICS]; /* of arm 0: not set */
+    /* [0] is not set: arm 0 is the baseline */
+    serving_difference difference[SERVING_ARMS_MAX][SERVING_METRICS];
 } serving_measured;
 
 /* The metrics whose differences have verdicts: median and p99 of ttft, itl, tpot and e2e, and the

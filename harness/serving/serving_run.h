@@ -40,10 +40,11 @@ typedef struct {
     double prefix_share;
     int64_t prefixes, turns;
     bool ignore_eos;
-    int64_t max_tokens; /* for a task without `output`; 0: that of the suite */
+    int64_t max_tokens; /* of each answer, for a task without `output`; 0: that of the suite */
     double temperature; /* -1: 0, or that of the suite */
-    double duration_s;  /* of a block; 0: no limit, or 30 s without `requests` and a trace */
-    int64_t requests;   /* of a block; 0: no limit */
+    double duration_s;  /* of a block; 0: 30 s if there is neither `requests` nor a trace, else no
+                           limit */
+    int64_t requests;   /* most requests of a block; 0: no limit */
     int64_t blocks; /* blocks of each arm at a load point; with `search`, each time it is chosen */
     int64_t warmup; /* requests to an arm when its load point changes; not recorded */
     double drain_s;

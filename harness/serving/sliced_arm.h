@@ -28,9 +28,9 @@ typedef struct {
     sliced_values latency[SERVING_TIMES];
     double *over[SERVING_RATES], *under[SERVING_RATES]; /* [slices] a rate is sum over / sum under;
                                                            NULL: the rate does not exist */
-    double *hits[SLO_MAX], *totals[SLO_MAX];            /* [slices] values within the
-                                                                        limit, and all */
-    double requests;                                    /* in the cohort */
+    double *hits[SLO_MAX], *totals[SLO_MAX];            /* for each target [slices]: values within
+                                                           the limit; all values */
+    double requests;                                    /* number of requests in the cohort */
 } sliced_arm;
 
 /* Cuts the blocks of an arm into @each slices for each block, >= 1. @gpus: 0 = not stated. @mem

@@ -14,7 +14,8 @@ typedef struct {
     const char *model;    /* NULL = not sent */
     secret_lines secrets; /* header lines that only the servers may receive */
     gen_settings settings;
-    gen_sampling sampling; /* without seed; max_tokens: of requests without a length */
+    gen_sampling sampling; /* the seed is not used; max_tokens is for requests without a wanted
+                              length */
     bool stream;
     double silence_s, deadline_s;
 } serving_target;

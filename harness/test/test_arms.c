@@ -146,8 +146,9 @@ static void test_order_is_balanced(void) {
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-9 * fabs((double)(b)))
 
-/* The machine becomes three times slower during the run, which hides nothing: sample by sample, the
- * second arm takes 0.8 of the first one's time, with 1 % of alternating noise. */
+/* The machine becomes three times slower during the run, which must not hide the ratio: each sample
+ * of the second arm takes 0.8 of the time of the first arm's sample, with 1 % of alternating
+ * noise. */
 static void test_ratio_of_pairs(void) {
     enum { kN = 200 };
     double base[kN], arm[kN];
@@ -345,8 +346,9 @@ static bool is_marked(double ns, bool host_memory, double sustained_s) {
     return marked;
 }
 
-/* A device whose step lasted 10^6 seconds was almost done when the host had enqueued it, since the
- * host waited for less than that. A step of 1 ns was not, since the host's wait took longer. */
+/* The device's clock reports a step of 10^6 seconds, but after enqueueing the step the host waits
+ * much less. So most of the step must have passed before, and the row is marked. With a reported
+ * step of 1 ns the host waits longer than the step, so the row is not marked. */
 static void test_host_limit(void) {
     static const double kLong = 1e15, kShort = 1;
     CU_ASSERT(is_marked(kLong, false, 0));

@@ -179,7 +179,8 @@ static pid_t start_eval(const eval_options *o, int message) {
 
 /* ---- kills ---- */
 
-/* The known state of a cell: its answer, and the number of its rows. */
+/* The known state of a cell (one sample of one problem by one arm): its answer, and the number of
+ * its rows. */
 typedef struct {
     char answer[40];
     int rows;
@@ -331,8 +332,9 @@ static int run_with_limit(const eval_options *o, rlim_t limit, char said[600]) {
     return status;
 }
 
-/* Wherever the space ends, the message says why, no complete row is lost, no unfinished copy stays,
- * and the run continues when there is space again. */
+/* Files are limited to growing sizes, so that writing fails at different places of the run. Each
+ * time the message names the reason, no complete row is lost, and no unfinished samples.jsonl.new
+ * stays. Without the limit, the same command completes the run. */
 static void test_files_that_cannot_grow(void) {
     folder_open();
     answering at = answering_start();

@@ -310,13 +310,13 @@ static void test_quality(void) {
     results *r = load();
     put_pair(r, "equivalent", 0.1, -1, 1.2, 0.9);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "ok");
-    put_pair(r, "not shown", 0.5, -1.5, 2.5, 0.6); /* at least not worse than the margin */
+    put_pair(r, "not shown", 0.5, -1.5, 2.5, 0.6); /* shown not to be worse by the margin */
     CU_ASSERT_STRING_EQUAL(quality_of(r), "ok");
     put_pair(r, "not shown", -1, -2.5, 0.5, 0.2);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "inconclusive");
     put_pair(r, "different", -4, -6, -2.5, 0.0001);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "regressed");
-    put_pair(r, "different", -4, -6, -2.5, 0.06); /* the tests disagree */
+    put_pair(r, "different", -4, -6, -2.5, 0.06); /* p is not significant */
     CU_ASSERT_STRING_EQUAL(quality_of(r), "inconclusive");
     put_pair(r, "different", 4, 2.5, 6, 0.001);
     CU_ASSERT_STRING_EQUAL(quality_of(r), "ok");
@@ -514,7 +514,8 @@ static snap_status open_script(const char *body, double timeout_s, snap_err *err
     return st;
 }
 
-/* Some of them end before the request is written. The program ignores SIGPIPE, so the test must. */
+/* Some of these programs end before the request is written. The program ignores SIGPIPE, so the
+ * test must. */
 static void test_hostile_programs(void) {
     snap_err err = {0};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;

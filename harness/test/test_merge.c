@@ -254,7 +254,8 @@ static void test_refusals(void) {
     folder_close();
 }
 
-/* Every cell belongs to exactly one shard, and the shards have nearly equal sizes. */
+/* Every cell (one sample of one problem by one arm) belongs to exactly one shard, and the shards
+ * have nearly equal sizes. */
 static void test_shards_partition(void) {
     task_problem problems[PROBLEMS] = {{0}};
     task_set set = {.n = PROBLEMS, .problems = problems};

@@ -112,8 +112,9 @@ static void test_heat_map(void) {
     buf out = {0};
     CU_ASSERT(figure_named_arms(m, 0, true, &out));
     expect_xml(buf_str(&out));
-    /* base and fast 2.00 in one of two cells, and the legend's 2.00; base and slow, same and slow
-     * 0.33 in both cells; fast and slow 0.17 and fast and same 0.50 (also in the legend) in one */
+    /* The ratios of the two cells, of which the first has no time of the arm "fast", and those of
+     * the legend. 2.00: base and fast once, legend once. 0.33: base and slow twice, same and slow
+     * twice. 0.17: fast and slow once. 0.50: fast and same once, legend once. */
     CU_ASSERT(count_of(buf_str(&out), ">2.00<") == 2 && count_of(buf_str(&out), ">0.33<") == 4);
     CU_ASSERT(count_of(buf_str(&out), ">0.17<") == 1 && count_of(buf_str(&out), ">0.50<") == 2);
     CU_ASSERT(count_of(buf_str(&out), ">failed<") == 3); /* three pairs have the failed arm */
@@ -165,7 +166,8 @@ static void test_pairs(void) {
     results_free(r);
 }
 
-/* An arm without a time is in no pair. Loops of different moments have a ratio and no interval. */
+/* An arm without a time is in no pair. Sustained loops run at different moments, so they have a
+ * ratio and no interval. */
 static void test_pairs_without_times(void) {
     results *r = make_run();
     js *rows = results_section(r, "bench"), *gone = js_at(rows, 2);

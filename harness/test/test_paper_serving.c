@@ -122,7 +122,8 @@ static void test_rows(void) {
     results_free(both[1]);
 }
 
-/* A flag at a load that decides a knee takes the verdict of the ratio. */
+/* If the row of a ratio names a flag as its `reason`, the table shows "inconclusive" and the
+ * flag. */
 static void test_doubtful_ratio(void) {
     const char *name = "knee-8192/run.json";
     results *r = runs(false);

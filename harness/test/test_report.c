@@ -257,7 +257,7 @@ static void test_figures_show_every_cell(void) {
             speedups++;
         }
     CU_ASSERT_EQUAL(count_of(buf_str(&out), "</title></rect>"),
-                    speedups + 1); /* and the wrong result */
+                    speedups + 1); /* one more: the cell with the wrong result */
     CU_ASSERT_EQUAL(count_of(buf_str(&out), ">wrong</text>"), 1);
     buf_clear(&out);
     CU_ASSERT(figure_roofline(m, 0, false, &out));

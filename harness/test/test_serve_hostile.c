@@ -97,7 +97,7 @@ static void test_neighbour_of_vanishing_clients(void) {
     int fd = start_neighbour(&c);
     for (int i = 0; i < kVanishing; i++)
         vanish(&c, i);
-    /* Every second client has two choices. text_alone() left as well. */
+    /* Every second client has two choices. The client of text_alone() left before the end, too. */
     CU_ASSERT_TRUE(serve_await(&c, ABORTED, kVanishing + kVanishing / 2 + 1));
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 1)); /* the neighbour was there all the time */
     expect_same(fd, alone);
@@ -358,7 +358,8 @@ static void test_worker(void) {
     for (int i = 0; i < 3; i++)
         CU_ASSERT(serve_worker_put(w, &t[i + 1]));
     CU_ASSERT(!serve_worker_put(w, &t[0]));
-    CU_ASSERT(serve_worker_take_back(w, &t[3])); /* the last: the list goes on after the second */
+    CU_ASSERT(serve_worker_take_back(w, &t[3])); /* t[3] was the last of the list: it must be put
+                                                    after t[2] again */
     CU_ASSERT(serve_worker_put(w, &t[3]));
     CU_ASSERT(serve_worker_take_back(w, &t[2]));
     CU_ASSERT(!serve_worker_take_back(w, &t[2]));

@@ -1,6 +1,6 @@
 /* csv.c - writes the rows of the report to one CSV file, or those of one section to a file of their
- * own. A column is empty in rows that do not have its field. Of a list of numbers, the column has
- * the length.
+ * own. A column is empty in rows that do not have its field. For a list of numbers, the column has
+ * the length of the list.
  *
  * Numbers have enough digits to be read back exactly. The column `section` is the type of a row:
  * ceiling, bench, versus (two named arms in a cell), fidelity, arm, failure, pair, pooled; for a
@@ -60,7 +60,7 @@ typedef struct {
     char name[NAME_MAX_BYTES];
     buf text;  /* cell of the row that is being written */
     bool set;  /* the row has the field, maybe without a value */
-    bool used; /* a row of line.only has the field */
+    bool used; /* a row of the section `line.only` has the field */
 } column;
 
 typedef struct {

@@ -121,7 +121,7 @@ static bool is_free(const plot *p, const name_place *at) {
 }
 
 /* Moves the name down, or else up, to a place where no other name is. Returns false if there is
- * none; the tip of the point still has the name. */
+ * none. Then only the tooltip of the point has the name. */
 static bool place_name(plot *p, name_place *at) {
     const double y = at->y;
     for (int step = 0; step < 2 * kNames; step++) {

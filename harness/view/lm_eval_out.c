@@ -287,7 +287,7 @@ static js *scores_of(const js *eval, const js *arm) {
     if (o && js_set_str(o, "name", task) && js_set_str(o, "alias", task) &&
         js_set_int(o, "sample_len", js_get_int(eval, "problems", 0)) &&
         js_set_new(o, "acc,none", accuracy < 0 ? js_new_null() : js_new_num(accuracy / 100)) &&
-        /* lm-eval's word for a standard error that there is not */
+        /* lm-eval writes "N/A" if there is no standard error */
         js_set_new(o, "acc_stderr,none", se < 0 ? js_new_str("N/A") : js_new_num(se / 100)))
         return o;
     js_free(o);

@@ -12,11 +12,12 @@
  *           run names
  * @written: the paths of the written files are appended, one per line
  *
- * The metric is "acc": the accuracy, or of one problem the mean of its samples. The date is when
- * the run started (UTC), in lm-eval's form. Tasks whose authors ask that no text is published have
- * no samples file. Failed samples are left out, as are problems without any other. A prompt is ""
- * if the sample does not contain it and the data are not there or give another one. A warning says
- * that the data are not there, or else how many prompts are empty.
+ * The metric is "acc": for a task the accuracy, for a problem the mean score of its samples. The
+ * date is when the run started (UTC), in lm-eval's form. Tasks whose authors ask that no text is
+ * published have no samples file. Failed samples are left out, and so are problems whose samples
+ * all failed. A prompt is "" if the sample does not contain it and the data are not there or give a
+ * prompt with another hash. A warning says that the data are not there, or else how many prompts
+ * are empty.
  *
  * SNAP_E_INPUT for names that cannot be names of files; errors of results_load() and
  * sample_index_open(); with @data also those of run_prompts_open(); SNAP_E_IO; SNAP_E_NOMEM.

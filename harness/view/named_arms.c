@@ -90,7 +90,7 @@ static bool find_pairs(named_arms *g, arena *mem) {
         size_t times = 0;
         for (int arm = 0; arm < g->n_arms; arm++)
             times += has_time(named_arms_at(g, cell, arm));
-        most += times * times / 2; /* at least times * (times - 1) / 2 */
+        most += times * times / 2; /* not less than the number of pairs, times * (times - 1) / 2 */
     }
     g->pairs = arena_alloc(mem, most + 1, sizeof *g->pairs);
     for (size_t cell = 0; g->pairs && cell < g->n_cells; cell++)

@@ -18,7 +18,7 @@ typedef struct {
     report_part parts[OUTLINE_PARTS]; /* unused parts are empty */
     bool samples;                     /* the section shows questions and answers */
     bool (*measured)(const report_model *m);
-    const char *absent; /* text if nothing of it was measured; NULL = no text */
+    const char *absent; /* text if nothing of the section was measured; NULL = no text */
 } report_section;
 
 typedef struct report_outline {

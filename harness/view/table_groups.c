@@ -90,7 +90,8 @@ bool report_table_groups(const report_model *m, arena *mem, table *t) {
 /* The groups of one field with numbers as values, for one pair. */
 typedef struct {
     const char *field;
-    const char *equivalent; /* the last value up to which all are equivalent, or NULL */
+    const char *equivalent; /* the last value up to which all groups are equivalent; NULL: not even
+                               the first is */
     const char *worse;      /* the first value at which the arm is worse; NULL: none */
     size_t values;
 } course;
