@@ -39,7 +39,7 @@ static void help_default(const opt *o, buf *out) {
  * indented to @indent. */
 static void put_wrapped(const char *text, size_t at, size_t indent, buf *out) {
     for (bool first = true; *text; first = false) {
-        bool whole = strncmp(text, "(default ", 9) == 0; /* is not broken */
+        bool whole = strncmp(text, "(default ", 9) == 0; /* a default value is not broken */
         size_t n = whole ? strlen(text) : strcspn(text, " ");
         if (!first && at + 1 + n > kHelpWidth) {
             (void)buf_printf(out, "\n%*s", (int)indent, "");

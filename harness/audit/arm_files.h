@@ -10,8 +10,8 @@
 enum { ARM_FILES_MAX = 96 }; /* more files are not listed */
 
 typedef struct {
-    char name[ARM_FILE_NAME]; /* in the bundle: "arm-mine=mine.so", "plugin-acme.so" or
-                                 "format-0123456789ab.json" */
+    char name[ARM_FILE_NAME]; /* the file's name in the bundle: "arm-mine=mine.so", "plugin-acme.so"
+                                 or "format-0123456789ab.json" */
     const char *sha256;
     const char *content; /* of a format: its descriptor; else NULL */
 } arm_file;

@@ -60,7 +60,7 @@ static void check_config(const origin_record *o, const char *where, verify_findi
     buf_release(&text);
 }
 
-/* Times in UTC text sort as strings. */
+/* Times in UTC text have the order of their strings, so strcmp() compares them. */
 static void check_times(const origin_record *o, const char *where, verify_findings *f) {
     f->checks++;
     if (!o->ended[0])

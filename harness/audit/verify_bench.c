@@ -18,7 +18,7 @@ typedef struct {
     const cell_list *rows;
     const ceiling_list *ceilings;
     bool is_joined;
-    arena *mem; /* for rows that are derived again */
+    arena *mem; /* memory for rows that are derived again */
 } checker;
 
 static bool is_passed(const cell_record *row) {
@@ -291,7 +291,8 @@ static void check_against(const checker *c, const cell_record *row, const char *
         c->f->failed = true;
         return;
     }
-    if (strcmp(row->mode, "sustained") == 0) /* the samples are no pairs */
+    if (strcmp(row->mode, "sustained") == 0) /* loops run one after the other: their samples are no
+                                                pairs */
         want = (paired_ratio){base->performance.median_ns / row->performance.median_ns, (double)NAN,
                               (double)NAN};
     bool same =

@@ -10,7 +10,7 @@
 typedef struct {
     cache_format format;
     char *json;            /* the descriptor: compact JSON with sorted keys; owned */
-    char sha256[HASH_HEX]; /* of that text */
+    char sha256[HASH_HEX]; /* hash of the descriptor */
 } arm_format;
 
 /**

@@ -134,7 +134,8 @@ static snap_status take_key(void *ctx, const char *part, snap_err *err) {
     return set_key(to->arm, text, equals + 1, err);
 }
 
-/* Result files do not show the folders of the machine. */
+/* Stores the options without folders, because result files must not show the folders of the
+ * machine. */
 static snap_status keep_options(arm_spec *arm, const char *text, arena *mem, snap_err *err) {
     char *cut = provenance_cut_folders(text);
     arm->options = cut ? arena_strdup(mem, cut) : NULL;

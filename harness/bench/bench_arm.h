@@ -1,16 +1,17 @@
 /* bench_arm.h - one arm of a benchmark on the device: its KV cache, its queries and one timed step.
  *
- * Steps that are timed one by one start with a cold cache, except in the cases named below. If the
- * backend can flush its caches, they are flushed before each step. Otherwise the data exist several
- * times ("sets"), and the steps use the sets in turn. Between two uses of a set, the steps read and
- * write about four times the size of the last-level cache or more. The factor is four because a
- * virtual machine may report one slice of a cache while its threads use several.
+ * Steps that are timed one by one start cold: none of their data are in the last-level cache of the
+ * device. The exceptions are named below. If the backend can flush these caches, they are flushed
+ * before each step. Otherwise the data exist several times ("sets"), and the steps use the sets in
+ * turn. Between two uses of a set, the steps read and write about four times the size of the
+ * last-level cache or more. The factor is four because a virtual machine may report one slice of a
+ * cache while its threads use several.
  *
  * In three cases there is one set and no flush. The first is sustained loops (sustained.h), where
- * the cache is cold only if one set has at least four times its size. The second is a backend that
- * can neither flush nor report the size of its cache. The third is a backend that cannot flush,
- * under `gate` without --cold (gate/worker.c). `fidelity` uses one set and no flush too, but it
- * does not use the times.
+ * steps start cold only if one set has at least four times the size of the last-level cache. The
+ * second is a backend that can neither flush nor report the size of its last-level cache. The third
+ * is a backend that cannot flush, under `gate` without --cold (gate/worker.c). `fidelity` uses one
+ * set and no flush too, but it does not use the times.
  *
  * The pages of all sets lie in one pool, in random order. Token slots after the end of a sequence,
  * and one whole page of the pool, hold NaN. (With a cache format, all bytes of this page are 0xff,
@@ -61,13 +62,14 @@ snap_status bench_arm_create(bench_arm **out, mla_backend *be, const bench_shape
 void bench_arm_free(bench_arm *arm); /* NULL is allowed */
 
 mla_backend *bench_arm_backend(const bench_arm *arm);
-const char *bench_arm_kernel(const bench_arm *arm); /* see lab_plan_kernel() */
+const char *bench_arm_kernel(const bench_arm *arm); /* the kernel's name: lab_plan_kernel() */
 bench_kind bench_arm_kind(const bench_arm *arm);
 mla_precision bench_arm_precision(const bench_arm *arm);
 const bench_shape *bench_arm_shape(const bench_arm *arm);
 const numbers *bench_arm_numbers(const bench_arm *arm);
-const arm_format *bench_arm_format(const bench_arm *arm);  /* NULL: none */
-const cache_bytes *bench_arm_shared(const bench_arm *arm); /* with a format: for
+const arm_format *bench_arm_format(const bench_arm *arm);  /* the format of its cache; NULL: none */
+const cache_bytes *bench_arm_shared(const bench_arm *arm); /* with a format: the values that all its
+                                                              tokens share, for
                                                               cache_format_pack_like() */
 
 /* False if the arm has a format, the backend can record, and the step could not be recorded, so

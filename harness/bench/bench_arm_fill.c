@@ -1,3 +1,5 @@
+/* bench_arm_fill.c - fills the memory of an arm: cache, block tables, lengths, queries. A "set" is
+ * one copy of these data (bench_arm.h). */
 #include "harness/bench/bench_arm_inside.h"
 
 #include <stdlib.h>
@@ -6,7 +8,7 @@
 
 enum {
     kFillPages = 256, /* pages filled at a time, at most, if device memory is host memory */
-    kFillMany = 8192, /* the same for other devices */
+    kFillMany = 8192, /* most pages filled at a time on other devices */
 };
 
 /* Sets every byte to 0xff, which is NaN in bf16, e4m3 and fp32. Does nothing for NULL. */

@@ -28,7 +28,7 @@ struct bench_arm {
     int page_tokens;
     mla_precision precision; /* precision of the cache; with a format, of the queries: MLA_BF16 */
     int sets, next;
-    int pages_per_sequence; /* of the longest sequence */
+    int pages_per_sequence; /* pages of the longest sequence */
     int table_width;
     int64_t
         *first_page; /* [batch + 1] pages of a set before those of each sequence; the last one is
@@ -51,8 +51,9 @@ struct bench_arm {
     uint64_t drawn;            /* how many times any set was given queries */
     int last;                  /* the set of the last step */
     int64_t samples;           /* timed steps since bench_arm_reset() */
-    int64_t fresh_samples;     /* those of them with queries other than the first ones of the arm */
-    bool late;                 /* the last step: see bench_arm_is_host_limited() */
+    int64_t fresh_samples;     /* timed steps since then whose queries were not the first ones of
+                                  the arm */
+    bool late;                 /* the last step or loop was late (bench_arm_is_host_limited()) */
     int64_t times, late_times; /* samples and loops since bench_arm_reset(), and the late ones */
     bench_output kept;
     bool planted;

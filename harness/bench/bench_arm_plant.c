@@ -1,3 +1,5 @@
+/* bench_arm_plant.c - planted tokens (bench_arm_plant()). A "set" is one copy of an arm's data
+ * (bench_arm.h); tokens are planted in set 0. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

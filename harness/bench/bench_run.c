@@ -28,7 +28,7 @@ typedef struct {
     mla_backend *backend;
     mla_backend_info info;
     ceilings ceilings;
-    arm_format *format; /* of its cache, owned; NULL: that of mla.h */
+    arm_format *format; /* format of its cache, owned; NULL: that of mla.h */
     char hash[HASH_HEX];
     bool hashed;
 } bench_device;
@@ -49,7 +49,7 @@ typedef struct {
     parallel *pool; /* the threads of all arms that take the default number of them */
     results *results;
     results_journal *journal; /* NULL if the options name no result file */
-    js *rows;                 /* of the section "bench" */
+    js *rows;                 /* rows of the section "bench" */
     term_progress progress;
 } bench;
 

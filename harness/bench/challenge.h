@@ -43,7 +43,7 @@ enum {
 typedef struct {
     bench_shape shape; /* `lengths` points into this struct */
     int32_t lengths[CHALLENGE_BATCH];
-    char distribution[LENGTHS_TEXT]; /* of the lengths */
+    char distribution[LENGTHS_TEXT]; /* distribution of the lengths, written as in lengths.h */
 } challenge_cell;
 
 typedef struct {

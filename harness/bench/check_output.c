@@ -12,7 +12,7 @@
 /* How much of an output is checked. Before timing it is kBefore. Of a timed output it is kBefore,
  * too, if the backend has lab_attend() and the arm has no cache format; otherwise kTimed. */
 typedef struct {
-    int rows, sequences; /* of a large cell */
+    int rows, sequences; /* of a large cell: how many rows are checked, over how many sequences */
     double whole;        /* rows x context up to which the host checks all rows */
 } sample_size;
 static const sample_size kBefore = {64, 8, 1 << 19}, kTimed = {8, 2, 1 << 15};
@@ -243,7 +243,7 @@ cleanup:
 
 /* The sampled rows of all chosen sequences, and their FP64 results with exact probabilities. */
 typedef struct {
-    int sequences, rows; /* rows: of each sequence */
+    int sequences, rows; /* numbers of sequences, and of rows in each of them */
     int *order;
     int64_t *row;
     double *ref, *lse;

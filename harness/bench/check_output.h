@@ -26,7 +26,7 @@
 
 typedef struct {
     judge_error error;    /* over all rows that were checked before */
-    judge_bound bound;    /* for that number of rows */
+    judge_bound bound;    /* the bound for the number of checked rows */
     snap_status verdict;  /* SNAP_OK or SNAP_E_WRONG */
     snap_err why;         /* the reason of SNAP_E_WRONG */
     bench_output checked; /* owned */
@@ -38,8 +38,8 @@ void verified_release(verified *v); /* frees the output, sets @v to {0}, which i
 /**
  * verify_arm - run one step of the scope on set 0 and check its rows
  *
- * @v:    keeps its verdict if that is SNAP_OK and the output is the same, byte for byte, as the one
- *        checked before (for the other scope)
+ * @v:    receives the verdict. If it has SNAP_OK from the other scope, and the output is now the
+ *        same, byte for byte, it stays as it is
  * @seed: selects the rows of a large cell
  *
  * A wrong result is a verdict in @v. Errors: those of the backend, SNAP_E_NOMEM.

@@ -13,7 +13,7 @@
 enum { GRADING_ROWS = 5 };
 
 typedef struct {
-    const char *grader; /* its id */
+    const char *grader; /* id of the grader */
     const char *input;  /* "answer": the bare answer; "response": an answer at the end of about 1800
                            bytes of text */
     size_t pairs;       /* number of pairs, graded in turn */

@@ -16,7 +16,7 @@ typedef struct {
     int d_c, d_r;
     const int32_t *lengths;   /* [batch] tokens in the cache of each sequence, borrowed; NULL = each
                                  has `context` tokens */
-    const char *lengths_text; /* their distribution (lengths.h), borrowed */
+    const char *lengths_text; /* distribution of the lengths (lengths.h), borrowed */
 } bench_shape;
 
 /* The number of tokens of sequence @b, and of all sequences together. */

@@ -36,7 +36,7 @@ enum { BENCH_SCOPES = 2 };
 
 const char *bench_kind_name(bench_kind k); /* "bf16", "fp8", "fp8-widened", ... */
 bool bench_kind_parse(const char *name, bench_kind *out);
-mla_precision bench_kind_precision(bench_kind k); /* of the arm's cache */
+mla_precision bench_kind_precision(bench_kind k); /* precision of the arm's cache */
 lab_ablation bench_kind_ablation(bench_kind k);   /* what the arm's plan leaves out, or LAB_WHOLE */
 bool bench_kind_has(bench_kind k, bench_scope s); /* whether a sweep times the arm in this scope;
                                                      the last two arms exist only in the scope

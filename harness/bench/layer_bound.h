@@ -7,10 +7,10 @@
 #include "harness/bench/oracle.h"
 
 typedef struct {
-    double logit_error, logit_bound; /* of the worst head and token; in units of the softmax's
+    double logit_error, logit_bound; /* largest over heads and tokens; in units of the softmax's
                                         argument */
-    double value_error, value_bound; /* norm of the change of an output after W_UV; for the worst
-                                        head */
+    double value_error, value_bound; /* norm of the change of an output after W_UV; largest over
+                                        heads */
 } layer_bound;
 
 /**

@@ -24,8 +24,8 @@ typedef struct {
     double a, b, share; /* LO and HI; MEDIAN and SIGMA; A, B and SHARE */
     int32_t *lines;     /* LENGTHS_FILE: [n], owned */
     int64_t n;
-    char text[LENGTHS_TEXT]; /* for result files: as given; of a file the last part of its path and
-                                the start of its SHA-256 */
+    char text[LENGTHS_TEXT]; /* the option as result files show it: as given; for a file, the last
+                                part of its path and the beginning of its SHA-256 */
 } lengths_spec;
 
 /* Reads the text of the option --lengths. Errors: SNAP_E_USAGE (the text has another form or a

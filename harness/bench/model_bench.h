@@ -12,7 +12,7 @@ typedef struct {
     const char *model_config;              /* a path, or a name from configs/models */
     const char *arms, *contexts, *batches; /* comma-separated lists; a batch may be "max" */
     int64_t prompt;                        /* tokens; 0 = none */
-    double memory_gb;                      /* of each arm's cache, in 10^9 bytes; 0 = what the
+    double memory_gb;                      /* size of each arm's cache, in 10^9 bytes; 0 = what the
                                               largest given batch or the prompt needs */
     double seconds;                        /* least measured time of a row (e2e.h) */
     const char *out;                       /* a result file, or a run's folder; NULL = none */

@@ -185,8 +185,8 @@ static void compare(comparison *c, int64_t at, int count) {
         }
 }
 
-/* The first model in BF16: its queries and cached rows are the numbers that the formats round. -1
- * if there is none. */
+/* The index of the first model in BF16: its queries and cached rows are the numbers that the
+ * formats round. -1 if there is none. */
 static int source_of(const comparison *c) {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->rows[i].format, "bf16") == 0)

@@ -5,7 +5,7 @@
 
 /* Numbers as the oracle takes them, and its results. */
 typedef struct {
-    arena memory; /* of the five arrays */
+    arena memory; /* owns the five arrays */
     float *tokens, *queries;
     int64_t *row; /* [rows] within the sequence: query token * heads + head */
     double *ref, *lse;

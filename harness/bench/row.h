@@ -21,10 +21,10 @@ typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 
 /* Values that all cells of an arm share; strings are borrowed. */
 typedef struct {
-    const char *name;     /* of a named arm; NULL: the arm is named after its kind */
-    const char *options;  /* of a named arm, as the user gave them */
+    const char *name;     /* name of a named arm; NULL: the arm is named after its kind */
+    const char *options;  /* options of a named arm, as the user gave them */
     const char *ceilings; /* of a named arm: the arm whose ceilings it shares, or its own name */
-    const arm_format *format; /* of a named arm's cache; NULL: that of mla.h */
+    const arm_format *format; /* cache format of a named arm; NULL: that of mla.h */
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
     const char *distribution;
@@ -43,9 +43,9 @@ typedef struct {
                            those of row_context */
     const char *kernel_hash;
     const char *cold;            /* "rotate", "flush" or "none" */
-    bool not_captured;           /* see bench_arm_is_captured() */
-    bool host_limited;           /* see bench_arm_is_host_limited() */
-    bool without_lse;            /* see bench_arm_has_lse() */
+    bool not_captured;           /* bench_arm_is_captured() was false */
+    bool host_limited;           /* bench_arm_is_host_limited() was true */
+    bool without_lse;            /* bench_arm_has_lse() was false */
     const verified *verdict;     /* NULL if nothing was checked */
     const stop_rule *timing;     /* NULL only if the status is not ROW_PASSED; else it has
                                     samples */

@@ -19,7 +19,7 @@ typedef struct {
     const char *name;
     const char *options;      /* as the user gave them: "cpu,precision=fp8" */
     bench_kind kind;          /* BENCH_BF16, BENCH_FP8 or BENCH_PAGE_UNITS */
-    const arm_format *format; /* of its cache, borrowed; NULL: that of mla.h */
+    const arm_format *format; /* format of its cache, borrowed; NULL: that of mla.h */
     mla_backend *backend;     /* borrowed; NULL: it could not be opened, for the reason in `why` */
     snap_err why;
     const char *kernel_hash; /* both fields as in sweep_options */
@@ -35,8 +35,9 @@ typedef struct {
     int n_arms;            /* 0: the arms are those of the grid */
     const bench_grid *grid;
     numbers_kind distribution;
-    const lengths_spec *lengths; /* of the sequences of each shape, in the place of its context;
-                                    NULL = each shape has sequences of one length */
+    const lengths_spec *lengths; /* distribution of the sequences' lengths, which replaces the
+                                    context of each shape; NULL = the sequences of a shape are
+                                    equally long */
     const challenge *challenge;  /* whose shapes the grid lists; NULL = none */
     const char *challenge_hash;  /* challenge_data_hash() */
     uint64_t seed;

@@ -33,7 +33,7 @@ typedef struct {
     gpu *device;
     energy_meter *meter; /* NULL for an arm without a backend */
     kernel_code code;
-    cell cell;            /* of the current shape */
+    cell cell;            /* the arm's cell for the current shape */
     paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
 } lane;
 
@@ -42,7 +42,8 @@ typedef struct {
     numbers from; /* the host's pools of all arms */
     js *rows;
     bench_shape shape;
-    int32_t lengths[BENCH_MAX_BATCH]; /* of the current shape, if they are drawn (opt->lengths) */
+    int32_t lengths[BENCH_MAX_BATCH]; /* lengths of the current shape's sequences, if they are drawn
+                                         (opt->lengths) */
     lane *lanes;                      /* [n] */
     int n;
     bool flush; /* the backends' caches are flushed before each step */

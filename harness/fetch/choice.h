@@ -12,8 +12,8 @@ typedef struct {
 } fetch_choice;
 
 typedef struct {
-    const char *path;         /* of the manifest; NULL = the program's own datasets/manifest.json
-                                 (share.h) */
+    const char *path;         /* path of the manifest; NULL = the program's own
+                                 datasets/manifest.json (share.h) */
     const char *const *names; /* [n]; n = 0 chooses all sets but the large ones, if `large` is
                                  false */
     int n;

@@ -283,7 +283,8 @@ snap_status download(http *h, const download_request *req, bool *resumed, snap_e
     if (req->bytes >= 0 && j.size > req->bytes)
         TRY(start_over(&j, err));
     j.progress = term_progress_start("fetch", req->bytes > 0 ? req->bytes : 0);
-    j.resumed = j.size > 0 && j.size == req->bytes; /* only its check was missing */
+    j.resumed = j.size > 0 && j.size == req->bytes; /* all bytes came earlier; only the check is
+                                                       left */
     if (!j.resumed)
         st = download_body(&j, err);
     term_progress_end(&j.progress);

@@ -15,7 +15,7 @@
 
 typedef struct {
     const char *url, *part; /* source and destination; a PART that already exists is continued */
-    const char *name;       /* for the progress line */
+    const char *name;       /* name of the file in the progress line */
     int64_t bytes;          /* expected; -1 = not known */
     bool checked;           /* true if the caller compares a checksum afterwards */
     int retries;            /* most retries in a row without progress; errors that are not transient

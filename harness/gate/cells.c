@@ -30,7 +30,8 @@ static void put_name(gate_timed *c) {
                    c->shape.heads, c->shape.s_q, c->shape.batch, (long long)c->shape.context);
 }
 
-/* The precision of arm @i, or else that of the other arm. NULL if neither arm names one. */
+/* The precision that arm @i names, or else the one that the other arm names. NULL if neither arm
+ * names one. */
 static const char *named_precision(const gate_side arms[2], int i) {
     bench_kind k;
     for (int turn = 0; turn < 2; turn++)
@@ -156,7 +157,8 @@ snap_status gate_timed_tests(gate_timed *c, const gate_limits *l, gate_cell *out
     for (int s = 0; s < GATE_STATISTICS; s++) {
         bool enough = s != GATE_P99 || steps.sessions * steps.steps >= TAIL_FEWEST;
         out->test[s].x = enough ? c->x[s] : NULL;
-        out->test[s].threshold = s == GATE_P99 ? 0 : c->limit[s]; /* tail_shares() subtracted it */
+        /* for p99, tail_shares() has applied the threshold already */
+        out->test[s].threshold = s == GATE_P99 ? 0 : c->limit[s];
     }
     return st;
 }

@@ -17,7 +17,7 @@ enum { CHANGE_MAX = 64, CHANGE_SERIES = 1024 };
 
 typedef struct {
     size_t at; /* index of the first value of the new level */
-    double p;  /* of the permutation test */
+    double p;  /* p value of the permutation test */
 } change_point;
 
 /* The weighted energy distance between x[0 .. at) and x[at .. n), 1 <= at < n. */

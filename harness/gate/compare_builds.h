@@ -12,8 +12,8 @@ typedef struct {
     gate_limits limits;
     remote_options remote;
     int64_t
-        deadline_ns; /* of clock_now_ns(); a look that would end later at the pace so far is left
-                            out; 0 = none */
+        deadline_ns; /* a time of clock_now_ns(); a look that would end later, at the pace so far,
+                        is left out; 0 = no deadline */
     /* called before the cell of index @done of @total is measured in a session; may be NULL */
     void (*progress)(void *ctx, size_t done, size_t total, const char *note);
     void *ctx;

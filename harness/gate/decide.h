@@ -34,7 +34,7 @@ typedef struct {
     double share;    /* 0.02 = 2 % */
     double ns;       /* nanoseconds; a smaller difference never counts */
     double alpha;    /* accepted probability of a false alarm in the whole run, over all looks */
-    size_t sessions; /* of the first look */
+    size_t sessions; /* number of sessions of the first look */
     int looks;       /* sessions double with each look; sessions << (looks - 1) <= RANK_MAX */
 } gate_limits;
 #define GATE_DEFAULTS                                                                              \
@@ -56,17 +56,17 @@ const char *gate_statistic_name(gate_statistic s);
 typedef struct {
     const double *x;  /* [n of the cell] one value for each session, borrowed; NULL: the test has
                          too little data, and its p value is 1 */
-    double threshold; /* what @x may reach */
+    double threshold; /* centres of @x up to this value count as no slow-down */
     double p_slower;  /* p value of "at most the threshold", before and after Holm */
     double p_holm;
-    gate_state state; /* of the mean and p99: REGRESSED or INCONCLUSIVE */
+    gate_state state; /* REGRESSED or INCONCLUSIVE; for the lower quartile also OK */
 } gate_test;
 
 typedef struct {
     size_t n; /* sessions so far */
     gate_test test[GATE_STATISTICS];
     double p_within;  /* p value of "the lower quartile is slower by at least the threshold" */
-    gate_state state; /* of the cell; starts as GATE_INCONCLUSIVE */
+    gate_state state; /* state of the cell; starts as GATE_INCONCLUSIVE */
 } gate_cell;
 
 /* One look: tests the open cells with their sessions so far and sets the states that are decided. A

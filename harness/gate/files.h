@@ -11,7 +11,8 @@
  * stretches are compared, and the threshold is at least the disturbance: the largest range of the
  * stretches of one disturbed cell in one run. A cell that is shown to be slower by more is
  * "regressed", or "noise" if both runs have the same code. A cell whose change is shown to lie
- * below the threshold is "ok", if that is at most 28 %. Every other disturbed cell is "invalid".
+ * below the threshold is "ok", if the threshold is at most 28 %. Every other disturbed cell is
+ * "invalid".
  *
  * Two rows of a cell are not comparable if the input or the state of the cache differ. Rows of
  * different modes belong to different cells. */

@@ -26,7 +26,7 @@ typedef struct {
     double delta, ci90[2], margin; /* percentage points */
     double p;                      /* for the hypothesis of no difference */
     const char *verdict;           /* "equivalent", "different", ...; without meaning if refused */
-    const char *refused;           /* why it was refused; "" if it was not */
+    const char *refused;           /* why the comparison was refused; "" if it was not */
     char lost[160];                /* why lost samples forbid "ok" (evals/lost.h); "" if not */
 } comparison;
 

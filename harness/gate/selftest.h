@@ -35,7 +35,7 @@ typedef struct {
     double smallest_pct; /* smallest slow-down that is found; NAN: none up to 100 % */
     double spread_pct;   /* equal arms: the largest estimated difference of a cell */
     double seconds;
-    noise_list noise; /* of equal arms, for each cell */
+    noise_list noise; /* the recorded sessions of equal arms, for each cell */
     arena mem;        /* owns the noise */
     remote_about about;
 } selftest;

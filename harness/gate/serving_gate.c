@@ -28,7 +28,7 @@ typedef struct {
     bool decides; /* the metric must be shown not to be slower */
     estimate before, after;
     bool missing;     /* the current run lacks it */
-    const char *flag; /* of one of the runs, which prevents a verdict; NULL = none */
+    const char *flag; /* a flag of one of the runs that prevents a verdict; NULL = none */
     double log_ratio, se;
     gate_cell cell;
 } comparison;

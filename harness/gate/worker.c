@@ -28,7 +28,7 @@ typedef struct {
     bool rotate; /* use copies of the data in turn, so that each step starts cold */
     int64_t seed;
     numbers_kind kind;
-    char backend[GATE_SIDE_TEXT]; /* as given by the gate */
+    char backend[GATE_SIDE_TEXT]; /* name of the backend, as given by the gate */
     char hash[HASH_HEX];          /* hash of this program; "" = unknown */
 
     numbers from; /* random numbers for the widths of the last cell */

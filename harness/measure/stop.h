@@ -29,7 +29,7 @@ typedef enum { STOP_NOT_YET, STOP_NOISE, STOP_PLATEAU, STOP_SAMPLES, STOP_TIMEOU
 typedef struct {
     stop_limits limits;
     double *samples; /* nanoseconds in order of arrival, owned */
-    double *sorted;  /* the same ascending, owned */
+    double *sorted;  /* the same samples in ascending order, owned */
     size_t n, capacity;
     double sum_ns;
     size_t next_check;  /* number of samples at the next check for a plateau */

@@ -17,7 +17,7 @@ bool arm_file_name(const char *name, const char *options, char out[ARM_FILE_NAME
     static const char kPlugin[] = "plugin:", kPython[] = "python:";
     if (!text_starts(options, kPlugin) && !text_starts(options, kPython))
         return false;
-    const char *path = options + sizeof kPlugin - 1; /* both words are equally long */
+    const char *path = options + sizeof kPlugin - 1; /* "plugin:" and "python:" are equally long */
     int n = (int)strcspn(path, ",");
     for (int i = 0; i < n; i++)
         if (path[i] == '/') {

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     bool exists;
     const char *distribution; /* "uniform:1000-8000" (bench/lengths.h) */
-    int64_t tokens;           /* of all sequences together */
+    int64_t tokens;           /* tokens of all sequences together */
     record_numbers each;      /* the length of each sequence; the longest is the shape's context */
 } cell_lengths;
 
@@ -26,7 +26,7 @@ typedef struct {
     const char *seed;   /* the text of --challenge */
     int64_t tokens;     /* --challenge-tokens */
     int64_t cell;       /* 0 .. CHALLENGE_CELLS - 1 */
-    const char *sha256; /* of the data: challenge_data_hash() */
+    const char *sha256; /* hash of the data: challenge_data_hash() */
 } cell_challenge;
 
 /* The cache format of a named arm (kernels/format). It does not exist where the cache is that of
@@ -34,7 +34,7 @@ typedef struct {
 typedef struct {
     bool exists;
     const char *name;       /* "fp8_ds_mla" */
-    const char *sha256;     /* of `descriptor` */
+    const char *sha256;     /* hash of `descriptor` */
     double bytes_per_token; /* paged memory, padding and the page's shared values included */
     int64_t page_tokens;
     const char *descriptor; /* compact JSON (docs/formats.md) */
@@ -45,7 +45,7 @@ typedef struct {
     bool exists;
     double error, tolerance;         /* relative error of the output over the checked rows, and its
                                         bound */
-    double lse_error, lse_tolerance; /* the same for the log-sum-exp */
+    double lse_error, lse_tolerance; /* error of the log-sum-exp, and its bound */
     double lse_error_exact;          /* error against exact sums; exists only where it exceeds the
                                         tolerance */
     int64_t rows_checked;            /* a row = one head of one query token */
@@ -100,12 +100,14 @@ typedef struct {
     const char *baseline; /* name of the first arm */
     double ratio;         /* the baseline's time / the arm's: above 1 the arm is faster
                              (paired_ratio.h) */
-    double interval[2];   /* of the ratio, 95 %; missing for few samples and in mode "sustained" */
+    double interval[2];   /* 95 % interval of the ratio; missing for few samples and in mode
+                             "sustained" */
 } cell_against;
 
 typedef struct {
-    const char *name;     /* of a named arm, such as "mine"; "" = the arm has only its kind */
-    const char *options;  /* of a named arm, as --arm gave them: "cpu,precision=fp8,threads=1" */
+    const char *name;     /* name of a named arm, such as "mine"; "" = the arm has only its kind */
+    const char *options;  /* options of a named arm, as --arm gave them:
+                             "cpu,precision=fp8,threads=1" */
     const char *device;   /* of a named arm: the device of its backend */
     const char *ceilings; /* of a named arm: the `arm` of those rows of the section
                              `ceilings` that set this row's floor */

@@ -106,7 +106,8 @@ typedef struct {
     double itl_ms_median, itl_ms_p99; /* time between tokens */
     double tok_s;                     /* tokens per second */
     client_record client;
-    failure_list failures; /* the most frequent reasons first; the last may stand for the others */
+    failure_list failures; /* the most frequent reasons first; the last entry may stand for all
+                              other reasons */
     opinion_record opinions;
 } arm_record;
 
@@ -155,9 +156,8 @@ typedef struct {
                              PAIR_DETECTS (stats_detectable_loss()) */
     double max_lost_pct;
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
-    double p_failed, p_repaired; /* of sign-flip tests over problems: does the share of failed
-                                    samples differ between the arms, and that of repaired samples?
-                                    */
+    double p_failed, p_repaired; /* of sign-flip tests over problems: do the arms differ in the
+                                    share of failed samples, and in that of repaired ones? */
     discordant_record discordant;
     length_record length;
     opinion_difference opinions;
@@ -199,17 +199,17 @@ typedef struct {
 
 typedef struct {
     const char *task;   /* "ifeval", "ifeval:prompt_loose" */
-    const char *title;  /* of the task: "IFEval"; "" in older files */
+    const char *title;  /* title of the task: "IFEval"; "" in older files */
     const char *metric; /* what the accuracies measure, for tasks that have several metrics */
     eval_dataset dataset;
     const char *prompt_sha256, *grader;
     const char *task_sha256; /* SHA-256 of the task file; "": the result states none */
     eval_sampling sampling;
     int64_t problems, samples_per_problem;
-    int64_t turns;     /* of the longest conversation; missing: there are no conversations */
+    int64_t turns;     /* turns of the longest conversation; missing: there are no conversations */
     double chance_pct; /* accuracy of guessing; missing if it is about 0 or unknown */
-    double margin_pp, max_lost_pct; /* of the run; missing in older files. Its comparisons have the
-                                       same values */
+    double margin_pp, max_lost_pct; /* the run's margin and limit of lost samples; missing in older
+                                       files. The comparisons of the row have the same values */
     judge_record judge;
     arm_list arms;
     pair_list pairs;

@@ -9,10 +9,11 @@ typedef struct {
     const char *kind;         /* "kernel" */
     const char *config;       /* name of the cache format: "bf16", "snapmla", "A", "nvfp4" */
     const char *source;       /* "reference" (the oracle on the CPU), or the backend's name */
-    const char *distribution; /* of the random inputs */
+    const char *distribution; /* distribution of the random inputs */
     int64_t context, heads;   /* context in tokens of one sequence; number of heads */
     int64_t seed;
-    double bytes_per_token;                    /* of the cache; absent in rows of older versions */
+    double bytes_per_token;                    /* bytes of the cache per token; absent in rows of
+                                                  older versions */
     double rmse, cosine_diff, rel_l2, max_abs; /* over the outputs of all heads */
     double lse_error;                          /* over the heads, the largest |difference| / max(1,
                                                   |exact log-sum-exp|) */

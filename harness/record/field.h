@@ -35,7 +35,7 @@ typedef enum {
     FIELD_BINS,     /* record_bins */
     FIELD_RECORD,   /* the struct of `of`, by value */
     FIELD_RECORDS,  /* { struct *at; size_t n; } with structs of type `of` */
-    FIELD_OPEN,     /* const js *: an object with any keys, borrowed; NULL is null */
+    FIELD_OPEN,     /* const js *: an object with any keys, borrowed; NULL is written as null */
 } field_type;
 
 enum {

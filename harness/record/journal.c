@@ -17,7 +17,7 @@ static const size_t kJournalLimit = (size_t)1 << 30; /* bytes */
 
 struct results_journal {
     fs_log log;
-    int lock;        /* file descriptor */
+    int lock;        /* descriptor of the lock file */
     char *lock_path; /* owned */
     js *rows;        /* object: key -> row */
 };

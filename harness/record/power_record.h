@@ -7,7 +7,7 @@
 
 typedef struct {
     const char *task;
-    const char *source;        /* of the variances: "planning value", "run" */
+    const char *source;        /* where the variances come from: "planning value", "run" */
     int64_t problems, samples; /* samples per problem */
     double margin_pp;
     double within, between; /* variances (eval/power.h) */

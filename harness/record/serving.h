@@ -48,7 +48,7 @@ typedef struct {
     bool steady, saturated;
     double backlog_s, backlog_pct, backlog_p; /* growth of the requests in flight (steady.h) */
     double prompt_tokens_mean, completion_tokens_mean;
-    double gpus; /* of a server, as the user states */
+    double gpus; /* GPUs of a server, as the user states */
     double lag_p50_ms, lag_p99_ms, lag_max_ms;
     double offered_s, offered_s_ci95[2];
     double requests_s, requests_s_ci95[2];
@@ -62,7 +62,7 @@ typedef struct {
     double failed_pct, failed_pct_ci95[2];
     record_texts flags; /* "saturated", "unsteady", "correlated", "client lag", "failed", "cut", "no
                            usage", "no intervals" */
-    int64_t part;       /* of kind part: from 1 */
+    int64_t part;       /* in rows of kind part: number of the process, from 1 */
     /* latency */
     const char *metric; /* "ttft"; of a difference "ttft_p99" or "output_tok_s" */
     int64_t values;
@@ -76,8 +76,7 @@ typedef struct {
     bool late;               /* the client's lag can change the latency by more than 1 % */
     /* target */
     const char *target;                                     /* "ttft_p99" */
-    double limit_ms, share_pct, share_pct_ci[2], level_pct; /* level_pct: the level of share_pct_ci
-                                                               */
+    double limit_ms, share_pct, share_pct_ci[2], level_pct; /* level_pct: of share_pct_ci */
     int64_t values_needed; /* values that would be enough for "meets" if none exceeded the limit */
     const char *state;     /* "open", "meets", "fails"; of a load: of all targets together, "" =
                               there is none */

@@ -23,8 +23,8 @@ typedef struct {
     const char *name;
     double baseline_ns;
     double mean_limit;              /* log-ratio that the mean may reach (gate/tail.h) */
-    record_numbers log_ratios;      /* of the lower quartiles */
-    record_numbers mean_log_ratios; /* of the means */
+    record_numbers log_ratios;      /* log-ratios of the lower quartiles */
+    record_numbers mean_log_ratios; /* log-ratios of the means */
     record_numbers slow_shares;     /* as in verdict_record; empty = too few steps for a p99 */
 } noise_record;
 
@@ -45,8 +45,8 @@ typedef struct {
     double ratio;   /* current over baseline: of times, or of errors in rows of kind "fidelity" */
     double ci90[2]; /* 90 % interval of the ratio; in rows of kind "quality", of delta_pp */
     double threshold;
-    const char *statistic; /* of the times of steps: "lower quartile", "mean", "p99"; "median" in
-                              rows of two result files */
+    const char *statistic; /* which statistic of the steps' times is compared: "lower quartile",
+                              "mean", "p99"; "median" in rows of two result files */
     double p_slower, p_holm, p_within;
     double baseline_ns, current_ns;
     const char *baseline_hash, *current_hash; /* SHA-256 of the kernels' machine code; "" =
@@ -55,8 +55,8 @@ typedef struct {
     const char *baseline, *current; /* names of the arms */
     int64_t sessions;
     double visible;    /* the smallest ratio that would have been reported as a regression */
-    double visible_pp; /* p99: the same as a share of slow steps (gate/tail.h), in percentage
-                          points */
+    double visible_pp; /* for p99: the smallest difference in the share of slow steps (gate/tail.h)
+                          that would have been reported, in percentage points */
     record_numbers log_ratios;                              /* one for each session */
     record_numbers slow_shares;                             /* p99: share of slow steps of the
                                                                current arm minus that of the

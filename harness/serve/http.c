@@ -26,8 +26,8 @@ enum {
 
 /* ---- the loop ---- */
 
-/* Goes on with the requests that the worker has read, and passes the engine's news to the
- * answers. */
+/* Goes on with the requests that the worker has read, and adds the engine's news (new tokens and
+ * ends of choices) to the answers. */
 static void deliver(http *h) {
     serve_job *next = NULL;
     for (serve_task *t; (t = serve_worker_collect(h->s.worker));) {
@@ -71,7 +71,8 @@ static void wait_for_events(http *h) {
     struct epoll_event ev[kEvents];
     MHD_UNSIGNED_LONG_LONG left;
     uint64_t count;
-    int ms = h->s.connections < h->s.o->max_connections ? kPollMs : 1; /* others may wait */
+    /* at the limit on connections, a new client may wait: check again soon */
+    int ms = h->s.connections < h->s.o->max_connections ? kPollMs : 1;
     if (MHD_get_timeout(h->daemon, &left) == MHD_YES && left < (unsigned)ms)
         ms = (int)left;
     int n = epoll_wait(h->events, ev, kEvents, ms);

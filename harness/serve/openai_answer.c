@@ -9,11 +9,11 @@
 
 /* One choice of the answer. */
 struct openai_choice {
-    buf text;                 /* whole answers only */
-    openai_logprobs logprobs; /* since the last event of a stream; all of a whole answer */
+    buf text;                 /* of a whole answer; a stream has none */
+    openai_logprobs logprobs; /* of a stream: those since the last event; of a whole answer: all */
     int64_t tokens;
     bool begun;     /* an event was written; of a whole answer: a piece was taken */
-    piece_kind end; /* PIECE_TOKEN while it grows */
+    piece_kind end; /* how the choice ended; PIECE_TOKEN while it grows */
 };
 
 /* ---- JSON ---- */

@@ -29,8 +29,8 @@ snap_status openai_answer_begin(openai_answer *a, const openai_request *req, con
                                 snap_err *err) SNAP_CHECK_RESULT;
 void openai_answer_release(openai_answer *a);
 
-/* Takes the news of the job. Those of a stream are appended to @out as events. Once a->failed is
- * set, no further event is written. */
+/* Takes the news of the job: new tokens and ends of choices (serve_engine.h). Those of a stream are
+ * appended to @out as events. Once a->failed is set, no further event is written. */
 void openai_answer_take(openai_answer *a, const serve_news *news, buf *out);
 
 /* Appends what follows the last news: the whole answer, or the end of the stream. */

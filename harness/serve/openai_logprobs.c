@@ -54,7 +54,8 @@ static void decode(openai_logprobs *l, const tokenizer *t, int32_t token, buf *t
 static void write_tops(openai_logprobs *l, const tokenizer *t, const buf *own, float logprob,
                        const token_logit *top, int n_top) {
     buf text = {0}, members = {0};
-    buf key = {0}, keys = {0}; /* quoted names between line ends, which no quoted name contains */
+    buf key = {0}, keys = {0}; /* keys: the quoted names so far, between line ends, which no quoted
+                                  name contains */
     (void)buf_puts(&l->tops, "{");
     for (int i = 0; i <= n_top; i++) {
         if (i < n_top)

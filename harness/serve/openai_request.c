@@ -330,7 +330,7 @@ static bool read_stream(openai_request *r, openai_error *e) {
     if (!read_bool(options, "include_usage", &r->include_usage, e) ||
         !read_bool(options, "continuous_usage_stats", &r->continuous_usage, e))
         return false;
-    r->continuous_usage &= r->include_usage; /* as vLLM does */
+    r->continuous_usage &= r->include_usage; /* as in vLLM, the one option needs the other */
     return true;
 }
 

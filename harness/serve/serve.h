@@ -20,7 +20,7 @@ typedef struct {
     const char *host;          /* address to listen on, or its name */
     int port;                  /* 0 = a free one */
     const char *model;         /* name of the model in the interface; UTF-8 */
-    const char *version;       /* of the program */
+    const char *version;       /* version of the program */
     const char *chat_template; /* Jinja program of the checkpoint, for clients; NULL = none */
     const char *api_key;       /* a bearer token that /v1 and /tokenize require; NULL = none */
     int max_queue;      /* most sequences that wait, beyond those that the engine decodes at once */

@@ -27,16 +27,16 @@ struct serve_engine {
     int wake;
     pthread_t thread;
 
-    /* used by the thread only */
+    /* used by the engine's thread only */
     serve_job *active;  /* jobs that have begun and not ended */
     serve_job *touched; /* jobs that ended, or that lost pieces */
-    serve_news made;    /* of all jobs since the last publication */
+    serve_news made;    /* news of all jobs since the last publication */
 
     pthread_mutex_t lock; /* guards what follows, and what the threads share of a job */
     pthread_cond_t work;
     serve_job *in, **in_end; /* submitted */
     serve_job *cancels;
-    serve_news ready;                      /* of all jobs, published and not collected */
+    serve_news ready;                      /* news of all jobs, published and not collected */
     serve_job *published, **published_end; /* jobs that ended, or that lost pieces */
     bool stop;
     serve_load load;
@@ -114,7 +114,8 @@ static void lose(serve_engine *e, serve_job *j) {
     touch(e, j);
 }
 
-/* Where the text of a choice goes: without stop strings, to the news at once. */
+/* The buffer to which the text of a choice is appended: with stop strings the choice's own, else
+ * that of the news. */
 static buf *text_of(serve_choice *c) {
     return c->job->stop.n ? &c->text : &c->engine->made.text;
 }

@@ -51,7 +51,8 @@ typedef struct serve_choice serve_choice;
 struct serve_job {
     tok_ids *prompts;   /* [n_prompts] */
     int n_prompts, n;   /* choices are numbered prompt * n + i */
-    engine_request how; /* without prompt, callbacks and user; choice i of a prompt has seed + i */
+    engine_request how; /* how the choices are made; prompt, callbacks and user are not set. Choice
+                           i of a prompt has seed + i */
     stop_strings stop;
     serve_scores *scores; /* [n_prompts * n]; NULL = prompts are not scored */
     void *user;
@@ -64,7 +65,7 @@ struct serve_job {
     /* used by serve_engine.c only */
     serve_choice *choice;
     int left;
-    bool listed;               /* in the list that serve_engine_collect() makes */
+    bool listed;               /* the job is in the list that serve_engine_collect() makes */
     bool lost, lost_published; /* pieces are missing, because memory was exhausted */
     bool touched, published, cancelled, ended;
     struct serve_job *next, *prev, *next_touched, *next_published, *next_in, *next_cancel;

@@ -25,8 +25,10 @@ typedef struct {
     metric_histogram request;     /* seconds from arrival to the end of an answer without error */
 } serve_metrics;
 
-void metric_add_latency(metric_histogram *h, double seconds);   /* with bounds for requests */
-void metric_add_token_gap(metric_histogram *h, double seconds); /* with bounds for tokens */
+/* Adds a value to a histogram with the bounds for requests. */
+void metric_add_latency(metric_histogram *h, double seconds);
+/* Adds a value to a histogram with the bounds for tokens. */
+void metric_add_token_gap(metric_histogram *h, double seconds);
 
 /* @connections: open now. @large: large requests that wait to be read or are being read. @model:
  * the name of the model; it becomes a label. */

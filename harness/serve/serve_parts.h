@@ -25,11 +25,11 @@ enum { SERVE_LARGE = 8 << 10 };
 /* A request from its complete body on: it is read, and then it may become a job of the engine. It
  * exists until the worker and the engine have released it, also if its exchange ends before. */
 typedef struct serve_work {
-    struct serve_work *next, *prev; /* list of all */
+    struct serve_work *next, *prev; /* in the list server.work */
     struct server *s;
     openai_kind kind;
     buf body;
-    serve_task task;    /* of a large request */
+    serve_task task;    /* the task with which the worker reads a large request */
     bool queued;        /* a large request for answers: the number of choices is not known yet */
     bool read;          /* the worker has read the request, without an error */
     openai_error error; /* why the worker could not read the request */
@@ -41,7 +41,7 @@ typedef struct serve_work {
     tok_ids *prompts;
     serve_scores *scores;
     int64_t *last_ns;   /* [choices] when the last token came; 0 = none came */
-    int choices, ended; /* all choices; those whose end was counted */
+    int choices, ended; /* numbers of all choices, and of those whose end was counted */
     serve_client client;
     bool cancelled;
     bool left;   /* the client left, or its time was up, before the answer was complete */
@@ -50,7 +50,7 @@ typedef struct serve_work {
 
 /* One HTTP request and its answer. */
 struct exchange {
-    exchange *next, *prev; /* list of all */
+    exchange *next, *prev; /* in the list server.exchanges */
     struct server *s;
     const char *method; /* borrowed from the HTTP library */
     char *url;
@@ -62,7 +62,7 @@ struct exchange {
     int64_t received; /* bytes of the body, also those that were dropped */
     bool too_much;    /* the body is too large and is dropped */
 
-    int status;        /* of the answer; 0 = not decided */
+    int status;        /* HTTP status of the answer; 0 = not decided */
     const char *type;  /* Content-Type */
     const char *allow; /* Allow, for 405 */
     int retry_after;   /* seconds; 0 = no such header */
@@ -86,7 +86,7 @@ typedef struct server {
     tok_encoder *worker_encoder;
     serve_load load;
     serve_metrics metrics;
-    serve_work *work; /* all */
+    serve_work *work; /* list of all that are not freed */
     exchange *exchanges;
     int64_t context; /* most tokens of a prompt with its answer */
     int pending;     /* sequences that are not released */
@@ -115,7 +115,7 @@ bool serve_read_parse(const server *s, serve_work *w, openai_error *e);
  * use @encoder. */
 bool serve_read_prompts(const server *s, tok_encoder *encoder, serve_work *w, openai_error *e);
 
-/* Frees what these two made. */
+/* Frees what serve_read_parse() and serve_read_prompts() made. */
 void serve_read_release(serve_work *w);
 
 /* Fill *e, from an error of another function or for exhausted memory, and return false. */

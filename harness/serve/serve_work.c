@@ -1,5 +1,6 @@
-/* serve_work.c - turns a request into a job of the engine, and the news of the job into an answer.
- * Small requests are read at once, large ones by the worker (serve_worker.h). */
+/* serve_work.c - turns a request into a job of the engine, and the news of the job (new tokens and
+ * ends of choices) into an answer. Small requests are read at once, large ones by the worker
+ * (serve_worker.h). */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

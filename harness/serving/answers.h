@@ -21,7 +21,7 @@ void answer_line_append(const serving_request *r, const task_problem *p, const c
 /* Two arms at one load point. */
 typedef struct {
     int point, arm;                   /* arm 0 is compared with this one */
-    size_t answers[2];                /* of arm 0 and of `arm` */
+    size_t answers[2];                /* number of answers of arm 0 and of `arm` */
     double accuracy[2], truncated[2]; /* mean over problems; fraction of the answers; NAN
                                           without answers */
     stats_paired diff;                /* over the problems that both answered */

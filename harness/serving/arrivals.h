@@ -17,7 +17,7 @@
 #include "base/rng.h"
 
 typedef struct {
-    double shape; /* of the gamma distribution; 0 = constant gaps */
+    double shape; /* shape of the gamma distribution; 0 = constant gaps */
 } arrival_pattern;
 
 /* Parses "constant", "poisson" or "gamma:SHAPE" with SHAPE in [0.01, 1000]. SNAP_E_USAGE. */

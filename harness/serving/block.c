@@ -72,7 +72,8 @@ void block_release_slot(block *b, load_slot *s) {
     b->free = s;
 }
 
-/* A slot for a lane: a free one if it is the lane's, else a new one. */
+/* Returns a slot for a lane: a free slot of this lane or, if there is none, a new one. NULL after
+ * an error. */
 static load_slot *take_slot(lane *l) {
     block *b = l->block;
     for (load_slot **at = &b->free; *at; at = &(*at)->next_free)

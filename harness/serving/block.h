@@ -54,7 +54,7 @@ typedef snap_status (*block_sink_fn)(void *ctx, const serving_request *r,
 
 typedef struct {
     const serving_work *work;
-    http *engine; /* without running transfers; keeps its connections for the next block */
+    http *engine; /* must have no running transfers; it keeps its connections for the next block */
     bool keep_text;
     block_sink_fn sink;
     void *sink_ctx;

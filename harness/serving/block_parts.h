@@ -14,8 +14,8 @@ struct load_slot {
     lane *lane;
     int64_t conversation;
     int turn;
-    buf texts; /* of the conversation: user, assistant, user, ..., each with its NUL. Empty if
-                  conversations have one turn */
+    buf texts; /* the texts of the conversation: user, assistant, user, ..., each with its NUL.
+                  Empty if conversations have one turn */
     int n_texts;
     int64_t index, wanted, due_ns;
     const task_problem *problem; /* NULL: the prompt is made */
@@ -52,7 +52,7 @@ struct block {
     lane *lanes;
     int n_lanes;
     int64_t start_ns;  /* CLOCK_MONOTONIC */
-    load_slot **slots; /* all, owned */
+    load_slot **slots; /* all slots, owned */
     size_t n_slots, slots_capacity;
     load_slot **due; /* heap of the slots that wait for their time; due[0] is due first */
     size_t n_due, due_capacity;

@@ -136,7 +136,8 @@ static bool is_planned(const lane *l, int64_t index) {
     return index < INT_MAX && (!l->plan->requests || index < l->plan->requests);
 }
 
-/* When the next conversation is due in an open loop; false after the end of a trace. */
+/* Sets *due_ns to when the next conversation of an open loop is due. Returns false after the end of
+ * a trace. */
 static bool next_arrival(lane *l, int64_t *due_ns) {
     const trace *t = l->work.work->trace;
     double s = 0;

@@ -5,7 +5,7 @@ static const double kDrainS = 600;
 
 typedef struct {
     int64_t tokens[2];
-    const char *name; /* of the arm */
+    const char *name; /* name of the arm */
 } probes;
 
 static snap_status take(void *ctx, const serving_request *r, const task_problem *problem,
@@ -22,7 +22,7 @@ static snap_status take(void *ctx, const serving_request *r, const task_problem 
 snap_status calibrate_prompts(serving_target *target, http *engine, prompt_maker *m, uint64_t seed,
                               bool *counted, snap_err *err) {
     const int64_t words[2] = {kShort, kLong};
-    prompt_maker plain = *m; /* counts in words */
+    prompt_maker plain = *m; /* one token for each word, so that lengths count words */
     plain.around = 0;
     plain.tokens_per_word = 1;
     trace_row rows[2];

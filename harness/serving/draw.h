@@ -23,7 +23,7 @@ typedef struct {
     draw_kind kind;
     double a, b;        /* N, A-B, MEDIAN:SIGMA or MEAN */
     double min, max;    /* the allowed range */
-    const double *list; /* DRAW_FILE */
+    const double *list; /* DRAW_FILE: the numbers of the file */
     size_t n;
 } draw;
 

@@ -24,10 +24,10 @@ enum {
     SERVING_FLAG_CUT = 1 << 5,
     SERVING_FLAG_NO_USAGE = 1 << 6,
     SERVING_FLAG_NO_INTERVALS = 1 << 7,
-    SERVING_FLAGS = 8, /* their number */
+    SERVING_FLAGS = 8, /* number of flags */
 };
 
-/* "client lag" for 3. */
+/* The name of flag @i: "client lag" for 3. */
 const char *serving_flag_name(int i);
 
 /* The flags of an arm, as bits. */

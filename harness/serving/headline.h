@@ -10,8 +10,8 @@
 
 typedef struct {
     const char *baseline, *arm; /* names */
-    knee_step knee[2];          /* of the baseline and of the arm; of finished searches, or of all
-                                   loads that were measured */
+    knee_step knee[2];          /* the knees of the baseline and of the arm; from finished searches,
+                                   or from all loads that were measured */
     /* The comparison of the answers: "equivalent", "not shown", "different"; "" = not measured. It
      * must come from answers that were given under the load. */
     const char *quality;

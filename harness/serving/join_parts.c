@@ -15,7 +15,7 @@ typedef struct {
     const js *config, *prompts;
     const char *version;
     eval_shard part;
-    int64_t bytes; /* of requests.jsonl up to the end of the last complete block */
+    int64_t bytes; /* size of requests.jsonl up to the end of the last complete block */
 } source;
 
 typedef struct {

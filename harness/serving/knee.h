@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
     bool done;
-    double load;     /* to measure next; NAN if done */
+    double load;     /* the load to measure next; NAN if done */
     double lo, hi;   /* the interval so far; 0 and INFINITY: not found */
     const char *why; /* "narrow enough", "no more turns", "open loads", "meets at the highest load",
                         "fails at the lowest load"; "" if not done */

@@ -33,13 +33,13 @@ load_point load_range_point(const load_range *range, double load, arrival_patter
 
 typedef struct {
     load_range range;
-    serving_measure_options options; /* with targets */
-    int n;                           /* load points */
+    serving_measure_options options; /* how load points are evaluated, with the targets */
+    int n;                           /* number of load points */
     double load[LOAD_POINTS_MAX];
     int turns[LOAD_POINTS_MAX];                          /* how often each load was chosen */
-    int choices;                                         /* all turns */
-    request_list requests[LOAD_POINTS_MAX];              /* of each load point; owned */
-    knee_point known[SERVING_ARMS_MAX][LOAD_POINTS_MAX]; /* by arm and load point */
+    int choices;                                         /* number of turns at all loads together */
+    request_list requests[LOAD_POINTS_MAX];              /* requests of each load point; owned */
+    knee_point known[SERVING_ARMS_MAX][LOAD_POINTS_MAX]; /* what is known, by arm and load point */
     size_t measured; /* requests evaluated so far; a request counts each time that its load point is
                         evaluated */
 } load_search;

@@ -36,9 +36,10 @@ bool serving_is_judged(int metric) {
 /* ---- blocks ---- */
 
 typedef struct {
-    serving_request *sorted;               /* of this point, in the order of by_place() */
-    size_t n, blocks;                      /* n: requests; blocks: those of the arm that has the
-                                              fewest */
+    serving_request *sorted;               /* requests of this load point, in the order of
+                                              by_place() */
+    size_t n, blocks;                      /* number of requests, and of blocks of the arm that has
+                                              the fewest */
     sliced_block *block[SERVING_ARMS_MAX]; /* [blocks] */
     steady_growth *growth;
     serving_measured *out;
@@ -277,7 +278,8 @@ static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *d
         for (int q = SERVING_P50; q < SERVING_STATISTICS; q++) {
             serving_estimate *e = &arm->metric[l * SERVING_STATISTICS + q];
             double p = serving_quantile_of((serving_statistic)q);
-            e->ci95[0] = e->ci95[1] = (double)NAN; /* not the interval of the bootstrap */
+            e->ci95[0] = e->ci95[1] = (double)NAN; /* percentiles have another interval than that of
+                                                      the bootstrap */
             if (!e->needs)
                 sliced_quantile_interval(s, (serving_time)l, p, e->ci95);
         }
@@ -351,7 +353,7 @@ static double lag_of(const serving_arm *x, const serving_arm *y, int metric) {
     return fmax(x->late[l] ? x->lag_share[l] : 0, y->late[l] ? y->lag_share[l] : 0);
 }
 
-/* The verdict if a ratio between 1 / (1 + lag) and 1 + lag may be the client's. */
+/* The verdict if the client's lag may have caused a ratio between 1 / (1 + lag) and 1 + lag. */
 static serving_verdict judge(const serving_difference *d, int metric, double margin, double lag) {
     double most = (1 + margin) / (1 + lag);
     if (d->ci90[0] > 1 / most && d->ci90[1] < most)

@@ -14,9 +14,9 @@ typedef struct {
     int arms;      /* number of arms, 1 .. SERVING_ARMS_MAX */
     double gpus;   /* GPUs of a server; 0 = not stated */
     double margin; /* largest ratio - 1 of two values that count as equal; > 0 */
-    double level;  /* of the tests of targets, for instance 0.99 (slo.h) */
+    double level;  /* level of the tests of targets, for instance 0.99 (slo.h) */
     slo_list targets;
-    uint64_t seed;    /* of the bootstrap */
+    uint64_t seed;    /* seed of the bootstrap */
     bool states_only; /* leave out intervals and differences, which take most of the time; the
                          states of the targets do not depend on them */
 } serving_measure_options;
@@ -27,11 +27,11 @@ typedef struct {
     double value;   /* NAN: it does not exist or is refused */
     double ci95[2]; /* NANs: not known. [1] of a percentile is INFINITY if the values above it are
                        worth too few independent ones */
-    size_t needs;   /* of a percentile that lacks its value: values that it needs; else 0 */
+    size_t needs;   /* for a percentile without a value: how many values it needs; else 0 */
 } serving_estimate;
 
 typedef struct {
-    size_t blocks, requests, answered, failed, cut; /* whole blocks */
+    size_t blocks, requests, answered, failed, cut; /* counts over whole blocks, not only windows */
     size_t cohort;                                  /* requests whose latencies count */
     double window_s;                                /* of all blocks together */
     double block_s;                                 /* duration of all blocks together */
@@ -47,8 +47,8 @@ typedef struct {
     serving_estimate metric[SERVING_METRICS];
     double cdf[SERVING_TIMES][SERVING_CDF]; /* quantiles 0, 0.01 ... 1; NAN without values */
     slo_result target[SLO_MAX];
-    slo_state state; /* of all targets: meets them all, fails one, or open. A saturated arm
-                            fails; without targets it is open */
+    slo_state state; /* state for all targets together: meets them all, fails one, or open. A
+                        saturated arm fails; without targets it is open */
 } serving_arm;
 
 typedef enum {

@@ -24,7 +24,7 @@ typedef struct {
 
 struct meeting {
     meeting_options opt;
-    int listener;                  /* of part 1; else -1 */
+    int listener;                  /* in part 1: the socket that listens; else -1 */
     peer peers[MEETING_PARTS_MAX]; /* in part 1: [i] is part i + 1; else only [0], part 1 */
 };
 

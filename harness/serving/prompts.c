@@ -10,7 +10,7 @@
 
 enum {
     kPoolWords = 1 << 16,
-    kMostWords = 512, /* different words */
+    kMostWords = 512, /* most different words */
     kFewWords = 32,   /* common words are added if the vocabulary has fewer */
     kHeadWords = 8,   /* words that are drawn one by one at the start of a segment */
     kWordBytes = 24,

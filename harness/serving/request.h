@@ -17,7 +17,7 @@ typedef struct {
     double due_s;  /* when it should have been sent (block.h) */
     double sent_s; /* when the client began to send it */
     double first_s, end_s;                    /* first piece of text; end of answer. -1 = never */
-    int64_t prompt_tokens, completion_tokens; /* by the server's usage; -1 = unknown */
+    int64_t prompt_tokens, completion_tokens; /* as the server's usage states; -1 = unknown */
     int64_t wanted_tokens; /* completion tokens that were requested; -1 = not fixed */
     int pieces;            /* events that carried text */
     const float *gap_s;    /* the pieces - 1 times between consecutive pieces; borrowed */

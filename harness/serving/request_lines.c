@@ -9,7 +9,7 @@
 #include "base/json.h"
 
 static const size_t kMostBytes = (size_t)4 << 30;
-static const double kMostSeconds = 1e7; /* of a block */
+static const double kMostSeconds = 1e7; /* largest time since the start of a block */
 
 /* ---- writing ---- */
 

@@ -8,7 +8,7 @@
 
 typedef struct {
     slo_list targets;
-    double gpus; /* of a server; 0 = not stated */
+    double gpus; /* GPUs of a server; 0 = not stated */
 } serving_judgement;
 
 /**

@@ -30,27 +30,28 @@ typedef struct {
     opt_list arms;                                            /* NAME=URL[,key=value...] */
     const char *concurrency, *rate, *ramp, *speed, *arrivals; /* load_points_parse() */
     const char *search;                                       /* load_range_parse(); NULL: none */
-    slo_list targets;                                         /* of `search` */
+    slo_list targets;                                         /* latency targets for `search` */
     const char *trace;                                        /* a file; NULL: none */
     const char *input, *output; /* draw_parse(); NULL: of the trace or task, else 512, 128 */
     const char *think;          /* draw_parse() */
     const char *prompts;        /* "task:NAME"; NULL: made */
-    const char *data;           /* of the task; NULL: the program's own datasets/ */
+    const char *data;           /* data folder of the task; NULL: the program's own datasets/ */
     const char *tokenizer;      /* the folder of a checkpoint; NULL: none */
     double prefix_share;
     int64_t prefixes, turns;
     bool ignore_eos;
-    int64_t max_tokens; /* of each answer, for a task without `output`; 0: that of the suite */
-    double temperature; /* -1: 0, or that of the suite */
-    double duration_s;  /* of a block; 0: 30 s if there is neither `requests` nor a trace, else no
+    int64_t max_tokens; /* most tokens of an answer, for a task without `output`; 0: the suite's
                            limit */
+    double temperature; /* -1: the suite's for the prompts of a task, else 0 */
+    double duration_s;  /* duration of a block; 0: 30 s if there is neither `requests` nor a trace,
+                           else no limit */
     int64_t requests;   /* most requests of a block; 0: no limit */
     int64_t blocks; /* blocks of each arm at a load point; with `search`, each time it is chosen */
     int64_t warmup; /* requests to an arm when its load point changes; not recorded */
     double drain_s;
-    bool concurrent_arms; /* all arms at the same time */
+    bool concurrent_arms; /* run all arms at the same time */
     bool grade;           /* store the answers to the problems of a task, and grade them */
-    double margin_pp;     /* of `grade`: the largest difference that counts as equal */
+    double margin_pp;     /* for `grade`: the largest difference that counts as equal */
     int64_t seed;
     const char *part; /* "1/4", shard_parse(): one of several processes; NULL: the only one */
     const char *meet; /* with `part`: HOST:PORT of part 1 (meeting.h) */

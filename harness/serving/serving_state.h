@@ -21,7 +21,7 @@ typedef struct {
     http *engines[SERVING_TARGETS_MAX];
     int warm[SERVING_TARGETS_MAX]; /* index of the load point for which an arm was last warmed up,
                                       plus 1; 0 = none yet */
-    arrival_pattern pattern;       /* of the load points that the search makes */
+    arrival_pattern pattern;       /* arrivals of the load points that the search makes */
     load_search search;
     int64_t searched; /* bytes of requests.jsonl that the search has read */
     eval_shard part;  /* 0 and 0: the only process */

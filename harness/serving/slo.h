@@ -39,12 +39,13 @@ void slo_limit(const slo_target *t, buf *out);
  * ttft_due, and only if its first piece came in time. An answered request that has no itl, tpot or
  * normalised latency meets a target for it; one without text meets none for ttft and ttft_due. */
 bool slo_met(const slo_target *t, const serving_request *r);
-bool slo_all_met(const slo_list *t, const serving_request *r); /* all of them */
+/* Whether the request meets all targets. */
+bool slo_all_met(const slo_list *t, const serving_request *r);
 
 typedef enum {
     SLO_OPEN,  /* the values are too few or too close to the limit to decide */
     SLO_MEETS, /* the interval of the share lies at or above the quantile */
-    SLO_FAILS, /* it lies below */
+    SLO_FAILS, /* the interval lies below the quantile */
 } slo_state;
 const char *slo_state_name(slo_state s); /* "open", "meets", "fails" */
 

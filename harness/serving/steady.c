@@ -8,7 +8,7 @@
 #include "harness/serving/metrics.h"
 
 enum { kGroup = 5, kTrendGroups = 20 };
-static const double kLevel = 0.01;       /* of the test for saturation */
+static const double kLevel = 0.01;       /* level of the test for saturation */
 static const double kLeastShare = 0.02;  /* a smaller backlog is no saturation */
 static const double kMostTrimmed = 0.25; /* largest part of a block that one request takes */
 

@@ -62,8 +62,8 @@ snap_status steady_find(const serving_request *r, size_t n, const steady_series 
 /* The growth of the number of requests in flight, without the first tenth of the arrivals' time. */
 typedef struct {
     double slope;      /* requests per second */
-    double variance;   /* of the slope, by least squares over 20 groups of steps, corrected for the
-                          correlation of adjacent residuals (a first-order autoregression) */
+    double variance;   /* variance of the slope, by least squares over 20 groups of steps, corrected
+                          for the correlation of adjacent residuals (an AR(1) model) */
     double freedom;    /* degrees of freedom: effective number of groups - 2, at least 1 */
     double arrivals_s; /* requests that were due, per second */
 } steady_growth;

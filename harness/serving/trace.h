@@ -26,7 +26,7 @@
 enum { TRACE_BLOCK = 512, TRACE_MOST_TOKENS = 1 << 24, TRACE_MOST_ROWS = 1 << 22 };
 
 typedef struct {
-    double time_s;                       /* since the first request */
+    double time_s;                       /* time since the first request */
     int64_t input_length, output_length; /* tokens; at least 1 */
     int64_t prefix;                      /* -1 = none */
     int64_t prefix_length;               /* tokens; -1 = not stated */

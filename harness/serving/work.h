@@ -23,7 +23,7 @@ typedef struct {
     draw input, output; /* tokens; of a request, or of one turn */
     draw think; /* seconds between an answer and the next request of the user or conversation */
     bool has_output;     /* lengths of answers are drawn from `output` */
-    int turns;           /* of a conversation, at least 1 */
+    int turns;           /* turns of a conversation, at least 1 */
     double prefix_share; /* fraction of the input that is a shared prefix, 0 to 1 */
     int64_t prefixes;    /* number of different shared prefixes, at least 1 */
     const prompt_maker *maker;
@@ -35,7 +35,8 @@ typedef struct {
 typedef struct {
     const serving_work *work;
     uint64_t input, output, think, prefix, text, sampling; /* streams of random numbers */
-    int64_t first_problem; /* of a task; the block goes on with those that follow it */
+    int64_t first_problem; /* index of the block's first problem of the task; those that follow come
+                              next */
 } work_block;
 work_block work_block_make(const serving_work *work, int point, int block);
 

@@ -24,8 +24,8 @@ enum { SERVE_STREAM_CHOICES = 4 };
 typedef struct {
     buf text[SERVE_STREAM_CHOICES];
     const char *finish[SERVE_STREAM_CHOICES]; /* NULL = none */
-    int events;                               /* those with text */
-    int done;                                 /* those that say [DONE] */
+    int events;                               /* number of events with text */
+    int done;                                 /* number of events that say [DONE] */
     int64_t prompt, completion;               /* usage; -1 = none */
     js *all;                                  /* the events */
 } serve_stream;

@@ -21,8 +21,8 @@ typedef struct {
     double rate;    /* Poisson arrivals per second; the same seed gives the same arrivals */
     int concurrent; /* closed loop with so many slots instead, if above 0 */
     double seconds; /* no request is sent later */
-    uint64_t seed;  /* of the arrivals */
-    uint64_t noise; /* of the service times */
+    uint64_t seed;  /* seed of the arrivals */
+    uint64_t noise; /* seed of the service times */
 } sim_block;
 
 /* An M/M/1 queue, first come first served: e2e is exponential with the rate (service - arrivals),

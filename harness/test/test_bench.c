@@ -405,7 +405,7 @@ static void test_wrong_output_has_no_speed(void) {
     js *rows = sweep_rows(be, &g, SNAP_OK);
     expect_failed(rows, "bf16", "kernel", true);
     expect_failed(rows, "fp8", "served", true);
-    CU_ASSERT(plot.runs == 4); /* each is checked once and never timed */
+    CU_ASSERT(plot.runs == 4); /* each of the four cells is checked once and never timed */
     snap_err err = {0};
     CU_ASSERT(err_exit_code(sweep_verdict(rows, &err)) == 7);
     CU_ASSERT(strstr(err.text, "4 of 4") != NULL);
@@ -443,7 +443,8 @@ static void expect_reason(const js *rows, const char *arm, const char *part) {
     }
 }
 
-/* Each plan's first result is returned again. The first check, on that result, passes. */
+/* The backend returns the first result of each plan again and again. The check before timing, which
+ * is of this result, passes. */
 static void test_remembered_results(void) {
     bench_grid g = one_shape();
     js *rows = rows_with(WRONG_REMEMBERS, &g, 0);
@@ -495,7 +496,7 @@ static void test_wrong_page(void) {
 static void test_wrong_after_judging(void) {
     mla_backend *be = open_fake();
     bench_grid g = one_shape();
-    plot.corrupt_from = 5; /* both arms are checked and warm */
+    plot.corrupt_from = 5; /* runs 1 to 4 check both arms and warm them up */
     sweep_options opt = options(be, &g);
     opt.limits.min_samples = opt.limits.max_samples = 200; /* enough to use set 0 again */
     js *rows = js_new_array();
@@ -553,7 +554,7 @@ static void test_too_large_is_skipped(void) {
 typedef struct {
     js *kept; /* object: key -> row */
     volatile sig_atomic_t cancel;
-    int cancel_after; /* rows; 0 = never */
+    int cancel_after; /* number of rows after which the run is cancelled; 0 = never */
 } diary;
 
 static const js *diary_find(void *ctx, const char *key) {

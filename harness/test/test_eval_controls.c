@@ -12,7 +12,8 @@ static void with_control(eval_options *o, const char *kind) {
     o->controls.items[o->controls.n++] = kind;
 }
 
-/* Refused are other seeds of a recording, unknown kinds, bad generators, and names in use. */
+/* A control is refused if it wants other seeds of a recording, or has an unknown kind, a bad
+ * generator or a name in use. */
 static void test_controls_that_cannot_be(void) {
     static const struct {
         const char *kind, *message;

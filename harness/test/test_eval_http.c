@@ -176,7 +176,8 @@ static void test_a_damaged_server(void) {
     const js *row = js_at(results_section(r, "evals"), 0);
     const js *pair = js_at(js_get_array(row, "pairs"), 0);
     CU_ASSERT_STRING_EQUAL(js_get_str(pair, "control"), "damaged");
-    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind"); /* its answers are the same */
+    /* the damaged model gives the same answers */
+    CU_ASSERT_STRING_EQUAL(js_get_str(pair, "sensitivity"), "blind");
     for (size_t i = 0; i < 2; i++) {
         const js *arm = js_at(js_get_array(row, "arms"), i);
         CU_ASSERT_STRING_EQUAL(js_get_str(arm, "shared_with"), i ? "a" : "damaged");

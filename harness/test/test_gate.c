@@ -48,7 +48,7 @@ static void test_signed_ranks(void) {
             NEAR(rank_p_above(x, (size_t)n, 0.2), signed_brute(x, n, 0.2), 1e-12);
         }
     CU_ASSERT_EQUAL(rank_p_above(NULL, 0, 0), 1.0);
-    NEAR(rank_p_above((double[]){1, 1, 1}, 3, 1), 1, 0); /* only zeros */
+    NEAR(rank_p_above((double[]){1, 1, 1}, 3, 1), 1, 0); /* no value differs from the limit */
 }
 
 /* P(U >= u), counted over all choices of the values that are y's. */
@@ -191,7 +191,8 @@ static void test_decide(void) {
     CU_ASSERT(gate_look(cells, 3, &l, NULL) == SNAP_OK);
     CU_ASSERT(cells[0].state == GATE_REGRESSED && cells[1].state == GATE_OK);
     CU_ASSERT(cells[2].state == GATE_INCONCLUSIVE && gate_open(cells, 3) == 1);
-    NEAR(cells[0].test[0].p_holm, 9 * cells[0].test[0].p_slower, 1e-12); /* three tests per cell */
+    /* three tests in each of three cells */
+    NEAR(cells[0].test[0].p_holm, 9 * cells[0].test[0].p_slower, 1e-12);
     NEAR(gate_threshold(&l, 1e6), log(1.02), 1e-12);
     NEAR(gate_threshold(&l, 1e4), log(1.05), 1e-12); /* half a microsecond of ten microseconds */
     rank_estimate e[2] = {{log(1.1), log(1.1) - 0.01, log(1.1) + 0.01},

@@ -471,7 +471,7 @@ static void test_arm_text(void) {
     CU_ASSERT_STRING_EQUAL(a.name, "old");
     CU_ASSERT_STRING_EQUAL(a.precision, "fp8");
     CU_ASSERT(a.threads == 2 && a.slowing.delay_pct == 1.5 && strcmp(a.isa, "auto") == 0);
-    /* Step 96 of turn 19 has all three. */
+    /* Step 96 of turn 19 is slowed in all three ways. */
     NEAR(gate_slowing_ns(&a.slowing, 1e4, 96, 19), 150 + 2e7 + 800, 1e-6);
     NEAR(gate_slowing_ns(&a.slowing, 1e4, 97, 18), 150, 1e-6);
     static const char *const bad[] = {"",

@@ -32,7 +32,7 @@ static void write_file(const char *name, buf *text) {
     buf_release(text);
 }
 
-/* @wrong: of this many answers, one is wrong. */
+/* @wrong: the first of every @wrong answers is wrong. */
 static void record(const char *name, int wrong) {
     buf rows = {0};
     for (int i = 0; i < PROBLEMS * SAMPLES; i++)
@@ -272,7 +272,7 @@ static void test_shards_partition(void) {
     size_t sum = 0;
     for (p.shard = 0; p.shard < SHARDS; p.shard++) {
         sum += plan_shard_cells(&p);
-        CU_ASSERT(plan_shard_cells(&p) >= 14 && plan_shard_cells(&p) <= 18); /* of 66 */
+        CU_ASSERT(plan_shard_cells(&p) >= 14 && plan_shard_cells(&p) <= 18); /* of 66 cells */
     }
     CU_ASSERT_EQUAL(sum, plan_cells(&p));
 }

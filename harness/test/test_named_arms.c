@@ -192,7 +192,8 @@ static void test_pairs_in_files(void) {
     buf out = {0};
     report_markdown(m, &out);
     CU_ASSERT(strstr(buf_str(&out), "| fast | slow | 2 | 2 | 0 | 0 | 0 | 0.17× |") != NULL);
-    CU_ASSERT(count_of(buf_str(&out), "| A faster |") == 3 * CELLS + /* the head */ 1);
+    CU_ASSERT(count_of(buf_str(&out), "| A faster |") ==
+              3 * CELLS + /* and the head of the table */ 1);
     buf_clear(&out);
     write_csv_section(m, "versus", &out);
     CU_ASSERT(count_of(buf_str(&out), "\r\n") == 1 + m->named->n_pairs);

@@ -417,8 +417,8 @@ static snap_status run_plain(mla_backend *be, float *first, snap_err *err) {
     memset(q, 0, HEADS * W * 2);
     for (int i = 0; i < 64 * W; i++)
         pool[i] = bf16_from_f32((float)(i / W));
-    step_data[0] = 3; /* the length */
-    step_data[1] = 0; /* the page */
+    step_data[0] = 3; /* length of the sequence */
+    step_data[1] = 0; /* number of its page */
     TRY(arm_format_load(&f, "bf16", C, C, err));
     TRY(packed_plan_create(&plan, be, &cap, &f->format, f->json, err));
     mla_step step = {1, 1, step_data, step_data + 1, 1};

@@ -273,8 +273,9 @@ static void test_an_arm_switches_off(void) {
         server_free(s);
         folder_close();
     }
-    /* Reasoning that only the suite opens is tagged for the second arm, and the two are not
-     * compared. */
+    /* By the suite, the prompt opens the reasoning ("opened"), so a text begins within it. By its
+     * own key, the second arm expects tags in the text instead ("tagged"). So the same text has an
+     * answer in the second arm only, and the two are not compared. */
     static const reply answer = {.body = REASONED("so \\\\boxed{7}", "null", "20")};
     snap_err err;
     arena mem = {0};

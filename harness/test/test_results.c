@@ -566,7 +566,7 @@ static void test_journal_survives_kill(void) {
     CU_ASSERT_EQUAL(results_journal_open(&j, in_dir("journal"), kShaA, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "held by process"));
     CU_ASSERT_EQUAL_FATAL(results_journal_read(&j, in_dir("journal"), NULL), SNAP_OK);
-    CU_ASSERT_EQUAL(value_of(j, "20"), 20); /* without the lock */
+    CU_ASSERT_EQUAL(value_of(j, "20"), 20); /* reading needs no lock */
     results_journal_close(j);
     CU_ASSERT_EQUAL(kill(child, SIGKILL), 0);
     CU_ASSERT_EQUAL(waitpid(child, NULL, 0), child);

@@ -20,7 +20,7 @@
 #define LARGE       "snapmla:large_requests"
 #define ABORTED     "vllm:request_success_total{finished_reason=\"abort\""
 
-enum { kContext = 8192 /* of the model of serve_child.h */ };
+enum { kContext = 8192 /* context of the model of serve_child.h */ };
 
 /* An answer of drawn tokens, beside which other clients misbehave. It is longer than any test
  * needs, so that it does not end before. */
@@ -257,7 +257,7 @@ static void test_bodies_that_stop(void) {
     for (int i = kClients - kKept; i < kClients; i++) {
         CU_ASSERT_EQUAL(send(fd[i], piece, kBody - kPart, MSG_NOSIGNAL), kBody - kPart);
         serve_read_one(fd[i], false, &r);
-        CU_ASSERT_EQUAL(r.status, 400); /* its spaces are no JSON */
+        CU_ASSERT_EQUAL(r.status, 400); /* the body has only spaces, which are no JSON */
         serve_reply_release(&r);
     }
     for (int i = 0; i < kClients - kKept; i++)
@@ -417,7 +417,7 @@ static void test_clients_of_large_requests_leave(void) {
     expect_tokens(fd[kLarge - 1]);
     CU_ASSERT_EQUAL(serve_metric(&c, LARGE), 0);
     js_free(serve_ask_json(&c, COMPLETIONS, "{\"prompt\":\"x\",\"max_tokens\":1}"));
-    send_large(&c, &body, fd, kLarge); /* and if the server ends */
+    send_large(&c, &body, fd, kLarge); /* once more, but now the server ends while requests wait */
     await_arrival(&c, fd, kLarge);
     for (int i = 0; i < kLarge; i++)
         (void)close(fd[i]);

@@ -158,7 +158,7 @@ static int most_at_once(bool concurrent) {
     serving_options o = options();
     serving_result res;
     int sent[2] = {0, 0};
-    replies[2].gather = concurrent ? 4 : 0; /* the server does not answer before */
+    replies[2].gather = concurrent ? 4 : 0; /* the server answers when so many requests are open */
     server *s = server_start(replies, 3);
     folder_open();
     add_arm(&o, "a", s, "");
@@ -573,7 +573,7 @@ static void test_refused_options(void) {
         o.prompts = i == 6 ? "nothing" : NULL;
         o.input = i == 7 ? "0" : o.input;
         o.out = i == 8 ? NULL : o.out;
-        o.search = i >= 9 ? i == 11 ? "rate" : "rate:1-2" : NULL; /* 9: without targets */
+        o.search = i >= 9 ? i == 11 ? "rate" : "rate:1-2" : NULL; /* case 9 has no targets */
         o.concurrency = i == 9 || i == 11 ? NULL : o.concurrency;
         if (i >= 10)
             CU_ASSERT_FATAL(slo_parse("ttft_p50=1s", &o.targets, NULL) == SNAP_OK);

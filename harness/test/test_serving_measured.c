@@ -30,7 +30,7 @@ static void test_latencies_of_one_request(void) {
     CU_ASSERT_DOUBLE_EQUAL(serving_time_of(&r, SERVING_NORMALISED), 0.5, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(serving_last_piece(&r), 4, 1e-12);
     CU_ASSERT(isnan(serving_time_of(&r, SERVING_ITL)));
-    r.completion_tokens = 1; /* no time per output token */
+    r.completion_tokens = 1; /* one token has no time per output token */
     CU_ASSERT(isnan(serving_time_of(&r, SERVING_TPOT)));
     r.completion_tokens = -1; /* no usage */
     CU_ASSERT(isnan(serving_time_of(&r, SERVING_NORMALISED)));

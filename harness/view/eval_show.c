@@ -19,8 +19,9 @@ typedef struct {
     const char *kinds[kKinds];
     int n_kinds;
     bool tasks[SAMPLE_NAMES];
-    int arm;                                                          /* -1: all */
-    const char *clean_tasks[SAMPLE_NAMES], *clean_arms[SAMPLE_NAMES]; /* fit to be printed */
+    int arm; /* -1: all */
+    /* names without control characters */
+    const char *clean_tasks[SAMPLE_NAMES], *clean_arms[SAMPLE_NAMES];
     arena mem;
     show_sink sink;
     void *ctx;

@@ -5,7 +5,7 @@
 
 #include "harness/view/model.h"
 
-enum { FIGURES_MAX = 48 }; /* limit for each kind */
+enum { FIGURES_MAX = 48 }; /* most figures of each kind */
 /* Draws figure @index of a kind, counted from 0; false if there is none. @alone as in svg_head. */
 typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *out);
 

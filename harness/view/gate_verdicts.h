@@ -41,6 +41,6 @@ void verdict_title(const verdict_record *v, buf *out);
 /* "regressed: +5.10 %, 90 % interval [+4.20, +6.00] %, threshold +2.00 %; reason" */
 void verdict_message(const verdict_record *v, buf *out);
 
-bool verdict_is_failure(const verdict_record *v); /* regressed or wrong */
+bool verdict_is_failure(const verdict_record *v); /* the verdict is regressed or wrong */
 
 #endif

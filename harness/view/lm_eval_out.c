@@ -84,7 +84,7 @@ cleanup:
 typedef struct {
     const char *id;
     js *resps, *filtered; /* answers, and what was extracted from them */
-    js *parameters;       /* of the request */
+    js *parameters;       /* sampling parameters of the request */
     char *gold, *prompt, *prompt_sha256;
     double correct;
     size_t n;

@@ -124,7 +124,7 @@ struct report_model {
         n_serving;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
-    report_gain gains[REPORT_SCOPES]; /* kernel, served */
+    report_gain gains[REPORT_SCOPES]; /* one for the scope kernel, one for served */
 };
 
 /* The first ceiling with this name in a file; 0 if the file has none. With named arms a file may
@@ -138,7 +138,8 @@ bool report_is_ablated(const report_cell *c);
  * @c; NULL if there is none. */
 const report_cell *report_whole_of(const report_model *m, const report_cell *c);
 
-/* Writes the name of a cell: "fp8 kernel H16 s1 b8 c8192". A named arm has its name there. */
+/* Writes the name of a cell: "fp8 kernel H16 s1 b8 c8192". For a named arm, its name replaces
+ * "fp8". */
 void report_cell_name(const report_cell *c, char out[96]);
 
 #endif

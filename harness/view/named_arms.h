@@ -12,7 +12,7 @@ enum { NAMED_ARMS_MAX = 32 }; /* further arms of a file are not shown */
 typedef struct {
     size_t cell;
     int base, arm;     /* base < arm, in the order of the file */
-    paired_ratio gain; /* the time of `base` / that of `arm`, as cell_against has it */
+    paired_ratio gain; /* the time of `base` / that of `arm`, as in cell_against (record/cell.h) */
 } named_pair;
 
 struct named_arms {
@@ -50,7 +50,7 @@ typedef enum {
     NAMED_TIE,     /* the interval contains 1 */
     NAMED_LOSS     /* the whole interval is below 1 */
 } named_outcome;
-named_outcome named_arms_outcome(const report_cell *c); /* against the baseline */
-named_outcome named_pair_outcome(const named_pair *p);  /* of p->arm; @p may be NULL */
+named_outcome named_arms_outcome(const report_cell *c); /* the row's arm against the baseline */
+named_outcome named_pair_outcome(const named_pair *p); /* p->arm against p->base; NULL is allowed */
 
 #endif

@@ -26,7 +26,7 @@ typedef struct report_quote {
 
 /* One row of the whole-model benchmark: decode steps. */
 typedef struct report_step {
-    const char *model, *device, *name; /* name: of the file */
+    const char *model, *device, *name; /* name: name of the file */
     int64_t context, batch;
     double bf16, fp8, speedup; /* tokens/s; speedup: FP8 over BF16 */
 } report_step;

@@ -19,9 +19,9 @@ enum {
 typedef struct report_samples report_samples;
 struct report_samples {
     report_samples *next;
-    const char *name; /* of the run */
+    const char *name; /* name of the run */
     sample_index index;
-    bool confidential; /* also the answers to questions whose authors ask not to publish them */
+    bool confidential; /* show answers to questions whose authors ask not to publish */
 };
 
 /* Appends the section's content. Without samples it appends nothing. */

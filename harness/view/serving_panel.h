@@ -24,7 +24,7 @@ const char *panel_class(const panel_arms *a, int arm, bool line);
 void panel_legend(buf *out, const panel_arms *a, double x, double y);
 
 typedef struct {
-    svg_scale x, y; /* y.from: the bottom */
+    svg_scale x, y; /* y.from is the pixel of the bottom edge */
     const char *title, *x_label;
 } panel;
 

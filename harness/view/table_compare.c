@@ -29,7 +29,7 @@ const char *report_device_of(const report_model *m, int file) {
 
 /* A summary of the rows of one file and arm. */
 typedef struct {
-    size_t rows, differ; /* all rows, rows under other conditions */
+    size_t rows, differ; /* number of all rows, and of rows under other conditions */
     size_t flagged;      /* rows that have a flag, or are compared with a row that has one */
     size_t n;            /* rows with a ratio that are not counted in `flagged` */
     double sum;          /* sum of the logarithms of their ratios */

@@ -8,7 +8,7 @@
 
 typedef struct {
     size_t passed, not_passed, outcomes[NAMED_LOSS + 1];
-    double log_sum; /* over the cells with a ratio */
+    double log_sum; /* sum of the logarithms of the cells' ratios */
     size_t ratios;
     const report_cell *any;
 } standing;

@@ -9,7 +9,7 @@
 
 typedef struct {
     size_t outcomes[NAMED_LOSS + 1], cells;
-    double log_sum; /* over the cells */
+    double log_sum; /* sum of the logarithms of the cells' ratios */
 } tally;
 
 static tally tally_of(const named_arms *g, int base, int arm) {

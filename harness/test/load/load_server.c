@@ -35,7 +35,7 @@ typedef struct {
     bool busy;
     int64_t due_ns;
     int left, prompt, sent;
-    size_t at; /* in the heap */
+    size_t at; /* its place in the heap */
 } peer;
 
 static peer *peers[kMost];
