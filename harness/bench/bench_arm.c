@@ -492,7 +492,7 @@ static snap_status enqueue(bench_arm *arm, bench_scope scope, snap_err *err) {
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) {
     snap_status st = bench_arm_step(arm, scope, ns, err); /* the untimed step; in the kernel scope
-                                                             it makes the metadata */
+                                                             it makes the schedule */
     if (st != SNAP_OK)
         return st;
     TRY(mla_timer_start(arm->be, err));

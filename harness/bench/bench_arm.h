@@ -99,7 +99,7 @@ snap_status bench_arm_sample(bench_arm *arm, bench_scope scope, double *ns,
                              snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs one untimed step and then @steps steps without a pause. *ns is the mean time of these
- * @steps. In the kernel scope, all steps use the metadata of the first, so the arm should have one
+ * @steps. In the kernel scope, all steps use the schedule of the first, so the arm should have one
  * set. */
 snap_status bench_arm_loop(bench_arm *arm, bench_scope scope, int steps, double *ns,
                            snap_err *err) SNAP_CHECK_RESULT;
@@ -148,9 +148,10 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
  */
 snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The number of replaced tokens of sequence @b, 0 if none. @want: [d_c] the output of its rows,
- * times that number: how many of the tokens have the column. *lse is the log-sum-exp of its rows.
- * Also 0 for a format that cannot hold the tokens so that their logits stand out. */
+/* Returns the number of replaced tokens of sequence @b. @want: [d_c] how many of them have their 1
+ * in the column; divided by the returned number, it is the expected output of the sequence's rows.
+ * *lse is the log-sum-exp of these rows. Returns 0 if no token is replaced, or if the format cannot
+ * hold the tokens so that their logits stand out. */
 int64_t bench_arm_planted(const bench_arm *arm, int b, double *want, double *lse);
 
 float bench_softmax_scale(void); /* 1/sqrt(192) */

@@ -9,9 +9,9 @@
 #include "kernels/lab.h"
 
 /* The work inside the timed window:
- *   kernel   attention and combine; the metadata exist already
+ *   kernel   attention and merge; the schedule exists already
  *   served   quantising the queries (if attention reads FP8 queries), appending the step's tokens,
- *            metadata, attention, combine; for BENCH_COPIED also the conversion of the cache */
+ *            schedule, attention, merge; for BENCH_COPIED also the conversion of the cache */
 typedef enum { BENCH_KERNEL, BENCH_SERVED } bench_scope;
 const char *bench_scope_name(bench_scope s); /* "kernel", "served" */
 

@@ -168,9 +168,10 @@ const manifest_set *manifest_find(const manifest *m, const char *name) {
     return NULL;
 }
 
-/* A task set read from several files has the digest of its files' digests, in the order of the
- * manifest. If the user limits the number of problems, files before the last one can be left out.
- * Returns whether @sha256 is that digest for the first @n files and the last file of @s. */
+/* A task set that is read from several files has one digest: that of the list of its files'
+ * digests, in the order of the manifest. If the user limits the number of problems, some files
+ * before the last one may not be read. Returns whether @sha256 is that digest for the first @n
+ * files and the last file of @s. */
 static bool is_digest_of(const manifest_set *s, size_t n, const char *sha256) {
     buf lines = {0};
     char sum[HASH_HEX];

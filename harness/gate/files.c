@@ -166,9 +166,10 @@ static double range_of(const double *x, size_t n) {
     return n ? stats_quantile(sorted, n, 0.9) - stats_quantile(sorted, n, 0.1) : 0;
 }
 
-/* How far other work can have shifted the times of a cell, as a log-ratio: the largest range of the
- * stretches of one cell in one of the two runs. The largest of all cells is used, because the load
- * by others often stays the same while one cell is measured, and changes between cells. */
+/* How far other work can have shifted the times of a cell, as a log-ratio. For each cell with other
+ * work and each of the two runs, range_of() gives the range of the cell's stretches. The result is
+ * the largest of these ranges and counts for all cells, because the load by others often stays the
+ * same while one cell is measured, and changes between cells. */
 static double disturbance_of(const pair *pairs, size_t n) {
     double most = 0;
     for (size_t i = 0; i < n; i++)

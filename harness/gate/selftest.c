@@ -154,8 +154,8 @@ cleanup:
 }
 
 /* Whether @seconds have not passed yet, and another run at the pace so far would end before kOver
- * times @seconds. A run with a delay near the threshold is assumed to need all looks, any other run
- * one. */
+ * times @seconds. A run with a delay near the threshold is assumed to need all looks, and any other
+ * run one look. */
 static bool fits_in_time(const gate_limits *l, int which, const selftest *s, double elapsed,
                          double seconds) {
     size_t so_far = 0;

@@ -28,8 +28,9 @@ typedef struct {
 
 gpu_state gpu_now(const gpu *g); /* For NULL, all values are unknown, and reasons is 0. */
 
-/* Whether something reduces the clock: heat, a hardware slowdown or a power brake (slowed), or the
- * power limit (capped). @reasons must be read while the device works or right afterwards. */
+/* Whether something reduces the clock. gpu_is_slowed(): heat, a hardware slowdown or a power brake.
+ * gpu_is_capped(): the power limit. @reasons must be read while the device works or right
+ * afterwards. */
 bool gpu_is_slowed(uint64_t reasons);
 bool gpu_is_capped(uint64_t reasons);
 

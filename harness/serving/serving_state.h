@@ -34,8 +34,8 @@ snap_status serving_no_memory(snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- serving_setup.c ---- */
 
-/* Checks the options, and fills loads, work, targets and the facts of the arms from them. Errors of
- * serving_run() before anything is sent. */
+/* Checks the options, and fills loads, work, targets and the facts of the arms from them. Errors:
+ * those that serving_run() can return before it sends anything. */
 snap_status serving_setup(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The same for a run that is only read: loads and the facts of the arms. */

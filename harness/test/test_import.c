@@ -321,7 +321,7 @@ static void write_log(const char *path, const char *const ids[3]) {
 }
 
 /* Two logs have the same samples whatever their order. Of these ids, 2 comes before 10 as a number,
- * 10 before 1a and 1a before 2 as texts: an order that mixes the two rules is none. */
+ * 10 before 1a and 1a before 2 as texts: an order that mixes the two rules is not transitive. */
 static void test_order_of_ids(void) {
     static const char *const ids[] = {"2", "10", "1a"};
     static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},

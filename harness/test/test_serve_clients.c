@@ -146,8 +146,8 @@ static void compare_choices(const serve_stream *s, size_t first, const local_ans
     }
 }
 
-/* Whether the answer to a request follows from the request. With ignore_eos, only its length does:
- * the engine alone is not run so. */
+/* Whether the answer to a request follows from the request. With ignore_eos only its length does,
+ * because the engine alone is not run with ignore_eos here. */
 static bool is_determined(const js *body) {
     return !js_get_bool(body, "ignore_eos", false) &&
            (js_has(body, "seed") || js_get_num(body, "temperature", 1) <= 0);

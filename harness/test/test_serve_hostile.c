@@ -228,8 +228,8 @@ static void test_bodies_of_a_gigabyte(void) {
 
 /* ---- many bodies that do not end ---- */
 
-/* The bodies of several clients stop before their end. The server keeps the last ones only, closes
- * the connections of the others, and answers further clients. */
+/* The bodies of several clients stop before their end. The server keeps only the bodies that came
+ * last, closes the connections of the others, and answers further clients. */
 static void test_bodies_that_stop(void) {
     enum { kClients = 12, kKept = 3, kBody = 22000, kPart = 20000 };
     serve_child c;

@@ -51,8 +51,8 @@ static bool has_time(const report_cell *c) {
     return c && c->perf->exists;
 }
 
-/* The row of the later arm may have the comparison already. Otherwise it follows from the samples,
- * which are no pairs in mode "sustained", as in verify-run. */
+/* The row of the later arm may have the comparison already. Otherwise it is computed from the
+ * samples, as verify-run does. In mode "sustained" the samples are no pairs. */
 static bool compare(const report_cell *base, const report_cell *arm, paired_ratio *out) {
     const cell_against *a = &arm->row->against;
     record_numbers x = base->perf->samples_ns, y = arm->perf->samples_ns;
