@@ -148,10 +148,10 @@ uint64_t bench_arm_token_index(const bench_arm *arm, int64_t sequence, int64_t t
  */
 snap_status bench_arm_plant(bench_arm *arm, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Returns the number of replaced tokens of sequence @b. @want: [d_c] how many of them have their 1
- * in the column; divided by the returned number, it is the expected output of the sequence's rows.
- * *lse is the log-sum-exp of these rows. Returns 0 if no token is replaced, or if the format cannot
- * hold the tokens so that their logits stand out. */
+/* Returns the number of replaced tokens of sequence @b. @want: [d_c] the expected output of the
+ * sequence's rows, times the returned number. Without a format, this is how many of these tokens
+ * have their 1 in each column. *lse is the log-sum-exp of these rows. Returns 0 if no token is
+ * replaced, or if the format cannot hold the tokens so that their logits stand out. */
 int64_t bench_arm_planted(const bench_arm *arm, int b, double *want, double *lse);
 
 float bench_softmax_scale(void); /* 1/sqrt(192) */
