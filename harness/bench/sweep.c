@@ -53,7 +53,7 @@ static int sets_of(const sweep *s, const lane *l) {
                           one_set ? 0 : l->context.backend.cache_bytes);
 }
 
-/* The bytes that all arms in the memory of one arm need together. */
+/* The bytes that the arms which allocate from the same memory as the arm @in need together. */
 static double needed_bytes(const sweep *s, const lane *in) {
     double bytes = 0;
     for (int i = 0; i < s->n; i++) {

@@ -76,7 +76,7 @@ void load_search_release(load_search *s) {
     s->n = 0;
 }
 
-/* The number of a load's point; `n` if it was not chosen. */
+/* The index of the load point with this load; `n` if the load was not chosen. */
 static int find(const load_search *s, double load) {
     int p = 0;
     while (p < s->n && fabs(s->load[p] - load) > 1e-9 * load)

@@ -51,7 +51,7 @@ void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces) 
     rng come = rng_make(b->seed, 1), service = rng_make(b->noise, 2);
     double free_at = 0, due = exponential(&come, b->rate);
     for (int index = 0; due < b->seconds; index++) {
-        size_t at = add(log, b, index, due); /* may move the list */
+        size_t at = add(log, b, index, due); /* add() may move the list */
         serving_request *r = &log->at[at];
         double time = exponential(&service, service_rate), begin = fmax(due, free_at);
         float *gaps = gaps_of(pieces);
@@ -72,7 +72,7 @@ void sim_gamma_queue(sim_log *log, const sim_block *b, const sim_queue *q) {
     arrivals served = arrivals_make((arrival_pattern){q->service_shape}, 1, 1, 0, b->noise, 2);
     double free_at[64] = {0}, due = arrivals_next(&come), before = 0;
     for (int index = 0; due < b->seconds; index++, due = arrivals_next(&come)) {
-        size_t at = add(log, b, index, due); /* may move the list */
+        size_t at = add(log, b, index, due); /* add() may move the list */
         serving_request *r = &log->at[at];
         double *first = free_at, sum = arrivals_next(&served), time = sum - before;
         for (int k = 1; k < q->servers; k++)

@@ -106,7 +106,7 @@ static void test_speed(void) {
         if (strcmp(js_get_str(js_at(rows, i), "kind"), "geomean") == 0)
             CU_ASSERT_DOUBLE_EQUAL(js_get_num(js_at(rows, i), "ratio", 0), 1.05, 0.005);
     js_free(rows);
-    CU_ASSERT(check(slow, before, &defaults, &rows) == SNAP_OK); /* faster passes */
+    CU_ASSERT(check(slow, before, &defaults, &rows) == SNAP_OK); /* a faster run passes */
     js_free(rows);
     results_free(before);
     results_free(same);

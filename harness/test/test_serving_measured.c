@@ -295,7 +295,7 @@ static void test_disturbed_blocks_give_no_verdict(void) {
     }
     if (believed < 10 || stated || flagged < 28)
         printf("\n%d excluded, %d stated, %d flagged, of %d", believed, stated, flagged, kRuns);
-    CU_ASSERT(believed >= 10); /* the simulation shows what the rule is for */
+    CU_ASSERT(believed >= 10); /* without the flag, many of the runs would show a difference */
     CU_ASSERT_EQUAL(stated, 0);
     CU_ASSERT(flagged >= 28);
 }
@@ -454,7 +454,8 @@ static void test_indexes_change_no_interval(void) {
                 1, 4);
     for (int i = 0; i < 2; i++) {
         CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l[i], &err) == SNAP_OK);
-        for (size_t k = 0; k < log.n; k++) /* as of conversations with 10 turns, slowly sent */
+        for (size_t k = 0; k < log.n; k++) /* indexes as of conversations with 10 turns, whose turns
+                                              are due far apart */
             log.at[k].index = log.at[k].index % 100 * 10 + log.at[k].index / 100;
     }
     for (int m = 0; m < SERVING_METRICS; m++)

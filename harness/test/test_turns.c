@@ -179,7 +179,7 @@ static void test_breaks(void) {
     CU_ASSERT_EQUAL(eval_audit(r), SNAP_OK);
     js *group = js_at(js_get_array(js_at(results_section(r, "evals"), 0), "groups"), 0);
     CU_ASSERT(js_set_num(js_at(js_get_array(group, "arms"), 0), "accuracy_pct", 50));
-    CU_ASSERT_NOT_EQUAL(eval_audit(r), SNAP_OK); /* it no longer fits the arm's accuracy */
+    CU_ASSERT_NOT_EQUAL(eval_audit(r), SNAP_OK); /* the group's accuracy no longer fits the arm's */
     results_free(r);
     check_report(run, "report.md",
                  (const char *const[]){

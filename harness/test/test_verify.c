@@ -456,7 +456,7 @@ static size_t count_in_bundle(verify_kind kind) {
     return n;
 }
 
-/* @name: of a file in the folder, to be named; or NULL. */
+/* @name: the file in the folder that the user names for the bundle; NULL: none. */
 static snap_status pack_with(const char *name, snap_err *err) {
     char path[160];
     const char *file = path;
@@ -495,7 +495,7 @@ static void test_bundle_has_files_of_arms(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "is not the file that was measured"));
     CU_ASSERT(pack_with(kCopy, &err) == SNAP_E_INPUT);
 
-    /* without a copy, the user names the file; without that, the bundle lacks it */
+    /* without a copy, the bundle has the file only if the user names it */
     CU_ASSERT(unlink(in_dir(kCopy)) == 0);
     CU_ASSERT(fs_write_atomic(in_dir("other.py"), kCode, strlen(kCode), NULL) == SNAP_OK);
     CU_ASSERT(pack_with("other.py", NULL) == SNAP_OK);

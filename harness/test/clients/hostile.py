@@ -3,8 +3,9 @@ the server did and how much memory it has. The test serve_hostile does the same 
 
     python3 hostile.py PORT PID [IDLE]
 
-PORT and PID are those of a server that only this program uses. All is done three times. IDLE connections are opened at once (default: 10000;
-`ulimit -n` must allow them). Exits with 1 if the text of the stream is another one than without hostile clients.
+PORT and PID are those of a server that only this program uses. Each attack is made three times. IDLE connections are
+opened at once (default: 10000; `ulimit -n` must allow them). Exits with 1 if the text of the stream differs from its
+text without hostile clients.
 """
 import http.client
 import json

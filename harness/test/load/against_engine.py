@@ -8,7 +8,7 @@ what those cost is subtracted: the start of the program, the prompt and the firs
 that decodes. Turns are: engine, server, server, engine, and so on.
 
 Two times are printed for each token: processor time, of each thread of the server and of the whole engine alone, and
-time on the clock. On a machine where other programs run, only the processor time says something.
+time on the clock. On a machine where other programs run, only the processor time is meaningful.
 """
 import argparse
 import http.client
