@@ -31,8 +31,8 @@ typedef struct {
 /* Packs a RUN folder or a result file into @path. Warns about each file of an arm that is not
  * there. Errors: those of results_load() and `report`; SNAP_E_INPUT if the journal is not valid, or
  * if a file of an arm is not the one that was measured; SNAP_E_IO, also if one of these files of a
- * RUN folder is a symbolic link or not a regular file: a bundle must not hold what lies elsewhere;
- * SNAP_E_NOMEM. */
+ * RUN folder is a symbolic link or not a regular file: a bundle must not hold what lies outside of
+ * the folder; SNAP_E_NOMEM. */
 snap_status bundle_pack(const char *run, const char *path, const bundle_options *opt,
                         snap_err *err) SNAP_CHECK_RESULT;
 

@@ -41,8 +41,8 @@ void stop_init(stop_rule *rule, const stop_limits *limits); /* allocates nothing
 void stop_release(stop_rule *rule);
 
 /* Adds one sample. @wall_s is the wall-clock time since the measurement began. Samples are also
- * kept after a reason was found, because another arm may need more. SNAP_E_DEVICE: the sample is not
- * a positive, finite number. SNAP_E_NOMEM. */
+ * kept after a reason was found, because another arm may need more. SNAP_E_DEVICE: the sample is
+ * not a positive, finite number. SNAP_E_NOMEM. */
 snap_status stop_add(stop_rule *rule, double sample_ns, double wall_s,
                      snap_err *err) SNAP_CHECK_RESULT;
 

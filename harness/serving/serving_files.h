@@ -20,10 +20,10 @@ typedef struct {
 serving_files serving_files_make(const char *dir);
 void serving_files_close(serving_files *f);
 
-/* Two kinds of keys of the journal (serving_prompts.c and serving_search.c have others): the part
- * of a run, as {"part": "1/2", "version", "config"}; a block that is complete, as {"bytes",
- * "answer_bytes", "requests"}: the sizes of requests.jsonl and, if answers are stored, of
- * answers.jsonl after it, and the number of its requests. */
+/* Two kinds of keys of the journal. (serving_prompts.c and serving_search.c have others.) One is
+ * for the part of a run: {"part": "1/2", "version", "config"}. The other is for a block that is
+ * complete: {"bytes", "answer_bytes", "requests"}, the sizes of requests.jsonl and, if answers are
+ * stored, of answers.jsonl after it, and the number of its requests. */
 #define SERVING_PART "part"
 enum { SERVING_BLOCK_KEY = 64 };
 void serving_block_key(char key[SERVING_BLOCK_KEY], int point, int arm, int block);

@@ -1,5 +1,5 @@
-/* The body of a request to the server, read as each kind. The answer to a bad request, whose
- * message may quote the body, must be valid JSON. */
+/* Reads the body of a request to the server as each kind of request. The answer to a bad request,
+ * whose message may quote the body, must be valid JSON. */
 #include <stdlib.h>
 #include <string.h>
 

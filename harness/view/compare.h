@@ -2,9 +2,9 @@
  *
  * Rows belong to the same cell if arm, scope, shape and the lengths of the sequences agree. A row
  * is compared with the first file that has the cell under the same conditions (input, state of the
- * cache, mode). If no earlier file has it under them, the row is compared with the cell's first
- * row: it names the conditions that differ, and has no ratio. Percentages are relative to each
- * device's own measured roofline. */
+ * cache, mode). If no earlier file has the cell under the row's conditions, the row is compared
+ * with the cell's first row: it names the conditions that differ, and has no ratio. Percentages are
+ * relative to each device's own measured roofline. */
 #ifndef SNAPMLA_HARNESS_VIEW_COMPARE_H
 #define SNAPMLA_HARNESS_VIEW_COMPARE_H
 
