@@ -21,7 +21,7 @@
 enum { FIDELITY_FORMATS = 64 };
 
 typedef struct {
-    cache_format *format;                        /* [FIDELITY_FORMATS], of fidelity_parse() */
+    cache_format *format;                        /* [FIDELITY_FORMATS], set by fidelity_parse() */
     const coded_format *coded[FIDELITY_FORMATS]; /* instead of a descriptor; NULL: none. `format`
                                                     then has the arithmetic: BF16 attention over
                                                     the rounded numbers */
@@ -36,9 +36,10 @@ typedef struct {
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } fidelity_options;
 
-/* Parses comma-separated lists into @opt, whose widths are set. @formats: names of shipped and
- * of coded formats, and paths of files. SNAP_E_USAGE: the message names the wrong part; SNAP_E_NOMEM; errors of
- * cache_format_load(). The caller calls fidelity_release(), also after a failure. */
+/* Parses comma-separated lists into @opt, whose widths are set. @formats: names of shipped formats
+ * and of coded formats, and paths of files. SNAP_E_USAGE: the message names the wrong part;
+ * SNAP_E_NOMEM; errors of cache_format_load(). The caller calls fidelity_release(), also after a
+ * failure. */
 snap_status fidelity_parse(fidelity_options *opt, const char *formats, const char *distributions,
                            const char *contexts, snap_err *err) SNAP_CHECK_RESULT;
 void fidelity_release(fidelity_options *opt);

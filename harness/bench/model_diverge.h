@@ -26,7 +26,8 @@ typedef struct {
     int n;
     int64_t tokens; /* of the text */
     const int32_t *pages;
-    int steps, places;                   /* at most so many places, spread evenly over the text */
+    int steps, places;                   /* places: the largest number, spread evenly over the
+                                            text */
     uint64_t seed;                       /* of the draws */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } model_diverge_options;

@@ -52,8 +52,8 @@ typedef struct {
     const char *text;    /* NUL-terminated */
     const char *formats; /* comma-separated names and paths as in cache.h; the first is the
                             reference */
-    int64_t max_tokens;  /* at most so many tokens of the text; 0 = LOCAL_CONTEXT, or the model's
-                            limit if that is smaller */
+    int64_t max_tokens;  /* largest number of tokens taken from the text; 0 = LOCAL_CONTEXT, or the
+                            model's limit if that is smaller */
     bool chunks;         /* run the text as a prompt in chunks, not step by step */
     int threads;
     const char *device; /* "cuda", or NULL for the CPU; the layers can be studied only on the CPU */
@@ -61,7 +61,7 @@ typedef struct {
                                                 besides the end of the text */
     int n_moments;
     int diverge;              /* tokens of each free continuation; 0: none. Not with `chunks` */
-    int diverge_places;       /* at most so many places where all formats continue */
+    int diverge_places;       /* largest number of places where all formats continue */
     uint64_t seed;            /* of the continuations that are sampled */
     bool layers;              /* study the layers */
     model_fidelity_emit emit; /* receives the rows of layers and continuations; may be

@@ -1,11 +1,10 @@
 /* scaled_shapes.h - shapes whose size follows from the device, so that a laptop and a server GPU
  * are both measured under a load that fits them.
  *
- * The number of cached tokens is the largest power of two of which one read at the measured
- * bandwidth takes at most 2 ms in BF16, and which takes at most 1/16 of the memory; at least 8192
- * and at most 4096 sequences of 8192. The shapes are 16 and 128 heads with sequences of 8192
- * tokens, and 16 heads with one sequence. Powers of two make devices of similar size share
- * shapes. */
+ * The number of cached tokens is the largest power of two whose BF16 cache can be read in 2 ms at
+ * the measured bandwidth and takes at most 1/16 of the memory. It is at least 2^13 and at most
+ * 2^25. The shapes are 16 and 128 heads with sequences of 8192 tokens, and 16 heads with one
+ * sequence. Powers of two make devices of similar size share shapes. */
 #ifndef SNAPMLA_HARNESS_BENCH_SCALED_SHAPES_H
 #define SNAPMLA_HARNESS_BENCH_SCALED_SHAPES_H
 

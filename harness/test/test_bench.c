@@ -873,8 +873,8 @@ static void test_fidelity(void) {
     close_fake(be);
 }
 
-/* The fewer bits a format has, the larger its error. Tokens that a group of 32 is not complete for
- * stay exact: with 31 tokens, kivi2 is bf16. */
+/* The fewer bits a format has, the larger its error. Tokens at the end that do not fill a group of
+ * 32 stay exact: with 31 tokens, kivi2 is bf16. */
 static void test_fidelity_of_coded_formats(void) {
     fidelity_options opt = {.heads = 8, .d_c = 512, .d_r = 64, .seed = 1, .threads = 1};
     collected many = {.rows = js_new_array()}, few = {.rows = js_new_array()};

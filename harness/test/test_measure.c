@@ -118,7 +118,7 @@ static void feed_one(feed *f, double ns) {
     CU_ASSERT(stop_add(&f->rule, ns, f->wall, NULL) == SNAP_OK);
 }
 
-/* A time that is no time is an error, and no sample. */
+/* A time that is not a positive, finite number is an error, and is not kept as a sample. */
 static void test_stop_refuses(void) {
     static const double wrong[] = {0, -5, (double)NAN, (double)INFINITY};
     feed f = feed_start((stop_limits){.min_samples = 10, .max_samples = 1000, .timeout_s = 60});
