@@ -100,8 +100,8 @@ static void test_recognition(void) {
         {"<|im_system|>system<|im_middle|>You are a helpful assistant<|im_assistant|>", CHAT_KIMI},
         {"<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.", CHAT_KIMI_K2},
         {"<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<think></think>", -1},
-        {"[gMASK]<sop>{%- set ns.last_user_index = i %}{{ '</think>' if (enable_thinking is defined "
-         "and not enable_thinking) else '<think>' }}",
+        {"[gMASK]<sop>{%- set ns.last_user_index = i %}"
+         "{{ '</think>' if (enable_thinking is defined and not enable_thinking) else '<think>' }}",
          CHAT_GLM4},
         {"[gMASK]<sop>{{ '<|assistant|>\n<think></think>' }}", -1},
         {"'[Round ' ~ n ~ '] USER:' ' ASSISTANT:'", CHAT_LONGCAT},

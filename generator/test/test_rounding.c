@@ -198,8 +198,8 @@ static void test_pow2_is_f(void) {
     CU_ASSERT_EQUAL(rounding_token_bytes(&pow2), 641);
 }
 
-/* A coded format must round as coded_round_rows() does, however a sequence is divided, and leave the
- * RoPE part and the tokens of an incomplete group as they are. */
+/* A coded format must round as coded_round_rows() does, however a sequence is divided, and leave
+ * the RoPE part and the tokens of an incomplete group as they are. */
 static void test_coded(void) {
     static tokens whole, got, drawn;
     static float x[kMostTokens * kMostWidth];

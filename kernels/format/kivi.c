@@ -1,10 +1,10 @@
 /* kivi.c - scales for each column of a group of tokens, after KIVI (arXiv 2402.02750).
  *
- * KIVI quantises keys with a scale and an offset for each channel of 32 tokens, because the outliers
- * of keys lie in few channels, and keeps the newest tokens in BF16 until a group is complete. The
- * content of a latent is read as key and as value. It is treated as a key here. (KIVI's values have
- * scales for each token and group of columns; the descriptor int4-zero is that format.) Scale and
- * offset, the least number, are fp16. */
+ * KIVI quantises keys with a scale and an offset for each channel of 32 tokens, because the
+ * outliers of keys lie in few channels, and keeps the newest tokens in BF16 until a group is
+ * complete. The content of a latent is read as key and as value. It is treated as a key here.
+ * (KIVI's values have scales for each token and group of columns; the descriptor int4-zero is that
+ * format.) Scale and offset, the least number, are fp16. */
 #include <math.h>
 
 #include "kernels/format/coded.h"

@@ -1,8 +1,8 @@
 /* kvquant.c - levels at uneven distances, and exact outliers, after KVQuant (arXiv 2401.18079).
  *
  * The 1 % of a token's numbers with the largest magnitudes are stored in bf16 with their column in
- * 16 bits. The range of the others is mapped to -1 .. 1 (middle and half width in bf16), and each is
- * stored as the code of the nearest level. KVQuant finds the levels by k-means over calibration
+ * 16 bits. The range of the others is mapped to -1 .. 1 (middle and half width in bf16), and each
+ * is stored as the code of the nearest level. KVQuant finds the levels by k-means over calibration
  * data. These are the levels that k-means finds for a normal distribution without its outer 1 %, so
  * the format needs no calibration. */
 #include <math.h>

@@ -24,8 +24,8 @@ snap_status chat_template_parse(const char *name, chat_template *out, snap_err *
     return err_set(err, SNAP_E_USAGE, "unknown chat template '%.80s' (%s)", name, kList);
 }
 
-/* Two templates have the marks of another, but treat thoughts differently, so they count as unknown:
- * the first one of R1 (marks of V3), and that of Kimi-K2-Thinking (marks of Kimi-K2). */
+/* Two templates have the marks of another, but treat thoughts differently, so they count as
+ * unknown: the first one of R1 (marks of V3), and that of Kimi-K2-Thinking (marks of Kimi-K2). */
 static bool has_other_thoughts(const char *source, chat_template is) {
     return (is == CHAT_DEEPSEEK_V3 && strstr(source, "split('</think>')")) ||
            (is == CHAT_KIMI_K2 && strstr(source, "</think>"));

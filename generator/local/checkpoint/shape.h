@@ -2,10 +2,10 @@
  *
  * One struct serves the five published families (architectures) with MLA: DeepSeek-V2, DeepSeek-V3
  * (with R1, V3.1, Kimi-K2 and Moonlight), LongCat-Flash, MiniCPM3 and GLM-4.7-Flash. It also serves
- * models with grouped-query attention whose weights training/grouped.py has rewritten for MLA. What a family
- * lacks is 0, or 1 where 1 means none (a factor, a number of groups). Known settings that would
- * change the arithmetic and are not supported are errors that name them. Every number is bounded,
- * so that sizes computed from a valid shape in 64 bits don't overflow. */
+ * models with grouped-query attention whose weights training/grouped.py has rewritten for MLA. What
+ * a family lacks is 0, or 1 where 1 means none (a factor, a number of groups). Known settings that
+ * would change the arithmetic and are not supported are errors that name them. Every number is
+ * bounded, so that sizes computed from a valid shape in 64 bits don't overflow. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 #define SNAPMLA_GENERATOR_LOCAL_CHECKPOINT_SHAPE_H
 

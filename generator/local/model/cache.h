@@ -19,7 +19,8 @@ typedef enum {
     CACHE_FORMATS
 } kv_format;
 
-/* Parses "bf16", "fp8", "fp32", "noPV", or what rounding_load() reads, which is CACHE_ROUNDED. The file of such a format is not read yet. SNAP_E_USAGE for anything else. */
+/* Parses "bf16", "fp8", "fp32", "noPV", or what rounding_load() reads, which is CACHE_ROUNDED. The
+ * file of such a format is not read yet. SNAP_E_USAGE for anything else. */
 snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The name that kv_format_parse() reads; "rounded" for CACHE_ROUNDED. */

@@ -4,8 +4,8 @@
  *
  * A coded format (kernels/format/coded.h) rounds the content of a token, or of a group of tokens
  * when its last one is appended. Until then the tokens of the group are stored unrounded. With a
- * descriptor (kernels/format/format.h) the result is the bf16 of what cache_format_unpack() returns for the packed rows. Values that
- * tokens share are chosen as follows:
+ * descriptor (kernels/format/format.h) the result is the bf16 of what cache_format_unpack() returns
+ * for the packed rows. Values that tokens share are chosen as follows:
  *   per token   from the token
  *   per page    from the tokens that the page has so far, those that are appended included. Tokens
  *               that were stored before keep their finer values
