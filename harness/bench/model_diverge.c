@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generator/local/engine/sampler.h"
+#include "base/rng.h"
 
 enum { kBins = 13 }; /* powers of two up to DIVERGE_STEPS */
 
@@ -17,7 +17,6 @@ struct model_diverge {
     int *length;     /* [ways][places] of the first format's continuation */
     int32_t *tokens; /* [ways][steps] of the first format at the current place */
     float *logits;   /* [vocab] */
-    sampler *sampler;
 };
 
 static int *equal_at(const model_diverge *d, int format, int way, int place) {
@@ -63,7 +62,6 @@ snap_status model_diverge_create(model_diverge **out, const model_diverge_option
     d->logits = calloc((size_t)d->vocab, sizeof *d->logits);
     if (!d->place || !d->equal || !d->length || !d->tokens || !d->logits)
         TRY(no_memory(err));
-    TRY(sampler_create(&d->sampler, d->vocab, err));
     choose_places(d, possible);
     *out = d;
     d = NULL;
@@ -75,7 +73,6 @@ cleanup:
 void model_diverge_free(model_diverge *d) {
     if (!d)
         return;
-    sampler_free(d->sampler);
     free(d->place);
     free(d->equal);
     free(d->length);
@@ -86,11 +83,27 @@ void model_diverge_free(model_diverge *d) {
 
 /* ---- continuations ---- */
 
-static int32_t choose(model_diverge *d, int way, int step, const float *logits) {
-    const sampling how = {.temperature = way == DIVERGE_GREEDY ? 0 : 1};
+/* A number with the standard Gumbel distribution. */
+static double gumbel(rng *r) {
+    return -log(-log(((double)rng_u32(r) + 0.5) * 0x1p-32)); /* of a number between 0 and 1 */
+}
+
+/* Chooses token number @step of a continuation. The token with the largest sum of logit and Gumbel
+ * noise is a draw from the softmax. Each token of the vocabulary has noise of its own, the same in
+ * all formats. */
+static int32_t choose(const model_diverge *d, int way, int step, const float *logits) {
     uint64_t stream = (uint64_t)d->place[d->done] * DIVERGE_STEPS + (uint64_t)step;
     rng r = rng_make(d->opt.seed, stream);
-    return sampler_draw(d->sampler, &how, logits, NULL, 0, &r, NULL);
+    double most = -INFINITY;
+    int32_t best = 0;
+    for (int32_t i = 0; i < d->vocab; i++) {
+        double x = (double)logits[i] + (way == DIVERGE_SAMPLED ? gumbel(&r) : 0);
+        if (x > most) {
+            most = x;
+            best = i;
+        }
+    }
+    return best;
 }
 
 static bool is_end(const local_model *m, int32_t token) {

@@ -4,8 +4,10 @@
  * itself. Its continuation is compared with that of the first format, up to the first token that
  * differs. There are two ways to choose tokens:
  *   greedy    the likeliest token
- *   sampled   a draw at temperature 1. All formats use the same random number for the same token
- *             of the same place, so that equal distributions give equal tokens
+ *   sampled   a draw at temperature 1, as the token with the largest sum of logit and Gumbel noise.
+ *             The noise of a token of the vocabulary is the same in all formats. So formats with
+ *             similar distributions mostly draw the same token; one random number for each draw
+ *             would give different tokens much more often
  * A continuation ends after @steps tokens, or with an end-of-sequence token of the model.
  *
  * A place is the end of a cache page. So the rows that the continuations leave behind lie in later

@@ -182,8 +182,8 @@ bool report_table_divergence(const report_model *m, arena *mem, table *t) {
         .caption = "Free continuations in each cache format, compared with those of the first one",
         .note =
             "At places spread over the text, each format continues with the tokens that it chooses "
-            "itself: the likeliest ones (greedy), or draws at temperature 1 with the same random "
-            "numbers in all formats (sampled). First change: the median number of the first token "
+            "itself: the likeliest ones (greedy), or draws at temperature 1 with the same Gumbel "
+            "noise in all formats (sampled). First change: the median number of the first token "
             "that differs; empty if at most half of the continuations change. Still equal: the "
             "share of continuations whose first 1, 4, 16, ... tokens are equal.",
         .columns = {{"model", "", TABLE_TEXT, true},
