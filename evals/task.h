@@ -52,7 +52,8 @@ typedef struct {
     double chars_per_token; /* bytes per token; 0: the tokenizer counts, or without a tokenizer 4 */
 
     math_policy policy;
-    uint64_t seed; /* determines the order of shuffled options, and examples that are drawn */
+    uint64_t seed; /* determines the order of shuffled options, and which few-shot examples are
+                      drawn for the prompt */
     const char *gpqa_password; /* NULL: the password that the authors publish */
     bool keep_text;            /* prompts of confidential sets may be written to disk */
     judge_kind judge;          /* the judge for answers that are programs */

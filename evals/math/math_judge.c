@@ -104,7 +104,8 @@ static bool same_rows(judge *j, part matrix, part tuple, bool gold_first) {
     return decide(j, !row.i && !x.i, "a matrix as rows in brackets");
 }
 
-/* Compares a column or a row with a tuple. */
+/* Compares a matrix of one column or one row with a tuple of its entries, and any matrix with a
+ * bracketed list of bracketed rows. */
 static bool same_vector(judge *j, part matrix, part tuple, bool gold_first) {
     part row = child(matrix, 0), x = child(tuple, 0);
     if (is_square(tuple) && is_square(x))

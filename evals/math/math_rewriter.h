@@ -47,7 +47,7 @@ static inline const char *skip_digits(const rewriter *r, const char *s) {
     return s;
 }
 
-/* Rewrites the sign at r->s, which is a byte of UTF-8. */
+/* Rewrites the character at r->s, which is not ASCII ("≤", "√", "½", "−"), in LaTeX. */
 void math_rewrite_sign(rewriter *r);
 
 /* Rewrites the number at r->s, from its first digit or point on. */

@@ -75,7 +75,7 @@ bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 /* True if both are the same letters of options: \text{B, D} and BD. */
 bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an);
 
-/* Calls the parameter of a family k: "x = n\pi with any integer n" becomes
+/* Renames the parameter of a family of solutions to k: "x = n\pi with any integer n" becomes
  * x = k\pi, k \in \mathbb{Z}. It is compared with a gold that was reworded in this way, too. */
 bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
 

@@ -4,8 +4,8 @@
 
 #include "base/rng.h"
 
-/* kBatch: problems per parallel_for(). kRetries: other numbers tried if a held-out problem
- * repeats. */
+/* kBatch: problems per parallel_for(). kRetries: if a held-out problem repeats an earlier one, so
+ * many other serial numbers are tried for it. */
 enum { kBatch = 512, kRetries = 32 };
 
 typedef struct {

@@ -18,7 +18,10 @@
 
 #include "base/buf.h"
 
-enum { CHAT_TEXT_LIMIT = 16 << 20 }; /* most bytes of text, and of reasoning, of one answer */
+enum {
+    CHAT_TEXT_LIMIT = 16 << 20
+}; /* most bytes of an answer's text, and most bytes of its
+                                        reasoning */
 
 typedef struct {
     buf text, reasoning;

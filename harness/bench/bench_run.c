@@ -46,7 +46,8 @@ typedef struct {
     sweep_arm arms[SWEEP_ARMS]; /* [o->arms.n] */
     bench_device devices[SWEEP_ARMS];
     int n;          /* devices */
-    parallel *pool; /* the threads of all arms that take the default number of them */
+    parallel *pool; /* threads that all arms share which use as many as there are
+                            processors */
     results *results;
     results_journal *journal; /* NULL if the options name no result file */
     js *rows;                 /* rows of the section "bench" */

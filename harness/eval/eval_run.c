@@ -47,8 +47,8 @@ static void release(eval *e) {
     arena_release(&e->mem);
 }
 
-/* The path of a file of the RUN folder, in the arena. After a noted fault it is the empty path,
- * which cannot be opened. */
+/* The path of a file of the RUN folder, in the arena. If memory for it runs out, base/fault.h notes
+ * that, and the path is empty, which cannot be opened. */
 static const char *file_in(eval *e, const char *name) {
     const char *path = run_file(&e->mem, e->opt.out, name);
     return path ? path : "";

@@ -29,7 +29,7 @@ typedef struct {
     int64_t max_body;   /* most bytes of a request's body */
     int64_t max_bodies; /* most bytes of all bodies that have not arrived completely. If they are
                            reached, connections that have sent only a part of a body are closed,
-                           those that have been idle longest first. 0 = SERVE_BODIES, or four bodies
+                           those that have been idle longest first. 0 = SERVE_BODIES, or 4 max_body
                            if that is more */
     double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
     double drain_s;     /* time for the answers in progress after *cancel is set */

@@ -237,7 +237,7 @@ static void test_unlike_files(void) {
     CU_ASSERT(js_set_str(row(b, 3), "distribution", "normal")); /* one cell is enough */
     CU_ASSERT_FALSE(is_refused(a, b, ""));
     for (size_t i = 0; i < n; i++)
-        (void)moved(b, i, 77); /* b only lacks cells */
+        (void)moved(b, i, 77); /* b has no cell of a */
     CU_ASSERT_FALSE(is_refused(a, b, ""));
     results_free(b);
     b = load();

@@ -202,8 +202,8 @@ static void test_idle_point(void) {
     folder_close();
 }
 
-/* The search begins at 10/s, where no request is due within 0.05 s. It tries the load again and
- * then goes on. */
+/* The search begins at 10/s, where no request is due within 0.05 s. It tries that load three
+ * times and then goes on with another load. */
 static void test_idle_search(void) {
     serving_judgement judge = {.gpus = 0};
     serving_result res;

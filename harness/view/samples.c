@@ -129,7 +129,8 @@ static void put_question(page *p, const sample_question *q, bool hidden) {
 
 /* ---- a task ---- */
 
-/* The order of questions: 0 = arms differ, 1 = other problems, 2 = the rest. */
+/* The order of questions: 0 = the arms differ, 1 = an answer of any arm was wrong, unparsed, cut
+ * off or failed, 2 = the rest. */
 static int rank_of(const sample_question *q) {
     if (q->differs)
         return 0;

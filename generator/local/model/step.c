@@ -160,7 +160,8 @@ static snap_status run_block(runner *r, int block, snap_err *err) {
     TRY(comm_sum(r->opt.comm, r->b.h, n, err));
     add(r->b.x, r->b.h, n, branch);
     normalise(r, k->post_norm);
-    /* The normalised rows stay in h, because zero-computation experts return them. */
+    /* h keeps the normalised rows unpacked: a zero-computation expert (of LongCat) returns its row
+     * of h as its output. */
     float *sum = k->shortcut ? r->b.shortcut : r->b.out;
     if (k->moe) {
         memset(sum, 0, (size_t)n * sizeof *sum);
