@@ -181,6 +181,42 @@ static bool is_one_of(const char *name, const char *const *names) {
     return *names;
 }
 
+static bool same_rope(const rope_shape *a, const rope_shape *b) {
+    return a->kind == b->kind && a->theta == b->theta && a->factor == b->factor &&
+           a->original_max_position_embeddings == b->original_max_position_embeddings &&
+           a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow && a->mscale == b->mscale &&
+           a->mscale_all_dim == b->mscale_all_dim;
+}
+
+static bool same_attention(const model_shape *a, const model_shape *b) {
+    return a->num_attention_heads == b->num_attention_heads && a->q_lora_rank == b->q_lora_rank &&
+           a->kv_lora_rank == b->kv_lora_rank && a->qk_nope_head_dim == b->qk_nope_head_dim &&
+           a->qk_rope_head_dim == b->qk_rope_head_dim && a->v_head_dim == b->v_head_dim &&
+           a->head_dim == b->head_dim && same_rope(&a->rope, &b->rope);
+}
+
+static bool same_experts(const model_shape *a, const model_shape *b) {
+    return a->intermediate_size == b->intermediate_size &&
+           a->first_k_dense_replace == b->first_k_dense_replace &&
+           a->moe_layer_freq == b->moe_layer_freq && a->n_routed_experts == b->n_routed_experts &&
+           a->n_shared_experts == b->n_shared_experts &&
+           a->num_experts_per_tok == b->num_experts_per_tok &&
+           a->moe_intermediate_size == b->moe_intermediate_size && a->n_group == b->n_group &&
+           a->topk_group == b->topk_group && a->scoring == b->scoring && a->topk == b->topk &&
+           a->norm_topk_prob == b->norm_topk_prob &&
+           a->routed_scaling_factor == b->routed_scaling_factor;
+}
+
+static bool same_shape(const model_shape *a, const model_shape *b) {
+    return a->arch == b->arch && a->vocab_size == b->vocab_size &&
+           a->hidden_size == b->hidden_size && a->num_hidden_layers == b->num_hidden_layers &&
+           a->max_position_embeddings == b->max_position_embeddings &&
+           a->tie_word_embeddings == b->tie_word_embeddings && a->rms_norm_eps == b->rms_norm_eps &&
+           a->fp8_block == b->fp8_block && a->bos_id == b->bos_id && a->n_eos == b->n_eos &&
+           memcmp(a->eos_ids, b->eos_ids, sizeof a->eos_ids) == 0 && same_attention(a, b) &&
+           same_experts(a, b);
+}
+
 /* Whether another value of a key makes another shape or an error. @section: the object in @config
  * that has the key; NULL: config itself. */
 static bool is_read(const js *config, const char *section, const char *key,
@@ -193,7 +229,7 @@ static bool is_read(const js *config, const char *section, const char *key,
            *holder = section ? js_get_object(changed, section) : changed,
            *value = js_parse(values[i], strlen(values[i]), "value", NULL);
         CU_ASSERT_TRUE(js_set_new(holder, key, value));
-        read |= parse_tree(&s, changed, NULL) != SNAP_OK || memcmp(&s, want, sizeof s) != 0;
+        read |= parse_tree(&s, changed, NULL) != SNAP_OK || !same_shape(&s, want);
         js_free(changed);
     }
     return read;
@@ -261,7 +297,7 @@ static void test_r1(void) {
     js *models = published();
     model_shape s = published_shape(models, "DeepSeek-R1"),
                 v31 = published_shape(models, "DeepSeek-V3.1");
-    CU_ASSERT_EQUAL(memcmp(&s, &v31, sizeof s), 0);
+    CU_ASSERT_TRUE(same_shape(&s, &v31));
     CU_ASSERT_EQUAL(s.arch, ARCH_DEEPSEEK_V3);
     CU_ASSERT_EQUAL(s.topk, TOPK_NOAUX);
     CU_ASSERT_EQUAL(s.scoring, SCORE_SIGMOID);
