@@ -5,7 +5,7 @@
 
 #include "evals/extract_parts.h"
 
-/* longest text between two boxes that are joined to one answer */
+/* most bytes between two boxes that are joined to one answer */
 enum { kJoinMax = 48 };
 
 /* number of bytes that are searched for the end of a box without braces */

@@ -61,7 +61,8 @@ typedef struct sample_store sample_store;
  *
  * Removes an incomplete last line. SNAP_E_INPUT with file and line for a malformed row;
  * SNAP_E_USAGE if a row of one of the plan's cells has another prompt, model, seed or other
- * settings of the request; SNAP_E_IO; SNAP_E_NOMEM. Only one process may use the file: the caller
+ * settings of the request (gen_settings_json(); the sampling is not compared); SNAP_E_IO;
+ * SNAP_E_NOMEM. Only one process may use the file: the caller
  * holds the run's lock.
  */
 snap_status samples_open(sample_store **out, const eval_plan *plan, const char *path,

@@ -29,7 +29,8 @@ typedef struct {
 typedef struct {
     size_t samples;      /* samples that have a row */
     size_t scored;       /* samples that have a row, did not fail and need no further verdict */
-    size_t failed;       /* samples that failed or still need the verdict of a judge model */
+    size_t failed;       /* samples that failed, or have no verdict yet of a judge model or a
+                            recording */
     size_t missing;      /* planned samples without a row */
     size_t repaired;     /* scored samples that were not Unicode */
     size_t problems;     /* number of problems with at least one scored sample */

@@ -71,8 +71,9 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Skips underscores at the start of @s. Python ignores underscores anywhere in a number, so signs
- * and letters are read after this call. The loops over digits skip underscores themselves. */
+/* Skips underscores at the start of @s. Python's Decimal() ignores underscores anywhere in a
+ * number, so signs and the letters of inf and nan are read after this call. The loops over digits
+ * skip underscores themselves. */
 static span skip_underscores(span s) {
     while (s.n && s.s[0] == '_')
         s = (span){s.s + 1, s.n - 1};

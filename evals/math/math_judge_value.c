@@ -61,7 +61,7 @@ static bool is_integer_literal(part p) {
     return true;
 }
 
-/* True for a decimal such as 0.75 or .75. */
+/* True for a decimal below 1 such as 0.75 or .75, also with a minus sign. */
 static bool is_below_one(part p) {
     while (is_kind(p, NODE_NEG))
         p = child(p, 0);

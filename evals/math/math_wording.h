@@ -76,7 +76,8 @@ bool math_phrases_equal(const char *g, size_t gn, const char *a, size_t an);
 bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an);
 
 /* Renames the parameter of a family of solutions to k: "x = n\pi with any integer n" becomes
- * x = k\pi, k \in \mathbb{Z}. It is compared with a gold that was reworded in this way, too. */
+ * x = k\pi, k \in \mathbb{Z}, unless k occurs already. The gold is reworded in the same way before
+ * they are compared, or the name is then changed to the gold's (math_rename_parameter()). */
 bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */

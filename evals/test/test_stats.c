@@ -75,7 +75,8 @@ static void test_mcnemar(void) {
     CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(0, 6), 2.0 / 64, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(5, 5), 1, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(stats_mcnemar(0, 0), 1, 1e-12);
-    double p = stats_mcnemar(900, 1100); /* normal approximation with continuity correction */
+    /* the exact sum is close to the normal approximation with continuity correction */
+    double p = stats_mcnemar(900, 1100);
     CU_ASSERT_DOUBLE_EQUAL(p, 2 * normal_cdf(-199 / sqrt(2000.0)), 1e-6);
 }
 

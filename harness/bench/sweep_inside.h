@@ -17,8 +17,8 @@ typedef struct {
     bool host_limited; /* bench_arm_is_host_limited() after timing */
 } cell;
 
-/* The kernel that an arm runs, and the hash of its code. The hash is kept for the next shapes,
- * because computing it may read the whole program file. */
+/* The kernel that an arm runs, and the hash of its code. The hash is kept while the kernel stays
+ * the same, because computing it may read the whole program file. */
 typedef struct {
     const char *kernel; /* NULL = lab_plan_kernel() names none */
     char hash[HASH_HEX];

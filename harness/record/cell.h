@@ -117,8 +117,8 @@ typedef struct {
     const char *backend;     /* name of the backend: "cuda" */
     const char *kernel;      /* name of the kernel that ran, or the backend's description of its
                                 kernels; may be "" */
-    const char *kernel_hash; /* SHA-256 of machine code (code_hash_of() in measure/code_hash.h);
-                                "" = unknown */
+    const char *kernel_hash; /* SHA-256 of machine code, or of the file of a plugin or Python arm
+                                (code_hash_of() in measure/code_hash.h); "" = unknown */
     const char *scope;       /* "kernel", "served" */
     const char *mode;        /* "burst" (single steps), "sustained" (loops); older rows have none */
     cell_shape shape;
@@ -149,7 +149,8 @@ typedef struct {
 /* The name of a named arm, else the kind of the arm: "mine", "fp8". */
 const char *cell_arm_name(const cell_record *c);
 
-/* Whether two rows are of one shape, with the same lengths of sequences. */
+/* Whether two rows are of one shape, with the same lengths of sequences from a distribution of the
+ * same name. */
 bool cell_same_shape(const cell_record *a, const cell_record *b);
 
 /* Whether the row has the flag @flag. */

@@ -28,16 +28,17 @@ typedef struct {
                            an IPv4 address or the first 64 bits of an IPv6 address */
     int64_t max_body;   /* most bytes of a request's body */
     int64_t max_bodies; /* most bytes of all bodies that have not arrived completely. If they are
-                           reached, connections that have sent only a part of a body are closed,
-                           those that have been idle longest first. 0 = SERVE_BODIES, or 4 max_body
-                           if that is more */
+                           reached, connections that have sent only a part of a body are closed:
+                           first those that opened, or whose last answer ended, longest ago. The
+                           large requests that wait to be read have a limit of the same size.
+                           0 = SERVE_BODIES, or 4 max_body if that is more */
     double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
     double drain_s;     /* time for the answers in progress after *cancel is set */
     double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
                             also the limit for a client that does not read its answer; whole
                             seconds */
-    int max_connections; /* beyond them, the connection that has been idle longest is closed.
-                            The limit on open files may allow fewer */
+    int max_connections; /* beyond them, the connection without a request in progress is closed
+                            that opened, or whose last answer ended, longest ago. The limit on open files may allow fewer */
     const volatile sig_atomic_t *cancel;       /* set to end the server */
     void (*ready)(void *ctx, const char *url); /* called once when it listens; NULL = none */
     void *ctx;

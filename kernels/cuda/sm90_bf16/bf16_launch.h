@@ -23,8 +23,8 @@ inline sched_tile bf16_tile(int heads, int s_q) {
     return {64, heads * s_q <= 32 ? 2 : 3};
 }
 
-/* The number of parts. With one CTA for each part and each tile of rows, there are no more CTAs than
- * `sms`; but at least 1 part. */
+/* The number of parts. With one CTA for each part and each tile of rows, there are no more CTAs
+ * than `sms`; but at least 1 part. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
 /* Attention and the merge of split sequences, in one launch. It is cooperative if a sequence may be

@@ -122,8 +122,9 @@ __device__ __forceinline__ float inverse_sum(const Shared &s, int row) {
     }
 }
 
-/* The factors of a page's product in 32 rows: those of a thread's eight rows 8 j + 2 t and 8 j + 2
- * t + 1, four at a time. Only units of pages have factors. @which: index in shared::factor. */
+/* The factors of a page's product in 32 rows, for the eight rows of a thread, 8 j + 2 t and 8 j + 2
+ * t + 1. Four are loaded at a time. Without units of pages, a product is added as it is. @which:
+ * index in shared::factor. */
 struct product_factors {
     const float4 *from;
     float4 four;
