@@ -37,8 +37,9 @@ typedef struct {
     double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
                             also the limit for a client that does not read its answer; whole
                             seconds */
-    int max_connections; /* beyond them, the connection without a request in progress is closed
-                            that opened, or whose last answer ended, longest ago. The limit on open files may allow fewer */
+    int max_connections; /* beyond them, a connection without a request in progress is closed: that
+                            which opened, or whose last answer ended, longest ago. The limit on
+                            open files may allow fewer */
     const volatile sig_atomic_t *cancel;       /* set to end the server */
     void (*ready)(void *ctx, const char *url); /* called once when it listens; NULL = none */
     void *ctx;
