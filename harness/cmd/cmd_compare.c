@@ -27,8 +27,8 @@ enum { kPricesLimit = 1 << 20 };
 
 typedef struct {
     const char *name;
-    results *r; /* NULL: the file could not be read */
-    char *why;  /* why the comparison leaves the file out; NULL = it does not */
+    results *r;      /* NULL: the file could not be read */
+    const char *why; /* why the comparison leaves the file out; NULL = it does not */
 } input;
 
 /* The files that are compared, and those that are refused. */
@@ -39,6 +39,7 @@ typedef struct {
     const char **names;      /* [n_kept] */
     report_refused *refused; /* [n - n_kept] */
     int n_kept;
+    arena texts; /* owns the reasons */
 } inputs;
 
 static snap_status no_memory(snap_err *err) {
@@ -46,7 +47,7 @@ static snap_status no_memory(snap_err *err) {
 }
 
 /* A file of another schema or version is refused, and the others are compared without it. */
-static snap_status load(input *in, snap_err *err) {
+static snap_status load(inputs *all, input *in, snap_err *err) {
     snap_err own = {0};
     char *path = results_file_of(in->name);
     if (!path)
@@ -55,7 +56,7 @@ static snap_status load(input *in, snap_err *err) {
     free(path);
     if (st != SNAP_E_INPUT && st != SNAP_E_UNSUPPORTED)
         return st == SNAP_OK ? st : err_set(err, st, "%s", own.text);
-    in->why = strdup(own.text);
+    in->why = arena_strdup(&all->texts, own.text);
     return in->why ? SNAP_OK : no_memory(err);
 }
 
@@ -85,7 +86,8 @@ static snap_status refuse_unlike(inputs *in, snap_err *err) {
         if (in->all[i].why)
             continue;
         refused[k] = report_unlike(m, k, refused, &why);
-        if (refused[k] && !(in->all[i].why = buf_steal(&why)))
+        if (refused[k] &&
+            (why.failed || !(in->all[i].why = arena_strdup(&in->texts, buf_str(&why)))))
             st = no_memory(err);
         buf_release(&why);
         k++;
@@ -99,7 +101,7 @@ static snap_status refuse_unlike(inputs *in, snap_err *err) {
 static snap_status read_inputs(inputs *in, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int i = 0; i < in->n; i++)
-        TRY(load(&in->all[i], err));
+        TRY(load(in, &in->all[i], err));
     sort_out(in);
     TRY(refuse_unlike(in, err));
     if (in->n_kept < 2 && in->n_kept < in->n)
@@ -175,10 +177,9 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     for (size_t i = 0; ok && i < n; i++)
         in.all[i].name = shared->args[i];
     snap_status st = ok ? compare(&in, shared, err) : no_memory(err);
-    for (size_t i = 0; in.all && i < n; i++) {
+    for (size_t i = 0; in.all && i < n; i++)
         results_free(in.all[i].r);
-        free(in.all[i].why);
-    }
+    arena_release(&in.texts);
     free(in.all);
     free(in.runs);
     free(in.names);

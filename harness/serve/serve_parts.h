@@ -39,7 +39,7 @@ typedef struct serve_work {
     openai_request req;
     openai_answer answer;
     tok_ids *prompts;
-    serve_scores *scores;
+    arena scores;       /* owns what job.scores points to */
     int64_t *last_ns;   /* [choices] when the last token came; 0 = none came */
     int choices, ended; /* numbers of all choices, and of those whose end was counted */
     serve_client client;

@@ -14,20 +14,18 @@
 /* Makes room for the scores of each choice's prompt. */
 static bool make_scores(serve_work *w, openai_error *e) {
     size_t k = (size_t)w->req.top_logprobs;
-    w->scores = calloc((size_t)w->choices, sizeof *w->scores);
-    if (!w->scores)
-        return serve_no_memory(e);
-    for (int i = 0; i < w->choices; i++) {
+    serve_scores *all = arena_alloc(&w->scores, (size_t)w->choices, sizeof *all);
+    for (int i = 0; all && i < w->choices; i++) {
         size_t n = w->prompts[i / w->req.n].n;
-        serve_scores *s = &w->scores[i];
-        s->logprob = calloc(n, sizeof *s->logprob);
-        s->n_top = calloc(n, sizeof *s->n_top);
-        s->top = k ? calloc(n * k, sizeof *s->top) : NULL;
+        serve_scores *s = &all[i];
+        s->logprob = arena_alloc(&w->scores, n, sizeof *s->logprob);
+        s->n_top = arena_alloc(&w->scores, n, sizeof *s->n_top);
+        s->top = k ? arena_alloc(&w->scores, n * k, sizeof *s->top) : NULL;
         if (!s->logprob || !s->n_top || (k && !s->top))
             return serve_no_memory(e);
     }
-    w->job.scores = w->scores;
-    return true;
+    w->job.scores = all;
+    return all || serve_no_memory(e);
 }
 
 static void fill_job(server *s, serve_work *w) {
@@ -109,11 +107,10 @@ static bool prepare(server *s, serve_work *w, openai_error *e) {
     fill_job(s, w);
     if (!serve_job_prepare(&w->job))
         return serve_no_memory(e);
-    if (r->echo && r->logprobs && !make_scores(w, e))
-        return false;
-    return openai_answer_begin(&w->answer, r, &w->job, s->m->tokenizer, ++s->number, s->o->model,
-                               &err) == SNAP_OK ||
-           serve_fail_as(e, &err, NULL);
+    if (openai_answer_begin(&w->answer, r, &w->job, s->m->tokenizer, ++s->number, s->o->model,
+                            &err) != SNAP_OK)
+        return serve_fail_as(e, &err, NULL);
+    return !(r->echo && r->logprobs) || make_scores(w, e);
 }
 
 static serve_work *work_new(server *s) {
@@ -136,12 +133,7 @@ void serve_work_free(server *s, serve_work *w) {
         w->next->prev = w->prev;
     serve_job_release(&w->job);
     openai_answer_release(&w->answer);
-    for (int i = 0; w->scores && i < w->choices; i++) {
-        free(w->scores[i].logprob);
-        free(w->scores[i].top);
-        free(w->scores[i].n_top);
-    }
-    free(w->scores);
+    arena_release(&w->scores);
     free(w->last_ns);
     serve_read_release(w);
     free(w);
