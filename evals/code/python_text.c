@@ -11,7 +11,8 @@ bool python_in_name(char c) {
 /* ---- strings and comments ---- */
 
 /* A string that is not closed yet. In an f-string, @field says where the reader is: in the text of
- * the string, in a replacement field, or in the format of a field (after its ":"). */
+ * the string, in a replacement field, or in the format of a field (after its ":"). After a field
+ * within a format, the rest of the format counts as text. */
 typedef struct {
     char quote;
     bool triple, has_fields;

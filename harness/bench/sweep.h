@@ -1,9 +1,10 @@
 /* sweep.h - a whole grid: for each shape the arms are created, checked, timed in turn and freed.
  *
- * The arms of a sweep are either the precisions of its grid on one backend, or named arms, each
- * with a backend of its own. All arms get the same random tokens and queries, packed for their
- * precision. Only one arm runs at a time. An arm with an error or a wrong result gets a row that
- * says so, and the others go on. */
+ * The arms of a sweep are either those of its grid (precisions and ablations) on one backend, or
+ * named arms, each with a backend of its own. All arms get the same random tokens and queries,
+ * packed for their precision or cache format. Samples of the arms alternate, so only one arm
+ * runs at a time. An arm with an error or a wrong result gets a row that says so, and the others
+ * go on. */
 #ifndef SNAPMLA_HARNESS_BENCH_SWEEP_H
 #define SNAPMLA_HARNESS_BENCH_SWEEP_H
 

@@ -103,7 +103,7 @@ struct report_model {
     size_t n_refused;
     const struct report_outline *outline; /* sections of the report, in order */
     const struct report_quote *quotes;    /* figures that others report; NULL, 0 without them */
-    struct report_step *steps;            /* speeds of whole models; NULL, 0 without them */
+    struct report_step *steps; /* measured decode speeds of whole models; NULL, 0 without */
     size_t n_quotes, n_steps;
     const char **files; /* names */
     int n_files;
