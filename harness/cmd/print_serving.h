@@ -4,8 +4,8 @@
 
 #include "harness/serving/serving_results.h"
 
-/* Prints the result document if @json, else its tables and, if answers were graded, the table of
- * their accuracies. SNAP_E_NOMEM; errors of print_text(). */
+/* Prints the result document if @json, else its tables and, if the answers of two arms or more were
+ * graded, the table of their accuracies. SNAP_E_NOMEM; errors of print_text(). */
 snap_status print_serving(results *r, const serving_result *res, bool json,
                           snap_err *err) SNAP_CHECK_RESULT;
 

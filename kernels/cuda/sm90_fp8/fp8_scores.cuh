@@ -40,7 +40,7 @@ struct row_pair {
     float scale[2];      /* a_q x softmax scale x log2(e) */
     uint32_t rope[4][4]; /* RoPE queries, the A fragments of four k-steps */
     float unit[2];       /* E */
-    float sum[2];        /* sum of P / 2^E over the thread's tokens */
+    float sum[2];        /* sum of P / 2^E over the thread's tokens; with page units, of P / 2^B */
 };
 
 __device__ __forceinline__ void load_rows(row_pair &r, const params &p, int seq, int row, int t) {
