@@ -4,11 +4,11 @@
  * Each answer is split into tokens (math_token.h), parsed into a tree (math_tree.h) and compared by
  * meaning: tuples, sets, intervals, matrices, equations and inequalities by structure, and the
  * expressions in them by value (math_eval.h). Rational functions are compared by their values in
- * two prime fields. Two different ones of a degree up to 3000 agree with a probability below
- * 2^-100. Other expressions are computed at random points in 256-bit complex arithmetic with error
- * bounds. There is no computer algebra, so running time cannot explode: size, depth and work are
- * bounded. Only MPFR, GMP and (for MATH_TRUTH) the regular expressions of pattern.h allocate
- * memory.
+ * two prime fields. Two different ones agree with a probability below 2^-100 if the numerator of
+ * their difference has a degree up to 2500. Other expressions are computed at random points in
+ * 256-bit complex arithmetic with error bounds. There is no computer algebra, so running time
+ * cannot explode: size, depth and work are bounded. Only MPFR, GMP and (for MATH_TRUTH) the regular
+ * expressions of pattern.h allocate memory.
  *
  * Graders differ in what they accept as equal. A policy decides:
  *
