@@ -60,8 +60,10 @@ snap_status model_diverge_create(model_diverge **out, const model_diverge_option
     d->length = calloc(DIVERGE_WAYS * places, sizeof *d->length);
     d->tokens = calloc(DIVERGE_WAYS * (size_t)opt->steps, sizeof *d->tokens);
     d->logits = calloc((size_t)d->vocab, sizeof *d->logits);
-    if (!d->place || !d->equal || !d->length || !d->tokens || !d->logits)
-        TRY(no_memory(err));
+    if (!d->place || !d->equal || !d->length || !d->tokens || !d->logits) {
+        st = no_memory(err);
+        goto cleanup;
+    }
     choose_places(d, possible);
     *out = d;
     d = NULL;
