@@ -82,7 +82,8 @@ struct shared {
     };
     union {
         int load[kMaxParts];     /* cost of a part, in schedule "whole" */
-        int cuts[kMaxParts + 1]; /* cuts before border p, in schedule "line" */
+        int cuts[kMaxParts + 1]; /* in schedule "line": number of different cuts before border p; in
+                                    "pieces" (each.cuh): the split sequences, in order */
     };
     int start[kMaxCut]; /* by sequence: its position on the line ("line"), or its first piece
                            ("pieces") */
