@@ -7,8 +7,8 @@
 #
 # A run is right if its output and exit code are those of a run without a failure, or if it ends with
 # exit code 3 and a message that names memory. Everything else is counted and listed:
-#   wrong    another output with the same exit code, unless the output itself says "out of memory": a
-#            sweep goes on without a shape that does not fit
+#   wrong    another output with the same exit code, unless the output itself says "out of memory" or that
+#            no thread can be started: a sweep goes on without a shape that does not fit
 #   unclear  exit code 3, but a message that hides the cause
 #   code     another exit code
 #   crash    ended by a signal
@@ -250,7 +250,7 @@ judge() {
             n=${rest%% *}
             collect "$1/$n.out" "$1/$n.files" "$1" | $view >"$1/seen"
             cmp -s "$1/seen" "$want" || kind=wrong
-            grep -q 'out of memory' "$1/seen" && kind=clear
+            grep -q 'out of memory\|memory or the limit on threads is exhausted' "$1/seen" && kind=clear
             [ -n "${DIFF:-}" ] && [ $kind = wrong ] && diff "$want" "$1/seen" | cut -c 1-200 | head -n 10 >&2
         fi
         if [ "$name" = serve ] && { [ "$kind" = clear ] || [ "$kind" = wrong ]; }; then
