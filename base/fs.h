@@ -66,8 +66,8 @@ typedef struct {
 } fs_log;
 #define FS_LOG_CLOSED ((fs_log){.fd = -1})
 
-/* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. SNAP_E_IO,
- * also if @path is not a regular file. SNAP_E_NOMEM. */
+/* Opens or creates the log. Removes an incomplete last line, that is, one without '\n'. SNAP_E_IO:
+ * the file cannot be opened or read, or @path is not a regular file. SNAP_E_NOMEM. */
 snap_status fs_log_open(fs_log *log, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 /* Appends @n bytes, which must end in '\n'. If writing fails, the log is truncated to its old
  * length. If that fails too, the message says that a partial line is left. After a noted fault it

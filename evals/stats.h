@@ -41,8 +41,9 @@ stats_interval stats_mean_interval(stats_mean m, double level);
  * rates of 0 and 1. n >= 1. */
 stats_interval stats_wilson(size_t successes, size_t n, double level);
 
-/* Wilson's interval of a share @p, 0..1, of @n values. @n need not be whole: for correlated values
- * it may be the number of independent values that give as much information. n > 0. */
+/* Wilson's interval of a share @p, 0..1, of @n values. @n need not be whole: if the values are
+ * correlated, pass the (smaller) number of independent values that would give as much information.
+ * n > 0. */
 stats_interval stats_wilson_share(double p, double n, double level);
 
 /* pass@k: the probability that k of a problem's @n samples, drawn without replacement, contain a

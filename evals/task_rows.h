@@ -29,7 +29,7 @@ snap_status task_rows_add(task_rows *r, const task_row *row, const char *where,
 /* For a set of several files: adds the digest of another file to the set's digest. */
 snap_status task_rows_also(task_rows *r, const buf *part, snap_err *err) SNAP_CHECK_RESULT;
 
-/* task_rows_also() for a file whose digest is known already. */
+/* Does what task_rows_also() does, for a file whose digest is known already. */
 snap_status task_rows_digest(task_rows *r, const char *digest, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- parts of a JSON row ---- */

@@ -56,8 +56,9 @@ static inline size_t tree_values(const uint8_t *s, size_t n, tree_value *out) {
     return found;
 }
 
-/* Chooses the bytes that replace a value: those of a random other value of the text, the value
- * twice, or a word of the list `tokens`. Returns their number; 0 removes the value. */
+/* Writes to @out what replaces a value: a copy of another value of the text, chosen at random, the
+ * value itself twice, or a word of the list `tokens`. Returns the number of bytes; 0 means that the
+ * value is removed. */
 static inline size_t tree_piece(const uint8_t *s, const tree_value *v, size_t n, size_t chosen,
                                 unsigned random, uint8_t out[2 * TREE_PIECE]) {
     static const char tokens[] =

@@ -46,8 +46,9 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* numbers() of the script: the values, their midpoints and the neighbours of those, and numbers
- * beyond the range, each with both signs; and a NaN. */
+/* Writes the numbers that the script's numbers() has, too: the type's values, the midpoints between
+ * them, the neighbours of the midpoints, and numbers beyond the type's range, all with both signs,
+ * and one NaN. Returns how many there are. */
 static int numbers(const float *values, int n, float *out) {
     float *v = out;
     int count = 0, m = 0;

@@ -23,7 +23,8 @@ typedef enum {
  * file of such a format is not read yet. SNAP_E_USAGE for anything else. */
 snap_status kv_format_parse(const char *name, kv_format *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The name that kv_format_parse() reads; "rounded" for CACHE_ROUNDED. */
+/* Returns the name from which kv_format_parse() gives @f; for CACHE_ROUNDED, which has many names,
+ * "rounded". */
 const char *kv_format_name(kv_format f);
 
 /* The attention arm that reads the format. CACHE_F32 has none and gives MLA_BF16. */

@@ -448,8 +448,8 @@ finish_page_units(shared_of<Rows> &s, const softmax_thread &me, uint32_t turn, f
     const int buffer = turn & 1;
     uint32_t packed[2][Rows / 8] = {};
     few_changes changes = {0, 0};
-    /* s.few.tops holds the largest y of each row and warp. Successive tiles use two halves of it in
-     * turn, because other warps may still read what the tile before stored. */
+    /* s.few.tops holds, for each row, the largest y that each warp has found. Even and odd tiles
+     * use one half of it each, because other warps may still read what the tile before stored. */
 #pragma unroll
     for (int page = 0; page < Pages; page++)
         take_logs(s.few.tops[2 * buffer + page], me, r, by[page], score[page]);

@@ -36,10 +36,11 @@ cudaError_t make_maps(sm90_fp8::params &p, const decode_args &a, int box_rows, i
     return e;
 }
 
-/* The parts of a launch's time, in units of 10 ns. start: a launch without work. next: for each
- * further sequence of a CTA. tile: for each tile of tokens. merge: for a merge. The numbers come
- * from fits to some 500 measured steps: docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks
- * the heights that fp8_grid() chooses with them. */
+/* The parts of a launch's time, in units of 10 ns. start: the time of a launch without work.
+ * next: added for each sequence of a CTA after its first. tile: added for each tile of tokens.
+ * merge: added for a merge. The numbers come from fits to some 500 measured steps:
+ * docs/lab/2026-11-22-fp8-tile-height.md. test_grid checks the heights that fp8_grid() chooses with
+ * them. */
 struct launch_times {
     int start, next, tile, merge;
 };
