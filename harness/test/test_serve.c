@@ -927,8 +927,7 @@ static void test_places_that_cannot_be_used(void) {
 
 /* /detokenize is the inverse of /tokenize, and add_special_tokens is obeyed. */
 static void test_detokenize(void) {
-    static const char text[] =
-        "{\"prompt\":\"Äpfel & \\\"x\\\"\\n\",\"add_special_tokens\":false}";
+    static const char text[] = "{\"prompt\":\"Äpfel & \\\"x\\\"\\n\",\"add_special_tokens\":false}";
     static const char *const bad[] = {"{}", "{\"tokens\":5}", "{\"tokens\":[1,\"x\"]}",
                                       "{\"tokens\":[-1]}", "{\"tokens\":[1000000]}"};
     serve_child c;
