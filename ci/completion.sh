@@ -35,8 +35,16 @@ options_of() { # COMMAND [VERB]: the options of its --help
 verbs_of() { # COMMAND
     "$program" "$1" --help | sed -n '/^Verbs/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort
 }
-options_offered() { # WORD...
-    offers_$shell "$@" -- | grep -v '^--no-' | sort -u
+# Every switch also has the form --no-NAME. Such a form counts only where --help lists it.
+options_offered() { # OPTIONS-OF-HELP WORD...
+    listed=$1
+    shift
+    offers_$shell "$@" -- | sort -u | while read -r option; do
+        case $option in
+        --no-*) printf '%s\n' "$listed" | grep -xe "$option" || true ;;
+        *) echo "$option" ;;
+        esac
+    done
 }
 
 commands=$("$program" --help | sed -n '/^Commands/,/^$/s/^  \([a-z-]*\) .*/\1/p' | sort)
@@ -52,10 +60,12 @@ for shell in bash zsh fish; do
     "$program" --completion $shell >"$dir/$shell"
     expect commands "$commands" "$(offers_$shell snapmla '' | grep -v '^-' | grep -vE "^(bash|zsh|fish|options-.*|verbs-.*)$" | sort)"
     for c in $commands; do
-        expect "options of $c" "$(cat "$dir/options-$c")" "$(options_offered snapmla "$c")"
+        options=$(cat "$dir/options-$c")
+        expect "options of $c" "$options" "$(options_offered "$options" snapmla "$c")"
         for v in $(cat "$dir/verbs-$c"); do
             expect "verb of $c" "$v" "$(offers_$shell snapmla "$c" "${v%?}" | grep "^$v$")"
-            expect "options of $c $v" "$(options_of "$c" "$v")" "$(options_offered snapmla "$c" "$v")"
+            options=$(options_of "$c" "$v")
+            expect "options of $c $v" "$options" "$(options_offered "$options" snapmla "$c" "$v")"
         done
     done
     expect 'the beginning of an option' --suite "$(offers_$shell snapmla eval --sui)"
