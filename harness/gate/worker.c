@@ -192,6 +192,13 @@ static void code_of(const worker *w, const char *kernel, char hash[HASH_HEX]) {
         hash[0] = '\0';
 }
 
+/* Cells that do not fit the backend or the memory are skipped. Any other error ends the worker: it
+ * says nothing about the cell. */
+static bool may_continue(snap_status built) {
+    return built == SNAP_OK || built == SNAP_E_NOMEM || built == SNAP_E_SHAPE ||
+           built == SNAP_E_UNSUPPORTED;
+}
+
 static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
     bench_shape s = {0};
     bench_kind p = BENCH_BF16;
@@ -205,7 +212,7 @@ static snap_status begin_cell(worker *w, const js *in, snap_err *err) {
         return st;
     release_cell(w);
     snap_status built = build(w, &s, p, &ns, &why);
-    if (built == SNAP_E_DEVICE)
+    if (!may_continue(built))
         return err_set(err, built, "%s", why.text);
     const char *kernel = w->arm ? bench_arm_kernel(w->arm) : NULL;
     code_of(w, kernel, hash);

@@ -53,8 +53,11 @@ snap_status attend_limited(attend_backend *a, const char *function, void (*call)
         call(ctx);
         return SNAP_OK;
     }
-    if (guard_call(call, ctx, a->limit_s, &address, &why))
+    snap_status st = guard_call(call, ctx, a->limit_s, &address, &why);
+    if (st == SNAP_OK)
         return SNAP_OK;
+    if (st != SNAP_E_DEVICE) /* the plugin was not called */
+        return err_set(err, st, "plugin %s: %s: %s", a->plugin->name, function, why.text);
     a->stopped = true;
     if (address && !attend_describe_address(a, address, where, sizeof where))
         (void)snprintf(where, sizeof where, "address %p", address);

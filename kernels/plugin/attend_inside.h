@@ -87,8 +87,9 @@ snap_status attend_check_memory(const attend_backend *a, snap_err *err) SNAP_CHE
  * page without access beside one. */
 bool attend_describe_address(const attend_backend *a, const void *address, char *out, size_t size);
 
-/* Calls @call(@ctx), which calls @function of the plugin. On the host, the call has the time limit,
- * and a crash in it is an error; after either the plugin counts as stopped. */
+/* Calls @call(@ctx), which calls @function of the plugin. On the host, the call has the time limit;
+ * if it exceeds the limit or crashes, that is SNAP_E_DEVICE, and the plugin counts as stopped.
+ * SNAP_E_IO or SNAP_E_NOMEM: the system has no timer for the limit, and @call did not run. */
 snap_status attend_limited(attend_backend *a, const char *function, void (*call)(void *ctx),
                            void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -155,15 +155,14 @@ static void set_up(void) {
     (void)pthread_atfork(NULL, NULL, forget_call);
 }
 
-static bool prepare(double seconds, snap_err *err) {
+static snap_status prepare(double seconds, snap_err *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int64_t ns = (int64_t)(seconds * 1e9);
     (void)pthread_once(&once, set_up);
     call.ends_ns = now_ns() + ns;
     if ((call.created || create_timer()) && (call.fires_ns <= call.ends_ns || set_timer(ns)))
-        return true;
-    (void)err_set_errno(err, "had no timer for its time limit");
-    return false;
+        return SNAP_OK;
+    return err_set_errno(err, "no timer for the time limit");
 }
 
 /* siglongjmp() skipped the return of a handler, which unblocks its signal. The time limit may have
@@ -177,24 +176,22 @@ static void unblock(void) {
     (void)pthread_sigmask(SIG_UNBLOCK, &all, NULL);
 }
 
-bool guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
-                snap_err *err) {
-    if (!prepare(seconds, err))
-        return false;
+snap_status guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
+                       snap_err *err) {
+    snap_status st = prepare(seconds, err);
+    if (st != SNAP_OK)
+        return st;
     call.crash = 0;
     if (sigsetjmp(call.back, 0) == 0) {
         call.armed = 1;
         fn(ctx);
         call.armed = 0;
-        return true;
+        return SNAP_OK;
     }
     unblock();
-    if (!call.crash) {
-        (void)err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
-        return false;
-    }
+    if (!call.crash)
+        return err_set(err, SNAP_E_DEVICE, "took more than %g seconds and was ended", seconds);
     *address = call.known ? call.address : NULL;
-    (void)err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
-                  call.known && !*address ? " at address 0" : "");
-    return false;
+    return err_set(err, SNAP_E_DEVICE, "crashed (%s)%s", strsignal(call.crash),
+                   call.known && !*address ? " at address 0" : "");
 }

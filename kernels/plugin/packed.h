@@ -42,6 +42,7 @@ typedef struct {
  *
  * Errors: SNAP_E_SHAPE, SNAP_E_UNSUPPORTED (not a plugin that reads packed caches), SNAP_E_NOMEM;
  * plan_packed() may return each of these too, and any other failure of it is SNAP_E_DEVICE.
+ * SNAP_E_IO: the system has no timer for the plugin's time limit.
  */
 snap_status packed_plan_create(mla_plan **out, mla_backend *be, const mla_capacity *cap,
                                const cache_format *f, const char *json,

@@ -232,7 +232,7 @@ static void test_unknown_address(void) {
         const void *address = NULL;
         snap_err err = {0};
         char byte;
-        CU_ASSERT(!guard_call(read_far_away, &byte, 60, &address, &err));
+        CU_ASSERT(guard_call(read_far_away, &byte, 60, &address, &err) == SNAP_E_DEVICE);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "crashed ("));
         CU_ASSERT_PTR_NULL(strstr(err.text, "address 0"));
     }
@@ -256,7 +256,7 @@ static void test_crash_of_a_child(void) {
     const void *address = NULL;
     pid_t own = getpid();
     int status = 0;
-    bool returned = guard_call(crash_in_child, &status, 60, &address, NULL);
+    bool returned = guard_call(crash_in_child, &status, 60, &address, NULL) == SNAP_OK;
     if (getpid() != own)
         _exit(0);
     CU_ASSERT(returned && (WIFSIGNALED(status) || WEXITSTATUS(status) != 0));
@@ -272,7 +272,7 @@ static void test_other_crashes(void) {
         volatile char *volatile nowhere = NULL;
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)close(STDERR_FILENO);
-        if (guard_call(sleep_a_moment, &calls, 60, &address, NULL))
+        if (guard_call(sleep_a_moment, &calls, 60, &address, NULL) == SNAP_OK)
             *nowhere = 1;
         _exit(0);
     }
@@ -306,10 +306,32 @@ static void test_limits_in_turn(void) {
     int calls = 0;
     const void *address = NULL;
     snap_err err = {0};
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 60, &address, &err) && calls == 1);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err));
-    CU_ASSERT(!guard_call(sleep_long, &calls, 0.02, &address, NULL) && calls == 2);
-    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err) && calls == 3);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 60, &address, &err) == SNAP_OK && calls == 1);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err) == SNAP_OK);
+    CU_ASSERT(guard_call(sleep_long, &calls, 0.02, &address, NULL) == SNAP_E_DEVICE && calls == 2);
+    CU_ASSERT(guard_call(sleep_a_moment, &calls, 120, &address, &err) == SNAP_OK && calls == 3);
+}
+
+/* Runs a plugin's function where the system allows no more timers. Returns the process's exit code:
+ * 0 if that is an error of the system, and not the plugin's. */
+static int call_without_timer(void) {
+    const struct rlimit none = {0, 0};
+    int calls = 0;
+    const void *address = NULL;
+    snap_err err = {0};
+    if (setrlimit(RLIMIT_SIGPENDING, &none) != 0) /* each timer needs room for its signal */
+        return 1;
+    snap_status st = guard_call(sleep_a_moment, &calls, 60, &address, &err);
+    return st == SNAP_E_IO && calls == 0 && strstr(err.text, "no timer") ? 0 : 2;
+}
+
+static void test_no_timer(void) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(call_without_timer());
+    CU_ASSERT_FATAL(child > 0 && waitpid(child, &status, 0) == child);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 /* One thread that calls the plugin and then one function of the backend. */
@@ -386,6 +408,7 @@ CU_TestInfo tests_attention[] = {
     {"calls that are reported", test_reported},
     {"after a call that hangs", test_after_a_hang},
     {"time limits in turn", test_limits_in_turn},
+    {"no timer for the time limit", test_no_timer},
     {"the timer at rest", test_rest},
     {"a crash in plan()", test_crash_in_plan},
     {"plan() that hangs", test_hang_in_plan},
