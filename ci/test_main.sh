@@ -3,8 +3,9 @@
 # tests_X[].
 #   test_main.sh FOLDER FILE...
 # Options of the program: --list; --suite NAME (repeatable); --note FILE writes the names of the
-# tests that start threads; --only FILE runs the tests named in that file. It exits 1 if an
-# assertion failed. It is linked with --wrap=pthread_create.
+# tests that start threads; --only FILE runs the tests named in that file. At the end it prints the
+# tests that took 5 s or more. It exits 1 if an assertion failed. It is linked with
+# --wrap=pthread_create.
 set -eu
 folder=$1
 shift
@@ -12,6 +13,8 @@ echo '#include <CUnit/Basic.h>'
 echo '#include <pthread.h>'
 echo '#include <stdio.h>'
 echo '#include <string.h>'
+echo '#include <time.h>'
+echo 'static void begin_test(void), end_test(void);'
 for f in "$@"; do
     echo "extern CU_TestInfo tests_$(basename "$f" .c | sed 's/^test_//')[];"
 done
@@ -19,7 +22,7 @@ echo 'static CU_SuiteInfo suites[] = {'
 for f in "$@"; do
     n=$(basename "$f" .c | sed 's/^test_//')
     # CUnit's fields are char *, so the name is an array, not a string literal
-    printf '    {.pName = (char[]){"%s"}, .pTests = tests_%s},\n' "$n" "$n"
+    printf '    {.pName = (char[]){"%s"}, .pSetUpFunc = begin_test, .pTearDownFunc = end_test, .pTests = tests_%s},\n' "$n" "$n"
 done
 cat <<EOF
     CU_SUITE_INFO_NULL};
@@ -30,6 +33,33 @@ static const char *option(const char *name, int argc, char **argv)
         if (strcmp(argv[i], name) == 0)
             return argv[i + 1];
     return NULL;
+}
+
+/* ---- which tests are slow ---- */
+
+enum { SLOW_SECONDS = 5, SLOW_TESTS = 100 };
+static struct {
+    char name[100];
+    double seconds;
+} slow[SLOW_TESTS];
+static int n_slow;
+static struct timespec began;
+
+static void begin_test(void)
+{
+    clock_gettime(CLOCK_MONOTONIC, &began);
+}
+
+static void end_test(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds = (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9;
+    if (seconds < SLOW_SECONDS || n_slow == SLOW_TESTS)
+        return;
+    snprintf(slow[n_slow].name, sizeof slow->name, "%s: %s", CU_get_current_suite()->pName,
+             CU_get_current_test()->pName);
+    slow[n_slow++].seconds = seconds;
 }
 
 /* ---- which tests start threads, in processes of their own as well ---- */
@@ -121,6 +151,8 @@ int main(int argc, char **argv)
     printf("\n== $folder ==\n");
     CU_basic_set_mode(CU_BRM_NORMAL);
     CU_basic_run_tests();
+    for (int i = 0; i < n_slow; i++)
+        printf("slow: %5.1f s  $folder: %s\n", slow[i].seconds, slow[i].name);
     int failed = CU_get_number_of_failures() != 0 || CU_get_number_of_suites_failed() != 0;
     CU_cleanup_registry();
     return failed;
