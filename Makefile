@@ -217,8 +217,9 @@ TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
 
 .PHONY: test-units
+# The program of the last layer takes longest, so it starts first.
 test-units: $(TEST_PROGRAMS) $(GRID_TEST)
-	$(Q)printf '%s\n' $(TEST_PROGRAMS) | xargs -P $(TEST_JOBS) -n 1 sh ci/unit.sh '$(TEST_FLAGS)'
+	$(Q)printf '%s\n' $(TEST_PROGRAMS) | tac | xargs -P $(TEST_JOBS) -n 1 sh ci/unit.sh '$(TEST_FLAGS)'
 	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built with CUDA=1, run by hand ----
