@@ -131,8 +131,8 @@ static bool may_be_list(const math_tokens *g, const math_tokens *a) {
            !names_several(a);
 }
 
-/* The rules of MATH_FIELD and MATH_STRICT: some spellings that no public grader accepts are refused
- * before the trees are compared. */
+/* The rules of MATH_FIELD and MATH_STRICT: some spellings that the public graders refuse wherever
+ * they agree are refused before the trees are compared. */
 static math_verdict compare_public(math_tokens *g, math_tokens *a, math_policy policy, bool group,
                                    bool *grouped) {
     if (g->typed || a->typed)

@@ -28,9 +28,9 @@
  *   case of Latin letters (but not of i, e)   the same     the same     the same
  *   case of Greek letters                     different    different    different
  *
- * MATH_FIELD and MATH_STRICT also refuse other spellings that all public graders refuse although a
- * human would accept them, for example 4(7) for 28. README.md has the list. Sources:
- * hendrycks/math, openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
+ * MATH_FIELD and MATH_STRICT also refuse other spellings that a human would accept, but which the
+ * public graders refuse wherever they agree, for example 4(7) for 28. README.md has the list.
+ * Sources: hendrycks/math, openai/prm800k (strict follows its grader), huggingface/Math-Verify. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 #define SNAPMLA_EVALS_MATH_MATH_EQUAL_H
 

@@ -101,7 +101,7 @@ static bool has_fraction(const parser *p) {
 }
 
 /* Except for MATH_TRUTH: marks \log_{9} 19 to be compared only literally if the answer also has a
- * \frac. The public graders then read its digits in another way. */
+ * \frac. Math-Verify then reads its digits in another way. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

@@ -174,7 +174,7 @@ static bool is_collection(part p) {
 }
 
 /* Compares equations without a left side. For the public graders, "= 5" is a number, and "= x + 1"
- * equals only the same text after the sign. */
+ * equals at most the same text after the sign. */
 static bool same_after_sign(judge *j, part g, part a) {
     part number = a.t->leading ? a : g, other = a.t->leading ? g : a;
     bool numeral = math_is_numeral(number);

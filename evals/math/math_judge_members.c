@@ -85,7 +85,8 @@ static bool has_relation(const part *p, int n) {
     return n > 0;
 }
 
-/* Checks repeated members. For the public graders, 2, 2 is one number, x = 2, y = 2 are two
+/* Checks repeated members: if there are relations, both lists must have as many members that are
+ * written differently. Math-Verify compares sets: for it, 2, 2 is one number, x = 2, y = 2 are two
  * equations, and f(x) = 2, 2 is an equation and a number. */
 static bool same_repeats(const part *g, const part *a, int n) {
     return (!has_relation(g, n) && !has_relation(a, n)) ||
@@ -93,8 +94,8 @@ static bool same_repeats(const part *g, const part *a, int n) {
 }
 
 /* True if a member after the first names a tuple or set, as "B = (3,4)" in the list A = (1,2),
- * B = (3,4). The public graders remove such a name only from the first member, so the other names
- * stay and are compared. */
+ * B = (3,4). The public graders remove at most a name before the whole list. So (1,2), (3,4) is not
+ * equal to this list for them. */
 static bool names_structures(const part *p, int n) {
     for (int k = 1; k < n; k++)
         if (is_kind(p[k], NODE_REL) && !is_expression(child(p[k], 1)))

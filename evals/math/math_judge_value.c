@@ -163,8 +163,8 @@ static bool is_whole_product(math_span mantissa, int64_t exponent) {
     return product >= 9007199254740992.0 || product == (double)(int64_t)product;
 }
 
-/* True if double precision rounds a product: for the public graders, which use doubles, 2.26 \cdot
- * 10^2 is 225.99999999999997. */
+/* True if double precision rounds a product: in doubles, which Math-Verify uses, 2.26 \cdot 10^2 is
+ * 225.99999999999997. */
 static bool is_rounded(part p) {
     while (is_kind(p, NODE_NEG))
         p = child(p, 0);
@@ -194,8 +194,8 @@ static bool is_named_number(part p) {
     return is_relation(root) && math_is_arithmetic(p.t, p.i);
 }
 
-/* The reason why the public graders refuse a pair of expressions whatever their values; NULL if
- * none. */
+/* The reason why MATH_FIELD and MATH_STRICT refuse a pair of expressions whatever their values.
+ * NULL if there is none. */
 static const char *why_refused(part g, part a) {
     bool whole = is_integer_literal(g);
     if (a.t->juxtaposed && (whole || is_named_number(a)))
@@ -209,7 +209,7 @@ static const char *why_refused(part g, part a) {
     return NULL;
 }
 
-/* Compares expressions that the public graders compare only literally. */
+/* Compares two expressions as they are written. @why: the reason, if they are not equal so. */
 static bool same_verbatim(judge *j, part g, part a, const char *why) {
     bool percent = g.t->has_percent != a.t->has_percent;
     if (same_tree(g, a) && !(percent && (j->named || j->truth)))

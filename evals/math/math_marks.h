@@ -15,8 +15,8 @@ void math_trim_prose(math_tokens *t);
  * not end in this letter, and the public graders have no other way to find the answers equal. */
 bool math_drops_letter(const math_tokens *gold, const math_tokens *answer);
 
-/* Checks the degree signs and the first unit. NULL if some public grader accepts them at their
- * places; else a static text that names the first mark that none accepts there. */
+/* Checks the degree signs and the first unit. NULL if MATH_FIELD and MATH_STRICT accept them at
+ * their places; else a static text that names the first mark which they refuse there. */
 const char *math_check_marks(const math_tokens *t);
 
 /* For MATH_TRUTH: NULL, or a static text if words such as "only if" follow a value. */

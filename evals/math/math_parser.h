@@ -163,8 +163,8 @@ static inline void only_as_written(parser *p, const char *why) {
         p->t->verbatim = why;
 }
 
-/* For a spelling that a reader understands but the public graders do not: MATH_TRUTH compares it by
- * value, the other policies only literally. */
+/* For a spelling that a reader understands, but which the public graders refuse wherever they
+ * agree: MATH_TRUTH compares it by value, the other policies only literally. */
 static inline void only_as_written_in_public(parser *p, const char *why) {
     if (!p->t->truth)
         only_as_written(p, why);

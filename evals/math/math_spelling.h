@@ -34,7 +34,8 @@ const char *math_find_name(const char *s, size_t n);
 bool math_is_unit(const char *s, size_t n);
 
 /* True if @s is a UTF-8 sign in the table. *latex gets the LaTeX that the tokenizer reads in its
- * place, or NULL if no public grader reads the sign as LaTeX (a typed root sign). */
+ * place, or NULL if it refuses the sign (a typed root sign). For MATH_TRUTH, math_rewrite.c has
+ * replaced many of these signs before. */
 bool math_find_sign(const char *s, size_t n, const char **latex);
 
 static inline bool is_letter(char c) {

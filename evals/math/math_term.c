@@ -237,7 +237,8 @@ static uint16_t parse_terms(parser *p) {
 }
 
 /* Parses a sum, {a \choose b}, or {a \over b}. If a or b of \over is a sum, it fails, except for
- * MATH_TRUTH: the public graders use only the last term of the sum. */
+ * MATH_TRUTH. No public grader reads a+b \over c+d as a quotient of sums: for Math-Verify it is
+ * a + b/c + d. */
 uint16_t math_parse_sum(parser *p) {
     uint16_t a = parse_terms(p);
     bool choose = p->k->arg == 1;

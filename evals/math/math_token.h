@@ -3,8 +3,8 @@
  * The tokenizer drops layout (spaces, \left, \!, \displaystyle, dollar signs, \boxed). Different
  * spellings of one thing become the same token (\dfrac and \frac, some UTF-8 signs and their
  * commands, "infinity" and \infty). Digits with thousands separators become one number. For some
- * spellings that none of the public graders accepts (a typed root sign, an expression in \mathbf),
- * the tokenizer fails unless it reads for MATH_TRUTH; see README.md. */
+ * spellings that the public graders refuse wherever they agree (a typed root sign, an expression in
+ * \mathbf), the tokenizer fails unless it reads for MATH_TRUTH; see README.md. */
 #ifndef SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 #define SNAPMLA_EVALS_MATH_MATH_TOKEN_H
 
@@ -152,7 +152,7 @@ typedef struct {
  * @group: read the comma of "58,500" as a thousands separator if no bracket is open (with @truth
  *         also within brackets if the answer has a comma with a space after it); "{,}" and
  *         ",\!" always are thousands separators
- * @truth: for MATH_TRUTH: also read spellings that the public graders refuse
+ * @truth: for MATH_TRUTH: also read spellings that MATH_FIELD refuses
  *
  * Returns NULL on success, else a static text with the reason, such as "too many tokens" or
  * "unknown command". The tokens point into @s, into @out->pool and into static texts.

@@ -13,9 +13,9 @@ static void lex_env(lexer *l, math_token_kind kind) {
     l->s = end + 1;
 }
 
-/* Checks the content of \mathbf, \boldsymbol, \mbox and \mathit. Letters alone and whole numbers
- * alone are allowed there, with spaces and .-()/ between them. Anything else is allowed only for
- * MATH_TRUTH, because no public grader accepts it. */
+/* Checks the content of \mathbf, \boldsymbol, \mbox and \mathit. Either letters or whole numbers
+ * are allowed there, but not both, with spaces and .-()/ between them. Anything else is allowed
+ * only for MATH_TRUTH, because the public graders refuse it wherever they agree (README.md). */
 static bool check_plain(lexer *l) {
     const char *s = skip_spaces(l, l->s);
     if (s == l->end || *s != '{')

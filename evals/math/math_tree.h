@@ -71,7 +71,7 @@ typedef struct {
     bool short_name; /* the form "x = ..." or "xy=..." */
     bool truth;      /* parsed for MATH_TRUTH: i is the imaginary unit */
     bool times;      /* somewhere, a multiplication has an explicit sign */
-    /* NULL, or the reason why the public graders compare some part only literally */
+    /* NULL, or the reason why the expression is compared only literally */
     const char *verbatim;
 } math_tree;
 

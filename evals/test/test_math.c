@@ -175,9 +175,9 @@ static void test_values_that_agree(void) {
     EXPECT_ALL(same, MATH_EQUAL);
 }
 
-/* Pairs that no public grader equates. Most of them are equal to a human; evals/math/README.md
- * lists their kinds. */
-static void test_values_no_grader_equates(void) {
+/* Pairs that the three public graders do not all equate; no grader equates most of them. Most are
+ * equal to a human; evals/math/README.md lists their kinds. */
+static void test_values_graders_do_not_all_equate(void) {
     static const pair other[] = {
         {"\\frac{1}{2}", "\\sin 30^\\circ"},
         {"\\frac{1}{3}", "0.\\overline{3}"},
@@ -433,7 +433,7 @@ static void test_names_of_unparsed_golds(void) {
 }
 
 /* Lists with repeated members are equal only if they also have the same number of different
- * members. Names make members different, because the public graders compare sets. A single symbol
+ * members. Names make members different, because Math-Verify compares sets. A single symbol
  * before the whole list ("x = 2,2") does not count as a name. */
 static void test_members_that_repeat(void) {
     static const pair equal[] = {
@@ -682,7 +682,7 @@ CU_TestInfo tests_math[] = {
     {"spellings of one thing are equal", test_spellings_of_one_thing},
     {"values that agree are equal", test_values_that_agree},
     {"values that differ are different", test_values_that_differ},
-    {"values that no grader equates are not equal", test_values_no_grader_equates},
+    {"values that graders do not all equate are not equal", test_values_graders_do_not_all_equate},
     {"texts that are not answers are unparsed", test_texts_that_are_not_answers},
     {"values too close to distinguish are not equal", test_values_too_close_to_distinguish},
     {"a name before a gold that cannot be parsed", test_names_of_unparsed_golds},
