@@ -26,7 +26,7 @@ typedef enum {
     SNAP_E_ENV,         /* the environment, e.g. device or sandbox, does not allow it exit 6 */
     SNAP_E_SLOWER,      /* gate: something became slower                            exit 1 */
     SNAP_E_OPEN,        /* gate: the measurements are inconclusive or missing       exit 4 */
-    SNAP_E_WORSE,       /* gate: quality became worse                               exit 5 */
+    SNAP_E_WORSE,       /* gate: quality or numerical error became worse            exit 5 */
 } snap_status;
 
 typedef struct {

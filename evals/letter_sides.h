@@ -8,7 +8,7 @@
 /* How a mention is tied to the words before it. A link without a comment is a word of the class
  * with the same name, such as WORD_BE for LINK_BE, or the sign in its name. */
 typedef enum {
-    LINK_NONE,  /* another word, a number or a sign comes before it */
+    LINK_NONE,  /* another word, a name, a number, a sign or another mention comes before it */
     LINK_START, /* it begins its clause */
     LINK_SO,
     LINK_BE,

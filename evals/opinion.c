@@ -32,7 +32,8 @@ snap_status opinion_prompt(const task_problem *p, const char *answer, buf *out, 
 
 /* ---- the reply ---- */
 
-/* Reads a word that may have punctuation and Markdown characters around it. */
+/* Reads YES or NO, in any case, at the beginning of a text. Quotes, opening brackets and Markdown
+ * characters may come before the word. Whatever comes after its letters is not read. */
 static opinion word_of(const char *s, size_t n) {
     while (n && strchr("*_`\"'( ", *s)) {
         s++;

@@ -35,8 +35,9 @@ typedef struct {
     int64_t min_samples;
     double rest;               /* idle time between blocks of samples (interleave.h) */
     double sustained_s;        /* length of a loop in seconds (sustained.h); 0 = single steps */
-    const char *ceilings_path; /* a result file or a run's folder from which the ceilings are read;
-                                  NULL = they are measured */
+    const char *ceilings_path; /* a result file or a run's folder with the ceilings to begin with;
+                                  NULL = they are measured. In both cases, probes of this run may
+                                  raise them */
     const char *out;           /* a result file or a run's folder; NULL = none, and no journal */
     const volatile sig_atomic_t *cancel;
 } bench_options;

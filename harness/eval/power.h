@@ -18,8 +18,8 @@
 #include "base/json.h"
 
 typedef struct {
-    const char *suite; /* NULL: the tasks of `from` that compare two arms with unequal results */
-    const char *from;  /* a RUN or a result file; NULL: planning values */
+    const char *suite;      /* NULL: the tasks of `from` that can be planned from it, see below */
+    const char *from;       /* a RUN or a result file; NULL: planning values */
     int64_t samples, limit; /* samples per problem (0: the suite's, without a suite the run's);
                                problems per task (0: all) */
     double margin_pp;       /* 0: the suite's, without a suite that of the run's comparison */
@@ -31,10 +31,13 @@ typedef struct {
  *
  * @out: an array of rows (record/power_record.h); caller owns it
  *
- * SNAP_E_USAGE if neither a suite nor a run is given; if the run compares no two arms with unequal
- * results on a task of the suite or, without a suite, on any task; and if a task has no planning
- * value and no run is given. SNAP_E_NOMEM. Also the errors of suite_resolve() and of reading the
- * run.
+ * A task can be planned from a run if the run has a comparison on it whose difference has a
+ * standard error above 0. SNAP_E_USAGE in these cases:
+ *   - neither a suite nor a run is given
+ *   - only a suite is given, and a task of it has no planning value
+ *   - only a run is given, and none of its tasks can be planned from it
+ *   - both are given, and a task of the suite cannot be planned from the run
+ * SNAP_E_NOMEM. Also the errors of suite_resolve() and of reading the run.
  */
 snap_status power_plan(const power_options *o, js **out, snap_err *err) SNAP_CHECK_RESULT;
 

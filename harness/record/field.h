@@ -159,8 +159,8 @@ bool record_read_all(const record_type *type, const js *rows, arena *mem, void *
 /* The record as a JSON object, owned by the caller. NULL: out of memory. */
 js *record_write(const record_type *type, const void *record);
 
-/* The field @key as JSON, owned by the caller. For a missing value it is null, or "" or [] if the
- * field is not nullable. The table must have the field. NULL: out of memory. */
+/* The field @key as JSON, owned by the caller. A missing value is null, or "" or [] if the field is
+ * a text or list that is not nullable. The table must have the field. NULL: out of memory. */
 js *record_value(const record_type *type, const void *record, const char *key);
 
 /* Whether two records have the same values. A missing value equals a missing value. */

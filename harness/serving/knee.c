@@ -15,8 +15,8 @@ typedef struct {
     int turns;
 } survey;
 
-/* Finds the interval. If the states contradict the assumption, because a load meets above one that
- * fails, the interval spans both. */
+/* Finds the interval. knee.h assumes that no load above one that fails meets the targets. If one
+ * does, the interval spans both. */
 static void find_ends(const knee_point *p, size_t n, survey *s) {
     double fails = (double)INFINITY, meets = 0;
     for (size_t i = 0; i < n; i++) {

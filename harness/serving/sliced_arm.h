@@ -16,7 +16,7 @@ typedef struct {
     uint8_t *level;  /* [n] scratch of sliced_cluster_effect(), by place */
     size_t n;
     double *sum, *count; /* [slices] */
-    uint32_t *below;     /* [k][s]: values of slice s among the first k * step values */
+    uint32_t *below;     /* [k][s]: how many of the k * step smallest values belong to slice s */
     size_t step;
 } sliced_values;
 

@@ -26,8 +26,9 @@ typedef struct {
 } sim_block;
 
 /* An M/M/1 queue, first come first served: e2e is exponential with the rate (service - arrivals),
- * once the queue is stationary. The first piece comes in the middle of the service, the other
- * @pieces - 1 at equal steps. completion_tokens = pieces. */
+ * once the queue is stationary. The first piece comes in the middle of the service. The other
+ * @pieces - 1 follow at equal steps, the last one at the end of the service. completion_tokens =
+ * pieces. */
 void sim_mm1(sim_log *log, const sim_block *b, double service_rate, int pieces);
 
 /* A queue with several servers, first come first served. Gaps between arrivals and service times

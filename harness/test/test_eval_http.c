@@ -340,10 +340,11 @@ static void test_each_arm_has_its_own_secrets(void) {
     folder_close();
 }
 
-/* eval_run() refuses an arm with a secret in its URL, or where key_env= and header= take the name
- * of an environment variable. It also refuses an arm whose URL would send the key unencrypted to
- * another machine. The run's folder does not exist then. judge_model_check() refuses such a judge,
- * and one from a file that would get the general key. */
+/* eval_run() refuses an arm with a secret in its URL, and one with a secret in key_env= or header=,
+ * which take the name of an environment variable. It also refuses an arm whose URL would send the
+ * key unencrypted to another machine. The run's folder does not exist then. judge_model_check()
+ * refuses a judge model with such an unencrypted URL, and one that is named in a configuration file
+ * and would get the general key. */
 static void test_secrets_are_checked_first(void) {
     static const char *const arms[] = {"a=http://127.0.0.1:9/v1,key_env=sk_secret_typed_here",
                                        "a=http://127.0.0.1:9/v1,header=K:sk_secret_typed_here",

@@ -20,7 +20,8 @@
 
 /* ---- quantiles ---- */
 
-/* Closed form: for the values 0, 1, .. n-1, type 7 gives p (n - 1). */
+/* Closed form: the p-quantile of 0, 1, ..., n - 1 is p * (n - 1), as defined in stats.h (type 7 of
+ * Hyndman and Fan). */
 static void test_quantile_ramp(void) {
     double x[101];
     for (size_t n = 1; n <= 101; n++) {

@@ -8,13 +8,14 @@
 
 enum { PANEL_ARMS = 4 };
 
-/* The names of the arms of a file with a kind of loop, in the order of its rows. Further arms are
- * left out; the tables have them. */
+/* The names of the first PANEL_ARMS arms of one file and one kind of loop, in the order of the
+ * file's rows of kind "load". Further arms are left out; the tables have them. */
 typedef struct {
     const char *name[PANEL_ARMS];
     int n;
 } panel_arms;
 
+/* @loop: "open" or "closed" */
 panel_arms panel_arms_of(const report_model *m, int file, const char *loop);
 
 /* The class of an arm's marks; with @line that of its line. */

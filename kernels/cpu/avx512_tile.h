@@ -208,7 +208,8 @@ static void start_prefetch(scratch16 *w, const cpu_part *part, int64_t token) {
         _mm_prefetch(scale + page * bytes.scale + i, _MM_HINT_T0);
 }
 
-/* The first region of the next page that has lines left to prefetch. */
+/* The region of the next page to prefetch from: left[0] as long as it has lines left, then left[1],
+ * even if that has none. */
 INLINE region *next_region(scratch16 *w) {
     return &w->left[w->left[0].at < w->left[0].end ? 0 : 1];
 }

@@ -198,7 +198,8 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
 }
 
 /* @isa: null or "auto" takes the Hopper kernels if the device can run them, else the portable ones;
- * "sm90a" requires the Hopper kernels; "portable" excludes them, for comparison. */
+ * "sm90a" requires a device that can run them; "portable" excludes them, for comparison. Widths
+ * that no Hopper kernel serves always get the portable one. Another text is SNAP_E_USAGE. */
 snap_status choose_kernels(cuda_backend *be, const char *isa, snap_err *err) {
     const bool best = !isa || strcmp(isa, "auto") == 0;
     if (!best && strcmp(isa, "sm90a") != 0 && strcmp(isa, "portable") != 0)

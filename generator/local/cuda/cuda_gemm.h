@@ -56,7 +56,7 @@ cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
 
 cudaError_t gemm_few_sm90_init();
 cudaError_t gemm_few_sm90(const stream_of &s,
-                          const gemm_args &a); /* used by gemm_few() on Hopper */
+                          const gemm_args &a); /* called by gemm_few() if s.hopper */
 
 cudaError_t gemm_many_init();
 cudaError_t gemm_many(const stream_of &s, const gemm_args &a);

@@ -70,9 +70,10 @@ cudaError_t route(const stream_of &s, const route_args &a);
 cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
                    int experts, int most_pairs, int hidden, bf16 *x_pairs);
 
-/* key [rows] encodes the largest logit; of equal ones the lowest id. It is KEY_NOT_FINITE if a
- * logit of the row is NaN or infinite. It must be 0 before, as embed() leaves it. next_token_of()
- * decodes it. */
+/* Raises key [rows] to that of the largest logit of the row. A key holds a logit and the token's
+ * id, and of equal logits the lowest id has the largest key. It becomes KEY_NOT_FINITE if a logit
+ * of the row is NaN or infinite. It must be 0 before the call, as embed() leaves it.
+ * next_token_of() gives the id of a key. */
 cudaError_t best_token(const stream_of &s, const float *logits, int rows, int vocab,
                        unsigned long long *key);
 

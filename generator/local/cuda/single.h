@@ -1,7 +1,9 @@
 /* single.h - a step of one row with one launch between two attentions. The launch takes the output
- * of attention and ends with the projections of the next layer and the work of project_decode().
- * The first launch of a step has nothing before these projections; the last one ends with the last
- * norm. A launch streams the weights of its products into shared memory ahead of their use. */
+ * of attention, does the rest of the layer, then the norm and the projections of the next layer,
+ * and the work of project_decode() (attend.h): it appends the row to the cache and absorbs the
+ * queries. The first launch of a step begins with the norm of the first layer, and the last one
+ * ends with the norm after the last layer. A launch streams the weights of its products, except the
+ * router's, into shared memory ahead of their use. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SINGLE_H
 

@@ -106,8 +106,9 @@ __device__ int exponent_e4m3(float x) {
     return max(exponent_of(x), -6);
 }
 
-/* The dot product of e4m3 numbers, summed as kernels/cut_sums.c sums them. Each lane takes one
- * product of an instruction. */
+/* The dot product of e4m3 numbers, summed as kernels/cut_sums.c sums them: as a sequence of tensor
+ * core instructions of how.products products each. A round of the loop stands for one instruction,
+ * and each lane computes one of its products. */
 __device__ double cut_dot(const float *a, const float *b, int n, mla_cut_sums how) {
     const int lane = threadIdx.x % 32;
     double sum = 0;

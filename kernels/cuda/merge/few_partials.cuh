@@ -6,10 +6,11 @@
  * The cost is that words that are not there yet are read repeatedly, and each word is written
  * twice. Only with few rows is this faster; with more, stored items are counted (cut_sequence.cuh).
  *
- * A unit is 128 bytes of a row, 16 for each of eight lanes. The kernel chooses the order of its
- * numbers. Beside each unit there is room for a copy of the row's LSE (base 2). Only those copies
- * are stored that lie beside the first unit of the row in some share, because each of them has
- * exactly one reader. */
+ * A unit is 128 bytes of a row, 16 for each of eight lanes. The order of the numbers in it is that
+ * of the kernel which uses this file. A CTA merges a share of consecutive units (few_rows.cuh). For
+ * each unit of a slot there is also room for a copy of the row's LSE (base 2), after the numbers of
+ * all units. A share reads, for each of its rows, the copy of the first unit that it has of the
+ * row. Only these copies are stored, so each of them has exactly one reader. */
 #pragma once
 #include <cmath>
 #include <cstddef>
