@@ -9,6 +9,11 @@ enum { kMostIterations = 500 };
     1.001 /* covers FP32 rounding that is not counted, and norms that spectral_norm()
                        finds too small */
 
+/* The query without its RoPE part is rounded to bf16 before it is multiplied by W_UK, and the
+ * product is rounded again. Each rounding changes a number by at most 2^-8 of its value. So the
+ * norm of the absorbed query is at most this many times |query| |W_UK|. */
+#define ABSORBED ((1 + 0x1p-8) * (1 + 0x1p-8))
+
 /* ---- norms ---- */
 
 static double norm(const double *x, int64_t n) {
@@ -162,10 +167,8 @@ static snap_status measure_head(layer_bound *b, const layer_input *m, int head, 
     double uk = 0, uv = 0, move, shift;
     TRY(spectral_norm(&uk, &w_uk, err));
     TRY(spectral_norm(&uv, &w_uv, err));
-    /* q is W_UK's product rounded to bf16. Rounding changes a number by at most 2^-8 of its value;
-     * the factor 1 + 2^-8 covers it. */
     move = SLACK * s->softmax_scale *
-           (m->nope[head] * uk * (1 + 0x1p-8) * m->rows.content +
+           (m->nope[head] * uk * ABSORBED * m->rows.content +
             norm_f32(q + s->d_c, s->d_r) * m->rows.rope);
     shift = fmin(2, expm1(2 * move));
     b->logit_bound = fmax(b->logit_bound, move);

@@ -17,7 +17,8 @@ typedef struct {
  * layer_bound_measure - compute the bounds and the measured errors of a layer
  *
  * @s:     queries (rounded to bf16) and cached rows
- * @nope:  [heads] the norms of the queries without their RoPE part, before W_UK was absorbed
+ * @nope:  [heads] the norms of the queries without their RoPE part, before they are rounded to bf16
+ *         and multiplied by W_UK
  * @truth: oracle_exact() of @s
  *
  * Errors: those of cache_format_load() for the format "snapmla", SNAP_E_SHAPE, SNAP_E_NOMEM.

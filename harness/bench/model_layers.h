@@ -11,8 +11,9 @@
  *
  * The bound. Rounding moves content c_j by d_j, |d_j| <= 2^-4 |c_j| + 2^-10 a_j sqrt(d_c): half a
  * step of e4m3, and half a step of its subnormals in units of the scale a_j. It moves the RoPE part
- * r_j (BF16) by at most 2^-8 |r_j|. With these two, the logit j of a head moves by at most
- *     e_j = scale (|q_nope| |W_UK| |d_j| + |q_r| 2^-8 |r_j|)
+ * r_j (BF16) by at most 2^-8 |r_j|. The query q_nope is rounded to BF16 before its product with
+ * W_UK, and the product is rounded again. So the logit j of a head moves by at most
+ *     e_j = scale (|q_nope| |W_UK| (1 + 2^-8)^2 |d_j| + |q_r| 2^-8 |r_j|)
  * its probabilities move by at most t = min(2, exp(2 max e_j) - 1) in sum, and its output
  * after W_UV by
  *     |W_UV| (max |d_j| + t max |c_j - mean c|),

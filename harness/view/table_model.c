@@ -316,10 +316,10 @@ bool report_table_bounds(const report_model *m, arena *mem, table *t) {
         .id = "bounds",
         .caption =
             "Effect of rounding the cached rows, and its bound from the norms of the weights",
-        .note = "Each row shows the layer with the largest measured effect. The bound is the "
-                "product of the spectral norms of a head's W_UK and W_UV and the largest rounding "
-                "error that e4m3 and bf16 can have on the layer's rows. It holds for any text, so "
-                "it is far above the measured effect.",
+        .note = "Each row shows the layer with the largest measured effect. The bounds follow from "
+                "the norms of a head's query, W_UK and W_UV, and from the largest rounding errors "
+                "that e4m3 and bf16 can have on the layer's rows. They assume the worst direction "
+                "of each error, so they are far above the measured effects.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"context", "", TABLE_NUMBER, true},
                     {"measured", "change of a logit", TABLE_NUMBER, true},
