@@ -123,8 +123,19 @@ static void test_refused(void) {
 
 /* ---- a sweep ---- */
 
-/* All outputs pass their checks, and FLOP are those of the sum of the lengths. The lengths
- * include sequences of one page, of several, and shorter than the new tokens of a step. */
+/* Counts the sequences that are shorter than 3 tokens, that fill at most one page, and that need
+ * several pages. */
+static void count_sorts(const cell_record *c, int *shorter, int *one_page, int *several) {
+    for (size_t b = 0; b < c->lengths.each.n; b++) {
+        *shorter += c->lengths.each.at[b] < 3;
+        *one_page += c->lengths.each.at[b] <= MLA_PAGE;
+        *several += c->lengths.each.at[b] > MLA_PAGE;
+    }
+}
+
+/* All outputs pass their checks, and FLOP follow from the lengths and from what each new token
+ * sees. Some sequences have one page, some have several, and some are shorter than the three new
+ * tokens of a step. */
 static void test_sweep(void) {
     static const mla_ceilings plenty = {
         .read = {.rate = 1e15}, .bf16 = {.rate = 1e18}, .fp8 = {.rate = 1e18}};
@@ -144,7 +155,7 @@ static void test_sweep(void) {
     mla_backend_options two = {.threads = 2};
     js *rows = js_new_array();
     CU_ASSERT_FATAL(bench_grid_parse(&grid, &text, NULL) == SNAP_OK);
-    CU_ASSERT_FATAL(lengths_parse(&lengths, "lognormal:60,1.5", NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(lengths_parse(&lengths, "lognormal:20,1.5", NULL) == SNAP_OK);
     CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &two, NULL) == SNAP_OK);
     sweep_options o = {
         .backend = be,
@@ -159,8 +170,11 @@ static void test_sweep(void) {
     for (size_t i = 0; i < all.n; i++) {
         const cell_record *c = &all.at[i];
         double pairs = 0, tokens = 0;
+        int shorter = 0, one_page = 0, several = 0;
         CU_ASSERT_STRING_EQUAL(c->status, "passed");
         CU_ASSERT_FATAL(c->lengths.each.n == 12);
+        count_sorts(c, &shorter, &one_page, &several);
+        CU_ASSERT(shorter > 0 && one_page > shorter && several > 0);
         for (size_t b = 0; b < 12; b++) {
             tokens += c->lengths.each.at[b];
             /* query token s sees all tokens but the last s_q - 1 - s */
