@@ -1,0 +1,92 @@
+#include "harness/view/compare_files.h"
+
+#include <stdlib.h>
+
+static snap_status no_memory(snap_err *err) {
+    return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
+}
+
+/* A file of another schema or version is refused, and the others are compared without it. */
+static snap_status load(compare_files *all, compare_file *in, snap_err *err) {
+    snap_err own = {0};
+    char *path = results_file_of(in->name);
+    if (!path)
+        return no_memory(err);
+    snap_status st = results_load(&in->r, path, &own);
+    free(path);
+    if (st != SNAP_E_INPUT && st != SNAP_E_UNSUPPORTED)
+        return st == SNAP_OK ? st : err_set(err, st, "%s", own.text);
+    in->why = arena_strdup(&all->texts, own.text);
+    return in->why ? SNAP_OK : no_memory(err);
+}
+
+/* Lists the kept and the refused files again. */
+static void sort_out(compare_files *in) {
+    in->n_kept = 0;
+    int n_refused = 0;
+    for (int i = 0; i < in->n; i++)
+        if (in->all[i].why) {
+            in->refused[n_refused++] = (report_refused){in->all[i].name, in->all[i].why};
+        } else {
+            in->names[in->n_kept] = in->all[i].name;
+            in->runs[in->n_kept++] = in->all[i].r;
+        }
+}
+
+/* Refuses each file whose cells all have another input or another arithmetic than those of the
+ * files before it. */
+static snap_status refuse_unlike(compare_files *in, snap_err *err) {
+    report_model *m = NULL;
+    bool *refused = calloc((size_t)in->n, sizeof *refused);
+    if (!refused)
+        return no_memory(err);
+    snap_status st = report_model_new(&m, in->runs, in->names, in->n_kept, err);
+    for (int i = 0, k = 0; st == SNAP_OK && i < in->n; i++) {
+        buf why = {0};
+        if (in->all[i].why)
+            continue;
+        refused[k] = report_unlike(m, k, refused, &why);
+        if (refused[k] &&
+            (why.failed || !(in->all[i].why = arena_strdup(&in->texts, buf_str(&why)))))
+            st = no_memory(err);
+        buf_release(&why);
+        k++;
+    }
+    report_model_free(m);
+    free(refused);
+    sort_out(in);
+    return st;
+}
+
+snap_status compare_files_read(compare_files *in, const char *const *names, int n, snap_err *err) {
+    const size_t many = (size_t)n;
+    snap_status st = SNAP_OK;
+    *in = (compare_files){.all = calloc(many, sizeof *in->all),
+                          .n = n,
+                          .runs = calloc(many, sizeof *in->runs),
+                          .names = calloc(many, sizeof *in->names),
+                          .refused = calloc(many, sizeof *in->refused)};
+    if (!in->all || !in->runs || !in->names || !in->refused)
+        return no_memory(err);
+    for (int i = 0; i < n; i++)
+        in->all[i].name = names[i];
+    for (int i = 0; i < in->n; i++)
+        TRY(load(in, &in->all[i], err));
+    sort_out(in);
+    TRY(refuse_unlike(in, err));
+    if (in->n_kept < 2 && in->n_kept < in->n)
+        st = err_set(err, SNAP_E_ENV, "nothing to compare: %s", in->refused[0].why);
+cleanup:
+    return st;
+}
+
+void compare_files_release(compare_files *f) {
+    for (int i = 0; f->all && i < f->n; i++)
+        results_free(f->all[i].r);
+    arena_release(&f->texts);
+    free(f->all);
+    free(f->runs);
+    free(f->names);
+    free(f->refused);
+    *f = (compare_files){0};
+}

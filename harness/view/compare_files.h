@@ -1,0 +1,41 @@
+/* compare_files.h - reads the result files of a comparison, and refuses those that cannot be
+ * compared with the others. */
+#ifndef SNAPMLA_HARNESS_VIEW_COMPARE_FILES_H
+#define SNAPMLA_HARNESS_VIEW_COMPARE_FILES_H
+
+#include "base/arena.h"
+#include "harness/record/results.h"
+#include "harness/view/report.h"
+
+typedef struct {
+    const char *name; /* as the user gave it: a file or a run's folder */
+    results *r;       /* NULL: the file could not be read */
+    const char *why;  /* why the comparison leaves the file out; NULL = it does not */
+} compare_file;
+
+typedef struct {
+    compare_file *all; /* [n] */
+    int n;
+    results **runs;          /* [n_kept]: the files that are compared, in their order */
+    const char **names;      /* [n_kept] */
+    report_refused *refused; /* [n - n_kept] */
+    int n_kept;
+    arena texts; /* owns the reasons */
+} compare_files;
+
+/**
+ * compare_files_read - read files and sort out those that are refused
+ *
+ * @names: [n], borrowed; each a result file or the folder of a run
+ *
+ * A file of another schema or version is refused. So is a file whose cells all have another input
+ * or another arithmetic than the files before it. The others are kept.
+ *
+ * Errors: SNAP_E_ENV if files were refused and fewer than two are left; SNAP_E_IO, SNAP_E_NOMEM.
+ * The caller calls compare_files_release(), also after an error.
+ */
+snap_status compare_files_read(compare_files *out, const char *const *names, int n,
+                               snap_err *err) SNAP_CHECK_RESULT;
+void compare_files_release(compare_files *f);
+
+#endif
