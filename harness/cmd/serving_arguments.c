@@ -1,0 +1,125 @@
+#include "harness/cmd/serving_arguments.h"
+
+#include <limits.h>
+
+serving_arguments bench_serving_given = {.options = {.arrivals = "poisson",
+                                                     .think = "0",
+                                                     .prefixes = 1,
+                                                     .turns = 1,
+                                                     .ignore_eos = true,
+                                                     .temperature = -1,
+                                                     .blocks = 2,
+                                                     .warmup = 4,
+                                                     .drain_s = 60,
+                                                     .margin_pp = 2,
+                                                     .seed = 1}};
+
+const opt bench_serving_options[] = {
+    {.type = OPT_GROUP, .help = "Arms"},
+    {OPT_LIST, "arm", 'a', &bench_serving_given.options.arms, "NAME=URL[,KEY=VALUE...]",
+     "one arm; give the option once for each arm, the baseline first. URL: http(s)://HOST/v1, or "
+     "several servers as URL|URL*WEIGHT. The keys are those of 'snapmla eval' for servers, for "
+     "example model, key_env, header, body, api, stream and timeout, but not retries, rpm, tpm and "
+     "in_flight",
+     0, 0},
+    {OPT_FLAG, "concurrent-arms", 0, &bench_serving_given.options.concurrent_arms, NULL,
+     "send to all arms at the same time, instead of in turns", 0, 0},
+    {.type = OPT_GROUP, .help = "Load (each value of these lists is one load point)"},
+    {OPT_STR, "concurrency", 'c', &bench_serving_given.options.concurrency, "LIST",
+     "closed loops: numbers of users; each sends its next request when its last one has ended", 0,
+     0},
+    {OPT_STR, "rate", 'r', &bench_serving_given.options.rate, "LIST",
+     "open loops: conversations that start per second", 0, 0},
+    {OPT_STR, "arrivals", 0, &bench_serving_given.options.arrivals, "KIND",
+     "arrivals of an open loop: constant, poisson, or gamma:SHAPE (below 1: bursts)", 0, 0},
+    {OPT_STR, "ramp", 0, &bench_serving_given.options.ramp, "A-B",
+     "an open loop whose rate changes from A to B within --duration", 0, 0},
+    {OPT_STR, "trace", 0, &bench_serving_given.options.trace, "FILE",
+     "lengths of requests from a trace: JSON lines with time, input_length, output_length and "
+     "prefix; a trace of Mooncake; or a CSV file of BurstGPT or of Azure's LLM inference traces",
+     0, 0},
+    {OPT_STR, "speed", 0, &bench_serving_given.options.speed, "LIST",
+     "the times of the trace, too, faster by these factors (1: as recorded)", 0, 0},
+    {OPT_STR, "search", 0, &bench_serving_given.options.search, "RANGE",
+     "instead of a list: search each arm's highest load that meets --slo, in rate:A-B (open loops) "
+     "or concurrency:A-B (closed loops); all arms take turns at each load that is tried",
+     0, 0},
+    {OPT_STR, "think", 0, &bench_serving_given.options.think, "SECONDS",
+     "pause between an answer and the next request of the same user; written like --input, or as "
+     "exponential:MEAN",
+     0, 0},
+    {.type = OPT_GROUP, .help = "Requests"},
+    {OPT_STR, "input", 0, &bench_serving_given.options.input, "TOKENS",
+     "length of the prompt, with the chat template: N, uniform:A-B, lognormal:MEDIAN:SIGMA, or "
+     "file:PATH (one number per line); default: 512",
+     0, 0},
+    {OPT_STR, "output", 0, &bench_serving_given.options.output, "TOKENS",
+     "length of the answer, written like --input; default: 128, or as in the trace, or up to the "
+     "limit of the task",
+     0, 0},
+    {OPT_FLAG, "ignore-eos", 0, &bench_serving_given.options.ignore_eos, NULL,
+     "send ignore_eos, so that an answer has its full length (not with --prompts)", 0, 0},
+    {OPT_STR, "tokenizer", 0, &bench_serving_given.options.tokenizer, "DIR",
+     "checkpoint whose tokenizer makes prompts of exact length; without it the length is fitted to "
+     "the usage that the first arm's server reports",
+     0, 0},
+    {OPT_NUM, "prefix-share", 0, &bench_serving_given.options.prefix_share, "X",
+     "fraction of each prompt that it shares with others", 0, 1},
+    {OPT_INT, "prefixes", 0, &bench_serving_given.options.prefixes, "N",
+     "number of different shared prefixes", 1, 1 << 20},
+    {OPT_INT, "turns", 0, &bench_serving_given.options.turns, "N",
+     "turns of a conversation; --input is that of one turn", 1, WORK_MOST_TURNS},
+    {OPT_STR, "prompts", 0, &bench_serving_given.options.prompts, "task:NAME",
+     "prompts of a task, as in 'snapmla eval'", 0, 0},
+    {OPT_STR, "data", 'd', &bench_serving_given.options.data, "PATH",
+     "with --prompts: folder of the data sets; default: the shipped datasets/", 0, 0},
+    {OPT_FLAG, "grade", 0, &bench_serving_given.options.grade, NULL,
+     "with --prompts: store and grade the answers, and compare the arms' accuracies at each load "
+     "point",
+     0, 0},
+    {OPT_NUM, "margin", 0, &bench_serving_given.options.margin_pp, "PP",
+     "with --grade: the largest difference in accuracy that counts as no difference, in percentage "
+     "points",
+     0.01, 100},
+    {OPT_NUM, "temperature", 't', &bench_serving_given.options.temperature, "T",
+     "temperature; -1 = 0, or as in the task's suite", -1, 100},
+    {OPT_INT, "max-tokens", 0, &bench_serving_given.options.max_tokens, "N",
+     "with --prompts: maximum number of completion tokens; 0 = as in the task's suite", 0, INT_MAX},
+    {OPT_INT, "seed", 0, &bench_serving_given.options.seed, "N",
+     "seed of arrivals, lengths, prompts and sampling, which are the same for all arms", 0,
+     9007199254740991.0},
+    {.type = OPT_GROUP, .help = "Measuring"},
+    {OPT_NUM, "duration", 0, &bench_serving_given.options.duration_s, "S",
+     "time during which a block sends requests; 0 = no limit, or 30 if --requests is 0, too", 0,
+     86400},
+    {OPT_INT, "requests", 'n', &bench_serving_given.options.requests, "N",
+     "requests of a block; 0 = no limit", 0, INT_MAX},
+    {OPT_INT, "blocks", 0, &bench_serving_given.options.blocks, "N",
+     "turns of each arm at a load point; the arms take turns as A B B A", 1, SLICES_MOST},
+    {OPT_INT, "warmup", 0, &bench_serving_given.options.warmup, "N",
+     "requests before an arm's first turn at a load point, which are not recorded", 0, 10000},
+    {OPT_NUM, "drain", 0, &bench_serving_given.options.drain_s, "S",
+     "how long a block waits for its last answers; requests without an answer are cut", 0, 86400},
+    {.type = OPT_GROUP, .help = "Targets"},
+    {OPT_STR, "slo", 0, &bench_serving_given.slo, "LIST",
+     "latency targets, for example ttft_p99=500ms,tpot_p99=50ms,e2e_p95=10s: a load meets them if "
+     "the percentiles do, and goodput counts the requests that meet all. The latencies are ttft, "
+     "ttft_due, itl, tpot, e2e and normalised. A finished run can be judged again by other "
+     "targets, --gpus and --margin",
+     0, 0},
+    {OPT_NUM, "gpus", 0, &bench_serving_given.gpus, "N",
+     "GPUs of each server, for tokens per second and GPU; 0 = not stated", 0, 1e6},
+    {.type = OPT_GROUP, .help = "Several processes"},
+    {OPT_STR, "part", 0, &bench_serving_given.options.part, "I/N",
+     "send part I of N of the load: a share of the users, or every N-th conversation; 'snapmla "
+     "merge' joins the folders of the parts",
+     0, 0},
+    {OPT_STR, "meet", 0, &bench_serving_given.options.meet, "HOST:PORT",
+     "with --part: where part 1 listens and the others connect, so that all begin each block at "
+     "the same time",
+     0, 0},
+    {.type = OPT_GROUP, .help = "Output"},
+    {OPT_STR, "out", 'o', &bench_serving_given.options.out, "RUN",
+     "folder of the run; an interrupted run continues with the block that was not complete", 0, 0},
+    {.type = OPT_END},
+};
