@@ -1,15 +1,13 @@
 /* cmd_fetch.c - `snapmla fetch` */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/term.h"
-#include "base/text.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
-#include "harness/fetch/choice.h"
+#include "harness/cmd/print_fetch.h"
 #include "harness/fetch/fetch.h"
 
 static fetch_options o = {.dir = "datasets", .wait_s = 1};
@@ -31,63 +29,6 @@ static const opt options[] = {
      "list of data sets; default: the shipped datasets/manifest.json", 0, 0},
     {.type = OPT_END},
 };
-
-/* ---- --list ---- */
-
-/* Writes the column "sha256": whether the manifest has the checksums of a set. */
-static void put_sums(table *t, int64_t unverified, int64_t files) {
-    if (!unverified)
-        table_put(t, "known");
-    else if (unverified == files)
-        table_put(t, "UNVERIFIED");
-    else
-        table_cell(t, "UNVERIFIED: %lld of %lld", (long long)unverified, (long long)files);
-}
-
-static snap_status show_list(const fetch_choice *c, bool json, snap_err *err) {
-    static const char *const heads[] = {"set",   "state", "sha256", "rows",
-                                        "bytes", "title", "licence"};
-    table t = table_new(heads, sizeof heads / sizeof *heads);
-    js *rows = NULL;
-    snap_status st;
-    TRY(fetch_list(c, o.dir, &rows, err));
-    for (size_t i = 0; i < js_len(rows); i++) {
-        const js *row = js_at(rows, i);
-        table_cell(&t, "%s", js_get_str(row, "name"));
-        table_cell(&t, "%s", js_get_str(row, "state"));
-        put_sums(&t, js_get_int(row, "unverified", 0), js_get_int(row, "files", 0));
-        table_cell(&t, "%lld", (long long)js_get_int(row, "rows", 0));
-        table_number(&t, js_get_num(row, "bytes", (double)NAN), 0);
-        table_cell(&t, "%s", js_get_str(row, "title"));
-        table_cell(&t, "%s", js_get_str(row, "licence"));
-    }
-    TRY(json ? print_json(rows, err) : print_table(&t, err));
-cleanup:
-    table_release(&t);
-    js_free(rows);
-    return st;
-}
-
-/* ---- fetching ---- */
-
-static void show_line(const char *what, const char *text) {
-    buf line = {0};
-    text_append_shown_printf(&line, "%s: %s", what, text);
-    (void)fprintf(stderr, "%s\n", buf_str(&line));
-    buf_release(&line);
-}
-
-static void show_notices(const fetch_choice *c) {
-    for (size_t i = 0; i < c->all.n; i++) {
-        const manifest_set *s = &c->all.sets[i];
-        if (!c->chosen[i])
-            continue;
-        show_line(s->name, s->home);
-        show_line("  licence", s->licence);
-        if (s->notice)
-            show_line("  notice", s->notice);
-    }
-}
 
 typedef struct {
     js *rows; /* for --json; else NULL */
@@ -148,10 +89,10 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     o.cancel = &cmd_cancelled;
     snap_status st = fetch_choose(&c, &wanted, err);
     if (st == SNAP_OK && list) {
-        st = show_list(&c, shared->json, err);
+        st = print_fetch_list(&c, o.dir, shared->json, err);
     } else if (st == SNAP_OK) {
         if (!accepted && !shared->quiet)
-            show_notices(&c);
+            print_fetch_notices(&c);
         st = fetch(&c, shared->json, err);
     }
     fetch_choice_release(&c);
