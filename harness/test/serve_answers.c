@@ -36,6 +36,13 @@ const char *serve_content(const js *answer, size_t i) {
     return s;
 }
 
+bool serve_same_ids(const tok_ids *a, const js *list) {
+    bool same = js_len(list) == a->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = js_int(js_at(list, i)) == a->v[i];
+    return same;
+}
+
 int64_t serve_usage(const js *answer, const char *what) {
     return js_get_int(js_get_object(answer, "usage"), what, -1);
 }

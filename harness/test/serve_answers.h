@@ -3,6 +3,7 @@
 #define SNAPMLA_HARNESS_TEST_SERVE_ANSWERS_H
 
 #include "base/json.h"
+#include "generator/local/tokenizer/tokenizer.h"
 #include "harness/test/serve_child.h"
 
 /* The body of an answer, which must be JSON. The caller frees it. */
@@ -14,6 +15,9 @@ js *serve_ask_json(const serve_child *c, const char *path, const char *body);
 /* Choice @i of an answer, which must exist, and its text if it is one of chat. */
 js *serve_choice(const js *answer, size_t i);
 const char *serve_content(const js *answer, size_t i);
+
+/* Whether @list has exactly these token ids. */
+bool serve_same_ids(const tok_ids *a, const js *list);
 
 /* A member of the answer's usage; -1 = absent. */
 int64_t serve_usage(const js *answer, const char *what);
