@@ -10,6 +10,12 @@ int64_t clock_now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int64_t clock_wall_offset_ns(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec - clock_now_ns();
+}
+
 void clock_sleep_ns(int64_t ns) {
     if (ns <= 0)
         return;

@@ -2,33 +2,40 @@
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/hist.h"
+#include "base/http_plain.h"
 
 enum {
-    kHeaderLimit = 256 << 10, /* limit for all headers of one transfer, redirects included, in
-                                 bytes */
-    kStepMs = 100,            /* longest sleep of http_step(): a signal is noticed after at most
+    kStepMs = 100, /* longest sleep of http_step(): a signal is noticed after at most
                                  this time */
     kConnectTimeoutS = 30,
     kSilenceS = 600,
-    kEvents = 2048, /* sockets handled per step; the next step handles the rest */
+    kEvents = 2048,        /* sockets handled per step; the next step handles the rest */
+    kReadBytes = 64 << 10, /* most bytes of one read of a plain connection */
 };
 
 typedef struct transfer transfer;
 struct transfer {
     transfer *next, **link; /* list of the engine's transfers; *link points to this one */
     http *engine;
-    CURL *easy;
+    plain_exchange *plain; /* NULL: libcurl makes the whole transfer */
+    char *url;             /* of a plain exchange; owned */
+    char *location;        /* where its response redirects to; owned by libcurl, NULL = nowhere */
+    CURL *easy;            /* NULL: a plain exchange has its connection */
     struct curl_slist *headers;
     http_body_fn on_body;
     http_done_fn on_done;
@@ -36,6 +43,7 @@ struct transfer {
     size_t body_bytes, body_limit, header_bytes;
     int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte arrived, or the start */
     int64_t deadline_ns;              /* INT64_MAX = none */
+    int64_t connect_limit_ns;         /* longest time until the connection exists */
     int64_t connect_ns;               /* when the connection must exist; INT64_MAX = it does */
     http_outcome aborted; /* why a callback ended the transfer; HTTP_COMPLETE = no callback
                              did */
@@ -45,7 +53,8 @@ struct transfer {
 
 struct http {
     CURLM *multi;
-    int poll;          /* epoll instance with the sockets that libcurl registered */
+    http_pool *pool;   /* the connections of plain exchanges */
+    int poll;          /* epoll instance with the sockets of libcurl and of the pool */
     int64_t timer_ns;  /* when libcurl's timer expires; INT64_MAX = not set */
     int64_t check_ns;  /* no transfer reaches a time limit before this */
     int64_t polled_ns; /* when the last poll began or its sleep ended; 0 = no poll yet */
@@ -53,9 +62,13 @@ struct http {
     int running;
     const volatile sig_atomic_t *cancel;
     int64_t done, connections;
-    int64_t received_ns; /* when the bytes that are handled now were received */
-    int64_t ready_ns;    /* earliest time when the events handled now could have been handled */
+    int64_t received_ns;    /* when the bytes that are handled now were received */
+    int64_t ready_ns;       /* earliest time when the events of this step could have been handled */
+    int64_t event_ready_ns; /* the same for the event that is handled now */
+    bool arrival_known;     /* received_ns is the kernel's */
+    int64_t wall_ns;        /* CLOCK_REALTIME - CLOCK_MONOTONIC, at the last step */
     hist lag;
+    char bytes[kReadBytes]; /* the last read of a plain connection */
 };
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
@@ -107,7 +120,8 @@ snap_status http_create(http **out, int connections, const volatile sig_atomic_t
     h->timer_ns = h->check_ns = INT64_MAX;
     h->poll = epoll_create1(EPOLL_CLOEXEC);
     h->multi = curl_multi_init();
-    if (h->poll < 0 || !h->multi || !connect_engine(h)) {
+    h->pool = http_pool_create(h->poll, connections);
+    if (h->poll < 0 || !h->multi || !h->pool || !connect_engine(h)) {
         snap_status st = err_set_errno(err, "libcurl cannot be initialised");
         http_free(h);
         return st;
@@ -121,6 +135,11 @@ snap_status http_create(http **out, int connections, const volatile sig_atomic_t
 static void transfer_free(transfer *t) {
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->headers);
+    curl_free(t->location);
+    if (t->plain)
+        plain_release(t->plain);
+    free(t->plain);
+    free(t->url);
     free(t);
 }
 
@@ -129,7 +148,8 @@ static void transfer_end(transfer *t) {
     *t->link = t->next;
     if (t->next)
         t->next->link = t->link;
-    (void)curl_multi_remove_handle(t->engine->multi, t->easy);
+    if (t->easy)
+        (void)curl_multi_remove_handle(t->engine->multi, t->easy);
     t->engine->running--;
     transfer_free(t);
 }
@@ -145,6 +165,7 @@ void http_free(http *h) {
     if (!h)
         return;
     http_abandon(h);
+    http_pool_free(h->pool);
     if (h->multi)
         (void)curl_multi_cleanup(h->multi);
     if (h->poll >= 0)
@@ -153,11 +174,15 @@ void http_free(http *h) {
 }
 
 int64_t http_ready_ns(const http *h) {
-    return h->ready_ns;
+    return h->event_ready_ns;
 }
 
 int64_t http_received_ns(const http *h) {
     return h->received_ns;
+}
+
+bool http_arrival_known(const http *h) {
+    return h->arrival_known;
 }
 
 int http_running(const http *h) {
@@ -263,6 +288,10 @@ bool http_is_private(const char *url) {
 /* A header of the last response; "" if absent. */
 static const char *header(const transfer *t, const char *name) {
     struct curl_header *h = NULL;
+    if (t->plain) {
+        const char *value = http_answer_header(&t->plain->answer, name);
+        return value ? value : "";
+    }
     bool found = curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) == CURLHE_OK;
     return found ? h->value : "";
 }
@@ -279,14 +308,36 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
+/* Where the response of a plain exchange redirects to, as an absolute URL; NULL = nowhere. */
+static const char *plain_location(transfer *t) {
+    const char *to = http_answer_header(&t->plain->answer, "Location");
+    int status = t->plain->answer.status;
+    CURLU *u = to && !t->location && status >= 300 && status < 400 ? curl_url() : NULL;
+    if (u && curl_url_set(u, CURLUPART_URL, t->url, 0) == CURLUE_OK &&
+        curl_url_set(u, CURLUPART_URL, to, 0) == CURLUE_OK)
+        (void)get_part(u, CURLUPART_URL, &t->location);
+    curl_url_cleanup(u);
+    return t->location;
+}
+
 /* The response as far as it is known. finish() adds outcome, message and retry_after_s. */
-static http_response response(const transfer *t) {
+static http_response response(transfer *t) {
     http_response r = {.first_byte = -1, .retry_after_s = -1, .message = ""};
     long status = 0;
-    char *type = NULL, *location = NULL;
-    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-    (void)curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &type);
-    (void)curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &location);
+    const char *type, *location;
+    char *of_curl = NULL;
+    if (t->plain) {
+        status = t->plain->answer.status;
+        type = header(t, "Content-Type");
+        location = plain_location(t);
+    } else {
+        (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        (void)curl_easy_getinfo(t->easy, CURLINFO_CONTENT_TYPE, &of_curl);
+        type = of_curl;
+        of_curl = NULL;
+        (void)curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &of_curl);
+        location = of_curl;
+    }
     r.source = t;
     r.status = (int)status;
     r.type = type ? type : "";
@@ -296,15 +347,19 @@ static http_response response(const transfer *t) {
     return r;
 }
 
-/* Retry-After in seconds from now; 0 for a date in the past, -1 if absent. libcurl returns 0 both
- * for an absent header and for "0", so the header itself is looked up first. */
+/* Retry-After in seconds from now: a number or a date. 0 for a date in the past and for a text that
+ * is neither, -1 if absent. */
 static double retry_after(const transfer *t) {
-    curl_off_t seconds = 0;
-    struct curl_header *header = NULL;
-    if (curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+    const char *value = header(t, "Retry-After");
+    char *end;
+    if (!*value)
         return -1;
-    (void)curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &seconds);
-    return seconds > 0 ? (double)seconds : 0;
+    double seconds = (double)strtoll(value, &end, 10);
+    if (end == value) {
+        time_t date = curl_getdate(value, NULL);
+        seconds = date < 0 ? 0 : difftime(date, time(NULL));
+    }
+    return seconds > 0 ? seconds : 0;
 }
 
 /* From an answer over https, a redirect must lead to https. The answer may itself be the target of
@@ -324,19 +379,17 @@ static size_t take_header(char *bytes, size_t one, size_t n, void *ctx) {
         return 0;
     t->last_byte_ns = clock_now_ns();
     t->header_bytes += n;
-    if (t->header_bytes <= kHeaderLimit)
+    if (t->header_bytes <= HTTP_HEADERS_MAX)
         return n;
     t->aborted = HTTP_TOO_LARGE;
     return 0;
 }
 
-static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
-    (void)one;
-    transfer *t = ctx;
-    t->engine->received_ns = t->last_byte_ns = clock_now_ns();
-    hist_add(&t->engine->lag, t->last_byte_ns - t->engine->ready_ns);
+/* Passes bytes of the body on; false if the transfer is to be ended, for the reason in
+ * t->aborted. */
+static bool deliver(transfer *t, const char *bytes, size_t n) {
     if (!n || !t->on_body)
-        return n;
+        return true;
     if (!t->head.status) {
         t->head = response(t);
         t->connect_ns = INT64_MAX;
@@ -346,10 +399,21 @@ static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
     else if (!t->on_body(t->ctx, &t->head, bytes, n))
         t->aborted = HTTP_STOPPED;
     t->body_bytes += n;
-    return t->aborted == HTTP_COMPLETE ? n : 0;
+    return t->aborted == HTTP_COMPLETE;
 }
 
-/* ---- starting a transfer ---- */
+static size_t take_body(char *bytes, size_t one, size_t n, void *ctx) {
+    (void)one;
+    transfer *t = ctx;
+    http *h = t->engine;
+    h->received_ns = t->last_byte_ns = clock_now_ns();
+    h->event_ready_ns = h->ready_ns;
+    h->arrival_known = false;
+    hist_add(&h->lag, t->last_byte_ns - h->ready_ns);
+    return deliver(t, bytes, n) ? n : 0;
+}
+
+/* ---- transfers by libcurl ---- */
 
 static bool add_headers(transfer *t, const char *const *headers, int n) {
     for (int i = 0; i < n; i++) {
@@ -425,8 +489,179 @@ static bool set_transport(transfer *t, const http_request *req) {
            curl_easy_setopt(e, CURLOPT_PRIVATE, t) == CURLE_OK;
 }
 
+/* ---- plain exchanges ---- */
+
+/* The parts of a URL that a plain exchange needs. */
+typedef struct {
+    char *host, *port, *path, *query;
+} url_parts;
+
+static void url_parts_free(url_parts *p) {
+    curl_free(p->host);
+    curl_free(p->port);
+    curl_free(p->path);
+    curl_free(p->query);
+}
+
+/* Whether a proxy may be used for the host. */
+static bool may_have_proxy(CURLU *u) {
+    static const char *const names[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
+    bool named = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        named = named || (value && *value);
+    }
+    return named && !is_loopback(u);
+}
+
+/* Whether a text can stand in a request as it is. */
+static bool is_printable(const char *text) {
+    for (; *text; text++)
+        if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
+/* Finds the parts of the URL; false if the URL is https, may have a proxy or is unusual. */
+static bool find_plain_parts(const char *url, url_parts *p) {
+    CURLU *u = curl_url();
+    bool ok = u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK && !is_https(u) &&
+              !may_have_proxy(u) && get_part(u, CURLUPART_HOST, &p->host) &&
+              curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+              get_part(u, CURLUPART_PATH, &p->path);
+    if (ok)
+        (void)get_part(u, CURLUPART_QUERY, &p->query);
+    curl_url_cleanup(u);
+    return ok && is_printable(url) && !strchr(p->host, '%');
+}
+
+static bool is_header(const char *line, const char *name) {
+    size_t n = strlen(name);
+    return strncasecmp(line, name, n) == 0 && line[n] == ':';
+}
+
+static bool has_header(const http_request *req, const char *name) {
+    for (int i = 0; i < req->n_headers + req->n_secrets; i++)
+        if (is_header(i < req->n_headers ? req->headers[i] : req->secrets[i - req->n_headers],
+                      name))
+            return true;
+    return false;
+}
+
+/* Whether a request is sent without libcurl: a POST whose headers leave the length and the end of
+ * the request to this file. */
+static bool is_plain(const http_request *req) {
+    static const char *const special[] = {"Content-Length", "Transfer-Encoding", "Connection",
+                                          "Expect",         "Upgrade",           "TE"};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (has_header(req, special[i]))
+            return false;
+    return req->body != NULL;
+}
+
+/* Writes the headers that have a value. */
+static void write_headers(buf *out, const char *const *headers, int n) {
+    for (int i = 0; i < n; i++) {
+        const char *value = strchr(headers[i], ':') + 1;
+        if (value[strspn(value, " \t")])
+            (void)buf_printf(out, "%s\r\n", headers[i]);
+    }
+}
+
+/* Writes the request line and headers as libcurl does. */
+static void write_head(buf *out, const http_request *req, const url_parts *p) {
+    static const char *const defaults[][2] = {
+        {"User-Agent", "snapmla"},
+        {"Accept", "*/*"},
+        {"Content-Type", "application/x-www-form-urlencoded"}};
+    bool usual = strcmp(p->port, "80") == 0;
+    (void)buf_printf(out, "POST %s%s%s HTTP/1.1\r\n", p->path, p->query ? "?" : "",
+                     p->query ? p->query : "");
+    if (!has_header(req, "Host"))
+        (void)buf_printf(out, "Host: %s%s%s\r\n", p->host, usual ? "" : ":", usual ? "" : p->port);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (!has_header(req, defaults[i][0]))
+            (void)buf_printf(out, "%s: %s\r\n", defaults[i][0], defaults[i][1]);
+    write_headers(out, req->headers, req->n_headers);
+    write_headers(out, req->secrets, req->n_secrets);
+    (void)buf_printf(out, "Content-Length: %zu\r\n\r\n", req->body_len);
+}
+
+/* Makes libcurl connect to the server of a plain exchange. */
+static bool start_connection(transfer *t) {
+    CURL *e = t->easy = curl_easy_init();
+    bool ok = e && curl_easy_setopt(e, CURLOPT_URL, t->url) == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http") == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_PROXY, "") == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->message) == CURLE_OK &&
+              curl_easy_setopt(e, CURLOPT_PRIVATE, t) == CURLE_OK &&
+              curl_multi_add_handle(t->engine->multi, e) == CURLM_OK;
+    t->connect_ns = clock_now_ns() + t->connect_limit_ns;
+    if (!ok) {
+        curl_easy_cleanup(e);
+        t->easy = NULL;
+    }
+    return ok;
+}
+
+/* Begins to send the request on its connection. */
+static void begin_plain(transfer *t, http_conn *c) {
+    t->plain->conn = c;
+    t->connect_ns = INT64_MAX;
+    plain_send(t->plain);
+}
+
+/* Prepares a plain exchange and gives it an idle connection or starts a new one. False if memory is
+ * exhausted. */
+static bool set_plain(transfer *t, const http_request *req, const url_parts *p) {
+    buf origin = {0};
+    plain_exchange *x = t->plain = calloc(1, sizeof *x);
+    t->url = strdup(req->url);
+    (void)buf_printf(&origin, "%s:%s", p->host, p->port);
+    if (x)
+        write_head(&x->head, req, p);
+    bool ok = x && t->url && !x->head.failed && !origin.failed;
+    if (ok) {
+        x->origin = buf_steal(&origin);
+        x->body = req->body;
+        x->body_len = req->body_len;
+        http_conn *idle = http_pool_take(t->engine->pool, x->origin, t);
+        if (idle)
+            begin_plain(t, idle);
+        else
+            ok = start_connection(t);
+    }
+    buf_release(&origin);
+    return ok;
+}
+
+/* Replaces libcurl's handle, which has connected, by the socket. */
+static http_conn *take_socket(transfer *t) {
+    http *h = t->engine;
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    (void)curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
+    /* libcurl closes its own descriptor when the handle leaves the multi handle */
+    int own = fd == CURL_SOCKET_BAD ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    (void)epoll_ctl(h->poll, EPOLL_CTL_DEL, fd, NULL);
+    (void)curl_multi_remove_handle(h->multi, t->easy);
+    curl_easy_cleanup(t->easy);
+    t->easy = NULL;
+    return own < 0 ? NULL : http_pool_add(h->pool, t->plain->origin, own, t);
+}
+
+/* ---- starting a transfer ---- */
+
+static bool set_curl(transfer *t, const http_request *req) {
+    t->easy = curl_easy_init();
+    return t->easy && set_transport(t, req) && set_certificates(t->easy) && set_method(t, req) &&
+           set_headers(t, req) && curl_multi_add_handle(t->engine->multi, t->easy) == CURLM_OK;
+}
+
 static transfer *transfer_create(http *h, const http_request *req) {
     transfer *t = calloc(1, sizeof *t);
+    url_parts parts = {0};
     if (!t)
         return NULL;
     double silence_s = req->silence_s > 0 ? req->silence_s : kSilenceS;
@@ -437,17 +672,18 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->ctx = req->ctx;
     t->body_limit = req->body_limit ? req->body_limit : (size_t)1 << 30;
     t->silence_ns = (int64_t)(silence_s * 1e9);
+    t->connect_limit_ns = (int64_t)(connect_s * 1e9);
     t->last_byte_ns = clock_now_ns();
     t->deadline_ns =
         req->deadline_s > 0 ? t->last_byte_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
-    t->connect_ns = t->last_byte_ns + (int64_t)(connect_s * 1e9);
-    t->easy = curl_easy_init();
-    if (!t->easy || !set_transport(t, req) || !set_certificates(t->easy) || !set_method(t, req) ||
-        !set_headers(t, req) || curl_multi_add_handle(h->multi, t->easy) != CURLM_OK) {
-        transfer_free(t);
-        return NULL;
-    }
-    return t;
+    t->connect_ns = t->last_byte_ns + t->connect_limit_ns;
+    bool ok = is_plain(req) && find_plain_parts(req->url, &parts) ? set_plain(t, req, &parts)
+                                                                  : set_curl(t, req);
+    url_parts_free(&parts);
+    if (ok)
+        return t;
+    transfer_free(t);
+    return NULL;
 }
 
 /* When a transfer reaches its first time limit if no further byte arrives. *why: which one. */
@@ -537,6 +773,10 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
     case HTTP_STOPPED:
         return "stopped";
     default:
+        if (t->plain && t->plain->answer.why)
+            return t->plain->answer.why;
+        if (t->plain && t->plain->why[0])
+            return t->plain->why;
         if (rc == CURLE_UNSUPPORTED_PROTOCOL)
             return "the server redirects from https to http, or to another protocol, which is not "
                    "followed";
@@ -544,17 +784,109 @@ static const char *message_of(const transfer *t, http_outcome outcome, CURLcode 
     }
 }
 
-static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
-    http_response res = response(t);
+static void count_connections(transfer *t) {
     long opened = 0;
     (void)curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &opened);
     t->engine->connections += opened;
+}
+
+static void finish(transfer *t, http_outcome outcome, CURLcode rc) {
+    http_response res = response(t);
+    if (t->easy)
+        count_connections(t);
+    if (t->plain)
+        plain_end(t->plain); /* on_done() may start a transfer that uses the connection */
     t->engine->done++;
     res.outcome = outcome;
     res.retry_after_s = retry_after(t);
     res.message = message_of(t, outcome, rc);
     t->on_done(t->ctx, &res);
     transfer_end(t);
+}
+
+/* libcurl has connected to the server of a plain exchange. */
+static void take_over(transfer *t) {
+    count_connections(t);
+    http_conn *c = take_socket(t);
+    if (c) {
+        begin_plain(t, c);
+        return;
+    }
+    char text[100];
+    (void)snprintf(t->message, sizeof t->message, "the connection cannot be used: %s",
+                   strerror_r(errno, text, sizeof text));
+    finish(t, HTTP_UNREACHABLE, CURLE_OK);
+}
+
+static http_outcome plain_outcome(answer_state state) {
+    switch (state) {
+    case ANSWER_COMPLETE:
+        return HTTP_COMPLETE;
+    case ANSWER_BROKEN:
+        return HTTP_BROKEN;
+    case ANSWER_TOO_LARGE:
+        return HTTP_TOO_LARGE;
+    default:
+        return HTTP_REFUSED;
+    }
+}
+
+/* Begins again on a new connection: the server had closed the idle one. */
+static void restart_plain(transfer *t) {
+    plain_restart(t->plain);
+    http_outcome why;
+    if (start_connection(t))
+        check_by(t->engine, end_of(t, &why));
+    else
+        finish(t, HTTP_REFUSED, CURLE_OUT_OF_MEMORY);
+}
+
+/* Sets the times of bytes that were received now. @arrived_ns: when, by the kernel's wall clock; 0
+ * = unknown. */
+static void set_arrival(transfer *t, int64_t arrived_ns) {
+    http *h = t->engine;
+    int64_t now = clock_now_ns(), at = arrived_ns - h->wall_ns;
+    /* the bytes came after the last poll that did not report them, and after the last read */
+    int64_t earliest = h->ready_ns > t->last_byte_ns ? h->ready_ns : t->last_byte_ns;
+    h->arrival_known = arrived_ns > 0;
+    h->event_ready_ns = earliest;
+    h->received_ns = now;
+    if (h->arrival_known) /* the wall clock may have been set in between */
+        h->received_ns = at > now ? now : at < t->last_byte_ns ? t->last_byte_ns : at;
+    hist_add(&h->lag, now - (h->arrival_known ? h->received_ns : earliest));
+    t->last_byte_ns = now;
+}
+
+static void receive_plain(transfer *t) {
+    http *h = t->engine;
+    int64_t arrived_ns;
+    size_t n;
+    bool came;
+    answer_state state = plain_receive(t->plain, h->bytes, sizeof h->bytes, &n, &arrived_ns, &came);
+    if (!came)
+        return;
+    if (state == ANSWER_BROKEN && plain_may_retry(t->plain)) {
+        restart_plain(t);
+        return;
+    }
+    set_arrival(t, arrived_ns);
+    if (!deliver(t, h->bytes, n))
+        finish(t, t->aborted, CURLE_OK);
+    else if (state != ANSWER_OPEN)
+        finish(t, plain_outcome(state), CURLE_OK);
+}
+
+/* Handles an event of a connection of the pool. */
+static void serve_plain(http_conn *c, uint32_t events) {
+    transfer *t = http_conn_user(c);
+    if (!t) { /* the server has closed an idle connection, or sent what nobody asked for */
+        http_conn_close(c);
+        return;
+    }
+    if (events & EPOLLOUT)
+        plain_send(t->plain);
+    if (events & ~(uint32_t)EPOLLOUT)
+        receive_plain(t);
 }
 
 static void finish_ended(http *h) {
@@ -565,7 +897,14 @@ static void finish_ended(http *h) {
         CURLcode rc = m->data.result;
         (void)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &owner);
         transfer *t = (transfer *)(void *)owner;
-        hist_add(&h->lag, clock_now_ns() - h->ready_ns);
+        if (t->plain && rc == CURLE_OK) {
+            take_over(t);
+            continue;
+        }
+        h->received_ns = clock_now_ns();
+        h->event_ready_ns = h->ready_ns;
+        h->arrival_known = false;
+        hist_add(&h->lag, h->received_ns - h->ready_ns);
         finish(t, t->aborted == HTTP_COMPLETE ? outcome_of(rc) : t->aborted, rc);
     }
 }
@@ -594,6 +933,9 @@ static void finish_overdue(http *h) {
         }
         if (now >= end_ns) {
             hist_add(&h->lag, now - end_ns);
+            h->received_ns = now;
+            h->event_ready_ns = end_ns;
+            h->arrival_known = false;
             finish(t, why, CURLE_OPERATION_TIMEDOUT);
         } else {
             check_by(h, end_ns);
@@ -635,9 +977,14 @@ static int actions_of(uint32_t events) {
 static CURLMcode move_bytes(http *h, const struct epoll_event *events, int n) {
     CURLMcode rc = CURLM_OK;
     int running;
-    for (int i = 0; i < n && rc == CURLM_OK; i++)
-        rc = curl_multi_socket_action(h->multi, events[i].data.fd, actions_of(events[i].events),
-                                      &running);
+    for (int i = 0; i < n && rc == CURLM_OK; i++) {
+        http_conn *c = http_pool_find(h->pool, events[i].data.fd);
+        if (c)
+            serve_plain(c, events[i].events);
+        else
+            rc = curl_multi_socket_action(h->multi, events[i].data.fd, actions_of(events[i].events),
+                                          &running);
+    }
     if (rc == CURLM_OK && h->timer_ns <= clock_now_ns()) {
         h->timer_ns = INT64_MAX; /* libcurl sets the timer again if it needs it */
         rc = curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
@@ -651,6 +998,7 @@ snap_status http_step(http *h, int64_t until_ns, snap_err *err) {
         return err_set(err, SNAP_E_CANCELLED, "cancelled");
     int64_t due_ns = h->timer_ns < h->check_ns ? h->timer_ns : h->check_ns;
     int n = wait_for_sockets(h, due_ns < until_ns ? due_ns : until_ns, events);
+    h->wall_ns = clock_wall_offset_ns();
     CURLMcode rc = move_bytes(h, events, n);
     finish_ended(h);
     if (h->check_ns <= clock_now_ns())

@@ -122,8 +122,13 @@ snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESUL
  * http_stats says what this means. CLOCK_MONOTONIC, ns. */
 int64_t http_ready_ns(const http *h);
 
-/* For on_body(): the time when these bytes were received. CLOCK_MONOTONIC, ns. */
+/* For callbacks: the time when the bytes were received, in on_done() the last bytes or the failure.
+ * CLOCK_MONOTONIC, ns. */
 int64_t http_received_ns(const http *h);
+
+/* For callbacks: whether http_received_ns() is the time at which the kernel received the last of
+ * these bytes. Otherwise it is the time at which this program read them. */
+bool http_arrival_known(const http *h);
 
 int http_running(const http *h); /* transfers started and not done */
 

@@ -1,0 +1,52 @@
+/* http_plain.h - one request and its response on a connection without encryption and proxy.
+ *
+ * base/http.c makes connections with libcurl, and uses this for what follows. A read of an event
+ * stream then costs one system call and no timers, and it has the time at which the kernel received
+ * the bytes. */
+#ifndef SNAPMLA_BASE_HTTP_PLAIN_H
+#define SNAPMLA_BASE_HTTP_PLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/http_answer.h"
+#include "base/http_pool.h"
+
+typedef struct {
+    char *origin;     /* "host:port" of the server, owned */
+    buf head;         /* request line and headers */
+    const char *body; /* borrowed */
+    size_t body_len;
+    size_t sent;      /* bytes of head and body */
+    bool output_ends; /* the server takes no more bytes; its response may have come nevertheless */
+    http_conn *conn;  /* NULL = none; closed by plain_release() */
+    http_answer answer;
+    char why[160]; /* why the connection failed, "" = it did not */
+} plain_exchange;
+
+void plain_release(plain_exchange *x);
+
+/* Sends what can be sent without blocking. The caller calls it again when the socket can take more.
+ * A failure shows when the response is received. */
+void plain_send(plain_exchange *x);
+
+/* Receives what has come, at most @n bytes, and moves the part that belongs to the body to the
+ * front of @bytes; *n_body: its length. *arrived_ns as in http_conn_receive(). *came: bytes or the
+ * end of the connection have come. */
+answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, size_t *n_body,
+                           int64_t *arrived_ns, bool *came);
+
+/* Whether a connection that was idle failed before any byte of a response: the server had closed it
+ * before it read the request, which another connection can take. */
+bool plain_may_retry(const plain_exchange *x);
+
+/* Gives up the connection and what has come of a response, to begin again. */
+void plain_restart(plain_exchange *x);
+
+/* The exchange has ended: keeps the connection for the next one if it can be used, otherwise closes
+ * it. */
+void plain_end(plain_exchange *x);
+
+#endif

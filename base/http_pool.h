@@ -1,0 +1,57 @@
+/* http_pool.h - the plain TCP connections of an HTTP client whose bytes it reads itself.
+ *
+ * A pool owns connections. Each is either in use by one transfer or idle. All are registered for
+ * input in the engine's epoll instance, with the descriptor as data, also while they are idle: the
+ * pool closes an idle connection when the server closes it. */
+#ifndef SNAPMLA_BASE_HTTP_POOL_H
+#define SNAPMLA_BASE_HTTP_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct http_pool http_pool;
+typedef struct http_conn http_conn;
+
+/* @poll: the epoll instance, borrowed. @idle_max: most idle connections. NULL if memory is
+ * exhausted. */
+http_pool *http_pool_create(int poll, int idle_max);
+
+/* Closes all connections. NULL is allowed. */
+void http_pool_free(http_pool *p);
+
+/* Returns an idle connection to @origin ("host:port"), or NULL. It is in use from now on. @user:
+ * what http_conn_user() returns. */
+http_conn *http_pool_take(http_pool *p, const char *origin, void *user);
+
+/* Puts a new connection into the pool, in use. Takes the ownership of @fd, a non-blocking socket,
+ * and closes it in case of failure: NULL with errno set. */
+http_conn *http_pool_add(http_pool *p, const char *origin, int fd, void *user);
+
+/* The connection becomes idle; that which was idle for the longest time may be closed for it. */
+void http_conn_keep(http_conn *c);
+
+void http_conn_close(http_conn *c);
+
+/* The connection with this descriptor; NULL if the pool has none. */
+http_conn *http_pool_find(const http_pool *p, int fd);
+
+void *http_conn_user(const http_conn *c); /* NULL = the connection is idle */
+
+/* Whether the connection was idle before. */
+bool http_conn_is_reused(const http_conn *c);
+
+/* Sends as much as possible of two texts without blocking, from byte @from of the two. Returns the
+ * number of bytes; -1 with errno set. */
+ssize_t http_conn_send(http_conn *c, const char *head, size_t n_head, const char *body,
+                       size_t n_body, size_t from);
+
+/* Chooses whether the epoll instance also reports that bytes can be sent. False with errno set. */
+bool http_conn_watch_output(http_conn *c, bool on);
+
+/* Receives what has arrived, at most @n bytes, without blocking. *arrived_ns: when the last of them
+ * arrived at this host (CLOCK_REALTIME, by the kernel); 0 = unknown. As recv() otherwise. */
+ssize_t http_conn_receive(http_conn *c, char *bytes, size_t n, int64_t *arrived_ns);
+
+#endif
