@@ -32,10 +32,11 @@ typedef struct transfer transfer;
 struct transfer {
     transfer *next, **link; /* list of the engine's transfers; *link points to this one */
     http *engine;
-    plain_exchange *plain; /* NULL: libcurl makes the whole transfer */
-    char *url;             /* of a plain exchange; owned */
-    char *location;        /* where its response redirects to; owned by libcurl, NULL = nowhere */
-    CURL *easy;            /* NULL: a plain exchange has its connection */
+    plain_exchange *plain; /* &own; NULL: libcurl makes the whole transfer */
+    plain_exchange own;
+    char *url;      /* of a plain exchange; owned */
+    char *location; /* where its response redirects to; owned by libcurl, NULL = nowhere */
+    CURL *easy;     /* NULL: a plain exchange has its connection */
     struct curl_slist *headers;
     http_body_fn on_body;
     http_done_fn on_done;
@@ -136,9 +137,7 @@ static void transfer_free(transfer *t) {
     curl_easy_cleanup(t->easy);
     curl_slist_free_all(t->headers);
     curl_free(t->location);
-    if (t->plain)
-        plain_release(t->plain);
-    free(t->plain);
+    plain_release(&t->own);
     free(t->url);
     free(t);
 }
@@ -617,12 +616,11 @@ static void begin_plain(transfer *t, http_conn *c) {
  * exhausted. */
 static bool set_plain(transfer *t, const http_request *req, const url_parts *p) {
     buf origin = {0};
-    plain_exchange *x = t->plain = calloc(1, sizeof *x);
+    plain_exchange *x = t->plain = &t->own;
     t->url = strdup(req->url);
     (void)buf_printf(&origin, "%s:%s", p->host, p->port);
-    if (x)
-        write_head(&x->head, req, p);
-    bool ok = x && t->url && !x->head.failed && !origin.failed;
+    write_head(&x->head, req, p);
+    bool ok = t->url && !x->head.failed && !origin.failed;
     if (ok) {
         x->origin = buf_steal(&origin);
         x->body = req->body;

@@ -87,6 +87,7 @@ static snap_status read_chunk(attempt *a, const char *data, size_t n, snap_err *
 static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
     attempt *a = ctx;
     chat_piece piece;
+    a->events_taken++;
     if (a->answer.done || !chat_piece_find(data, n, &piece))
         return read_chunk(a, data, n, err);
     if (!a->drop_text) {
@@ -151,6 +152,7 @@ static bool on_events(attempt *a, const http_response *head, const char *bytes, 
 bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
                   int64_t now_ns) {
     a->now_ns = now_ns;
+    a->events_taken = 0;
     if (is_ok(head->status)) {
         if (a->form == FORM_UNKNOWN)
             a->form = form_of(a, head, bytes, n);
@@ -160,6 +162,10 @@ bool attempt_take(attempt *a, const http_response *head, const char *bytes, size
     size_t room = kRefusalLimit - a->body.len;
     (void)buf_append(&a->body, bytes, n < room ? n : room);
     return a->body.len < kRefusalLimit; /* enough to describe the error */
+}
+
+bool attempt_took_one_event(const attempt *a) {
+    return !a->events_taken || (a->events_taken == 1 && sse_is_between_events(&a->events));
 }
 
 static bool is_refused(const attempt *a, const http_response *res) {

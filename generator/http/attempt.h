@@ -52,6 +52,7 @@ typedef struct {
     attempt_end end;
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */
 
+    int events_taken;                  /* events that the last attempt_take() completed */
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
     int64_t now_ns;                    /* time of the pieces that are parsed now */
     int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =
@@ -69,6 +70,10 @@ void attempt_begin(attempt *a);
  * after a failure. */
 bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
                   int64_t now_ns);
+
+/* Whether the last attempt_take() completed no event, or a single one with its last byte. Then the
+ * time at which its last byte arrived is that of all pieces in it. */
+bool attempt_took_one_event(const attempt *a);
 
 /* The response has ended: sets `end` and `why`. */
 void attempt_judge(attempt *a, const http_response *res);

@@ -18,6 +18,10 @@ void sse_release(sse *p) {
     sse_clear(p);
 }
 
+bool sse_is_between_events(const sse *p) {
+    return !p->line.len && !p->has_data;
+}
+
 static snap_status fits(const buf *b, snap_err *err) {
     if (!b->failed)
         return SNAP_OK;

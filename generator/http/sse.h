@@ -36,6 +36,9 @@ void sse_release(sse *p); /* frees */
 snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void *ctx,
                      snap_err *err) SNAP_CHECK_RESULT;
 
+/* Whether no byte has come since the last complete event. */
+bool sse_is_between_events(const sse *p);
+
 /* The stream has ended: calls @fn for an unfinished event, if there is one. */
 snap_status sse_finish(sse *p, sse_event_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -259,31 +259,38 @@ static void count_failure(load_slot *s) {
 
 /* ---- sending and receiving ---- */
 
-static void note_lag(load_slot *s, int64_t now_ns) {
-    int64_t lag = now_ns - http_ready_ns(s->lane->block->opt->engine);
+/* Notes that a time of the request is @at_ns, but may be as early as when the event was ready. */
+static void note_lag(load_slot *s, int64_t at_ns) {
+    int64_t lag = at_ns - http_ready_ns(s->lane->block->opt->engine);
     s->lag_ns = lag > s->lag_ns ? lag : s->lag_ns;
 }
 
 static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
     load_slot *s = ctx;
-    int64_t now_ns = http_received_ns(s->lane->block->opt->engine);
-    note_lag(s, now_ns);
-    return attempt_take(&s->at, head, bytes, n, now_ns);
+    const http *engine = s->lane->block->opt->engine;
+    int64_t received_ns = http_received_ns(engine);
+    bool more = attempt_take(&s->at, head, bytes, n, received_ns);
+    /* The arrival of one event is exact. If several events were read at once, the time is that of
+     * the last, and the others may have come since the socket was last found empty. */
+    if (!http_arrival_known(engine) || !attempt_took_one_event(&s->at))
+        note_lag(s, received_ns);
+    return more;
 }
 
 static void on_done(void *ctx, const http_response *res) {
     load_slot *s = ctx;
     block *b = s->lane->block;
-    int64_t now_ns = clock_now_ns();
-    note_lag(s, now_ns);
+    int64_t end_ns = http_received_ns(b->opt->engine);
+    if (!http_arrival_known(b->opt->engine))
+        note_lag(s, end_ns);
     attempt_judge(&s->at, res);
     s->running = false;
     s->server->in_flight--;
     b->running--;
-    pass_on(s, false, s->at.finish_ns >= 0 ? s->at.finish_ns : now_ns);
+    pass_on(s, false, s->at.finish_ns >= 0 ? s->at.finish_ns : end_ns);
     count_failure(s);
     if (b->st == SNAP_OK)
-        follow(s, now_ns - b->start_ns);
+        follow(s, end_ns - b->start_ns);
 }
 
 void load_slot_send(load_slot *s, int64_t now) {
@@ -294,7 +301,7 @@ void load_slot_send(load_slot *s, int64_t now) {
     attempt_begin(&s->at);
     s->pieces = 0;
     s->sent_ns = now;
-    s->lag_ns = s->lane->plan->load.users ? 0 : now - s->due_ns;
+    s->lag_ns = 0;
     s->server = endpoints_choose(&t->servers, INT64_MAX);
     s->server->in_flight++;
     s->server->started++;

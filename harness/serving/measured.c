@@ -177,15 +177,17 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
     const sliced_block *blocks = w->block[a];
     double prompt = 0, completion = 0;
     bool unknown_prompt = false, unknown_completion = false;
-    double *lags = malloc((w->n + 1) * sizeof *lags);
+    double *lags = malloc((2 * w->n + 1) * sizeof *lags);
     if (!lags)
         return no_memory(err);
+    double *received = lags + w->n;
     arm->blocks = w->blocks;
     for (size_t b = 0; b < w->blocks; b++) {
         arm->window_s += fmax(0, blocks[b].window.to - blocks[b].window.from);
         for (size_t i = 0; i < blocks[b].n; i++) {
             const serving_request *r = &blocks[b].at[i];
-            lags[arm->requests++] = r->lag_s;
+            lags[arm->requests] = serving_client_lag_s(r);
+            received[arm->requests++] = r->lag_s;
             arm->failed += r->failed;
             arm->cut += r->cut && !r->failed;
             if (!serving_is_answered(r))
@@ -201,6 +203,8 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
     arm->lag_p50_s = stats_quantile(lags, arm->requests, 0.5);
     arm->lag_p99_s = stats_quantile(lags, arm->requests, 0.99);
     arm->lag_max_s = lags[arm->requests - 1];
+    qsort(received, arm->requests, sizeof *received, by_number);
+    arm->received_lag_p99_s = stats_quantile(received, arm->requests, 0.99);
     free(lags);
     double n = arm->answered ? (double)arm->answered : (double)NAN;
     arm->prompt_tokens = unknown_prompt ? (double)NAN : prompt / n;
@@ -212,10 +216,12 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
 
 /* The p99 of the client's lag over the latency's median or, for itl, over its p99, because the lag
  * changes single gaps. In tpot and the normalised latency, the lag is divided by the number of
- * tokens. */
+ * tokens. The delay before a request is sent is in ttft_due only. */
 static double lag_share(const serving_arm *arm, const sliced_arm *s, serving_time l) {
     bool shared = l == SERVING_TPOT || l == SERVING_NORMALISED;
-    double lag = arm->lag_p99_s / (shared ? fmax(arm->completion_tokens, 1) : 1);
+    double lag = l == SERVING_TTFT_DUE ? arm->lag_p99_s : arm->received_lag_p99_s;
+    if (shared)
+        lag /= fmax(arm->completion_tokens, 1);
     return lag / sliced_quantile(s, l, l == SERVING_ITL ? 0.99 : 0.5);
 }
 
@@ -240,6 +246,7 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
         for (int k = 0; k < SERVING_CDF; k++)
             arm->cdf[l][k] = sliced_quantile(s, (serving_time)l, k / (SERVING_CDF - 1.0));
     }
+    arm->rate_lag_share = arm->lag_p99_s / sliced_quantile(s, SERVING_E2E, 0.5);
     arm->cohort = (size_t)s->requests;
 }
 
@@ -349,8 +356,10 @@ static serving_difference compare(const serving_measured *out, int a, int m, con
  * kLagShare. The rate of a closed loop changes as the whole latency of a request does. */
 static double lag_of(const serving_arm *x, const serving_arm *y, int metric) {
     bool rate = metric >= serving_metric_of_rate(SERVING_OFFERED);
-    int l = rate ? SERVING_E2E : metric / SERVING_STATISTICS;
-    return fmax(x->late[l] ? x->lag_share[l] : 0, y->late[l] ? y->lag_share[l] : 0);
+    int l = metric / SERVING_STATISTICS;
+    double most =
+        rate ? fmax(x->rate_lag_share, y->rate_lag_share) : fmax(x->lag_share[l], y->lag_share[l]);
+    return most > kLagShare ? most : 0;
 }
 
 /* The verdict if the client's lag may have caused a ratio between 1 / (1 + lag) and 1 + lag. */

@@ -42,7 +42,9 @@ typedef struct {
     double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */
     double lag_p50_s, lag_p99_s, lag_max_s;  /* delay that the client added, over all requests */
     bool late[SERVING_TIMES];                /* the lag can change the latency by more than 1 % */
+    double received_lag_p99_s;               /* the part of the lag that is in times of reception */
     double lag_share[SERVING_TIMES];         /* the p99 of the lag over the latency */
+    double rate_lag_share;                   /* the same for the rates of a closed loop */
     size_t values[SERVING_TIMES];
     serving_estimate metric[SERVING_METRICS];
     double cdf[SERVING_TIMES][SERVING_CDF]; /* quantiles 0, 0.01 ... 1; NAN without values */
