@@ -336,6 +336,37 @@ static void test_flags_and_their_verdicts(void) {
         serving_flag_against_state(SERVING_FLAG_CORRELATED | SERVING_FLAG_SATURATED), "");
 }
 
+/* A request that is sent late has a longer ttft_due. Its other latencies begin when it is sent. A
+ * closed loop also has a lower rate. */
+static void test_a_delay_before_sending(void) {
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    sim_log log = {0};
+    snap_err err = {0};
+    serving_measured *l = NULL;
+    for (int b = 0; b < 8; b++)
+        for (int a = 0; a < 2; a++)
+            sim_mm1(&log,
+                    &(sim_block){.arm = a,
+                                 .block = b,
+                                 .rate = 0.5,
+                                 .seconds = 600,
+                                 .seed = 1 + (uint64_t)b,
+                                 .noise = 100 + (uint64_t)(2 * b + a)},
+                    1, 4);
+    for (size_t i = 0; i < log.n; i++) {
+        log.at[i].lag_s = 0;
+        log.at[i].due_s = fmax(log.at[i].due_s - 0.5, 0);
+    }
+    CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(l->arm[0].lag_p99_s, 0.5, 1e-9);
+    CU_ASSERT_TRUE(l->arm[0].late[SERVING_TTFT_DUE]);
+    CU_ASSERT(l->arm[0].rate_lag_share > 0.01);
+    for (int t = 0; t < SERVING_TIMES; t++)
+        CU_ASSERT(t == SERVING_TTFT_DUE || !l->arm[0].late[t]);
+    free(l);
+    sim_release(&log);
+}
+
 /* A verdict needs an interval that also excludes what the client's lag can do. */
 static void test_lag_can_prevent_a_verdict(void) {
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
@@ -499,6 +530,7 @@ CU_TestInfo tests_serving_measured[] = {
     {"disturbed blocks give no verdict", test_disturbed_blocks_give_no_verdict},
     {"flags and their verdicts", test_flags_and_their_verdicts},
     {"lag can prevent a verdict", test_lag_can_prevent_a_verdict},
+    {"a delay before sending", test_a_delay_before_sending},
     {"percentiles of few values are refused", test_percentiles_are_refused},
     {"saturation", test_saturation},
     {"MSER-5", test_mser5},
