@@ -1,6 +1,5 @@
 #include "base/http.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include "base/fault.h"
 #include "base/hist.h"
 #include "base/http_plain.h"
+#include "base/http_url.h"
 
 enum {
     kStepMs = 100, /* longest sleep of http_step(): a signal is noticed after at most
@@ -42,7 +42,9 @@ struct transfer {
     http_done_fn on_done;
     void *ctx;
     size_t body_bytes, body_limit, header_bytes;
-    int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte arrived, or the start */
+    int64_t silence_ns, last_byte_ns; /* last_byte_ns: when the last byte was read, or the start */
+    int64_t arrived_ns;               /* plain: when the last byte arrived, or the start */
+    bool has_rest;                    /* plain: the last read filled its buffer */
     int64_t deadline_ns;              /* INT64_MAX = none */
     int64_t connect_limit_ns;         /* longest time until the connection exists */
     int64_t connect_ns;               /* when the connection must exist; INT64_MAX = it does */
@@ -196,92 +198,6 @@ http_stats http_stats_of(const http *h) {
                         .lag_max_ns = h->lag.n ? h->lag.max_ns : -1};
 }
 
-/* ---- URLs ---- */
-
-/* Gets a part of a URL, to be freed with curl_free(). Notes a fault if memory is exhausted, so that
- * credentials are not overlooked. */
-static bool get_part(CURLU *u, CURLUPart part, char **value) {
-    CURLUcode rc = curl_url_get(u, part, value, 0);
-    if (rc == CURLUE_OUT_OF_MEMORY)
-        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
-    return rc == CURLUE_OK;
-}
-
-static bool has_part(CURLU *u, CURLUPart part) {
-    char *value = NULL;
-    bool found = get_part(u, part, &value);
-    curl_free(value);
-    return found;
-}
-
-static bool is_http(CURLU *u) {
-    char *scheme = NULL;
-    bool ok = get_part(u, CURLUPART_SCHEME, &scheme) &&
-              (strcasecmp(scheme, "http") == 0 || strcasecmp(scheme, "https") == 0);
-    curl_free(scheme);
-    return ok;
-}
-
-snap_status http_check_url(const char *url, snap_err *err) {
-    CURLU *u = curl_url();
-    if (!u)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a URL");
-    snap_status st = SNAP_OK;
-    fault_mark before = fault_begin();
-    CURLUcode rc = curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
-    if (rc == CURLUE_OUT_OF_MEMORY)
-        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
-    /* checked first, with a message that does not quote the URL: it must not show the
-     * credentials */
-    if (rc == CURLUE_OK && (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD)))
-        st = err_set(err, SNAP_E_USAGE, "a URL must not contain a user or a password");
-    else if (rc != CURLUE_OK || !has_part(u, CURLUPART_HOST))
-        st = err_set(err, SNAP_E_USAGE, "'%s' is not an absolute URL", url);
-    else if (!is_http(u))
-        st = err_set(err, SNAP_E_USAGE, "'%s' is neither an http nor an https URL", url);
-    else if (has_part(u, CURLUPART_FRAGMENT))
-        st = err_set(err, SNAP_E_USAGE, "'%s' must not have a '#' part", url);
-    curl_url_cleanup(u);
-    return fault_result(before, st, err);
-}
-
-/* True if the host is a loopback address, "localhost" or a name that ends in ".localhost". libcurl
- * itself resolves these names to the loopback. */
-static bool is_loopback(CURLU *u) {
-    char *host = NULL;
-    struct in_addr v4;
-    struct in6_addr v6;
-    bool found = get_part(u, CURLUPART_HOST, &host);
-    size_t n = found ? strlen(host) : 0;
-    bool is_v6 = n > 2 && host[0] == '[';
-    if (is_v6)
-        host[n - 1] = '\0';
-    bool yes =
-        found && (strcasecmp(host, "localhost") == 0 ||
-                  (n > 10 && strcasecmp(host + n - 10, ".localhost") == 0) ||
-                  (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127) ||
-                  (is_v6 && inet_pton(AF_INET6, host + 1, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6)));
-    curl_free(host);
-    return yes;
-}
-
-static bool is_https(CURLU *u) {
-    char *scheme = NULL;
-    bool yes = get_part(u, CURLUPART_SCHEME, &scheme) && strcasecmp(scheme, "https") == 0;
-    curl_free(scheme);
-    return yes;
-}
-
-bool http_is_private(const char *url) {
-    CURLU *u = curl_url();
-    if (!u)
-        fault_note(SNAP_E_NOMEM, "out of memory for a URL");
-    bool yes =
-        u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK && (is_https(u) || is_loopback(u));
-    curl_url_cleanup(u);
-    return yes;
-}
-
 /* ---- callbacks of libcurl ---- */
 
 /* A header of the last response; "" if absent. */
@@ -307,16 +223,13 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
-/* Where the response of a plain exchange redirects to, as an absolute URL; NULL = nowhere. */
+/* Where the response of a plain exchange redirects to, as an absolute URL; "" = nowhere. */
 static const char *plain_location(transfer *t) {
-    const char *to = http_answer_header(&t->plain->answer, "Location");
+    const char *to = header(t, "Location");
     int status = t->plain->answer.status;
-    CURLU *u = to && !t->location && status >= 300 && status < 400 ? curl_url() : NULL;
-    if (u && curl_url_set(u, CURLUPART_URL, t->url, 0) == CURLUE_OK &&
-        curl_url_set(u, CURLUPART_URL, to, 0) == CURLUE_OK)
-        (void)get_part(u, CURLUPART_URL, &t->location);
-    curl_url_cleanup(u);
-    return t->location;
+    if (*to && !t->location && status >= 300 && status < 400)
+        t->location = http_url_resolve(t->url, to);
+    return t->location ? t->location : "";
 }
 
 /* The response as far as it is known. finish() adds outcome, message and retry_after_s. */
@@ -490,102 +403,6 @@ static bool set_transport(transfer *t, const http_request *req) {
 
 /* ---- plain exchanges ---- */
 
-/* The parts of a URL that a plain exchange needs. */
-typedef struct {
-    char *host, *port, *path, *query;
-} url_parts;
-
-static void url_parts_free(url_parts *p) {
-    curl_free(p->host);
-    curl_free(p->port);
-    curl_free(p->path);
-    curl_free(p->query);
-}
-
-/* Whether a proxy may be used for the host. */
-static bool may_have_proxy(CURLU *u) {
-    static const char *const names[] = {"http_proxy", "all_proxy", "ALL_PROXY"};
-    bool named = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        named = named || (value && *value);
-    }
-    return named && !is_loopback(u);
-}
-
-/* Whether a text can stand in a request as it is. */
-static bool is_printable(const char *text) {
-    for (; *text; text++)
-        if (*text <= ' ' || *text > '~')
-            return false;
-    return true;
-}
-
-/* Finds the parts of the URL; false if the URL is https, may have a proxy or is unusual. */
-static bool find_plain_parts(const char *url, url_parts *p) {
-    CURLU *u = curl_url();
-    bool ok = u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK && !is_https(u) &&
-              !may_have_proxy(u) && get_part(u, CURLUPART_HOST, &p->host) &&
-              curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-              get_part(u, CURLUPART_PATH, &p->path);
-    if (ok)
-        (void)get_part(u, CURLUPART_QUERY, &p->query);
-    curl_url_cleanup(u);
-    return ok && is_printable(url) && !strchr(p->host, '%');
-}
-
-static bool is_header(const char *line, const char *name) {
-    size_t n = strlen(name);
-    return strncasecmp(line, name, n) == 0 && line[n] == ':';
-}
-
-static bool has_header(const http_request *req, const char *name) {
-    for (int i = 0; i < req->n_headers + req->n_secrets; i++)
-        if (is_header(i < req->n_headers ? req->headers[i] : req->secrets[i - req->n_headers],
-                      name))
-            return true;
-    return false;
-}
-
-/* Whether a request is sent without libcurl: a POST whose headers leave the length and the end of
- * the request to this file. */
-static bool is_plain(const http_request *req) {
-    static const char *const special[] = {"Content-Length", "Transfer-Encoding", "Connection",
-                                          "Expect",         "Upgrade",           "TE"};
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
-        if (has_header(req, special[i]))
-            return false;
-    return req->body != NULL;
-}
-
-/* Writes the headers that have a value. */
-static void write_headers(buf *out, const char *const *headers, int n) {
-    for (int i = 0; i < n; i++) {
-        const char *value = strchr(headers[i], ':') + 1;
-        if (value[strspn(value, " \t")])
-            (void)buf_printf(out, "%s\r\n", headers[i]);
-    }
-}
-
-/* Writes the request line and headers as libcurl does. */
-static void write_head(buf *out, const http_request *req, const url_parts *p) {
-    static const char *const defaults[][2] = {
-        {"User-Agent", "snapmla"},
-        {"Accept", "*/*"},
-        {"Content-Type", "application/x-www-form-urlencoded"}};
-    bool usual = strcmp(p->port, "80") == 0;
-    (void)buf_printf(out, "POST %s%s%s HTTP/1.1\r\n", p->path, p->query ? "?" : "",
-                     p->query ? p->query : "");
-    if (!has_header(req, "Host"))
-        (void)buf_printf(out, "Host: %s%s%s\r\n", p->host, usual ? "" : ":", usual ? "" : p->port);
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-        if (!has_header(req, defaults[i][0]))
-            (void)buf_printf(out, "%s: %s\r\n", defaults[i][0], defaults[i][1]);
-    write_headers(out, req->headers, req->n_headers);
-    write_headers(out, req->secrets, req->n_secrets);
-    (void)buf_printf(out, "Content-Length: %zu\r\n\r\n", req->body_len);
-}
-
 /* Makes libcurl connect to the server of a plain exchange. */
 static bool start_connection(transfer *t) {
     CURL *e = t->easy = curl_easy_init();
@@ -614,25 +431,15 @@ static void begin_plain(transfer *t, http_conn *c) {
 
 /* Prepares a plain exchange and gives it an idle connection or starts a new one. False if memory is
  * exhausted. */
-static bool set_plain(transfer *t, const http_request *req, const url_parts *p) {
-    buf origin = {0};
-    plain_exchange *x = t->plain = &t->own;
+static bool set_plain(transfer *t, const http_request *req, const http_url_parts *p) {
+    t->plain = &t->own;
     t->url = strdup(req->url);
-    (void)buf_printf(&origin, "%s:%s", p->host, p->port);
-    write_head(&x->head, req, p);
-    bool ok = t->url && !x->head.failed && !origin.failed;
-    if (ok) {
-        x->origin = buf_steal(&origin);
-        x->body = req->body;
-        x->body_len = req->body_len;
-        http_conn *idle = http_pool_take(t->engine->pool, x->origin, t);
-        if (idle)
-            begin_plain(t, idle);
-        else
-            ok = start_connection(t);
-    }
-    buf_release(&origin);
-    return ok;
+    if (!plain_prepare(t->plain, req, p) || !t->url)
+        return false;
+    http_conn *idle = http_pool_take(t->engine->pool, t->plain->origin, t);
+    if (idle)
+        begin_plain(t, idle);
+    return idle || start_connection(t);
 }
 
 /* Replaces libcurl's handle, which has connected, by the socket. */
@@ -641,12 +448,15 @@ static http_conn *take_socket(transfer *t) {
     curl_socket_t fd = CURL_SOCKET_BAD;
     (void)curl_easy_getinfo(t->easy, CURLINFO_ACTIVESOCKET, &fd);
     /* libcurl closes its own descriptor when the handle leaves the multi handle */
-    int own = fd == CURL_SOCKET_BAD ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    int own = fd == CURL_SOCKET_BAD ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), saved = errno;
     (void)epoll_ctl(h->poll, EPOLL_CTL_DEL, fd, NULL);
     (void)curl_multi_remove_handle(h->multi, t->easy);
     curl_easy_cleanup(t->easy);
     t->easy = NULL;
-    return own < 0 ? NULL : http_pool_add(h->pool, t->plain->origin, own, t);
+    if (own >= 0)
+        return http_pool_add(h->pool, t->plain->origin, own, t);
+    errno = saved;
+    return NULL;
 }
 
 /* ---- starting a transfer ---- */
@@ -659,7 +469,7 @@ static bool set_curl(transfer *t, const http_request *req) {
 
 static transfer *transfer_create(http *h, const http_request *req) {
     transfer *t = calloc(1, sizeof *t);
-    url_parts parts = {0};
+    http_url_parts parts = {0};
     if (!t)
         return NULL;
     double silence_s = req->silence_s > 0 ? req->silence_s : kSilenceS;
@@ -671,13 +481,13 @@ static transfer *transfer_create(http *h, const http_request *req) {
     t->body_limit = req->body_limit ? req->body_limit : (size_t)1 << 30;
     t->silence_ns = (int64_t)(silence_s * 1e9);
     t->connect_limit_ns = (int64_t)(connect_s * 1e9);
-    t->last_byte_ns = clock_now_ns();
+    t->last_byte_ns = t->arrived_ns = clock_now_ns();
     t->deadline_ns =
         req->deadline_s > 0 ? t->last_byte_ns + (int64_t)(req->deadline_s * 1e9) : INT64_MAX;
     t->connect_ns = t->last_byte_ns + t->connect_limit_ns;
-    bool ok = is_plain(req) && find_plain_parts(req->url, &parts) ? set_plain(t, req, &parts)
-                                                                  : set_curl(t, req);
-    url_parts_free(&parts);
+    bool ok = plain_can_send(req) && http_url_plain(req->url, &parts) ? set_plain(t, req, &parts)
+                                                                      : set_curl(t, req);
+    http_url_parts_release(&parts);
     if (ok)
         return t;
     transfer_free(t);
@@ -844,31 +654,31 @@ static void restart_plain(transfer *t) {
 static void set_arrival(transfer *t, int64_t arrived_ns) {
     http *h = t->engine;
     int64_t now = clock_now_ns(), at = arrived_ns - h->wall_ns;
-    /* the bytes came after the last poll that did not report them, and after the last read */
-    int64_t earliest = h->ready_ns > t->last_byte_ns ? h->ready_ns : t->last_byte_ns;
+    /* the bytes came after those of the last read and, unless it left some, after the last poll */
+    int64_t earliest = t->has_rest || t->arrived_ns > h->ready_ns ? t->arrived_ns : h->ready_ns;
     h->arrival_known = arrived_ns > 0;
     h->event_ready_ns = earliest;
     h->received_ns = now;
     if (h->arrival_known) /* the wall clock may have been set in between */
-        h->received_ns = at > now ? now : at < t->last_byte_ns ? t->last_byte_ns : at;
+        h->received_ns = at > now ? now : at < t->arrived_ns ? t->arrived_ns : at;
     hist_add(&h->lag, now - (h->arrival_known ? h->received_ns : earliest));
     t->last_byte_ns = now;
+    t->arrived_ns = h->received_ns;
 }
 
 static void receive_plain(transfer *t) {
     http *h = t->engine;
-    int64_t arrived_ns;
-    size_t n;
-    bool came;
-    answer_state state = plain_receive(t->plain, h->bytes, sizeof h->bytes, &n, &arrived_ns, &came);
-    if (!came)
+    plain_input in;
+    answer_state state = plain_receive(t->plain, h->bytes, sizeof h->bytes, &in);
+    if (!in.came)
         return;
     if (state == ANSWER_BROKEN && plain_may_retry(t->plain)) {
         restart_plain(t);
         return;
     }
-    set_arrival(t, arrived_ns);
-    if (!deliver(t, h->bytes, n))
+    set_arrival(t, in.arrived_ns);
+    t->has_rest = in.is_full;
+    if (!deliver(t, h->bytes, in.n_body))
         finish(t, t->aborted, CURLE_OK);
     else if (state != ANSWER_OPEN)
         finish(t, plain_outcome(state), CURLE_OK);

@@ -1,4 +1,5 @@
-/* http.h - an HTTP client: many transfers at once on one thread. Only base/http.c calls libcurl.
+/* http.h - an HTTP client: many transfers at once on one thread. Only base/http.c and base/http_url.c
+ * call libcurl.
  *
  * An engine owns connections, which stay open so that later transfers to the same server can use
  * them. The caller starts transfers and then calls http_step() repeatedly, which moves data and
@@ -12,7 +13,11 @@
  * Only http and https are supported. Proxies and the file of trusted certificates (CURL_CA_BUNDLE,
  * SSL_CERT_FILE) are taken from the environment. No proxy is used for localhost and loopback
  * addresses. Credentials inside a URL are refused, because they would appear in messages. A
- * redirect from https to http is not followed. */
+ * redirect from https to http is not followed.
+ *
+ * A POST over plain HTTP without a proxy is sent, and its response read, without libcurl, which only
+ * makes the connection (http_plain.h). That costs less for each event of a stream, and the kernel
+ * states when the bytes arrived. The results are the same. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -118,8 +123,8 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
  * fails. */
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
-/* For callbacks: the earliest time at which the event that is handled now could have been handled;
- * http_stats says what this means. CLOCK_MONOTONIC, ns. */
+/* For callbacks: the event that is handled now was not there before this time: no byte of it had
+ * arrived, or the time limit had not passed. CLOCK_MONOTONIC, ns. */
 int64_t http_ready_ns(const http *h);
 
 /* For callbacks: the time when the bytes were received, in on_done() the last bytes or the failure.
@@ -133,10 +138,9 @@ bool http_arrival_known(const http *h);
 int http_running(const http *h); /* transfers started and not done */
 
 /* Statistics of an engine. The lag of an event is the time from when it could have been handled
- * (bytes were readable, or a time limit had passed) until its callback. Bytes that arrive while the
- * engine is busy are counted from the engine's last poll of the sockets, so the lag is an upper
- * bound. The lag is the delay that the client itself adds to the times it measures, for example
- * because other callbacks were running. */
+ * (bytes had arrived, or a time limit had passed) until its callback, for example because other
+ * callbacks were running. If the time of arrival is not known, bytes that arrive while the engine is
+ * busy are counted from the engine's last poll of the sockets, so the lag is an upper bound. */
 typedef struct {
     int64_t transfers;   /* done */
     int64_t connections; /* opened by these transfers; fewer than `transfers` if some were reused */

@@ -4,6 +4,73 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include "base/fault.h"
+
+/* ---- the request ---- */
+
+static bool is_header(const char *line, const char *name) {
+    size_t n = strlen(name);
+    return strncasecmp(line, name, n) == 0 && line[n] == ':';
+}
+
+static bool has_header(const http_request *req, const char *name) {
+    for (int i = 0; i < req->n_headers + req->n_secrets; i++)
+        if (is_header(i < req->n_headers ? req->headers[i] : req->secrets[i - req->n_headers],
+                      name))
+            return true;
+    return false;
+}
+
+bool plain_can_send(const http_request *req) {
+    static const char *const special[] = {"Content-Length", "Transfer-Encoding", "Connection",
+                                          "Expect",         "Upgrade",           "TE"};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (has_header(req, special[i]))
+            return false;
+    return req->body != NULL;
+}
+
+/* Writes the headers that have a value. */
+static void write_headers(buf *out, const char *const *headers, int n) {
+    for (int i = 0; i < n; i++) {
+        const char *value = strchr(headers[i], ':') + 1;
+        if (value[strspn(value, " \t")])
+            (void)buf_printf(out, "%s\r\n", headers[i]);
+    }
+}
+
+static void write_head(buf *out, const http_request *req, const http_url_parts *p) {
+    static const char *const defaults[][2] = {
+        {"User-Agent", "snapmla"},
+        {"Accept", "*/*"},
+        {"Content-Type", "application/x-www-form-urlencoded"}};
+    bool usual = strcmp(p->port, "80") == 0;
+    (void)buf_printf(out, "POST %s%s%s HTTP/1.1\r\n", p->path, p->query ? "?" : "",
+                     p->query ? p->query : "");
+    if (!has_header(req, "Host"))
+        (void)buf_printf(out, "Host: %s%s%s\r\n", p->host, usual ? "" : ":", usual ? "" : p->port);
+    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
+        if (!has_header(req, defaults[i][0]))
+            (void)buf_printf(out, "%s: %s\r\n", defaults[i][0], defaults[i][1]);
+    write_headers(out, req->headers, req->n_headers);
+    write_headers(out, req->secrets, req->n_secrets);
+    (void)buf_printf(out, "Content-Length: %zu\r\n\r\n", req->body_len);
+}
+
+bool plain_prepare(plain_exchange *x, const http_request *req, const http_url_parts *p) {
+    buf origin = {0};
+    (void)buf_printf(&origin, "%s:%s", p->host, p->port);
+    write_head(&x->head, req, p);
+    x->body = req->body;
+    x->body_len = req->body_len;
+    x->origin = buf_steal(&origin);
+    buf_release(&origin);
+    return x->origin && !x->head.failed;
+}
+
+/* ---- the exchange ---- */
 
 static void close_connection(plain_exchange *x) {
     if (x->conn)
@@ -38,19 +105,19 @@ void plain_send(plain_exchange *x) {
             x->output_ends = true;
     }
     if (!http_conn_watch_output(x->conn, !x->output_ends && !is_sent(x)))
-        x->output_ends = true;
+        fault_note(SNAP_E_IO, "a socket cannot be watched");
 }
 
-answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, size_t *n_body,
-                           int64_t *arrived_ns, bool *came) {
-    ssize_t got = http_conn_receive(x->conn, bytes, n, arrived_ns);
-    *n_body = 0;
-    *came = got >= 0 || !would_block();
+answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input *in) {
+    *in = (plain_input){0};
+    ssize_t got = http_conn_receive(x->conn, bytes, n, &in->arrived_ns);
+    in->came = got >= 0 || !would_block();
+    in->is_full = got == (ssize_t)n;
     if (got > 0)
-        return http_answer_take(&x->answer, bytes, (size_t)got, n_body);
+        return http_answer_take(&x->answer, bytes, (size_t)got, &in->n_body);
     if (got == 0)
         return http_answer_close(&x->answer);
-    if (!*came)
+    if (!in->came)
         return ANSWER_OPEN;
     char text[100];
     (void)snprintf(x->why, sizeof x->why, "receiving the response failed: %s",

@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/http.h"
 #include "base/http_answer.h"
 #include "base/http_pool.h"
+#include "base/http_url.h"
 
 typedef struct {
     char *origin;     /* "host:port" of the server, owned */
@@ -26,17 +28,29 @@ typedef struct {
     char why[160]; /* why the connection failed, "" = it did not */
 } plain_exchange;
 
+/* Whether a request can be sent so: a POST whose headers leave the length and the end of the request
+ * to this file. */
+bool plain_can_send(const http_request *req);
+
+/* Writes the request line and headers as libcurl does. The body is borrowed. False if memory is
+ * exhausted. plain_release() frees what @x owns. */
+bool plain_prepare(plain_exchange *x, const http_request *req, const http_url_parts *url);
 void plain_release(plain_exchange *x);
+
+/* What plain_receive() has received. */
+typedef struct {
+    bool came;          /* bytes or the end of the connection have come */
+    bool is_full;       /* the buffer was too small for all bytes, or just large enough */
+    size_t n_body;      /* bytes of the body, at the front of the buffer */
+    int64_t arrived_ns; /* when the last byte arrived, by CLOCK_REALTIME; 0 = unknown */
+} plain_input;
 
 /* Sends what can be sent without blocking. The caller calls it again when the socket can take more.
  * A failure shows when the response is received. */
 void plain_send(plain_exchange *x);
 
-/* Receives what has come, at most @n bytes, and moves the part that belongs to the body to the
- * front of @bytes; *n_body: its length. *arrived_ns as in http_conn_receive(). *came: bytes or the
- * end of the connection have come. */
-answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, size_t *n_body,
-                           int64_t *arrived_ns, bool *came);
+/* Receives what has come, at most @n bytes. */
+answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input *in);
 
 /* Whether a connection that was idle failed before any byte of a response: the server had closed it
  * before it read the request, which another connection can take. */

@@ -68,7 +68,7 @@ only() {
     [ -z "$found" ] || complain "<$1> belongs to $2, also included by: $found"
 }
 only 'jansson.h' 'base/json.c'
-only 'curl/curl.h' 'base/http.c'
+only 'curl/curl.h' 'base/http(_url)?\.c'
 only 'microhttpd.h' 'harness/serve/http_parts\.h'
 only 'zip.h' 'base/zip\.c|base/test/zip_maker\.h'
 only 'utf8proc.h' 'generator/local/tokenizer/forms\.c'
