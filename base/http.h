@@ -1,5 +1,5 @@
-/* http.h - an HTTP client: many transfers at once on one thread. Only base/http.c and base/http_url.c
- * call libcurl.
+/* http.h - an HTTP client: many transfers at once on one thread. Only base/http.c and
+ * base/http_url.c call libcurl.
  *
  * An engine owns connections, which stay open so that later transfers to the same server can use
  * them. The caller starts transfers and then calls http_step() repeatedly, which moves data and
@@ -15,9 +15,9 @@
  * addresses. Credentials inside a URL are refused, because they would appear in messages. A
  * redirect from https to http is not followed.
  *
- * A POST over plain HTTP without a proxy is sent, and its response read, without libcurl, which only
- * makes the connection (http_plain.h). That costs less for each event of a stream, and the kernel
- * states when the bytes arrived. The results are the same. */
+ * A POST over plain HTTP without a proxy is sent, and its response read, without libcurl, which
+ * only makes the connection (http_plain.h). That costs less for each event of a stream, and the
+ * kernel states when the bytes arrived. The results are the same. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -139,8 +139,8 @@ int http_running(const http *h); /* transfers started and not done */
 
 /* Statistics of an engine. The lag of an event is the time from when it could have been handled
  * (bytes had arrived, or a time limit had passed) until its callback, for example because other
- * callbacks were running. If the time of arrival is not known, bytes that arrive while the engine is
- * busy are counted from the engine's last poll of the sockets, so the lag is an upper bound. */
+ * callbacks were running. If the time of arrival is not known, bytes that arrive while the engine
+ * is busy are counted from the engine's last poll of the sockets, so the lag is an upper bound. */
 typedef struct {
     int64_t transfers;   /* done */
     int64_t connections; /* opened by these transfers; fewer than `transfers` if some were reused */

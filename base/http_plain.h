@@ -28,8 +28,8 @@ typedef struct {
     char why[160]; /* why the connection failed, "" = it did not */
 } plain_exchange;
 
-/* Whether a request can be sent so: a POST whose headers leave the length and the end of the request
- * to this file. */
+/* Whether a request can be sent so: a POST whose headers leave the length and the end of the
+ * request to this file. */
 bool plain_can_send(const http_request *req);
 
 /* Writes the request line and headers as libcurl does. The body is borrowed. False if memory is

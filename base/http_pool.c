@@ -112,14 +112,15 @@ static bool is_alive(const http_conn *c) {
 
 http_conn *http_pool_take(http_pool *p, const char *name, void *user) {
     origin *o = origin_of(p, name);
-    while (o && o->newest) {
-        http_conn *c = o->newest;
-        if (is_alive(c)) {
-            remove_idle(c);
-            c->user = user;
-            c->reused = true;
+    for (http_conn *c; o && (c = o->newest);) {
+        o->newest = c->older;
+        *(c->older ? &c->older->newer : &o->oldest) = NULL;
+        c->older = NULL;
+        p->n_idle--;
+        c->user = user;
+        c->reused = true;
+        if (is_alive(c))
             return c;
-        }
         http_conn_close(c);
     }
     return NULL;

@@ -1,5 +1,5 @@
-/* http_url.h - the URLs of base/http.c, read with libcurl. http_check_url() and http_is_private() of
- * base/http.h are implemented here as well. */
+/* http_url.h - the URLs of base/http.c, read with libcurl. http_check_url() and http_is_private()
+ * of base/http.h are implemented here as well. */
 #ifndef SNAPMLA_BASE_HTTP_URL_H
 #define SNAPMLA_BASE_HTTP_URL_H
 
@@ -12,8 +12,8 @@ typedef struct {
     char *query; /* without '?'; NULL = none */
 } http_url_parts;
 
-/* Finds the parts of an http URL. False if the URL is https, if a proxy may be used for its host, or
- * if it has bytes that a request line cannot have. Release the parts in either case. */
+/* Finds the parts of an http URL. False if the URL is https, if a proxy may be used for its host,
+ * or if it has bytes that a request line cannot have. Release the parts in either case. */
 bool http_url_plain(const char *url, http_url_parts *p);
 void http_url_parts_release(http_url_parts *p);
 
