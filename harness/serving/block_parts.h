@@ -24,7 +24,8 @@ struct load_slot {
     endpoint *server;
     attempt at;
     bool running;
-    int64_t sent_ns, last_piece_ns, lag_ns;
+    int64_t sent_ns, last_piece_ns;
+    int64_t send_lag_ns, received_lag_ns; /* serving_request says what they are */
     int pieces;
     float *gaps; /* [pieces - 1], owned */
     size_t gap_capacity;

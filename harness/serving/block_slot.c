@@ -191,6 +191,8 @@ static void pass_on(load_slot *s, bool cut, int64_t end_ns) {
     const block_plan *p = s->lane->plan;
     const block *b = s->lane->block;
     const attempt *a = &s->at;
+    double send_lag_s = (double)s->send_lag_ns * 1e-9;
+    double received_lag_s = (double)s->received_lag_ns * 1e-9;
     serving_request r = {
         .arm = p->arm,
         .point = p->point,
@@ -206,7 +208,8 @@ static void pass_on(load_slot *s, bool cut, int64_t end_ns) {
         .wanted_tokens = s->wanted,
         .pieces = s->pieces,
         .gap_s = s->gaps,
-        .lag_s = (double)s->lag_ns * 1e-9,
+        .lag_s = fmax(send_lag_s, received_lag_s),
+        .received_lag_s = received_lag_s,
         .cut = cut,
     };
     if (!cut && a->end != ATTEMPT_OK)
@@ -262,7 +265,7 @@ static void count_failure(load_slot *s) {
 /* Notes that a time of the request is @at_ns, but may be as early as when the event was ready. */
 static void note_lag(load_slot *s, int64_t at_ns) {
     int64_t lag = at_ns - http_ready_ns(s->lane->block->opt->engine);
-    s->lag_ns = lag > s->lag_ns ? lag : s->lag_ns;
+    s->received_lag_ns = lag > s->received_lag_ns ? lag : s->received_lag_ns;
 }
 
 static bool on_body(void *ctx, const http_response *head, const char *bytes, size_t n) {
@@ -301,7 +304,9 @@ void load_slot_send(load_slot *s, int64_t now) {
     attempt_begin(&s->at);
     s->pieces = 0;
     s->sent_ns = now;
-    s->lag_ns = 0;
+    /* the users of a closed loop all begin at 0, and cannot all send at once */
+    s->send_lag_ns = s->due_ns || !s->lane->plan->load.users ? now - s->due_ns : 0;
+    s->received_lag_ns = 0;
     s->server = endpoints_choose(&t->servers, INT64_MAX);
     s->server->in_flight++;
     s->server->started++;

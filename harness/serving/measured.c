@@ -186,8 +186,8 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
         arm->window_s += fmax(0, blocks[b].window.to - blocks[b].window.from);
         for (size_t i = 0; i < blocks[b].n; i++) {
             const serving_request *r = &blocks[b].at[i];
-            lags[arm->requests] = serving_client_lag_s(r);
-            received[arm->requests++] = r->lag_s;
+            lags[arm->requests] = r->lag_s;
+            received[arm->requests++] = r->received_lag_s;
             arm->failed += r->failed;
             arm->cut += r->cut && !r->failed;
             if (!serving_is_answered(r))

@@ -31,10 +31,6 @@ size_t serving_values_needed(serving_statistic s) {
     return kNeeded[s];
 }
 
-double serving_client_lag_s(const serving_request *r) {
-    return fmax(r->lag_s, r->due_s > 0 ? r->sent_s - r->due_s : 0);
-}
-
 bool serving_is_answered(const serving_request *r) {
     return !r->failed && !r->cut && r->end_s >= r->sent_s;
 }

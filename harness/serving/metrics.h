@@ -67,11 +67,6 @@ size_t serving_values_needed(serving_statistic s);
 /* Whether the request was answered completely: neither failed nor cut, and its end is known. */
 bool serving_is_answered(const serving_request *r);
 
-/* The largest delay that the client itself added: before it sent the request, or to a time of
- * reception. (Requests that are due when the block begins are not late: they cannot all be sent at
- * once.) */
-double serving_client_lag_s(const serving_request *r);
-
 /* The time of the last piece; NAN if there was no piece. */
 double serving_last_piece(const serving_request *r);
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "harness/measure/stats.h"
-#include "harness/serving/metrics.h"
 
 static const double kMs = 1e3;
 
@@ -25,7 +24,7 @@ static size_t select_parts(const serving_request *all, size_t n, int arm, int64_
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
         if (all[i].part > 0 && all[i].arm == arm && all[i].point == point)
-            to[k++] = (sent){all[i].part, serving_client_lag_s(&all[i])};
+            to[k++] = (sent){all[i].part, all[i].lag_s};
     if (k)
         qsort(to, k, sizeof *to, by_part_and_lag);
     return k;

@@ -21,9 +21,9 @@ typedef struct {
     int64_t wanted_tokens; /* completion tokens that were requested; -1 = not fixed */
     int pieces;            /* events that carried text */
     const float *gap_s;    /* the pieces - 1 times between consecutive pieces; borrowed */
-    double lag_s; /* by how much the client may have recorded a time of reception too late, at most
-                   */
-    bool cut;     /* the block ended before the request did */
+    double lag_s; /* largest delay that the client itself added to a time of this request */
+    double received_lag_s; /* the same without the delay from when it was due until it was sent */
+    bool cut;              /* the block ended before the request did */
     bool failed;
     const char *error; /* NULL unless failed */
 } serving_request;

@@ -76,6 +76,7 @@ void request_line_append(const serving_request *r, buf *out) {
     put_count(out, ",\"pieces\":", r->pieces);
     put_gaps(out, r);
     put_time(out, ",\"lag\":", r->lag_s);
+    put_time(out, ",\"received_lag\":", r->received_lag_s);
     if (r->cut)
         (void)buf_puts(out, ",\"cut\":true");
     if (r->failed)
@@ -161,8 +162,12 @@ static snap_status read_line(void *ctx, js *o, long line, snap_err *err) {
         return refuse(rd, line, "part must be a number from 1 on", err);
     if (!take_time(o, "due", true, &r.due_s) || !take_time(o, "sent", true, &r.sent_s) ||
         !take_time(o, "lag", true, &r.lag_s) || !take_time(o, "first", false, &r.first_s) ||
-        !take_time(o, "end", false, &r.end_s))
-        return refuse(rd, line, "due, sent, first, end and lag must be from 0 to 1e7 seconds", err);
+        !take_time(o, "end", false, &r.end_s) ||
+        !take_time(o, "received_lag", false, &r.received_lag_s))
+        return refuse(rd, line, "due, sent, first, end and lags must be from 0 to 1e7 seconds",
+                      err);
+    if (r.received_lag_s < 0) /* earlier versions did not write it */
+        r.received_lag_s = r.lag_s;
     if (!are_in_order(&r))
         return refuse(rd, line, "the times due, sent, first and end must be in this order", err);
     if (!take_count(o, "prompt_tokens", &r.prompt_tokens) ||

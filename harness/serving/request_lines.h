@@ -2,7 +2,8 @@
  *
  *   {"arm":0,"point":0,"block":1,"index":7,"due":1.25,"sent":1.250012,"first":1.301,"end":2.5,
  *    "prompt_tokens":512,"completion_tokens":64,"wanted_tokens":64,"pieces":64,
- *    "gap_us":[19012,18990],"lag":0.000041,"cut":true,"failed":true,"error":"HTTP 503"}
+ *    "gap_us":[19012,18990],"lag":0.000041,"received_lag":0.000029,"cut":true,"failed":true,
+ *    "error":"HTTP 503"}
  *
  * A run by several processes also has "part": the process that sent the request, from 1.
  * Times are seconds with six decimals, gaps are microseconds. What is unknown (-1 in

@@ -32,7 +32,8 @@ static size_t add(sim_log *log, const sim_block *b, int index, double due) {
                                         .prompt_tokens = 100,
                                         .completion_tokens = -1,
                                         .wanted_tokens = -1,
-                                        .lag_s = 1e-6};
+                                        .lag_s = 1e-6,
+                                        .received_lag_s = 1e-6};
     return log->n++;
 }
 

@@ -17,7 +17,6 @@
 #include "generator/test/scripted_server.h"
 #include "harness/serving/join_parts.h"
 #include "harness/serving/meeting.h"
-#include "harness/serving/metrics.h"
 #include "harness/serving/serving_files.h"
 #include "harness/serving/serving_results.h"
 
@@ -223,7 +222,7 @@ static void test_join(void) {
         double most = 0;
         for (size_t k = 0; k < own->n; k++) {
             tokens += (double)own->at[k].completion_tokens;
-            most = fmax(most, serving_client_lag_s(&own->at[k]));
+            most = fmax(most, own->at[k].lag_s);
         }
         n += (double)own->n;
         CU_ASSERT_EQUAL(js_get_int(row, "requests", 0), (int64_t)own->n);

@@ -66,6 +66,7 @@ static snap_status read_request(void *ctx, js *o, long line, snap_err *err) {
                           .pieces = (int)js_get_int(o, "pieces", 0),
                           .gap_s = gap,
                           .lag_s = js_get_num(o, "lag_s", 0),
+                          .received_lag_s = js_get_num(o, "lag_s", 0),
                           .cut = js_get_bool(o, "cut", false),
                           .failed = js_get_bool(o, "failed", false)};
     return SNAP_OK;
@@ -354,8 +355,8 @@ static void test_a_delay_before_sending(void) {
                                  .noise = 100 + (uint64_t)(2 * b + a)},
                     1, 4);
     for (size_t i = 0; i < log.n; i++) {
-        log.at[i].lag_s = 0;
-        log.at[i].due_s = fmax(log.at[i].due_s - 0.5, 0);
+        log.at[i].lag_s = 0.5;
+        log.at[i].received_lag_s = 0;
     }
     CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
     CU_ASSERT_DOUBLE_EQUAL(l->arm[0].lag_p99_s, 0.5, 1e-9);
@@ -386,7 +387,7 @@ static void test_lag_can_prevent_a_verdict(void) {
                                      .noise = 100 + (uint64_t)(2 * b + a)},
                         a ? 1.5 : 1, 4);
         for (size_t i = 0; i < log.n; i++) /* the medians of e2e are about 1.4 s and 0.7 s */
-            log.at[i].lag_s = late == 2 ? 2 : late == 1 ? 0.02 : 0;
+            log.at[i].lag_s = log.at[i].received_lag_s = late == 2 ? 2 : late == 1 ? 0.02 : 0;
         CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
         const serving_difference *d = &l->difference[1][e2e];
         CU_ASSERT_EQUAL(l->arm[0].late[SERVING_E2E], late > 0);

@@ -337,6 +337,7 @@ static void test_order_of_times(void) {
         {"\"due\":1,\"sent\":2,\"end\":1.5,\"lag\":0", "in this order"},
         {"\"due\":1,\"sent\":2", "seconds"},
         {"\"due\":-1,\"sent\":2,\"lag\":0", "seconds"},
+        {"\"due\":1,\"sent\":2,\"lag\":0,\"received_lag\":-1", "seconds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         request_list list = {0};
@@ -352,6 +353,33 @@ static void test_order_of_times(void) {
     }
 }
 
+/* Earlier versions did not tell the delay before sending from the others. */
+static void test_lags(void) {
+    static const struct {
+        const char *members;
+        double lag_s, received_lag_s;
+    } cases[] = {{"\"lag\":0.25", 0.25, 0.25},
+                 {"\"lag\":0.25,\"received_lag\":0.125", 0.25, 0.125}};
+    for (int i = 0; i < 2; i++) {
+        request_list list = {0};
+        buf line = {0};
+        (void)buf_printf(&line,
+                         "{\"arm\":0,\"point\":0,\"block\":0,\"index\":0,\"pieces\":0,"
+                         "\"due\":1,\"sent\":2,%s}",
+                         cases[i].members);
+        for (int again = 0; again < 2; again++) { /* as given, and as written */
+            CU_ASSERT_EQUAL_FATAL(request_lines_parse(line.data, line.len, "requests", &list, NULL),
+                                  SNAP_OK);
+            CU_ASSERT_DOUBLE_EQUAL(list.at[0].lag_s, cases[i].lag_s, 1e-9);
+            CU_ASSERT_DOUBLE_EQUAL(list.at[0].received_lag_s, cases[i].received_lag_s, 1e-9);
+            buf_clear(&line);
+            request_line_append(&list.at[0], &line);
+            request_list_release(&list);
+        }
+        buf_release(&line);
+    }
+}
+
 CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what_holds},
                                       {"rows of earlier builds", test_rows_of_earlier_builds},
                                       {"views", test_views},
@@ -359,4 +387,5 @@ CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what
                                       {"gate of flagged rows", test_gate_of_flagged_rows},
                                       {"audit", test_audit},
                                       {"order of times", test_order_of_times},
+                                      {"lags", test_lags},
                                       CU_TEST_INFO_NULL};
