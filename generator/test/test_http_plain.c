@@ -270,6 +270,34 @@ static void test_idle_connections_have_a_limit(void) {
     buf_release(&t.body);
 }
 
+/* A proxy gets the request for a server elsewhere, and none for this machine. */
+static void test_a_proxy_is_used(void) {
+    static const reply r = {.body = "x"};
+    server *s = server_start(&r, 1);
+    taken t = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    CU_ASSERT_EQUAL(setenv("http_proxy", server_url(s), 1), 0);
+    CU_ASSERT_EQUAL_FATAL(http_create(&t.engine, 4, NULL, NULL), SNAP_OK);
+    http_request req = post("http://elsewhere.invalid/v1", false, &t);
+    CU_ASSERT_EQUAL(http_start(t.engine, &req, NULL), SNAP_OK);
+    run(t.engine);
+    CU_ASSERT(t.outcome == HTTP_COMPLETE && !t.arrival_known);
+    req.url = server_url(s);
+    CU_ASSERT_EQUAL(http_start(t.engine, &req, NULL), SNAP_OK);
+    run(t.engine);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
+    CU_ASSERT_EQUAL(unsetenv("http_proxy"), 0);
+    http_free(t.engine);
+    server_stop(s);
+    CU_ASSERT_EQUAL_FATAL(server_requests(s), 2);
+    CU_ASSERT_EQUAL(
+        strncmp(server_request(s, 0)->head, "POST http://elsewhere.invalid/v1 HTTP/1.1\r\n", 43),
+        0);
+    CU_ASSERT_EQUAL(strncmp(server_request(s, 1)->head, "POST / HTTP/1.1\r\n", 17), 0);
+    buf_release(&t.body);
+    server_free(s);
+}
+
 /* ---- a server that answers before it has read the request ---- */
 
 enum { kLargeBody = 32 << 20 };
@@ -390,6 +418,7 @@ CU_TestInfo tests_http_plain[] = {
     {"connections are kept", test_connections_are_kept},
     {"a closed connection is replaced", test_a_closed_connection_is_replaced},
     {"limit of idle connections", test_idle_connections_have_a_limit},
+    {"a proxy is used", test_a_proxy_is_used},
     {"an early refusal", test_an_early_refusal},
     {"a large body", test_a_large_body},
     {"times of arrival", test_times_are_those_of_the_arrival},
