@@ -1,10 +1,10 @@
 /* pack.c - quantises tokens and stores them in pages. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/format/layout.h"
 #include "kernels/format/scale.h"
+#include "kernels/format/scale_rule.h"
 #include "kernels/format/transform.h"
 #include "kernels/formats.h"
 
@@ -130,16 +130,6 @@ static void store_scales(const cache_format *f, const cache_bytes *b, const cach
         store_floats(f, b, &part->scale.tensor, &s->tensor);
 }
 
-/* The code of one number. Without a scale above 0, the group has only zeros. */
-static uint32_t code_of(element_type type, float x, float scale, float zero) {
-    if (scale == 0.0f)
-        return element_encode(type, (double)zero);
-    double quotient = (double)(x / scale);
-    if (!element_is_integer(type))
-        return element_encode(type, quotient);
-    return element_encode(type, (isnan(quotient) ? 0.0 : nearbyint(quotient)) + (double)zero);
-}
-
 static void store_part(const cache_format *f, const cache_bytes *b, const cache_part *part,
                        scale_rows x, const scale_set *s) {
     const cache_plane *p = &part->plane;
@@ -150,7 +140,8 @@ static void store_part(const cache_format *f, const cache_bytes *b, const cache_
             int64_t unit = i / s->tokens_per_unit * s->groups + g;
             float scale = s->value[unit] * s->tensor, zero = s->zero ? s->zero[unit] : 0.0f;
             for (int d = g * columns; d < (g + 1) * columns; d++)
-                element_store(p->type, at, d, code_of(p->type, x.at[i * x.width + d], scale, zero));
+                element_store(p->type, at, d,
+                              scale_code(p->type, x.at[i * x.width + d], scale, zero));
         }
     }
 }
