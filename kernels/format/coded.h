@@ -1,21 +1,20 @@
-/* coded.h - cache formats that a descriptor (format.h) cannot express. Each one is a function that
- * replaces the content of a token by the values that the format would hold of it. The RoPE part of
- * a token is bf16. docs/formats.md says what the formats are and where they come from. */
+/* coded.h - cache formats that a descriptor (format.h) cannot express. Each one is a function of
+ * coded_row.h that replaces the content of a token by the values that the format would hold of it.
+ * The RoPE part of a token is bf16. docs/formats.md says what the formats are and where they come
+ * from. */
 #ifndef SNAPMLA_KERNELS_FORMAT_CODED_H
 #define SNAPMLA_KERNELS_FORMAT_CODED_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rounds the content of the tokens that are rounded together, x[tokens][d_c]. @setting:
- * coded_format.setting */
-typedef void (*coded_round_fn)(float *x, int d_c, int setting);
+typedef enum { CODED_KIVI, CODED_KVQUANT, CODED_RESIDUAL, CODED_TURBOQUANT } coded_kind;
 
-enum { CODED_MOST_TOKENS = 32 };
+enum { CODED_MOST_TOKENS = 32, KIVI_TOKENS = 32 };
 
 typedef struct {
     const char *name;
-    coded_round_fn round;
+    coded_kind kind;
     double (*bytes)(int d_c, int setting); /* of the content of a token */
     int setting;                           /* bits for each number, or numbers in the residual */
     int tokens; /* so many neighbouring tokens are rounded together, at positions that are a
@@ -35,25 +34,5 @@ double coded_token_bytes(const coded_format *f, int d_c, int d_r);
 /* Rounds the content of the tokens of a sequence, @rows [tokens][width], whose first @d_c columns
  * are content. */
 void coded_round_rows(const coded_format *f, float *rows, int64_t tokens, int width, int d_c);
-
-/* ---- for the files of the formats ---- */
-
-/* Marks the @count numbers of x[0 .. n - 1] with the largest magnitudes. Of equal magnitudes those
- * in front are preferred. A NaN has the magnitude 0. */
-void coded_mark_largest(bool *marked, const float *x, int n, int count);
-
-/* The level nearest to @z. Levels are symmetric around 0: @levels has the @n positive ones in
- * ascending order. Halfway between two, the one nearer to 0 is taken. */
-double coded_nearest(double z, const double *levels, int n);
-
-enum { KIVI_TOKENS = 32 };
-void kivi_round(float *x, int d_c, int bits);
-double kivi_bytes(int d_c, int bits);
-void turboquant_round(float *x, int d_c, int bits);
-double turboquant_bytes(int d_c, int bits);
-void kvquant_round(float *x, int d_c, int bits);
-double kvquant_bytes(int d_c, int bits);
-void residual_round(float *x, int d_c, int count);
-double residual_bytes(int d_c, int count);
 
 #endif

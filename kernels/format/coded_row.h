@@ -1,0 +1,246 @@
+/* coded_row.h - the formats of coded.h as inline functions, for the host and for CUDA kernels. On a
+ * device the threads of a block round a row together. They add up in the order in which one thread
+ * does, so the bits are the same. */
+#ifndef SNAPMLA_KERNELS_FORMAT_CODED_ROW_H
+#define SNAPMLA_KERNELS_FORMAT_CODED_ROW_H
+
+#include "kernels/format/coded.h"
+#include "kernels/format/element_code.h"
+#include "kernels/formats.h"
+
+/* The threads that round a row together: all threads of a block, or one thread of the host. */
+typedef struct {
+    int rank, size;
+} row_team;
+
+/* Returns when all threads of the team have called it. */
+FORMAT_INLINE void team_wait(void) {
+#ifdef __CUDA_ARCH__
+    __syncthreads();
+#endif
+}
+
+/* Memory that the threads of a team share. */
+typedef struct {
+    double y[MLA_MAX_CONTENT];
+    bool marked[MLA_MAX_CONTENT];
+    double value[2];
+} coded_memory;
+
+/* transform_hadamard() by a team. All of x[0..n-1] can be read when it returns. */
+FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {
+    for (int half = 1; half < block; half *= 2) {
+        team_wait();
+        for (int i = t.rank; i < n / 2; i += t.size) {
+            double *pair = x + (i & (half - 1)) + 2 * (i & ~(half - 1));
+            double a = pair[0], b = pair[half];
+            pair[0] = a + b;
+            pair[half] = a - b;
+        }
+    }
+    team_wait();
+    double norm = block ? 1.0 / sqrt((double)block) : 1.0;
+    for (int i = t.rank; i < n && block; i += t.size)
+        x[i] *= norm;
+    team_wait();
+}
+
+/* Marks the @count numbers of x[0 .. n - 1] with the largest magnitudes. Of equal magnitudes those
+ * in front are preferred. A NaN has the magnitude 0. */
+FORMAT_INLINE void team_mark_largest(row_team t, bool *marked, const float *x, int n, int count) {
+    for (int d = t.rank; d < n; d += t.size) {
+        float own = isnan(x[d]) ? 0.0f : fabsf(x[d]);
+        int before = 0; /* numbers that are preferred to this one */
+        for (int i = 0; i < n && before < count; i++) {
+            float other = isnan(x[i]) ? 0.0f : fabsf(x[i]);
+            before += other > own || (other == own && i < d);
+        }
+        marked[d] = before < count;
+    }
+}
+
+/* The level nearest to @z. Levels are symmetric around 0: @levels has the @n positive ones in
+ * ascending order. Halfway between two, the one nearer to 0 is taken. */
+FORMAT_INLINE double coded_nearest(double z, const double *levels, int n) {
+    int i = 0;
+    while (i + 1 < n && fabs(z) > (levels[i] + levels[i + 1]) / 2.0)
+        i++;
+    return z < 0.0 ? -levels[i] : levels[i];
+}
+
+/* ---- KIVI ------------------------------------------------------------------------------------ */
+
+/* Scales for each column of a group of tokens, after KIVI (arXiv 2402.02750).
+ *
+ * KIVI quantises keys with a scale and an offset for each channel of 32 tokens, because the
+ * outliers of keys lie in few channels, and keeps the newest tokens in BF16 until a group is
+ * complete. The content of a latent is read as key and as value. It is treated as a key here.
+ * (KIVI's values have scales for each token and group of columns; the descriptor int4-zero is that
+ * format.) Scale and offset, the least number, are fp16.
+ *
+ * Rounds one column: x[0], x[stride], ... x[(KIVI_TOKENS - 1) * stride]. */
+FORMAT_INLINE void kivi_column(float *x, int stride, int bits) {
+    double most = (double)((1 << bits) - 1), low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < KIVI_TOKENS; i++) { /* comparisons with a NaN are false */
+        double v = (double)x[i * stride];
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+    }
+    double offset = (double)element_nearest(ELEMENT_FP16, low),
+           scale = (double)element_nearest(ELEMENT_FP16, (high - low) / most);
+    for (int i = 0; i < KIVI_TOKENS; i++) {
+        float *v = &x[i * stride];
+        double code = scale == 0.0 ? 0.0 : nearbyint(((double)*v - offset) / scale);
+        if (!isnan(*v))
+            *v = (float)(offset + fmin(fmax(code, 0.0), most) * scale);
+    }
+}
+
+/* ---- KVQuant --------------------------------------------------------------------------------- */
+
+FORMAT_INLINE int kvquant_outliers(int d_c) {
+    return (d_c + 99) / 100;
+}
+
+FORMAT_INLINE double kvquant_level(double z, int bits) {
+    static const double levels[3][8] = {
+        {0.167985, 0.554432},
+        {0.088527, 0.272013, 0.478627, 0.744945},
+        {0.045118, 0.136178, 0.229812, 0.328142, 0.43406, 0.552038, 0.690053, 0.865545},
+    };
+    return coded_nearest(z, levels[bits - 2], 1 << (bits - 1));
+}
+
+/* Levels at uneven distances, and exact outliers, after KVQuant (arXiv 2401.18079).
+ *
+ * The 1 % of a token's numbers with the largest magnitudes are stored in bf16 with their column in
+ * 16 bits. The range of the others is mapped to -1 .. 1 (middle and half width in bf16), and each
+ * is stored as the code of the nearest level. KVQuant finds the levels by k-means over calibration
+ * data. These are the levels that k-means finds for a normal distribution without its outer 1 %, so
+ * the format needs no calibration. */
+FORMAT_INLINE void kvquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
+    team_mark_largest(t, m->marked, x, d_c, kvquant_outliers(d_c));
+    team_wait();
+    if (t.rank == 0) {
+        double low = INFINITY, high = -INFINITY;
+        for (int d = 0; d < d_c; d++)
+            if (!m->marked[d]) { /* comparisons with a NaN are false */
+                low = (double)x[d] < low ? (double)x[d] : low;
+                high = (double)x[d] > high ? (double)x[d] : high;
+            }
+        m->value[0] = (double)element_nearest(ELEMENT_BF16, (low + high) / 2.0);
+        m->value[1] = (double)element_nearest(ELEMENT_BF16, (high - low) / 2.0);
+    }
+    team_wait();
+    double middle = m->value[0], half = m->value[1];
+    for (int d = t.rank; d < d_c; d += t.size) {
+        double z = half == 0.0 ? 0.0 : ((double)x[d] - middle) / half;
+        if (m->marked[d])
+            x[d] = element_nearest(ELEMENT_BF16, (double)x[d]);
+        else if (!isnan(x[d]))
+            x[d] = half == 0.0 ? (float)middle : (float)(middle + kvquant_level(z, bits) * half);
+    }
+}
+
+/* ---- TurboQuant ------------------------------------------------------------------------------ */
+
+FORMAT_INLINE int turboquant_padded(int d_c) {
+    int n = 1;
+    while (n < d_c)
+        n *= 2;
+    return n;
+}
+
+/* The random sign of a column: one bit of SplitMix64 with the column as its seed. */
+FORMAT_INLINE double turboquant_sign(int column) {
+    uint64_t z = (uint64_t)column + 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) & 1u ? -1.0 : 1.0;
+}
+
+/* Uses the positive levels of the Lloyd-Max quantiser of N(0, 1) with 2, 3 and 4 bits. */
+FORMAT_INLINE double turboquant_level(double z, int bits) {
+    static const double levels[3][8] = {
+        {0.45278, 1.510418},
+        {0.245094, 0.756005, 1.343909, 2.151946},
+        {0.128395, 0.388048, 0.656759, 0.94234, 1.256231, 1.618046, 2.069017, 2.73259},
+    };
+    return coded_nearest(z, levels[bits - 2], 1 << (bits - 1));
+}
+
+/* A random rotation and one codebook for all coordinates, after TurboQuant (arXiv 2504.19874), the
+ * variant for the mean squared error.
+ *
+ * A rotated vector of length 1 in n dimensions has coordinates that are nearly N(0, 1/n), whatever
+ * the vector was. So one codebook that is best for the normal distribution serves all. A token is
+ * stored as its norm in fp32 and one code for each coordinate. The rotation is the usual fast one:
+ * random signs, then a Hadamard matrix. The content is padded with zeros to a power of two, and the
+ * padding takes bytes, too. */
+FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
+    int n = turboquant_padded(d_c);
+    for (int d = t.rank; d < n; d += t.size)
+        m->y[d] = d < d_c ? (double)x[d] * turboquant_sign(d) : 0.0;
+    if (t.rank == 0) {
+        double sum = 0.0;
+        for (int d = 0; d < d_c; d++)
+            sum += (double)x[d] * (double)x[d];
+        m->value[0] = (double)(float)sqrt(sum) / sqrt((double)n);
+    }
+    team_hadamard(t, m->y, n, n);
+    double unit = m->value[0]; /* of a coordinate's N(0, 1) */
+    for (int d = t.rank; d < n; d += t.size)
+        m->y[d] = unit == 0.0 ? 0.0 : turboquant_level(m->y[d] / unit, bits) * unit;
+    team_hadamard(t, m->y, n, n);
+    for (int d = t.rank; d < d_c; d += t.size)
+        x[d] = (float)(m->y[d] * turboquant_sign(d));
+}
+
+/* ---- residual -------------------------------------------------------------------------------- */
+
+/* The number that e4m3 codes hold of @x with the scale @scale. */
+FORMAT_INLINE double residual_held(double x, float scale) {
+    return (double)element_nearest(ELEMENT_E4M3FN, (double)((float)x / scale)) * (double)scale;
+}
+
+/* e4m3 with a second, small plane that holds the rounding errors of the @count largest numbers of a
+ * token.
+ *
+ * The content is that of snapmla: e4m3 with one fp32 scale per token. For the numbers with the
+ * largest magnitudes, which have the largest rounding errors, the error is stored too: in e4m3, in
+ * units of the same scale, with the column in 16 bits. An error is at most 16 units, so its own
+ * rounding leaves at most 2^-4 of it. */
+FORMAT_INLINE void residual_row(row_team t, float *x, int d_c, int count, coded_memory *m) {
+    team_mark_largest(t, m->marked, x, d_c, count);
+    if (t.rank == 0) {
+        float largest = QUANT_MIN_MAX;
+        for (int d = 0; d < d_c; d++)
+            largest = fabsf(x[d]) > largest ? fabsf(x[d]) : largest;
+        m->value[0] = (double)(largest / E4M3_MAX);
+    }
+    team_wait();
+    float scale = (float)m->value[0];
+    for (int d = t.rank; d < d_c; d += t.size) {
+        double held = residual_held((double)x[d], scale);
+        if (m->marked[d])
+            held += residual_held((double)x[d] - held, scale);
+        x[d] = (float)held;
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* Rounds the content x[0 .. d_c - 1] of a token through a format whose tokens are rounded one by
+ * one. All of @x can be read before and after. */
+FORMAT_INLINE void coded_row(row_team t, coded_kind kind, int setting, float *x, int d_c,
+                             coded_memory *m) {
+    if (kind == CODED_KVQUANT)
+        kvquant_row(t, x, d_c, setting, m);
+    else if (kind == CODED_TURBOQUANT)
+        turboquant_row(t, x, d_c, setting, m);
+    else if (kind == CODED_RESIDUAL)
+        residual_row(t, x, d_c, setting, m);
+    team_wait();
+}
+
+#endif
