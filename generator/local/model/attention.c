@@ -87,18 +87,15 @@ static void append_f32(const runner *r, int block) {
     }
 }
 
-static snap_status round_new_rows(const runner *r, int block, snap_err *err) {
-    snap_status st = SNAP_OK;
+static void round_new_rows(const runner *r, int block) {
     for (int i = 0; i < r->step.pieces; i++) {
         const step_piece *p = &r->step.piece[i];
         int64_t first = p->first; /* the table row of `first` has the pages up to the piece's
                                      position */
         int32_t page = r->step.table[first * r->step.table_width + p->position / MLA_PAGE];
-        TRY(kv_cache_round_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
-                                p->count, p->position, page, err));
+        kv_cache_round_rows(r->cache, block, (uint16_t *)r->b.kv + first * cache_width(r->s),
+                            p->count, p->position, page);
     }
-cleanup:
-    return st;
 }
 
 static snap_status append(runner *r, int block, snap_err *err) {
@@ -106,10 +103,9 @@ static snap_status append(runner *r, int block, snap_err *err) {
         append_f32(r, block);
         return SNAP_OK;
     }
-    snap_status st = round_new_rows(r, block, err);
-    return st != SNAP_OK ? st
-                         : mla_append_kv(r->append_plan, &r->step.all,
-                                         kv_cache_layer(r->cache, block), r->b.kv, err);
+    round_new_rows(r, block);
+    return mla_append_kv(r->append_plan, &r->step.all, kv_cache_layer(r->cache, block), r->b.kv,
+                         err);
 }
 
 /* ---- decode: absorbed, through mla.h --------------------------------------------------------- */

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "generator/local/model/rounding.h"
-#include "kernels/formats.h"
 
 enum { kPlanes = 3 };
 
@@ -16,7 +15,7 @@ struct kv_cache {
     int64_t pages;
     size_t bytes[kPlanes];   /* bytes of a page of one layer in each plane: content, rope, scale */
     mla_cache *layer;        /* [layers]; CACHE_F32 keeps floats in `content` */
-    cache_rounding rounding; /* CACHE_ROUNDED */
+    cache_rounding rounding; /* CACHE_ROUNDED; of CACHE_NO_PV only the rows */
 };
 
 static const char *const names[CACHE_FORMATS] = {"bf16", "fp8", "fp32", "noPV", "rounded"};
@@ -88,7 +87,8 @@ snap_status kv_cache_create(kv_cache **out, mla_backend *be, kv_format format,
                     .d_r = d_r,
                     .pages = pages,
                     .bytes = {b.content * (format == CACHE_F32 ? 2 : 1), b.rope, b.scale},
-                    .layer = planes};
+                    .layer = planes,
+                    .rounding.rows = {.rule = ROW_FP8, .d_c = d_c, .d_r = d_r, .columns = d_c}};
     if (format == CACHE_ROUNDED)
         TRY(rounding_load(&c->rounding, precision, d_c, d_r, err));
     TRY(allocate(c, err));
@@ -141,27 +141,16 @@ float *kv_cache_rows_f32(const kv_cache *c, int layer) {
     return c->layer[layer].content;
 }
 
-/* Rounds rows as the fp8 cache does (with RoPE in units of the content's scale), and back to
- * bf16. */
-static void round_as_fp8(const kv_cache *c, uint16_t *rows, int64_t n) {
-    uint8_t c8[MLA_MAX_CONTENT];
-    uint16_t rope[MLA_MAX_ROPE];
-    for (int64_t i = 0; i < n; i++, rows += c->d_c + c->d_r) {
-        float scale = quant_row(rows, c->d_c, c->d_r, MLA_SCALE_MAX, c8, rope);
-        dequant_row(c8, rope, scale, c->d_c, c->d_r, rows);
-    }
+const row_format *kv_cache_row_format(const kv_cache *c) {
+    return c->format == CACHE_ROUNDED || c->format == CACHE_NO_PV ? &c->rounding.rows : NULL;
 }
 
-snap_status kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
-                                int64_t position, int32_t page, snap_err *err) {
-    /* the cache of a rounded format is always in host memory */
+void kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
+                         int32_t page) {
+    const row_format *f = kv_cache_row_format(c);
     char *stored = (char *)c->layer[layer].content + c->bytes[0] * (size_t)page;
-    if (c->format == CACHE_ROUNDED)
-        return rounding_apply(&c->rounding, rows, n, (uint16_t *)(void *)stored,
-                              (int)(position % MLA_PAGE), err);
-    if (c->format == CACHE_NO_PV)
-        round_as_fp8(c, rows, n);
-    return SNAP_OK;
+    if (f)
+        rounding_apply(f, rows, n, (uint16_t *)(void *)stored, (int)(position % MLA_PAGE));
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 
+#include "kernels/format/round_row.h"
 #include "kernels/mla.h"
 
 typedef enum {
@@ -62,11 +63,14 @@ const mla_cache *kv_cache_layer(const kv_cache *c, int layer);
 /* A CACHE_F32 layer: [pages][MLA_PAGE][d_c + d_r]. */
 float *kv_cache_rows_f32(const kv_cache *c, int layer);
 
-/* Rounds bf16 rows [n][d_c + d_r] as CACHE_NO_PV or CACHE_ROUNDED say; other formats leave them
- * unchanged. The rows are appended together to one sequence. The first is at @position, which lies
- * in @page; rows that are stored there may be rounded, too (rounding.h). SNAP_E_NOMEM. */
-snap_status kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n,
-                                int64_t position, int32_t page, snap_err *err) SNAP_CHECK_RESULT;
+/* How the rows of CACHE_NO_PV and CACHE_ROUNDED are rounded; NULL for the other formats. */
+const row_format *kv_cache_row_format(const kv_cache *c);
+
+/* Rounds bf16 rows [n][d_c + d_r] as kv_cache_row_format() says; without one they are unchanged.
+ * The rows are appended together to one sequence. The first is at @position, which lies in @page;
+ * rows that are stored there may be rounded, too (rounding.h). The cache lies in host memory. */
+void kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n, int64_t position,
+                         int32_t page);
 
 /* Copies a page of all layers to host memory [kv_cache_page_bytes()], or back. */
 snap_status kv_cache_read_page(kv_cache *c, int32_t page, void *host,

@@ -1,6 +1,7 @@
-/* rounding.h - rounds rows through a cache format of docs/formats.md and back to bf16, so that a
- * BF16 cache holds what the format would hold. The code need not be fast, because these formats
- * only serve for comparison.
+/* rounding.h - which cache format of docs/formats.md the rows of a BF16 cache are rounded through,
+ * and the rounding of rows on the host. So a BF16 cache holds what the format would hold. On a CUDA
+ * device ../cuda/round.cu rounds the same rows to the same bits. The code need not be fast, because
+ * these formats only serve for comparison.
  *
  * A coded format (kernels/format/coded.h) rounds the content of a token, or of a group of tokens
  * when its last one is appended. Until then the tokens of the group are stored unrounded. With a
@@ -19,13 +20,14 @@
 #include "base/hash.h"
 #include "kernels/format/coded.h"
 #include "kernels/format/format.h"
+#include "kernels/format/round_row.h"
 
 /* A plain value: copy it, no release. */
 typedef struct {
     char name[64];
     const coded_format *coded; /* NULL: a descriptor */
     cache_format format;       /* its content may be wider than the rows': see above */
-    int d_c, d_r;              /* widths of the rows */
+    row_format rows;           /* the same in the form that rows are rounded with */
     char sha256[HASH_HEX];     /* of the format's file; "" for a coded format */
 } cache_rounding;
 
@@ -45,9 +47,7 @@ double rounding_token_bytes(const cache_rounding *r);
 
 /* Rounds bf16 rows [n][d_c + d_r] in place; they are appended together to one sequence. @page: the
  * stored rows [MLA_PAGE][d_c + d_r] of the page that the first row joins at index @at. Of these the
- * rows before @at are read, and rounded when they belong to a group that becomes complete.
- * SNAP_E_NOMEM. */
-snap_status rounding_apply(const cache_rounding *r, uint16_t *rows, int64_t n, uint16_t *page,
-                           int at, snap_err *err) SNAP_CHECK_RESULT;
+ * rows before @at are read, and rounded when they belong to a group that becomes complete. */
+void rounding_apply(const row_format *f, uint16_t *rows, int64_t n, uint16_t *page, int at);
 
 #endif
