@@ -1,5 +1,5 @@
 /* Rounding of cache rows through formats: A to F against their arithmetic written out, every
- * shipped format against pack and unpack, and what is refused. */
+ * descriptor against pack and unpack, and what is refused. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "generator/local/model/rounding.h"
 #include "kernels/formats.h"
 
-enum { kMostTokens = 150, kMostWidth = 640 };
+enum { kMostTokens = 150, kMostWidth = 640, kMostPadded = 640 };
 
 typedef struct {
     uint16_t row[kMostTokens * kMostWidth];
@@ -149,39 +149,145 @@ static void test_ablation(void) {
 
 /* ---- all formats ----------------------------------------------------------------------------- */
 
-/* One piece that begins at the start of a page must become what unpack() returns for it. */
-static snap_status check_shipped(void *ctx, const char *name, snap_err *err) {
-    static tokens got;
-    static float x[kMostTokens * kMostWidth], y[kMostTokens * kMostWidth];
-    const int width = 512 + 64, n = kMostTokens * width;
+/* What pack and unpack make of @n rows of bf16 that share values with the @before rows in front of
+ * them. */
+static void through_bytes(const cache_rounding *r, uint16_t *rows, int before, int n) {
+    static float x[(MLA_PAGE + kMostTokens) * kMostPadded];
+    int width = r->rows.d_c + r->rows.d_r, padded = r->format.d_c + r->rows.d_r;
     cache_bytes packed = {0};
-    cache_rounding r;
-    snap_err why = {0};
-    if (rounding_load(&r, name, 512, 64, &why) == SNAP_E_UNSUPPORTED)
-        return SNAP_OK;
-    CU_ASSERT_STRING_EQUAL(r.format.name, name);
-    CU_ASSERT_EQUAL(strlen(r.sha256), 64);
-    draw(&got, width, 1);
+    const uint16_t *from = rows - before * width;
+    for (int i = 0; i < before + n; i++)
+        for (int d = 0; d < padded; d++) {
+            int column = d < r->format.d_c ? d : d - r->format.d_c + r->rows.d_c;
+            bool padding = d >= r->rows.d_c && d < r->format.d_c;
+            x[i * padded + d] = padding ? 0.0f : bf16_to_f32(from[i * width + column]);
+        }
+    CU_ASSERT_EQUAL_FATAL(cache_format_pack(&packed, &r->format, x, before + n, NULL), SNAP_OK);
+    cache_format_unpack(x, &r->format, &packed, NULL, before, n);
     for (int i = 0; i < n; i++)
-        x[i] = bf16_to_f32(got.row[i]);
-    CU_ASSERT_EQUAL_FATAL(cache_format_pack(&packed, &r.format, x, kMostTokens, err), SNAP_OK);
-    cache_format_unpack(y, &r.format, &packed, NULL, 0, kMostTokens);
-    append(&r, &got, width, kMostTokens, 1);
-    int wrong = 0;
-    for (int i = 0; i < n; i++)
-        wrong += got.row[i] != bf16_from_f32(y[i]);
-    if (wrong)
-        (void)printf("%s: %d numbers\n", name, wrong);
-    CU_ASSERT_EQUAL(wrong, 0);
+        for (int d = 0; d < width; d++)
+            rows[i * width + d] = bf16_from_f32(
+                x[i * padded + (d < r->rows.d_c ? d : d - r->rows.d_c + r->format.d_c)]);
     cache_bytes_release(&packed);
-    ++*(int *)ctx;
+}
+
+/* Appends rows as append() does, through pack and unpack. */
+static void append_bytes(const cache_rounding *r, tokens *t, int width, int first, int piece) {
+    for (int at = 0, n = first; at < kMostTokens; at += n, n = piece) {
+        n = at + n > kMostTokens ? kMostTokens - at : n;
+        int page = r->rows.page_tokens ? r->rows.page_tokens : n;
+        for (int done = 0, count; done < n; done += count) {
+            int before = r->rows.page_tokens ? (at + done) % page : 0;
+            count = page - before < n - done ? page - before : n - done;
+            through_bytes(r, t->row + (at + done) * width, before, count);
+        }
+    }
+}
+
+static bool is_nan(uint16_t bf16) {
+    return (bf16 & 0x7fffu) > 0x7f80u;
+}
+
+static void draw_edges(tokens *t, const cache_rounding *r, cache_input kind) {
+    static float x[kMostTokens * kMostPadded];
+    int width = r->rows.d_c + r->rows.d_r, padded = r->format.d_c + r->rows.d_r;
+    cache_format_input(x, &r->format, kind, kMostTokens, 5);
+    for (int i = 0; i < kMostTokens; i++)
+        for (int d = 0; d < width; d++)
+            t->row[i * width + d] = bf16_from_f32(
+                x[i * padded + (d < r->rows.d_c ? d : d - r->rows.d_c + r->format.d_c)]);
+}
+
+/* Appends the rows of @got, and compares them with what pack and unpack make of them. A NaN may have
+ * any sign and payload. */
+static int wrong_numbers(const cache_rounding *r, tokens *got, int first, int piece) {
+    static tokens want;
+    const int width = r->rows.d_c + r->rows.d_r;
+    int wrong = 0;
+    want = *got;
+    append(r, got, width, first, piece);
+    append_bytes(r, &want, width, first, piece);
+    for (int i = 0; i < kMostTokens * width; i++)
+        wrong += got->row[i] != want.row[i] && !(is_nan(got->row[i]) && is_nan(want.row[i]));
+    return wrong;
+}
+
+/* Tries all inputs of conformance, and sequences that are divided in other ways. */
+static void check_bytes(const cache_rounding *r) {
+    static tokens got;
+    static const int pieces[][2] = {{kMostTokens, 1}, {70, 1}, {5, 33}};
+    int wrong = 0;
+    for (int kind = 0; kind < CACHE_INPUTS; kind++) {
+        draw_edges(&got, r, (cache_input)kind);
+        wrong += wrong_numbers(r, &got, 61, 89);
+    }
+    for (int p = 0; p < 3; p++) {
+        draw(&got, r->rows.d_c + r->rows.d_r, 1);
+        wrong += wrong_numbers(r, &got, pieces[p][0], pieces[p][1]);
+    }
+    if (wrong)
+        (void)printf("%s, %d+%d columns: %d numbers\n", r->name, r->rows.d_c, r->rows.d_r, wrong);
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static snap_status check_shipped(void *ctx, const char *name, snap_err *err) {
+    (void)err;
+    static const int widths[][2] = {{512, 64}, {192, 96}, {32, 32}};
+    for (int i = 0; i < 3; i++) {
+        cache_rounding r;
+        snap_err why = {0};
+        snap_status st = rounding_load(&r, name, widths[i][0], widths[i][1], &why);
+        if (st == SNAP_E_UNSUPPORTED || (i && st == SNAP_E_SHAPE))
+            continue;
+        CU_ASSERT_EQUAL_FATAL(st, SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(r.format.name, name);
+        CU_ASSERT_EQUAL(strlen(r.sha256), 64);
+        check_bytes(&r);
+        ++*(int *)ctx;
+    }
     return SNAP_OK;
 }
 
 static void test_shipped(void) {
     int checked = 0;
     CU_ASSERT_EQUAL(cache_format_each(check_shipped, &checked, NULL), SNAP_OK);
-    CU_ASSERT(checked >= 20);
+    CU_ASSERT(checked >= 60);
+}
+
+/* A file with a format, and its removal. */
+static void write_format(char path[], const char *fields) {
+    buf text = {0};
+    buf_printf(&text, "{\"name\":\"x\",\"description\":\"x\",%s}", fields);
+    int fd = mkstemps(path, 5);
+    CU_ASSERT_FATAL(fd >= 0);
+    CU_ASSERT_EQUAL(write(fd, text.data, text.len), (ssize_t)text.len);
+    (void)close(fd);
+    buf_release(&text);
+}
+
+/* Combinations that no shipped format has. */
+static void test_other_descriptors(void) {
+    static const char *const formats[] = {
+        "\"page_tokens\":16,\"content\":{\"type\":\"e2m1\",\"hadamard\":64,\"scale\":{\"type\":"
+        "\"e4m3fn\",\"per\":\"page\",\"columns\":16,\"tensor_scale\":true}},\"rope\":{\"type\":"
+        "\"e2m1\",\"scale\":{\"type\":\"e4m3fn\",\"columns\":16,\"tensor_scale\":true}}",
+        "\"content\":{\"type\":\"e5m2\",\"scale\":{\"type\":\"bf16\"}},\"rope\":{\"type\":"
+        "\"e5m2\",\"scale\":\"shared\"}",
+        "\"page_tokens\":8,\"content\":{\"type\":\"e4m3fnuz\",\"scale\":{\"type\":\"fp16\",\"per\":"
+        "\"page\"}},\"rope\":{\"type\":\"e4m3fnuz\",\"scale\":\"shared\"}",
+        "\"content\":{\"type\":\"int8\",\"zero\":{},\"scale\":{\"type\":\"fp32\",\"per\":\"tensor\","
+        "\"rounding\":\"pow2-up\"}},\"rope\":{\"type\":\"int4\",\"scale\":{\"type\":\"ue8m0\","
+        "\"per\":\"page\",\"columns\":8,\"rounding\":\"pow2-floor\",\"min\":0.01}}",
+        "\"content\":{\"type\":\"fp16\"},\"rope\":{\"type\":\"fp32\",\"scale\":{\"fixed\":3.0}}",
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        char path[] = "/tmp/snapmla-rounding-XXXXXX.json";
+        write_format(path, formats[i]);
+        cache_rounding r = load(path, 512, 64), narrow = load(path, 192, 96);
+        (void)unlink(path);
+        check_bytes(&r);
+        check_bytes(&narrow);
+    }
 }
 
 /* snapmla-pow2 stores the scales of F in fewer bits. */
@@ -234,14 +340,9 @@ static void expect_refused(const char *name, int d_c, snap_status status, const 
 }
 
 static void test_refusals(void) {
-    static const char kPages[] =
-        "{\"name\":\"x\",\"description\":\"x\",\"page_tokens\":48,\"rope\":{\"type\":\"bf16\"},"
-        "\"content\":{\"type\":\"int8\",\"scale\":{\"type\":\"fp32\",\"per\":\"page\"}}}";
     char path[] = "/tmp/snapmla-rounding-XXXXXX.json";
-    int fd = mkstemps(path, 5);
-    CU_ASSERT_FATAL(fd >= 0);
-    CU_ASSERT_EQUAL(write(fd, kPages, sizeof kPages - 1), sizeof kPages - 1);
-    (void)close(fd);
+    write_format(path, "\"page_tokens\":48,\"rope\":{\"type\":\"bf16\"},\"content\":{\"type\":"
+                       "\"int8\",\"scale\":{\"type\":\"fp32\",\"per\":\"page\"}}");
     expect_refused(path, 512, SNAP_E_UNSUPPORTED, "pages of 48 tokens");
     (void)unlink(path);
     expect_refused("int8-channel", 512, SNAP_E_UNSUPPORTED, "means and column scales");
@@ -252,6 +353,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_rounding[] = {
     {"A to F are their arithmetic written out", test_ablation},
     {"every shipped format is its pack and unpack", test_shipped},
+    {"other descriptors are their pack and unpack", test_other_descriptors},
     {"snapmla-pow2 is F", test_pow2_is_f},
     {"coded formats, however a sequence is divided", test_coded},
     {"what is refused", test_refusals},
