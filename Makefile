@@ -111,7 +111,7 @@ $(BUILD)/obj/%.S.o: %.S
 
 $(BUILD)/obj/%.cu.o: %.cu
 	@echo "  NVCC    $<"
-	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(call arch_of,$<) -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(NVCC_FLAGS_$(subst /,_,$(basename $<))) $(call arch_of,$<) -c -o $@ $<
 
 # Facts about the build. The file changes only when they do, so that a commit recompiles one file.
 $(BUILD)/build_info.h: FORCE
@@ -127,6 +127,8 @@ $(BUILD)/backends: FORCE
 FORCE:
 $(BUILD)/obj/kernels/registry.c.o $(BUILD)/obj/kernels/plugin/attend.c.o $(BUILD)/obj/kernels/plugin/attend_lab.c.o $(BUILD)/libkernels.a: $(BUILD)/backends
 $(BUILD)/obj/generator/local/cuda/absent.c.o $(BUILD)/libgenerator.a: $(BUILD)/backends
+# rounds rows to the same bits as the host, which does not fuse products and sums
+NVCC_FLAGS_generator_local_cuda_round := -fmad=false
 CFLAGS_kernels_registry := $(if $(filter 1,$(CUDA)),-DSNAPMLA_CUDA)
 CFLAGS_generator_local_cuda_absent := $(CFLAGS_kernels_registry)
 CFLAGS_kernels_plugin_attend := $(CFLAGS_kernels_registry)

@@ -330,6 +330,24 @@ static void test_coded(void) {
     }
 }
 
+/* ROW_FP8 must give what quant_row() and dequant_row() give. */
+static void test_fp8_rows(void) {
+    static tokens got;
+    const row_format f = {.rule = ROW_FP8, .d_c = 192, .d_r = 96, .columns = 192};
+    uint8_t content[192];
+    uint16_t rope[96], want[288];
+    int wrong = 0;
+    draw(&got, 288, 11);
+    for (int i = 0; i < kMostTokens; i++) {
+        uint16_t *row = got.row + i * 288;
+        float scale = quant_row(row, 192, 96, MLA_SCALE_MAX, content, rope);
+        dequant_row(content, rope, scale, 192, 96, want);
+        rounding_apply(&f, row, 1, got.row, i % MLA_PAGE);
+        wrong += memcmp(row, want, sizeof want) != 0;
+    }
+    CU_ASSERT_EQUAL(wrong, 0);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 static void expect_refused(const char *name, int d_c, snap_status status, const char *text) {
@@ -356,6 +374,7 @@ CU_TestInfo tests_rounding[] = {
     {"other descriptors are their pack and unpack", test_other_descriptors},
     {"snapmla-pow2 is F", test_pow2_is_f},
     {"coded formats, however a sequence is divided", test_coded},
+    {"rows of the FP8 cache in bf16", test_fp8_rows},
     {"what is refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

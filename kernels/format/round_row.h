@@ -20,7 +20,7 @@ typedef enum {
 } row_rule;
 
 /* What the functions need of a format. A plain value. */
-typedef struct {
+typedef struct row_format {
     row_rule rule;
     int d_c, d_r;    /* widths of the rows */
     int columns;     /* ROW_DESCRIPTOR: columns of its content; d_c, or more for padding with 0 */
@@ -34,7 +34,7 @@ typedef struct {
 
 /* The range of a group of numbers: the bits of -low and of high. Both are at least 0, so their bits
  * compare as they do. Begins with zeros. */
-typedef struct {
+typedef struct row_range {
     uint32_t low, high;
 } row_range;
 

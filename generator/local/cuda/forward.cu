@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "generator/local/cuda/chain.h"
+#include "generator/local/cuda/round.h"
 
 using namespace device;
 
@@ -171,6 +172,13 @@ void project(chain *c, const device::block &b) {
                "queries");
 }
 
+/* Rounds the rows that @p appended, unless the format of the cache is that of an arm. */
+void round_rows(chain *c, const project_args &p) {
+    const cuda_model *m = c->m;
+    if (m->rounded)
+        c->run(round_appended(m->s, *m->rounded, p, m->b.shared), "rounding of rows");
+}
+
 /* The attention of one chunk, for as many heads at a time as the buffer of expanded keys has
  * room. */
 void chunk(chain *c, const device::block &b, int layer, int index) {
@@ -191,6 +199,7 @@ void chunk(chain *c, const device::block &b, int layer, int index) {
     p.table = table;
     p.packed = m->b.q_packed + static_cast<int64_t>(piece.first) * heads * qk;
     c->run(project_chunk(m->s, p), "queries of a chunk");
+    round_rows(c, p);
     const mla_step step = {1, 1, m->dev.chunk_length + index, table, m->table_width};
     if (c->ok())
         c->run(mla_fetch_kv(m->fetch_plan, &step, &p.cache, 0, 0, length, m->b.kv, c->err));
@@ -215,8 +224,9 @@ void attention(chain *c, const device::block &b, int layer) {
     const int values = s.num_attention_heads * s.v_head_dim;
     project(c, b);
     if (c->step.decode) {
-        c->run(project_decode(m->s, project_of(m, b, layer, c->step.decode), absorb_of(m, b)),
-               "absorbed queries");
+        const project_args p = project_of(m, b, layer, c->step.decode);
+        c->run(project_decode(m->s, p, absorb_of(m, b)), "absorbed queries");
+        round_rows(c, p);
         attend_cache(c, layer);
         c->product(values_of(m, b, c->step.decode), "values");
     }

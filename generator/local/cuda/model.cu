@@ -6,6 +6,7 @@
 
 #include "generator/local/cuda/chain.h"
 #include "generator/local/cuda/maps.h"
+#include "generator/local/cuda/round.h"
 #include "generator/local/cuda/single.h"
 #include "kernels/cuda/device.h"
 
@@ -91,6 +92,7 @@ void take_rows(allocator *a) {
     a->take(&b.key, rows);
     a->take(&b.want, rows);
     a->take(&b.angle, m->opt.context * (rope / 2));
+    a->take(&b.shared, m->rounded ? round_ranges(*m->rounded, rows) : 0);
     a->take(&b.exchange, single_exchange_words(s));
     a->check(a->st == SNAP_OK ? cudaMemsetAsync(b.exchange, 0,
                                                 static_cast<size_t>(single_exchange_words(s)) *
@@ -194,7 +196,7 @@ enum {
 
 /* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
  * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, no
- * rewritten models with grouped queries, and the cache formats BF16 and FP8 only. */
+ * rewritten models with grouped queries, and no cache in FP32. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},
@@ -216,9 +218,9 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
     if (s.plain_latent)
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the CUDA model does not support rewritten models with grouped queries");
-    if (o.format != CACHE_BF16 && o.format != CACHE_FP8)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "the CUDA model does not support precision '%s' (bf16, fp8)", o.precision);
+    if (o.format == CACHE_F32)
+        return err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model does not support precision '%s'",
+                       o.precision);
     return SNAP_OK;
 }
 
@@ -266,7 +268,7 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
-    m->single = st == SNAP_OK && single_supports_all(m);
+    m->single = st == SNAP_OK && !m->rounded && single_supports_all(m);
     return st;
 }
 
@@ -314,6 +316,7 @@ extern "C" snap_status cuda_model_create(cuda_model **out, mla_backend *be, cons
     m->shape = w->shape;
     m->opt = *opt;
     m->cache = cache;
+    m->rounded = kv_cache_row_format(cache);
     m->how = router_make(&m->shape);
     m->rotary = rope_make(&m->shape);
     m->softmax_scale = static_cast<float>(rope_softmax_scale(&m->shape));

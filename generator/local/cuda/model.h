@@ -34,6 +34,8 @@ struct step_inputs {
     int *table;                         /* [max_decode + kMostChunks][table_width] */
 };
 
+struct row_range;
+
 struct row_buffers {
     float *x;             /* [max_rows][hidden] the residual stream */
     device::bf16 *packed; /* [max_rows][max(hidden, q_lora)] operand of the next product */
@@ -63,6 +65,7 @@ struct row_buffers {
     unsigned long long *key;     /* [max_rows] best_token()'s key */
     int *want;                   /* [max_rows] rows whose logits are wanted */
     float2 *angle;
+    row_range *shared;  /* the memory of round.h */
     uint64_t *exchange; /* the memory of single.h's single_exchange */
 };
 
@@ -86,6 +89,7 @@ struct cuda_model {
     runner_options opt;
     device::weights w;
     kv_cache *cache;
+    const row_format *rounded; /* how the rows of the cache are rounded; NULL: they are not */
     router how;
     rope rotary;
     float softmax_scale, branch;

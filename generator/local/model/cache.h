@@ -7,7 +7,6 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 
-#include "kernels/format/round_row.h"
 #include "kernels/mla.h"
 
 typedef enum {
@@ -62,6 +61,8 @@ const mla_cache *kv_cache_layer(const kv_cache *c, int layer);
 
 /* A CACHE_F32 layer: [pages][MLA_PAGE][d_c + d_r]. */
 float *kv_cache_rows_f32(const kv_cache *c, int layer);
+
+typedef struct row_format row_format; /* kernels/format/round_row.h */
 
 /* How the rows of CACHE_NO_PV and CACHE_ROUNDED are rounded; NULL for the other formats. */
 const row_format *kv_cache_row_format(const kv_cache *c);
