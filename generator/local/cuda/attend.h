@@ -9,8 +9,8 @@
 namespace device {
 
 enum {
-    MAX_QK = 192,
-    MAX_V = 128,
+    MAX_QK = 256,
+    MAX_V = 256,
     MAX_NOPE = 256
 }; /* largest widths of a head that these kernels
                                                        support */

@@ -1,0 +1,195 @@
+/* Caches on a CUDA device whose rows are rounded through formats: their bits are those that the
+ * host's rounding gives, and the logits are the CPU's. Without a device nothing is tested. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generator/local/model/rounding.h"
+#include "generator/test/cuda_subject.h"
+#include "generator/test/random_model.h"
+
+enum { kSequences = 3, kPages = 2, kMostTokens = kPages * MLA_PAGE, kDecodeSteps = 40 };
+
+/* Calls @fn for each format that a growing cache can have with these widths. */
+typedef void (*format_fn)(const subject *s, const char *name);
+typedef struct {
+    const subject *s;
+    format_fn fn;
+    int called;
+} each_context;
+
+static snap_status call(void *ctx, const char *name, snap_err *err) {
+    (void)err;
+    each_context *c = ctx;
+    cache_rounding r;
+    if (strcmp(name, "bf16") == 0) /* no rows are rounded */
+        return SNAP_OK;
+    if (rounding_load(&r, name, c->s->model.shape.kv_lora_rank, c->s->model.shape.qk_rope_head_dim,
+                      NULL) != SNAP_OK)
+        return SNAP_OK;
+    c->fn(c->s, name);
+    c->called++;
+    return SNAP_OK;
+}
+
+static void each_format(const subject *s, format_fn fn) {
+    each_context c = {s, fn, 0};
+    CU_ASSERT_EQUAL(cache_format_each(call, &c, NULL), SNAP_OK);
+    for (const coded_format *f = coded_formats(); f->name; f++)
+        (void)call(&c, f->name, NULL);
+    CU_ASSERT(c.called >= 28);
+}
+
+static runner *open_runner(const subject *s, const char *name, const char *device) {
+    kv_format format;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(kv_format_parse(name, &format, &err), SNAP_OK);
+    return subject_start(s, format, name, device);
+}
+
+/* ---- bits ------------------------------------------------------------------------------------ */
+
+/* What is appended to the sequences: prompts in one step, then decode steps of all sequences
+ * together, then a chunk of the first one. The positions reach the ends of groups and pages. */
+typedef struct {
+    int sequence, first, count;
+} appended;
+
+static const int32_t pages[kSequences][kPages] = {{7, 2}, {1, 9}, {4, 0}};
+static const int kPrompt[kSequences] = {50, 5, 33};
+enum { kLastChunk = 30 };
+
+/* Runs these steps, and lists what each one appends. Returns the number of pieces. */
+static int append_all(const subject *s, runner *r, appended *list) {
+    int length[kSequences] = {0}, n = 0;
+    for (int step = 0; step < kDecodeSteps + 2; step++) {
+        bool prompts = step == 0, last = step == kDecodeSteps + 1;
+        int sequences = last ? 1 : kSequences;
+        model_piece p[kSequences];
+        snap_err err = {0};
+        for (int i = 0; i < sequences; i++) {
+            int count = prompts ? kPrompt[i] : last ? kLastChunk : 1;
+            p[i] = (model_piece){.tokens = s->tokens + 20 * i + length[i],
+                                 .count = count,
+                                 .position = length[i],
+                                 .pages = pages[i],
+                                 .chunk = prompts || last};
+            list[n++] = (appended){i, length[i], count};
+            length[i] += count;
+        }
+        CU_ASSERT_EQUAL(runner_step(r, p, sequences, NULL, &err), SNAP_OK);
+    }
+    return n;
+}
+
+/* Reads the first layer of the sequences' pages, [kSequences][kMostTokens][width]. */
+static void read_rows(runner *r, uint16_t *rows, int width) {
+    kv_cache *cache = runner_cache(r);
+    size_t bytes = (size_t)(MLA_PAGE * width) * sizeof *rows;
+    char *page = malloc(kv_cache_page_bytes(cache));
+    snap_err err = {0};
+    CU_ASSERT_PTR_NOT_NULL_FATAL(page);
+    for (int i = 0; i < kSequences * kPages; i++) {
+        CU_ASSERT_EQUAL(kv_cache_read_page(cache, pages[i / kPages][i % kPages], page, &err),
+                        SNAP_OK);
+        memcpy(rows + (ptrdiff_t)i * MLA_PAGE * width, page, bytes);
+    }
+    free(page);
+}
+
+/* The rows of the first layer do not depend on the cache. So the unrounded ones come from a BF16
+ * cache on the same device. They are rounded here, in the order in which they were appended. Several
+ * sequences are decoded at a time, because a step of one row with a BF16 cache uses other kernels,
+ * which may round the sums differently. */
+static void check_bits(const subject *s, const char *name) {
+    int width = s->model.shape.kv_lora_rank + s->model.shape.qk_rope_head_dim, wrong = 0;
+    size_t n = (size_t)(kSequences * kMostTokens * width);
+    uint16_t *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
+    appended list[(kDecodeSteps + 2) * kSequences];
+    runner *plain = open_runner(s, "bf16", "cuda"), *rounded = open_runner(s, name, "cuda");
+    const row_format *format = kv_cache_row_format(runner_cache(rounded));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(format);
+    int pieces = append_all(s, plain, list);
+    CU_ASSERT_EQUAL(append_all(s, rounded, list), pieces);
+    read_rows(plain, want, width);
+    read_rows(rounded, got, width);
+    for (int i = 0; i < pieces; i++) {
+        uint16_t *sequence = want + (ptrdiff_t)list[i].sequence * kMostTokens * width,
+                 *page = sequence + (ptrdiff_t)(list[i].first / MLA_PAGE) * MLA_PAGE * width;
+        rounding_apply(format, sequence + (ptrdiff_t)list[i].first * width, list[i].count, page,
+                       list[i].first % MLA_PAGE);
+    }
+    for (int i = 0; i < pieces; i++) { /* rows past the end of a sequence hold anything */
+        ptrdiff_t at = ((ptrdiff_t)list[i].sequence * kMostTokens + list[i].first) * width;
+        for (int j = 0; j < list[i].count * width; j++)
+            wrong += want[at + j] != got[at + j];
+    }
+    if (wrong)
+        (void)printf("%s, %s: %d numbers\n", s->name, name, wrong);
+    CU_ASSERT_EQUAL(wrong, 0);
+    runner_free(plain);
+    runner_free(rounded);
+    free(want);
+    free(got);
+}
+
+/* A width that all formats have, and one at which some are padded. */
+static void test_bits(void) {
+    subject s;
+    if (!tiny_on_cuda())
+        return;
+    subject_open(&s, "wide V2", random_wide_v2);
+    each_format(&s, check_bits);
+    subject_close(&s);
+    subject_open(&s, "minicpm3", NULL);
+    check_bits(&s, "D");
+    check_bits(&s, "mxfp4-hadamard");
+    check_bits(&s, "turboquant3");
+    subject_close(&s);
+}
+
+/* ---- logits ---------------------------------------------------------------------------------- */
+
+/* The device's logits are near those of the CPU in the same format, and farther from those of
+ * BF16. */
+static void check_logits(const subject *s, const char *name) {
+    runner *exact = open_runner(s, "bf16", NULL), *cpu = open_runner(s, name, NULL),
+           *cuda = open_runner(s, name, "cuda");
+    outcome bf16 = subject_run(s, exact, s->n), whole_cpu = subject_run(s, cpu, s->n),
+            steps_cpu = subject_run(s, cpu, 1), whole = subject_run(s, cuda, s->n),
+            steps = subject_run(s, cuda, 1);
+    comparison own = subject_compare(s, &whole, &whole_cpu);
+    subject_check(s, name, own, SUBJECT_ROUNDING);
+    subject_check(s, name, subject_compare(s, &steps, &steps_cpu), SUBJECT_ROUNDING);
+    CU_ASSERT(own.median < 0.5 * subject_compare(s, &whole, &bf16).median);
+    outcome_free(&bf16);
+    outcome_free(&whole_cpu);
+    outcome_free(&steps_cpu);
+    outcome_free(&whole);
+    outcome_free(&steps);
+    runner_free(exact);
+    runner_free(cpu);
+    runner_free(cuda);
+}
+
+/* One format of each kind: scales per token, page and tensor, a second level, rotations, coded
+ * formats. */
+static void test_logits(void) {
+    static const char *const names[] = {"noPV",  "A",     "C",        "D",           "int4",
+                                        "nvfp4", "kivi2", "kvquant3", "turboquant3", "fa3-fp8"};
+    subject s;
+    if (!tiny_on_cuda())
+        return;
+    subject_open(&s, "wide V2", random_wide_v2);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_logits(&s, names[i]);
+    subject_close(&s);
+}
+
+CU_TestInfo tests_cuda_rounding[] = {
+    {"the rows are the host's, bit for bit", test_bits},
+    {"the logits are the CPU's", test_logits},
+    CU_TEST_INFO_NULL,
+};
