@@ -78,6 +78,19 @@ static void check_wide(const char *name, const char *config, const char *isa,
     subject_close(&s);
 }
 
+/* Heads as wide as those of GLM-4.7-Flash. */
+static void check_wide_heads(const char *name, const char *isa,
+                             void (*check_one)(const subject *s)) {
+    static const char *const heads[][2] = {
+        {"\"qk_nope_head_dim\":128", "\"qk_nope_head_dim\":192"},
+        {"\"v_head_dim\":128", "\"v_head_dim\":256"},
+        {"\"num_attention_heads\":32", "\"num_attention_heads\":20"},
+        {"\"num_key_value_heads\":32", "\"num_key_value_heads\":20"}};
+    char *config = random_changed(random_wide_v3, heads, 4);
+    check_wide(name, config, isa, check_one);
+    free(config);
+}
+
 /* Runs the tiny models, and the wide ones with the best kernels (on Hopper, those for Hopper) and
  * with the portable ones. */
 static void each_subject(void (*check_one)(const subject *s)) {
@@ -93,6 +106,8 @@ static void each_subject(void (*check_one)(const subject *s)) {
     check_wide("wide V3", random_wide_v3, NULL, check_one);
     check_wide("wide V2, portable", random_wide_v2, "portable", check_one);
     check_wide("wide V3, portable", random_wide_v3, "portable", check_one);
+    check_wide_heads("heads of 256", NULL, check_one);
+    check_wide_heads("heads of 256, portable", "portable", check_one);
 }
 
 /* Shapes for branches of single_layer() that the wide models don't reach: sigmoids with a bias, as
