@@ -82,6 +82,7 @@ generator=$build/test/generator
 if [ -x "$generator" ]; then
     start model "$generator" --suite cuda_model --suite cuda_engine
     start limits "$generator" --suite cuda_limits --suite cuda_weights --suite cuda_reading
+    start rounding "$generator" --suite cuda_rounding --suite grouped
     start not_finite "$generator" --suite not_finite
 fi
 for kernel in fp8 bf16 portable; do

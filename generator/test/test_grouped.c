@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "generator/local/model/runner.h"
+#include "generator/test/tiny_model.h"
 
 #define FOLDER "generator/test/model/"
 
@@ -33,7 +34,7 @@ static int32_t token_at(uint64_t t) {
 }
 
 /* Runs all tokens in pieces of @piece: 1 decodes each token, TOKENS is one prompt. */
-static void run(const char *dir, kv_format format, int piece, float *out) {
+static void run_on(const char *device, const char *dir, kv_format format, int piece, float *out) {
     static const int32_t pages[] = {5, 2};
     model_shape shape;
     model_weights weights = {0};
@@ -46,6 +47,7 @@ static void run(const char *dir, kv_format format, int piece, float *out) {
                           .context = TOKENS,
                           .max_rows = TOKENS,
                           .max_decode = 1,
+                          .device = device,
                           .threads = 1};
     for (int t = 0; t < TOKENS; t++)
         tokens[t] = token_at((uint64_t)t);
@@ -66,6 +68,10 @@ static void run(const char *dir, kv_format format, int piece, float *out) {
     runner_free(r);
     weights_release(&weights);
     checkpoint_close(files);
+}
+
+static void run(const char *dir, kv_format format, int piece, float *out) {
+    run_on(NULL, dir, format, piece, out);
 }
 
 /* The largest |a - b| / |b| of a token's logits. */
@@ -103,6 +109,22 @@ static void test_bf16(void) {
         run(kMaps[m], CACHE_BF16, 1, steps);
         CU_ASSERT(worst(whole, expected) < 2e-2);
         CU_ASSERT(worst(steps, expected) < 2e-2);
+    }
+}
+
+static void test_cuda(void) {
+    static float expected[N], whole[N], steps[N];
+    if (!tiny_on_cuda())
+        return;
+    read_expected(expected);
+    for (int m = 0; m < 2; m++) {
+        run_on("cuda", kMaps[m], CACHE_BF16, TOKENS, whole);
+        run_on("cuda", kMaps[m], CACHE_BF16, 1, steps);
+        CU_ASSERT(worst(whole, expected) < 2e-2);
+        CU_ASSERT(worst(steps, expected) < 2e-2);
+        run(kMaps[m], CACHE_FP8, TOKENS, whole);
+        run_on("cuda", kMaps[m], CACHE_FP8, TOKENS, steps);
+        CU_ASSERT(worst(steps, whole) < 2e-2);
     }
 }
 
@@ -152,9 +174,7 @@ static void test_refused(void) {
 }
 
 CU_TestInfo tests_grouped[] = {
-    {"FP32 against transformers", test_fp32},
-    {"BF16 against transformers", test_bf16},
-    {"what FP8 quantises", test_fp8},
-    {"what is refused", test_refused},
-    CU_TEST_INFO_NULL,
+    {"FP32 against transformers", test_fp32}, {"BF16 against transformers", test_bf16},
+    {"what FP8 quantises", test_fp8},         {"on CUDA as on the CPU", test_cuda},
+    {"what is refused", test_refused},        CU_TEST_INFO_NULL,
 };

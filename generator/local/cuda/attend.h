@@ -8,12 +8,8 @@
 
 namespace device {
 
-enum {
-    MAX_QK = 256,
-    MAX_V = 256,
-    MAX_NOPE = 256
-}; /* largest widths of a head that these kernels
-                                                       support */
+/* The largest widths of a head that these kernels support. */
+enum { MAX_QK = 256, MAX_V = 256, MAX_NOPE = 256 };
 
 /* New rows of the cache and their queries: the outputs of the projections, and where they go. */
 struct project_args {
@@ -21,13 +17,17 @@ struct project_args {
     const float *kv; /* [rows][rank + rope], rows kv_row floats apart */
     int64_t q_row, kv_row;
     int rows, heads, nope, rope, rank;
-    const float *kv_norm; /* [rank] */
+    const float *kv_norm; /* [rank]; NULL: grouped queries, whose latent has no norm */
     float eps, kv_factor;
-    const float2 *angle; /* [context][rope / 2] */
+    const float2 *angle; /* [context][pairs] */
+    int pairs;           /* rope / 2. With grouped queries, the RoPE part has 2 * pairs numbers of
+                            each of several heads */
     bool halves;         /* the two numbers of a rotary pair are half a vector apart, not
                             adjacent */
-    const int *length;   /* [rows] position + 1 of each row, if each row is a sequence. NULL: all
-                            rows are of one sequence, and row i is at position start + i */
+    int rotated_first, rotated_dim; /* grouped queries: these columns of the latent have RoPE. If
+                                       there are any, all columns of a query have it */
+    const int *length; /* [rows] position + 1 of each row, if each row is a sequence. NULL: all rows
+                          are of one sequence, and row i is at position start + i */
     int64_t start;
     const int *table; /* [rows][table_width] pages; one table row for all if length is NULL */
     int table_width;

@@ -177,11 +177,13 @@ struct loader {
             place(a.q_b, 0, m.q_lora_rank, b->q_b);
             b->q_a_norm = vector(a.q_a_norm, m.q_lora_rank);
         }
-        b->kv_a_norm = vector(a.kv_a_norm, rank);
+        if (!m.plain_latent)
+            b->kv_a_norm = vector(a.kv_a_norm, rank);
         b->kv_b = matrix(heads * kv, rank);
         place(a.kv_b, 0, rank, b->kv_b);
-        b->uk = matrix(heads * rank, m.qk_nope_head_dim);
-        if (st == SNAP_OK)
+        if (m.qk_nope_head_dim)
+            b->uk = matrix(heads * rank, m.qk_nope_head_dim);
+        if (st == SNAP_OK && b->uk)
             check(transpose_heads(s, b->kv_b, static_cast<int>(heads), static_cast<int>(kv),
                                   m.qk_nope_head_dim, static_cast<int>(rank), b->uk),
                   "copying weights");

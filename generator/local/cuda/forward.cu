@@ -43,7 +43,10 @@ project_args projected(const cuda_model *m, const block &b, int layer) {
     p.eps = static_cast<float>(s.latent_norm_eps);
     p.kv_factor = static_cast<float>(s.mla_scale_kv);
     p.angle = m->b.angle;
+    p.pairs = m->rotary.pairs;
     p.halves = m->rotary.halves;
+    p.rotated_first = s.rotated_first;
+    p.rotated_dim = s.rotated_dim;
     p.table_width = m->table_width;
     p.cache = *kv_cache_layer(m->cache, layer);
     return p;

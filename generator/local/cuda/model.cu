@@ -91,7 +91,7 @@ void take_rows(allocator *a) {
     a->take(&b.logits, static_cast<int64_t>(m->logit_rows) * s.vocab_size);
     a->take(&b.key, rows);
     a->take(&b.want, rows);
-    a->take(&b.angle, m->opt.context * (rope / 2));
+    a->take(&b.angle, m->opt.context * m->rotary.pairs);
     a->take(&b.shared, m->rounded ? round_ranges(*m->rounded, rows) : 0);
     a->take(&b.exchange, single_exchange_words(s));
     a->check(a->st == SNAP_OK ? cudaMemsetAsync(b.exchange, 0,
@@ -195,8 +195,8 @@ enum {
 }; /* the scores of eight rows still fit into shared memory (choose.cuh) */
 
 /* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
- * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, no
- * rewritten models with grouped queries, and no cache in FP32. */
+ * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, and no
+ * cache in FP32. */
 snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},
@@ -215,9 +215,6 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
         if (b.value > b.most)
             return err_set(err, SNAP_E_UNSUPPORTED, "%s is %d: the CUDA model supports at most %d",
                            b.name, b.value, b.most);
-    if (s.plain_latent)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "the CUDA model does not support rewritten models with grouped queries");
     if (o.format == CACHE_F32)
         return err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model does not support precision '%s'",
                        o.precision);

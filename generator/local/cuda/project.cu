@@ -40,6 +40,55 @@ struct block_team {
     }
 };
 
+/* ---- grouped queries ------------------------------------------------------------------------- */
+
+/* Number @d of the vector @x after RoPE. The vector consists of 2 * pairs numbers of each head. */
+__device__ float turned_of_heads(const project_args &a, int64_t position, const float *x, int d) {
+    const int own = d % (2 * a.pairs);
+    return turned(a, x + d - own, angle_of(a, position, own), own);
+}
+
+/* append_row() for a latent without a norm. */
+template <typename T>
+__device__ void append_grouped_row(const project_args &a, const float *x, const row_place &at,
+                                   const T &team) {
+    if (at.position < 0)
+        return;
+    write_row(
+        a, at, team,
+        [&](int d) {
+            const int turns = d - a.rotated_first;
+            return turns >= 0 && turns < a.rotated_dim
+                       ? turned_of_heads(a, at.position, x + a.rotated_first, turns)
+                       : x[d];
+        },
+        [&](int d) { return turned_of_heads(a, at.position, x + a.rank, d); });
+}
+
+template <bool kGrouped, typename T>
+__device__ __forceinline__ void append_any_row(const project_args &a, const float *x,
+                                               const row_place &at, const T &team) {
+    if (kGrouped)
+        append_grouped_row(a, x, at, team);
+    else
+        append_row(a, x, at, team);
+}
+
+/* Number @d of the RoPE part @q of a query. */
+template <bool kGrouped>
+__device__ __forceinline__ float rotary_of(const project_args &a, int64_t position, const float *q,
+                                           int d) {
+    return kGrouped ? turned_of_heads(a, position, q, d)
+                    : turned(a, q, angle_of(a, position, d), d);
+}
+
+/* Number @d of the part of a query that has no RoPE, except in models whose latent has some. */
+template <bool kGrouped>
+__device__ __forceinline__ float plain_of(const project_args &a, int64_t position, const float *q,
+                                          int d) {
+    return kGrouped && a.rotated_dim ? turned_of_heads(a, position, q, d) : q[d];
+}
+
 /* ---- decode ---------------------------------------------------------------------------------- */
 
 struct decode_memory {
@@ -140,13 +189,15 @@ __device__ void write_queries(const project_args &a, const absorb_to &to,
 }
 
 /* Writes the rotary part of the queries. @angle is that of this thread's first number. */
+template <bool kGrouped>
 __device__ void write_rope(const project_args &a, const absorb_to &to, const decode_memory &shared,
                            int from, int rows, int head, const float2 &angle) {
     for (int i = threadIdx.x; i < rows * a.rope; i += kThreads) {
         const int r = i / a.rope, d = i % a.rope, row = from + r;
         const float *q = a.q + row * a.q_row + head * (a.nope + a.rope) + a.nope;
-        const float x =
-            turned(a, q, i == threadIdx.x ? angle : angle_of(a, position_of(a, row), d), d);
+        const float x = !kGrouped && i == threadIdx.x
+                            ? turned(a, q, angle, d)
+                            : rotary_of<kGrouped>(a, position_of(a, row), q, d);
         query_to(a, to, row, head, __int_as_float(shared.largest[r])).turned(d, x);
     }
 }
@@ -154,6 +205,7 @@ __device__ void write_rope(const project_args &a, const absorb_to &to, const dec
 /* A block handles one head of kRows rows, or one row that enters the cache. Weights, lengths,
  * tables and angles are written by no kernel of the chain, so they are read while the previous
  * kernel still runs. */
+template <bool kGrouped>
 __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_to to) {
     __shared__ decode_memory shared;
     const int warp = threadIdx.x / 32, head = blockIdx.x, from = blockIdx.y * kRows;
@@ -165,7 +217,7 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
         const row_place at(a, min(row, a.rows - 1), team);
         wait_previous();
         if (row < a.rows)
-            append_row(a, a.kv + row * a.kv_row, at, team);
+            append_any_row<kGrouped>(a, a.kv + row * a.kv_row, at, team);
         return;
     }
     const bf16 *uk = to.uk + static_cast<int64_t>(head) * a.rank * a.nope;
@@ -180,8 +232,9 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
     wait_previous();
     for (int i = threadIdx.x; i < kRows * a.nope; i += kThreads) {
         const int r = i / a.nope, d = i % a.nope;
+        const float *q = a.q + (from + r) * a.q_row + head * (a.nope + a.rope);
         shared.nope[r][d] = __float2bfloat16_rn(
-            r < rows ? a.q[(from + r) * a.q_row + head * (a.nope + a.rope) + d] : 0.0f);
+            r < rows ? plain_of<kGrouped>(a, position_of(a, from + r), q, d) : 0.0f);
     }
     __syncthreads();
 #pragma unroll
@@ -195,28 +248,30 @@ __global__ void __launch_bounds__(kThreads) decode_rows(project_args a, absorb_t
     }
     __syncthreads();
     write_queries(a, to, shared, from, rows, head);
-    write_rope(a, to, shared, from, rows, head, angle);
+    write_rope<kGrouped>(a, to, shared, from, rows, head, angle);
 }
 
 /* ---- chunk ----------------------------------------------------------------------------------- */
 
 enum { kChunkThreads = 128 };
 
+template <bool kGrouped>
 __global__ void __launch_bounds__(kChunkThreads) chunk_rows(project_args a) {
     const int row = blockIdx.x, width = a.nope + a.rope;
     const int64_t position = a.start + row;
     let_next();
     wait_previous();
     if (threadIdx.x < 32)
-        append_row(a, a.kv + row * a.kv_row, row_place(a, row, warp_team{}), warp_team{});
+        append_any_row<kGrouped>(a, a.kv + row * a.kv_row, row_place(a, row, warp_team{}),
+                                 warp_team{});
     const float *q = a.q + row * a.q_row;
     bf16 *to = a.packed + static_cast<int64_t>(row) * a.heads * width;
     for (int i = threadIdx.x; i < a.heads * width; i += kChunkThreads) {
-        const int d = i % width;
+        const int d = i % width, turns = d - a.nope;
+        const float *own = q + i - d; /* the query of one head */
         to[i] =
-            __float2bfloat16_rn(d < a.nope ? q[i]
-                                           : turned(a, q + i - d + a.nope,
-                                                    angle_of(a, position, d - a.nope), d - a.nope));
+            __float2bfloat16_rn(turns < 0 ? plain_of<kGrouped>(a, position, own, d)
+                                          : rotary_of<kGrouped>(a, position, own + a.nope, turns));
     }
 }
 
@@ -225,11 +280,12 @@ __global__ void __launch_bounds__(kChunkThreads) chunk_rows(project_args a) {
 cudaError_t project_decode(const stream_of &s, const project_args &a, const absorb_to &to) {
     const dim3 grid(static_cast<unsigned>(a.heads + std::min<int>(a.rows, kRows)),
                     static_cast<unsigned>((a.rows + kRows - 1) / kRows));
-    return launch(s, decode_rows, grid, kThreads, 0, a, to);
+    return launch(s, a.kv_norm ? decode_rows<false> : decode_rows<true>, grid, kThreads, 0, a, to);
 }
 
 cudaError_t project_chunk(const stream_of &s, const project_args &a) {
-    return launch(s, chunk_rows, dim3(static_cast<unsigned>(a.rows)), kChunkThreads, 0, a);
+    return launch(s, a.kv_norm ? chunk_rows<false> : chunk_rows<true>,
+                  dim3(static_cast<unsigned>(a.rows)), kChunkThreads, 0, a);
 }
 
 } // namespace device

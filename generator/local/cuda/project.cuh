@@ -28,17 +28,17 @@ __device__ __forceinline__ int64_t position_of(const project_args &a, int row) {
 }
 
 __device__ __forceinline__ int pair_of(const project_args &a, int d) {
-    return a.halves ? d % (a.rope / 2) : d / 2;
+    return a.halves ? d % a.pairs : d / 2;
 }
 
 __device__ __forceinline__ float2 angle_of(const project_args &a, int64_t position, int d) {
-    return a.angle[max(position, int64_t(0)) * (a.rope / 2) + pair_of(a, d)];
+    return a.angle[max(position, int64_t(0)) * a.pairs + pair_of(a, d)];
 }
 
-/* Number @d of the vector @x after RoPE. */
+/* Number @d of the vector @x [2 * pairs] after RoPE. */
 __device__ __forceinline__ float turned(const project_args &a, const float *x, const float2 &angle,
                                         int d) {
-    const int pairs = a.rope / 2, pair = pair_of(a, d);
+    const int pairs = a.pairs, pair = pair_of(a, d);
     const bool second = a.halves ? d >= pairs : d % 2;
     const float first_x = a.halves ? x[pair] : x[2 * pair];
     const float second_x = a.halves ? x[pair + pairs] : x[2 * pair + 1];
@@ -83,50 +83,58 @@ struct row_place {
         const int d = team.rank();
         position = position_of(a, row);
         slot = slot_of(a, row, max(position, int64_t(0)));
-        norm = d < a.rank ? a.kv_norm[d] : 0.0f;
+        norm = a.kv_norm && d < a.rank ? a.kv_norm[d] : 0.0f;
         angle = d < a.rope ? angle_of(a, position, d) : float2{};
     }
 };
 
-/* Appends a row to the cache: latent norm and RoPE of x [rank + rope]. */
-template <typename T>
-__device__ __forceinline__ void append_row(const project_args &a, const float *x,
-                                           const row_place &at, const T &team) {
+/* Writes a row to the cache in its format. @latent and @rotary return number @d of the content and
+ * of the RoPE part. */
+template <typename T, typename L, typename R>
+__device__ __forceinline__ void write_row(const project_args &a, const row_place &at, const T &team,
+                                          const L &latent, const R &rotary) {
     const int own = team.rank(), width = a.rank + a.rope;
-    if (at.position < 0)
-        return;
-    const auto latent = [&](int d, float scale) {
-        return x[d] * scale * (d == own ? at.norm : a.kv_norm[d]);
-    };
-    const auto rotary = [&](int d) {
-        return turned(a, x + a.rank, d == own ? at.angle : angle_of(a, at.position, d), d);
-    };
-    float squares = 0, largest = 0;
-#pragma unroll 8
-    for (int d = own; d < a.rank; d += T::size())
-        squares += x[d] * x[d];
-    const float norm =
-        norm_scale(team.sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
+    float largest = 0;
     if (!a.cache.scale) {
         bf16 *to = static_cast<bf16 *>(a.cache.content) + at.slot * width;
 #pragma unroll 8
         for (int d = own; d < a.rank; d += T::size())
-            to[d] = __float2bfloat16_rn(latent(d, norm));
+            to[d] = __float2bfloat16_rn(latent(d));
         for (int d = own; d < a.rope; d += T::size())
             to[a.rank + d] = __float2bfloat16_rn(rotary(d));
         return;
     }
     for (int d = own; d < a.rank; d += T::size())
-        largest = fmaxf(largest, fabsf(rounded(latent(d, norm))));
+        largest = fmaxf(largest, fabsf(rounded(latent(d))));
     const float scale = scale_of(team.largest(largest));
     uint8_t *content = static_cast<uint8_t *>(a.cache.content) + at.slot * a.rank;
     bf16 *rope = static_cast<bf16 *>(a.cache.rope) + at.slot * a.rope;
     for (int d = own; d < a.rank; d += T::size())
-        content[d] = to_e4m3(rounded(latent(d, norm)) / scale);
+        content[d] = to_e4m3(rounded(latent(d)) / scale);
     for (int d = own; d < a.rope; d += T::size())
         rope[d] = __float2bfloat16_rn(rounded(rotary(d)) / scale);
     if (own == 0)
         a.cache.scale[at.slot] = scale;
+}
+
+/* Appends a row to the cache: latent norm and RoPE of x [rank + rope]. */
+template <typename T>
+__device__ __forceinline__ void append_row(const project_args &a, const float *x,
+                                           const row_place &at, const T &team) {
+    const int own = team.rank();
+    if (at.position < 0)
+        return;
+    float squares = 0;
+#pragma unroll 8
+    for (int d = own; d < a.rank; d += T::size())
+        squares += x[d] * x[d];
+    const float norm =
+        norm_scale(team.sum(squares) / static_cast<float>(a.rank) + a.eps) * a.kv_factor;
+    write_row(
+        a, at, team, [&](int d) { return x[d] * norm * (d == own ? at.norm : a.kv_norm[d]); },
+        [&](int d) {
+            return turned(a, x + a.rank, d == own ? at.angle : angle_of(a, at.position, d), d);
+        });
 }
 
 /* Where the query of one row and head is written: in BF16, or quantised for MLA_FP8. */

@@ -97,8 +97,8 @@ int64_t device::single_exchange_words(const model_shape &s) {
 }
 
 bool device::single_supports_all(const cuda_model *m) {
-    bool supported = m->shape.q_lora_rank == 0 && m->how.experts == m->shape.n_routed_experts &&
-                     m->w.blocks.size() < 256;
+    bool supported = m->shape.q_lora_rank == 0 && !m->shape.plain_latent &&
+                     m->how.experts == m->shape.n_routed_experts && m->w.blocks.size() < 256;
     for (size_t i = 0; i <= m->w.blocks.size() && supported; i++)
         supported = single_supports(m->s, args_of(m, i, 0));
     for (const device::block &b : m->w.blocks)
