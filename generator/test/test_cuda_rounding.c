@@ -152,24 +152,48 @@ static void test_bits(void) {
 
 /* ---- logits ---------------------------------------------------------------------------------- */
 
-/* The device's logits are near those of the CPU in the same format, and farther from those of
- * BF16. */
-static void check_logits(const subject *s, const char *name) {
-    runner *exact = open_runner(s, "bf16", NULL), *cpu = open_runner(s, name, NULL),
-           *cuda = open_runner(s, name, "cuda");
-    outcome bf16 = subject_run(s, exact, s->n), whole_cpu = subject_run(s, cpu, s->n),
-            steps_cpu = subject_run(s, cpu, 1), whole = subject_run(s, cuda, s->n),
-            steps = subject_run(s, cuda, 1);
-    comparison own = subject_compare(s, &whole, &whole_cpu);
-    subject_check(s, name, own, SUBJECT_ROUNDING);
-    subject_check(s, name, subject_compare(s, &steps, &steps_cpu), SUBJECT_ROUNDING);
-    CU_ASSERT(own.median < 0.5 * subject_compare(s, &whole, &bf16).median);
-    outcome_free(&bf16);
+static const double kNearer = 0.33; /* largest ratio of the two distances. Between two instruction
+                                       sets of the CPU it is 0.06 (int4) to 0.17 (fp8) */
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median distance of all tokens' logits. Many tokens have other experts in another format. */
+static double apart(const subject *s, const outcome *a, const outcome *b) {
+    double all[SUBJECT_TOKENS];
+    int vocab = s->model.shape.vocab_size;
+    for (int i = 0; i < s->n; i++)
+        all[i] =
+            subject_distance(a->logits + (int64_t)i * vocab, b->logits + (int64_t)i * vocab, vocab);
+    qsort(all, (size_t)s->n, sizeof *all, by_size);
+    return all[s->n / 2];
+}
+
+/* Fails the test unless the logits of @device are much nearer to those of the CPU in the same format
+ * than to those of BF16. Two devices do not give equal logits, because the sums of the products are
+ * rounded in another order, and in a coarse format a number near the middle of two codes can then
+ * get the other code. */
+static void check_nearer(const subject *s, const char *name, const outcome *device,
+                         const outcome *cpu, const outcome *bf16) {
+    double own = apart(s, device, cpu), other = apart(s, device, bf16);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| %s | %s | median %.1e, from BF16 %.1e |", s->name, name, own, other);
+    CU_ASSERT(own < kNearer * other);
+}
+
+/* @bf16: the CPU's logits with a BF16 cache */
+static void check_logits(const subject *s, const char *name, const outcome *bf16) {
+    runner *cpu = open_runner(s, name, NULL), *cuda = open_runner(s, name, "cuda");
+    outcome whole_cpu = subject_run(s, cpu, s->n), steps_cpu = subject_run(s, cpu, 1),
+            whole = subject_run(s, cuda, s->n), steps = subject_run(s, cuda, 1);
+    check_nearer(s, name, &whole, &whole_cpu, bf16);
+    check_nearer(s, name, &steps, &steps_cpu, bf16);
     outcome_free(&whole_cpu);
     outcome_free(&steps_cpu);
     outcome_free(&whole);
     outcome_free(&steps);
-    runner_free(exact);
     runner_free(cpu);
     runner_free(cuda);
 }
@@ -183,8 +207,12 @@ static void test_logits(void) {
     if (!tiny_on_cuda())
         return;
     subject_open(&s, "wide V2", random_wide_v2);
+    runner *exact = open_runner(&s, "bf16", NULL);
+    outcome bf16 = subject_run(&s, exact, s.n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        check_logits(&s, names[i]);
+        check_logits(&s, names[i], &bf16);
+    outcome_free(&bf16);
+    runner_free(exact);
     subject_close(&s);
 }
 

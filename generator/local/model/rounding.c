@@ -101,7 +101,7 @@ static const row_team alone = {0, 1};
 static void round_together(const row_format *f, uint16_t *rows, int64_t n, const uint16_t *stored,
                            int64_t before) {
     row_range shared[MLA_MAX_CONTENT + MLA_MAX_ROPE] = {0};
-    row_memory memory;
+    row_memory memory = {0};
     int64_t width = f->d_c + f->d_r;
     if (row_shared_ranges(f)) {
         for (int64_t i = 0; i < before; i++)
