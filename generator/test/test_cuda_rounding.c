@@ -61,9 +61,11 @@ static const int32_t pages[kSequences][kPages] = {{7, 2}, {1, 9}, {4, 0}};
 static const int kPrompt[kSequences] = {50, 5, 33};
 enum { kLastChunk = 30 };
 
-/* Runs these steps, and lists what each one appends. Returns the number of pieces. */
+/* Runs these steps, and lists what each one appends. Returns the number of pieces. The decode steps
+ * want all logits, so they are recorded as a CUDA graph and replayed. */
 static int append_all(const subject *s, runner *r, appended *list) {
     int length[kSequences] = {0}, n = 0;
+    float *logits = calloc((size_t)(kSequences * s->model.shape.vocab_size), sizeof *logits);
     for (int step = 0; step < kDecodeSteps + 2; step++) {
         bool prompts = step == 0, last = step == kDecodeSteps + 1;
         int sequences = last ? 1 : kSequences;
@@ -75,12 +77,14 @@ static int append_all(const subject *s, runner *r, appended *list) {
                                  .count = count,
                                  .position = length[i],
                                  .pages = pages[i],
+                                 .logits = 1,
                                  .chunk = prompts || last};
             list[n++] = (appended){i, length[i], count};
             length[i] += count;
         }
-        CU_ASSERT_EQUAL(runner_step(r, p, sequences, NULL, &err), SNAP_OK);
+        CU_ASSERT_EQUAL(runner_step(r, p, sequences, logits, &err), SNAP_OK);
     }
+    free(logits);
     return n;
 }
 

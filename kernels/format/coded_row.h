@@ -23,6 +23,7 @@ FORMAT_INLINE void team_wait(void) {
 /* Memory that the threads of a team share. */
 typedef struct {
     double y[MLA_MAX_CONTENT];
+    float magnitude[MLA_MAX_CONTENT];
     bool marked[MLA_MAX_CONTENT];
     double value[2];
 } coded_memory;
@@ -45,18 +46,23 @@ FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {
     team_wait();
 }
 
-/* Marks the @count numbers of x[0 .. n - 1] with the largest magnitudes. Of equal magnitudes those
- * in front are preferred. A NaN has the magnitude 0. */
-FORMAT_INLINE void team_mark_largest(row_team t, bool *marked, const float *x, int n, int count) {
+/* Sets m->marked for the @count numbers of x[0 .. n - 1] with the largest magnitudes. Of equal
+ * magnitudes those in front are preferred. A NaN has the magnitude 0. */
+FORMAT_INLINE void team_mark_largest(row_team t, coded_memory *m, const float *x, int n,
+                                     int count) {
+    for (int d = t.rank; d < n; d += t.size)
+        m->magnitude[d] = isnan(x[d]) ? 0.0f : fabsf(x[d]);
+    team_wait();
     for (int d = t.rank; d < n; d += t.size) {
-        float own = isnan(x[d]) ? 0.0f : fabsf(x[d]);
-        int before = 0; /* numbers that are preferred to this one */
-        for (int i = 0; i < n && before < count; i++) {
-            float other = isnan(x[i]) ? 0.0f : fabsf(x[i]);
-            before += other > own || (other == own && i < d);
-        }
-        marked[d] = before < count;
+        float own = m->magnitude[d];
+        int preferred = 0; /* numbers that are preferred to this one */
+        for (int i = 0; i < d && preferred < count; i++)
+            preferred += m->magnitude[i] >= own;
+        for (int i = d + 1; i < n && preferred < count; i++)
+            preferred += m->magnitude[i] > own;
+        m->marked[d] = preferred < count;
     }
+    team_wait();
 }
 
 /* The level nearest to @z. Levels are symmetric around 0: @levels has the @n positive ones in
@@ -119,8 +125,7 @@ FORMAT_INLINE double kvquant_level(double z, int bits) {
  * data. These are the levels that k-means finds for a normal distribution without its outer 1 %, so
  * the format needs no calibration. */
 FORMAT_INLINE void kvquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
-    team_mark_largest(t, m->marked, x, d_c, kvquant_outliers(d_c));
-    team_wait();
+    team_mark_largest(t, m, x, d_c, kvquant_outliers(d_c));
     if (t.rank == 0) {
         double low = INFINITY, high = -INFINITY;
         for (int d = 0; d < d_c; d++)
@@ -211,7 +216,7 @@ FORMAT_INLINE double residual_held(double x, float scale) {
  * units of the same scale, with the column in 16 bits. An error is at most 16 units, so its own
  * rounding leaves at most 2^-4 of it. */
 FORMAT_INLINE void residual_row(row_team t, float *x, int d_c, int count, coded_memory *m) {
-    team_mark_largest(t, m->marked, x, d_c, count);
+    team_mark_largest(t, m, x, d_c, count);
     if (t.rank == 0) {
         float largest = QUANT_MIN_MAX;
         for (int d = 0; d < d_c; d++)
