@@ -278,6 +278,8 @@ static void test_other_descriptors(void) {
         "\"content\":{\"type\":\"int8\",\"zero\":{},\"scale\":{\"type\":\"fp32\",\"per\":\"tensor\","
         "\"rounding\":\"pow2-up\"}},\"rope\":{\"type\":\"int4\",\"scale\":{\"type\":\"ue8m0\","
         "\"per\":\"page\",\"columns\":8,\"rounding\":\"pow2-floor\",\"min\":0.01}}",
+        "\"content\":{\"type\":\"int8\",\"zero\":{},\"scale\":{\"type\":\"fp32\"}},\"rope\":{\"type\":"
+        "\"int8\",\"scale\":\"content\"}",
         "\"content\":{\"type\":\"fp16\"},\"rope\":{\"type\":\"fp32\",\"scale\":{\"fixed\":3.0}}",
     };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {

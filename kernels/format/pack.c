@@ -138,7 +138,8 @@ static void store_part(const cache_format *f, const cache_bytes *b, const cache_
         uint8_t *at = layout_at(f, b, p, i / f->page_tokens, i % f->page_tokens);
         for (int g = 0; g < s->groups; g++) {
             int64_t unit = i / s->tokens_per_unit * s->groups + g;
-            float scale = s->value[unit] * s->tensor, zero = s->zero ? s->zero[unit] : 0.0f;
+            float scale = s->value[unit] * s->tensor,
+                  zero = part->zero.columns ? s->zero[unit] : 0.0f;
             for (int d = g * columns; d < (g + 1) * columns; d++)
                 element_store(p->type, at, d,
                               scale_code(p->type, x.at[i * x.width + d], scale, zero));
