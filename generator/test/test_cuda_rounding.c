@@ -65,7 +65,7 @@ enum { kLastChunk = 30 };
  * want all logits, so they are recorded as a CUDA graph and replayed. */
 static int append_all(const subject *s, runner *r, appended *list) {
     int length[kSequences] = {0}, n = 0;
-    float *logits = calloc((size_t)(kSequences * s->model.shape.vocab_size), sizeof *logits);
+    float *logits = calloc((size_t)kSequences * (size_t)s->model.shape.vocab_size, sizeof *logits);
     for (int step = 0; step < kDecodeSteps + 2; step++) {
         bool prompts = step == 0, last = step == kDecodeSteps + 1;
         int sequences = last ? 1 : kSequences;
@@ -94,7 +94,6 @@ static void read_rows(runner *r, uint16_t *rows, int width) {
     size_t bytes = (size_t)(MLA_PAGE * width) * sizeof *rows;
     char *page = malloc(kv_cache_page_bytes(cache));
     snap_err err = {0};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(page);
     for (int i = 0; i < kSequences * kPages; i++) {
         CU_ASSERT_EQUAL(kv_cache_read_page(cache, pages[i / kPages][i % kPages], page, &err),
                         SNAP_OK);
@@ -104,9 +103,9 @@ static void read_rows(runner *r, uint16_t *rows, int width) {
 }
 
 /* The rows of the first layer do not depend on the cache. So the unrounded ones come from a BF16
- * cache on the same device. They are rounded here, in the order in which they were appended. Several
- * sequences are decoded at a time, because a step of one row with a BF16 cache uses other kernels,
- * which may round the sums differently. */
+ * cache on the same device. They are rounded here, in the order in which they were appended.
+ * Several sequences are decoded at a time, because a step of one row with a BF16 cache uses other
+ * kernels, which may round the sums differently. */
 static void check_bits(const subject *s, const char *name) {
     int width = s->model.shape.kv_lora_rank + s->model.shape.qk_rope_head_dim, wrong = 0;
     size_t n = (size_t)(kSequences * kMostTokens * width);
@@ -156,8 +155,8 @@ static void test_bits(void) {
 
 /* ---- logits ---------------------------------------------------------------------------------- */
 
-static const double kNearer = 0.33; /* largest ratio of the two distances. Between two instruction
-                                       sets of the CPU it is 0.06 (int4) to 0.17 (fp8) */
+static const double kNearer = 0.5; /* largest ratio of the two distances. Between two instruction
+                                      sets of the CPU it is 0.04 (turboquant3) to 0.22 (noPV) */
 
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -175,10 +174,10 @@ static double apart(const subject *s, const outcome *a, const outcome *b) {
     return all[s->n / 2];
 }
 
-/* Fails the test unless the logits of @device are much nearer to those of the CPU in the same format
- * than to those of BF16. Two devices do not give equal logits, because the sums of the products are
- * rounded in another order, and in a coarse format a number near the middle of two codes can then
- * get the other code. */
+/* Fails the test unless the logits of @device are much nearer to those of the CPU in the same
+ * format than to those of BF16. Two devices do not give equal logits, because the sums of the
+ * products are rounded in another order, and in a coarse format a number near the middle of two
+ * codes can then get the other code. */
 static void check_nearer(const subject *s, const char *name, const outcome *device,
                          const outcome *cpu, const outcome *bf16) {
     double own = apart(s, device, cpu), other = apart(s, device, bf16);

@@ -198,8 +198,8 @@ static void draw_edges(tokens *t, const cache_rounding *r, cache_input kind) {
                 x[i * padded + (d < r->rows.d_c ? d : d - r->rows.d_c + r->format.d_c)]);
 }
 
-/* Appends the rows of @got, and compares them with what pack and unpack make of them. A NaN may have
- * any sign and payload. */
+/* Appends the rows of @got, and compares them with what pack and unpack make of them. A NaN may
+ * have any sign and payload. */
 static int wrong_numbers(const cache_rounding *r, tokens *got, int first, int piece) {
     static tokens want;
     const int width = r->rows.d_c + r->rows.d_r;
@@ -254,10 +254,14 @@ static void test_shipped(void) {
     CU_ASSERT(checked >= 60);
 }
 
-/* A file with a format, and its removal. */
+/* Writes a file with a format. @path: a template for mkstemps() that ends with ".json". @fields:
+ * the fields after name and description, with ' for ". */
 static void write_format(char path[], const char *fields) {
     buf text = {0};
-    buf_printf(&text, "{\"name\":\"x\",\"description\":\"x\",%s}", fields);
+    (void)buf_printf(&text, "{'name':'x','description':'x',%s}", fields);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] == '\'')
+            text.data[i] = '"';
     int fd = mkstemps(path, 5);
     CU_ASSERT_FATAL(fd >= 0);
     CU_ASSERT_EQUAL(write(fd, text.data, text.len), (ssize_t)text.len);
@@ -268,19 +272,23 @@ static void write_format(char path[], const char *fields) {
 /* Combinations that no shipped format has. */
 static void test_other_descriptors(void) {
     static const char *const formats[] = {
-        "\"page_tokens\":16,\"content\":{\"type\":\"e2m1\",\"hadamard\":64,\"scale\":{\"type\":"
-        "\"e4m3fn\",\"per\":\"page\",\"columns\":16,\"tensor_scale\":true}},\"rope\":{\"type\":"
-        "\"e2m1\",\"scale\":{\"type\":\"e4m3fn\",\"columns\":16,\"tensor_scale\":true}}",
-        "\"content\":{\"type\":\"e5m2\",\"scale\":{\"type\":\"bf16\"}},\"rope\":{\"type\":"
-        "\"e5m2\",\"scale\":\"shared\"}",
-        "\"page_tokens\":8,\"content\":{\"type\":\"e4m3fnuz\",\"scale\":{\"type\":\"fp16\",\"per\":"
-        "\"page\"}},\"rope\":{\"type\":\"e4m3fnuz\",\"scale\":\"shared\"}",
-        "\"content\":{\"type\":\"int8\",\"zero\":{},\"scale\":{\"type\":\"fp32\",\"per\":\"tensor\","
-        "\"rounding\":\"pow2-up\"}},\"rope\":{\"type\":\"int4\",\"scale\":{\"type\":\"ue8m0\","
-        "\"per\":\"page\",\"columns\":8,\"rounding\":\"pow2-floor\",\"min\":0.01}}",
-        "\"content\":{\"type\":\"int8\",\"zero\":{},\"scale\":{\"type\":\"fp32\"}},\"rope\":{\"type\":"
-        "\"int8\",\"scale\":\"content\"}",
-        "\"content\":{\"type\":\"fp16\"},\"rope\":{\"type\":\"fp32\",\"scale\":{\"fixed\":3.0}}",
+        "'page_tokens':16,'content':{'type':'e2m1','hadamard':64,'scale':{'type':'e4m3fn',"
+        "'per':'page','columns':16,'tensor_scale':true}},"
+        "'rope':{'type':'e2m1','scale':{'type':'e4m3fn','columns':16,'tensor_scale':true}}",
+
+        "'content':{'type':'e5m2','scale':{'type':'bf16'}},'rope':{'type':'e5m2','scale':'shared'}",
+
+        "'page_tokens':8,'content':{'type':'e4m3fnuz','scale':{'type':'fp16','per':'page'}},"
+        "'rope':{'type':'e4m3fnuz','scale':'shared'}",
+
+        "'content':{'type':'int8','zero':{},'scale':{'type':'fp32','per':'tensor',"
+        "'rounding':'pow2-up'}},'rope':{'type':'int4','scale':{'type':'ue8m0','per':'page',"
+        "'columns':8,'rounding':'pow2-floor','min':0.01}}",
+
+        "'content':{'type':'int8','zero':{},'scale':{'type':'fp32'}},"
+        "'rope':{'type':'int8','scale':'content'}",
+
+        "'content':{'type':'fp16'},'rope':{'type':'fp32','scale':{'fixed':3.0}}",
     };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         char path[] = "/tmp/snapmla-rounding-XXXXXX.json";
@@ -361,8 +369,8 @@ static void expect_refused(const char *name, int d_c, snap_status status, const 
 
 static void test_refusals(void) {
     char path[] = "/tmp/snapmla-rounding-XXXXXX.json";
-    write_format(path, "\"page_tokens\":48,\"rope\":{\"type\":\"bf16\"},\"content\":{\"type\":"
-                       "\"int8\",\"scale\":{\"type\":\"fp32\",\"per\":\"page\"}}");
+    write_format(path, "'page_tokens':48,'rope':{'type':'bf16'},"
+                       "'content':{'type':'int8','scale':{'type':'fp32','per':'page'}}");
     expect_refused(path, 512, SNAP_E_UNSUPPORTED, "pages of 48 tokens");
     (void)unlink(path);
     expect_refused("int8-channel", 512, SNAP_E_UNSUPPORTED, "means and column scales");

@@ -1,9 +1,9 @@
 /* attend_chunk: attention of a prompt's queries over expanded keys and values, with an online
  * softmax. Uses the tensor cores of sm_80 and newer.
  *
- * A block processes 128 queries of one head, 16 per warp, and loops over tiles of 64 or 32 keys, with
- * two tiles in shared memory. A row in shared memory consists of 16-byte pieces. Piece i of
- * row r is at place i ^ (r & 7), so ldmatrix has no bank conflicts. Narrower heads are padded with
+ * A block processes 128 queries of one head, 16 per warp, and loops over tiles of 64 or 32 keys.
+ * Two tiles are in shared memory. A row in shared memory consists of 16-byte pieces. Piece i of row
+ * r is at place i ^ (r & 7), so ldmatrix has no bank conflicts. Narrower heads are padded with
  * zeros. */
 #include "generator/local/cuda/attend.h"
 #include "kernels/cuda/ptx/barrier.cuh"
@@ -19,8 +19,8 @@ enum {
     kStages = 2,
 };
 
-/* The widest head that a kernel supports, and the keys of its tiles. Wider heads have smaller tiles:
- * either way a block uses 128 KiB of shared memory. */
+/* The widest head that a kernel supports, and the keys of its tiles. Wider heads have smaller
+ * tiles: either way a block uses 128 KiB of shared memory. */
 template <int QK_, int V_, int KEYS_>
 struct head_sizes {
     enum { QK = QK_, V = V_, KEYS = KEYS_, QK_PIECES = QK / 8, V_PIECES = V / 8 };
