@@ -108,7 +108,7 @@ static void read_rows(runner *r, uint16_t *rows, int width) {
  * kernels, which may round the sums differently. */
 static void check_bits(const subject *s, const char *name) {
     int width = s->model.shape.kv_lora_rank + s->model.shape.qk_rope_head_dim, wrong = 0;
-    size_t n = (size_t)(kSequences * kMostTokens * width);
+    size_t n = (size_t)kSequences * (size_t)kMostTokens * (size_t)width;
     uint16_t *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
     appended list[(kDecodeSteps + 2) * kSequences];
     runner *plain = open_runner(s, "bf16", "cuda"), *rounded = open_runner(s, name, "cuda");
