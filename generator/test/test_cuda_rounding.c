@@ -12,36 +12,6 @@
 
 enum { kSequences = 3, kPages = 2, kMostTokens = kPages * MLA_PAGE, kDecodeSteps = 40 };
 
-/* Calls @fn for each format that a growing cache can have with these widths. */
-typedef void (*format_fn)(const subject *s, const char *name);
-typedef struct {
-    const subject *s;
-    format_fn fn;
-    int called;
-} each_context;
-
-static snap_status call(void *ctx, const char *name, snap_err *err) {
-    (void)err;
-    each_context *c = ctx;
-    cache_rounding r;
-    if (strcmp(name, "bf16") == 0) /* no rows are rounded */
-        return SNAP_OK;
-    if (rounding_load(&r, name, c->s->model.shape.kv_lora_rank, c->s->model.shape.qk_rope_head_dim,
-                      NULL) != SNAP_OK)
-        return SNAP_OK;
-    c->fn(c->s, name);
-    c->called++;
-    return SNAP_OK;
-}
-
-static void each_format(const subject *s, format_fn fn) {
-    each_context c = {s, fn, 0};
-    CU_ASSERT_EQUAL(cache_format_each(call, &c, NULL), SNAP_OK);
-    for (const coded_format *f = coded_formats(); f->name; f++)
-        (void)call(&c, f->name, NULL);
-    CU_ASSERT(c.called >= 28);
-}
-
 static runner *open_runner(const subject *s, const char *name, const char *device) {
     kv_format format;
     snap_err err = {0};
@@ -102,40 +72,76 @@ static void read_rows(runner *r, uint16_t *rows, int width) {
     free(page);
 }
 
-/* The rows of the first layer do not depend on the cache. So the unrounded ones come from a BF16
- * cache on the same device. They are rounded here, in the order in which they were appended.
- * Several sequences are decoded at a time, because a step of one row with a BF16 cache uses other
- * kernels, which may round the sums differently. */
-static void check_bits(const subject *s, const char *name) {
-    int width = s->model.shape.kv_lora_rank + s->model.shape.qk_rope_head_dim, wrong = 0;
-    size_t n = (size_t)kSequences * (size_t)kMostTokens * (size_t)width;
-    uint16_t *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
+/* Rows of the first layer before any rounding, and what was appended when. */
+typedef struct {
+    const subject *s;
+    uint16_t *rows;
+    size_t numbers; /* of rows */
     appended list[(kDecodeSteps + 2) * kSequences];
-    runner *plain = open_runner(s, "bf16", "cuda"), *rounded = open_runner(s, name, "cuda");
+    int width, pieces, formats; /* formats: compared so far */
+} unrounded;
+
+/* The rows of the first layer do not depend on the cache. So the unrounded ones come from a BF16
+ * cache on the same device. Several sequences are decoded at a time, because a step of one row with
+ * a BF16 cache uses other kernels, which may round the sums differently. */
+static unrounded run_unrounded(const subject *s) {
+    unrounded u = {.s = s};
+    u.width = s->model.shape.kv_lora_rank + s->model.shape.qk_rope_head_dim;
+    u.numbers = (size_t)kSequences * (size_t)kMostTokens * (size_t)u.width;
+    u.rows = calloc(u.numbers, sizeof *u.rows);
+    runner *plain = open_runner(s, "bf16", "cuda");
+    u.pieces = append_all(s, plain, u.list);
+    read_rows(plain, u.rows, u.width);
+    runner_free(plain);
+    return u;
+}
+
+static uint16_t *rows_of(const unrounded *u, uint16_t *rows, int sequence, int position) {
+    return rows + ((ptrdiff_t)sequence * kMostTokens + position) * u->width;
+}
+
+/* Rounds the rows here, in the order in which they were appended, and compares with a device. */
+static void check_bits(unrounded *u, const char *name) {
+    uint16_t *want = calloc(u->numbers, sizeof *want), *got = calloc(u->numbers, sizeof *got);
+    appended list[(kDecodeSteps + 2) * kSequences];
+    runner *rounded = open_runner(u->s, name, "cuda");
     const row_format *format = kv_cache_row_format(runner_cache(rounded));
+    int wrong = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(format);
-    int pieces = append_all(s, plain, list);
-    CU_ASSERT_EQUAL(append_all(s, rounded, list), pieces);
-    read_rows(plain, want, width);
-    read_rows(rounded, got, width);
-    for (int i = 0; i < pieces; i++) {
-        uint16_t *sequence = want + (ptrdiff_t)list[i].sequence * kMostTokens * width,
-                 *page = sequence + (ptrdiff_t)(list[i].first / MLA_PAGE) * MLA_PAGE * width;
-        rounding_apply(format, sequence + (ptrdiff_t)list[i].first * width, list[i].count, page,
-                       list[i].first % MLA_PAGE);
+    memcpy(want, u->rows, u->numbers * sizeof *want);
+    CU_ASSERT_EQUAL(append_all(u->s, rounded, list), u->pieces);
+    read_rows(rounded, got, u->width);
+    for (int i = 0; i < u->pieces; i++) {
+        appended a = list[i];
+        rounding_apply(format, rows_of(u, want, a.sequence, a.first), a.count,
+                       rows_of(u, want, a.sequence, a.first / MLA_PAGE * MLA_PAGE),
+                       a.first % MLA_PAGE);
     }
-    for (int i = 0; i < pieces; i++) { /* rows past the end of a sequence hold anything */
-        ptrdiff_t at = ((ptrdiff_t)list[i].sequence * kMostTokens + list[i].first) * width;
-        for (int j = 0; j < list[i].count * width; j++)
-            wrong += want[at + j] != got[at + j];
+    for (int i = 0; i < u->pieces; i++) { /* rows past the end of a sequence hold anything */
+        const uint16_t *theirs = rows_of(u, got, list[i].sequence, list[i].first),
+                       *ours = rows_of(u, want, list[i].sequence, list[i].first);
+        for (int j = 0; j < list[i].count * u->width; j++)
+            wrong += theirs[j] != ours[j];
     }
     if (wrong)
-        (void)printf("%s, %s: %d numbers\n", s->name, name, wrong);
+        (void)printf("%s, %s: %d numbers\n", u->s->name, name, wrong);
     CU_ASSERT_EQUAL(wrong, 0);
-    runner_free(plain);
+    u->formats++;
     runner_free(rounded);
     free(want);
     free(got);
+}
+
+/* Checks a shipped format, unless it does not round or a growing cache cannot have it. */
+static snap_status check_shipped(void *ctx, const char *name, snap_err *err) {
+    (void)err;
+    unrounded *u = ctx;
+    cache_rounding r;
+    const model_shape *m = &u->s->model.shape;
+    if (strcmp(name, "bf16") != 0 &&
+        rounding_load(&r, name, m->kv_lora_rank, m->qk_rope_head_dim, NULL) == SNAP_OK)
+        check_bits(u, name);
+    return SNAP_OK;
 }
 
 /* A width that all formats have, and one at which some are padded. */
@@ -144,12 +150,19 @@ static void test_bits(void) {
     if (!tiny_on_cuda())
         return;
     subject_open(&s, "wide V2", random_wide_v2);
-    each_format(&s, check_bits);
+    unrounded u = run_unrounded(&s);
+    CU_ASSERT_EQUAL(cache_format_each(check_shipped, &u, NULL), SNAP_OK);
+    for (const coded_format *f = coded_formats(); f->name; f++)
+        check_bits(&u, f->name);
+    CU_ASSERT(u.formats >= 28);
+    free(u.rows);
     subject_close(&s);
     subject_open(&s, "minicpm3", NULL);
-    check_bits(&s, "D");
-    check_bits(&s, "mxfp4-hadamard");
-    check_bits(&s, "turboquant3");
+    u = run_unrounded(&s);
+    check_bits(&u, "D");
+    check_bits(&u, "mxfp4-hadamard");
+    check_bits(&u, "turboquant3");
+    free(u.rows);
     subject_close(&s);
 }
 

@@ -2,7 +2,7 @@
  * layer.
  *
  * BF16 and FP8 are the formats of the attention arms (kernels/mla.h). With other formats the cache
- * is BF16, but its rows are rounded through the format before they are written. FP32 is for
+ * is BF16, but its rows are rounded through the format before attention reads them. FP32 is for
  * debugging: rows are stored unchanged, and only the attention of chunk.c reads them. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_CACHE_H
