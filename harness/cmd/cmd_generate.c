@@ -33,7 +33,7 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "How"},
     {OPT_STR, "precision", 0, &model.precision, "NAME",
      "of the cache and attention: bf16, fp8, fp32, noPV; or a cache format, by a name that "
-     "'snapmla formats' lists or as a .json file: the cache is rounded through it (CPU only)",
+     "'snapmla formats' lists or as a .json file: the cache is rounded through it (cpu or cuda)",
      0, 0},
     {OPT_INT, "samples", 'n', &answer.samples, "N",
      "answers to each prompt; a single one is printed while it is generated", 1, 4096},

@@ -14,7 +14,7 @@ const opt cmd_serve_options[] = {
     {.type = OPT_GROUP, .help = "Model"},
     {OPT_STR, "precision", 0, &cmd_serve_given.model.precision, "NAME",
      "of the cache and attention: bf16, fp8, fp32, noPV; or a cache format, by a name that "
-     "'snapmla formats' lists or as a .json file: the cache is rounded through it (CPU only)",
+     "'snapmla formats' lists or as a .json file: the cache is rounded through it (cpu or cuda)",
      0, 0},
     {OPT_STR, "chat-template", 0, &cmd_serve_given.model.chat_template, "NAME",
      "none (continue the plain text), deepseek-v2, deepseek-v3, deepseek-r1, deepseek-v3.1, kimi, "
