@@ -31,22 +31,34 @@ INLINE tables load_tables(const uint8_t *bytes) {
                     {_mm512_load_si512(bytes + 128), _mm512_load_si512(bytes + 192)}};
 }
 
-/* Decodes 64 codes to 64 bf16 numbers in unpack order: first the even groups of eight codes, then
- * the odd ones. */
-INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
+/* The bytes of 64 bf16 numbers. */
+typedef struct {
+    __m512i high, low;
+} e4m3_bytes;
+
+INLINE e4m3_bytes look_up(tables t, __m512i codes) {
     const __m512i sign = _mm512_set1_epi8(-128);
     __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
     __m512i low = _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
-    high = _mm512_or_si512(high, _mm512_and_si512(codes, sign));
-    out[0] = _mm512_unpacklo_epi8(low, high);
-    out[1] = _mm512_unpackhi_epi8(low, high);
+    return (e4m3_bytes){_mm512_or_si512(high, _mm512_and_si512(codes, sign)), low};
 }
 
-/* Decodes 64 codes to 64 bf16 numbers in order. The quadwords are permuted first so that unpack
- * restores their order. */
+/* Decodes 64 codes to 64 bf16 numbers in unpack order: first the even groups of eight codes, then
+ * the odd ones. */
+INLINE void decode_lanes(tables t, __m512i codes, __m512i out[2]) {
+    e4m3_bytes bytes = look_up(t, codes);
+    out[0] = _mm512_unpacklo_epi8(bytes.low, bytes.high);
+    out[1] = _mm512_unpackhi_epi8(bytes.low, bytes.high);
+}
+
+/* Permutes the quadwords of 64 codes, so that unpack restores their order. */
+INLINE __m512i deal_codes(__m512i codes) {
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), codes);
+}
+
+/* Decodes 64 codes to 64 bf16 numbers in order. */
 INLINE void decode_64(tables t, __m512i codes, __m512i out[2]) {
-    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
-    decode_lanes(t, _mm512_permutexvar_epi64(deal, codes), out);
+    decode_lanes(t, deal_codes(codes), out);
 }
 
 /* Decodes @n codes, a multiple of 32. */

@@ -4,102 +4,146 @@
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* The content of e4m3 tokens that is decoded between the products of the tokens before them.
- * Decoding and products use different pipes of the core. */
+/* kTokens e4m3 tokens that are decoded between the products of the tokens before them. Decoding and
+ * products use different pipes of the core. */
 typedef struct {
-    const uint8_t *codes;
-    uint16_t *to;       /* row of the tile */
-    size_t column, d_c; /* next column of the row; columns of a row, a multiple of 64 */
-    size_t d;           /* numbers from one row of the tile to the next */
-    int left;           /* groups of 64 codes */
-} codes_left;
+    const uint8_t *content;
+    const uint16_t *rope;
+    uint16_t *to; /* their rows of a tile; NULL if there is nothing to decode */
+} beside_tokens;
 
-INLINE void decode_group(tables t, codes_left *c) {
-    __m512i words[2];
-    decode_64(t, _mm512_loadu_si512(c->codes), words);
-    _mm512_storeu_si512(c->to + c->column, words[0]);
-    _mm512_storeu_si512(c->to + c->column + 32, words[1]);
-    c->codes += 64;
-    c->column += 64;
-    c->left--;
-    if (c->column == c->d_c) {
-        c->column = 0;
-        c->to += c->d;
+/* Sums of products for 8 tokens x 16 rows. Each row has two lanes. Rows 0 .. 7 are in low[]. */
+typedef struct {
+    __m512 low[kTokens], high[kTokens];
+} score_sums;
+
+/* Multiplies four columns of 8 tokens, from @k on, with 16 rows. The columns are two pairs for
+ * vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so one
+ * load of K serves two products. */
+INLINE void multiply_quad(score_sums *sums, const uint16_t *k, size_t d, const uint64_t *qt) {
+    __m512bh q0 = load_bf16(qt), q1 = load_bf16(qt + 8);
+    UNROLL
+    for (size_t t = 0; t < kTokens; t++) {
+        __m512bh x = broadcast_quad(k + t * d);
+        sums->low[t] = _mm512_dpbf16_ps(sums->low[t], q0, x);
+        sums->high[t] = _mm512_dpbf16_ps(sums->high[t], q1, x);
     }
 }
 
-/* Copies the RoPE part of the tokens t .. t + kTokens - 1 to the tile and returns their content,
- * which remains to be decoded. Tokens from @n on are zeros already. */
-static codes_left start_codes(const scratch16 *w, const cpu_part *part, int64_t slot, int n,
-                              int t) {
-    size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r, first = (size_t)(slot + t);
-    int tokens = t >= MLA_PAGE || n <= t ? 0 : n - t < kTokens ? n - t : kTokens;
-    uint16_t *to = w->tile + (size_t)t * (size_t)w->d;
-    for (size_t i = 0; i < (size_t)tokens; i++)
-        copy_bf16(to + i * (size_t)w->d + d_c,
-                  (const uint16_t *)part->cache.rope + (first + i) * d_r, d_r);
-    return (codes_left){.codes = (const uint8_t *)part->cache.content + first * d_c,
-                        .to = to,
-                        .d_c = d_c,
-                        .d = (size_t)w->d,
-                        .left = tokens * (int)(d_c / 64)};
+/* Multiplies eight columns, and prefetches a line of the next page. */
+INLINE void multiply_step(score_sums *sums, const uint16_t *k, size_t d, const uint64_t *qt,
+                          region *next) {
+    prefetch_line(next, false);
+    multiply_quad(sums, k, d, qt);
+    multiply_quad(sums, k + 4, d, qt + LANES);
 }
 
-/* Computes the scores of 8 tokens x 16 rows over all of d. Every second step prefetches a line of
- * the next page, and the other steps decode 64 of the @codes, unless that is NULL. These other
- * steps are at least as many as the groups of 64 codes in 8 tokens. One step covers four columns,
- * which are two pairs for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8
- * rows x 2 pairs, so one load of K serves two products. The two lanes of each row are added at the
- * end. */
-INLINE void scores_block(const uint16_t *k, int d, const uint64_t *qt, float *s, int padded,
-                         region *next, tables decoder, codes_left *codes) {
+/* Keeps the instructions that compute @bytes before those that use @sum next. The compiler would
+ * otherwise mix them with the products, which slows the products down. */
+INLINE void finish_first(e4m3_bytes *bytes, __m512 *sum) {
+    __asm__ volatile("" : "+v"(bytes->high), "+v"(bytes->low), "+v"(*sum));
+}
+
+/* Multiplies all columns. Each step of the content also decodes 64 codes of @beside: it looks up
+ * their bytes before the first four columns and stores the numbers before the other four. The
+ * content has as many groups of 64 codes as steps, because a step has as many columns as a block
+ * has tokens. */
+INLINE void multiply_and_decode(score_sums *sums, const uint16_t *k, size_t d_c, size_t d_r,
+                                const uint64_t *qt, region *next, tables decoder,
+                                beside_tokens beside) {
+    size_t d = d_c + d_r, c = 0;
+    for (size_t t = 0; t < kTokens; t++) {
+        uint16_t *to = beside.to + t * d;
+        copy_bf16(to + d_c, beside.rope + t * d_r, d_r);
+        ROLLED
+        for (size_t i = 0; i < d_c; i += 64, c += kTokens) {
+            __m512i codes = _mm512_loadu_si512(beside.content + t * d_c + i);
+            e4m3_bytes bytes = look_up(decoder, deal_codes(codes));
+            finish_first(&bytes, &sums->low[0]);
+            prefetch_line(next, false);
+            multiply_quad(sums, k + c, d, qt + c / 4 * LANES);
+            finish_first(&bytes, &sums->high[kTokens - 1]);
+            _mm512_storeu_si512(to + i, _mm512_unpacklo_epi8(bytes.low, bytes.high));
+            _mm512_storeu_si512(to + i + 32, _mm512_unpackhi_epi8(bytes.low, bytes.high));
+            multiply_quad(sums, k + c + 4, d, qt + c / 4 * LANES + LANES);
+        }
+    }
+    for (; c < d; c += kTokens)
+        multiply_step(sums, k + c, d, qt + c / 4 * LANES, next);
+}
+
+/* Computes the scores of 8 tokens x 16 rows over all of d, times the scales @a_k of the tokens.
+ * Every step prefetches a line of the next page. The two lanes of each row are added at the end. If
+ * beside.to is not NULL, the tokens @beside are decoded meanwhile. */
+INLINE void scores_block(const uint16_t *k, size_t d_c, size_t d_r, const uint64_t *qt, float *s,
+                         const float *a_k, region *next, tables decoder, beside_tokens beside) {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-    __m512 low[kTokens], high[kTokens];
+    score_sums sums;
     region r = *next;
-    codes_left rest = codes ? *codes : (codes_left){0};
     UNROLL
     for (int t = 0; t < kTokens; t++)
-        low[t] = high[t] = _mm512_setzero_ps();
-    for (int c = 0; c < d; c += 4, qt += LANES) {
-        __m512bh q0 = load_bf16(qt), q1 = load_bf16(qt + 8);
-        if (c % 8 == 0)
-            prefetch_line(&r, false);
-        else if (codes && rest.left)
-            decode_group(decoder, &rest);
-        UNROLL
-        for (int t = 0; t < kTokens; t++) {
-            __m512bh x = broadcast_quad(k + (size_t)t * (size_t)d + c);
-            low[t] = _mm512_dpbf16_ps(low[t], q0, x);
-            high[t] = _mm512_dpbf16_ps(high[t], q1, x);
-        }
-    }
+        sums.low[t] = sums.high[t] = _mm512_setzero_ps();
+    if (beside.to)
+        multiply_and_decode(&sums, k, d_c, d_r, qt, &r, decoder, beside);
+    for (size_t c = 0; c < d_c + d_r && !beside.to; c += kTokens)
+        multiply_step(&sums, k + c, d_c + d_r, qt + c / 4 * LANES, &r);
     UNROLL
     for (int t = 0; t < kTokens; t++)
-        _mm512_storeu_ps(s + (size_t)t * (size_t)padded,
-                         _mm512_add_ps(_mm512_permutex2var_ps(low[t], even, high[t]),
-                                       _mm512_permutex2var_ps(low[t], odd, high[t])));
+        vf_store(s + t * LANES,
+                 (vf)_mm512_add_ps(_mm512_permutex2var_ps(sums.low[t], even, sums.high[t]),
+                                   _mm512_permutex2var_ps(sums.low[t], odd, sums.high[t])) *
+                     a_k[t]);
     *next = r;
 }
 
-INLINE void scores_width(scratch16 *w, const cpu_part *part, const uint16_t *k, int d, int64_t slot,
-                         int n) {
-    bool beside = part->precision == MLA_FP8 && part->d_c % 64 == 0;
+/* Returns the kTokens tokens from @token on, to be decoded to the rows @to. */
+INLINE beside_tokens find_beside(const cpu_part *part, int64_t token, uint16_t *to, size_t d_c,
+                                 size_t d_r) {
+    size_t slot = (size_t)mla_slot(part->table, part->cache.pages, token);
+    return (beside_tokens){(const uint8_t *)part->cache.content + slot * d_c,
+                           (const uint16_t *)part->cache.rope + slot * d_r, to};
+}
+
+/* Computes the scores of a full page of e4m3 for the first LANES rows. During the products of each
+ * block of tokens, the next block is decoded to the tile. During those of the last block, this is
+ * the first block of the next page, if that page is full too. */
+INLINE void scores_and_decode(scratch16 *w, const cpu_part *part, int64_t token, size_t d_c,
+                              size_t d_r) {
+    size_t d = d_c + d_r;
     tables decoder = load_tables(w->tables);
-    for (int row = 0; row < w->padded; row += LANES)
+    if (!w->begun)
+        decode_some(w, part, w->tile, mla_slot(part->table, part->cache.pages, token), MLA_PAGE, 0,
+                    kTokens);
+    w->begun = token + 2 * MLA_PAGE <= part->end;
+    for (int t = 0; t < MLA_PAGE; t += kTokens) {
+        uint16_t *to = w->tile + (size_t)(t + kTokens) * d;
+        if (t + kTokens == MLA_PAGE)
+            to = w->begun ? w->next_tile : NULL;
+        beside_tokens beside = {0};
+        if (to)
+            beside = find_beside(part, token + t + kTokens, to, d_c, d_r);
+        scores_block(w->tile + (size_t)t * d, d_c, d_r, w->qt, w->s + t * LANES, w->state.a_k + t,
+                     next_region(w), decoder, beside);
+    }
+}
+
+INLINE void scores_width(scratch16 *w, const cpu_part *part, const uint16_t *k, size_t d_c,
+                         size_t d_r, int64_t token, int64_t slot, int n) {
+    size_t d = d_c + d_r;
+    int row = 0;
+    if (part->precision == MLA_FP8 && d_c % 64 == 0 && n == MLA_PAGE) {
+        scores_and_decode(w, part, token, d_c, d_r);
+        row = LANES;
+    }
+    for (; row < w->padded; row += LANES)
         for (int t = 0; t < MLA_PAGE; t += kTokens) {
-            const uint16_t *tokens = k + (size_t)t * (size_t)d;
-            const uint64_t *qt = w->qt + (size_t)row * (size_t)d / 4;
-            float *s = w->s + (size_t)t * (size_t)w->padded + row;
-            if (row == 0 && (t == 0 || !beside))
+            if (row == 0)
                 decode_some(w, part, k, slot, n, t, kTokens);
-            if (row == 0 && beside) {
-                codes_left codes = start_codes(w, part, slot, n, t + kTokens);
-                scores_block(tokens, d, qt, s, w->padded, next_region(w), decoder, &codes);
-            } else {
-                scores_block(tokens, d, qt, s, w->padded, next_region(w), decoder, NULL);
-            }
+            scores_block(k + (size_t)t * d, d_c, d_r, w->qt + (size_t)row * d / 4,
+                         w->s + row * MLA_PAGE + t * LANES, w->state.a_k + t, next_region(w),
+                         (tables){0}, (beside_tokens){0});
         }
 }
 
@@ -108,23 +152,22 @@ static void pack_p(scratch16 *w) {
     const __m512i pair =
         _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-    for (int j = 0; j < kPairs; j++)
-        for (int i = 0; i < w->padded; i += LANES) {
-            const float *even = w->s + (size_t)(2 * j) * (size_t)w->padded + i;
-            __m512bh both =
-                _mm512_cvtne2ps_pbh(_mm512_load_ps(even + w->padded), _mm512_load_ps(even));
-            _mm512_store_si512(w->p + (size_t)j * (size_t)w->padded + i,
-                               _mm512_permutexvar_epi16(pair, (__m512i)both));
-        }
+    const float *s = w->s;
+    uint32_t *p = w->p;
+    for (int i = 0; i < w->padded / LANES * kPairs; i++, s += 2 * LANES, p += LANES) {
+        __m512bh both = _mm512_cvtne2ps_pbh(_mm512_load_ps(s + LANES), _mm512_load_ps(s));
+        _mm512_store_si512(p, _mm512_permutexvar_epi16(pair, (__m512i)both));
+    }
 }
 
 static void many_rows(scratch16 *w, const cpu_part *part, const uint16_t *k, int64_t token,
                       int64_t slot, int n) {
-    if (w->d == kContent + kRope)
-        scores_width(w, part, k, kContent + kRope, slot, n);
+    bool whole = softmax_page(&w->state, part, token, slot, n);
+    if (part->d_c == kContent && part->d_r == kRope)
+        scores_width(w, part, k, kContent, kRope, token, slot, n);
     else
-        scores_width(w, part, k, w->d, slot, n);
-    softmax_block(&w->state, part, w->s, token, slot, n);
+        scores_width(w, part, k, (size_t)part->d_c, (size_t)part->d_r, token, slot, n);
+    softmax_block(&w->state, part->precision, whole, w->s);
     pack_p(w);
 }
 

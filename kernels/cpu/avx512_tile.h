@@ -39,15 +39,17 @@ typedef struct {
                             element */
     uint16_t *tile;      /* [64][d] bf16: many rows: the page, if it is not read from the cache
                             directly; few, stream: a copy of an incomplete page */
-    float *s;     /* scores. many rows: [64][padded]; few: [rows][64]; stream: [places][64] */
-    uint32_t *p;  /* P, pairs of tokens. many rows: [32][padded]; few: [rows][32]; stream:
+    uint16_t *next_tile; /* [64][d] bf16: many rows of MLA_FP8: the tile of the next page */
+    bool begun;          /* the first kTokens tokens of the next page are in next_tile */
+    float *s; /* scores. many rows: [padded / 16][64][16]; few: [rows][64]; stream: [places][64] */
+    uint32_t *p;  /* P, pairs of tokens. many rows: [padded / 16][32][16]; few: [rows][32]; stream:
                      [places][32] */
     float *lanes; /* stream only: partial sums of scores, not yet added over the lanes:
                      [places][kAtOnce][LANES] */
     float *sums;  /* stream only: [places][d_c], P V of a page */
     softmax_state state;
-    region left[2]; /* what is left to prefetch. MLA_FP8: of content and of rope; MLA_BF16: both
-                       begin as the whole page */
+    region left[2]; /* what is left to prefetch. MLA_FP8: of content and of rope (many rows: of
+                       rope, then of content); MLA_BF16: both begin as the whole page */
 } scratch16;
 
 static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
@@ -58,6 +60,7 @@ static scratch16 scratch_layout(void *memory, int rows, int d, size_t *bytes) {
     w.q = scratch_carve(memory, &at, padded * width * sizeof *w.q);
     w.qt = scratch_carve(memory, &at, padded * width * sizeof *w.q);
     w.tile = scratch_carve(memory, &at, MLA_PAGE * width * sizeof *w.tile);
+    w.next_tile = scratch_carve(memory, &at, MLA_PAGE * width * sizeof *w.tile);
     w.s = scratch_carve(memory, &at, MLA_PAGE * padded * sizeof *w.s);
     w.p = scratch_carve(memory, &at, kPairs * padded * sizeof *w.p);
     w.lanes = scratch_carve(memory, &at, places * kAtOnce * LANES * sizeof *w.lanes);
@@ -167,10 +170,15 @@ static void pack_q(scratch16 *w, const cpu_part *part, bool in_place) {
 }
 
 /* Returns the page as 64 rows of bf16. This is the cache itself if it is bf16 and the page is full.
- * Otherwise it is the tile: its rows from token n on are zeros, and decode_some() fills the
- * others. */
+ * Otherwise it is the tile: its rows from token n on are zeros, and decode_some() fills the others.
+ * If w->begun, the tile has its first kTokens rows already. */
 static const uint16_t *start_tile(scratch16 *w, const cpu_part *part, int64_t slot, int n) {
     size_t d = (size_t)w->d;
+    if (w->begun) {
+        uint16_t *tile = w->tile;
+        w->tile = w->next_tile;
+        w->next_tile = tile;
+    }
     if (part->precision == MLA_BF16 && n == MLA_PAGE)
         return (const uint16_t *)part->cache.content + (size_t)slot * d;
     memset(w->tile + (size_t)n * d, 0, (size_t)(MLA_PAGE - n) * d * sizeof *w->tile);
@@ -188,7 +196,8 @@ static void decode_some(scratch16 *w, const cpu_part *part, const uint16_t *k, i
 }
 
 /* Sets the regions to prefetch to the page that begins at @token, or to nothing if the part ends
- * before it. The page's scales are prefetched at once. */
+ * before it. The page's scales are prefetched at once. With many rows, the RoPE part comes first,
+ * because its first tokens are copied to next_tile before all of the content is prefetched. */
 static void start_prefetch(scratch16 *w, const cpu_part *part, int64_t token) {
     const char *content = part->cache.content, *rope = part->cache.rope;
     const char *scale = (const char *)part->cache.scale;
@@ -203,7 +212,9 @@ static void start_prefetch(scratch16 *w, const cpu_part *part, int64_t token) {
     if (part->precision == MLA_BF16)
         return;
     rope += page * bytes.rope;
-    w->left[1] = (region){rope, rope + bytes.rope, kLine};
+    region rest = {rope, rope + bytes.rope, kLine};
+    w->left[1] = w->rows > kFewRows ? w->left[0] : rest;
+    w->left[0] = w->rows > kFewRows ? rest : w->left[0];
     for (size_t i = 0; i < bytes.scale; i += kLine)
         _mm_prefetch(scale + page * bytes.scale + i, _MM_HINT_T0);
 }

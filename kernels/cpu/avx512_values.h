@@ -58,7 +58,8 @@ INLINE void pair_columns(tables t, const char *v, size_t row_bytes, mla_precisio
 INLINE void values_block(scratch16 *w, pv in, mla_precision p, float *o, int d_c, int row, int rows,
                          int c, int vecs) {
     __m512 sum[24];
-    const uint32_t *p_row = w->p + (size_t)row * (size_t)in.row_stride;
+    const uint32_t *p_row =
+        w->p + (in.few ? row * kPairs : row / LANES * LANES * kPairs + row % LANES);
     tables t = load_tables(w->tables);
     int step = vecs > 1 ? 2 : 1;
     region *left = next_region(w), next = *left;
@@ -143,7 +144,7 @@ static void values_few(scratch16 *w, const cpu_part *part, page_rows page, float
 /* Computes all rows. For the groups of four rows, the outer loop goes over columns, so that 64
  * columns of V stay in L1 for all groups. The last one to three rows follow. */
 static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
-    pv in = {(const char *)k, (size_t)w->d * 2, w->padded, 1, 1, false};
+    pv in = {(const char *)k, (size_t)w->d * 2, LANES, 1, 1, false};
     int whole = w->rows / 4 * 4, c = 0;
     for (; c + 64 <= d_c; c += 64)
         for (int row = 0; row < whole; row += 4)

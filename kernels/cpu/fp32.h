@@ -26,7 +26,7 @@ typedef struct {
     int d, rows, padded; /* d_c + d_r; rows; rows rounded up to kRowAlign */
     float *q;            /* [d][padded] */
     float *tile;         /* [64][d] */
-    float *s;            /* [64][padded]: logits, then P */
+    float *s;            /* [padded / LANES][64][LANES]: scores, then P */
     softmax_state state;
 } scratch32;
 
@@ -101,8 +101,10 @@ static void scores_block(scratch32 *w, int token, int row) {
     }
     UNROLL
     for (int t = 0; t < kTokens; t++) {
-        vf_store(w->s + (int64_t)(token + t) * w->padded + row, sum[t][0]);
-        vf_store(w->s + (int64_t)(token + t) * w->padded + row + LANES, sum[t][1]);
+        float *s = w->s + row * MLA_PAGE + (token + t) * LANES;
+        vf scale = vf_set(w->state.a_k[token + t]);
+        vf_store(s, sum[t][0] * scale);
+        vf_store(s + LANES * MLA_PAGE, sum[t][1] * scale);
     }
 }
 
@@ -115,8 +117,9 @@ static void scores(scratch32 *w) {
 /* Computes rows row .. row + rows - 1, columns d .. d + 2 LANES - 1 of the output. */
 INLINE void values_block(const scratch32 *w, float *o, int d_c, int row, int rows, int d) {
     vf sum[kRows][2] = {0};
-    for (int t = 0; t < MLA_PAGE; t++) {
-        const float *v = w->tile + (int64_t)t * w->d + d, *p = w->s + (int64_t)t * w->padded + row;
+    const float *p = w->s + row / LANES * LANES * MLA_PAGE + row % LANES;
+    for (int t = 0; t < MLA_PAGE; t++, p += LANES) {
+        const float *v = w->tile + (int64_t)t * w->d + d;
         vf v0 = vf_load(v), v1 = vf_load(v + LANES);
         UNROLL
         for (int r = 0; r < rows; r++) {
@@ -155,9 +158,10 @@ static void attend(const cpu_part *part, void *memory, float *o, float *m, float
     for (int64_t token = part->first; token < part->end; token += MLA_PAGE) {
         int n = part->end - token < MLA_PAGE ? (int)(part->end - token) : MLA_PAGE;
         int64_t slot = mla_slot(part->table, part->cache.pages, token);
+        bool whole = softmax_page(&w.state, part, token, slot, n);
         load_tile(&w, part, slot, n);
         scores(&w);
-        softmax_block(&w.state, part, w.s, token, slot, n);
+        softmax_block(&w.state, part->precision, whole, w.s);
         values(&w, o, part->d_c);
     }
     softmax_end(&w.state, part->rows, m, l);

@@ -17,7 +17,7 @@ typedef struct {
     float *rescale; /* [padded] for the current page */
     float *sigma;   /* [padded] for the current page; 1 for MLA_BF16 */
     float *a_k;     /* [MLA_PAGE] MLA_FP8: scales of the current page, 0 past the part's last
-                       token */
+                       token; MLA_BF16: all 1 */
     int32_t *limit; /* [padded] number of tokens of the page that a row sees */
 } softmax_state;
 
@@ -52,6 +52,8 @@ static void softmax_begin(softmax_state *st, const cpu_part *part) {
         st->l[i] = 0.0f;
         st->sigma[i] = 1.0f;
     }
+    for (int j = 0; j < MLA_PAGE; j++)
+        st->a_k[j] = 1.0f;
 }
 
 /* Copies the sums to @l, and the maxima, converted to base 2, to @m. */

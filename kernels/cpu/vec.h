@@ -3,7 +3,10 @@
  * An including file compiles for one instruction set and defines
  *   LANES           floats in a vector: 4, 8 or 16
  *   VF_FMA(a,b,c)   a * b + c
- *   VF_MAX(a,b)     the larger; b if either is a NaN */
+ *   VF_MAX(a,b)     the larger; b if either is a NaN
+ * and, if its instruction set has such instructions,
+ *   VF_ROUND(x)     the nearest integer, ties to even
+ *   VF_SCALE(x,p,n) p * 2^n; 0 if x < -126 */
 #ifndef SNAPMLA_KERNELS_CPU_VEC_H
 #define SNAPMLA_KERNELS_CPU_VEC_H
 
@@ -20,10 +23,12 @@
  * or the compiler keeps the array in memory instead of registers. */
 #if defined __clang__
 #define UNROLL   _Pragma("unroll")
+#define UNROLL_2 _Pragma("unroll 2")
 #define UNROLL_8 _Pragma("unroll 8")
 #define ROLLED   _Pragma("nounroll")
 #else
 #define UNROLL   _Pragma("GCC unroll 32")
+#define UNROLL_2 _Pragma("GCC unroll 2")
 #define UNROLL_8 _Pragma("GCC unroll 8")
 #define ROLLED                                                                                     \
     _Pragma("GCC unroll 1") /* keeps the code of a loop nest small enough for the
@@ -72,22 +77,33 @@ static inline vf vf_select(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
-/* 2^x for x <= 0, relative error 1e-7; 0 if x < -126; NaN if x is NaN. The polynomial
- * has degree 6 and, on [-0.5, 0.5], a relative error below 3e-9. */
-static inline vf vf_exp2(vf x) {
-    const vf magic = vf_set(0x1.8p23f);
-    vi tiny = x < -126.0f;
-    x = VF_MAX(vf_set(-126.0f), x);
-    vf n = (x + magic) - magic, f = x - n;
+/* 2^f for f in -0.5 .. 0.5: a polynomial of degree 6 with a relative error below 3e-9. */
+static inline vf vf_exp2_fraction(vf f) {
     vf p = VF_FMA(f, vf_set(1.534581216e-4f), vf_set(1.339993121e-3f));
     p = VF_FMA(p, f, vf_set(9.618488957e-3f));
     p = VF_FMA(p, f, vf_set(5.550328777e-2f));
     p = VF_FMA(p, f, vf_set(2.402264689e-1f));
     p = VF_FMA(p, f, vf_set(6.931472057e-1f));
-    p = VF_FMA(p, f, vf_set(1.0f));
-    vu power = ((vu) __builtin_convertvector(n, vi) + 127u) << 23;
-    return (vf)(~tiny & (vi)(p * (vf)power));
+    return VF_FMA(p, f, vf_set(1.0f));
 }
+
+/* 2^x for x <= 0, relative error 1e-7; 0 if x < -126; NaN if x is NaN. Both versions give the same
+ * bits. */
+#ifdef VF_SCALE
+static inline vf vf_exp2(vf x) {
+    vf n = VF_ROUND(x);
+    return VF_SCALE(x, vf_exp2_fraction(x - n), n);
+}
+#else
+static inline vf vf_exp2(vf x) {
+    const vf magic = vf_set(0x1.8p23f);
+    vi tiny = x < -126.0f;
+    x = VF_MAX(vf_set(-126.0f), x);
+    vf n = (x + magic) - magic;
+    vu power = ((vu) __builtin_convertvector(n, vi) + 127u) << 23;
+    return (vf)(~tiny & (vi)(vf_exp2_fraction(x - n) * (vf)power));
+}
+#endif
 
 /* Rounds x in 0 .. 448 to the nearest e4m3 value, ties to even. Adding a power of two that is 2^20
  * times the power of two of x leaves three bits of mantissa in the sum. Below 2^-6 the step stays
