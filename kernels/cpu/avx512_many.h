@@ -21,6 +21,10 @@ typedef struct {
  * vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so one
  * load of K serves two products. */
 INLINE void multiply_quad(score_sums *sums, const uint16_t *k, size_t d, const uint64_t *qt) {
+    /* If @d is a constant, the tokens' addresses are offsets from k. Without the next line, gcc
+     * would keep a pointer for each token, and has too few registers for that. */
+    if (__builtin_constant_p(d))
+        __asm__("" : "+r"(k));
     __m512bh q0 = load_bf16(qt), q1 = load_bf16(qt + 8);
     UNROLL
     for (size_t t = 0; t < kTokens; t++) {
@@ -51,25 +55,25 @@ INLINE void finish_first(e4m3_bytes *bytes, __m512 *sum) {
 INLINE void multiply_and_decode(score_sums *sums, const uint16_t *k, size_t d_c, size_t d_r,
                                 const uint64_t *qt, region *next, tables decoder,
                                 beside_tokens beside) {
-    size_t d = d_c + d_r, c = 0;
+    size_t d = d_c + d_r;
     for (size_t t = 0; t < kTokens; t++) {
         uint16_t *to = beside.to + t * d;
         copy_bf16(to + d_c, beside.rope + t * d_r, d_r);
         ROLLED
-        for (size_t i = 0; i < d_c; i += 64, c += kTokens) {
+        for (size_t i = 0; i < d_c; i += 64, k += kTokens, qt += 2 * LANES) {
             __m512i codes = _mm512_loadu_si512(beside.content + t * d_c + i);
             e4m3_bytes bytes = look_up(decoder, deal_codes(codes));
             finish_first(&bytes, &sums->low[0]);
-            prefetch_line(next, false);
-            multiply_quad(sums, k + c, d, qt + c / 4 * LANES);
+            multiply_quad(sums, k, d, qt);
             finish_first(&bytes, &sums->high[kTokens - 1]);
             _mm512_storeu_si512(to + i, _mm512_unpacklo_epi8(bytes.low, bytes.high));
             _mm512_storeu_si512(to + i + 32, _mm512_unpackhi_epi8(bytes.low, bytes.high));
-            multiply_quad(sums, k + c + 4, d, qt + c / 4 * LANES + LANES);
+            multiply_quad(sums, k + 4, d, qt + LANES);
+            prefetch_line(next, false);
         }
     }
-    for (; c < d; c += kTokens)
-        multiply_step(sums, k + c, d, qt + c / 4 * LANES, next);
+    for (size_t c = d_c; c < d; c += kTokens, k += kTokens, qt += 2 * LANES)
+        multiply_step(sums, k, d, qt, next);
 }
 
 /* Computes the scores of 8 tokens x 16 rows over all of d, times the scales @a_k of the tokens.
@@ -87,8 +91,8 @@ INLINE void scores_block(const uint16_t *k, size_t d_c, size_t d_r, const uint64
         sums.low[t] = sums.high[t] = _mm512_setzero_ps();
     if (beside.to)
         multiply_and_decode(&sums, k, d_c, d_r, qt, &r, decoder, beside);
-    for (size_t c = 0; c < d_c + d_r && !beside.to; c += kTokens)
-        multiply_step(&sums, k + c, d_c + d_r, qt + c / 4 * LANES, &r);
+    for (size_t c = 0; c < d_c + d_r && !beside.to; c += kTokens, k += kTokens, qt += 2 * LANES)
+        multiply_step(&sums, k, d_c + d_r, qt, &r);
     UNROLL
     for (int t = 0; t < kTokens; t++)
         vf_store(s + t * LANES,
