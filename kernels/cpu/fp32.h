@@ -86,7 +86,7 @@ static void load_tile(scratch32 *w, const cpu_part *part, int64_t slot, int n) {
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-static void scores_block(scratch32 *w, int token, int row) {
+static NOINLINE void scores_block(scratch32 *w, int token, int row) {
     vf sum[kTokens][2] = {0};
     const float *q = w->q + row, *k = w->tile + (int64_t)token * w->d;
     for (int d = 0; d < w->d; d++) {
@@ -117,9 +117,9 @@ static void scores(scratch32 *w) {
 /* Computes rows row .. row + rows - 1, columns d .. d + 2 LANES - 1 of the output. */
 INLINE void values_block(const scratch32 *w, float *o, int d_c, int row, int rows, int d) {
     vf sum[kRows][2] = {0};
-    const float *p = w->s + row / LANES * LANES * MLA_PAGE + row % LANES;
-    for (int t = 0; t < MLA_PAGE; t++, p += LANES) {
-        const float *v = w->tile + (int64_t)t * w->d + d;
+    const float *first = w->s + row / LANES * LANES * MLA_PAGE + row % LANES;
+    for (int t = 0; t < MLA_PAGE; t++) {
+        const float *v = w->tile + (int64_t)t * w->d + d, *p = first + t * LANES;
         vf v0 = vf_load(v), v1 = vf_load(v + LANES);
         UNROLL
         for (int r = 0; r < rows; r++) {

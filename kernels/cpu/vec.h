@@ -19,6 +19,9 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Stands before a function that would take registers from the loops of its caller. */
+#define NOINLINE __attribute__((noinline))
+
 /* UNROLL stands before a short loop over an array of vectors. The loop must be unrolled completely,
  * or the compiler keeps the array in memory instead of registers. */
 #if defined __clang__
