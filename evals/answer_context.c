@@ -141,16 +141,25 @@ static bool is_of_others(span before) {
             "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
             ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b|"
             "\\b(?:(?:were|are|was) given|given:|started with|(?:problem|question) (?:says|states|"
-            "mentions|gives))\\b|\\b(?:twice|half|double|triple|thrice|(?:square|cube|sum|product|"
-            "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? "
-            "of|"
-            "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
-            "(?:final )?answer\\b|,? and the (?:next|second|other|previous) (?:one|value|"
+            "mentions|gives))\\b|,? and the (?:next|second|other|previous) (?:one|value|"
             "case|candidate|"
             "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"
             "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};
     return pattern_find(&others, before, 0, NULL);
+}
+
+/* True if the words before a value give it to something that is computed from the answer: "the
+ * remainder of the answer is 5". */
+static bool is_derived(span before) {
+    static pattern derived = {
+        .regex =
+            "(?i)\\b(?:twice|half|double|triple|thrice|(?:square|cube|sum|product|"
+            "digits?|root|reciprocal|inverse|negative|remainder|multiple|logarithm)[^.,;:]{0,30}? "
+            "of|"
+            "(?:add|subtract|divid|multiply)[a-z]* (?:\\S+ (?:to|from|by)|the)) (?:the |our |my )?"
+            "(?:final )?answer\\b[^,;]*$"};
+    return pattern_find(&derived, before, 0, NULL);
 }
 
 /* True if the value depends on a condition that is not met: the 36 of "he would have 36 if he
@@ -189,10 +198,11 @@ static span formal_part(span value) {
 answer_context answer_context_of(span text, span value) {
     value = formal_part(value);
     span before = words_before(text, value), after = words_after(text, value);
-    if (before.n > 8 && (is_of_others(before) || is_unreal(before, after)))
+    bool boxed = is_boxed(text, value);
+    if (before.n > 8 &&
+        (is_of_others(before) || (!boxed && is_derived(before)) || is_unreal(before, after)))
         return ANSWER_OF_OTHERS;
-    if (is_denied_before(before, is_boxed(text, value)) || is_denied_after(after) ||
-        is_struck(text, value))
+    if (is_denied_before(before, boxed) || is_denied_after(after) || is_struck(text, value))
         return ANSWER_DENIED;
     return ANSWER_ASSERTED;
 }

@@ -78,7 +78,8 @@ static bool is_draft(span before) {
         .regex = "(?i)\\b(?:(?:my|an?|the|our) (?:first|initial|original|earlier|previous|"
                  "preliminary|tentative|rough|naive|quick)|at first|initially|originally|"
                  "naively|first (?:got|found|thought|wrote|result|answer|guess|attempt)|"
-                 "(?:wrong|incorrect|mistaken)(?:ly)?)\\b[^.!?\\n]*$"};
+                 "(?:wrong|incorrect|mistaken)(?:ly)?)\\b"
+                 "(?:(?!\\b(?:but|however|yet)\\b)[^.!?\\n])*$"};
     return pattern_find(&draft, tail_of(before, kNear), 0, NULL);
 }
 

@@ -10,6 +10,7 @@ enum {
     kMoreWords = 8,  /* limit of words after a guessed answer, if a full stop ends them */
     kUnitWords = 2,  /* limit of words after a guessed answer without a full stop */
     kShortLine = 80, /* limit in bytes of an answer that is a line */
+    kTail = 400,     /* bytes at the end that are searched for a formula that is cut off */
 };
 
 /* True if the text ends in a word or a sign that no sentence ends in. */
@@ -219,7 +220,7 @@ static void add_last_word(found_answer *a, span sentence) {
 static void add_end_word(found_answer *a, span sentence) {
     static pattern word = {
         .regex =
-            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|got|get|giv(?:es?|ing)|us|with|be|(?<!no )answe"
+            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|facing|heading|pointing|named|called|got|get|giv(?:es?|ing)|us|with|be|(?<!no )answe"
             "r|on|"
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
             "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
@@ -477,8 +478,25 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
 }
 
+/* True if the text ends within a formula that is not closed: "= \sqrt{36 + 81". The response was
+ * cut off. A dollar sign opens a formula only if a macro of LaTeX follows it, because it may also
+ * be the sign of an amount. */
+static bool is_cut_off(span text) {
+    static pattern open = {
+        .regex =
+            "(?s)\\\\[(\\[](?:(?!\\\\[)\\]]).)*$|"
+            "\\\\begin\\{((?:align|equation|gather|cases|aligned)\\*?)\\}(?:(?!\\\\end\\{).)*$"};
+    static pattern dollar = {
+        .regex = "(?:^|\\n)(?:[^$\\n]*\\$[^$\\n]*\\$)*+[^$\\n]*\\$(?=[^$\\n]*\\\\[a-z]{3})"
+                 "(?![^$\\n]*(?<![\\\\a-z])[a-z]{3,} [a-z]{2,})[^$\\n]*$"};
+    span rest = span_tail(text, kTail);
+    return pattern_find(&open, rest, 0, NULL) || pattern_find(&dollar, rest, 0, NULL);
+}
+
 void answer_guess(found_answer *a, span text, unsigned flags) {
     bool asserted = false;
+    if (is_cut_off(text))
+        return;
     text = answer_without_closing(text, &asserted);
     span sentence = answer_last_sentence(text);
     if (sentence.n && !(flags & ANSWER_DIGITS) && add_phrase(a, sentence))

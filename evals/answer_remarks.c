@@ -33,6 +33,13 @@ static size_t start_mark(span s) {
     return 0;
 }
 
+/* True if the text ends with "\right.", a bracket that is not printed. */
+static bool ends_in_null_bracket(span s) {
+    static const char macro[] = "\\right.";
+    size_t n = sizeof macro - 1;
+    return s.n >= n && memcmp(s.s + s.n - n, macro, n) == 0;
+}
+
 /* True if the last character is punctuation of the sentence or a Markdown character, and not part
  * of the answer as in "5!" or "\,". */
 static bool ends_in_punctuation(span s) {
@@ -40,6 +47,8 @@ static bool ends_in_punctuation(span s) {
     bool dots = s.n > 3 && memcmp(s.s + s.n - 3, "...", 3) == 0;
     if (dots)
         return s.s[s.n - 4] == '.'; /* "0.333...." */
+    if (ends_in_null_bracket(s))
+        return false;
     return (strchr(".,;*_`", last) && before != '\\') || (last == '!' && strchr("$*)]`", before));
 }
 
@@ -145,6 +154,9 @@ static span without_remark(span s) {
              "[0-9](?:\\s?[A-Za-z]{1,12}|\\$)\\K\\s+(?:long|tall|wide|high|deep|thick|old|apart|"
              "away|far)[\\s.!*]*$"},
         {.regex = "(?i)(?<!\\bone)(?<=[0-9a-z])\\s+of (?:them|these|those)[\\s.!]*$"},
+        {.regex =
+             "(?i)(?<=[0-9})\\]])\\s*+(?:\\\\text\\{\\s*+)?(?:only|alone|is the (?:only|unique) "
+             "(?:real |valid |possible )?(?:solution|root|value|answer))\\s*+\\}?[\\s.!]*$"},
     };
     span groups[PATTERN_GROUPS];
     if (answer_names_parameter(s))

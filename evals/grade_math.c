@@ -166,29 +166,6 @@ static void judge_unit_after(grade_result *r, const char *gold, span text, const
     buf_release(&answer);
 }
 
-/* Judges the content of a box. Under MATH_FIELD and MATH_STRICT nothing is removed from it, because
- * the public graders do not accept "3\sqrt{2}.", "**5**" or "7°" in a box. */
-static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
-    if (policy != MATH_TRUTH && has_own_degree(gold, span_trim(x->answer))) {
-        r->rule = x->rule;
-        r->reason = "a typed degree sign in a box";
-        r->undecided = true;
-        grade_keep(r, x->answer);
-        return;
-    }
-    if (strcmp(x->rule, "boxed_list") == 0) {
-        judge_list(r, gold, x, policy);
-        return;
-    }
-    if (policy == MATH_TRUTH && judge_option(r, gold, x->rule, x->answer))
-        return;
-    span bare = policy == MATH_TRUTH ? answer_bare(x->answer) : x->answer;
-    judge(r, gold, x->rule, bare.n ? bare : x->answer, policy);
-    span core = policy == MATH_TRUTH ? answer_core(bare) : bare;
-    if (r->verdict != GRADE_CORRECT && core.n && core.n < bare.n)
-        judge(r, gold, x->rule, core, policy);
-}
-
 /* The number of an amount such as "$5.40" whose dollar sign is no mark of a formula; the sign is in
  * @s or before it in @text. Empty if it is no such amount. */
 static span dollars_in(span text, span s) {
@@ -260,6 +237,58 @@ static void judge_readings(grade_result *r, const char *gold, span text, const f
     }
 }
 
+/* The sentence of a box that is one \text with at least three words: "\text{He is facing west.}".
+ * Empty if the box is something else. */
+static span boxed_sentence(span box) {
+    static pattern sentence = {
+        .regex = "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$0-9]+ [^{}\\\\$0-9]+ "
+                 "[^{}\\\\$0-9]*[^{}\\\\$0-9\\s])\\s*\\}$"};
+    span groups[PATTERN_GROUPS];
+    return pattern_find(&sentence, box, 0, groups) ? groups[1] : (span){box.s, 0};
+}
+
+/* Judges a sentence in a box like a last sentence without a box, if the gold is in words. The
+ * verdict changes only if the sentence states the gold. */
+static void judge_boxed_sentence(grade_result *r, const char *gold, span box) {
+    static const char macro[] = "\\text{";
+    span sentence = boxed_sentence(box);
+    found_answer a = {0};
+    grade_result other = {.verdict = GRADE_UNPARSED};
+    if (!sentence.n || strncmp(gold, macro, sizeof macro - 1) != 0)
+        return;
+    answer_find(&a, (grade_input){.response = sentence}, 0);
+    judge_readings(&other, gold, sentence, &a, MATH_TRUTH);
+    if (other.verdict == GRADE_CORRECT) {
+        r->verdict = GRADE_CORRECT;
+        r->reason = other.reason;
+    }
+}
+
+/* Judges the content of a box. Under MATH_FIELD and MATH_STRICT nothing is removed from it, because
+ * the public graders do not accept "3\sqrt{2}.", "**5**" or "7°" in a box. */
+static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
+    if (policy != MATH_TRUTH && has_own_degree(gold, span_trim(x->answer))) {
+        r->rule = x->rule;
+        r->reason = "a typed degree sign in a box";
+        r->undecided = true;
+        grade_keep(r, x->answer);
+        return;
+    }
+    if (strcmp(x->rule, "boxed_list") == 0) {
+        judge_list(r, gold, x, policy);
+        return;
+    }
+    if (policy == MATH_TRUTH && judge_option(r, gold, x->rule, x->answer))
+        return;
+    span bare = policy == MATH_TRUTH ? answer_bare(x->answer) : x->answer;
+    judge(r, gold, x->rule, bare.n ? bare : x->answer, policy);
+    span core = policy == MATH_TRUTH ? answer_core(bare) : bare;
+    if (r->verdict != GRADE_CORRECT && core.n && core.n < bare.n)
+        judge(r, gold, x->rule, core, policy);
+    if (r->verdict != GRADE_CORRECT && policy == MATH_TRUTH)
+        judge_boxed_sentence(r, gold, bare);
+}
+
 static void search(grade_result *r, const char *gold, grade_input in, math_policy policy) {
     found_answer a;
     answer_find(&a, in, 0);
@@ -311,8 +340,8 @@ static grade_result grade_truth(const char *gold, grade_input in) {
 }
 
 const grader grader_math_truth = {
-    .id = "math-truth-4", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
+    .id = "math-truth-5", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-8", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-9", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-8", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-9", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

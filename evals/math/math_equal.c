@@ -502,6 +502,14 @@ static bool equals_with_argument(bytes g, bytes a) {
            compare_readings(g, (bytes){renamed, n}, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
+/* Compares a matrix with a name such as -2I. */
+static bool equals_named_matrix(bytes g, bytes a) {
+    char matrix[kMathMaxInput];
+    size_t n;
+    return math_read_matrix_name(g.s, g.n, a.s, a.n, matrix, sizeof matrix, &n) &&
+           compare_readings(g, (bytes){matrix, n}, MATH_TRUTH).outcome == MATH_EQUAL;
+}
+
 /* Writes I(0) as a name if the gold has such a value of a function in a product. */
 static void name_start_values(reworded *g, reworded *a) {
     static pattern product = {.regex = "(?<![A-Za-z\\\\])[A-Za-z]\\s*\\(\\s*0\\s*\\)(?!\\s*=)"};
@@ -545,6 +553,8 @@ static math_verdict compare_truth(bytes g, bytes a) {
         return verdict(MATH_EQUAL, "the same value of a function");
     if (equals_as_family(g, a))
         return verdict(MATH_EQUAL, "the same family with another parameter");
+    if (equals_named_matrix(g, a))
+        return verdict(MATH_EQUAL, "the same matrix by its name");
     if (equals_with_argument(g, a))
         return verdict(MATH_EQUAL, "the same function of another argument");
     if (equals_with_constants(g, a))

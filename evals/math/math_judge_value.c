@@ -82,6 +82,17 @@ static bool is_mixed_number(part p) {
            is_kind(child(quotient, 0), NODE_NUM) && is_kind(child(quotient, 1), NODE_INV);
 }
 
+/* True for a fraction of whole numbers that is between -1 and 1. */
+static bool is_proper_fraction(part p) {
+    int64_t x, y;
+    while (is_kind(p, NODE_NEG))
+        p = child(p, 0);
+    if (!is_kind(p, NODE_MUL) || child(p, 2).i || !is_kind(child(p, 1), NODE_INV))
+        return false;
+    part above = child(p, 0), below = child(child(p, 1), 0);
+    return math_integer(above.t, above.i, &x) && math_integer(below.t, below.i, &y) && x < y;
+}
+
 /* True if the side with a percent sign, n%, may equal n. With MATH_TRUTH, n must be a number. With
  * the other policies, n must be a number or be written like the other side, and only an integer
  * without a minus sign may have a long name before it. */
@@ -89,7 +100,7 @@ static bool drops_percent(const judge *j, part g, part a) {
     part marked = g.t->has_percent ? g : a;
     bool whole = !is_kind(marked, NODE_NEG) && is_integer_literal(marked);
     if (j->truth) { /* "75%" may be the gold 75 of a question for percents; 0.75% is not 0.75 */
-        bool fraction = a.t->has_percent && is_below_one(g);
+        bool fraction = a.t->has_percent && (is_below_one(g) || is_proper_fraction(g));
         return (math_is_numeral(marked) || is_mixed_number(marked)) && !fraction;
     }
     return (math_is_numeral(marked) || same_tree(g, a)) && (whole || !j->named);

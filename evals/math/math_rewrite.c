@@ -75,8 +75,23 @@ static bool rewrite_gcd(rewriter *r) {
     return true;
 }
 
+/* Drops brackets that are not printed: \left. and \right., unless they belong to a pair with one
+ * printed bracket, as in \left. x \right|. */
+static bool rewrite_null_brackets(rewriter *r) {
+    static const char left[] = "\\left.", right[] = "\\right.";
+    if (starts(r, r->s, left) && !memmem(r->s, (size_t)(r->end - r->s), right, sizeof right - 1))
+        return false;
+    bool opening = starts(r, r->s, left);
+    if (!opening && !(starts(r, r->s, right) &&
+                      memmem(r->begin, (size_t)(r->s - r->begin), left, sizeof left - 1)))
+        return false;
+    r->s += opening ? sizeof left - 1 : sizeof right - 1;
+    puts_to(r, " ");
+    return true;
+}
+
 static void rewrite_backslash(rewriter *r) {
-    if (rewrite_gcd(r))
+    if (rewrite_gcd(r) || rewrite_null_brackets(r))
         return;
     size_t n = r->end - r->s > 1 ? 2 : 1;
     bool row = n == 2 && r->s[1] == '\\';

@@ -114,6 +114,11 @@ bool math_reduce_ratio(const char *s, size_t n, char *out, size_t cap, size_t *l
 /* x = 23 + 105k becomes 23 \pmod{105}. */
 bool math_read_residue(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
+/* The name of a matrix, written with the rows and columns of the gold @g: -2I becomes a diagonal
+ * matrix, and \mathbf{0} one of zeros. False if the gold is no matrix, or @s is no such name. */
+bool math_read_matrix_name(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
+                           size_t *len);
+
 /* The right side of an equation whose left side only names a value, such as \varphi(100) = 40 and
  * |z| = \sqrt{9 + 16} = 5. */
 bool math_drop_call(const char *s, size_t n, char *out, size_t cap, size_t *len);
