@@ -6,6 +6,8 @@
 #include "evals/grade_parts.h"
 #include "evals/integer.h"
 
+enum { kDenial = 40 }; /* bytes before a box that are searched for "not" */
+
 void answer_add(found_answer *a, const char *rule, span s) {
     if (s.n && a->count < ANSWER_READINGS)
         a->reading[a->count++] = (extraction){rule, s};
@@ -174,6 +176,24 @@ static bool add_last_stated(found_answer *a, span text, unsigned flags) {
            add_stated(a, text, &x, flags);
 }
 
+/* Replaces a box that its sentence denies by the box before it in this sentence: "it is \boxed{3}
+ * and not \boxed{6}". */
+static void skip_denied_box(span text, extraction *box) {
+    static pattern denial = {
+        .regex = "(?i)\\b(?:not|rather than|instead of)[\\s$(\\\\]*(?:boxed|fbox)\\{\\s*$"};
+    span before = {text.s, (size_t)(box->answer.s - text.s)}, groups[PATTERN_GROUPS];
+    extraction earlier;
+    if (strcmp(box->rule, "boxed") != 0 ||
+        !pattern_find(&denial, span_tail(before, kDenial), 0, groups))
+        return;
+    before.n = (size_t)(groups[0].s - text.s);
+    if (extract_boxed(before, &earlier) != EXTRACT_BOX)
+        return;
+    span gap = span_from(before, earlier.answer.s + earlier.answer.n);
+    if (gap.n <= kDenial && !memchr(gap.s, '\n', gap.n))
+        *box = earlier;
+}
+
 /* Adds the answer of a box, or the answer with which the text replaces it. */
 static void add_boxed(found_answer *a, span text, const extraction *box, unsigned flags) {
     extraction later = {0};
@@ -207,6 +227,8 @@ void answer_find(found_answer *out, grade_input in, unsigned flags) {
         return;
     bool hashes = box == EXTRACT_NO_BOX && (flags & ANSWER_HASHES) && extract_hashes(text, &x) &&
                   integer_has_digit(x.answer);
+    if (box == EXTRACT_BOX)
+        skip_denied_box(text, &x);
     if (box != EXTRACT_NO_BOX)
         add_boxed(out, text, &x, flags);
     else if (hashes)

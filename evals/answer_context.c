@@ -74,7 +74,7 @@ static bool is_struck(span text, span value) {
 #define FILLER                                                                                     \
     "(?:\\s+(?:be|been|equal|equals|to|the|an?|it|that|is|was|are|simply|just|exactly|value|"      \
     "answers?|results?|solutions?|final|correct|right|roots?|candidates?|options?|cases?|of|"      \
-    "possibility|have|give|gives|get|as|our|my|[a-z]\\s*=))*"
+    "possibility|have|give|gives|get|as|our|my|facing|heading|pointing|named|called|[a-z]\\s*=))*"
 
 /* True if the value is the content of a box. */
 static bool is_boxed(span text, span value) {
@@ -84,9 +84,10 @@ static bool is_boxed(span text, span value) {
 }
 
 static bool is_denied_before(span before, bool boxed) {
+    static pattern rejected = {.flags = PATTERN_LONG, .regex = "(?i)\\b" REJECTION FILLER "\\s*$"};
     static pattern denied = {
         .flags = PATTERN_LONG,
-        .regex = "(?i)(?:" NEGATION "|\\b" REJECTION
+        .regex = "(?i)(?:" NEGATION
                  "|\\b(?:do|does|did|will|would|should|must)(?:n(?:'|\u2019)t| not) [a-z]+"
                  "|\\bcompar[a-z]* (?:[a-z]+ )?(?:with|to)|\\bstop[a-z]* at)" FILLER "\\s*$"};
     static pattern related = {
@@ -102,7 +103,8 @@ static bool is_denied_before(span before, bool boxed) {
             "(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
             "(?: the(?: number)?)?\\s*$"};
     return pattern_find(&denied, before, 0, NULL) ||
-           (!boxed && pattern_find(&related, before, 0, NULL));
+           (!boxed &&
+            (pattern_find(&rejected, before, 0, NULL) || pattern_find(&related, before, 0, NULL)));
 }
 
 static bool is_denied_after(span after) {
@@ -144,7 +146,9 @@ static bool is_of_others(span before) {
             "mentions|gives))\\b|,? and the (?:next|second|other|previous) (?:one|value|"
             "case|candidate|"
             "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"
-            "[^,;]*$|(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
+            "(?:(?!\\band (?:so |thus |hence |therefore )?(?:the|our) (?:final |correct |right )?"
+            "answer (?:is|must be|equals)\\b)[^,;])*$|"
+            "(?:^\\s*+|[,;(]\\s*+|\\bbut )(?:if|unless|suppose|assuming|had)\\b[^;]*"
             "\\b(?:would|were|had)\\b[^;]*$"};
     return pattern_find(&others, before, 0, NULL);
 }

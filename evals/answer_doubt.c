@@ -158,6 +158,13 @@ static span from(span s, const char *at) {
     return (span){at, (size_t)(s.s + s.n - at)};
 }
 
+/* True for the "instead" of "If the sum is wanted instead, the answer is 7." */
+static bool is_hypothetical(span s, span word) {
+    static pattern condition = {.regex = "(?i)\\bif\\b[^.!?\\n]*$"};
+    return (*word.s | 32) == 'i' && word.n == strlen("instead") &&
+           pattern_find(&condition, (span){s.s, (size_t)(word.s - s.s)}, 0, NULL);
+}
+
 answer_revision answer_revise(span text, const extraction *box, extraction *x, span *after) {
     static pattern retraction = {
         .flags = PATTERN_LONG,
@@ -177,7 +184,8 @@ answer_revision answer_revise(span text, const extraction *box, extraction *x, s
     *after = rest;
     if (context != ANSWER_ASSERTED)
         return revision_of(rest, x, true);
-    bool retracted = rest.n > kShort && pattern_find(&retraction, rest, 0, groups);
+    bool retracted = rest.n > kShort && pattern_find(&retraction, rest, 0, groups) &&
+                     !is_hypothetical(rest, groups[0]);
     if (retracted)
         *after = from(rest, groups[0].s);
     if (!draft && !retracted && !withdrawn)

@@ -27,6 +27,7 @@ bool answer_is_end(span text, const extraction *x) {
 static bool is_addition(span rest, bool number) {
     static pattern of = {
         .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};
+    static pattern bracket = {.regex = "^\\*\\* \\([^()*=]*\\)[.!]?\\s*$"};
     static pattern part = {.regex = "(?i)^\\*\\* of (?:an? )?[0-9]+ (?:[a-z]+ ?){1,3}[.!]?\\s*$"};
     static pattern substance = {
         .regex =
@@ -41,8 +42,8 @@ static bool is_addition(span rest, bool number) {
             "after|per|altogether|in (?:total|all))(?![a-z])[^*=?,;0-9$]*$"};
     return pattern_find(&of, rest, 0, NULL) ||
            (number &&
-            (pattern_find(&part, rest, 0, NULL) || pattern_find(&substance, rest, 0, NULL) ||
-             pattern_find(&compared, rest, 0, NULL)));
+            (pattern_find(&bracket, rest, 0, NULL) || pattern_find(&part, rest, 0, NULL) ||
+             pattern_find(&substance, rest, 0, NULL) || pattern_find(&compared, rest, 0, NULL)));
 }
 
 void answer_add_marked(found_answer *a, span text, span sentence) {
@@ -66,12 +67,16 @@ void answer_add_marked_clause(found_answer *a, span sentence) {
         .regex =
             "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
             "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-            "\\s[^*]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*"
+            "\\s[^*]*$|^[^*:]*\\b(?:is|are|was|were|has|have|had|gets?|got|earns?|costs?|needs?|makes?|"
+            "takes|spends?|spent|paid|pays|receives?|equals)\\s++\\*\\*([^*\\n]*[0-9][^*\\n]*+)\\*\\*"
+            "(?:,\\s++(?:and|while|whereas|compared|which is)|\\s++(?:while|whereas|compared))"
+            "\\s(?!.*\\b(?:so|thus|hence|therefore|total|altogether|left|leaves|leaving|remain)\\b)"
+            "[^*=]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*"
             "\\s++"
             "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&clause, sentence, 0, groups))
-        answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : 2]));
+        answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : groups[2].s ? 2 : 3]));
 }
 
 void answer_add_name(found_answer *a, span sentence) {
@@ -79,7 +84,8 @@ void answer_add_name(found_answer *a, span sentence) {
         .regex =
             "^(?:(?:So|Thus|Hence|Therefore|(?:By|With) [^,]{1,60}),? )?\\**([A-Z][a-z]+)\\**(?: "
             "\\([^()]*\\))? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
-            "always |can always )?(?:wins?|won)|has (?:a|the) "
+            "always |can always )?(?:wins?|won)(?: the (?:race|game|match|contest|election|bet|"
+            "tournament|competition))?|has (?:a|the) "
             "winning strategy)[.!*]*$|is [a-z]+er than (?:everyone|everybody|all|"
             "both)\\b[^0-9$]*$|(?:(?:would|will|must|should) "
             "(?!not\\b|never\\b)[a-z]+|(?!beats|says|thinks|believes|claims|knows|meets)[a-z]+s|"

@@ -143,7 +143,8 @@ static span without_remark(span s) {
              "(?i)(?<=[0-9}%$\xBD\xBC\xBE])\\s+(?:chance|probability)\\b|\\*\\*(?=\\s+[a-z][a-z ]*"
              "$)"},
         {.regex = "(?i), (?:i (?:think|believe)|right|done|qed|i\\.e\\.,? (?:our|the|my) )\\b"},
-        {.regex = "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
+        {.regex = "^(?:(?!\\\\(?:[lg]e|in(?![a-z])|cup)|[<>]|\u2264|\u2265|\u2208).)*?\\K"
+                  "(?:,|\\\\text\\{,? *(?:for|where|with|if|when) *\\}|\\s(?:for|where|with|when) )"
                   "[\\s$\\\\;,(]*+(?:quad)?[a-zA-Z]\\s*+(?:\\\\neq?|\u2260|!=)[^,]*+$"},
         {.regex = "(?i)\\s*</?(?:b|i|p|strong|em|br)\\s*/?>"},
         {.regex =

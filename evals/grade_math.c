@@ -8,7 +8,7 @@
 #include "evals/integer.h"
 #include "evals/math/math_equal.h"
 
-enum { kListMax = 64 };
+enum { kListMax = 64, kBefore = 40 }; /* bytes before a box that are searched for a minus sign */
 
 static snap_status check_gold(const char *gold, snap_err *err) {
     math_verdict v;
@@ -130,24 +130,27 @@ static bool has_own_degree(const char *gold, span s) {
     "(?:(?:kilo|centi|milli)?met(?:er|re)s?|miles?|feet|foot|inch(?:es)?|yards?|km|cm|mm|ft)"
 #define OTHER_UNIT                                                                                 \
     "(?:hours?|minutes?|seconds?|days?|weeks?|months?|years?|(?:kilo|milli)?grams?|kg|mg|pounds?|" \
-    "ounces?|(?:milli)?lit(?:er|re)s?|mL|cents?|dollars?|degrees|radians)"
+    "ounces?|(?:milli)?lit(?:er|re)s?|mL|cents?|dollars?|euros?|degrees|radians)"
 
-/* The unit after a box: "\boxed{100}$ kilometers". Empty if there is none. */
-static span unit_after(span text, const extraction *x) {
+/* The unit after a box: "\boxed{100}$ kilometers". Empty if there is none. @exponent gets the 2 of
+ * "\boxed{100}$ cm$^2$"; it is empty if there is none. */
+static span unit_after(span text, const extraction *x, span *exponent) {
     static pattern unit = {
         .regex =
-            "^(?:[}\\s$*]|\\\\[)\\]]|\\\\[,; ]|\\\\text\\{)*+((?:(?:square|cubic) "
-            ")?" LENGTH
-            "(?: per (?:hour|minute|second|day))?(?:\\^\\{?[23]\\}?|\u00b2|\u00b3)?|" OTHER_UNIT
-            ")(?![A-Za-z])"};
+            "^(?:[}\\s$*~]|\\\\[)\\]]|\\\\[,;:! ]|\\\\(?:text|mathrm)\\{|\\\\q?quad(?![a-z]))*+"
+            "((?:(?:square|cubic) )?" LENGTH "(?: per (?:hour|minute|second|day))?"
+            "(?:\u00b2|\u00b3)?|" OTHER_UNIT
+            ")(?![A-Za-z])(?:(?:\\}|\\$|\\\\\\()*+\\^\\{?([23])(?![0-9]))?"};
     const char *end = x->answer.s + x->answer.n;
     span rest = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
-    return pattern_find(&unit, rest, 0, groups) ? groups[1] : (span){end, 0};
+    bool found = pattern_find(&unit, rest, 0, groups);
+    *exponent = found && groups[2].s ? groups[2] : (span){end, 0};
+    return found ? groups[1] : (span){end, 0};
 }
 
 /* Refuses a box whose unit stands after it and is not that of the gold. */
 static void judge_unit_after(grade_result *r, const char *gold, span text, const extraction *x) {
-    span unit = unit_after(text, x);
+    span exponent, unit = unit_after(text, x, &exponent);
     buf answer = {0};
     math_verdict v = {.outcome = MATH_EQUAL};
     if (!unit.n || r->verdict != GRADE_CORRECT)
@@ -155,9 +158,10 @@ static void judge_unit_after(grade_result *r, const char *gold, span text, const
     (void)buf_append(&answer, x->answer.s, x->answer.n);
     (void)buf_puts(&answer, " \\text{ ");
     (void)buf_append(&answer, unit.s, unit.n);
-    (void)buf_puts(&answer, "}");
+    (void)buf_puts(&answer, exponent.n ? "}^" : "}");
+    (void)buf_append(&answer, exponent.s, exponent.n);
     snap_status st = math_equal(gold, strlen(gold), buf_str(&answer), answer.len, MATH_TRUTH, &v);
-    bool units = strstr(gold, "\\text") || strstr(gold, "\\circ") ||
+    bool units = strstr(gold, "\\text") || strstr(gold, "\\circ") || strstr(gold, "\\$") ||
                  strcmp(v.reason ? v.reason : "", "different units") == 0;
     if (st == SNAP_OK && v.outcome == MATH_DIFFERENT && units) {
         r->verdict = GRADE_WRONG;
@@ -264,6 +268,28 @@ static void judge_boxed_sentence(grade_result *r, const char *gold, span box) {
     }
 }
 
+/* True if a minus sign that is no operator stands directly before the macro of a box:
+ * "x = -\boxed{5}". */
+static bool has_minus_before(span text, const extraction *x) {
+    static pattern minus = {
+        .regex = "(?:^|[=:({\\[$\\n]|\\\\\\(|\\bis)\\s*(?:-|\u2212)\\\\f?(?:box|boxed)\\{\\s*$"};
+    size_t n = (size_t)(x->answer.s - text.s);
+    span before = {text.s, n};
+    if (n > kBefore)
+        before = (span){x->answer.s - kBefore, kBefore};
+    return strcmp(x->rule, "boxed") == 0 && pattern_find(&minus, before, 0, NULL);
+}
+
+/* Judges the content of a box as a negative value. */
+static void judge_negative(grade_result *r, const char *gold, const extraction *x) {
+    buf negative = {0};
+    (void)buf_puts(&negative, "-(");
+    (void)buf_append(&negative, x->answer.s, x->answer.n);
+    (void)buf_puts(&negative, ")");
+    judge(r, gold, x->rule, (span){buf_str(&negative), negative.len}, MATH_TRUTH);
+    buf_release(&negative);
+}
+
 /* Judges the content of a box. Under MATH_FIELD and MATH_STRICT nothing is removed from it, because
  * the public graders do not accept "3\sqrt{2}.", "**5**" or "7°" in a box. */
 static void judge_box(grade_result *r, const char *gold, const extraction *x, math_policy policy) {
@@ -295,7 +321,10 @@ static void search(grade_result *r, const char *gold, grade_input in, math_polic
     r->open_box = a.open_box;
     r->reason = a.why;
     if (a.count && strncmp(a.reading[0].rule, "boxed", 5) == 0) {
-        judge_box(r, gold, &a.reading[0], policy);
+        if (policy == MATH_TRUTH && has_minus_before(in.response, &a.reading[0]))
+            judge_negative(r, gold, &a.reading[0]);
+        else
+            judge_box(r, gold, &a.reading[0], policy);
         if (policy == MATH_TRUTH)
             judge_unit_after(r, gold, in.response, &a.reading[0]);
     } else

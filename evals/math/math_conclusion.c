@@ -127,6 +127,24 @@ bool math_drop_condition(const char *s, size_t n, char *out, size_t cap, size_t 
     return *len > 0 && memchr(s, '=', *len);
 }
 
+bool math_drop_exclusion(const char *s, size_t n, char *out, size_t cap, size_t *len) {
+#define GAP "(?:\\s|\\\\q?quad(?![a-z])|\\\\[ ,;:()]|\\$)*+"
+    static pattern domain = {
+        .regex = "[<>]|\\\\(?:[lg]e|in|cup)(?![a-z])|\\\\[lg]eq|\u2264|\u2265|\u2208|\\\\infty"};
+    static pattern exclusion = {
+        .regex = "(?<=[^\\s,])(?:,|\\s*\\\\q?quad(?![a-z])|\\\\[ ;,:]|(?=\\s*\\\\text|\\s*\\())" GAP
+                 "\\(?" GAP
+                 "(?:\\\\text\\{\\s*(?:for|where|with|if|when|provided(?: that)?)\\s*\\})?" GAP
+                 "[a-zA-Z]\\s*(?:\\\\neq?(?![a-z])|\u2260)[^()=<>]*+\\)?[\\s.$]*+(?:\\\\\\))?$"};
+    span groups[PATTERN_GROUPS];
+    if (n > cap || pattern_find(&domain, (span){s, n}, 0, NULL) ||
+        !pattern_find(&exclusion, (span){s, n}, 0, groups))
+        return false;
+    *len = (size_t)(groups[0].s - s);
+    memcpy(out, s, *len);
+    return *len > 0;
+}
+
 /* ---- vectors ---- */
 
 bool math_read_vector(const char *s, size_t n, char *out, size_t cap, size_t *len) {

@@ -342,6 +342,12 @@ static bool has_order(bytes s) {
     return pattern_find(&order, (span){s.s, s.n}, 0, NULL);
 }
 
+/* True if the text says that something is not equal. */
+static bool has_inequality(bytes s) {
+    static pattern unequal = {.regex = "\\\\neq?(?![A-Za-z])|\u2260"};
+    return pattern_find(&unequal, (span){s.s, s.n}, 0, NULL);
+}
+
 /* True if @w also rewords the gold. */
 static bool rewords_gold(wording *w) {
     return w == math_read_words || w == math_read_parameter || w == math_read_noon ||
@@ -375,8 +381,8 @@ static bool is_wording_for(wording *w, bytes g) {
         return !has_membership(g);
     if (w == math_drop_index)
         return !memchr(g.s, '_', g.n);
-    if (w == math_drop_condition)
-        return !has_order(g);
+    if (w == math_drop_condition || w == math_drop_exclusion)
+        return !has_order(g) && !has_inequality(g);
     return w != math_read_residue || memmem(g.s, g.n, "mod", 3);
 }
 
@@ -386,11 +392,12 @@ static bool is_wording_for(wording *w, bytes g) {
  * (names_value()). */
 static math_verdict compare_wordings(reworded *g, reworded *a, math_verdict v) {
     static wording *const wordings[] = {
-        math_read_parameter,  math_drop_index,        math_read_residue,   math_read_noon,
-        math_read_compound,   math_drop_introduction, math_read_words,     math_drop_condition,
-        math_read_vector,     math_read_conclusion,   math_read_notations, math_read_range,
-        math_read_hour,       math_read_rows,         math_read_ratio,     math_reduce_ratio,
-        math_drop_quantifier, math_drop_unit,         math_drop_left_side, math_read_wide_spaces};
+        math_read_parameter,  math_drop_index,        math_read_residue,    math_read_noon,
+        math_read_compound,   math_drop_introduction, math_read_words,      math_drop_condition,
+        math_drop_exclusion,  math_read_vector,       math_read_conclusion, math_read_notations,
+        math_read_range,      math_read_hour,         math_read_rows,       math_read_ratio,
+        math_reduce_ratio,    math_drop_quantifier,   math_drop_unit,       math_drop_left_side,
+        math_read_wide_spaces};
     enum { kOnlyUnparsed = COUNT(wordings) - 2 };
     for (size_t i = 0; i < COUNT(wordings) && v.outcome != MATH_EQUAL; i++) {
         bytes gold = reworded_text(g);
@@ -502,6 +509,18 @@ static bool equals_with_argument(bytes g, bytes a) {
            compare_readings(g, (bytes){renamed, n}, MATH_TRUTH).outcome == MATH_EQUAL;
 }
 
+/* Compares a numeral with letters for digits, such as 5C7_{16}, without its base. */
+static bool equals_without_base(bytes g, bytes a) {
+    static pattern based = {.regex = "^[\\s$]*(?:\\\\text\\{)?([0-9A-F]*[A-F][0-9A-F]*)\\}?_"
+                                     "(?:\\{?1[1-6]\\}?|\\{\\\\text\\{[a-z]+\\}\\})[\\s$]*$"};
+    static pattern numeral = {
+        .regex = "^[\\s$]*(?:\\\\(?:text|mathrm|texttt)\\{)?([0-9A-F]+)\\}?[\\s.$]*$"};
+    span gold[PATTERN_GROUPS], answer[PATTERN_GROUPS];
+    return pattern_find(&based, (span){g.s, g.n}, 0, gold) &&
+           pattern_find(&numeral, (span){a.s, a.n}, 0, answer) && gold[1].n == answer[1].n &&
+           memcmp(gold[1].s, answer[1].s, gold[1].n) == 0;
+}
+
 /* Compares a matrix with a name such as -2I. */
 static bool equals_named_matrix(bytes g, bytes a) {
     char matrix[kMathMaxInput];
@@ -553,6 +572,8 @@ static math_verdict compare_truth(bytes g, bytes a) {
         return verdict(MATH_EQUAL, "the same value of a function");
     if (equals_as_family(g, a))
         return verdict(MATH_EQUAL, "the same family with another parameter");
+    if (equals_without_base(g, a))
+        return verdict(MATH_EQUAL, "a numeral without its base");
     if (equals_named_matrix(g, a))
         return verdict(MATH_EQUAL, "the same matrix by its name");
     if (equals_with_argument(g, a))

@@ -21,6 +21,11 @@
 #define RELATED                                                                                    \
     "^[\\s$]*([a-z])\\$? (?:(?:must be|is|has to be|should be|needs to be) )?(?:strictly )?"
 
+/* A system of equations, each in a row of its own. */
+#define SYSTEM     "\\\\begin\\{(?:cases|aligned|array|gathered|split|matrix)\\}(?:\\{[lcr]*\\})?"
+#define EQUATION   "((?:(?!\\\\\\\\|\\\\end|&)[^=])*=(?:(?!\\\\\\\\|\\\\end|&)[^=])*)"
+#define END_SYSTEM "(?:\\\\\\\\\\s*)?\\\\end\\{[a-z]+\\}[\\s.$]*$"
+
 /* The dollars of an amount such as "18 dollars and 50 cents". */
 #define DOLLARS_AND                                                                                \
     "(?:\\\\?\\$\\s*+)?(?<![0-9.])(\\d++)\\s*+(?:\\\\text\\{\\s*+)?dollars?\\s*+\\}?\\s*+"         \
@@ -85,7 +90,22 @@ static struct {
     {{.regex = "^[\\s$]*(?:a )?([0-9]+) in ([0-9]+)[\\s.$]*$"}, "\\frac{$1}{$2}"},
     {{.regex = "([0-9]+) over ([0-9]+)"}, "\\frac{$1}{$2}"},
     {{.regex = "([0-9]+) out of ([0-9]+)"}, "\\frac{$1}{$2}"},
-    {{.regex = "\\\\begin\\{cases\\}([^\\\\]*)\\\\\\\\([^\\\\]*)\\\\end\\{cases\\}"}, "$1, $2"},
+    {{.regex = "&\\s*="}, "="},
+    {{.regex = "\\\\left\\s*\\\\\\{\\s*(?=\\\\begin\\{(?:array|aligned|matrix)\\})"}, ""},
+    {{.regex = "(\\\\end\\{(?:array|aligned|matrix)\\})\\s*\\\\right\\s*\\."}, "$1"},
+    {{.regex = "^[\\s$]*" SYSTEM EQUATION "\\\\\\\\" EQUATION END_SYSTEM}, "$1, $2"},
+    {{.regex = "^[\\s$]*" SYSTEM EQUATION "\\\\\\\\" EQUATION "\\\\\\\\" EQUATION END_SYSTEM},
+     "$1, $2, $3"},
+    {{.regex = "^([^=]*=[^=]*?),?\\s*\\\\q?quad(?![a-z])\\s*([a-z]\\s*=[^=]*)$"}, "$1, $2"},
+    {{.regex = "^[\\s$]*\\\\text\\{\\s*([Aa]ll real [^{}]*?)\\s*\\}\\s*"}, "$1 "},
+    {{.regex = "\\\\text\\{\\s*\\\\&\\s*\\}"}, "\\text{ and }"},
+    {{.regex = "(?<=[0-9])\\s*(?:\\^\\s*\\{?o\\}?|\\\\deg)(?![A-Za-z])"}, "^\\circ"},
+    {{.regex =
+          SPACES "\\(\\s*\\\\text\\{\\s*(?:double|repeated|triple|i\\.e\\.|that is|since|because|"
+                 "as |with multiplicity|multiplicity|about|approximately)[^()]*\\)[\\s.$]*$"},
+     ""},
+    {{.regex = SPACES "\\\\text\\{[ ,]*(?:i\\.e\\.|that is),?\\s*\\}.*$"}, ""},
+    {{.regex = SPACES "\\\\forall\\s*[a-z]\\s*\\\\in\\s*\\\\mathbb\\{?[RZNQC]\\}?[\\s.$]*$"}, ""},
     {{.regex = "(?<=[0-9}i]\\$)\\s*(" UNIT POWER ")(?=[\\s.]*$)"}, "\\text{ $1}"},
     {{.regex = "^[\\s$]*0x([0-9A-Fa-f]+)[\\s.$]*$"}, "$1_{16}"},
     {{.regex = "^[\\s$]*0b([01]+)[\\s.$]*$"}, "$1_{2}"},

@@ -25,6 +25,9 @@ bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t
 /* a_n = 2n \qquad (n \ge 1) becomes a_n = 2n. */
 bool math_drop_condition(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
+/* x + 2, \quad x \neq 2 becomes x + 2. */
+bool math_drop_exclusion(const char *s, size_t n, char *out, size_t cap, size_t *len);
+
 /* 2x\,\mathbf{i} + 3\,\mathbf{j} becomes \langle 2x, 3 \rangle. */
 bool math_read_vector(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
