@@ -75,8 +75,9 @@ static bool is_denied(span after) {
 /* True if the signs around a number show that it is only a part of an expression: 3 + 4i, 4:45. */
 static bool is_in_expression(span text, const extraction *x) {
     static pattern before = {
-        .regex = "(?:[/^_{(\\[<>+:\xC2\xB1\xC3\x97\xE2\x89\x88\xB7\x9A]|[a-z0-9)] ?[-*]|\xE2"
-                 "[\x80-\xBF][\x80-\xBF]|[0-9\x80-\xBF],)[ *]*$"};
+        .regex =
+            "(?:[/^_{(\\[<>+:\xC2\xB1\xC3\x97\xE2\x89\x88\xB7\x9A]|[a-z0-9)] ?(?:-|(?<!\\*)\\*(?!\\*))|\xE2"
+            "[\x80-\xBF][\x80-\xBF]|[0-9\x80-\xBF],)[ *]*$"};
     static pattern after = {
         .regex = "^(?:[a-zA-Z^_/:!)\\]}|\xC2\xCF]|\xE2[\x80-\xBF]| ?[+*=<>-] ?[0-9a-z(])"};
     span left = {text.s, (size_t)(x->answer.s - text.s)};
@@ -171,10 +172,11 @@ static void add_named_values(found_answer *a, span sentence) {
                  "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
     span groups[PATTERN_GROUPS];
     static pattern values = {
-        .regex = "(?i)(?:^|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|"
-                 "for|yields?|"
-                 "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
-                 "[\\s.!*]*$"};
+        .regex =
+            "(?i)(?:^|:\\s+|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|"
+            "for|yields?|when|"
+            "namely)[,:]?\\s+)(\\$[^$]+\\$(?:\\s*(?:,|;|and|or|, and|, or)\\s*\\$[^$]+\\$)+)"
+            "[\\s.!*]*$"};
     if (pattern_find(&list, sentence, 0, groups) || pattern_find(&values, sentence, 0, groups))
         answer_add(a, "last_sentence", groups[1]);
 }
@@ -249,7 +251,8 @@ static void add_suffix(found_answer *a, span sentence) {
     if (memchr(sentence.s, '\\', sentence.n))
         return;
     span s = answer_plain_suffix(sentence);
-    bool formal = s.n && (integer_has_digit(s) || s.n > 2);
+    static pattern word = {.regex = "^(?:over|and|or|plus|minus|times)$"}; /* "2 left over" */
+    bool formal = s.n && (integer_has_digit(s) || (s.n > 2 && !pattern_find(&word, s, 0, NULL)));
     static pattern joint = {
         .regex = "(?:\\b(?:to|choose|base|mod|January|February|March|April|May|June|July|August|"
                  "September|October|November|December)|[0-9] and a)\\s+$"};
@@ -478,8 +481,8 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         answer_add(a, "last_line", answer_core(sentence)); /* "an ellipse" */
 }
 
-/* True if the text ends within a formula that is not closed: "= \sqrt{36 + 81". The response was
- * cut off. A dollar sign opens a formula only if a macro of LaTeX follows it, because it may also
+/* True if the text ends within a formula that is not closed, as "= \sqrt{36 + 81", or with an
+ * operator, as "10 +". The response was cut off. A dollar sign opens a formula only if a macro of LaTeX follows it, because it may also
  * be the sign of an amount. */
 static bool is_cut_off(span text) {
     static pattern open = {
@@ -490,7 +493,10 @@ static bool is_cut_off(span text) {
         .regex = "(?:^|\\n)(?:[^$\\n]*\\$[^$\\n]*\\$)*+[^$\\n]*\\$(?=[^$\\n]*\\\\[a-z]{3})"
                  "(?![^$\\n]*(?<![\\\\a-z])[a-z]{3,} [a-z]{2,})[^$\\n]*$"};
     span rest = span_tail(text, kTail);
-    return pattern_find(&open, rest, 0, NULL) || pattern_find(&dollar, rest, 0, NULL);
+    static pattern operation = {.regex = "(?:[+=/^({\\[<&]|\u00d7|\u00f7|\u2264|\u2265|\u2248|\\s-|"
+                                         "\\\\(?:times|cdot|div|left|le|ge|approx))\\s*$"};
+    return pattern_find(&open, rest, 0, NULL) || pattern_find(&dollar, rest, 0, NULL) ||
+           pattern_find(&operation, rest, 0, NULL);
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {

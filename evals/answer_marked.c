@@ -40,10 +40,17 @@ static bool is_addition(span rest, bool number) {
             "(?:[a-z]+ ){0,2}(?:earlier|later|(?:long|short|old|young|tall|small|larg|great|heavi|"
             "light|fast|slow|high|low|bigg|cheap|furth|farth|wid|deep)e?r|more|less|fewer|before|"
             "after|per|altogether|in (?:total|all))(?![a-z])[^*=?,;0-9$]*$"};
+    static pattern noun = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)^\\*\\* (?!.*\\b(?:is|are|was|were|will|has|have|had|not|n't|would|could|might|if|"
+            "until|unless|than|before|after|times|but|or|more|fewer|less|cases?|steps?|each|too|"
+            "wrong)\\b)[a-z][a-z' -]{2,60}[.!]?\\s*$"};
     return pattern_find(&of, rest, 0, NULL) ||
            (number &&
-            (pattern_find(&bracket, rest, 0, NULL) || pattern_find(&part, rest, 0, NULL) ||
-             pattern_find(&substance, rest, 0, NULL) || pattern_find(&compared, rest, 0, NULL)));
+            (pattern_find(&bracket, rest, 0, NULL) || pattern_find(&noun, rest, 0, NULL) ||
+             pattern_find(&part, rest, 0, NULL) || pattern_find(&substance, rest, 0, NULL) ||
+             pattern_find(&compared, rest, 0, NULL)));
 }
 
 void answer_add_marked(found_answer *a, span text, span sentence) {

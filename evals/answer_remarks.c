@@ -247,12 +247,18 @@ bool answer_only_number(span s, extraction *x) {
         .regex =
             "(?i)\\b(?:multiples?|divisible|divisor|factor|than|half|twice|thrice|double|triple|"
             "(?:square|cube)d? of|root|times|power|modulo|mod|congruent|bound|digits?|if|only|"
-            "unless|or|more|less|fewer|base|to|choose)\\b|[0-9](?:st|nd|rd|th)\\b|"
+            "unless|or|more|less|fewer|base|choose)\\b|[0-9](?:st|nd|rd|th)\\b|"
             "[<>~\u2264\u2265\u00b1\u221a]"};
     if (!extract_last_number(s, x) || grade_part_of_expression(s, x) ||
         pattern_find(&other, s, 0, NULL))
         return false;
+    static pattern range = {.regex = "(?i)\\bto\\b"};
     const char *end = x->answer.s + x->answer.n;
+    bool percent = end < s.s + s.n && *end == '%';
+    x->answer.n += percent;
+    end += percent;
+    if (!percent && pattern_find(&range, s, 0, NULL))
+        return false;
     bool more = integer_has_digit((span){s.s, (size_t)(x->answer.s - s.s)});
     bool plain = end == s.s + s.n || !strchr("^_/!%*+=<>\\{}()|", *end);
     return !more && plain && !memchr(s.s, '\\', s.n);

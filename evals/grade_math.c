@@ -139,7 +139,7 @@ static span unit_after(span text, const extraction *x, span *exponent) {
         .regex =
             "^(?:[}\\s$*~]|\\\\[)\\]]|\\\\[,;:! ]|\\\\(?:text|mathrm)\\{|\\\\q?quad(?![a-z]))*+"
             "((?:(?:square|cubic) )?" LENGTH "(?: per (?:hour|minute|second|day))?"
-            "(?:\u00b2|\u00b3)?|" OTHER_UNIT
+            "(?:\u00b2|\u00b3)?|" OTHER_UNIT "|[mgLh](?=[.,;]|\\s*$|\\}|\\$?\\^|\u00b2|\u00b3)"
             ")(?![A-Za-z])(?:(?:\\}|\\$|\\\\\\()*+\\^\\{?([23])(?![0-9]))?"};
     const char *end = x->answer.s + x->answer.n;
     span rest = {end, (size_t)(text.s + text.n - end)}, groups[PATTERN_GROUPS];
@@ -148,12 +148,13 @@ static span unit_after(span text, const extraction *x, span *exponent) {
     return found ? groups[1] : (span){end, 0};
 }
 
-/* Refuses a box whose unit stands after it and is not that of the gold. */
+/* Judges a box whose unit stands after it, if the gold has a unit: refuses a wrong unit, and
+ * accepts "\boxed{0.5}$ m" for 50 cm. */
 static void judge_unit_after(grade_result *r, const char *gold, span text, const extraction *x) {
     span exponent, unit = unit_after(text, x, &exponent);
     buf answer = {0};
     math_verdict v = {.outcome = MATH_EQUAL};
-    if (!unit.n || r->verdict != GRADE_CORRECT)
+    if (!unit.n || strcmp(x->rule, "boxed") != 0)
         return;
     (void)buf_append(&answer, x->answer.s, x->answer.n);
     (void)buf_puts(&answer, " \\text{ ");
@@ -163,8 +164,10 @@ static void judge_unit_after(grade_result *r, const char *gold, span text, const
     snap_status st = math_equal(gold, strlen(gold), buf_str(&answer), answer.len, MATH_TRUTH, &v);
     bool units = strstr(gold, "\\text") || strstr(gold, "\\circ") || strstr(gold, "\\$") ||
                  strcmp(v.reason ? v.reason : "", "different units") == 0;
-    if (st == SNAP_OK && v.outcome == MATH_DIFFERENT && units) {
-        r->verdict = GRADE_WRONG;
+    bool right = st == SNAP_OK && v.outcome == MATH_EQUAL;
+    bool wrong = st == SNAP_OK && v.outcome == MATH_DIFFERENT;
+    if (units && ((right && r->verdict == GRADE_WRONG) || (wrong && r->verdict == GRADE_CORRECT))) {
+        r->verdict = right ? GRADE_CORRECT : GRADE_WRONG;
         r->reason = v.reason;
     }
     buf_release(&answer);
@@ -241,24 +244,30 @@ static void judge_readings(grade_result *r, const char *gold, span text, const f
     }
 }
 
-/* The sentence of a box that is one \text with at least three words: "\text{He is facing west.}".
- * Empty if the box is something else. */
-static span boxed_sentence(span box) {
+/* The sentence of a box that is one \text: at least three words, as "\text{He is facing west.}", or
+ * if @numeric, words with one number, as "\text{Ann has 5 books}". Empty if the box is something
+ * else. */
+static span boxed_sentence(span box, bool numeric) {
+    static pattern count = {
+        .regex = "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$0-9]+ \\$?[0-9][0-9.,/]*%?"
+                 "(?:[ .][^{}\\\\$0-9]*)?)\\}$"};
     static pattern sentence = {
         .regex = "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$0-9]+ [^{}\\\\$0-9]+ "
                  "[^{}\\\\$0-9]*[^{}\\\\$0-9\\s])\\s*\\}$"};
     span groups[PATTERN_GROUPS];
-    return pattern_find(&sentence, box, 0, groups) ? groups[1] : (span){box.s, 0};
+    return pattern_find(numeric ? &count : &sentence, box, 0, groups) ? groups[1]
+                                                                      : (span){box.s, 0};
 }
 
-/* Judges a sentence in a box like a last sentence without a box, if the gold is in words. The
- * verdict changes only if the sentence states the gold. */
+/* Judges a sentence in a box like a last sentence without a box. The verdict changes only if the
+ * sentence states the gold. */
 static void judge_boxed_sentence(grade_result *r, const char *gold, span box) {
     static const char macro[] = "\\text{";
-    span sentence = boxed_sentence(box);
+    bool words = strncmp(gold, macro, sizeof macro - 1) == 0;
+    span sentence = boxed_sentence(box, !words);
     found_answer a = {0};
     grade_result other = {.verdict = GRADE_UNPARSED};
-    if (!sentence.n || strncmp(gold, macro, sizeof macro - 1) != 0)
+    if (!sentence.n)
         return;
     answer_find(&a, (grade_input){.response = sentence}, 0);
     judge_readings(&other, gold, sentence, &a, MATH_TRUTH);
