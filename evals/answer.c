@@ -27,7 +27,7 @@ static bool is_denial(span s) {
             "^(?:anything but|(?:the |an? |its )?(?:divisor|factor|multiple|reciprocal|"
             "negati(?:ve|on)|inverse|opposite|complement|conjugate) of)\\b|"
             "\\bbut (?:that|this|it) (?:is|was) (?:wrong|incorrect|not)\\b|"
-            "\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
+            "(?<!attained)(?<!achieved)(?<!reached)\\s(?:if|when) \\$?[a-z]\\$? (?:is|=|<|>)"};
     return pattern_find(&denial, s, 0, NULL);
 }
 

@@ -102,9 +102,13 @@ static bool is_denied_before(span before, bool boxed) {
             "|(?<!should )(?<!must )(?<!needs to )(?<!need to )(?<!has to )(?<!have to )"
             "(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
             "(?: the(?: number)?)?\\s*$"};
-    return pattern_find(&denied, before, 0, NULL) ||
-           (!boxed &&
-            (pattern_find(&rejected, before, 0, NULL) || pattern_find(&related, before, 0, NULL)));
+    /* "The number that does not occur is": what follows is asserted */
+    static pattern subject = {.regex = "(?i)^(?!.*\\bthat\\b).*\\b(?:is|are|was|were|equals)\\s*$"};
+    span groups[PATTERN_GROUPS];
+    bool found = pattern_find(&denied, before, 0, groups) &&
+                 !(boxed && pattern_find(&subject, groups[0], 0, NULL));
+    return found || (!boxed && (pattern_find(&rejected, before, 0, NULL) ||
+                                pattern_find(&related, before, 0, NULL)));
 }
 
 static bool is_denied_after(span after) {

@@ -10,6 +10,7 @@ enum {
     kMoreWords = 8,  /* limit of words after a guessed answer, if a full stop ends them */
     kUnitWords = 2,  /* limit of words after a guessed answer without a full stop */
     kShortLine = 80, /* limit in bytes of an answer that is a line */
+    kUnitTail = 40,  /* bytes at the end that are searched for a unit */
     kTail = 400,     /* bytes at the end that are searched for a formula that is cut off */
 };
 
@@ -20,6 +21,9 @@ static bool is_open_word(span s) {
                                     "now|to|with|then|since|if|because|as|than|in|by|this|which|it|"
                                     "from|where|when|at|on|be|has|have|must|not|gives|"
                                     "yields|equals|means|implies|how|what|also|next|first)$"};
+    static pattern inches = {.regex = "=\\s*[0-9][0-9./]*\\s?in$"};
+    if (pattern_find(&inches, span_tail(s, kUnitTail), 0, NULL))
+        return false;
     return pattern_find(&word, s, 0, NULL) || (s.n && strchr(":,", s.s[s.n - 1]));
 }
 

@@ -74,16 +74,18 @@ void answer_add_marked_clause(found_answer *a, span sentence) {
         .regex =
             "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
             "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"
-            "\\s[^*]*$|^[^*:]*\\b(?:is|are|was|were|has|have|had|gets?|got|earns?|costs?|needs?|makes?|"
-            "takes|spends?|spent|paid|pays|receives?|equals)\\s++\\*\\*([^*\\n]*[0-9][^*\\n]*+)\\*\\*"
-            "(?:,\\s++(?:and|while|whereas|compared|which is)|\\s++(?:while|whereas|compared))"
+            "\\s[^*]*$|^[^*:]*[a-z]\\s++\\*\\*([^*\\n]*[0-9][^*\\n]*+)\\*\\*(?: [a-z]+){0,4}?"
+            "(?:,\\s++(?:and|or|while|whereas|compared|which is)|\\s++(?:while|whereas|compared))"
             "\\s(?!.*\\b(?:so|thus|hence|therefore|total|altogether|left|leaves|leaving|remain)\\b)"
             "[^*=]*$|^(?:(?:hence|so|thus|therefore|finally)\\b,?\\s++)?\\*\\*([^*0-9]++)\\*\\*"
             "\\s++"
             "(?:has|is|was|wins?|won|gets?|got|will)\\b(?! not)[^*0-9$]*$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&clause, sentence, 0, groups))
-        answer_add(a, "last_sentence", answer_core(groups[groups[1].s ? 1 : groups[2].s ? 2 : 3]));
+    if (!pattern_find(&clause, sentence, 0, groups))
+        return;
+    span marked = groups[groups[1].s ? 1 : groups[2].s ? 2 : 3];
+    if (!groups[2].s || !answer_is_limited((span){sentence.s, (size_t)(marked.s - sentence.s)}))
+        answer_add(a, "last_sentence", answer_core(marked));
 }
 
 void answer_add_name(found_answer *a, span sentence) {

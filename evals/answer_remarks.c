@@ -40,6 +40,12 @@ static bool ends_in_null_bracket(span s) {
     return s.n >= n && memcmp(s.s + s.n - n, macro, n) == 0;
 }
 
+/* True if the mark at the end follows a formula or a marked text: "$5$!", "**5**!", "\(5\)!". */
+static bool ends_formula(span s) {
+    char before = s.n > 1 ? s.s[s.n - 2] : ' ', escape = s.n > 2 ? s.s[s.n - 3] : ' ';
+    return strchr("$*`", before) || (escape == '\\' && strchr(")]", before));
+}
+
 /* True if the last character is punctuation of the sentence or a Markdown character, and not part
  * of the answer as in "5!" or "\,". */
 static bool ends_in_punctuation(span s) {
@@ -49,7 +55,7 @@ static bool ends_in_punctuation(span s) {
         return s.s[s.n - 4] == '.'; /* "0.333...." */
     if (ends_in_null_bracket(s))
         return false;
-    return (strchr(".,;*_`", last) && before != '\\') || (last == '!' && strchr("$*)]`", before));
+    return (strchr(".,;*_`", last) && before != '\\') || (last == '!' && ends_formula(s));
 }
 
 span answer_bare(span s) {
@@ -117,7 +123,8 @@ static span without_remark(span s) {
                   "we)|matching|confirming|consistent|obtained|provided|assuming|just|once|in "
                   "agreement)\\s"},
         {.regex =
-             "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|verified|"
+             "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|verified|attained|"
+             "achieved|reached|occurring|"
              "completing|leaving|thereby)\\b|;\\s++(?=[^;]*\\b(?:would|is|was|does|has|are|"
              "were)\\b)"},
         {.regex = VALUE_BEFORE "\\s++(?:\u2014|\u2013|--)\\s++(?=[A-Za-z]{2})"},
@@ -220,8 +227,8 @@ static bool may_have_remark(span s) {
             strchr("<~=>", s.s[i]) || (s.s[i] == '-' && left == '-'))
             return true;
     }
-    return memmem(s.s, s.n, "\\approx", 7) || memmem(s.s, s.n, "\\text", 5) ||
-           memmem(s.s, s.n, "\\ne", 3);
+    return memmem(s.s, s.n, "i.e.", 4) || memmem(s.s, s.n, "\\approx", 7) ||
+           memmem(s.s, s.n, "\\text", 5) || memmem(s.s, s.n, "\\ne", 3);
 }
 
 span answer_core(span s) {

@@ -244,7 +244,7 @@ static void judge_readings(grade_result *r, const char *gold, span text, const f
     }
 }
 
-/* The sentence of a box that is one \text: at least three words, as "\text{He is facing west.}", or
+/* The sentence of a box that is one \text: at least two words, as "\text{He is facing west.}", or
  * if @numeric, words with one number, as "\text{Ann has 5 books}". Empty if the box is something
  * else. */
 static span boxed_sentence(span box, bool numeric) {
@@ -252,8 +252,8 @@ static span boxed_sentence(span box, bool numeric) {
         .regex = "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$0-9]+ \\$?[0-9][0-9.,/]*%?"
                  "(?:[ .][^{}\\\\$0-9]*)?)\\}$"};
     static pattern sentence = {
-        .regex = "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$0-9]+ [^{}\\\\$0-9]+ "
-                 "[^{}\\\\$0-9]*[^{}\\\\$0-9\\s])\\s*\\}$"};
+        .regex =
+            "^\\\\(?:text|textbf|mathrm)\\{\\s*([^{}\\\\$]+ [^{}\\\\$]*[^{}\\\\$\\s])\\s*\\}$"};
     span groups[PATTERN_GROUPS];
     return pattern_find(numeric ? &count : &sentence, box, 0, groups) ? groups[1]
                                                                       : (span){box.s, 0};

@@ -45,7 +45,7 @@ static bool same_collection(judge *j, part g, part a) {
     part t = is_kind(g, NODE_TUPLE) ? g : a;
     if (!list || j->strict || at(t)->arg != 0)
         return leave_undecided(j, "a tuple and something else");
-    if (math_has_repeats(j, g))
+    if (!j->truth && math_has_repeats(j, g))
         return leave_undecided(j, "a tuple and a list with repeated members");
     return same_children(j, g, a);
 }

@@ -3,7 +3,7 @@
 #include "evals/math/math_judge.h"
 #include "evals/math/math_parser.h"
 
-enum { kMaxIntervals = 16 };
+enum { kMaxIntervals = 16, kMaxHoles = 8 };
 
 /* One end of an interval. It is infinite if value.i is 0. */
 typedef struct {
@@ -18,6 +18,8 @@ typedef struct {
 typedef struct {
     interval item[kMaxIntervals];
     int count;
+    part hole[kMaxHoles]; /* points that are excluded: x \ne 3 */
+    int holes;
     uint64_t symbol;        /* the variable of the inequalities; 0: there are none */
     bool inequality, other; /* other: something that is no interval */
 } intervals;
@@ -27,6 +29,13 @@ static void add(intervals *s, end low, end high) {
         s->other = true;
     else
         s->item[s->count++] = (interval){low, high};
+}
+
+static void add_hole(intervals *s, part value) {
+    if (s->holes == kMaxHoles)
+        s->other = true;
+    else
+        s->hole[s->holes++] = value;
 }
 
 /* The lower end at @value, infinite for -\infty. For \infty, which cannot be a lower end, s->other
@@ -111,14 +120,12 @@ static void add_relation(intervals *s, part p) {
     }
     set_symbol(s, name);
     bool closed = rel == REL_GE || rel == REL_LE;
-    if (rel == REL_NE) {
-        add(s, (end){0}, upper(s, value, false));
-        add(s, lower(s, value, false), (end){0});
-    } else if (is_above(rel) != swapped) {
+    if (rel == REL_NE)
+        add_hole(s, value);
+    else if (is_above(rel) != swapped)
         add(s, lower(s, value, closed), (end){0});
-    } else {
+    else
         add(s, (end){0}, upper(s, value, closed));
-    }
 }
 
 /* Adds 1 < x \le 2 or 2 \ge x > 1. */
@@ -148,29 +155,26 @@ static void add_tuple(intervals *s, part p) {
         add(s, lower(s, low, brackets & 1), upper(s, high, brackets & 2));
 }
 
-/* Adds \mathbb{R} without an interval or a point, or an interval without a point. */
+/* Adds all real numbers or an interval without points, or all real numbers without an interval. */
 static void add_complement(intervals *s, part p) {
     part all = child(p, 0), hole = next(all);
-    bool points = is_kind(hole, NODE_SET);
-    part low = child(hole, 0), high = points ? low : next(low);
-    if (is_kind(all, NODE_TUPLE) && points && !next(hole).i && !next(low).i) {
-        add_tuple(s, all); /* (0,9) without 4 */
-        if (!s->other) {
-            interval *last = &s->item[s->count - 1];
-            end top = last->high;
-            last->high = upper(s, low, false);
-            add(s, lower(s, low, false), top);
-            s->inequality = true;
-        }
-        return;
-    }
-    if (!is_kind(all, NODE_MUL) || !is_kind(child(all, 0), NODE_SYM) || next(hole).i || !high.i ||
-        !(points || is_kind(hole, NODE_TUPLE)) || next(high).i) {
+    bool points = is_kind(hole, NODE_SET), tuple = is_kind(all, NODE_TUPLE);
+    part low = child(hole, 0), high = next(low);
+    bool reals = is_kind(all, NODE_MUL) && is_kind(child(all, 0), NODE_SYM);
+    if (next(hole).i || !low.i || !(points ? tuple || reals : reals && is_kind(hole, NODE_TUPLE)) ||
+        (!points && (!high.i || next(high).i))) {
         s->other = true;
         return;
     }
     s->inequality = true;
-    int brackets = points ? 3 : at(hole)->arg;
+    if (points) {
+        for (part c = low; c.i; c = next(c))
+            add_hole(s, c);
+        if (tuple)
+            add_tuple(s, all); /* (0,9) without 4 */
+        return;
+    }
+    int brackets = at(hole)->arg;
     add(s, (end){0}, upper(s, low, !(brackets & 1)));
     add(s, lower(s, high, !(brackets & 2)), (end){0});
 }
@@ -263,12 +267,47 @@ static void intersect(judge *j, intervals *s, part p) {
     s->count = 1;
 }
 
+/* Sorts the excluded points. False if they cannot be compared or two are equal. */
+static bool sort_holes(judge *j, intervals *s) {
+    for (int i = 1; i < s->holes; i++)
+        for (int k = i; k > 0 && !is_below(j, s->hole[k - 1], s->hole[k]); k--) {
+            part p = s->hole[k];
+            if (!is_below(j, p, s->hole[k - 1]))
+                return false;
+            s->hole[k] = s->hole[k - 1];
+            s->hole[k - 1] = p;
+        }
+    return true;
+}
+
+/* Divides the only interval, or all real numbers if there is none, at the excluded points. */
+static void remove_holes(judge *j, intervals *s) {
+    interval whole = {0};
+    if (s->count)
+        whole = s->item[0];
+    if (!s->holes || s->other)
+        return;
+    s->other = s->count > 1 || !sort_holes(j, s);
+    s->count = 0;
+    end low = whole.low;
+    for (int i = 0; i < s->holes && !s->other; i++) {
+        part hole = s->hole[i];
+        s->other |= (low.value.i && !is_below(j, low.value, hole)) ||
+                    (whole.high.value.i && !is_below(j, hole, whole.high.value));
+        add(s, low, upper(s, hole, false));
+        low = lower(s, hole, false);
+    }
+    add(s, low, whole.high);
+}
+
 bool math_judge_intervals(judge *j, part g, part a, bool *equal) {
     intervals s = {0}, t = {0};
     collect(&s, g, 0);
     collect(&t, a, 0);
     intersect(j, &s, g);
     intersect(j, &t, a);
+    remove_holes(j, &s);
+    remove_holes(j, &t);
     bool joined = is_kind(g, NODE_UNION) && is_kind(a, NODE_LIST); /* (1,2) or (3,4) */
     bool comparable =
         !s.other && !t.other && s.count && t.count && (s.inequality || t.inequality || joined);

@@ -99,6 +99,21 @@ static struct {
     {{.regex = "^([^=]*=[^=]*?),?\\s*\\\\q?quad(?![a-z])\\s*([a-z]\\s*=[^=]*)$"}, "$1, $2"},
     {{.regex = "^[\\s$]*\\\\text\\{\\s*([Aa]ll real [^{}]*?)\\s*\\}\\s*"}, "$1 "},
     {{.regex = "\\\\text\\{\\s*\\\\&\\s*\\}"}, "\\text{ and }"},
+    {{.regex = "([<>]|\\\\[lg]eq?(?:slant)?(?![a-z])|\u2264|\u2265)([^<>,]*)," SPACES
+               "(?=[a-z]\\s*(?:\\\\neq?(?![a-z])|\u2260))"},
+     "$1$2\\text{ and }"},
+    {{.regex = "^(?!.*\\b(?:not|no|never|least|most|than|if|or|neither|nor|between)\\b).*"
+               "\\\\text\\{[^{}]*\\b(?:is|are|equals)\\s*:?\\s*\\}"},
+     ""},
+    {{.regex =
+          "([a-z])\\s*(?:\\\\neq?(?![a-z])|\u2260)\\s*\\\\pm\\s*([0-9a-z]+|\\\\sqrt\\{[0-9]+\\}|"
+          "\\\\frac\\{[0-9]+\\}\\{[0-9]+\\})[\\s.$]*$"},
+     "$1 \\ne -$2\\text{ and }$1 \\ne $2"},
+    {{.regex = "([a-z])\\s*(?:\\\\neq?(?![a-z])|\u2260)\\s*(-?[0-9]+),\\s*(-?[0-9]+)[\\s.$]*$"},
+     "$1 \\ne $2\\text{ and }$1 \\ne $3"},
+    {{.regex = "^[\\s$]*\\\\text\\{\\s*(?:it |the (?:limit|series|integral|sum) )?(?:diverges|"
+               "converges|tends|goes) to\\s*\\}"},
+     ""},
     {{.regex = "(?<=[0-9])\\s*(?:\\^\\s*\\{?o\\}?|\\\\deg)(?![A-Za-z])"}, "^\\circ"},
     {{.regex =
           SPACES "\\(\\s*\\\\text\\{\\s*(?:double|repeated|triple|i\\.e\\.|that is|since|because|"
