@@ -28,6 +28,12 @@ static bool is_addition(span rest, bool number) {
     static pattern of = {
         .regex = "(?i)^\\*\\* (?:[a-z]+ ){0,2}(?:of (?:the|these|those|them)|such)\\b[^*=]*$"};
     static pattern bracket = {.regex = "^\\*\\* \\([^()*=]*\\)[.!]?\\s*$"};
+    static pattern period = {
+        .regex =
+            "(?i)^\\*\\* (?:[a-z]+ ){0,3}(?:in|per|for|over|during|within|each|every) "
+            "(?:(?:[0-9]+|an?|one|the|that|this|those|these|two|three|four|five) )?(?:[a-z]+ )?"
+            "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?|weekend|summer|morning)"
+            "[.!]?\\s*$"};
     static pattern part = {.regex = "(?i)^\\*\\* of (?:an? )?[0-9]+ (?:[a-z]+ ?){1,3}[.!]?\\s*$"};
     static pattern substance = {
         .regex =
@@ -48,9 +54,9 @@ static bool is_addition(span rest, bool number) {
             "wrong)\\b)[a-z][a-z' -]{2,60}[.!]?\\s*$"};
     return pattern_find(&of, rest, 0, NULL) ||
            (number &&
-            (pattern_find(&bracket, rest, 0, NULL) || pattern_find(&noun, rest, 0, NULL) ||
-             pattern_find(&part, rest, 0, NULL) || pattern_find(&substance, rest, 0, NULL) ||
-             pattern_find(&compared, rest, 0, NULL)));
+            (pattern_find(&bracket, rest, 0, NULL) || pattern_find(&period, rest, 0, NULL) ||
+             pattern_find(&noun, rest, 0, NULL) || pattern_find(&part, rest, 0, NULL) ||
+             pattern_find(&substance, rest, 0, NULL) || pattern_find(&compared, rest, 0, NULL)));
 }
 
 void answer_add_marked(found_answer *a, span text, span sentence) {

@@ -161,9 +161,21 @@ static void add_property(found_answer *a, span sentence) {
         answer_add(a, "relation", groups[1]);
 }
 
+/* Adds the 60% of "So 60% of the pupils walk to school." */
+static void add_percentage(found_answer *a, span sentence) {
+    static pattern percentage = {
+        .regex = "(?i)^(?:(?:so|thus|hence|therefore|this means|in total),? (?:that )?)?\\**"
+                 "([0-9][0-9.]*\\s?\\\\?%)\\** of (?:the|all|his|her|their|its|these|those) "
+                 "(?!.*\\b(?:not|n't|or|if|would|more|less|than)\\b)[^0-9$*]*[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&percentage, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
+}
+
 void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_relation(a, sentence);
     add_share(a, sentence);
+    add_percentage(a, sentence);
     add_count(a, sentence);
     add_rest(a, answer_main_clause(sentence));
     add_day(a, sentence);

@@ -37,6 +37,8 @@ static struct {
                ")+\\s*=(?=[^=<>\\\\]*$)(?![^=]*[A-Z]{2})"},
      "",
      {"="}},
+    /* a + b + c = 2k: the sum is what was to be found */
+    {{.regex = "^[\\s$]*[a-zA-Z](?:\\s*\\+\\s*[a-zA-Z])+\\s*=(?=[^=<>]*$)"}, "", {"="}},
     /* 20000/\pi m^2 \approx 6366.2 m^2 */
     {{.regex = "(?:\\\\approx|\u2248)" NUMBER SPACE "(?:" UNIT "|[a-z]{2,}(?: [a-z]+)?)[\\s.$]*$"},
      "",
