@@ -40,11 +40,12 @@ typedef struct {
  * sentence, the last formula and the last number of the text. The formula and the number count only
  * if the text ends with them or with a few more words. In this case there are no readings if the
  * last sentence is a question or states something that is not known, or if the response or its
- * reasoning was cut off.
+ * reasoning was cut off. A text that ends within a formula or with an operator was cut off.
  *
  * If the text after a box takes it back ("wait, that is wrong"), or the text before it calls it a
  * draft ("my first result was"), the statement after it counts. If the response does not choose
- * between a box and another answer ("\boxed{2} or possibly \boxed{3}"), there are no readings.
+ * between a box and another answer ("\boxed{2} or possibly \boxed{3}"), there are no readings. Of
+ * "\boxed{2} and not \boxed{3}" the first box counts.
  */
 void answer_find(found_answer *out, grade_input in, unsigned flags);
 

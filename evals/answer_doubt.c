@@ -133,7 +133,8 @@ static bool find_withdrawal(span s, span groups[PATTERN_GROUPS]) {
         .regex =
             "(?i)\\b(?:that|this|it|which|my (?:answer|result)|the (?:above|answer|result|box|"
             "(?:above|boxed|previous) (?:answer|result|value)))(?:(?:'|\u2019)s|\\s+is|\\s+was)\\s+"
-            "(?:actually |clearly |unfortunately |therefore |also )?(?:(?:wrong|incorrect|mistaken)(?! to\\b)|"
+            "(?:actually |clearly |unfortunately |therefore |also )?"
+            "(?:(?:wrong|incorrect|mistaken)(?! to\\b)|"
             "false\\b|not (?:right|correct|the (?:final |correct )?answer|it\\b)|(?:only |just )?a"
             "n? "
             "(?:mistake|error|intermediate|partial)\\b|(?:for|only) )"};

@@ -78,10 +78,10 @@ static bool is_denied(span after) {
 
 /* True if the signs around a number show that it is only a part of an expression: 3 + 4i, 4:45. */
 static bool is_in_expression(span text, const extraction *x) {
-    static pattern before = {
-        .regex =
-            "(?:[/^_{(\\[<>+:\xC2\xB1\xC3\x97\xE2\x89\x88\xB7\x9A]|[a-z0-9)] ?(?:-|(?<!\\*)\\*(?!\\*))|\xE2"
-            "[\x80-\xBF][\x80-\xBF]|[0-9\x80-\xBF],)[ *]*$"};
+    static pattern before = {.regex =
+                                 "(?:[/^_{(\\[<>+:\xC2\xB1\xC3\x97\xE2\x89\x88\xB7\x9A]|[a-z0-9)] ?"
+                                 "(?:-|(?<!\\*)\\*(?!\\*))|\xE2"
+                                 "[\x80-\xBF][\x80-\xBF]|[0-9\x80-\xBF],)[ *]*$"};
     static pattern after = {
         .regex = "^(?:[a-zA-Z^_/:!)\\]}|\xC2\xCF]|\xE2[\x80-\xBF]| ?[+*=<>-] ?[0-9a-z(])"};
     span left = {text.s, (size_t)(x->answer.s - text.s)};
@@ -226,8 +226,8 @@ static void add_last_word(found_answer *a, span sentence) {
 static void add_end_word(found_answer *a, span sentence) {
     static pattern word = {
         .regex =
-            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|facing|heading|pointing|named|called|got|get|giv(?:es?|ing)|us|with|be|(?<!no )answe"
-            "r|on|"
+            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|facing|heading|pointing|named|called|"
+            "got|get|giv(?:es?|ing)|us|with|be|(?<!no )answer|on|"
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
             "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
             "]*+$"};
@@ -486,8 +486,8 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
 }
 
 /* True if the text ends within a formula that is not closed, as "= \sqrt{36 + 81", or with an
- * operator, as "10 +". The response was cut off. A dollar sign opens a formula only if a macro of LaTeX follows it, because it may also
- * be the sign of an amount. */
+ * operator, as "10 +". The response was cut off. A dollar sign opens a formula only if a macro of
+ * LaTeX follows it, because it may also be the sign of an amount. */
 static bool is_cut_off(span text) {
     static pattern open = {
         .regex =

@@ -77,6 +77,7 @@ void answer_add_marked(found_answer *a, span text, span sentence) {
 
 void answer_add_marked_clause(found_answer *a, span sentence) {
     static pattern clause = {
+        .flags = PATTERN_LONG,
         .regex =
             "(?i)^(?:hence|so|thus|therefore|finally|consequently|in conclusion)\\b[^*]*"
             "\\b(?:is|are|equals)\\s++\\*\\*([^*\\n]++)\\*\\*,?\\s++(?:and|while|whereas|with)"

@@ -122,11 +122,11 @@ static span without_remark(span s) {
         {.regex = "(?i)(?<!\\s),\\s++(?:as|so|for|where|when|with|by|using|after|and (?:this|that|"
                   "we)|matching|confirming|consistent|obtained|provided|assuming|just|once|in "
                   "agreement)\\s"},
-        {.regex =
-             "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|verified|attained|"
-             "achieved|reached|occurring|"
-             "completing|leaving|thereby)\\b|;\\s++(?=[^;]*\\b(?:would|is|was|does|has|are|"
-             "were)\\b)"},
+        {.regex = "(?i)(?<!\\s)[;,]\\s++(?:whereas|while|although|though|even though|unlike|"
+                  "verified|attained|"
+                  "achieved|reached|occurring|"
+                  "completing|leaving|thereby)\\b|;\\s++(?=[^;]*\\b(?:would|is|was|does|has|are|"
+                  "were)\\b)"},
         {.regex = VALUE_BEFORE "\\s++(?:\u2014|\u2013|--)\\s++(?=[A-Za-z]{2})"},
         {.regex = "(?i)" VALUE_BEFORE "\\s*+(?:\\\\text\\{)?\\s*+(?:(?:,\\s*+or|,|\\sor)\\s++"
                   "(?:about|roughly|approximately|approx\\.?)|\\((?:or |i\\.e\\.,? )?(?:about|"

@@ -136,6 +136,7 @@ static bool has_own_degree(const char *gold, span s) {
  * "\boxed{100}$ cm$^2$"; it is empty if there is none. */
 static span unit_after(span text, const extraction *x, span *exponent) {
     static pattern unit = {
+        .flags = PATTERN_LONG,
         .regex =
             "^(?:[}\\s$*~]|\\\\[)\\]]|\\\\[,;:! ]|\\\\(?:text|mathrm)\\{|\\\\q?quad(?![a-z]))*+"
             "((?:(?:square|cubic) )?" LENGTH "(?: per (?:hour|minute|second|day))?"
