@@ -78,7 +78,7 @@ static span without_adverbs(span s) {
     static pattern words = {
         .regex =
             "(?i)^(?:,\\s*)?(?:\u2248\\s*+|(?:of course|naturally|in fact|as expected|the followin"
-            "g|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
+            "g|worth|therefore|thus|then|hence|simply|just|indeed|exactly|precisely|"
             "actually|clearly|only(?= [0-9]| one\\b)|approximately|about|roughly|\\\\approx|"
             "given\\sby|equal\\sto|found\\"
             "sto\\sbe|as\\sfollows)\\b[\\s,:*_]++|"

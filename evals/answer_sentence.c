@@ -250,6 +250,19 @@ static span without_place(span text) {
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},
         {.regex = "(?i)[0-9] [^.!?\\n$]*[a-z]\\K,? (?:with|leaving) (?:[0-9]+|one|two|three|four|"
                   "five)(?: [a-z]+){0,3} (?:left ?over|left|remaining|to spare)[.!]?$"},
+        {.regex =
+             "(?i)[0-9][^.!?\\n]*\\K, and (?:in|after) [0-9]+ (?:days?|weeks?|months?|years?),? "
+             "[a-z]+ will (?:be|have) \\\\?\\$?[0-9][^.!?\\n]*[.!]?$"},
+        {.regex =
+             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, an? (?:total )?(?:loss|gain|drop|increase|decrease|"
+             "reduction|difference|saving|profit|change) of [^!?\\n$]*\\\\?\\$?[0-9][0-9.,]*%?"
+             "(?: [a-z]+)?[.!]?$"},
+        {.regex =
+             "(?i)[0-9] [a-z][^.!?,\\n]*\\K,? when (?:his|her|their|its|the|[A-Z][a-z]+'s) [a-z ]+ "
+             "(?:turns?|is|was|reaches|will be) [0-9]+[.!]?$"},
+        {.regex = "(?i)[0-9][^.!?\\n]*[a-z]\\K \\((?=[^()]*[0-9])[^()$\\\\=]*[a-z]{2,} [^()$\\\\=]*"
+                  "[a-z]{2,}[^()$\\\\=]*\\)[.!]?$"},
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, compared (?:with|to) [^!?\\n]*$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
     };
     span groups[PATTERN_GROUPS];
