@@ -34,6 +34,8 @@ static span words_before(span text, span value) {
     while (s.n && ((macro = opening_macro(s)) > 0 ||
                    (s.s[s.n - 1] && strchr(" \t\r\n$*_\"'`({[~\\", s.s[s.n - 1]))))
         s.n -= macro ? macro : 1;
+    if (s.n && s.s + s.n < value.s && is_break((span){s.s, s.n + 1}, s.n - 1))
+        return (span){s.s + s.n, 0}; /* the value begins a sentence */
     for (size_t i = s.n; i > 0; i--)
         if (is_break(s, i - 1))
             return (span){s.s + i, s.n - i};

@@ -7,7 +7,7 @@
 #include "evals/integer.h"
 
 enum {
-    kMoreWords = 8,  /* limit of words after a guessed answer, if a full stop ends them */
+    kMoreWords = 10, /* limit of words after a guessed answer, if a full stop ends them */
     kUnitWords = 2,  /* limit of words after a guessed answer without a full stop */
     kShortLine = 80, /* limit in bytes of an answer that is a line */
     kUnitTail = 40,  /* bytes at the end that are searched for a unit */
@@ -491,7 +491,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
 static bool is_cut_off(span text) {
     static pattern open = {
         .regex =
-            "(?s)\\\\[(\\[](?:(?!\\\\[)\\]]).)*$|"
+            "(?s)(?<!\\\\)\\\\[(\\[](?:(?!\\\\[)\\]]).)*$|"
             "\\\\begin\\{((?:align|equation|gather|cases|aligned)\\*?)\\}(?:(?!\\\\end\\{).)*$"};
     static pattern dollar = {
         .regex = "(?:^|\\n)(?:[^$\\n]*\\$[^$\\n]*\\$)*+[^$\\n]*\\$(?=[^$\\n]*\\\\[a-z]{3})"

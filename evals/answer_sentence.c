@@ -96,9 +96,10 @@ static span without_slip(span sentence) {
  * is a concession, only its last clause; if it has a correction, only the text after that. */
 span answer_last_sentence(span text) {
     static pattern start = {
-        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z])[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
-                 "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
-                 "(?=[-0-9]))"};
+        .regex =
+            "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
+            "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
+            "(?=[-0-9]))"};
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
     if (pattern_find_last(&start, s, groups))
         s = span_from(s, groups[0].s + groups[0].n);

@@ -6,7 +6,8 @@
 
 /* True if the text ends in an abbreviation after which a sentence goes on: "i.e". */
 static bool is_abbreviation(span s) {
-    static const char *const words[] = {"i.e", "e.g", "approx", " resp", " sq", " cu"};
+    static const char *const words[] = {"i.e", "e.g", "approx", " resp", " sq",
+                                        " cu", "Mr",  "Ms",     "Mrs",   "Dr"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t n = strlen(words[i]);
         if (s.n >= n && memcmp(s.s + s.n - n, words[i], n) == 0)
