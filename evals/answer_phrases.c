@@ -141,8 +141,9 @@ static void add_leading_time(found_answer *a, span sentence) {
 /* Adds the 75 of "His score is 75 out of 100." */
 static void add_out_of(found_answer *a, span sentence) {
     static pattern part = {
-        .regex = "(?i)\\b(?:is|are|was|were|has|have|got|scored|answered|gets?) \\**"
-                 "([0-9]+) out of (?:the |these |a total of )?[0-9]+(?: [a-z]+)?\\**[.!]?$"};
+        .regex =
+            "(?i)\\b(?:is|are|was|were|has|have|got|scored|answered|gets?) \\**"
+            "([0-9]+)(?: [a-z]+)? out of (?:the |these |a total of )?[0-9]+(?: [a-z]+)?\\**[.!]?$"};
     static pattern chance = {.regex = "(?i)\\b(?:probability|chances?|odds|fraction|ratio)\\b"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&part, sentence, 0, groups) && !pattern_find(&chance, sentence, 0, NULL))
@@ -161,21 +162,32 @@ static void add_property(found_answer *a, span sentence) {
         answer_add(a, "relation", groups[1]);
 }
 
-/* Adds the 60% of "So 60% of the pupils walk to school." */
-static void add_percentage(found_answer *a, span sentence) {
+/* Adds the 60% of "So 60% of the pupils walk to school." and the 5 of "5 pupils did not vote." */
+static void add_leading_share(found_answer *a, span sentence) {
     static pattern percentage = {
         .regex = "(?i)^(?:(?:so|thus|hence|therefore|this means|in total),? (?:that )?)?\\**"
                  "([0-9][0-9.]*\\s?\\\\?%)\\** of (?:the|all|his|her|their|its|these|those) "
-                 "(?!.*\\b(?:not|n't|or|if|would|more|less|than)\\b)[^0-9$*]*[.!]?$"};
+                 "(?:[0-9][0-9,]* )?(?!.*\\b(?:or|if|would|more|less|than)\\b)[^0-9$*]*[.!]?$"};
+    static pattern subject = {
+        .flags = PATTERN_LONG,
+        .regex =
+            "(?i)^(?:(?:so|thus|hence|therefore|in total),? )?\\**([0-9][0-9,]*)\\**"
+            "(?: out of (?:the )?[0-9][0-9,]*)? (?!is\\b|was\\b|does\\b|divides\\b|"
+            "times\\b|fails\\b|has\\b|can|would\\b|will\\b|plus\\b|minus\\b|and\\b|or\\b|to\\b|"
+            "of\\b|more\\b|less\\b|ways\\b|cases\\b)[a-z]{3,}(?: [a-z]+){0,2} (?:did|do|were|are|"
+            "have|had|passed|remain|stayed|survived|left|came|can|will)\\b"
+            "(?!.*\\b(?:or|if|unless)\\b)[^0-9$*]*$|"
+            "^([0-9][0-9,]*) out of (?:the )?[0-9][0-9,]* [a-z]+ [a-z]+[.!]?$"};
     span groups[PATTERN_GROUPS];
-    if (pattern_find(&percentage, sentence, 0, groups))
-        answer_add(a, "last_sentence", groups[1]);
+    if (pattern_find(&percentage, sentence, 0, groups) ||
+        pattern_find(&subject, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[groups[1].s ? 1 : 2]);
 }
 
 void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_relation(a, sentence);
     add_share(a, sentence);
-    add_percentage(a, sentence);
+    add_leading_share(a, sentence);
     add_count(a, sentence);
     add_rest(a, answer_main_clause(sentence));
     add_day(a, sentence);

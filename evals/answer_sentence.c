@@ -96,10 +96,10 @@ static span without_slip(span sentence) {
  * is a concession, only its last clause; if it has a correction, only the text after that. */
 span answer_last_sentence(span text) {
     static pattern start = {
-        .regex =
-            "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
-            "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
-            "(?=[-0-9]))"};
+        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
+                 "[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
+                 "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
+                 "(?=[-0-9]))"};
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
     if (pattern_find_last(&start, s, groups))
         s = span_from(s, groups[0].s + groups[0].n);
@@ -251,6 +251,23 @@ static span without_place(span text) {
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},
         {.regex = "(?i)[0-9] [^.!?\\n$]*[a-z]\\K,? (?:with|leaving) (?:[0-9]+|one|two|three|four|"
                   "five)(?: [a-z]+){0,3} (?:left ?over|left|remaining|to spare)[.!]?$"},
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K (?:out )?of (?:his|her|their|its) (?:original |"
+                  "total )?\\\\?\\$?[0-9][0-9,.]*+(?: [a-z]+){0,2}[.!]?$"},
+        {.regex =
+             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K (?:to (?:reach|meet|hit) (?:his|her|their|the|its) "
+             "[a-z]+|in (?:the|an?|his|her|their) [a-z]+) of \\\\?\\$?[0-9][0-9,.]*+"
+             "(?: [a-z]+)?[.!]?$"},
+        {.regex = "(?i)[0-9][^.!?\\n]* than [^.!?\\n0-9]*[a-z]\\K, who (?:is|was) [0-9]+"
+                  "(?: years old)?[.!]?$"},
+        {.regex =
+             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:[0-9]+ of (?:them|which|whom|these)|(?:up|down) "
+             "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n]*$"},
+        {.regex = "[0-9][^!?\\n]*[0-9a-z]\\K,? (?:while|whereas) [A-Z][a-z]+ "
+                  "(?:has|have|had|got|gets|is) \\\\?\\$?[0-9][0-9,.]*+(?: [a-z]+){0,3}[.!]?$"},
+        {.regex =
+             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:i\\.e\\.|that is),? [0-9][0-9,.]*+(?: [a-z]+)? "
+             "(?:more|less|fewer|[a-z]+er) than [^0-9!?\\n]*$"},
+        {.regex = "(?i)[0-9][^.!?\\n]*[a-z]\\K, a difference of [0-9][^!?\\n]*$"},
         {.regex =
              "(?i)[0-9][^.!?\\n]*\\K, and (?:in|after) [0-9]+ (?:days?|weeks?|months?|years?),? "
              "[a-z]+ will (?:be|have) \\\\?\\$?[0-9][^.!?\\n]*[.!]?$"},
