@@ -74,6 +74,10 @@ span answer_without_contrast(span s);
  * the answer is before it. */
 span answer_without_closing(span text, bool *asserted);
 
+/* The text without the words at its end that give a second amount or a time, after the amount that
+ * was asked for: "earns $40 in 5 hours", "has 26 cards, while Lee has 14". */
+span answer_without_second_amount(span text);
+
 /* The last sentence of the last line, without signs before it; of "5 is tempting, but it is 6" the
  * last clause. */
 span answer_last_sentence(span text);
