@@ -45,9 +45,12 @@ span answer_without_second_amount(span text) {
              "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n]*$"},
         {.regex = "[0-9][^!?\\n]*[0-9a-z]\\K,? (?:while|whereas) [A-Z][a-z]+ "
                   "(?:has|have|had|got|gets|is) \\\\?\\$?[0-9][0-9,.]*+(?: [a-z]+){0,3}[.!]?$"},
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:(?:i\\.e\\.|that is),? )?"
+                  "[0-9][0-9,.]*+(?: [a-z]+)? "
+                  "(?:more|less|fewer|[a-z]+er) than [^0-9!?\\n]*$"},
         {.regex =
-             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:i\\.e\\.|that is),? [0-9][0-9,.]*+(?: [a-z]+)? "
-             "(?:more|less|fewer|[a-z]+er) than [^0-9!?\\n]*$"},
+             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, and (?:one|two|three|four|five|six|ten|[0-9]+|an?)"
+             "(?: [a-z]+){0,2} costs? \\\\?\\$[0-9][0-9.,]*[.!]?$"},
         {.regex = "(?i)[0-9][^.!?\\n]*[a-z]\\K, a difference of [0-9][^!?\\n]*$"},
         {.regex =
              "(?i)[0-9][^.!?\\n]*\\K, and (?:in|after) [0-9]+ (?:days?|weeks?|months?|years?),? "

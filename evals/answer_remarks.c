@@ -161,6 +161,7 @@ static span without_remark(span s) {
         {.regex =
              "[0-9](?:\\s?[A-Za-z]{1,12}|\\$)\\K\\s+(?:long|tall|wide|high|deep|thick|old|apart|"
              "away|far)[\\s.!*]*$"},
+        {.regex = VALUE_BEFORE "\\s+\\((?:= ?|or )?[0-9][0-9.]*\\s?\\\\?%\\)[\\s.!]*$"},
         {.regex = "(?i)(?<!\\bone)(?<=[0-9a-z])\\s+of (?:them|these|those)[\\s.!]*$"},
         {.regex =
              "(?i)(?<=[0-9})\\]])\\s*+(?:\\\\text\\{\\s*+)?(?:only|alone|is the (?:only|unique) "
@@ -227,8 +228,9 @@ static bool may_have_remark(span s) {
             strchr("<~=>", s.s[i]) || (s.s[i] == '-' && left == '-'))
             return true;
     }
-    return memmem(s.s, s.n, "i.e.", 4) || memmem(s.s, s.n, "\\approx", 7) ||
-           memmem(s.s, s.n, "\\text", 5) || memmem(s.s, s.n, "\\ne", 3);
+    return memmem(s.s, s.n, "%)", 2) || memmem(s.s, s.n, "i.e.", 4) ||
+           memmem(s.s, s.n, "\\approx", 7) || memmem(s.s, s.n, "\\text", 5) ||
+           memmem(s.s, s.n, "\\ne", 3);
 }
 
 span answer_core(span s) {

@@ -97,7 +97,7 @@ static span without_slip(span sentence) {
 span answer_last_sentence(span text) {
     static pattern start = {
         .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
-                 "[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF])|"
+                 "[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF]|[a-z] ?[-+*/=<>] ?[0-9a-z(])|"
                  "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
                  "(?=[-0-9]))"};
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];

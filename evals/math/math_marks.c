@@ -127,8 +127,10 @@ static const char *check_units(const math_tokens *t) {
 
 /* Words after a value that change it or put a condition on it. */
 static bool is_condition(math_span s) {
-    static const char *const words[] = {"not",  "or",   "if",    "only",   "unless",    "times",
-                                        "less", "than", "maybe", "digits", "impossible"};
+    static const char *const words[] = {
+        "not",     "or",       "if",         "only",       "unless", "times", "less",
+        "than",    "maybe",    "digits",     "impossible", "too",    "wrong", "incorrect",
+        "invalid", "excluded", "extraneous", "rejected",   "fails",  "cannot"};
     for (uint32_t i = 0, end; i < s.len; i = end + 1) {
         for (end = i; end < s.len && is_letter(s.s[end]);)
             end++;

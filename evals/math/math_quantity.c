@@ -92,7 +92,8 @@ bool math_drop_unit(const char *s, size_t n, char *out, size_t cap, size_t *len)
         .regex =
             "[0-9=]{2}|\\b(?:dozen|hundred|thousand|[mbtr]+illion|percent|per cent|squared|cubed|"
             "factorial|base|mod|times|pi|and|or|to|if|for|not|less|more|at|k|e|i|degrees?|"
-            "a\\.?m|p\\.?m)\\b|%"};
+            "a\\.?m|p\\.?m|too|wrong|incorrect|impossible|invalid|excluded|extraneous|rejected|"
+            "fails|cannot)\\b|%"};
     span groups[PATTERN_GROUPS];
     if (n > cap || !memchr(s, '\\', n) || !pattern_find(&unit, (span){s, n}, 0, groups) ||
         pattern_find(&scale, groups[1], 0, NULL))
