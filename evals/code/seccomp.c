@@ -6,6 +6,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,8 +99,9 @@ static int add_rules(scmp_filter_ctx filter) {
 /* Exit statuses of the process that makes the filter. */
 enum { kMade, kNoMemory, kRefused };
 
-/* Seconds after which an alarm ends the process that makes the filter. */
-enum { kPatience = 10 };
+/* What ends the process that makes the filter, in seconds: its processor time, which is a few
+ * milliseconds, or an alarm. After a failed allocation, libseccomp 2.5 may loop for ever. */
+enum { kProcessorTime = 2, kPatience = 10 };
 
 /* Writes the filter to @fd and returns an exit status. Releases nothing, because the process ends,
  * and because seccomp_release() may free a part twice after a failed allocation. */
@@ -114,10 +116,12 @@ static int make(int fd) {
     return rc == 0 ? kMade : rc == -ENOMEM ? kNoMemory : kRefused;
 }
 
-/* Runs in the forked process. The signals of a crash and of the alarm have their default effect, so
+/* Runs in the forked process. The signals of a crash and of the limits have their default effect, so
  * they end it. What the C library prints about a damaged heap is discarded. */
 _Noreturn static void child(int fd) {
-    static const int signals[] = {SIGALRM, SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPIPE};
+    static const int signals[] = {SIGALRM, SIGXCPU, SIGSEGV, SIGABRT,
+                                  SIGBUS,  SIGFPE,  SIGILL,  SIGPIPE};
+    struct rlimit time;
     sigset_t none;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         (void)signal(signals[i], SIG_DFL);
@@ -128,6 +132,10 @@ _Noreturn static void child(int fd) {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (null >= 0)
         (void)dup2(null, STDERR_FILENO);
+    if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > kProcessorTime) {
+        time.rlim_cur = kProcessorTime;
+        (void)setrlimit(RLIMIT_CPU, &time);
+    }
     (void)alarm(kPatience);
     _exit(make(fd));
 }
