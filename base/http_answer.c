@@ -104,8 +104,9 @@ static answer_state take_header(http_answer *a, const char *line) {
     if (is_named(line, "Content-Length", &value))
         return take_length(a, value);
     if (is_named(line, "Transfer-Encoding", &value)) {
-        a->chunked = strcasecmp(value, "chunked") == 0;
-        if (!a->chunked && strcasecmp(value, "identity") != 0)
+        bool chunked = strcasecmp(value, "chunked") == 0;
+        a->chunked = a->chunked || chunked;
+        if (!chunked && strcasecmp(value, "identity") != 0)
             return fail(a, ANSWER_INVALID, "the server sent an unknown Transfer-Encoding");
     }
     if (is_named(line, "Connection", &value)) {
@@ -238,8 +239,9 @@ static answer_state take_size(http_answer *a, char c) {
     if (c == '\n')
         return begin_chunk(a);
     if (digit < 0) {
+        bool ends = a->step == kExtension || c == ';' || c == '\r' || is_blank(c);
         a->step = kExtension;
-        return a->has_size ? ANSWER_OPEN : damaged(a);
+        return a->has_size && ends ? ANSWER_OPEN : damaged(a);
     }
     a->has_size = true;
     a->left = 16 * a->left + digit;
