@@ -93,6 +93,17 @@ static bool is_sent(const plain_exchange *x) {
     return x->sent == x->head.len + x->body_len;
 }
 
+static void note_error(plain_exchange *x, const char *what) {
+    char text[100];
+    (void)snprintf(x->why, sizeof x->why, "%s failed: %s", what,
+                   strerror_r(errno, text, sizeof text));
+}
+
+static void end_output(plain_exchange *x) {
+    x->output_ends = true;
+    note_error(x, "sending the request");
+}
+
 void plain_send(plain_exchange *x) {
     while (!x->output_ends && !is_sent(x)) {
         ssize_t n =
@@ -102,7 +113,7 @@ void plain_send(plain_exchange *x) {
         else if (would_block())
             break;
         else
-            x->output_ends = true;
+            end_output(x);
     }
     if (!http_conn_watch_output(x->conn, !x->output_ends && !is_sent(x)))
         fault_note(SNAP_E_IO, "a socket cannot be watched");
@@ -115,13 +126,14 @@ answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input
     in->is_full = got == (ssize_t)n;
     if (got > 0)
         return http_answer_take(&x->answer, bytes, (size_t)got, &in->n_body);
-    if (got == 0)
-        return http_answer_close(&x->answer);
     if (!in->came)
         return ANSWER_OPEN;
-    char text[100];
-    (void)snprintf(x->why, sizeof x->why, "receiving the response failed: %s",
-                   strerror_r(errno, text, sizeof text));
+    /* a reset connection also ends here once send() has returned its error, so the end would not
+     * mean that the body is complete */
+    if (got == 0 && !x->output_ends)
+        return http_answer_close(&x->answer);
+    if (got < 0)
+        note_error(x, "receiving the response");
     return ANSWER_BROKEN;
 }
 

@@ -22,7 +22,7 @@ typedef struct {
     const char *body; /* borrowed */
     size_t body_len;
     size_t sent;      /* bytes of head and body */
-    bool output_ends; /* the server takes no more bytes; its response may have come nevertheless */
+    bool output_ends; /* sending failed, but the server may have sent a response before */
     http_conn *conn;  /* NULL = none; closed by plain_release() */
     http_answer answer;
     char why[160]; /* why the connection failed, "" = it did not */

@@ -312,11 +312,13 @@ static int listen_on_loopback(char *url, size_t size) {
     return fd;
 }
 
-static void test_an_early_refusal(void) {
-    static const char kRefusal[] = "HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\nlarge";
+/* Sends a request with a large body, of which the server reads nothing. The server sends @text and,
+ * if @resets, closes the connection, which resets it. */
+static taken early_response(const char *text, bool resets) {
     char url[64], *body = calloc(kLargeBody, 1);
     int listener = listen_on_loopback(url, sizeof url);
     taken t = {0};
+    CU_ASSERT_FATAL(body != NULL);
     CU_ASSERT_EQUAL_FATAL(http_create(&t.engine, 4, NULL, NULL), SNAP_OK);
     http_request req = post(url, false, &t);
     req.body = body;
@@ -324,16 +326,36 @@ static void test_an_early_refusal(void) {
     CU_ASSERT_EQUAL(http_start(t.engine, &req, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(http_step(t.engine, INT64_MAX, NULL), SNAP_OK);
     int fd = accept(listener, NULL, NULL);
-    CU_ASSERT_FATAL(fd >= 0 && send(fd, kRefusal, sizeof kRefusal - 1, 0) > 0);
+    size_t n = strlen(text);
+    CU_ASSERT_FATAL(fd >= 0 && send(fd, text, n, 0) == (ssize_t)n);
+    if (resets)
+        (void)close(fd);
     run(t.engine);
-    CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
-    CU_ASSERT_EQUAL(t.status, 413);
-    CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "large");
     http_free(t.engine);
-    (void)close(fd);
+    if (!resets)
+        (void)close(fd);
     (void)close(listener);
-    buf_release(&t.body);
     free(body);
+    return t;
+}
+
+static void test_an_early_refusal(void) {
+    for (int resets = 0; resets < 2; resets++) {
+        taken t =
+            early_response("HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\nlarge", resets);
+        CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
+        CU_ASSERT_EQUAL(t.status, 413);
+        CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "large");
+        buf_release(&t.body);
+    }
+}
+
+/* The end of a connection that was reset does not complete a body without a length. */
+static void test_a_reset_while_sending(void) {
+    taken t = early_response(OK "\r\nhalf", true);
+    CU_ASSERT_EQUAL(t.outcome, HTTP_BROKEN);
+    CU_ASSERT_STRING_EQUAL(buf_str(&t.body), "half");
+    buf_release(&t.body);
 }
 
 /* A body that does not fit into the socket's buffer arrives whole. */
@@ -420,6 +442,7 @@ CU_TestInfo tests_http_plain[] = {
     {"limit of idle connections", test_idle_connections_have_a_limit},
     {"a proxy is used", test_a_proxy_is_used},
     {"an early refusal", test_an_early_refusal},
+    {"a reset while sending", test_a_reset_while_sending},
     {"a large body", test_a_large_body},
     {"times of arrival", test_times_are_those_of_the_arrival},
     CU_TEST_INFO_NULL};
