@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/clock.h"
 #include "generator/http/chat_piece.h"
 #include "generator/http/retry.h"
 #include "generator/http/server_error.h"
@@ -197,7 +196,6 @@ static void judge_whole(attempt *a, const http_response *res) {
 }
 
 static void judge_stream(attempt *a) {
-    a->now_ns = clock_now_ns();
     snap_status st = sse_finish(&a->events, on_event, a, &a->why);
     if (st != SNAP_OK)
         attempt_unreadable(a, st);

@@ -32,8 +32,8 @@ typedef enum {
     FORM_EVENTS,  /* server-sent events */
 } attempt_form;
 
-/* Called for each piece of text of a stream. @now_ns: the time of the network read that completed
- * it, or of the end of the response. */
+/* Called for each piece of text of a stream. @now_ns: the time of the network read that brought its
+ * last byte. */
 typedef void (*attempt_piece_fn)(void *ctx, int64_t now_ns);
 
 typedef struct {

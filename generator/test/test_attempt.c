@@ -28,6 +28,26 @@ static void test_reads_with_one_event(void) {
     attempt_release(&a);
 }
 
+/* The stream ends without the blank line that completes an event. Its time is that of its last
+ * byte. */
+static void test_an_unfinished_event(void) {
+    const http_response res = {.status = 200, .type = "text/event-stream", .message = ""};
+    attempt a;
+    attempt_init(&a, true, false);
+    attempt_begin(&a);
+    char piece[] = PIECE("a");
+    piece[strlen(piece) - 2] = '\0';
+    take(&a, piece, true);
+    CU_ASSERT_EQUAL(a.first_token_ns, -1);
+    attempt_judge(&a, &res);
+    CU_ASSERT_EQUAL(a.first_token_ns, 7);
+    attempt_begin(&a);
+    take(&a, PIECE("a") "data: [DONE]", false);
+    attempt_judge(&a, &res);
+    CU_ASSERT_EQUAL(a.finish_ns, 7);
+    attempt_release(&a);
+}
+
 static void test_a_whole_answer(void) {
     attempt a;
     const http_response head = {.status = 200, .type = "application/json"};
@@ -39,5 +59,6 @@ static void test_a_whole_answer(void) {
 }
 
 CU_TestInfo tests_attempt[] = {{"reads with one event", test_reads_with_one_event},
+                               {"an unfinished event", test_an_unfinished_event},
                                {"a whole answer", test_a_whole_answer},
                                CU_TEST_INFO_NULL};
