@@ -164,7 +164,7 @@ bool attempt_take(attempt *a, const http_response *head, const char *bytes, size
 }
 
 bool attempt_took_one_event(const attempt *a) {
-    return !a->events_taken || (a->events_taken == 1 && sse_is_between_events(&a->events));
+    return !a->events_taken || (a->events_taken == 1 && sse_is_at_event(&a->events));
 }
 
 static bool is_refused(const attempt *a, const http_response *res) {

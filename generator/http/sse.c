@@ -9,7 +9,7 @@ sse sse_make(void) {
 void sse_clear(sse *p) {
     buf_clear(&p->line);
     buf_clear(&p->data);
-    p->has_data = p->after_cr = p->begun = false;
+    p->has_data = p->after_cr = p->begun = p->at_event = false;
 }
 
 void sse_release(sse *p) {
@@ -18,8 +18,8 @@ void sse_release(sse *p) {
     sse_clear(p);
 }
 
-bool sse_is_between_events(const sse *p) {
-    return !p->line.len && !p->has_data;
+bool sse_is_at_event(const sse *p) {
+    return p->at_event;
 }
 
 static snap_status fits(const buf *b, snap_err *err) {
@@ -66,6 +66,7 @@ static snap_status end_line(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
         n -= 3;
     }
     p->begun = true;
+    p->at_event = !n && p->has_data;
     snap_status st = n ? take_field(p, line, n, err) : dispatch(p, fn, ctx, err);
     buf_clear(&p->line);
     return st;
@@ -88,6 +89,7 @@ snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void 
         size_t run = to_line_end(bytes + i, n - i);
         (void)buf_append(&p->line, bytes + i, run);
         st = fits(&p->line, err);
+        p->at_event = p->at_event && !run;
         i += run;
         if (i < n && st == SNAP_OK) {
             p->after_cr = bytes[i++] == '\r';

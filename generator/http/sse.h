@@ -21,6 +21,7 @@ typedef struct {
     bool has_data;
     bool after_cr; /* an LF now would belong to the CR before it */
     bool begun;    /* the first line is complete */
+    bool at_event; /* the last line ended an event, and no byte has come since */
 } sse;
 
 /* Takes one event's data, NUL-terminated at @n; anything but SNAP_OK stops the parser. */
@@ -36,8 +37,8 @@ void sse_release(sse *p); /* frees */
 snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void *ctx,
                      snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether no byte has come since the last complete event. */
-bool sse_is_between_events(const sse *p);
+/* Whether the last byte ended an event. False after a comment or a second blank line. */
+bool sse_is_at_event(const sse *p);
 
 /* The stream has ended: calls @fn for an unfinished event, if there is one. */
 snap_status sse_finish(sse *p, sse_event_fn fn, void *ctx, snap_err *err) SNAP_CHECK_RESULT;

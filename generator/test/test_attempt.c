@@ -22,6 +22,12 @@ static void test_reads_with_one_event(void) {
     take(&a, ": comment\n\n", true);
     take(&a, PIECE("d") "data:", false); /* the next event has begun */
     take(&a, "", true);                  /* no event is complete, so no time is taken */
+    take(&a, "\n\n", true);
+    take(&a, PIECE("e") ": comment\n\n", false); /* the comment may have come later */
+    take(&a, PIECE("f") "\n", false);
+    take(&a, "data: {}\r\n\r", true);
+    take(&a, "\n", true);
+    take(&a, "data:", true);
     take(&a, " [DONE]\n", true);
     take(&a, "\n", true);
     CU_ASSERT_EQUAL(a.first_token_ns, 7);
