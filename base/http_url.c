@@ -125,7 +125,8 @@ static bool is_printable(const char *text) {
 bool http_url_plain(const char *url, http_url_parts *p) {
     CURLU *u = curl_url();
     bool ok = u && curl_url_set(u, CURLUPART_URL, url, 0) == CURLUE_OK && !is_https(u) &&
-              !may_have_proxy(u) && get_part(u, CURLUPART_HOST, &p->host) &&
+              !may_have_proxy(u) && !has_part(u, CURLUPART_ZONEID) &&
+              get_part(u, CURLUPART_HOST, &p->host) &&
               curl_url_get(u, CURLUPART_PORT, &p->port, CURLU_DEFAULT_PORT) == CURLUE_OK &&
               get_part(u, CURLUPART_PATH, &p->path);
     if (ok)
