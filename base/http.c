@@ -769,7 +769,8 @@ static int wait_for_sockets(http *h, int64_t until_ns, struct epoll_event events
     h->ready_ns = h->polled_ns ? h->polled_ns : polled_ns;
     if (n == 0 && ms > 0) {
         n = epoll_wait(h->poll, events, kEvents, ms);
-        h->ready_ns = polled_ns = clock_now_ns();
+        if (n >= 0) /* otherwise a signal interrupted the wait, perhaps SIGSTOP for a long time */
+            h->ready_ns = polled_ns = clock_now_ns();
     }
     if (n < kEvents || !h->polled_ns) /* if the array is full, more sockets may have events since
                                          the previous poll */

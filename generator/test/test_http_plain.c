@@ -2,10 +2,12 @@
  * A header "Connection" makes libcurl send the same request, so its results can be compared. */
 #include <CUnit/CUnit.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,7 +23,7 @@ typedef struct {
     int status;
     double retry_after_s;
     char type[80], location[120], etag[40], header[40];
-    int64_t received_ns; /* of the last bytes of the body */
+    int64_t ready_ns, received_ns; /* of the last bytes of the body */
     bool arrival_known;
     int64_t sleep_ns; /* on_done() takes this long */
 } taken;
@@ -30,6 +32,7 @@ static bool on_body(void *ctx, const http_response *head, const char *bytes, siz
     taken *t = ctx;
     CU_ASSERT_TRUE(head->status > 0 && n > 0);
     (void)buf_append(&t->body, bytes, n);
+    t->ready_ns = http_ready_ns(t->engine);
     t->received_ns = http_received_ns(t->engine);
     t->arrival_known = http_arrival_known(t->engine);
     CU_ASSERT(http_ready_ns(t->engine) <= t->received_ns || t->arrival_known);
@@ -434,6 +437,42 @@ static void test_times_are_those_of_the_arrival(void) {
     (void)close(listener);
 }
 
+static volatile int64_t signalled_ns;
+
+static void note_signal(int signal) {
+    (void)signal;
+    signalled_ns = clock_now_ns();
+}
+
+/* While a signal stops the client, bytes may arrive. They are not taken for later than the stop. */
+static void test_a_stop_counts_as_lag(void) {
+    static const char kReply[] = OK "Content-Length: 1\r\n\r\nx";
+    struct sigaction act = {.sa_handler = note_signal}, old;
+    struct itimerval every_5_ms = {{0, 5000}, {0, 5000}}, off = {{0, 0}, {0, 0}};
+    char url[64], request[4096];
+    int listener = listen_on_loopback(url, sizeof url);
+    taken t = {0};
+    CU_ASSERT_EQUAL_FATAL(http_create(&t.engine, 4, NULL, NULL), SNAP_OK);
+    http_request req = post(url, false, &t);
+    CU_ASSERT_EQUAL(http_start(t.engine, &req, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(http_step(t.engine, INT64_MAX, NULL), SNAP_OK);
+    int fd = accept(listener, NULL, NULL);
+    while (recv(fd, request, sizeof request, MSG_DONTWAIT) <= 0)
+        CU_ASSERT_EQUAL_FATAL(http_step(t.engine, INT64_MAX, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(sigaction(SIGALRM, &act, &old), 0);
+    CU_ASSERT_EQUAL(setitimer(ITIMER_REAL, &every_5_ms, NULL), 0);
+    CU_ASSERT_EQUAL(http_step(t.engine, INT64_MAX, NULL), SNAP_OK); /* has nothing to receive */
+    CU_ASSERT_EQUAL(setitimer(ITIMER_REAL, &off, NULL), 0);
+    CU_ASSERT_EQUAL(send(fd, kReply, sizeof kReply - 1, 0), sizeof kReply - 1);
+    run(t.engine);
+    CU_ASSERT(t.outcome == HTTP_COMPLETE && t.ready_ns < signalled_ns);
+    CU_ASSERT_EQUAL(sigaction(SIGALRM, &old, NULL), 0);
+    http_free(t.engine);
+    (void)close(fd);
+    (void)close(listener);
+    buf_release(&t.body);
+}
+
 CU_TestInfo tests_http_plain[] = {
     {"the same results as libcurl", test_same_results_as_libcurl},
     {"the same request as libcurl", test_same_request_as_libcurl},
@@ -444,5 +483,6 @@ CU_TestInfo tests_http_plain[] = {
     {"an early refusal", test_an_early_refusal},
     {"a reset while sending", test_a_reset_while_sending},
     {"a large body", test_a_large_body},
+    {"a stop counts as lag", test_a_stop_counts_as_lag},
     {"times of arrival", test_times_are_those_of_the_arrival},
     CU_TEST_INFO_NULL};
