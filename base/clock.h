@@ -7,7 +7,7 @@
 int64_t clock_now_ns(void); /* CLOCK_MONOTONIC, nanoseconds */
 void clock_sleep_ns(int64_t ns);
 
-/* What CLOCK_REALTIME is ahead of clock_now_ns() now, in nanoseconds. */
+/* How far CLOCK_REALTIME is ahead of clock_now_ns() now, in nanoseconds. */
 int64_t clock_wall_offset_ns(void);
 
 /* Writes the current UTC time as "2026-01-31T12:34:56Z" into @out, which needs 21 bytes. The first

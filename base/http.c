@@ -442,7 +442,8 @@ static bool set_plain(transfer *t, const http_request *req, const http_url_parts
     return idle || start_connection(t);
 }
 
-/* Replaces libcurl's handle, which has connected, by the socket. */
+/* Takes the socket of the new connection from libcurl, and releases libcurl's handle. NULL with
+ * errno set. */
 static http_conn *take_socket(transfer *t) {
     http *h = t->engine;
     curl_socket_t fd = CURL_SOCKET_BAD;
@@ -687,7 +688,7 @@ static void receive_plain(transfer *t) {
 /* Handles an event of a connection of the pool. */
 static void serve_plain(http_conn *c, uint32_t events) {
     transfer *t = http_conn_user(c);
-    if (!t) { /* the server has closed an idle connection, or sent what nobody asked for */
+    if (!t) { /* the server has closed an idle connection, or sent bytes without a request */
         http_conn_close(c);
         return;
     }

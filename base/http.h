@@ -17,7 +17,8 @@
  *
  * A POST over plain HTTP without a proxy is sent, and its response read, without libcurl, which
  * only makes the connection (http_plain.h). That costs less for each event of a stream, and the
- * kernel states when the bytes arrived. The results are the same. */
+ * kernel states when the bytes arrived. A well-formed response gives the same result. Some malformed
+ * ones that libcurl accepts are refused, for example two different values of Content-Length. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -124,7 +125,9 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* For callbacks: the event that is handled now was not there before this time: no byte of it had
- * arrived, or the time limit had not passed. CLOCK_MONOTONIC, ns. */
+ * arrived, or the time limit had not passed. If the engine was waiting, this is the time at which it
+ * woke up. The bytes arrived earlier then, by the time that the operating system needed to wake it.
+ * CLOCK_MONOTONIC, ns. */
 int64_t http_ready_ns(const http *h);
 
 /* For callbacks: the time when the bytes were received, in on_done() the last bytes or the failure.

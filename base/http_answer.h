@@ -20,7 +20,7 @@ typedef enum {
     ANSWER_OPEN,      /* bytes are missing */
     ANSWER_COMPLETE,  /* the response is complete */
     ANSWER_BROKEN,    /* the connection ended too early, or the chunks are damaged */
-    ANSWER_INVALID,   /* the server does not speak HTTP/1.1, or in a form that is not read */
+    ANSWER_INVALID,   /* not HTTP/1.x, or in a form that is not read */
     ANSWER_TOO_LARGE, /* the headers exceed HTTP_HEADERS_MAX */
     ANSWER_NO_MEMORY,
 } answer_state;

@@ -28,8 +28,8 @@ typedef struct {
     char why[160]; /* why the connection failed, "" = it did not */
 } plain_exchange;
 
-/* Whether a request can be sent so: a POST whose headers leave the length and the end of the
- * request to this file. */
+/* Whether this file can send the request: it is a POST, and no header of the caller concerns its
+ * length, its transfer encoding or the connection. */
 bool plain_can_send(const http_request *req);
 
 /* Writes the request line and headers as libcurl does. The body is borrowed. False if memory is
@@ -46,14 +46,15 @@ typedef struct {
 } plain_input;
 
 /* Sends what can be sent without blocking. The caller calls it again when the socket can take more.
- * A failure shows when the response is received. */
+ * plain_receive() reports a failure. */
 void plain_send(plain_exchange *x);
 
 /* Receives what has come, at most @n bytes. */
 answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input *in);
 
-/* Whether a connection that was idle failed before any byte of a response: the server had closed it
- * before it read the request, which another connection can take. */
+/* Whether a connection that had been idle failed before any byte of a response. The server most
+ * likely closed it before it read the request, so the request may be sent again on a new connection.
+ * libcurl does the same. */
 bool plain_may_retry(const plain_exchange *x);
 
 /* Gives up the connection and what has come of a response, to begin again. */

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 
-/* A connection that was idle for this long is not used again: the server or a router may have
- * dropped it without a word. libcurl has the same limit. */
+/* A connection that was idle for this long is not used again: a router may have forgotten it, and
+ * then the request gets no response. libcurl has the same limit. */
 static const int64_t kIdleNs = INT64_C(118) * 1000000000;
 
 /* The idle connections to one server; the last that became idle is the first of the list. */
