@@ -663,6 +663,9 @@ static void set_arrival(transfer *t, int64_t arrived_ns) {
     if (h->arrival_known) /* the wall clock may have been set in between */
         h->received_ns = at > now ? now : at < t->arrived_ns ? t->arrived_ns : at;
     hist_add(&h->lag, now - (h->arrival_known ? h->received_ns : earliest));
+    /* the engine woke up late: bytes on the next sockets may be as old as these */
+    if (h->received_ns < h->ready_ns)
+        h->ready_ns = h->received_ns;
     t->last_byte_ns = now;
     t->arrived_ns = h->received_ns;
 }

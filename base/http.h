@@ -125,9 +125,10 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* For callbacks: the event that is handled now was not there before this time: no byte of it had
- * arrived, or the time limit had not passed. If the engine was waiting, this is the time at which it
- * woke up. The bytes arrived earlier then, by the time that the operating system needed to wake it.
- * CLOCK_MONOTONIC, ns. */
+ * arrived, or the time limit had not passed. CLOCK_MONOTONIC, ns. The exception is an engine that was
+ * waiting: this is then the time at which it woke up or, if that is earlier, the first known arrival
+ * that it handled since. The first bytes arrived before that, because the operating system needs time
+ * to wake the engine. */
 int64_t http_ready_ns(const http *h);
 
 /* For callbacks: the time when the bytes were received, in on_done() the last bytes or the failure.
