@@ -17,8 +17,9 @@
  *
  * A POST over plain HTTP without a proxy is sent, and its response read, without libcurl, which
  * only makes the connection (http_plain.h). That costs less for each event of a stream, and the
- * kernel states when the bytes arrived. A well-formed response gives the same result. Some malformed
- * ones that libcurl accepts are refused, for example two different values of Content-Length. */
+ * kernel states when the bytes arrived. A well-formed response gives the same result. Some
+ * malformed ones that libcurl accepts are refused, for example two different values of
+ * Content-Length. */
 #ifndef SNAPMLA_BASE_HTTP_H
 #define SNAPMLA_BASE_HTTP_H
 
@@ -125,10 +126,10 @@ snap_status http_start(http *h, const http_request *req, snap_err *err) SNAP_CHE
 snap_status http_step(http *h, int64_t until_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* For callbacks: the event that is handled now was not there before this time: no byte of it had
- * arrived, or the time limit had not passed. CLOCK_MONOTONIC, ns. The exception is an engine that was
- * waiting: this is then the time at which it woke up or, if that is earlier, the first known arrival
- * that it handled since. The first bytes arrived before that, because the operating system needs time
- * to wake the engine. */
+ * arrived, or the time limit had not passed. CLOCK_MONOTONIC, ns. The exception is an engine that
+ * was waiting: this is then the time at which it woke up or, if that is earlier, the first known
+ * arrival that it handled since. The first bytes arrived before that, because the operating
+ * system needs time to wake the engine. */
 int64_t http_ready_ns(const http *h);
 
 /* For callbacks: the time when the bytes were received, in on_done() the last bytes or the failure.

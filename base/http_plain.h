@@ -53,8 +53,8 @@ void plain_send(plain_exchange *x);
 answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input *in);
 
 /* Whether a connection that had been idle failed before any byte of a response. The server most
- * likely closed it before it read the request, so the request may be sent again on a new connection.
- * libcurl does the same. */
+ * likely closed it before it read the request, so the request may be sent again on a new
+ * connection. libcurl does the same. */
 bool plain_may_retry(const plain_exchange *x);
 
 /* Gives up the connection and what has come of a response, to begin again. */

@@ -29,8 +29,8 @@ http_conn *http_pool_take(http_pool *p, const char *origin, void *user);
  * and closes it in case of failure: NULL with errno set. */
 http_conn *http_pool_add(http_pool *p, const char *origin, int fd, void *user);
 
-/* Makes a connection idle. If there are too many, the one that has been idle for the longest time is
- * closed. */
+/* Makes a connection idle. If there are too many, the one that has been idle for the longest time
+ * is closed. */
 void http_conn_keep(http_conn *c);
 
 void http_conn_close(http_conn *c);
@@ -51,8 +51,9 @@ ssize_t http_conn_send(http_conn *c, const char *head, size_t n_head, const char
 /* Chooses whether the epoll instance also reports that bytes can be sent. False with errno set. */
 bool http_conn_watch_output(http_conn *c, bool on);
 
-/* Receives what has arrived, at most @n bytes, without blocking. *arrived_ns: when the last of them
- * arrived at this host (CLOCK_REALTIME, by the kernel); 0 = unknown. Returns what recv() returns. */
+/* Receives what has arrived, at most @n bytes, without blocking. *arrived_ns: when the last of
+ * them arrived at this host (CLOCK_REALTIME, by the kernel); 0 = unknown. Returns what recv()
+ * returns. */
 ssize_t http_conn_receive(http_conn *c, char *bytes, size_t n, int64_t *arrived_ns);
 
 #endif

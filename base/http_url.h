@@ -12,9 +12,10 @@ typedef struct {
     char *query; /* without '?'; NULL = none */
 } http_url_parts;
 
-/* Finds the parts of an http URL. False if libcurl must make the transfer: if the URL is https, if a
- * proxy may be used for its host, if the host is an IPv6 address with a zone ("[fe80::1%25eth0]"),
- * or if the URL has bytes that a request line or a host cannot have. Release the parts in either case. */
+/* Finds the parts of an http URL. False if libcurl must make the transfer: if the URL is https,
+ * if a proxy may be used for its host, if the host is an IPv6 address with a zone
+ * ("[fe80::1%25eth0]"), or if the URL has bytes that a request line or a host cannot have.
+ * Release the parts in either case. */
 bool http_url_plain(const char *url, http_url_parts *p);
 void http_url_parts_release(http_url_parts *p);
 
