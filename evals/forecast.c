@@ -55,10 +55,11 @@ static void predict(forecast *out, stats_mean seen, double right) {
     double se = sqrt(seen.se * seen.se + drawn + assumed * assumed);
     out->seen_delta = seen.mean;
     out->delta = seen.mean - out->unseen * loss;
-    if (seen.n < 2) {
-        out->ci95 = (stats_interval){NAN, NAN};
+    out->ci95 = (stats_interval){NAN, NAN};
+    if (out->unseen > FORECAST_UNSEEN_MOST)
+        out->delta = (double)NAN;
+    if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;
-    }
     double half = student_quantile(0.975, n - 1) * se;
     out->ci95 = (stats_interval){out->delta - half, out->delta + half};
 }

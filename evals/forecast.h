@@ -19,9 +19,10 @@
  *     the mean probability that Q leaves the answers of P (follow_reading.unseen), and
  *     1 - mean(L') - 2 standard errors, with L' = min(L, sqrt(number of answers))
  *
- * L' also takes the place of L in the covariance (truncated importance sampling, Ionides 2008). About
- * unseen answers there is only an assumption, which was measured (FORECAST_KEPT): they are right
- * FORECAST_KEPT times as often as those answers of the reference from which they diverge. */
+ * L' also takes the place of L in the covariance (truncated importance sampling, Ionides 2008).
+ * About unseen answers there is only an assumption: they are right FORECAST_KEPT times as often as
+ * those answers of the reference from which they diverge. If more than FORECAST_UNSEEN_MOST of the
+ * answers are unseen, that assumption would be all there is, and there is no prediction. */
 #ifndef SNAPMLA_EVALS_FORECAST_H
 #define SNAPMLA_EVALS_FORECAST_H
 
@@ -30,9 +31,11 @@
 
 #include "evals/stats.h"
 
-/* Mean and standard deviation of that factor, from docs/lab/2026-11-28-forecast.md. */
+/* The assumption about unseen answers: mean and standard deviation of the factor. And the largest
+ * share of unseen answers with which there is a prediction. */
 #define FORECAST_KEPT        0.9
 #define FORECAST_KEPT_SPREAD 0.2
+#define FORECAST_UNSEEN_MOST 0.5
 
 /* An answer of the reference. */
 typedef struct {
@@ -48,8 +51,10 @@ typedef struct {
     double diverged;     /* share of answers that differ */
     double unseen;       /* share of the other format's answers that are not seen */
     double seen_delta;   /* the covariance; 0 with one answer to each problem */
-    double delta;        /* predicted accuracy minus that of the reference */
-    stats_interval ci95; /* of delta; NANs with fewer than two problems */
+    double delta;        /* predicted accuracy minus that of the reference; NAN: no prediction */
+    stats_interval ci95; /* of delta. NANs without a prediction and for one problem. Also if all
+                            answers are right or all are wrong, because their spread is then no
+                            evidence of precision */
 } forecast;
 
 /* @answers: [problems][samples], both at least 1. With one sample, nothing but unseen answers can

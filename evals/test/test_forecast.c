@@ -137,7 +137,8 @@ static void test_greedy(void) {
     CU_ASSERT_DOUBLE_EQUAL(f.delta - f.ci95.lo, half, 1e-6);
 }
 
-/* If no answer of the reference is likely in the other format, all of its answers are unseen. */
+/* If no answer of the reference is likely in the other format, all of that format's answers are
+ * unseen, and nothing is predicted. */
 static void test_collapse(void) {
     forecast_answer a[20];
     forecast f;
@@ -145,8 +146,18 @@ static void test_collapse(void) {
         a[i] = (forecast_answer){.ratio = 1e-6 * (1 + i), .diverged = 1, .right = i % 4 != 0};
     CU_ASSERT_EQUAL_FATAL(forecast_make(a, 10, 2, &f, NULL), SNAP_OK);
     CU_ASSERT(f.unseen > 0.9999 && f.unseen <= 1);
-    CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.75 * (1 - FORECAST_KEPT), 1e-4);
-    CU_ASSERT(f.ci95.hi - f.ci95.lo > 0.3);
+    CU_ASSERT(isnan(f.delta) && isnan(f.ci95.lo) && isnan(f.ci95.hi));
+}
+
+/* If all answers are right, there is no spread, and so no interval. */
+static void test_all_right(void) {
+    forecast_answer a[8];
+    forecast f;
+    for (int i = 0; i < 8; i++)
+        a[i] = (forecast_answer){.ratio = 0.9 + 0.05 * (i % 4), .diverged = 0.05, .right = true};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 4, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT(f.accuracy == 1 && f.seen_delta == 0);
+    CU_ASSERT(isnan(f.ci95.lo) && isnan(f.ci95.hi));
 }
 
 static void test_one_problem(void) {
@@ -161,7 +172,8 @@ CU_TestInfo tests_forecast[] = {
     {"enumerated models: unbiased, covered, nearer than answers", test_exact_differences},
     {"equal formats: no difference", test_no_difference},
     {"greedy answers: counted by hand", test_greedy},
-    {"all answers are unseen", test_collapse},
+    {"without seen answers there is no prediction", test_collapse},
+    {"without wrong answers there is no interval", test_all_right},
     {"one problem has no interval", test_one_problem},
     CU_TEST_INFO_NULL,
 };
