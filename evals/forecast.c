@@ -61,7 +61,8 @@ static void predict(forecast *out, stats_mean seen, double right) {
     if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;
     double half = student_quantile(0.975, n - 1) * se;
-    out->ci95 = (stats_interval){out->delta - half, out->delta + half};
+    out->ci95 = (stats_interval){fmax(out->delta - half, -out->accuracy),
+                                 fmin(out->delta + half, 1 - out->accuracy)};
 }
 
 snap_status forecast_make(const forecast_answer *answers, size_t problems, size_t samples,

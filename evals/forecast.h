@@ -47,12 +47,13 @@ typedef struct {
 } forecast_answer;
 
 typedef struct {
-    double accuracy;     /* of the reference's answers */
-    double diverged;     /* share of answers that differ */
-    double unseen;       /* share of the other format's answers that are not seen */
-    double seen_delta;   /* the covariance; 0 with one answer to each problem */
-    double delta;        /* predicted accuracy minus that of the reference; NAN: no prediction */
-    stats_interval ci95; /* of delta. NANs without a prediction and for one problem. Also if all
+    double accuracy;   /* of the reference's answers */
+    double diverged;   /* share of answers that differ */
+    double unseen;     /* share of the other format's answers that are not seen */
+    double seen_delta; /* the covariance; 0 with one answer to each problem */
+    double delta;      /* predicted accuracy minus that of the reference; NAN: no prediction */
+    stats_interval
+        ci95; /* of delta, not beyond accuracies of 0 and 1. NANs without a prediction and for one problem. Also if all
                             answers are right or all are wrong, because their spread is then no
                             evidence of precision */
 } forecast;

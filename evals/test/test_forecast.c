@@ -133,7 +133,8 @@ static void test_greedy(void) {
     /* half of the changed answers were right */
     CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_KEPT), 1e-12);
     double half = 2.364624 * sqrt(0.25 * 2 * 0.25 / 8 + pow(0.25 * 0.5 * FORECAST_KEPT_SPREAD, 2));
-    CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi - f.delta, half, 1e-6);
+    CU_ASSERT(f.delta + half > 0.25);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 0.25, 1e-12); /* all answers would be right */
     CU_ASSERT_DOUBLE_EQUAL(f.delta - f.ci95.lo, half, 1e-6);
 }
 
@@ -160,6 +161,18 @@ static void test_all_right(void) {
     CU_ASSERT(isnan(f.ci95.lo) && isnan(f.ci95.hi));
 }
 
+/* An interval ends where the accuracy would be 0 or 1. */
+static void test_ends(void) {
+    forecast_answer a[6];
+    forecast f;
+    for (int i = 0; i < 6; i++)
+        a[i] = (forecast_answer){.ratio = i % 2 ? 1.9 : 0.1, .right = i < 5 && i % 2};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 3, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.accuracy, 1.0 / 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 2.0 / 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.lo, -1.0 / 3, 1e-12);
+}
+
 static void test_one_problem(void) {
     const forecast_answer a[2] = {{.ratio = 1.2, .right = true}, {.ratio = 0.9}};
     forecast f;
@@ -174,6 +187,7 @@ CU_TestInfo tests_forecast[] = {
     {"greedy answers: counted by hand", test_greedy},
     {"without seen answers there is no prediction", test_collapse},
     {"without wrong answers there is no interval", test_all_right},
+    {"an interval stays within possible accuracies", test_ends},
     {"one problem has no interval", test_one_problem},
     CU_TEST_INFO_NULL,
 };

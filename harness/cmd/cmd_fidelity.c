@@ -147,11 +147,12 @@ const opt_command cmd_fidelity = {
              "attention over unquantised values. The error of the FP64 oracle of a format's\n"
              "arithmetic is the cost of the format. The error of the backend's arms shows what\n"
              "this implementation adds to it. With --model it measures how the formats change a\n"
-             "model's predictions of a text.",
+             "model's predictions of a text, or predicts how they change its accuracy.",
     .examples =
         "  snapmla fidelity\n"
         "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
         "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
+        "  snapmla fidelity --model DIR --predict synth_gpqa --limit 40 --precisions bf16,fp8,A\n"
         "  snapmla fidelity --formats snapmla,nvfp4,my.json --contexts 1024,131072 --out RUN",
     .options = options,
     .run = run,
