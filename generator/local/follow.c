@@ -47,8 +47,10 @@ snap_status follow_create(follow **out, const follow_options *opt, snap_err *err
     f->q = calloc((size_t)f->vocab, sizeof *f->q);
     f->pieces = calloc(answers, sizeof *f->pieces);
     f->alive = calloc(answers, sizeof *f->alive);
-    if (!f->lines || !f->result || !f->logits || !f->p || !f->q || !f->pieces || !f->alive)
-        TRY(no_memory(err));
+    if (!f->lines || !f->result || !f->logits || !f->p || !f->q || !f->pieces || !f->alive) {
+        st = no_memory(err);
+        goto cleanup;
+    }
     for (size_t i = 0; i < answers; i++) {
         f->lines[i].out.reading = calloc(n, sizeof *f->lines[i].out.reading);
         if (!f->lines[i].out.reading)
