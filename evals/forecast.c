@@ -35,14 +35,17 @@ static double missing(const double *means, size_t problems) {
 /* Sets the shares of the answers, and returns how often those answers of the reference are right
  * from which the other format diverges. */
 static double count(const forecast_answer *a, size_t n, forecast *out) {
-    double lost = 0;
+    double right = 0, diverged = 0, unseen = 0, lost = 0;
     for (size_t i = 0; i < n; i++) {
-        out->accuracy += (double)a[i].right / (double)n;
-        out->diverged += a[i].diverged / (double)n;
-        out->unseen += a[i].unseen / (double)n;
-        lost += a[i].diverged * (double)a[i].right / (double)n;
+        right += (double)a[i].right;
+        diverged += a[i].diverged;
+        unseen += a[i].unseen;
+        lost += a[i].diverged * (double)a[i].right;
     }
-    return out->diverged > 0 ? lost / out->diverged : out->accuracy;
+    out->accuracy = right / (double)n;
+    out->diverged = diverged / (double)n;
+    out->unseen = unseen / (double)n;
+    return diverged > 0 ? lost / diverged : out->accuracy;
 }
 
 /* @seen: over the problems. @right: how often diverging answers of the reference are right. */
