@@ -12,9 +12,9 @@
  * answers are. No curve is fitted for this part, and its standard error is that of the mean over
  * problems.
  *
- * Two kinds of answers of Q are not seen in this way: those that P cannot give (the nucleus of top-p
- * does not contain them, or P is greedy), and those that are likely in Q but too rare in P to be
- * among the samples. Their share is the larger one of
+ * Two kinds of answers of Q are not seen in this way: those that P cannot give (the nucleus of
+ * top-p does not contain them, or P is greedy), and those that are likely in Q but too rare in P to
+ * be among the samples. Their share is the larger one of
  *
  *     the mean probability that Q leaves the answers of P (follow_reading.unseen), and
  *     1 - mean(L') - 2 standard errors, with L' = min(L, sqrt(number of answers))
@@ -40,22 +40,21 @@
 /* An answer of the reference. */
 typedef struct {
     double ratio;    /* L */
-    double diverged; /* probability that the other format's answer, drawn with the same random
-                        numbers, is another one */
+    double diverged; /* probability that the other format's answer is another one, if the draws of
+                        both agree as often as they can */
     double unseen;   /* probability that it is one that the reference cannot give */
     bool right;
 } forecast_answer;
 
 typedef struct {
     double accuracy;   /* of the reference's answers */
-    double diverged;   /* share of answers that differ */
+    double diverged;   /* share of answers that differ, if the draws agree as often as they can */
     double unseen;     /* share of the other format's answers that are not seen */
     double seen_delta; /* the covariance; 0 with one answer to each problem */
     double delta;      /* predicted accuracy minus that of the reference; NAN: no prediction */
-    stats_interval
-        ci95; /* of delta, not beyond accuracies of 0 and 1. NANs without a prediction and for one problem. Also if all
-                            answers are right or all are wrong, because their spread is then no
-                            evidence of precision */
+    /* Of delta, not beyond accuracies of 0 and 1. NANs without a prediction, for one problem, and
+     * if all answers are right or all are wrong: their spread is then no evidence of precision. */
+    stats_interval ci95;
 } forecast;
 
 /* @answers: [problems][samples], both at least 1. With one sample, nothing but unseen answers can

@@ -39,9 +39,10 @@ typedef struct {
  * forecast_run - emit rows of kind "forecast": for each task one for each format but the first
  *
  * SNAP_E_USAGE: fewer than two formats, more than FORECAST_FORMATS, or a task that cannot be
- * predicted: its answers are programs, a judge model grades them, its conversations continue with
- * the arm's own answers, or its sampling has penalties. SNAP_E_CANCELLED. Also the errors of reading
- * the suite and its data, and of opening and running the model, and those of @emit.
+ * predicted. Such a task has programs as answers, answers that a judge model grades, conversations
+ * that continue with the arm's own answers, sampling with penalties, more than 32 answers to a
+ * problem, or only one at a temperature above 0. SNAP_E_CANCELLED. Also the errors of reading the
+ * suite and its data, and of opening and running the model, and those of @emit.
  */
 snap_status forecast_run(const forecast_options *opt, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -63,9 +63,10 @@ typedef struct {
     double temperature, top_p;   /* of the draws */
     double accuracy_pct;         /* of the answers */
     double kl_answer;            /* mean over answers of the sum of KL divergences, in nats */
-    double diverged_pct;         /* predicted share of answers that differ */
-    double unseen_pct;           /* share of this format's answers about which the answers of
-                                        the first one say nothing */
+    double diverged_pct;         /* share of answers that differ, if the draws of both formats agree
+                                  as often as they can */
+    double unseen_pct;           /* share of this format's answers about which the answers of the
+                                  first one say nothing */
     double delta_pp, ci95_pp[2]; /* predicted accuracy minus that of the first format */
     /* predictions, divergence, depth, forecast */
     const char *precision, *reference; /* the cache format, and the first format */

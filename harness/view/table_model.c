@@ -1,6 +1,6 @@
 /* table_model.c - the tables of the section model_fidelity: a model's predictions, forecasts,
- * layers, cached values, bounds and residual stream. Those about layers have one row for each group of layers. The
- * CSV file has every layer. */
+ * layers, cached values, bounds and residual stream. Those about layers have one row for each group
+ * of layers. The CSV file has every layer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,10 +233,10 @@ bool report_table_forecast(const report_model *m, arena *mem, table *t) {
         .caption = "Predicted difference in accuracy of each cache format",
         .note =
             "The first format answered, and the others read its answers. Accuracy is that of the "
-            "answers. Diverged: the predicted share of answers that differ. Unseen: the share of "
-            "the format's answers about which the answers of the first format say nothing; for "
-            "these, the prediction is an assumption (docs/evals.md). No prediction: more than half "
-            "of the answers are unseen.",
+            "answers. Diverged: the share of answers that differ, if the draws agree as often as "
+            "they can. Unseen: the share of the format's answers about which the answers of the "
+            "first format say nothing; for these, the prediction is an assumption (docs/evals.md). "
+            "No prediction: more than half of the answers are unseen.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"task", "", TABLE_TEXT, true},
                     {"cache", "", TABLE_TEXT, true},
