@@ -48,9 +48,16 @@ static double count(const forecast_answer *a, size_t n, forecast *out) {
     return diverged > 0 ? lost / diverged : out->accuracy;
 }
 
+/* How often unseen answers are right, in relation to those that they replace. NAN: unknown. */
+static double kept(double unseen, bool greedy) {
+    if (!greedy)
+        return 1 - unseen;
+    return unseen > FORECAST_GREEDY_MOST ? (double)NAN : FORECAST_GREEDY_KEPT;
+}
+
 /* @seen: over the problems. @right: how often diverging answers of the reference are right. */
-static void predict(forecast *out, stats_mean seen, double right) {
-    double n = (double)seen.n, loss = (1 - FORECAST_KEPT) * right;
+static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
+    double n = (double)seen.n, loss = (1 - kept(out->unseen, greedy)) * right;
     /* An unseen answer and the reference's answer are right or wrong independently of each other,
      * at worst. */
     double drawn = out->unseen * 2 * right * (1 - right) / n;
@@ -59,8 +66,6 @@ static void predict(forecast *out, stats_mean seen, double right) {
     out->seen_delta = seen.mean;
     out->delta = seen.mean - out->unseen * loss;
     out->ci95 = (stats_interval){NAN, NAN};
-    if (out->unseen > FORECAST_UNSEEN_MOST)
-        out->delta = (double)NAN;
     if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;
     double half = student_quantile(0.975, n - 1) * se;
@@ -84,7 +89,7 @@ snap_status forecast_make(const forecast_answer *answers, size_t problems, size_
     }
     double right = count(answers, problems * samples, out);
     out->unseen = fmin(1, fmax(out->unseen, missing(means, problems)));
-    predict(out, stats_mean_of(seen, problems), right);
+    predict(out, stats_mean_of(seen, problems), right, samples == 1);
     free(seen);
     free(means);
     return SNAP_OK;

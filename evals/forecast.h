@@ -20,9 +20,12 @@
  *     1 - mean(L') - 2 standard errors, with L' = min(L, sqrt(number of answers))
  *
  * L' also takes the place of L in the covariance (truncated importance sampling, Ionides 2008).
- * About unseen answers there is only an assumption: they are right FORECAST_KEPT times as often as
- * those answers of the reference from which they diverge. If more than FORECAST_UNSEEN_MOST of the
- * answers are unseen, that assumption would be all there is, and there is no prediction. */
+ * The reference's answers do not say how often unseen answers are right. If u is their share, they
+ * are taken to be right (1 - u) times as often as those answers of the reference from which they
+ * diverge, because a format that gives many answers that the reference never gives is badly
+ * damaged. This factor was fitted to noise of known size (docs/lab/2026-11-28-forecast.md). For
+ * greedy answers, all that change are unseen, also if the error only breaks ties. There the factor
+ * is assumed, and there is no prediction if most answers change. */
 #ifndef SNAPMLA_EVALS_FORECAST_H
 #define SNAPMLA_EVALS_FORECAST_H
 
@@ -31,11 +34,12 @@
 
 #include "evals/stats.h"
 
-/* The assumption about unseen answers: mean and standard deviation of the factor. And the largest
- * share of unseen answers with which there is a prediction. */
-#define FORECAST_KEPT        0.9
+/* How often unseen answers are right, in relation to those that they replace: its standard
+ * deviation, its mean for greedy answers, and the largest share of unseen greedy answers with which
+ * there is a prediction. */
 #define FORECAST_KEPT_SPREAD 0.2
-#define FORECAST_UNSEEN_MOST 0.5
+#define FORECAST_GREEDY_KEPT 0.9
+#define FORECAST_GREEDY_MOST 0.5
 
 /* An answer of the reference. */
 typedef struct {

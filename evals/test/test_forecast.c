@@ -131,7 +131,7 @@ static void test_greedy(void) {
     CU_ASSERT_DOUBLE_EQUAL(f.unseen, 0.25, 1e-12);
     CU_ASSERT_EQUAL(f.seen_delta, 0);
     /* half of the changed answers were right */
-    CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_KEPT), 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_GREEDY_KEPT), 1e-12);
     double half = 2.364624 * sqrt(0.25 * 2 * 0.25 / 8 + pow(0.25 * 0.5 * FORECAST_KEPT_SPREAD, 2));
     CU_ASSERT(f.delta + half > 0.25);
     CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 0.25, 1e-12); /* all answers would be right */
@@ -139,16 +139,23 @@ static void test_greedy(void) {
 }
 
 /* If no answer of the reference is likely in the other format, all of that format's answers are
- * unseen, and nothing is predicted. */
+ * unseen, and nearly all right answers are lost. */
 static void test_collapse(void) {
     enum { kAll = 98 }; /* the sum of 98 times 1/98 is not 1 */
     static forecast_answer a[kAll];
     forecast f;
     for (int i = 0; i < kAll; i++)
-        a[i] = (forecast_answer){.ratio = 1e-6 * (1 + i), .diverged = 1, .right = true};
+        a[i] = (forecast_answer){.ratio = 1e-6 * (1 + i), .diverged = 1, .right = i % 7 != 0};
     CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll / 2, 2, &f, NULL), SNAP_OK);
-    CU_ASSERT(f.accuracy == 1 && f.diverged == 1);
+    CU_ASSERT_EQUAL(f.diverged, 1);
     CU_ASSERT(f.unseen > 0.9999 && f.unseen <= 1);
+    CU_ASSERT_DOUBLE_EQUAL(f.delta, -6.0 / 7, 1e-3);
+    CU_ASSERT_EQUAL(f.ci95.lo, -f.accuracy);
+    CU_ASSERT(f.ci95.hi < -0.3);
+    /* with greedy answers, that may be ties */
+    for (int i = 0; i < kAll; i++)
+        a[i] = (forecast_answer){.diverged = 1, .unseen = 1, .right = i % 7 != 0};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll, 1, &f, NULL), SNAP_OK);
     CU_ASSERT(isnan(f.delta) && isnan(f.ci95.lo) && isnan(f.ci95.hi));
 }
 
@@ -187,7 +194,7 @@ CU_TestInfo tests_forecast[] = {
     {"enumerated models: unbiased, covered, nearer than answers", test_exact_differences},
     {"equal formats: no difference", test_no_difference},
     {"greedy answers: counted by hand", test_greedy},
-    {"without seen answers there is no prediction", test_collapse},
+    {"without seen answers all is lost, or unknown", test_collapse},
     {"without wrong answers there is no interval", test_all_right},
     {"an interval stays within possible accuracies", test_ends},
     {"one problem has no interval", test_one_problem},

@@ -46,6 +46,8 @@ static void override(const forecast_options *o, suite_task *t) {
     t->samples = o->samples ? (int)o->samples : t->samples;
     s->max_tokens = o->max_tokens ? (int)o->max_tokens : s->max_tokens;
     s->temperature = o->temperature >= 0 ? o->temperature : s->temperature;
+    if (s->temperature <= 0)
+        t->samples = 1; /* greedy answers are all the same */
 }
 
 static snap_status check_task(const suite_task *t, snap_err *err) {

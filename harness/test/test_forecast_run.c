@@ -131,7 +131,6 @@ static void test_greedy(void) {
     make_dir(dir, task);
     forecast_options o = options_of(dir, task, &k);
     o.temperature = 0;
-    o.samples = 1;
     o.limit = 5;
     CU_ASSERT_EQUAL(forecast_run(&o, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(k.n, 3);
