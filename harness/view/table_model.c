@@ -235,8 +235,8 @@ bool report_table_forecast(const report_model *m, arena *mem, table *t) {
             "The first format answered, and the others read its answers. Accuracy is that of the "
             "answers. Diverged: the share of answers that differ, if the draws agree as often as "
             "they can. Unseen: the share of the format's answers about which the answers of the "
-            "first format say nothing; for these, the prediction is an assumption (docs/evals.md). "
-            "No prediction: more than half of the answers are unseen.",
+            "first format say nothing; for these, the prediction rests on a fitted factor "
+            "(docs/evals.md). No prediction: more than half of the greedy answers change.",
         .columns = {{"model", "", TABLE_TEXT, true},
                     {"task", "", TABLE_TEXT, true},
                     {"cache", "", TABLE_TEXT, true},
