@@ -79,6 +79,7 @@ gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 
 bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
 bench-arms     100  100 bench kernel --arm a=plugin:$plugin --arm b=plugin:$plugin --lengths uniform:3-70 --heads 1 --batch 2 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
 fidelity       100   50 fidelity --formats bf16,snapmla --distribution normal --contexts 64 --threads 1 --out FILES
+predict        100   50 fidelity --model models/snapmla-10m --predict synth_aime --limit 1 --samples 2 --max-tokens 2 --precisions bf16,fp8 --threads 1 --out FILES
 formats        200  200 formats
 formats-check  200  200 formats check nvfp4
 synth          200   50 synth --style aime --level 3 --count 2 --out FILES

@@ -72,6 +72,8 @@ grade|*|--task aime24
 fidelity|*|--formats bf16 --contexts 16 --distribution normal
 fidelity|model|--text $dir/ifeval.jsonl
 fidelity|text|--model models/snapmla-10m
+fidelity|predict|--model models/snapmla-10m
+fidelity|data|--model models/snapmla-10m --predict synth_aime --limit 1 --samples 2 --max-tokens 1
 gate|*|--baseline $run --current $run --allow-shared
 gate run|*|- $absent $absent
 gate run|argument|self

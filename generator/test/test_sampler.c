@@ -59,10 +59,13 @@ static void test_draws_follow_the_definitions(void) {
     make_logits();
     CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kVocab, NULL), SNAP_OK);
     for (size_t h = 0; h < sizeof hows / sizeof *hows; h++) {
-        double p[kVocab], chi = 0;
+        double p[kVocab], stated[kVocab], chi = 0;
         int count[kVocab] = {0}, cells = 0;
         rng r = rng_make(17, h);
         expected(&hows[h], p);
+        sampler_distribution(s, &hows[h], logits, stated);
+        for (int i = 0; i < kVocab; i++)
+            CU_ASSERT_DOUBLE_EQUAL(stated[i], p[i], 1e-12);
         for (int i = 0; i < kDraws; i++)
             count[sampler_draw(s, &hows[h], logits, NULL, 0, &r, NULL)]++;
         for (int i = 0; i < kVocab; i++) {

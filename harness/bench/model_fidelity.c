@@ -113,23 +113,6 @@ static int likeliest(const float *x, int n) {
     return at;
 }
 
-/* Natural logarithm of the sum of exponentials. */
-static double log_sum(const float *x, int n) {
-    double most = (double)x[likeliest(x, n)], sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += exp((double)x[i] - most);
-    return most + log(sum);
-}
-
-static double divergence(const float *p, const float *q, int n) {
-    double zp = log_sum(p, n), zq = log_sum(q, n), sum = 0;
-    for (int i = 0; i < n; i++) {
-        double lp = (double)p[i] - zp;
-        sum += exp(lp) * (lp - ((double)q[i] - zq));
-    }
-    return sum > 0 ? sum : 0;
-}
-
 /* |q - p| / |p| */
 static double distance(const float *p, const float *q, int n) {
     double apart = 0, size = 0;
@@ -165,7 +148,7 @@ static void compare_one(void *ctx, int worker, int64_t index) {
     const float *p = c->logits[0] + i * c->vocab, *q = c->logits[f] + i * c->vocab;
     difference d = {.nll = -token_logprob(q, c->vocab, c->ids.v[c->at + i + 1])};
     if (f) {
-        d.kl = divergence(p, q, c->vocab);
+        d.kl = logits_divergence(p, q, c->vocab);
         d.moved = distance(p, q, c->vocab);
         d.flip = likeliest(p, c->vocab) != likeliest(q, c->vocab);
     }

@@ -15,7 +15,7 @@ static const char *distributions = "normal,mla";
 static const char *contexts = "1024,4096,32768";
 static int64_t heads = 16, seed = 1;
 static const char *out;
-static fidelity_model_args model = {.precisions = "bf16,fp8,A", .places = 32};
+static fidelity_model_args model = {.precisions = "bf16,fp8,A", .places = 32, .temperature = -1};
 
 static opt_gone no_configs[] = {{NULL, "--formats LIST"}};
 
@@ -46,7 +46,9 @@ static const opt options[] = {
      "paths of .json files; the first is the reference",
      0, 0},
     {OPT_INT, "max-tokens", 0, &model.max_tokens, "N",
-     "maximum number of tokens of the text; 0 = 32768", 0, MLA_MAX_CONTEXT},
+     "maximum number of tokens of the text (0 = 32768), or of an answer of --predict (0 = as in "
+     "the suite)",
+     0, MLA_MAX_CONTEXT},
     {OPT_FLAG, "prefill", 0, &model.prefill, NULL,
      "process the text as a prompt instead of decoding it token by token", 0, 0},
     {OPT_INT, "diverge", 0, &model.diverge, "N",
@@ -62,6 +64,23 @@ static const opt options[] = {
      "formats on the layer's own values, the magnitudes of these values, and an error bound from "
      "the norms of W_UK and W_UV",
      0, 0},
+    {.type = OPT_GROUP, .help = "Accuracy of a model"},
+    {OPT_STR, "predict", 0, &model.predict, "SUITE",
+     "with --model, in place of --text: let the first precision answer the problems of these tasks "
+     "or suites, let the others read its answers, and predict how much accuracy they lose",
+     0, 0},
+    {OPT_STR, "data", 'd', &model.data, "PATH",
+     "folder of the data sets, or the file of the only task; default: the shipped datasets/", 0, 0},
+    {OPT_INT, "samples", 'n', &model.samples, "N",
+     "answers to each problem; 0 = as in the suite, or else in the task", 0, LOCAL_SEQUENCES},
+    {OPT_INT, "limit", 0, &model.limit, "N", "use only the first N problems of each task; 0 = all",
+     0, 1000000},
+    {OPT_STR, "lengths", 0, &model.lengths, "LIST",
+     "lengths in tokens of the texts that the program makes (long_needle and others); default: "
+     "those of the task",
+     0, 0},
+    {OPT_NUM, "temperature", 't', &model.temperature, "T", "temperature; -1 = as in the suite", -1,
+     100},
     DEVICE_OPTIONS(device),
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out, "PATH", "write the result to this .json file or run folder", 0, 0},
@@ -128,11 +147,12 @@ const opt_command cmd_fidelity = {
              "attention over unquantised values. The error of the FP64 oracle of a format's\n"
              "arithmetic is the cost of the format. The error of the backend's arms shows what\n"
              "this implementation adds to it. With --model it measures how the formats change a\n"
-             "model's predictions of a text.",
+             "model's predictions of a text, or predicts how they change its accuracy.",
     .examples =
         "  snapmla fidelity\n"
         "  snapmla fidelity --model DIR --text book.txt --max-tokens 8192\n"
         "  snapmla fidelity --model DIR --text book.txt --prefill --layers --out RUN\n"
+        "  snapmla fidelity --model DIR --predict synth_gpqa --limit 40 --precisions bf16,fp8,A\n"
         "  snapmla fidelity --formats snapmla,nvfp4,my.json --contexts 1024,131072 --out RUN",
     .options = options,
     .run = run,

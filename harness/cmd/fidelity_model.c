@@ -14,6 +14,7 @@
 #include "harness/bench/model_fidelity.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
+#include "harness/eval/forecast_run.h"
 #include "harness/record/device_results.h"
 #include "harness/view/fidelity_tables.h"
 
@@ -39,7 +40,8 @@ static const char *name_of(const char *dir) {
 static snap_status take_row(void *ctx, const model_record *measured, snap_err *err) {
     const sink *s = ctx;
     model_record row = *measured;
-    row.parts |= MODEL_TEXT;
+    if (!s->args->predict)
+        row.parts |= MODEL_TEXT;
     row.model = name_of(s->args->dir);
     row.origin = "measured";
     row.text_sha256 = s->text_sha256;
@@ -81,7 +83,7 @@ static snap_status open_results(sink *s, const opt_shared *shared, snap_err *err
     snap_status st = device_open(&be, &where, err);
     if (st == SNAP_OK)
         st = results_of_device(&s->r, be, &where, "fidelity", shared->resolved,
-                               s->args->diverge ? s->args->seed : 0, err);
+                               s->args->diverge || s->args->predict ? s->args->seed : 0, err);
     mla_backend_close(be);
     return st;
 }
@@ -121,33 +123,86 @@ cleanup:
     return st;
 }
 
-snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
-                               snap_err *err) {
+static void show_answers(void *ctx, int64_t answers) {
+    sink *s = ctx;
+    term_progress_update(&s->progress, answers, "answers");
+}
+
+static snap_status predict(sink *s, snap_err *err) {
+    const fidelity_model_args *a = s->args;
+    char *shipped = share_find(a->dir);
+    const forecast_options what = {.dir = shipped ? shipped : a->dir,
+                                   .suite = a->predict,
+                                   .data = a->data,
+                                   .lengths = a->lengths,
+                                   .formats = a->precisions,
+                                   .samples = a->samples,
+                                   .limit = a->limit,
+                                   .max_tokens = a->max_tokens,
+                                   .temperature = a->temperature,
+                                   .seed = (uint64_t)a->seed,
+                                   .threads = (int)a->device->threads,
+                                   .device = on_cuda(a) ? "cuda" : NULL,
+                                   .cancel = &cmd_cancelled,
+                                   .emit = take_row,
+                                   .progress = show_answers,
+                                   .ctx = s};
+    snap_status st = checkpoint_digest(what.dir, s->checkpoint_sha256, err);
+    if (st == SNAP_OK) {
+        s->progress = term_progress_start("fidelity", 0);
+        st = forecast_run(&what, err);
+        term_progress_end(&s->progress);
+    }
+    free(shipped);
+    return st;
+}
+
+/* Reads the text and measures on it. */
+static snap_status read_and_measure(sink *s, snap_err *err) {
     snap_status st;
     buf text = {0};
-    table last = {0};
-    sink s = {.args = a};
-    if (!a->text)
+    TRY(fs_read(s->args->text, &text, err));
+    TRY(hash_bytes(text.data, text.len, s->text_sha256, err));
+    st = measure(s, buf_str(&text), err);
+cleanup:
+    buf_release(&text);
+    return st;
+}
+
+static snap_status check(const fidelity_model_args *a, snap_err *err) {
+    if (!a->text && !a->predict)
         return err_set(err, SNAP_E_USAGE,
-                       "no text is given for --model: name a file with --text FILE");
+                       "neither a text nor a suite is given for --model: name a file with --text "
+                       "FILE, or a suite with --predict SUITE");
+    if (a->predict && (a->text || a->layers || a->diverge || a->prefill))
+        return err_set(err, SNAP_E_USAGE,
+                       "--predict answers the problems of a suite: leave out --text, --layers, "
+                       "--diverge and --prefill");
     if (a->layers && on_cuda(a))
         return err_set(err, SNAP_E_USAGE,
                        "--layers works on the CPU only: leave out --backend cuda");
     if (a->diverge && a->prefill)
         return err_set(err, SNAP_E_USAGE,
                        "--diverge decodes the text token by token: leave out --prefill");
-    TRY(fs_read(a->text, &text, err));
-    TRY(hash_bytes(text.data, text.len, s.text_sha256, err));
+    return SNAP_OK;
+}
+
+snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
+                               snap_err *err) {
+    snap_status st;
+    table last = {0};
+    sink s = {.args = a};
+    model_fidelity_kind main = a->predict ? MODEL_FIDELITY_FORECASTS : MODEL_FIDELITY_PREDICTIONS;
+    TRY(check(a, err));
     TRY(open_results(&s, shared, err));
-    TRY(measure(&s, buf_str(&text), err));
+    TRY(a->predict ? predict(&s, err) : read_and_measure(&s, err));
     for (int k = 0; k < MODEL_FIDELITY_PREDICTIONS && !shared->json; k++)
         TRY(print_kind(results_section(s.r, "model_fidelity"), k, err));
-    last = model_fidelity_table(results_section(s.r, "model_fidelity"), MODEL_FIDELITY_PREDICTIONS);
+    last = model_fidelity_table(results_section(s.r, "model_fidelity"), main);
     TRY(a->out ? results_save_run(s.r, a->out, err) : SNAP_OK);
     TRY(print_results(s.r, shared, &last, err));
 cleanup:
     table_release(&last);
     results_free(s.r);
-    buf_release(&text);
     return st;
 }

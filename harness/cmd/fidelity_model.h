@@ -9,12 +9,16 @@ typedef struct {
     const char *dir, *text, *precisions, *contexts, *out;
     int64_t max_tokens, diverge, places, seed;
     bool prefill, layers;
+    const char *predict, *data, *lengths; /* a suite to predict, in place of a text, and its data */
+    int64_t samples, limit;               /* answers to each problem, problems; 0: of the suite */
+    double temperature;                   /* below 0: of the suite */
     const device_options *device;
 } fidelity_model_args;
 
-/* Measures a model, prints the tables and saves the result file if @a names one. SNAP_E_USAGE if no
- * text is given, for --layers on a CUDA device, and for --diverge with --prefill. Also the errors
- * of reading, running and saving. */
+/* Measures a model, prints the tables and saves the result file if @a names one. SNAP_E_USAGE if
+ * neither a text nor a suite is given, for --layers on a CUDA device, for --diverge with --prefill,
+ * and for a suite together with options of a text. Also the errors of reading, running and
+ * saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

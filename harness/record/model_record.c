@@ -6,7 +6,7 @@
 
 /* clang-format off */
 static const char *const kKinds[] = {"predictions", "divergence", "layer", "values",
-                                     "bound", "depth", NULL};
+                                     "bound", "depth", "forecast", NULL};
 static const char *const kContinuations[] = {"greedy", "sampled", NULL};
 static const char *const kParts[] = {"content", "rope", NULL};
 
@@ -17,13 +17,14 @@ static const record_kind kinds[] = {
     {"values", MODEL_VALUES},
     {"bound", MODEL_BOUND},
     {"depth", MODEL_DEPTH},
+    {"forecast", MODEL_FORECAST},
 };
 
 enum {
     OPT = FIELD_OPTIONAL,
     FROM_0 = FIELD_NULLABLE | FIELD_FROM_0,
     PERCENT = FIELD_NULLABLE | FIELD_PERCENT,
-    COMPARED = MODEL_PREDICTIONS | MODEL_DIVERGENCE | MODEL_DEPTH,
+    COMPARED = MODEL_PREDICTIONS | MODEL_DIVERGENCE | MODEL_DEPTH | MODEL_FORECAST,
 };
 
 #define M(member) FIELD_OF(model_record, member)
@@ -37,7 +38,7 @@ static const field fields[] = {
      .about = "the text was decoded step by step, not read as a prompt"},
     {M(precision), FIELD_TEXT, FIELD_NAME, COMPARED, .csv = "config"},
     {M(reference), FIELD_TEXT, 0, COMPARED, .csv = "reference",
-     .about = "the precision that predictions, divergence and depth are compared with"},
+     .about = "the precision that predictions, divergence, depth and forecast are compared with"},
     {M(first), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "first",
      .about = "first position of the range; absent = all positions"},
     {M(last), FIELD_COUNT, OPT, MODEL_PREDICTIONS, .csv = "last"},
@@ -65,6 +66,24 @@ static const field fields[] = {
      .about = "mean number of equal tokens at the start"},
     {M(survival), FIELD_BINS, 0, MODEL_DIVERGENCE,
      .about = "[e, share of continuations whose first 2^e tokens are equal]"},
+    {M(task), FIELD_TEXT, FIELD_NAME, MODEL_FORECAST, .csv = "task"},
+    {M(data_sha256), FIELD_TEXT, FIELD_SHA256, MODEL_FORECAST},
+    {M(problems), FIELD_COUNT, 0, MODEL_FORECAST, .csv = "problems"},
+    {M(answers), FIELD_COUNT, 0, MODEL_FORECAST, .csv = "answers",
+     .about = "of the reference, over all problems"},
+    {M(temperature), FIELD_NUMBER, FIELD_FROM_0, MODEL_FORECAST},
+    {M(top_p), FIELD_NUMBER, FIELD_FROM_0, MODEL_FORECAST},
+    {M(accuracy_pct), FIELD_NUMBER, FIELD_PERCENT, MODEL_FORECAST, .csv = "accuracy_pct",
+     .about = "of the reference's answers"},
+    {M(kl_answer), FIELD_NUMBER, FROM_0, MODEL_FORECAST, .csv = "kl_answer",
+     .about = "mean over answers of the sum of their KL divergences, nats"},
+    {M(diverged_pct), FIELD_NUMBER, FIELD_PERCENT, MODEL_FORECAST, .csv = "diverged_pct",
+     .about = "share of answers that differ if the draws agree as often as they can"},
+    {M(unseen_pct), FIELD_NUMBER, FIELD_PERCENT, MODEL_FORECAST, .csv = "unseen_pct",
+     .about = "share of the precision's answers about which the reference's answers say nothing"},
+    {M(delta_pp), FIELD_NUMBER, FIELD_NULLABLE, MODEL_FORECAST, .csv = "delta_pp",
+     .about = "predicted accuracy minus that of the reference, percentage points"},
+    {M(ci95_pp), FIELD_INTERVAL, FIELD_NULLABLE, MODEL_FORECAST, .csv = "ci95"},
     {M(layer), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "layer"},
     {M(context), FIELD_COUNT, 0, MODEL_LAYERS, .csv = "context"},
     {M(config), FIELD_TEXT, FIELD_NAME, MODEL_LAYER, .csv = "config"},

@@ -7,6 +7,7 @@
  *   bound        rounding error in one layer, and the bound that the norms of its weights give
  *   divergence   free continuations in a format compared with those of the first format
  *   depth        difference of the residual stream after one layer from that of the first format
+ *   forecast     predicted accuracy of a format on a task, compared with that of the first format
  *
  * "First format" means the first cache format of the run. */
 #ifndef SNAPMLA_HARNESS_RECORD_MODEL_RECORD_H
@@ -22,12 +23,14 @@ enum {
     MODEL_DEPTH = 1 << 4,
     MODEL_TEXT = 1 << 5, /* the text is named; each row of predictions has this part */
     MODEL_DIVERGENCE = 1 << 6,
+    MODEL_FORECAST = 1 << 7,
     MODEL_LAYERS = MODEL_LAYER | MODEL_VALUES | MODEL_BOUND | MODEL_DEPTH,
 };
 
 typedef struct {
     unsigned parts;   /* the part of the kind, and MODEL_TEXT if text_sha256 and decoded are set */
-    const char *kind; /* "predictions", "divergence", "layer", "values", "bound", "depth" */
+    const char *kind; /* "predictions", "divergence", "layer", "values", "bound", "depth",
+                         "forecast" */
     const char *model, *origin;
     const char *checkpoint_sha256;
     /* MODEL_TEXT */
@@ -53,7 +56,19 @@ typedef struct {
                                  half of the continuations have one */
     double equal_tokens;      /* mean number of equal tokens at the start */
     record_bins survival;     /* share of continuations whose first 2^exponent tokens are equal */
-    /* predictions, divergence, depth */
+    /* forecast; the answers are those of the first format */
+    const char *task;
+    const char *data_sha256;     /* of the problems, as in eval rows */
+    int64_t problems, answers;   /* answers: over all problems */
+    double temperature, top_p;   /* of the draws */
+    double accuracy_pct;         /* of the answers */
+    double kl_answer;            /* mean over answers of the sum of KL divergences, in nats */
+    double diverged_pct;         /* share of answers that differ, if the draws of both formats agree
+                                  as often as they can */
+    double unseen_pct;           /* share of this format's answers about which the answers of the
+                                  first one say nothing */
+    double delta_pp, ci95_pp[2]; /* predicted accuracy minus that of the first format */
+    /* predictions, divergence, depth, forecast */
     const char *precision, *reference; /* the cache format, and the first format */
     /* layer, values, bound, depth */
     int64_t layer, context; /* index of the layer, from 0; tokens in the cache at that moment */

@@ -350,11 +350,11 @@ void write_csv(const report_model *m, buf *out) {
     release(&l);
 }
 
-const char *const csv_sections[] = {"ceiling", "bench",   "versus",  "fidelity",    "arm",
-                                    "pair",    "failure", "pooled",  "predictions", "divergence",
-                                    "layer",   "values",  "bound",   "depth",       "quote",
-                                    "step",    "load",    "latency", "target",      "difference",
-                                    "series",  "knee",    "ratio",   "part",        NULL};
+const char *const csv_sections[] = {
+    "ceiling", "bench",       "versus",     "fidelity", "arm",    "pair",       "failure",
+    "pooled",  "predictions", "divergence", "layer",    "values", "bound",      "depth",
+    "quote",   "step",        "load",       "latency",  "target", "difference", "series",
+    "knee",    "ratio",       "part",       "forecast", NULL};
 
 void write_csv_section(const report_model *m, const char *section, buf *out) {
     line l = {.only = section, .marking = true};

@@ -105,7 +105,25 @@ static void divergence(table *t, const js *row) {
     fixed(t, row, "equal_tokens", 1);
 }
 
-enum { kColumns = 8, kKinds = MODEL_FIDELITY_PREDICTIONS + 1 };
+static void forecast(table *t, const js *row) {
+    const js *ci = js_get(row, "ci95_pp");
+    double lo = js_len(ci) == 2 ? js_num(js_at(ci, 0)) : (double)NAN;
+    double hi = js_len(ci) == 2 ? js_num(js_at(ci, 1)) : (double)NAN;
+    table_cell(t, "%s", js_get_str(row, "task"));
+    table_cell(t, "%s", js_get_str(row, "precision"));
+    table_cell(t, "%lld", (long long)js_get_int(row, "answers", 0));
+    fixed(t, row, "accuracy_pct", 1);
+    science(t, row, "kl_answer");
+    fixed(t, row, "diverged_pct", 2);
+    fixed(t, row, "unseen_pct", 2);
+    fixed(t, row, "delta_pp", 2);
+    if (isnan(lo))
+        table_cell(t, "-");
+    else
+        table_cell(t, "[%+.2f, %+.2f]", lo, hi);
+}
+
+enum { kColumns = 9, kKinds = MODEL_FIDELITY_FORECASTS + 1 };
 
 static const struct {
     const char *kind, *title;
@@ -146,6 +164,12 @@ static const struct {
       "logits L2"},
      8,
      predictions},
+    {"forecast",
+     "", /* it needs no title, because it is the only table */
+     {"task", "precision", "answers", "accuracy %", "KL an answer", "diverged %", "unseen %",
+      "predicted pp", "95 % CI"},
+     9,
+     forecast},
 };
 
 const char *model_fidelity_title(model_fidelity_kind kind) {

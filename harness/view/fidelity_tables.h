@@ -18,6 +18,7 @@ typedef enum {
     MODEL_FIDELITY_DEPTHS,
     MODEL_FIDELITY_DIVERGENCES,
     MODEL_FIDELITY_PREDICTIONS,
+    MODEL_FIDELITY_FORECASTS,
 } model_fidelity_kind;
 
 const char *model_fidelity_title(model_fidelity_kind kind); /* "" for predictions */

@@ -62,6 +62,7 @@ static const report_section whole[] = {
                {.build = report_table_fidelity},
                {.build = report_table_predictions},
                {.build = report_table_divergence},
+               {.build = report_table_forecast},
                {.draw = figure_layers},
                {.build = report_table_layers},
                {.build = report_table_values},

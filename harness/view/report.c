@@ -168,13 +168,10 @@ static snap_status put_tables(const report_model *m, const target *to, snap_err 
                                  serving[] = {report_table_knees, report_table_serving,
                                               report_table_serving_pairs, report_table_latencies,
                                               NULL},
-                                 fidelity[] = {report_table_predictions,
-                                               report_table_divergence,
-                                               report_table_layers,
-                                               report_table_values,
-                                               report_table_bounds,
-                                               report_table_depth,
-                                               NULL};
+                                 fidelity[] = {report_table_predictions, report_table_divergence,
+                                               report_table_forecast,    report_table_layers,
+                                               report_table_values,      report_table_bounds,
+                                               report_table_depth,       NULL};
     snap_status st = SNAP_OK;
     if (m->outline == &report_outline_paper)
         return put_outline(m, to, "paper.tex", err);

@@ -1,6 +1,6 @@
-/* table_model.c - the tables of the section model_fidelity: a model's predictions, layers, cached
- * values, bounds and residual stream. Those about layers have one row for each group of layers. The
- * CSV file has every layer. */
+/* table_model.c - the tables of the section model_fidelity: a model's predictions, forecasts,
+ * layers, cached values, bounds and residual stream. Those about layers have one row for each group
+ * of layers. The CSV file has every layer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,6 +206,58 @@ bool report_table_divergence(const report_model *m, arena *mem, table *t) {
     for (size_t i = 0; i < m->n_model_rows; i++)
         if (strcmp(m->model_rows[i].row->kind, "divergence") == 0)
             put_divergence(&p, m, &m->model_rows[i]);
+    return !p.failed;
+}
+
+/* ---- forecasts ---- */
+
+static void put_forecast(pen *p, const report_model *m, const report_model_row *r) {
+    const model_record *row = r->row;
+    pen_text(p, row->model);
+    pen_text(p, row->task);
+    pen_text(p, r->name);
+    pen_fixed(p, record_count(row->answers), 0);
+    pen_fixed(p, row->accuracy_pct, 1);
+    pen_science(p, row->kl_answer);
+    pen_fixed(p, row->diverged_pct, 2);
+    pen_fixed(p, row->unseen_pct, 2);
+    pen_signed(p, row->delta_pp, 2);
+    pen_interval(p, row->ci95_pp, 2);
+    if (m->n_files > 1)
+        pen_file(p, m, r->file);
+}
+
+bool report_table_forecast(const report_model *m, arena *mem, table *t) {
+    *t = (table){
+        .id = "forecast",
+        .caption = "Predicted difference in accuracy of each cache format",
+        .note =
+            "The first format answered, and the others read its answers. Accuracy is that of the "
+            "answers. Diverged: the share of answers that differ, if the draws agree as often as "
+            "they can. Unseen: the share of the format's answers about which the answers of the "
+            "first format say nothing; for these, the prediction rests on a fitted factor "
+            "(docs/evals.md). No prediction: more than half of the greedy answers change.",
+        .columns = {{"model", "", TABLE_TEXT, true},
+                    {"task", "", TABLE_TEXT, true},
+                    {"cache", "", TABLE_TEXT, true},
+                    {"answers", "", TABLE_NUMBER, false},
+                    {"accuracy, %", "", TABLE_NUMBER, true},
+                    {"KL of an answer", "", TABLE_NUMBER, true},
+                    {"diverged, %", "", TABLE_NUMBER, true},
+                    {"unseen, %", "", TABLE_NUMBER, true},
+                    {"predicted, pp", "", TABLE_NUMBER, true},
+                    {"95 % CI", "", TABLE_TEXT, true},
+                    {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        n += strcmp(m->model_rows[i].row->kind, "forecast") == 0;
+    if (!pen_start(t, mem, n))
+        return false;
+    pen p = {t, mem, false};
+    for (size_t i = 0; i < m->n_model_rows; i++)
+        if (strcmp(m->model_rows[i].row->kind, "forecast") == 0)
+            put_forecast(&p, m, &m->model_rows[i]);
     return !p.failed;
 }
 

@@ -37,6 +37,7 @@ bool report_table_layers(const report_model *m, arena *mem, table *t);
 bool report_table_values(const report_model *m, arena *mem, table *t);
 bool report_table_bounds(const report_model *m, arena *mem, table *t);
 bool report_table_divergence(const report_model *m, arena *mem, table *t);
+bool report_table_forecast(const report_model *m, arena *mem, table *t);
 bool report_table_depth(const report_model *m, arena *mem, table *t);
 bool report_table_reported(const report_model *m, arena *mem, table *t);
 bool report_table_serving(const report_model *m, arena *mem, table *t);

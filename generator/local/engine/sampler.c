@@ -63,6 +63,15 @@ double token_logprob(const float *logits, int n, int32_t token) {
     return (double)logits[token] - largest - sum;
 }
 
+double logits_divergence(const float *p, const float *q, int n) {
+    double most_p, most_q, sum_p = log_sum(p, n, &most_p), sum_q = log_sum(q, n, &most_q), sum = 0;
+    for (int i = 0; i < n; i++) {
+        double lp = (double)p[i] - most_p - sum_p;
+        sum += exp(lp) * (lp - ((double)q[i] - most_q - sum_q));
+    }
+    return sum > 0 ? sum : 0;
+}
+
 int top_logprobs(const float *logits, int n, token_logit *list, int k) {
     double largest, sum;
     int kept = 0;
@@ -195,17 +204,17 @@ static int32_t find(const candidate *c, int n, double share, double sum) {
     return c[last].id;
 }
 
-/* Draws from the fewest of @n candidates that reach top_p of @sum, without those below min_p of the
- * best one's probability. If top_p is below 1, the candidates must be sorted. */
-static int32_t draw_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum,
-                            rng *r) {
+/* Keeps the fewest of @n candidates that reach top_p of @sum, without those below min_p of the best
+ * one's probability, and returns their number. If top_p is below 1, the candidates must be
+ * sorted. */
+static int keep_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum) {
     if (top_p < 1)
         n = nucleus(c, n, top_p, sum);
     int kept = 0;
     for (int i = 0; i < n; i++)
         if (c[i].p >= how->min_p)
             c[kept++] = c[i];
-    return find(c, kept, rng_uniform(r), sum_of(c, kept));
+    return kept;
 }
 
 static double top_p_of(const sampling *how) {
@@ -227,9 +236,10 @@ static void keep_best(candidate *c, int n, int k) {
         }
 }
 
-/* Draws from the first @n of s->candidate, which are in any order and include all tokens that can
- * be drawn. @sum is that of all tokens. */
-static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng *r) {
+/* Keeps those of the first @n of s->candidate that can be drawn, sorted, and returns their number.
+ * The candidates are in any order and include all tokens that can be drawn. @sum is that of all
+ * tokens. */
+static int keep_some(sampler *s, int n, const sampling *how, double sum) {
     if (has_top_k(s, how)) {
         if (n > how->top_k)
             keep_best(s->candidate, n, how->top_k);
@@ -238,20 +248,36 @@ static int32_t draw_some(sampler *s, int n, const sampling *how, double sum, rng
     qsort(s->candidate, (size_t)n, sizeof *s->candidate, by_probability);
     if (has_top_k(s, how))
         sum = sum_of(s->candidate, n);
-    return draw_nucleus(s->candidate, n, how, top_p_of(how), sum, r);
+    return keep_nucleus(s->candidate, n, how, top_p_of(how), sum);
 }
 
-static int32_t draw(sampler *s, const sampling *how, const float *logits, double best, rng *r) {
+/* Writes the tokens that can be drawn to the front of s->candidate, and returns their number. */
+static int keep(sampler *s, const float *logits, double best, const sampling *how) {
     double top_p = top_p_of(how), sum;
     bool top_k = has_top_k(s, how);
     /* With top-k, the nucleus is computed from what top-k leaves, so no token can be left out
      * before. */
     int n = collect(s, logits, best, how, top_k ? 1 : top_p, &sum);
     if (top_k || top_p < 1)
-        return draw_some(s, n, how, sum, r);
-    if (how->min_p <= 0)
-        return find(s->candidate, n, rng_uniform(r), sum);
-    return draw_nucleus(s->candidate, n, how, top_p, sum, r);
+        return keep_some(s, n, how, sum);
+    return how->min_p > 0 ? keep_nucleus(s->candidate, n, how, top_p, sum) : n;
+}
+
+static int32_t draw_one(const sampler *s, int n, rng *r) {
+    return find(s->candidate, n, rng_uniform(r), sum_of(s->candidate, n));
+}
+
+void sampler_distribution(sampler *s, const sampling *how, const float *logits, double *p) {
+    int32_t best = largest_of(logits, s->vocab);
+    memset(p, 0, (size_t)s->vocab * sizeof *p);
+    if (!(how->temperature > 0)) {
+        p[best] = 1;
+        return;
+    }
+    int n = keep(s, logits, (double)logits[best], how);
+    double sum = sum_of(s->candidate, n);
+    for (int i = 0; i < n; i++)
+        p[s->candidate[i].id] = s->candidate[i].p / sum;
 }
 
 static bool repeats(const sampling *how) {
@@ -288,7 +314,7 @@ int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result 
     for (int i = 0; i < n; i++)
         s->candidate[i] = (candidate){
             exp(((double)a->list[i].logit - (double)a->largest) / how->temperature), a->list[i].id};
-    return draw_some(s, n, how, a->sum, r);
+    return draw_one(s, keep_some(s, n, how, a->sum), r);
 }
 
 int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const int32_t *seen,
@@ -304,7 +330,7 @@ int32_t sampler_draw(sampler *s, const sampling *how, const float *logits, const
     }
     int32_t best = largest_of(x, s->vocab);
     bool drawn = how->temperature > 0 && isfinite(x[best]);
-    int32_t token = drawn ? draw(s, how, x, (double)x[best], r) : best;
+    int32_t token = drawn ? draw_one(s, keep(s, x, (double)x[best], how), r) : best;
     if (logprob)
         *logprob = (float)token_logprob(logits, s->vocab, token);
     return token;

@@ -50,6 +50,10 @@ reading sampler_reading(const sampler *s, const sampling *how, const rng *r);
  * sums. */
 int32_t sampler_draw_read(sampler *s, const sampling *how, const reading_result *a, rng *r);
 
+/* Writes the probability of each token of the vocabulary for a draw to @p [vocab]. With temperature
+ * 0 it is 1 for one token. The penalties of @how are not applied, and the logits must be finite. */
+void sampler_distribution(sampler *s, const sampling *how, const float *logits, double *p);
+
 int sampler_vocab(const sampler *s);
 
 /* Stores the @k likeliest tokens of @logits [n] in @list, best first, of equal ones the lowest id
@@ -59,5 +63,8 @@ int top_logprobs(const float *logits, int n, token_logit *list, int k);
 
 /* ln of the softmax of @logits [n] at @token, in FP64. */
 double token_logprob(const float *logits, int n, int32_t token);
+
+/* The KL divergence in nats, sum of P ln(P / Q), of the softmaxes of the logits @p and @q [n]. */
+double logits_divergence(const float *p, const float *q, int n);
 
 #endif

@@ -1,0 +1,96 @@
+#include "evals/forecast.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "evals/distributions.h"
+
+/* The unbiased covariance of L' and r over the samples of one problem. */
+static double covariance(const forecast_answer *a, size_t n, double most) {
+    double ratio = 0, right = 0, sum = 0;
+    if (n < 2)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        ratio += fmin(a[i].ratio, most) / (double)n;
+        right += (double)a[i].right / (double)n;
+    }
+    for (size_t i = 0; i < n; i++)
+        sum += (fmin(a[i].ratio, most) - ratio) * ((double)a[i].right - right);
+    return sum / (double)(n - 1);
+}
+
+static double mean_ratio(const forecast_answer *a, size_t n, double most) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += fmin(a[i].ratio, most);
+    return sum / (double)n;
+}
+
+/* The share of answers that the likelihood ratios do not account for. @means: [problems] of L'. */
+static double missing(const double *means, size_t problems) {
+    stats_mean m = stats_mean_of(means, problems);
+    return m.se >= 0 ? fmax(0, 1 - m.mean - 2 * m.se) : 0;
+}
+
+/* Sets the shares of the answers, and returns how often those answers of the reference are right
+ * from which the other format diverges. */
+static double count(const forecast_answer *a, size_t n, forecast *out) {
+    double right = 0, diverged = 0, unseen = 0, lost = 0;
+    for (size_t i = 0; i < n; i++) {
+        right += (double)a[i].right;
+        diverged += a[i].diverged;
+        unseen += a[i].unseen;
+        lost += a[i].diverged * (double)a[i].right;
+    }
+    out->accuracy = right / (double)n;
+    out->diverged = diverged / (double)n;
+    out->unseen = unseen / (double)n;
+    return diverged > 0 ? lost / diverged : out->accuracy;
+}
+
+/* How often unseen answers are right, in relation to those that they replace. NAN: unknown. */
+static double kept(double unseen, bool greedy) {
+    if (!greedy)
+        return 1 - unseen;
+    return unseen > FORECAST_GREEDY_MOST ? (double)NAN : FORECAST_GREEDY_KEPT;
+}
+
+/* @seen: over the problems. @right: how often diverging answers of the reference are right. */
+static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
+    double n = (double)seen.n, loss = (1 - kept(out->unseen, greedy)) * right;
+    /* An unseen answer and the reference's answer are right or wrong independently of each other,
+     * at worst. */
+    double drawn = out->unseen * 2 * right * (1 - right) / n;
+    double assumed = out->unseen * right * FORECAST_KEPT_SPREAD;
+    double se = sqrt(seen.se * seen.se + drawn + assumed * assumed);
+    out->seen_delta = seen.mean;
+    out->delta = seen.mean - out->unseen * loss;
+    out->ci95 = (stats_interval){NAN, NAN};
+    if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
+        return;
+    double half = student_quantile(0.975, n - 1) * se;
+    out->ci95 = (stats_interval){fmax(out->delta - half, -out->accuracy),
+                                 fmin(out->delta + half, 1 - out->accuracy)};
+}
+
+snap_status forecast_make(const forecast_answer *answers, size_t problems, size_t samples,
+                          forecast *out, snap_err *err) {
+    double most = sqrt((double)(problems * samples));
+    double *seen = calloc(problems, sizeof *seen), *means = calloc(problems, sizeof *means);
+    *out = (forecast){0};
+    if (!seen || !means) {
+        free(seen);
+        free(means);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a forecast");
+    }
+    for (size_t i = 0; i < problems; i++) {
+        seen[i] = covariance(answers + i * samples, samples, most);
+        means[i] = mean_ratio(answers + i * samples, samples, most);
+    }
+    double right = count(answers, problems * samples, out);
+    out->unseen = fmin(1, fmax(out->unseen, missing(means, problems)));
+    predict(out, stats_mean_of(seen, problems), right, samples == 1);
+    free(seen);
+    free(means);
+    return SNAP_OK;
+}

@@ -1,0 +1,202 @@
+/* Tests the forecast of an accuracy: by hand, and against small models of which all answers can be
+ * enumerated. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+
+#include "base/rng.h"
+#include "evals/forecast.h"
+
+enum { kTokens = 3, kSteps = 3, kAnswers = 27, kProblems = 60, kSamples = 4, kRuns = 400 };
+
+/* The distribution of the answers to one problem in two formats. */
+typedef struct {
+    double p[kAnswers], q[kAnswers];
+    bool right[kAnswers];
+} problem;
+
+static void softmax(double *x, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] = exp(x[i]);
+    for (int i = 0; i < n; i++)
+        x[i] /= sum;
+}
+
+/* Every prefix of an answer has logits of its own, and the second format adds noise to them. The
+ * answers that begin with token 0 are right more often, and @shift makes this token likelier. */
+static void make_problem(problem *x, rng *r, double noise, double shift) {
+    for (int i = 0; i < kAnswers; i++)
+        x->p[i] = x->q[i] = 1;
+    for (int step = 0, width = kAnswers / kTokens; step < kSteps; step++, width /= kTokens)
+        for (int from = 0; from < kAnswers; from += width * kTokens) {
+            double p[kTokens], q[kTokens];
+            for (int t = 0; t < kTokens; t++) {
+                p[t] = 2 * rng_normal(r);
+                q[t] = p[t] + noise * rng_normal(r) + (step == 0 && t == 0 ? shift : 0);
+            }
+            softmax(p, kTokens);
+            softmax(q, kTokens);
+            for (int i = 0; i < width * kTokens; i++) {
+                x->p[from + i] *= p[i / width];
+                x->q[from + i] *= q[i / width];
+            }
+        }
+    for (int i = 0; i < kAnswers; i++)
+        x->right[i] = rng_uniform(r) < (i < kAnswers / kTokens ? 0.8 : 0.4);
+}
+
+static double exact(const problem *x) {
+    double sum = 0;
+    for (int i = 0; i < kAnswers; i++)
+        sum += (x->q[i] - x->p[i]) * (double)x->right[i];
+    return sum;
+}
+
+static int draw(const double *p, rng *r) {
+    double left = rng_uniform(r);
+    int i = 0;
+    while (i < kAnswers - 1 && (left -= p[i]) >= 0)
+        i++;
+    return i;
+}
+
+/* Draws answers to one problem, and returns what the same number of answers of the other format
+ * gives for the difference in accuracy. */
+static double sample(const problem *x, forecast_answer *a, rng *r) {
+    double direct = 0;
+    for (int k = 0; k < kSamples; k++) {
+        int i = draw(x->p, r), j = draw(x->q, r);
+        double ratio = x->q[i] / x->p[i];
+        a[k] =
+            (forecast_answer){.ratio = ratio, .diverged = fmax(0, 1 - ratio), .right = x->right[i]};
+        direct += ((double)x->right[j] - (double)x->right[i]) / kSamples;
+    }
+    return direct;
+}
+
+/* With small damage the forecast is unbiased, its interval covers the exact difference, and it is
+ * nearer to it than the answers of both formats would be. */
+static void check_coverage(double noise, double shift) {
+    static problem x[kProblems];
+    static forecast_answer a[kProblems * kSamples];
+    double error = 0, square = 0, direct_square = 0;
+    int covered = 0;
+    for (int run = 0; run < kRuns; run++) {
+        rng r = rng_make(19, (uint64_t)run);
+        double want = 0, direct = 0;
+        forecast f;
+        for (int i = 0; i < kProblems; i++) {
+            make_problem(&x[i], &r, noise, shift);
+            want += exact(&x[i]) / kProblems;
+            direct += sample(&x[i], a + (size_t)i * kSamples, &r) / kProblems;
+        }
+        CU_ASSERT_EQUAL_FATAL(forecast_make(a, kProblems, kSamples, &f, NULL), SNAP_OK);
+        covered += f.ci95.lo <= want && want <= f.ci95.hi;
+        error += (f.delta - want) / kRuns;
+        square += pow(f.delta - want, 2) / kRuns;
+        direct_square += pow(direct - want, 2) / kRuns;
+    }
+    CU_ASSERT(fabs(error) < 4 * sqrt(square / kRuns));
+    CU_ASSERT(covered >= 0.93 * kRuns);
+    CU_ASSERT(square < 0.25 * direct_square);
+}
+
+static void test_exact_differences(void) {
+    check_coverage(0.1, 0);
+    check_coverage(0.3, 0);
+    check_coverage(0.1, -0.3);
+}
+
+static void test_no_difference(void) {
+    forecast_answer a[6];
+    forecast f;
+    for (int i = 0; i < 6; i++)
+        a[i] = (forecast_answer){.ratio = 1, .right = i % 2};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 3, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.accuracy, 0.5, 1e-12);
+    CU_ASSERT(f.diverged == 0 && f.unseen == 0 && f.seen_delta == 0 && f.delta == 0);
+    CU_ASSERT(f.ci95.lo == 0 && f.ci95.hi == 0);
+}
+
+/* Two of eight greedy answers change; one of them was right. */
+static void test_greedy(void) {
+    forecast_answer a[8];
+    forecast f;
+    for (int i = 0; i < 8; i++)
+        a[i] = (forecast_answer){
+            .ratio = i >= 2, .diverged = i < 2, .unseen = i < 2, .right = i != 1 && i != 7};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 8, 1, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.accuracy, 0.75, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.diverged, 0.25, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.unseen, 0.25, 1e-12);
+    CU_ASSERT_EQUAL(f.seen_delta, 0);
+    /* half of the changed answers were right */
+    CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_GREEDY_KEPT), 1e-12);
+    double half = 2.364624 * sqrt(0.25 * 2 * 0.25 / 8 + pow(0.25 * 0.5 * FORECAST_KEPT_SPREAD, 2));
+    CU_ASSERT(f.delta + half > 0.25);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 0.25, 1e-12); /* all answers would be right */
+    CU_ASSERT_DOUBLE_EQUAL(f.delta - f.ci95.lo, half, 1e-6);
+}
+
+/* If no answer of the reference is likely in the other format, all of that format's answers are
+ * unseen, and nearly all right answers are lost. */
+static void test_collapse(void) {
+    enum { kAll = 98 }; /* the sum of 98 times 1/98 is not 1 */
+    static forecast_answer a[kAll];
+    forecast f;
+    for (int i = 0; i < kAll; i++)
+        a[i] = (forecast_answer){.ratio = 1e-6 * (1 + i), .diverged = 1, .right = i % 7 != 0};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll / 2, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(f.diverged, 1);
+    CU_ASSERT(f.unseen > 0.9999 && f.unseen <= 1);
+    CU_ASSERT_DOUBLE_EQUAL(f.delta, -6.0 / 7, 1e-3);
+    CU_ASSERT_EQUAL(f.ci95.lo, -f.accuracy);
+    CU_ASSERT(f.ci95.hi < -0.3);
+    /* with greedy answers, that may be ties */
+    for (int i = 0; i < kAll; i++)
+        a[i] = (forecast_answer){.diverged = 1, .unseen = 1, .right = i % 7 != 0};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll, 1, &f, NULL), SNAP_OK);
+    CU_ASSERT(isnan(f.delta) && isnan(f.ci95.lo) && isnan(f.ci95.hi));
+}
+
+/* If all answers are right, there is no spread, and so no interval. */
+static void test_all_right(void) {
+    forecast_answer a[8];
+    forecast f;
+    for (int i = 0; i < 8; i++)
+        a[i] = (forecast_answer){.ratio = 0.9 + 0.05 * (i % 4), .diverged = 0.05, .right = true};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 4, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT(f.accuracy == 1 && f.seen_delta == 0);
+    CU_ASSERT(isnan(f.ci95.lo) && isnan(f.ci95.hi));
+}
+
+/* An interval ends where the accuracy would be 0 or 1. */
+static void test_ends(void) {
+    forecast_answer a[6];
+    forecast f;
+    for (int i = 0; i < 6; i++)
+        a[i] = (forecast_answer){.ratio = i % 2 ? 1.9 : 0.1, .right = i < 5 && i % 2};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 3, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.accuracy, 1.0 / 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 2.0 / 3, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(f.ci95.lo, -1.0 / 3, 1e-12);
+}
+
+static void test_one_problem(void) {
+    const forecast_answer a[2] = {{.ratio = 1.2, .right = true}, {.ratio = 0.9}};
+    forecast f;
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, 1, 2, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.seen_delta, 0.15, 1e-12);
+    CU_ASSERT(isnan(f.ci95.lo) && isnan(f.ci95.hi));
+}
+
+CU_TestInfo tests_forecast[] = {
+    {"enumerated models: unbiased, covered, nearer than answers", test_exact_differences},
+    {"equal formats: no difference", test_no_difference},
+    {"greedy answers: counted by hand", test_greedy},
+    {"without seen answers all is lost, or unknown", test_collapse},
+    {"without wrong answers there is no interval", test_all_right},
+    {"an interval stays within possible accuracies", test_ends},
+    {"one problem has no interval", test_one_problem},
+    CU_TEST_INFO_NULL,
+};
