@@ -116,8 +116,8 @@ static int make(int fd) {
     return rc == 0 ? kMade : rc == -ENOMEM ? kNoMemory : kRefused;
 }
 
-/* Runs in the forked process. The signals of a crash and of the limits have their default effect, so
- * they end it. What the C library prints about a damaged heap is discarded. */
+/* Runs in the forked process. The signals of a crash and of the limits have their default effect,
+ * so they end it. What the C library prints about a damaged heap is discarded. */
 _Noreturn static void child(int fd) {
     static const int signals[] = {SIGALRM, SIGXCPU, SIGSEGV, SIGABRT,
                                   SIGBUS,  SIGFPE,  SIGILL,  SIGPIPE};

@@ -63,8 +63,8 @@ snap_status compare_files_read(compare_files *in, const char *const *names, int 
     snap_status st = SNAP_OK;
     *in = (compare_files){.all = calloc(many, sizeof *in->all),
                           .n = n,
-                          .runs = calloc(many, sizeof *in->runs),
-                          .names = calloc(many, sizeof *in->names),
+                          .runs = calloc(many, sizeof(results *)),
+                          .names = calloc(many, sizeof(char *)),
                           .refused = calloc(many, sizeof *in->refused)};
     if (!in->all || !in->runs || !in->names || !in->refused)
         return no_memory(err);

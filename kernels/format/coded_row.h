@@ -197,7 +197,7 @@ FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded
     for (int d = t.rank; d < n; d += t.size)
         m->y[d] = unit == 0.0 ? 0.0 : turboquant_level(m->y[d] / unit, bits) * unit;
     team_hadamard(t, m->y, n, n);
-    for (int d = t.rank; d < d_c; d += t.size)
+    for (int d = t.rank; d < d_c && d < n; d += t.size)
         x[d] = (float)(m->y[d] * turboquant_sign(d));
 }
 

@@ -61,10 +61,11 @@ bool guard_range_holds(const guard_range *g);
 /* A checksum of @bytes bytes (any number), continued from @sum. */
 uint64_t guard_sum(uint64_t sum, const void *at, size_t bytes);
 
-/* Calls @fn(@ctx), but for at most @seconds. Returns SNAP_E_DEVICE if the call was ended by the time
- * limit or a crash; then @err says what the call did: "took more than 60 seconds and was ended".
- * After a crash, *address is the one that was accessed, or NULL if the system did not report it;
- * otherwise it does not change. SNAP_E_IO or SNAP_E_NOMEM: there is no timer, and @fn did not run. */
+/* Calls @fn(@ctx), but for at most @seconds. Returns SNAP_E_DEVICE if the call was ended by the
+ * time limit or a crash; then @err says what the call did: "took more than 60 seconds and was
+ * ended". After a crash, *address is the one that was accessed, or NULL if the system did not
+ * report it; otherwise it does not change. SNAP_E_IO or SNAP_E_NOMEM: there is no timer, and @fn
+ * did not run. */
 snap_status guard_call(void (*fn)(void *ctx), void *ctx, double seconds, const void **address,
                        snap_err *err) SNAP_CHECK_RESULT;
 
