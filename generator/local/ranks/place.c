@@ -1,0 +1,67 @@
+#include "generator/local/ranks/place.h"
+
+#include <stdlib.h>
+
+#include "base/text.h"
+
+typedef struct {
+    const char *rank, *size, *local_rank;
+    const char *only_with; /* a variable that must be set as well; NULL = none */
+} launcher_names;
+
+static const launcher_names kLaunchers[] = {
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", NULL},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", NULL},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", NULL},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
+};
+enum { kLauncherCount = sizeof kLaunchers / sizeof *kLaunchers };
+
+/* Reads the integer variable @name, which must be within @low..@high. */
+static snap_status read_number(const char *name, int64_t low, int64_t high, int *out,
+                               snap_err *err) {
+    const char *text = getenv(name);
+    int64_t v = 0;
+    if (!text)
+        return err_set(err, SNAP_E_USAGE, "the environment variable %s is not set", name);
+    if (!text_to_int(text, &v) || v < low || v > high)
+        return err_set(err, SNAP_E_USAGE,
+                       "the environment variable %s must be an integer within %lld..%lld, got '%s'",
+                       name, (long long)low, (long long)high, text);
+    *out = (int)v;
+    return SNAP_OK;
+}
+
+static const launcher_names *find_launcher(void) {
+    for (int i = 0; i < kLauncherCount; i++) {
+        const launcher_names *l = &kLaunchers[i];
+        if ((getenv(l->rank) || getenv(l->size)) && (!l->only_with || getenv(l->only_with)))
+            return l;
+    }
+    return NULL;
+}
+
+snap_status rank_place_read(rank_place *out, snap_err *err) {
+    snap_status st;
+    const launcher_names *l = find_launcher();
+    *out = (rank_place){.local_rank = -1, .port = RANKS_PORT, .listener = -1};
+    if (!l)
+        return SNAP_OK;
+    TRY(read_number(l->size, 1, RANKS_MOST, &out->size, err));
+    TRY(read_number(l->rank, 0, out->size - 1, &out->rank, err));
+    if (getenv(l->local_rank))
+        TRY(read_number(l->local_rank, 0, out->size - 1, &out->local_rank, err));
+    if (getenv("MASTER_PORT"))
+        TRY(read_number("MASTER_PORT", 1, 65535, &out->port, err));
+    if (out->rank == 0 && getenv(RANKS_LISTENER))
+        TRY(read_number(RANKS_LISTENER, 3, 1 << 20, &out->listener, err));
+    out->address = getenv("MASTER_ADDR");
+    if (out->size > 1 && (!out->address || !*out->address))
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "%s is set, but MASTER_ADDR is not: set it to the host name of rank 0",
+                    l->rank));
+    return SNAP_OK;
+cleanup:
+    out->size = 0;
+    return st;
+}

@@ -1,0 +1,56 @@
+/* ranks_inside.h - the struct of a group, for the files that implement ranks.h. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_RANKS_INSIDE_H
+#define SNAPMLA_GENERATOR_LOCAL_RANKS_RANKS_INSIDE_H
+
+#include <pthread.h>
+
+#include "generator/local/ranks/ranks.h"
+#include "generator/local/ranks/wire.h"
+
+enum { RANKS_WHAT = 64 };
+
+/* What this process knows of one rank. Rank 0 has a connection to each other rank, and each other
+ * rank has one to rank 0. */
+typedef struct {
+    wire w;
+    bool here; /* it has arrived */
+    bool left; /* it has ended its work without a failure */
+    int64_t heard_ns;
+    uint64_t begun, ended; /* numbers of exchanges */
+    int64_t begun_ns;      /* when the last exchange began, or when this process learnt of it */
+    char what[RANKS_WHAT];
+    uint8_t *data; /* [data_n] of the last WIRE_DATA that was not taken yet */
+    size_t data_n;
+    bool has_data;
+} rank_state;
+
+struct ranks {
+    ranks_options opt;
+    int rank, size;
+    pthread_t thread;
+    bool started;
+    int wake; /* eventfd that ends the thread's waiting */
+
+    pthread_mutex_t lock; /* protects everything below */
+    pthread_cond_t changed;
+    bool stop;
+    snap_err failure; /* the first one; its code is SNAP_OK while there is none */
+    int64_t failed_ns, beat_ns;
+    rank_state *of; /* [size]; of[rank] is this process */
+};
+
+/* Records the first failure of the group, as "rank N: text", and sends it to the ranks that this
+ * process has a connection to. The lock is held. */
+void ranks_fail_locked(ranks *g, int rank, snap_status code, const char *text);
+
+/* Sends the failure of the group over one connection. */
+void ranks_send_failure(ranks *g, wire *w);
+
+/* Records the failure that another rank has sent. */
+void ranks_take_failure(ranks *g, const wire_message *m);
+
+/* Waits for the other ranks, or connects to rank 0, and compares the facts. Fills g->of. */
+snap_status ranks_rendezvous(ranks *g, const rank_place *place, const char *facts,
+                             snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,70 @@
+/* wire.h - messages between ranks over a TCP connection.
+ *
+ * A message is a header of 16 bytes (magic number, type, length of the content, 0; each 4 bytes,
+ * little-endian) and its content. Whatever else arrives is garbage, and the connection is then of
+ * no use. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_WIRE_H
+#define SNAPMLA_GENERATOR_LOCAL_RANKS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum {
+    WIRE_HELLO_MOST = 4096, /* bytes of content before the other side has introduced itself */
+    WIRE_MOST = 1 << 20,    /* and afterwards */
+};
+
+typedef enum {
+    WIRE_HELLO = 1, /* to rank 0: the sender's rank and the facts that must be equal */
+    WIRE_WELCOME,   /* from rank 0: all ranks have arrived */
+    WIRE_DATA,      /* numbers of an all-gather */
+    WIRE_BEAT,      /* at least every second: the sender is alive, and how far it is */
+    WIRE_FAIL,      /* the text of the failure that ends the group */
+    WIRE_BYE,       /* the sender has ended its work without a failure */
+    WIRE_TYPES,
+} wire_type;
+
+typedef struct {
+    wire_type type;
+    size_t n;
+    const uint8_t *bytes; /* [n], valid until the next call for this connection */
+} wire_message;
+
+typedef struct {
+    int fd; /* -1 = closed */
+    uint8_t *in;
+    size_t n, room; /* bytes received, bytes allocated */
+    size_t taken;   /* bytes of the message that wire_next() returned last */
+    size_t most;    /* longest content that is accepted */
+} wire;
+
+#define WIRE_CLOSED ((wire){.fd = -1})
+
+/* Takes over the socket @fd. A send that blocks for @send_s seconds will fail. */
+wire wire_of(int fd, size_t most, double send_s);
+void wire_close(wire *w); /* may be called twice */
+
+/* Sends a whole message. SNAP_E_NET if the other side has closed the connection or does not
+ * read. */
+snap_status wire_send(wire *w, wire_type type, const void *bytes, size_t n,
+                      snap_err *err) SNAP_CHECK_RESULT;
+
+/* Reads what has arrived, without waiting. False: the connection is closed or memory is
+ * exhausted. */
+bool wire_read(wire *w);
+
+typedef enum { WIRE_NOTHING, WIRE_MESSAGE, WIRE_GARBAGE } wire_result;
+
+/* Takes the next complete message from what was read. */
+wire_result wire_next(wire *w, wire_message *out);
+
+/* Numbers in the content of a message. */
+void wire_put32(uint8_t *to, uint32_t x);
+void wire_put64(uint8_t *to, uint64_t x);
+uint32_t wire_get32(const uint8_t *from);
+uint64_t wire_get64(const uint8_t *from);
+
+#endif
