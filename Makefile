@@ -162,6 +162,10 @@ $(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
 $(ATTENTION): $(BUILD)/test/plugins/%.so: kernels/test/plugins/attention.c kernels/plugin/attention.h kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $<
+# ---- stand-ins for NCCL, each with one fault ----
+NCCL_STUBS := $(addprefix $(BUILD)/test/nccl/,$(addsuffix .so,RIGHT MISSING OLD NEXT FAILS))
+$(NCCL_STUBS): $(BUILD)/test/nccl/%.so: generator/test/nccl_stub.c
+	$(plugin) -fno-sanitize=all -DFAULT=$* -DFAULT_$* -o $@ $<
 # ---- the object that runs Python files (python:FILE). It is built on demand, needs no Python, and is
 # no part of the program. ----
 .PHONY: python-arm
@@ -176,7 +180,8 @@ CFLAGS_harness_test_test_gate_worker := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_generator_test_test_device := $(CFLAGS_kernels_test_test_plugin)
 CFLAGS_kernels_test_test_attention := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY) $(ATTENTION)
-$(BUILD)/test/generator: | $(PLUGINS)
+CFLAGS_generator_test_test_nccl := -DNCCL='"$(BUILD)/test/nccl"'
+$(BUILD)/test/generator: | $(PLUGINS) $(NCCL_STUBS)
 CFLAGS_harness_test_test_packed := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so
 
@@ -194,7 +199,7 @@ $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
 	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
 $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
-$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_%,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
+$(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_% $(1)/test/nccl_stub.c,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef

@@ -39,9 +39,10 @@ const char *opt_hint(const opt_command *cmd, const char *word, char out[NEAREST_
 static const char kPrefix[] = "SNAPMLA_";
 
 /* Variables that are no options, in the form of an option's name. "gpu" is read by the jobs in
- * ci/jobs. */
-static const char *const kOthers[] = {"api-key",   "langdetect", "punkt",      "share",       "gpu",
-                                      "serve-key", "python",     "python-arm", "python-trace"};
+ * ci/jobs, and the launcher of ranks sets the last two (generator/local/ranks/place.h). */
+static const char *const kOthers[] = {"api-key",      "langdetect", "punkt",         "share",
+                                      "gpu",          "serve-key",  "python",        "python-arm",
+                                      "python-trace", "nccl",       "rank-listener", "rank-report"};
 
 void opt_env_name(const char *option, char out[OPT_ENV_NAME]) {
     size_t n = (size_t)snprintf(out, OPT_ENV_NAME, "%s%s", kPrefix, option);
