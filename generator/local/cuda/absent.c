@@ -1,5 +1,6 @@
-/* absent.c - the functions of cuda_model.h in builds without CUDA. */
+/* absent.c - the functions of cuda_model.h and exchange.h in builds without CUDA. */
 #include "generator/local/cuda/cuda_model.h"
+#include "generator/local/cuda/exchange.h"
 
 #ifndef SNAPMLA_CUDA
 
@@ -41,6 +42,12 @@ snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to, snap_e
 snap_status cuda_model_fill_cache(cuda_model *m, uint64_t seed, snap_err *err) {
     (void)m;
     (void)seed;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+snap_status exchange_cuda_open(exchange **out, const exchange_options *opt, snap_err *err) {
+    (void)opt;
+    *out = NULL;
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
 }
 

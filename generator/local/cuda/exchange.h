@@ -1,0 +1,104 @@
+/* exchange.h - the exchange of numbers between the GPUs of a group, for `snapmla bench exchange`.
+ *
+ * An exchange has a send and a receive buffer on the GPU of this rank. prepare() selects an
+ * operation and a size. Then fill() writes the send buffer, run() performs the operation, check()
+ * compares the receive buffer with what must be in it, and time() performs it many times. All ranks
+ * make the same calls in the same order.
+ *
+ * The calls are a table of functions, so that a test can run the benchmark without a GPU.
+ *
+ * After an error on one rank, call ranks_fail() before close(), which otherwise waits for the other
+ * ranks. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_EXCHANGE_H
+#define SNAPMLA_GENERATOR_LOCAL_CUDA_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "generator/local/ranks/ranks.h"
+
+typedef enum {
+    EXCHANGE_ALL_REDUCE,
+    EXCHANGE_ALL_GATHER,
+    EXCHANGE_REDUCE_SCATTER,
+    EXCHANGE_ALL_TO_ALL,
+    EXCHANGE_OPERATIONS,
+} exchange_operation;
+
+typedef enum {
+    EXCHANGE_NCCL,
+    EXCHANGE_ONE_SHOT, /* all-reduce over peer memory: kernels/cuda/exchange/one_shot.h */
+} exchange_path;
+
+/* The numbers that fill() writes. Both are functions of a seed and of the place in the buffer. */
+typedef enum {
+    EXCHANGE_INTEGERS,  /* so small that sums over all ranks are exact in BF16, in any order */
+    EXCHANGE_FRACTIONS, /* of different magnitudes, so that sums are rounded */
+} exchange_numbers;
+
+typedef struct {
+    exchange_operation operation;
+    exchange_path path;
+    bool bf16;     /* else FP32 */
+    int64_t bytes; /* of the larger one of the two buffers, as nccl-tests count: a multiple of
+                      16 * ranks */
+    int graph;     /* operations in one CUDA graph; 0 = launched one by one */
+} exchange_call;
+
+typedef struct {
+    char device[128];       /* name of the GPU */
+    char pci[16];           /* its address */
+    int nccl;               /* version, such as 22803 */
+    int64_t one_shot_bytes; /* longest message of EXCHANGE_ONE_SHOT; 0 = this group cannot use it */
+    char why_not[300];      /* the reason */
+} exchange_info;
+
+typedef struct exchange exchange;
+
+/* Errors of all functions: SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. */
+typedef struct {
+    void (*close)(exchange *x);
+    void (*describe)(const exchange *x, exchange_info *out);
+    snap_status (*prepare)(exchange *x, const exchange_call *call, snap_err *err);
+    /* Also fills the receive buffer with bytes that no operation writes. */
+    snap_status (*fill)(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err);
+    /* Once, or one graph, and waits for the end. */
+    snap_status (*run)(exchange *x, snap_err *err);
+    /* ns [samples]: the time of one operation on this rank. In a graph, that of one graph divided
+     * by its operations. The operations follow each other without a pause. */
+    snap_status (*time)(exchange *x, int samples, double *ns, snap_err *err);
+    /* *wrong = how many numbers of the receive buffer differ from what the seeds [size] of the
+     * ranks give. Sums are compared with sums in FP32 in the order of the ranks, rounded once. */
+    snap_status (*check)(exchange *x, exchange_numbers kind, const uint64_t *seeds, int64_t *wrong,
+                         snap_err *err);
+    /* A hash of the bits in the receive buffer. */
+    snap_status (*digest)(exchange *x, uint64_t *out, snap_err *err);
+} exchange_ops;
+
+struct exchange {
+    const exchange_ops *ops;
+};
+
+typedef struct {
+    ranks *group;       /* borrowed, and must outlive the exchange */
+    int device;         /* number of the GPU; -1 = the number of the rank on its machine */
+    int local_rank;     /* that number; -1 = unknown */
+    int64_t most_bytes; /* size of each buffer */
+} exchange_options;
+
+/**
+ * exchange_cuda_open - open the GPU of this rank and connect it with those of the others
+ *
+ * All ranks call it. SNAP_E_UNSUPPORTED: this build has no CUDA, or there is no NCCL or no GPU.
+ * SNAP_E_USAGE: there is no GPU of this number.
+ */
+snap_status exchange_cuda_open(exchange **out, const exchange_options *opt,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* The largest integer that EXCHANGE_INTEGERS uses for @size ranks. The sum over the ranks has at
+ * most 8 bits. */
+static inline int exchange_largest(int size) {
+    return size <= 32 ? 8 : 256 / size;
+}
+
+#endif

@@ -1,0 +1,167 @@
+#include "kernels/cuda/exchange/one_shot.h"
+
+#include <cuda_bf16.h>
+
+namespace {
+
+enum { kThreads = 128, kMostBlocks = 128, kUnit = 16, kSpins = 4096 };
+constexpr uint32_t kUnits = ONE_SHOT_BYTES / kUnit; /* of 16 bytes, in the longest message */
+
+/* One line of an inbox: 8 bytes of numbers and two tags. A unit of 16 bytes takes two lines. */
+struct line {
+    uint64_t low, high;
+};
+
+struct message {
+    one_shot_group g;
+    const uint4 *in;
+    uint4 *out;
+    uint32_t units;
+};
+
+/* The lines of one sender in one half: [2][kUnits]. A unit has line u of both arrays, so that the
+ * threads of a warp write neighbouring lines. */
+__device__ line *lines_of(const one_shot_group &g, int receiver, int sender, uint32_t tag) {
+    const size_t half = static_cast<size_t>(tag & 1) * g.size + sender;
+    return static_cast<line *>(g.inbox[receiver]) + half * 2 * kUnits;
+}
+
+__device__ uint64_t tagged(uint32_t numbers, uint32_t tag) {
+    return static_cast<uint64_t>(tag) << 32 | numbers;
+}
+
+__device__ void store(line *to, uint64_t low, uint64_t high) {
+    asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(to), "l"(low), "l"(high)
+                 : "memory");
+}
+
+__device__ line load(const line *from) {
+    line x;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(x.low), "=l"(x.high)
+                 : "l"(from)
+                 : "memory");
+    return x;
+}
+
+__device__ bool has(const line &x, uint32_t tag) {
+    return static_cast<uint32_t>(x.low >> 32) == tag && static_cast<uint32_t>(x.high >> 32) == tag;
+}
+
+__device__ void send(const message &m, uint32_t unit, uint32_t tag) {
+    const uint4 x = m.in[unit];
+    for (int i = 1; i < m.g.size; i++) {
+        const int to = (m.g.rank + i) % m.g.size; /* the ranks begin with different receivers */
+        line *lines = lines_of(m.g, to, m.g.rank, tag) + unit;
+        store(lines, tagged(x.x, tag), tagged(x.y, tag));
+        store(lines + kUnits, tagged(x.z, tag), tagged(x.w, tag));
+    }
+}
+
+__device__ bool stopped(const uint32_t *stop) {
+    return *static_cast<const volatile uint32_t *>(stop) != 0;
+}
+
+__device__ uint4 receive(const message &m, int sender, uint32_t unit, uint32_t tag) {
+    const line *lines = lines_of(m.g, m.g.rank, sender, tag) + unit;
+    line a = load(lines), b = load(lines + kUnits);
+    for (uint32_t spins = 1; !has(a, tag) || !has(b, tag); spins++) {
+        if (spins % kSpins == 0 && stopped(m.g.stop))
+            break;
+        a = load(lines);
+        b = load(lines + kUnits);
+    }
+    return {static_cast<uint32_t>(a.low), static_cast<uint32_t>(a.high),
+            static_cast<uint32_t>(b.low), static_cast<uint32_t>(b.high)};
+}
+
+/* The sum of a unit: 4 numbers of FP32 or 8 of BF16. */
+template <bool kBf16>
+struct unit_sum;
+
+template <>
+struct unit_sum<false> {
+    float x[4] = {};
+    __device__ void add(const uint4 &v, bool first) {
+        const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            x[i] = first ? __uint_as_float(word[i]) : x[i] + __uint_as_float(word[i]);
+    }
+    __device__ uint4 result() const {
+        return {__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
+                __float_as_uint(x[3])};
+    }
+};
+
+template <>
+struct unit_sum<true> {
+    float x[8] = {};
+    __device__ void add(const uint4 &v, bool first) {
+        const uint32_t word[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float low = __uint_as_float(word[i] << 16);
+            const float high = __uint_as_float(word[i] & 0xffff0000u);
+            x[2 * i] = first ? low : x[2 * i] + low;
+            x[2 * i + 1] = first ? high : x[2 * i + 1] + high;
+        }
+    }
+    static __device__ uint32_t pack(float low, float high) {
+        return static_cast<uint32_t>(__bfloat16_as_ushort(__float2bfloat16_rn(high))) << 16 |
+               __bfloat16_as_ushort(__float2bfloat16_rn(low));
+    }
+    __device__ uint4 result() const {
+        return {pack(x[0], x[1]), pack(x[2], x[3]), pack(x[4], x[5]), pack(x[6], x[7])};
+    }
+};
+
+/* 0 is never a tag, because an unused inbox contains zeros. After 2^32 - 1 comes 2, so that the
+ * halves still alternate. */
+__device__ uint32_t next_tag(uint32_t last) {
+    return last == 0xffffffffu ? 2 : last + 1;
+}
+
+/* The blocks are at most as many as the device runs at the same time. Each sends all its units
+ * before it waits, so no block waits for one that cannot run. */
+template <bool kBf16>
+__global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
+    volatile uint32_t *state = m.g.state;
+    const uint32_t tag = next_tag(state[0]);
+    const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
+    for (uint32_t u = first; u < m.units; u += step)
+        send(m, u, tag);
+    for (uint32_t u = first; u < m.units; u += step) {
+        unit_sum<kBf16> sum;
+        for (int r = 0; r < m.g.size; r++)
+            sum.add(r == m.g.rank ? m.in[u] : receive(m, r, u, tag), r == 0);
+        m.out[u] = sum.result();
+    }
+    __syncthreads(); /* all threads of the block have read state[0] */
+    if (threadIdx.x == 0 && atomicAdd(m.g.state + 1, 1) == gridDim.x - 1) {
+        state[1] = 0;
+        state[0] = tag;
+    }
+}
+
+} // namespace
+
+size_t one_shot_inbox_bytes(int size) {
+    return static_cast<size_t>(2) * size * 2 * kUnits * sizeof(line);
+}
+
+cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *out, size_t bytes,
+                                bool bf16, cudaStream_t stream) {
+    if (bytes == 0 || bytes % kUnit != 0 || bytes > ONE_SHOT_BYTES || g.size < 1 ||
+        g.size > ONE_SHOT_RANKS)
+        return cudaErrorInvalidValue;
+    const message m = {g, static_cast<const uint4 *>(in), static_cast<uint4 *>(out),
+                       static_cast<uint32_t>(bytes / kUnit)};
+    const uint32_t wanted = (m.units + kThreads - 1) / kThreads;
+    const uint32_t blocks = wanted < kMostBlocks ? wanted : kMostBlocks;
+    if (bf16)
+        all_reduce<true><<<blocks, kThreads, 0, stream>>>(m);
+    else
+        all_reduce<false><<<blocks, kThreads, 0, stream>>>(m);
+    return cudaGetLastError();
+}
