@@ -49,6 +49,7 @@ bench|lengths|--arms bf16 --heads 1 --batch 1
 bench model|*|--model-config $dir/empty.json
 bench model|model-config|
 bench model|out|- --model-config $dir/empty.json
+bench exchange|out|- --devices 0,1
 bench grading|*|--rounds 1 --rows 1
 bench serving|data|$url --concurrency 1 --prompts task:synth_aime --out $dir/scratch/serving
 bench tokenizer|*|--model $dir/empty

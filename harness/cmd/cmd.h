@@ -11,9 +11,9 @@ extern const opt_command cmd_bench, cmd_roofline, cmd_fidelity, cmd_eval, cmd_me
     cmd_pack, cmd_compare, cmd_conformance, cmd_formats;
 
 /* Verbs of these commands. The verbs that are not listed here are static. */
-extern const opt_command cmd_bench_model, cmd_bench_grading, cmd_bench_tokenizer, cmd_bench_serving,
-    cmd_gate_run, cmd_gate_selftest, cmd_gate_history, cmd_eval_plan, cmd_eval_show,
-    cmd_eval_check_task, cmd_eval_import, cmd_formats_check;
+extern const opt_command cmd_bench_model, cmd_bench_exchange, cmd_bench_grading,
+    cmd_bench_tokenizer, cmd_bench_serving, cmd_gate_run, cmd_gate_selftest, cmd_gate_history,
+    cmd_eval_plan, cmd_eval_show, cmd_eval_check_task, cmd_eval_import, cmd_formats_check;
 
 /* Set by SIGINT and SIGTERM. Long-running commands check it between units of work. */
 #include <signal.h>

@@ -149,9 +149,13 @@ static const opt_command verb_kernel = {
     .of = &cmd_bench,
 };
 
-static const opt_command *const verbs[] = {&verb_kernel,       &cmd_bench_model,
-                                           &cmd_bench_grading, &cmd_bench_tokenizer,
-                                           &cmd_bench_serving, NULL};
+static const opt_command *const verbs[] = {&verb_kernel,
+                                           &cmd_bench_model,
+                                           &cmd_bench_exchange,
+                                           &cmd_bench_grading,
+                                           &cmd_bench_tokenizer,
+                                           &cmd_bench_serving,
+                                           NULL};
 
 const opt_command cmd_bench = {
     .name = "bench",

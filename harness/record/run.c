@@ -22,6 +22,7 @@ static const field fields[] = {
     {R(fidelity), FIELD_RECORDS, .of = &fidelity_type},
     {R(model_fidelity), FIELD_RECORDS, FIELD_OPTIONAL, .of = &model_type},
     {R(e2e), FIELD_RECORDS, .of = &step_type},
+    {R(exchange), FIELD_RECORDS, FIELD_OPTIONAL, .of = &exchange_type},
     {R(evals), FIELD_RECORDS, .of = &eval_type},
     {R(pooled), FIELD_RECORDS, FIELD_OPTIONAL, .of = &pair_type,
      .about = "comparisons over all tasks of a run: the mean difference over all problems"},

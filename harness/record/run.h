@@ -5,6 +5,7 @@
 #include "harness/record/ceiling.h"
 #include "harness/record/cell.h"
 #include "harness/record/eval.h"
+#include "harness/record/exchange_record.h"
 #include "harness/record/fidelity_record.h"
 #include "harness/record/model_record.h"
 #include "harness/record/origin.h"
@@ -28,6 +29,7 @@ typedef struct {
     fidelity_list fidelity;
     model_list model_fidelity;
     step_list e2e;
+    exchange_list exchange;
     eval_list evals;
     pair_list pooled; /* comparisons over all tasks of a run */
     serving_list serving;

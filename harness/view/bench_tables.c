@@ -129,6 +129,30 @@ table model_bench_table(const e2e_row *rows, int n) {
     return t;
 }
 
+/* ---- bench exchange ---- */
+
+table exchange_table(const exchange_record *rows, int n) {
+    static const char *const heads[] = {"operation", "path", "launch", "type", "ranks",    "bytes",
+                                        "us",        "best", "p99",    "GB/s", "bus GB/s", "wrong"};
+    table t = table_new(heads, sizeof heads / sizeof *heads);
+    for (int i = 0; i < n; i++) {
+        const exchange_record *r = &rows[i];
+        table_cell(&t, "%s", r->operation);
+        table_cell(&t, "%s", r->path);
+        table_cell(&t, "%s", r->launch);
+        table_cell(&t, "%s", r->type);
+        table_cell(&t, "%lld", (long long)r->ranks);
+        table_cell(&t, "%lld", (long long)r->bytes);
+        table_number(&t, r->median_ns / 1e3, 2);
+        table_number(&t, r->best_ns / 1e3, 2);
+        table_number(&t, r->p99_ns / 1e3, 2);
+        table_number(&t, r->algorithm_bytes_s / 1e9, 2);
+        table_number(&t, r->bus_bytes_s / 1e9, 2);
+        table_cell(&t, "%lld", (long long)r->wrong);
+    }
+    return t;
+}
+
 /* ---- bench grading ---- */
 
 table grading_table(const grading_row *rows) {

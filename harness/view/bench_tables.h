@@ -4,12 +4,14 @@
 #ifndef SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 #define SNAPMLA_HARNESS_VIEW_BENCH_TABLES_H
 
+#include "harness/bench/exchange_bench.h"
 #include "harness/bench/grading.h"
 #include "harness/bench/model_bench.h"
 #include "harness/bench/tokenizing.h"
 #include "harness/view/table.h"
 
 table bench_table(const js *rows); /* @rows: the "bench" section */
+table exchange_table(const exchange_record *rows, int n);
 table model_bench_table(const e2e_row *rows, int n);
 table grading_table(const grading_row *rows); /* [GRADING_ROWS] */
 table tokenizer_table(const tokenizing_row *row);

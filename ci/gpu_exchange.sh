@@ -1,0 +1,170 @@
+#!/bin/sh
+# Measures the exchange between GPUs on a machine with two of them, and injects faults. It takes eight
+# minutes at most: each step has a time limit, and a step that fails does not stop the others.
+#   gpu_exchange.sh OUT [STEP...]     without STEP all of them, in this order
+#
+#   goal      all-reduce of 16 KB: the one-shot path inside a graph must take at most 6 us   40 s
+#   curves    all operations from 1 KB to 1 GB in BF16                                      150 s
+#   fp32      all-reduces from 1 KB to 1 MB in FP32                                          40 s
+#   sockets   NCCL over sockets, as between two machines: peer access and shared memory off   60 s
+#   mpirun    the ranks started by mpirun, if the machine has it                             40 s
+#   faults    a rank is killed, a rank is stopped, ranks differ                             120 s
+#
+# Variables: SNAPMLA, the program (build/snapmla; it is built if it is missing); DEVICES (0,1); SNAPMLA_NCCL
+# (else libnccl.so.2 of the system, else that of a PyTorch wheel). NVLink multicast stays off.
+# OUT gets NAME.json and NAME.txt for each measurement, faults.txt, and summary.txt. Exits 1 if a step failed.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] || {
+    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+out=$1
+shift
+snapmla=${SNAPMLA:-build/snapmla}
+devices=${DEVICES:-0,1}
+steps=${*:-goal curves fp32 sockets mpirun faults}
+export NCCL_NVLS_ENABLE=0
+bad=0
+mkdir -p "$out"
+: >"$out/summary.txt"
+[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
+
+say() {
+    echo "$*" | tee -a "$out/summary.txt"
+}
+
+fail() {
+    say "FAILED: $*"
+    bad=1
+}
+
+find_nccl() {
+    [ -z "${SNAPMLA_NCCL:-}" ] || return 0
+    ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2' && return 0
+    wheel=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null || true)
+    [ -f "$wheel/lib/libnccl.so.2" ] && export SNAPMLA_NCCL="$wheel/lib/libnccl.so.2"
+    return 0
+}
+
+# measure NAME SECONDS OPTION...: one run, with its result file and its table
+measure() {
+    name=$1
+    limit=$2
+    shift 2
+    code=0
+    timeout -k 5 "$limit" "$snapmla" bench exchange --devices "$devices" --out "$out/$name.json" "$@" \
+        >"$out/$name.txt" 2>"$out/$name.err" || code=$?
+    cat "$out/$name.txt" "$out/$name.err"
+    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+}
+
+step_goal() {
+    measure goal 40 --operations all_reduce --sizes 16384 --min-time 0.5
+    us=$(awk '$1 == "all_reduce" && $2 == "one_shot" && $3 == "graph" { print $7 }' "$out/goal.txt")
+    if [ -z "$us" ]; then
+        fail "goal: there is no one-shot time"
+    elif awk -v us="$us" 'BEGIN { exit !(us <= 6) }'; then
+        say "goal: met: 16 KB one-shot inside a graph takes $us us (at most 6)"
+    else
+        say "goal: missed: 16 KB one-shot inside a graph takes $us us (at most 6)"
+    fi
+}
+
+step_curves() {
+    measure curves 150
+}
+
+step_fp32() {
+    measure fp32 40 --operations all_reduce --type fp32 --sizes 1024,4096,16384,65536,262144,1048576
+}
+
+step_sockets() {
+    NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NET=Socket \
+        measure sockets 60 --operations all_reduce,all_to_all --sizes 1024,16384,1048576,16777216
+}
+
+step_mpirun() {
+    command -v mpirun >/dev/null 2>&1 || {
+        say "mpirun: not on this machine"
+        return 0
+    }
+    code=0
+    MASTER_ADDR=127.0.0.1 timeout -k 5 40 mpirun --allow-run-as-root -n 2 "$snapmla" bench exchange \
+        --operations all_reduce --sizes 16384 >"$out/mpirun.txt" 2>"$out/mpirun.err" || code=$?
+    cat "$out/mpirun.txt" "$out/mpirun.err"
+    [ "$code" = 0 ] || fail "mpirun: exit $code"
+}
+
+# The process of a rank whose launcher is $1.
+process_of_rank() {
+    for p in $(pgrep -P "$1"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "RANK=$2" && echo "$p"
+    done
+    return 0
+}
+
+# A signal for rank $2 in the middle of a run. The run must end within 30 s, and its message must contain $3.
+inject() {
+    timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --sizes 67108864 \
+        --min-time 60 >"$out/fault.txt" 2>"$out/fault.err" &
+    run=$!
+    sleep 12 # until NCCL has connected the ranks
+    launcher=$(pgrep -P "$run" | head -n 1)
+    victim=$(process_of_rank "$launcher" "$2")
+    if [ -z "$victim" ]; then
+        wait "$run" || true
+        fail "fault $1 of rank $2: the rank was not running: $(tail -n 1 "$out/fault.err")"
+        return 0
+    fi
+    begun=$(date +%s)
+    kill "-$1" "$victim"
+    code=0
+    wait "$run" || code=$?
+    report_fault "signal $1 for rank $2" "$code" $(($(date +%s) - begun)) "$3"
+}
+
+report_fault() { # WHAT CODE SECONDS TEXT
+    message=$(tail -n 1 "$out/fault.err")
+    echo "$1: exit $2 after $3 s: $message" >>"$out/faults.txt"
+    case "$2 $message" in
+    "0 "* | "124 "* | "137 "*) fail "$1: exit $2 after $3 s: $message" ;;
+    *"$4"*) [ "$3" -le 30 ] && say "$1: exit $2 after $3 s: $message" || fail "$1: $3 s" ;;
+    *) fail "$1: the message is '$message', without '$4'" ;;
+    esac
+}
+
+# Two ranks by hand. The second one has other options.
+differ() {
+    export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29517
+    RANK=1 LOCAL_RANK=1 timeout 60 "$snapmla" bench exchange --sizes 4096 >/dev/null 2>&1 &
+    other=$!
+    begun=$(date +%s)
+    code=0
+    RANK=0 LOCAL_RANK=0 timeout 60 "$snapmla" bench exchange --sizes 1024 >/dev/null 2>"$out/fault.err" || code=$?
+    wait "$other" || true
+    unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+    report_fault "ranks with different sizes" "$code" $(($(date +%s) - begun)) \
+        "rank 1: its sizes is '4096', and that of rank 0 is '1024'"
+}
+
+step_faults() {
+    : >"$out/faults.txt"
+    inject KILL 1 "rank 1 was ended by signal 9"
+    inject STOP 1 "rank 1: no sign of life for 10 s"
+    differ
+}
+
+find_nccl
+{
+    nvidia-smi -L || true
+    nvidia-smi topo -m || true
+    "$snapmla" --version
+} >"$out/machine.txt" 2>&1
+for step in $steps; do
+    begun=$(date +%s)
+    echo "== $step"
+    "step_$step"
+    say "$step: $(($(date +%s) - begun)) s"
+done
+exit $bad

@@ -1,0 +1,65 @@
+/* exchange_bench.h - times the exchange of numbers between the GPUs of a group
+ * (generator/local/cuda/exchange.h).
+ *
+ * Each rank runs exchange_bench_run(), with the same plan. For each row, all ranks
+ *
+ *   1. fill their buffers with numbers from a seed that only the rank itself knows. The seeds are
+ *      made known after the operation, so no implementation can know the result before.
+ *   2. run the operation once and compare each number of the result. Sums of small integers are
+ *      exact, whatever their order. Sums of fractions must have the same bits on every rank.
+ *   3. time the operation. A sample is the longest time of all ranks.
+ *   4. repeat the steps 1 and 2.
+ *
+ * A row with a wrong number has no time. Bandwidths follow the definitions of nccl-tests, so they
+ * can be compared with its output. */
+#ifndef SNAPMLA_HARNESS_BENCH_EXCHANGE_BENCH_H
+#define SNAPMLA_HARNESS_BENCH_EXCHANGE_BENCH_H
+
+#include <signal.h>
+
+#include "generator/local/cuda/exchange.h"
+#include "harness/record/exchange_record.h"
+
+enum { EXCHANGE_SIZES = 32, EXCHANGE_ROWS = 512 };
+
+typedef struct {
+    const char *operations, *sizes; /* comma-separated lists */
+    const char *type;               /* "bf16", "fp32" */
+    double seconds;                 /* about the measured time of one row */
+} exchange_bench_options;
+
+typedef struct {
+    bool operations[EXCHANGE_OPERATIONS];
+    int64_t sizes[EXCHANGE_SIZES];
+    int n_sizes;
+    bool bf16;
+    double seconds;
+} exchange_plan;
+
+typedef struct {
+    exchange_record rows[EXCHANGE_ROWS];
+    int n, wrong; /* rows; those with a wrong result */
+    exchange_info info;
+} exchange_bench;
+
+/* SNAP_E_USAGE: a list is wrong. */
+snap_status exchange_bench_plan(exchange_plan *out, const exchange_bench_options *o,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* The size of the buffers that the plan needs. */
+int64_t exchange_bench_bytes(const exchange_plan *p);
+
+/* The factor from the bandwidth of the algorithm to that of the bus, for @size ranks. */
+double exchange_bus_factor(exchange_operation op, int size);
+
+/**
+ * exchange_bench_run - measure all rows; every rank gets the same rows
+ *
+ * SNAP_E_USAGE: a size is too small for the number of ranks. SNAP_E_CANCELLED. Also the errors of
+ * the exchange and the failure of the group. A wrong result is no error: out->wrong counts it.
+ */
+snap_status exchange_bench_run(const exchange_plan *p, exchange *x, ranks *group,
+                               const volatile sig_atomic_t *cancel, exchange_bench *out,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

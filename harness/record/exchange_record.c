@@ -1,0 +1,44 @@
+#include "harness/record/exchange_record.h"
+
+/* clang-format off */
+static const char *const kOperations[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                          "all_to_all", NULL};
+static const char *const kPaths[] = {"nccl", "one_shot", NULL};
+static const char *const kLaunches[] = {"eager", "graph", NULL};
+static const char *const kTypes[] = {"bf16", "fp32", NULL};
+
+#define X(member) FIELD_OF(exchange_record, member)
+static const field fields[] = {
+    {X(operation), FIELD_TEXT, .words = kOperations},
+    {X(path), FIELD_TEXT, .words = kPaths},
+    {X(launch), FIELD_TEXT, .words = kLaunches},
+    {X(type), FIELD_TEXT, .words = kTypes},
+    {X(ranks), FIELD_COUNT, .low = 1},
+    {X(bytes), FIELD_COUNT, .low = 1,
+     .about = "of the larger one of the two buffers of a rank"},
+    {X(nccl), FIELD_COUNT, .about = "version of NCCL, such as 22803"},
+    {X(checked), FIELD_COUNT,
+     .about = "numbers that were compared on all ranks, before and after the timing"},
+    {X(wrong), FIELD_COUNT, .about = "how many of them were wrong; such a row has no time"},
+    {X(samples), FIELD_COUNT, 0, EXCHANGE_TIMED,
+     .about = "each is the longest time of all ranks"},
+    {X(operations), FIELD_COUNT, 0, EXCHANGE_TIMED, .low = 1,
+     .about = "operations in one sample: 1, or those of a CUDA graph"},
+    {X(median_ns), FIELD_NUMBER, FIELD_ABOVE_0, EXCHANGE_TIMED, .about = "of one operation"},
+    {X(p99_ns), FIELD_NUMBER, FIELD_NULLABLE | FIELD_ABOVE_0, EXCHANGE_TIMED,
+     .about = "null for fewer than 100 samples"},
+    {X(best_ns), FIELD_NUMBER, FIELD_ABOVE_0, EXCHANGE_TIMED},
+    {X(algorithm_bytes_s), FIELD_NUMBER, FIELD_ABOVE_0, EXCHANGE_TIMED,
+     .about = "bytes divided by the median time"},
+    {X(bus_bytes_s), FIELD_NUMBER, FIELD_FROM_0, EXCHANGE_TIMED,
+     .about = "algorithm_bytes_s times 2 (n - 1) / n for an all-reduce over n ranks, else times "
+              "(n - 1) / n"},
+};
+#undef X
+const record_type exchange_type = {
+    .name = "exchange",
+    .about = "an exchange of numbers between the GPUs of a group; a row without median_ns gave a "
+             "wrong result",
+    .size = sizeof(exchange_record), RECORD_FIELDS(fields),
+    .parts = RECORD_MEMBER(exchange_record, parts)};
+/* clang-format on */
