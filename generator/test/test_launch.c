@@ -81,7 +81,8 @@ static void test_report(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "rank 1: no memory");
 }
 
-/* A process that a rank has started holds its end of the pipe. The launcher does not wait for it. */
+/* A process that a rank has started holds its end of the pipe. The launcher does not wait for
+ * it. */
 static void test_held_report(void) {
     snap_err err;
     CU_ASSERT_EQUAL(run(1, "sleep 600 & echo $! >/tmp/snapmla-launch-$PPID; exit 4", 10, &err),

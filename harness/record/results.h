@@ -4,10 +4,11 @@
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
  * "e2e", "exchange", "evals", "pooled", "serving", "verdicts"}; a joined file also has "sources".
- * The rows of each section are C structs with a table of fields (field.h, run.h). The schema of the document
- * follows from these tables. A file is checked against the schema when it is written and when it is
- * read. The published schema is harness/record/snapmla.run.schema.json. A test compares it with the
- * tables; "make schema" writes it. A number that is NAN in C is null or absent in the file.
+ * The rows of each section are C structs with a table of fields (field.h, run.h). The schema of the
+ * document follows from these tables. A file is checked against the schema when it is written and
+ * when it is read. The published schema is harness/record/snapmla.run.schema.json. A test compares
+ * it with the tables; "make schema" writes it. A number that is NAN in C is null or absent in the
+ * file.
  *
  * Versions: a file with a higher major version is refused. A higher minor version only adds keys.
  * Such a file is read, and the keys that this program does not have are ignored. */

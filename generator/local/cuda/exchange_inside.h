@@ -1,5 +1,5 @@
-/* exchange_inside.h - the parts of an exchange on CUDA devices: its struct, the kernels that fill and
- * check buffers, and the memory of the peers. */
+/* exchange_inside.h - the parts of an exchange on CUDA devices: its struct, the kernels that fill
+ * and check buffers, and the memory of the peers. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_EXCHANGE_INSIDE_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_EXCHANGE_INSIDE_H
 

@@ -196,8 +196,8 @@ static void wait_for_all(launch *l) {
 
 /* ---- the error of the group ---- */
 
-/* How well the end of a rank explains those of the others: best if a signal ended it, then if it has
- * sent its error. */
+/* How well the end of a rank explains those of the others: best if a signal ended it, then if it
+ * has sent its error. */
 static int explains(const child *c) {
     if (WIFSIGNALED(c->status) && !c->killed)
         return 3;

@@ -5,7 +5,7 @@
  * crosses the link once, so the time is about one launch and one trip over the link. NCCL's
  * all-reduce of a few kilobytes takes longer, because its ranks synchronise more often.
  *
- * There is no flag for a whole message. The inbox consists of words of 64 bits, each with 32 bits of
+ * There is no flag for a whole message. The inbox consists of words of 64 bits. Each has 32 bits of
  * the numbers and a 32-bit tag, which is the number of the exchange. A word with the tag is
  * complete, because 64 bits are written at once. This doubles the bytes but needs no fence.
  *
