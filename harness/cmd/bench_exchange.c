@@ -77,17 +77,19 @@ static bool has_cuda(void) {
 static snap_status read_arguments(buf *text, char ***argv, snap_err *err) {
     size_t n = 0;
     snap_status st = fs_read("/proc/self/cmdline", text, err);
-    for (size_t i = 0; i < text->len && st == SNAP_OK; i++)
-        n += text->data[i] == '\0';
-    *argv = st == SNAP_OK ? malloc((n + 1) * sizeof **argv) : NULL;
-    if (st == SNAP_OK && !*argv)
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for the arguments of a rank");
+    *argv = NULL;
     if (st != SNAP_OK)
         return st;
+    for (size_t i = 0; i < text->len; i++)
+        n += text->data[i] == '\0';
+    char **list = malloc((n + 1) * sizeof *list);
+    if (!list)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arguments of a rank");
     char *at = text->data;
     for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
-        (*argv)[i] = at;
-    (*argv)[n] = NULL;
+        list[i] = at;
+    list[n] = NULL;
+    *argv = list;
     return SNAP_OK;
 }
 
@@ -213,19 +215,24 @@ cleanup:
     return st;
 }
 
-static snap_status run_rank(opt_shared *shared, const rank_place *place, const device_list *list,
-                            const exchange_plan *plan, snap_err *err) {
-    snap_status st;
+static snap_status measure_and_show(opt_shared *shared, const rank_place *place,
+                                    const device_list *list, const exchange_plan *plan,
+                                    snap_err *err) {
+    if (place->size < 2)
+        return err_set(err, SNAP_E_USAGE, "bench exchange needs at least two ranks");
     exchange_bench *b = calloc(1, sizeof *b);
     if (!b)
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
-    else if (place->size < 2)
-        st = err_set(err, SNAP_E_USAGE, "bench exchange needs at least two ranks");
-    else
-        st = measure(place, list, plan, b, err);
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
+    snap_status st = measure(place, list, plan, b, err);
     if (st == SNAP_OK && place->rank == 0)
         st = show(shared, b, err);
     free(b);
+    return st;
+}
+
+static snap_status run_rank(opt_shared *shared, const rank_place *place, const device_list *list,
+                            const exchange_plan *plan, snap_err *err) {
+    snap_status st = measure_and_show(shared, place, list, plan, err);
     st = fault_of_process(st, err);
     if (st != SNAP_OK)
         leave_to_launcher(err);

@@ -114,18 +114,14 @@ static void take_beat(rank_state *p, const wire_message *m) {
     p->what[RANKS_WHAT - 1] = '\0';
 }
 
+/* A rank sends again only after it has got the answer. */
 static void take_data(ranks *g, int r, const wire_message *m) {
     rank_state *p = &g->of[r];
-    uint8_t *copy = malloc(m->n + 1);
-    if (!copy || p->has_data) {
-        ranks_fail_locked(g, copy ? r : g->rank, copy ? SNAP_E_NET : SNAP_E_NOMEM,
-                          copy ? "it sent numbers twice" : "out of memory for a message");
-        free(copy);
+    if (p->has_data || m->n > p->data_room) {
+        ranks_fail_locked(g, r, SNAP_E_NET, "it sent numbers out of turn");
         return;
     }
-    memcpy(copy, m->bytes, m->n);
-    free(p->data);
-    p->data = copy;
+    memcpy(p->data, m->bytes, m->n);
     p->data_n = m->n;
     p->has_data = true;
 }
@@ -263,6 +259,18 @@ static void release(ranks *g) {
     free(g);
 }
 
+/* Room for what each rank may send to this one. */
+static snap_status make_room(ranks *g, snap_err *err) {
+    size_t room = g->rank == 0 ? RANKS_BLOB_MOST : (size_t)g->size * RANKS_BLOB_MOST;
+    for (int r = g->rank == 0 ? 1 : 0; r < (g->rank == 0 ? g->size : 1); r++) {
+        g->of[r].data = malloc(room);
+        if (!g->of[r].data)
+            return err_set(err, SNAP_E_NOMEM, "out of memory for a group of ranks");
+        g->of[r].data_room = room;
+    }
+    return SNAP_OK;
+}
+
 static snap_status start(ranks *g, snap_err *err) {
     int64_t now = clock_now_ns();
     for (int r = 0; r < g->size; r++)
@@ -292,7 +300,11 @@ snap_status ranks_join(ranks **out, const rank_place *place, const char *facts,
     (void)pthread_mutex_init(&g->lock, NULL);
     (void)pthread_cond_init(&g->changed, NULL);
     g->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    st = ranks_rendezvous(g, place, facts, err);
+    st = make_room(g, err);
+    if (st == SNAP_OK)
+        st = ranks_rendezvous(g, place, facts, err);
+    else if (place->listener >= 0)
+        (void)close(place->listener);
     if (st == SNAP_OK && g->wake < 0)
         st = err_set(err, SNAP_E_IO, "cannot make an eventfd");
     if (st == SNAP_OK)

@@ -19,8 +19,9 @@ typedef struct {
     uint64_t begun, ended; /* numbers of exchanges */
     int64_t begun_ns;      /* when the last exchange began, or when this process learnt of it */
     char what[RANKS_WHAT];
-    uint8_t *data; /* [data_n] of the last WIRE_DATA that was not taken yet */
-    size_t data_n;
+    uint8_t *data; /* [data_room]; holds data_n bytes of a WIRE_DATA that was not taken yet, if
+                      has_data is set */
+    size_t data_room, data_n;
     bool has_data;
 } rank_state;
 
