@@ -106,8 +106,8 @@ process_of_rank() {
 
 # A signal for rank $2 in the middle of a run. The run must end within 30 s, and its message must contain $3.
 inject() {
-    timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --sizes 67108864 \
-        --min-time 60 >"$out/fault.txt" 2>"$out/fault.err" &
+    timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --sizes 67108864,134217728,268435456,536870912,1073741824 \
+        --min-time 4 >"$out/fault.txt" 2>"$out/fault.err" &
     run=$!
     sleep 12 # until NCCL has connected the ranks
     launcher=$(pgrep -P "$run" | head -n 1)

@@ -16,6 +16,7 @@ enum {
     kProbes = 5, /* samples that show how many are needed */
     kUnit = 16,  /* the part of each rank is a multiple of so many bytes */
 };
+static const double kMostSeconds = 4; /* of one row, far below the limit of an exchange */
 static const int64_t kLargest = (int64_t)1 << 36;
 
 static const char *const kNames[EXCHANGE_OPERATIONS] = {"all_reduce", "all_gather",
@@ -151,13 +152,18 @@ cleanup:
     return st;
 }
 
+/* How many samples of @ns take about @seconds. */
+static int samples_for(double ns, double seconds) {
+    double wanted = fmin(fmax(seconds * 1e9 / ns, kFewestSamples), kMostSamples);
+    double possible = fmax(kMostSeconds * 1e9 / ns, kProbes);
+    return (int)fmin(wanted, possible);
+}
+
 static snap_status measure(row_state *s, double seconds, snap_err *err) {
     snap_status st;
-    int each = s->call.graph ? s->call.graph : 1, n = kFewestSamples;
+    int each = s->call.graph ? s->call.graph : 1;
     TRY(take_samples(s, kProbes, err));
-    double wanted = seconds * 1e9 / (s->mine[kProbes / 2] * each);
-    if (wanted > n)
-        n = wanted < kMostSamples ? (int)wanted : kMostSamples;
+    int n = samples_for(s->mine[kProbes / 2] * each, seconds);
     TRY(take_samples(s, n, err));
     stats_summary sum = stats_summarise(s->mine, (size_t)n);
     s->row.parts = EXCHANGE_TIMED;

@@ -40,7 +40,9 @@ static const opt options[] = {
     {OPT_STR, "type", 0, &o.type, "NAME", "type of the numbers: bf16, fp32", 0, 0},
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_NUM, "min-time", 0, &o.seconds, "S",
-     "about the measured time of one row, in seconds; a row has 20 to 512 samples", 0, 60},
+     "about the measured time of one row, in seconds; a row has 20 to 512 samples, or fewer if "
+     "they would take more than 4 seconds",
+     0, 60},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &out, "PATH", "write the result file: a .json file or a run's folder", 0,
      0},

@@ -44,6 +44,7 @@ typedef union {
     fidelity_record fidelity;
     model_record model;
     step_record step;
+    exchange_record exchange;
     eval_record eval;
     verdict_record verdict;
 } any_record;
@@ -82,6 +83,7 @@ static int load_one(const char *path, const struct stat *sb, int kind, struct FT
     expect_same_rows(r, "fidelity", &fidelity_type);
     expect_same_rows(r, "model_fidelity", &model_type);
     expect_same_rows(r, "e2e", &step_type);
+    expect_same_rows(r, "exchange", &exchange_type);
     expect_same_rows(r, "evals", &eval_type);
     expect_same_rows(r, "verdicts", &verdict_type);
     results_free(r);

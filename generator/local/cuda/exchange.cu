@@ -11,6 +11,7 @@ namespace device {
 namespace {
 
 enum { kWarmUps = 3 };
+const double kOpenLimit = 60; /* seconds in which a rank must get ready for the first exchange */
 
 cuda_exchange *cuda_exchange_of(exchange *x) {
     return reinterpret_cast<cuda_exchange *>(x);
@@ -256,7 +257,9 @@ void close(exchange *base) {
         return;
     cuda_exchange *x = cuda_exchange_of(base);
     release_graph(x);
-    if (x->comm)
+    if (ranks_check(x->group, nullptr) != SNAP_OK)
+        exchange_stop(x); /* leaving in peace waits for the others */
+    else
         nccl_leave(x->nccl, x->comm);
     exchange_peers_close(&x->peers, x->group);
     cudaFree(x->send);
@@ -343,7 +346,8 @@ snap_status join_communicator(cuda_exchange *x, snap_err *err) {
 void exchange_stop(cuda_exchange *x) {
     if (x->peers.host_stop)
         *static_cast<volatile uint32_t *>(x->peers.host_stop) = 1;
-    nccl_abort(x->nccl, x->comm);
+    if (x->nccl)
+        nccl_abort(x->nccl, x->comm);
     x->comm = nullptr;
 }
 
@@ -358,6 +362,7 @@ extern "C" snap_status exchange_cuda_open(exchange **out, const exchange_options
         return err_set(err, SNAP_E_NOMEM, "out of memory for an exchange");
     x->base.ops = &kOps;
     x->group = opt->group;
+    const double limit = ranks_set_limit(x->group, kOpenLimit);
     snap_status st = nccl_open(&x->nccl, err);
     if (st == SNAP_OK)
         st = choose_device(x, opt, err);
@@ -367,9 +372,13 @@ extern "C" snap_status exchange_cuda_open(exchange **out, const exchange_options
         st = join_communicator(x, err);
     if (st == SNAP_OK)
         st = exchange_peers_open(&x->peers, x->group, x->stream, err);
-    if (st == SNAP_OK)
+    (void)ranks_set_limit(x->group, limit);
+    if (st == SNAP_OK) {
         *out = &x->base;
-    else
-        close(&x->base);
+        return SNAP_OK;
+    }
+    if (err)
+        ranks_fail(x->group, err); /* before close(), which otherwise waits for the others */
+    close(&x->base);
     return st;
 }

@@ -86,6 +86,8 @@ static snap_status check_file(const char *path, snap_err *err) {
 }
 
 snap_status nccl_open(nccl **out, snap_err *err) {
+    /* NCCL writes its messages to standard output, where our results are. */
+    (void)setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
     const char *named = getenv(kVariable), *path = named ? named : kLibrary;
     snap_status st = named ? check_file(path, err) : SNAP_OK;
     char file[PATH_MAX];

@@ -395,6 +395,14 @@ snap_status ranks_end(ranks *g, snap_err *err) {
     return st;
 }
 
+double ranks_set_limit(ranks *g, double exchange_s) {
+    (void)pthread_mutex_lock(&g->lock);
+    double before = g->opt.exchange_s;
+    g->opt.exchange_s = exchange_s;
+    (void)pthread_mutex_unlock(&g->lock);
+    return before;
+}
+
 /* Waits until rank @r has sent numbers, which must be @n bytes. */
 static snap_status wait_for_data(ranks *g, int r, size_t n) {
     rank_state *p = &g->of[r];

@@ -75,6 +75,11 @@ snap_status ranks_check(ranks *g, snap_err *err) SNAP_CHECK_RESULT;
 snap_status ranks_begin(ranks *g, const char *what, snap_err *err) SNAP_CHECK_RESULT;
 snap_status ranks_end(ranks *g, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Sets the limit exchange_s for the exchanges that follow, and returns the previous one. Opening
+ * devices takes longer than an exchange of numbers. All ranks must make the same calls; that of
+ * rank 0 counts. */
+double ranks_set_limit(ranks *g, double exchange_s);
+
 /**
  * ranks_all_gather - give the same number of bytes to all ranks, and get theirs
  *
