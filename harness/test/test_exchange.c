@@ -10,7 +10,10 @@
 
 #include "harness/bench/exchange_bench.h"
 #include "harness/record/results.h"
+#include "harness/test/report_fixture.h"
 #include "harness/view/bench_tables.h"
+#include "harness/view/pages.h"
+#include "harness/view/tables.h"
 
 enum { kRanks = 2, kFloats = 1024, kOneShot = 2048 };
 
@@ -377,6 +380,35 @@ static void test_result(void) {
     free(of);
 }
 
+/* A report has the rows as a table and in its CSV file. */
+static void test_report(void) {
+    outcome *of = new_outcomes();
+    results *r = NULL;
+    arena mem = {0};
+    table t;
+    buf csv = {0};
+    run_ranks(&kOptions, WRONG_BEFORE, of);
+    const exchange_bench *b = &of[0].bench;
+    CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
+    for (int i = 0; i < b->n; i++)
+        CU_ASSERT_EQUAL(results_add(r, "exchange", record_write(&exchange_type, &b->rows[i]), NULL),
+                        SNAP_OK);
+    report_model *m = fixture_model(r);
+    CU_ASSERT_FATAL(report_table_exchange(m, &mem, &t));
+    CU_ASSERT_EQUAL(t.n_rows, (size_t)b->n);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 6), "2.02");
+    for (int i = 0; i < b->n; i++)
+        CU_ASSERT((b->rows[i].wrong > 0) == (strcmp(table_at(&t, (size_t)i, 6), "–") == 0));
+    write_csv_section(m, "exchange", &csv);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "median_ns"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "all_reduce,one_shot,graph,fp32,2,992,22803"));
+    buf_release(&csv);
+    report_model_free(m);
+    arena_release(&mem);
+    results_free(r);
+    free(of);
+}
+
 CU_TestInfo tests_exchange[] = {
     {"all rows", test_rows},
     {"wrong numbers", test_wrong},
@@ -386,5 +418,6 @@ CU_TestInfo tests_exchange[] = {
     {"the largest integers", test_largest},
     {"the plan", test_plan},
     {"the result file", test_result},
+    {"the report", test_report},
     CU_TEST_INFO_NULL,
 };

@@ -121,9 +121,9 @@ static void put_record(line *l, const record_type *type, const void *record) {
 }
 
 static void add_columns(line *l) {
-    static const record_type *const types[] = {&ceiling_type, &cell_type,    &fidelity_type,
-                                               &model_type,   &eval_type,    &arm_type,
-                                               &pair_type,    &serving_type, NULL};
+    static const record_type *const types[] = {
+        &ceiling_type, &cell_type, &fidelity_type, &model_type,    &eval_type,
+        &arm_type,     &pair_type, &serving_type,  &exchange_type, NULL};
     for (size_t i = 0; i < sizeof kOrder / sizeof *kOrder; i++)
         add_column(l, kOrder[i]);
     for (const record_type *const *t = types; *t; t++)
@@ -245,6 +245,14 @@ static void write_fidelity(const report_model *m, line *l, buf *out) {
     }
 }
 
+static void write_exchanges(const report_model *m, line *l, buf *out) {
+    for (size_t i = 0; i < m->n_exchanges; i++) {
+        start(l, "exchange", m->files[m->exchanges[i].file]);
+        put_record(l, &exchange_type, m->exchanges[i].row);
+        finish(l, out);
+    }
+}
+
 static void write_serving(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_serving; i++) {
         start(l, m->serving[i].row->kind, m->files[m->serving[i].file]);
@@ -334,6 +342,7 @@ static void write_rows(const report_model *m, line *l, buf *out) {
         finish(l, out);
     }
     write_serving(m, l, out);
+    write_exchanges(m, l, out);
     write_paper(m, l, out);
 }
 
@@ -351,10 +360,10 @@ void write_csv(const report_model *m, buf *out) {
 }
 
 const char *const csv_sections[] = {
-    "ceiling", "bench",       "versus",     "fidelity", "arm",    "pair",       "failure",
-    "pooled",  "predictions", "divergence", "layer",    "values", "bound",      "depth",
-    "quote",   "step",        "load",       "latency",  "target", "difference", "series",
-    "knee",    "ratio",       "part",       "forecast", NULL};
+    "ceiling", "bench",       "versus",     "fidelity", "arm",      "pair",       "failure",
+    "pooled",  "predictions", "divergence", "layer",    "values",   "bound",      "depth",
+    "quote",   "step",        "load",       "latency",  "target",   "difference", "series",
+    "knee",    "ratio",       "part",       "forecast", "exchange", NULL};
 
 void write_csv_section(const report_model *m, const char *section, buf *out) {
     line l = {.only = section, .marking = true};

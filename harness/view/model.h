@@ -47,6 +47,12 @@ typedef struct {
     const char *name; /* the first that the row has of config, precision and part; else "" */
 } report_model_row;
 
+/* A row of the section exchange. */
+typedef struct {
+    int file;
+    const exchange_record *row;
+} report_exchange;
+
 typedef struct {
     int file;
     const eval_record *row;
@@ -117,11 +123,12 @@ struct report_model {
     size_t n_named;
     report_fidelity *fidelity;
     report_model_row *model_rows;
+    report_exchange *exchanges; /* in the order of the files */
     report_eval *evals;
     report_pooled *pooled;
     report_serving *serving; /* in the order of the files */
-    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_evals, n_pooled,
-        n_serving;
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_exchanges, n_evals,
+        n_pooled, n_serving;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
     report_gain gains[REPORT_SCOPES]; /* one for the scope kernel, one for served */
