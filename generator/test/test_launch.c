@@ -1,4 +1,5 @@
-/* The launcher of ranks, with shell scripts as ranks. */
+/* The launcher of ranks, with shell scripts as ranks. For whole groups the ranks are this test
+ * program again: become_rank() runs before main(). */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "generator/local/ranks/launch.h"
-#include "generator/local/ranks/place.h"
+#include "generator/local/ranks/ranks.h"
 
 static char folder[64];
 
@@ -128,7 +129,84 @@ static void test_no_launcher(void) {
     CU_ASSERT_FALSE(launch_report(&err));
 }
 
+/* ---- whole groups ---- */
+
+static const char kMode[] = "SNAPMLA_TEST_RANK"; /* what the ranks do */
+
+static _Noreturn void end_rank(const snap_err *err) {
+    if (err->code != SNAP_OK)
+        (void)launch_report(err);
+    _exit(err_exit_code(err->code));
+}
+
+static snap_status work(ranks *g, const char *mode, snap_err *err) {
+    int mine = ranks_rank(g), all[RANKS_MOST];
+    snap_status st = ranks_all_gather(g, "numbers", &mine, sizeof mine, all, err);
+    for (int r = 0; r < ranks_size(g) && st == SNAP_OK; r++)
+        if (all[r] != r)
+            st = err_set(err, SNAP_E_WRONG, "rank %d gave %d", r, all[r]);
+    bool chosen = mine == 1 && st == SNAP_OK;
+    if (chosen && strcmp(mode, "fail") == 0)
+        return err_set(err, SNAP_E_NOMEM, "no memory");
+    if (chosen && strcmp(mode, "kill") == 0)
+        (void)raise(SIGKILL);
+    if (chosen && strcmp(mode, "stop") == 0)
+        (void)raise(SIGSTOP);
+    while (chosen && strcmp(mode, "hang") == 0)
+        (void)pause();
+    return st == SNAP_OK ? ranks_all_gather(g, "an all-reduce", &mine, sizeof mine, all, err) : st;
+}
+
+__attribute__((constructor)) static void become_rank(void) {
+    const char *mode = getenv(kMode);
+    snap_err err = {0};
+    rank_place place;
+    ranks *g = NULL;
+    ranks_options opt = ranks_defaults;
+    if (!mode || !getenv(RANKS_REPORT))
+        return;
+    opt.on_stuck = end_rank;
+    opt.stuck_s = 0.1;
+    if (strcmp(mode, "stop") == 0)
+        opt.silence_s = 2;
+    if (strcmp(mode, "hang") == 0)
+        opt.exchange_s = 1;
+    snap_status st = rank_place_read(&place, &err);
+    if (st == SNAP_OK)
+        st = ranks_join(&g, &place, "test=launch\n", &opt, &err);
+    if (st == SNAP_OK)
+        st = work(g, mode, &err);
+    if (st != SNAP_OK && g)
+        ranks_fail(g, &err);
+    if (ranks_close(g, &err) != st)
+        (void)err_set(&err, SNAP_E_WRONG, "another failure when it was closed");
+    end_rank(&err);
+}
+
+static void expect_group(const char *mode, snap_status code, const char *text) {
+    snap_err err = {0};
+    char *argv[] = {(char[]){"ranks"}, NULL};
+    launch_options o = {.size = 3, .grace_s = 3};
+    CU_ASSERT_EQUAL_FATAL(setenv(kMode, mode, 1), 0);
+    CU_ASSERT_EQUAL(launch_ranks(&o, "/proc/self/exe", argv, &err), code);
+    CU_ASSERT_STRING_EQUAL(err.text, text);
+    (void)unsetenv(kMode);
+}
+
+static void test_group(void) {
+    expect_group("work", SNAP_OK, "");
+}
+
+static void test_group_fails(void) {
+    expect_group("fail", SNAP_E_NOMEM, "rank 1: no memory");
+    expect_group("kill", SNAP_E_DEVICE, "rank 1 was ended by signal 9 (Killed)");
+    expect_group("stop", SNAP_E_NET, "rank 1: no sign of life for 2 s");
+    expect_group("hang", SNAP_E_DEVICE, "rank 1: an all-reduce: it did not begin within 1 s");
+}
+
 CU_TestInfo tests_launch[] = {
+    {"a group of ranks", test_group},
+    {"a rank of a group fails", test_group_fails},
     {"the environment of a rank", test_environment},
     {"a rank is killed", test_killed},
     {"a rank ends with an exit code", test_exit_code},

@@ -217,12 +217,12 @@ static snap_status stop_itself(ranks *g, snap_err *err) {
 static void test_silence(void) {
     test_group t;
     group_init(&t, 2);
-    t.opt.silence_s = 1;
+    t.opt.silence_s = 2;
     start(&t, 0, 2, kFacts, until_failure);
     start(&t, 1, 2, kFacts, stop_itself);
     snap_err *err = &t.of[0].err;
     CU_ASSERT(read(t.of[0].from, err, sizeof *err) == (ssize_t)sizeof *err);
-    expect(&t, 0, SNAP_E_NET, "rank 1: no sign of life for 1 s");
+    expect(&t, 0, SNAP_E_NET, "rank 1: no sign of life for 2 s");
     (void)kill(t.of[1].pid, SIGKILL);
     finish(&t);
 }
@@ -244,13 +244,12 @@ static void test_hang_before_exchange(void) {
         char text[100];
         test_group t;
         group_init(&t, 3);
-        t.opt.exchange_s = 0.5;
+        t.opt.exchange_s = 1;
         for (int r = 0; r < 3; r++)
             start(&t, r, 3, kFacts, r == hanging ? until_failure : begin_exchange);
         finish(&t);
         (void)snprintf(text, sizeof text,
-                       "rank %d: all-reduce of 16384 bytes: it did not begin within 0.5 s",
-                       hanging);
+                       "rank %d: all-reduce of 16384 bytes: it did not begin within 1 s", hanging);
         expect_all(&t, SNAP_E_DEVICE, text);
     }
 }
@@ -258,11 +257,11 @@ static void test_hang_before_exchange(void) {
 static void test_hang_in_exchange(void) {
     test_group t;
     group_init(&t, 3);
-    t.opt.exchange_s = 0.5;
+    t.opt.exchange_s = 1;
     for (int r = 0; r < 3; r++)
         start(&t, r, 3, kFacts, r == 2 ? begin_exchange : end_exchange);
     finish(&t);
-    expect_all(&t, SNAP_E_DEVICE, "rank 2: all-reduce of 16384 bytes: it did not end within 0.5 s");
+    expect_all(&t, SNAP_E_DEVICE, "rank 2: all-reduce of 16384 bytes: it did not end within 1 s");
 }
 
 static void end_stuck(const snap_err *why) {
@@ -323,12 +322,12 @@ static void test_absence(void) {
     char text[120];
     test_group t;
     group_init(&t, 4);
-    t.opt.arrive_s = 0.5;
+    t.opt.arrive_s = 1;
     start(&t, 0, 4, kFacts, NULL);
     start(&t, 2, 4, kFacts, NULL);
     finish(&t);
     (void)snprintf(text, sizeof text,
-                   "ranks 1, 3 of 4 did not arrive at 127.0.0.1, port %d, within 0.5 s", t.port);
+                   "ranks 1, 3 of 4 did not arrive at 127.0.0.1, port %d, within 1 s", t.port);
     expect_all(&t, SNAP_E_NET, text);
 
     group_init(&t, 2);
