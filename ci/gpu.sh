@@ -76,6 +76,7 @@ finish() {
 }
 
 start lab "$checks/check_lab"
+start exchange "$checks/check_exchange"
 start backend "$checks/check_backend"
 start step "$checks/check_step" check
 generator=$build/test/generator

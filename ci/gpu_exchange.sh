@@ -3,6 +3,7 @@
 # minutes at most: each step has a time limit, and a step that fails does not stop the others.
 #   gpu_exchange.sh OUT [STEP...]     without STEP all of them, in this order
 #
+#   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)    30 s
 #   goal      all-reduce of 16 KB: the one-shot path inside a graph must take at most 6 us   40 s
 #   curves    all operations from 1 KB to 1 GB in BF16                                      150 s
 #   fp32      all-reduces from 1 KB to 1 MB in FP32                                          40 s
@@ -16,19 +17,20 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -ge 1 ] || {
-    sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 out=$1
 shift
 snapmla=${SNAPMLA:-build/snapmla}
 devices=${DEVICES:-0,1}
-steps=${*:-goal curves fp32 sockets mpirun faults}
+steps=${*:-kernel goal curves fp32 sockets mpirun faults}
 export NCCL_NVLS_ENABLE=0
 bad=0
 mkdir -p "$out"
 : >"$out/summary.txt"
-[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
+check=build/test/cuda/check_exchange
+[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla" "$check"
 
 say() {
     echo "$*" | tee -a "$out/summary.txt"
@@ -57,6 +59,13 @@ measure() {
         >"$out/$name.txt" 2>"$out/$name.err" || code=$?
     cat "$out/$name.txt" "$out/$name.err"
     [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+}
+
+step_kernel() {
+    code=0
+    timeout -k 5 30 "$check" >"$out/kernel.txt" 2>&1 || code=$?
+    cat "$out/kernel.txt"
+    [ "$code" = 0 ] || fail "kernel: exit $code: $(tail -n 1 "$out/kernel.txt")"
 }
 
 step_goal() {
@@ -111,7 +120,8 @@ inject() {
     run=$!
     sleep 12 # until NCCL has connected the ranks
     launcher=$(pgrep -P "$run" | head -n 1)
-    victim=$(process_of_rank "$launcher" "$2")
+    victim=
+    [ -z "$launcher" ] || victim=$(process_of_rank "$launcher" "$2")
     if [ -z "$victim" ]; then
         wait "$run" || true
         fail "fault $1 of rank $2: the rank was not running: $(tail -n 1 "$out/fault.err")"
@@ -162,9 +172,9 @@ find_nccl
     "$snapmla" --version
 } >"$out/machine.txt" 2>&1
 for step in $steps; do
-    begun=$(date +%s)
+    step_begun=$(date +%s)
     echo "== $step"
     "step_$step"
-    say "$step: $(($(date +%s) - begun)) s"
+    say "$step: $(($(date +%s) - step_begun)) s"
 done
 exit $bad

@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/term.h"
 #include "generator/local/ranks/launch.h"
 #include "harness/bench/exchange_bench.h"
@@ -131,8 +132,12 @@ static void end_stuck_rank(const snap_err *why) {
 }
 
 static snap_status write_facts(buf *facts, snap_err *err) {
-    (void)buf_printf(facts, "program=%s (%s)\n", results_program_version(),
-                     results_program_commit());
+    char executable[HASH_HEX];
+    snap_status st = hash_file("/proc/self/exe", executable, err);
+    if (st != SNAP_OK)
+        return st;
+    (void)buf_printf(facts, "program=%s (%s)\nexecutable=%.16s\n", results_program_version(),
+                     results_program_commit(), executable);
     (void)buf_printf(facts, "operations=%.200s\nsizes=%.1000s\ntype=%.20s\nmin-time=%g\n",
                      o.operations, o.sizes, o.type, o.seconds);
     return buf_check(facts, "the facts to compare", err);

@@ -1,0 +1,259 @@
+/* check_exchange - tests the one-shot all-reduce with one GPU: every rank is a stream, and all
+ * inboxes are in the memory of this device. Results are compared bit for bit with sums on the host,
+ * in the order of the ranks. It exits with 1 on the first wrong result. The last line is a time,
+ * which says nothing about a link between GPUs. */
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/cuda/exchange/one_shot.h"
+#include "kernels/cuda/test/device_memory.cuh"
+
+namespace {
+
+const size_t kSizes[] = {16, 48, 1024, 4096 + 16, 16384, ONE_SHOT_BYTES};
+
+float from_bf16(uint16_t b) {
+    const uint32_t u = static_cast<uint32_t>(b) << 16;
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+
+uint16_t to_bf16(float x) {
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return static_cast<uint16_t>((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+struct rank {
+    one_shot_group g;
+    cudaStream_t stream;
+    std::vector<uint8_t> sent; /* what is in `in` */
+    uint8_t *in, *out;
+    cudaGraphExec_t exec;
+};
+
+struct group {
+    std::vector<rank> of;
+    uint32_t *stop; /* of all ranks */
+    std::mt19937_64 rng;
+
+    explicit group(int size) : of(size), rng(17 + size) {
+        CHECK(cudaHostAlloc(&stop, sizeof *stop, cudaHostAllocMapped));
+        *stop = 0;
+        for (int r = 0; r < size; r++) {
+            rank &k = of[r];
+            k = {};
+            k.g.rank = r;
+            k.g.size = size;
+            CHECK(cudaStreamCreateWithFlags(&k.stream, cudaStreamNonBlocking));
+            k.in = device<uint8_t>(ONE_SHOT_BYTES);
+            k.out = device<uint8_t>(ONE_SHOT_BYTES);
+            k.g.state = device<uint32_t>(ONE_SHOT_STATE);
+            void *mapped = nullptr;
+            CHECK(cudaHostGetDevicePointer(&mapped, stop, 0));
+            k.g.stop = static_cast<const uint32_t *>(mapped);
+        }
+        for (int r = 0; r < size; r++) {
+            void *inbox = device<uint8_t>(one_shot_inbox_bytes(size));
+            for (rank &k : of)
+                k.g.inbox[r] = inbox;
+        }
+        reset(0);
+    }
+
+    ~group() {
+        for (rank &k : of) {
+            if (k.exec)
+                CHECK(cudaGraphExecDestroy(k.exec));
+            CHECK(cudaStreamDestroy(k.stream));
+            CHECK(cudaFree(k.in));
+            CHECK(cudaFree(k.out));
+            CHECK(cudaFree(k.g.state));
+            CHECK(cudaFree(k.g.inbox[k.g.rank]));
+        }
+        CHECK(cudaFreeHost(stop));
+    }
+
+    /* Empties the inboxes, and sets the number of the last exchange. */
+    void reset(uint32_t last) {
+        const uint32_t state[ONE_SHOT_STATE] = {last, 0};
+        for (rank &k : of) {
+            CHECK(cudaMemset(k.g.inbox[k.g.rank], 0, one_shot_inbox_bytes(k.g.size)));
+            CHECK(cudaMemcpy(k.g.state, state, sizeof state, cudaMemcpyHostToDevice));
+        }
+        CHECK(cudaDeviceSynchronize());
+    }
+
+    /* New numbers of different magnitudes on every rank. */
+    void fill(size_t bytes, bool bf16) {
+        std::normal_distribution<float> normal;
+        for (rank &k : of) {
+            k.sent.resize(bytes);
+            for (size_t i = 0; i < bytes; i += bf16 ? 2 : 4) {
+                const float x = ldexpf(normal(rng), static_cast<int>(rng() % 12) - 6);
+                const uint16_t half = to_bf16(x);
+                memcpy(&k.sent[i], bf16 ? static_cast<const void *>(&half) : &x, bf16 ? 2 : 4);
+            }
+            CHECK(cudaMemcpy(k.in, k.sent.data(), bytes, cudaMemcpyHostToDevice));
+        }
+        CHECK(cudaDeviceSynchronize());
+    }
+
+    void launch(size_t bytes, bool bf16, bool in_place = false) {
+        for (rank &k : of)
+            CHECK(one_shot_all_reduce(k.g, k.in, in_place ? k.in : k.out, bytes, bf16, k.stream));
+    }
+
+    std::vector<uint8_t> expected(size_t bytes, bool bf16) const {
+        std::vector<uint8_t> sum(bytes);
+        for (size_t i = 0; i < bytes; i += bf16 ? 2 : 4) {
+            float total = 0;
+            for (const rank &k : of) {
+                uint16_t half;
+                float x;
+                memcpy(&half, &k.sent[i], 2);
+                if (bf16)
+                    x = from_bf16(half);
+                else
+                    memcpy(&x, &k.sent[i], 4);
+                total = k.g.rank == 0 ? x : total + x;
+            }
+            const uint16_t half = to_bf16(total);
+            memcpy(&sum[i], bf16 ? static_cast<const void *>(&half) : &total, bf16 ? 2 : 4);
+        }
+        return sum;
+    }
+
+    void check(const char *what, size_t bytes, bool bf16, bool in_place = false) {
+        const std::vector<uint8_t> want = expected(bytes, bf16);
+        CHECK(cudaDeviceSynchronize());
+        for (const rank &k : of)
+            if (download(in_place ? k.in : k.out, bytes) != want) {
+                fprintf(stderr, "WRONG: %s: %zu bytes of %s, rank %d of %zu\n", what, bytes,
+                        bf16 ? "bf16" : "fp32", k.g.rank, of.size());
+                exit(1);
+            }
+    }
+};
+
+void check_sizes(group &g) {
+    for (const bool bf16 : {false, true})
+        for (const bool in_place : {false, true})
+            for (const size_t bytes : kSizes) {
+                g.fill(bytes, bf16);
+                g.launch(bytes, bf16, in_place);
+                g.check("one exchange", bytes, bf16, in_place);
+            }
+}
+
+/* Long and short messages follow each other without the host. */
+void check_many(group &g) {
+    g.fill(16384, true);
+    for (int i = 0; i < 500; i++) {
+        g.launch(i % 3 ? 16 : 16384, true);
+        g.launch(16384, true);
+    }
+    g.check("many exchanges", 16384, true);
+}
+
+/* The number of the exchange wraps around. */
+void check_wrap(group &g) {
+    g.reset(0xfffffffdu);
+    for (int i = 0; i < 5; i++) {
+        g.fill(1024, false);
+        g.launch(1024, false);
+        g.check("the number of the exchange wraps", 1024, false);
+    }
+    g.reset(0);
+}
+
+void record(group &g, int operations, size_t bytes) {
+    for (rank &k : g.of) {
+        cudaGraph_t graph;
+        CHECK(cudaStreamBeginCapture(k.stream, cudaStreamCaptureModeThreadLocal));
+        for (int i = 0; i < operations; i++)
+            CHECK(one_shot_all_reduce(k.g, k.in, k.out, bytes, true, k.stream));
+        CHECK(cudaStreamEndCapture(k.stream, &graph));
+        if (k.exec)
+            CHECK(cudaGraphExecDestroy(k.exec));
+        CHECK(cudaGraphInstantiate(&k.exec, graph, 0));
+        CHECK(cudaGraphDestroy(graph));
+    }
+}
+
+void check_graph(group &g) {
+    record(g, 3, 4096); /* an odd number, so the halves change between replays */
+    for (int i = 0; i < 50; i++) {
+        g.fill(4096, true);
+        for (rank &k : g.of)
+            CHECK(cudaGraphLaunch(k.exec, k.stream));
+        g.check("a graph", 4096, true);
+    }
+}
+
+/* A kernel that waits for a rank that never comes ends when the host says so. */
+void check_stop(group &g) {
+    const rank &k = g.of[0];
+    CHECK(one_shot_all_reduce(k.g, k.in, k.out, 1024, true, k.stream));
+    if (cudaStreamQuery(k.stream) != cudaErrorNotReady) {
+        fprintf(stderr, "WRONG: an exchange ended without the other ranks\n");
+        exit(1);
+    }
+    *static_cast<volatile uint32_t *>(g.stop) = 1;
+    CHECK(cudaStreamSynchronize(k.stream));
+    *static_cast<volatile uint32_t *>(g.stop) = 0;
+    g.reset(0);
+}
+
+void check_refused(group &g) {
+    one_shot_group many = g.of[0].g;
+    many.size = ONE_SHOT_RANKS + 1;
+    const rank &k = g.of[0];
+    for (const size_t bytes : {size_t(0), size_t(8), size_t(ONE_SHOT_BYTES + 16)})
+        if (one_shot_all_reduce(k.g, k.in, k.out, bytes, true, k.stream) != cudaErrorInvalidValue)
+            exit(1);
+    if (one_shot_all_reduce(many, k.in, k.out, 16, true, k.stream) != cudaErrorInvalidValue)
+        exit(1);
+}
+
+void time_graph(group &g) {
+    enum { kOperations = 32, kReplays = 20 };
+    record(g, kOperations, 16384);
+    cudaEvent_t from, to;
+    float ms = 0;
+    CHECK(cudaEventCreate(&from));
+    CHECK(cudaEventCreate(&to));
+    CHECK(cudaEventRecord(from, g.of[0].stream));
+    for (int i = 0; i < kReplays; i++)
+        for (rank &k : g.of)
+            CHECK(cudaGraphLaunch(k.exec, k.stream));
+    CHECK(cudaEventRecord(to, g.of[0].stream));
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaEventElapsedTime(&ms, from, to));
+    printf("16 KB between %zu streams of one device, in a graph: %.2f us\n", g.of.size(),
+           static_cast<double>(ms) * 1e3 / (kOperations * kReplays));
+}
+
+} // namespace
+
+int main() {
+    /* One hardware queue for each stream. With fewer, a rank could wait behind one that waits for
+     * it. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    for (const int size : {1, 2, 3, 8}) {
+        group g(size);
+        check_sizes(g);
+        check_wrap(g);
+        printf("%d ranks ok\n", size);
+    }
+    group two(2);
+    check_many(two);
+    check_graph(two);
+    check_refused(two);
+    check_stop(two);
+    printf("many exchanges, graphs, refusals and the stop word ok\n");
+    time_graph(two);
+    return 0;
+}
