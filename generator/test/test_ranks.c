@@ -1,5 +1,5 @@
-/* Groups of ranks, as real processes: they meet, exchange numbers, and end together, whatever one
- * of them or a stranger does. */
+/* Groups of ranks, as real processes: they connect, exchange numbers, and end together, whatever
+ * one of them or another program at the port does. */
 #include <CUnit/CUnit.h>
 #include <arpa/inet.h>
 #include <signal.h>
@@ -290,7 +290,7 @@ static void test_stuck(void) {
     expect(&t, 1, SNAP_E_NOMEM, "stuck: rank 0: 4 GB of device memory: out of memory");
 }
 
-/* ---- meeting ---- */
+/* ---- connecting ---- */
 
 static void test_difference(void) {
     test_group t;
@@ -389,7 +389,7 @@ static int send_to_port(int port, const void *bytes, size_t n) {
     return s;
 }
 
-/* Strangers at the port: a browser, a message that claims 4 GB, half a message, a hello of an
+/* Other programs at the port: a browser, a message that claims 4 GB, half a message, a hello of an
  * impossible rank, a message of another type, silence, and a connection that closes at once. */
 static void test_garbage(void) {
     static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -412,18 +412,18 @@ static void test_garbage(void) {
 }
 
 /* More connections than rank 0 keeps at the same time: the oldest make room. */
-static void test_many_strangers(void) {
-    enum { kStrangers = 100 };
-    int open[kStrangers];
+static void test_many_connections(void) {
+    enum { kConnections = 100 };
+    int open[kConnections];
     test_group t;
     group_init(&t, 2);
     start(&t, 0, 2, kFacts, gather_often);
-    for (int i = 0; i < kStrangers; i++)
+    for (int i = 0; i < kConnections; i++)
         open[i] = connect_to(t.port);
     start(&t, 1, 2, kFacts, gather_often);
     finish(&t);
     expect_all(&t, SNAP_OK, "");
-    for (int i = 0; i < kStrangers; i++)
+    for (int i = 0; i < kConnections; i++)
         (void)close(open[i]);
 }
 
@@ -573,7 +573,7 @@ CU_TestInfo tests_ranks[] = {
     {"rank 0 arrives late", test_late_rank_0},
     {"a second rank 1", test_second_rank_1},
     {"garbage at the port", test_garbage},
-    {"many strangers at the port", test_many_strangers},
+    {"many connections at the port", test_many_connections},
     {"another program at the port", test_other_program},
     {"garbage from a rank", test_garbage_later},
     {"the place of a process", test_place},

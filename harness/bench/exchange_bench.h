@@ -3,8 +3,8 @@
  *
  * Each rank runs exchange_bench_run(), with the same plan. For each row, all ranks
  *
- *   1. fill their buffers with numbers from a seed that only the rank itself knows. The seeds are
- *      made known after the operation, so no implementation can know the result before.
+ *   1. fill their buffers with numbers from a random seed of the rank. The ranks exchange their
+ *      seeds after the operation, so the result cannot be computed without it.
  *   2. run the operation once and compare each number of the result. Sums of small integers are
  *      exact, whatever their order. Sums of fractions must have the same bits on every rank.
  *   3. time the operation. A sample is the longest time of all ranks.

@@ -274,7 +274,7 @@ const opt_command cmd_bench_exchange = {
              "and 'bus GB/s' is what each link carries, both as nccl-tests define them.\n"
              "\n"
              "NCCL is loaded when the command runs: libnccl.so.2, or the file that the\n"
-             "environment variable SNAPMLA_NCCL names. Launchers are known by their variables:\n"
+             "environment variable SNAPMLA_NCCL names. Launchers are recognised by variables:\n"
              "RANK, WORLD_SIZE, LOCAL_RANK, or those of Open MPI, MPICH and srun. MASTER_ADDR is\n"
              "the host of rank 0, and MASTER_PORT its port (29500). If one rank fails, all end\n"
              "within 30 seconds, and the message names the rank.",

@@ -258,7 +258,7 @@ void close(exchange *base) {
     cuda_exchange *x = cuda_exchange_of(base);
     release_graph(x);
     if (ranks_check(x->group, nullptr) != SNAP_OK)
-        exchange_stop(x); /* leaving in peace waits for the others */
+        exchange_stop(x); /* nccl_leave() may wait for the others */
     else
         nccl_leave(x->nccl, x->comm);
     exchange_peers_close(&x->peers, x->group);

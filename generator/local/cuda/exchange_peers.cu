@@ -29,7 +29,7 @@ void read_machine(char out[40]) {
         ::close(fd);
 }
 
-/* This rank's memory. Zeros are complete before the others learn of the inbox. */
+/* This rank's memory. It is zero before the others get its handle. */
 cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t stream) {
     one_shot_group &g = p->group;
     const size_t bytes = one_shot_inbox_bytes(g.size);
@@ -119,7 +119,7 @@ void exchange_peers_close(exchange_peers *p, ranks *group) {
     for (int r = 0; r < g.size && r < ONE_SHOT_RANKS; r++)
         if (r != g.rank && g.inbox[r])
             cudaIpcCloseMemHandle(g.inbox[r]);
-    /* Memory must not be released while others map it. After a failure nobody waits. */
+    /* Memory must not be released while others map it. After a failure this does not wait. */
     if (p->usable)
         (void)!ranks_all_gather(group, "closing the inboxes", nullptr, 0, nullptr, nullptr);
     if (g.size <= ONE_SHOT_RANKS)

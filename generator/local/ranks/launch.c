@@ -178,11 +178,11 @@ static void wait_once(launch *l) {
 }
 
 static void wait_for_all(launch *l) {
-    bool asked = false;
+    bool sent_sigterm = false;
     while (l->running > 0) {
         wait_once(l);
-        if (l->o->cancel && *l->o->cancel && !asked) {
-            asked = true;
+        if (l->o->cancel && *l->o->cancel && !sent_sigterm) {
+            sent_sigterm = true;
             for (int r = 0; r < l->o->size; r++)
                 if (l->of[r].pid > 0)
                     (void)kill(l->of[r].pid, SIGTERM);
@@ -196,9 +196,9 @@ static void wait_for_all(launch *l) {
 
 /* ---- the error of the group ---- */
 
-/* How well the end of a rank explains those of the others: best if a signal ended it, then if it
- * has sent its error. */
-static int explains(const child *c) {
+/* Which rank's end is the cause of the others: the higher, the likelier. A signal that the launcher
+ * did not send counts most, then an error that the rank has sent. */
+static int weight_of_end(const child *c) {
     if (WIFSIGNALED(c->status) && !c->killed)
         return 3;
     if (WIFEXITED(c->status) && c->status != 0 && c->n > 4)
@@ -207,19 +207,19 @@ static int explains(const child *c) {
 }
 
 /* -1 if all ranks have ended well. */
-static int find_culprit(const launch *l) {
+static int find_first_failure(const launch *l) {
     int best = -1;
     for (int r = 0; r < l->o->size; r++) {
         const child *c = &l->of[r], *b = &l->of[best < 0 ? r : best];
-        int more = explains(c) - (best < 0 ? 0 : explains(b));
-        if (more > 0 || (more == 0 && best >= 0 && explains(c) && c->turn < b->turn))
+        int more = weight_of_end(c) - (best < 0 ? 0 : weight_of_end(b));
+        if (more > 0 || (more == 0 && best >= 0 && weight_of_end(c) && c->turn < b->turn))
             best = r;
     }
     return best;
 }
 
 static snap_status group_error(const launch *l, const char *path, snap_err *err) {
-    int r = find_culprit(l);
+    int r = find_first_failure(l);
     if (r < 0)
         return SNAP_OK;
     const child *c = &l->of[r];

@@ -128,7 +128,7 @@ static void take_data(ranks *g, int r, const wire_message *m) {
 
 static void take_message(ranks *g, int r, const wire_message *m) {
     rank_state *p = &g->of[r];
-    p->heard_ns = clock_now_ns();
+    p->received_ns = clock_now_ns();
     if (m->type == WIRE_FAIL)
         ranks_take_failure(g, m);
     else if (m->type == WIRE_BEAT)
@@ -180,13 +180,14 @@ static void watch_silence(ranks *g, int64_t now) {
     (void)snprintf(text, sizeof text, "no sign of life for %g s", g->opt.silence_s);
     for (int r = 0; r < g->size; r++) {
         const rank_state *p = &g->of[r];
-        if (r != g->rank && p->w.fd >= 0 && !p->left && now - p->heard_ns > ns_of(g->opt.silence_s))
+        if (r != g->rank && p->w.fd >= 0 && !p->left &&
+            now - p->received_ns > ns_of(g->opt.silence_s))
             ranks_fail_locked(g, r, SNAP_E_NET, text);
     }
 }
 
-/* Rank 0 knows how far each rank is. An exchange that takes too long is the fault of the rank that
- * has begun the fewest. */
+/* Rank 0 has the progress of each rank. An exchange that takes too long is the fault of the rank
+ * that has begun the fewest. */
 static void watch_exchanges(ranks *g, int64_t now) {
     int last = 0;
     char text[RANKS_WHAT + 80];
@@ -218,7 +219,7 @@ static void wait_for_messages(ranks *g, bool ready[RANKS_MOST]) {
 
 static void *watch(void *arg) {
     ranks *g = arg;
-    bool ready[RANKS_MOST] = {false}, told = false;
+    bool ready[RANKS_MOST] = {false}, reported = false;
     (void)pthread_mutex_lock(&g->lock);
     while (!g->stop) {
         wait_for_messages(g, ready);
@@ -231,10 +232,10 @@ static void *watch(void *arg) {
             watch_silence(g, now);
             if (g->rank == 0)
                 watch_exchanges(g, now);
-        } else if (!told && !g->stop && g->opt.on_stuck &&
+        } else if (!reported && !g->stop && g->opt.on_stuck &&
                    now - g->failed_ns > ns_of(g->opt.stuck_s)) {
             snap_err why = g->failure;
-            told = true;
+            reported = true;
             (void)pthread_mutex_unlock(&g->lock);
             g->opt.on_stuck(&why);
             (void)pthread_mutex_lock(&g->lock);
@@ -274,7 +275,7 @@ static snap_status make_room(ranks *g, snap_err *err) {
 static snap_status start(ranks *g, snap_err *err) {
     int64_t now = clock_now_ns();
     for (int r = 0; r < g->size; r++)
-        g->of[r].heard_ns = now;
+        g->of[r].received_ns = now;
     if (pthread_create(&g->thread, NULL, watch, g) != 0)
         return err_set(err, SNAP_E_IO, "cannot start the thread of a rank");
     g->started = true;

@@ -18,7 +18,7 @@
  *                 not begin it is named, and not those that wait for it
  *
  * A thread in each rank sends and receives. It is alive while the rank waits for its GPU, so the
- * limit on each exchange is what finds a GPU that hangs. The main thread learns of a failure from
+ * limit on each exchange is what finds a GPU that hangs. The main thread gets a failure from
  * the next call, or by polling ranks_check(). If it does not call ranks_close() after a failure,
  * for example because it waits for the GPU for ever, on_stuck() is called.
  *

@@ -9,15 +9,15 @@
 
 enum { RANKS_WHAT = 64 };
 
-/* What this process knows of one rank. Rank 0 has a connection to each other rank, and each other
- * rank has one to rank 0. */
+/* The state of one rank, as this process has received it. Rank 0 has a connection to each other
+ * rank, and each other rank has one to rank 0. */
 typedef struct {
     wire w;
-    bool here; /* it has arrived */
-    bool left; /* it has ended its work without a failure */
-    int64_t heard_ns;
+    bool here;             /* it has arrived */
+    bool left;             /* it has ended its work without a failure */
+    int64_t received_ns;   /* time of its last message */
     uint64_t begun, ended; /* numbers of exchanges */
-    int64_t begun_ns;      /* when the last exchange began, or when this process learnt of it */
+    int64_t begun_ns;      /* when the last exchange began, or when its message arrived */
     char what[RANKS_WHAT];
     uint8_t *data; /* [data_room]; holds data_n bytes of a WIRE_DATA that was not taken yet, if
                       has_data is set */

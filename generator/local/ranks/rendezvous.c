@@ -1,4 +1,4 @@
-/* rendezvous.c - the ranks meet at rank 0, which compares what must be equal on all of them. */
+/* rendezvous.c - connects the ranks to rank 0, which compares what must be equal on all of them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -121,17 +121,17 @@ static bool find_difference(const char *mine, const char *theirs, char *text, si
 typedef struct {
     wire w;
     int64_t end; /* until when it must have introduced itself */
-} newcomer;
+} candidate;
 
 typedef struct {
     ranks *g;
     const char *facts;
     int listener;
-    newcomer pending[kPending];
+    candidate pending[kPending];
     int64_t end;
-    int strangers;    /* connections that were not those of a rank */
+    int refused;      /* connections that were not those of a rank */
     char doubled[64]; /* "; a second rank 1 was refused" */
-} meeting;
+} rendezvous;
 
 static int missing(const ranks *g) {
     int n = 0;
@@ -140,54 +140,54 @@ static int missing(const ranks *g) {
     return n;
 }
 
-static newcomer *place_for_newcomer(meeting *m) {
-    newcomer *oldest = &m->pending[0];
+static candidate *place_for_candidate(rendezvous *m) {
+    candidate *oldest = &m->pending[0];
     for (int i = 0; i < kPending; i++) {
         if (m->pending[i].w.fd < 0)
             return &m->pending[i];
         if (m->pending[i].end < oldest->end)
             oldest = &m->pending[i];
     }
-    m->strangers++;
+    m->refused++;
     wire_close(&oldest->w);
     return oldest;
 }
 
-static void accept_newcomer(meeting *m) {
+static void accept_candidate(rendezvous *m) {
     int fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    newcomer *n = place_for_newcomer(m);
+    candidate *n = place_for_candidate(m);
     n->w = wire_of(fd, WIRE_HELLO_MOST, kSendLimit);
     n->end = clock_now_ns() + kIntroduce;
 }
 
 /* After a failure, ranks that arrive a little later still get the message. */
-static void shorten(meeting *m) {
+static void shorten(rendezvous *m) {
     int64_t soon = after(m->g->opt.silence_s / 2);
     if (soon < m->end)
         m->end = soon;
 }
 
-static void refuse(meeting *m, int rank, snap_status code, const char *why) {
+static void refuse(rendezvous *m, int rank, snap_status code, const char *why) {
     if (m->g->failure.code == SNAP_OK)
         shorten(m);
     ranks_fail_locked(m->g, rank, code, why);
 }
 
-static void refuse_second(meeting *m, newcomer *n, int rank) {
+static void refuse_second(rendezvous *m, candidate *n, int rank) {
     uint8_t bytes[128];
     wire_put32(bytes, SNAP_E_USAGE);
     int k = snprintf((char *)bytes + 4, sizeof bytes - 4,
                      "rank %d: another process has arrived as this rank", rank);
     if (wire_send(&n->w, WIRE_FAIL, bytes, 4 + (size_t)k, NULL) != SNAP_OK)
-        m->strangers++;
+        m->refused++;
     (void)snprintf(m->doubled, sizeof m->doubled, "; a second rank %d was refused", rank);
     wire_close(&n->w);
 }
 
 /* A hello: rank, size, and the facts as text. */
-static void admit(meeting *m, newcomer *n, const wire_message *hello) {
+static void admit(rendezvous *m, candidate *n, const wire_message *hello) {
     char theirs[WIRE_HELLO_MOST + 1], why[500];
     ranks *g = m->g;
     uint32_t rank = wire_get32(hello->bytes), size = wire_get32(hello->bytes + 4);
@@ -195,7 +195,7 @@ static void admit(meeting *m, newcomer *n, const wire_message *hello) {
     memcpy(theirs, hello->bytes + kHelloHead, facts_n);
     theirs[facts_n] = '\0';
     if (rank == 0 || rank >= size || size > RANKS_MOST) {
-        m->strangers++;
+        m->refused++;
         wire_close(&n->w);
     } else if (size != (uint32_t)g->size) {
         (void)snprintf(why, sizeof why, "its group has %u ranks, and that of rank 0 has %d", size,
@@ -217,20 +217,20 @@ static void admit(meeting *m, newcomer *n, const wire_message *hello) {
     }
 }
 
-static void read_newcomer(meeting *m, newcomer *n) {
+static void read_candidate(rendezvous *m, candidate *n) {
     wire_message hello;
     bool open = wire_read(&n->w);
     wire_result got = wire_next(&n->w, &hello);
     if (got == WIRE_MESSAGE && hello.type == WIRE_HELLO && hello.n >= kHelloHead) {
         admit(m, n, &hello);
     } else if (got != WIRE_NOTHING || !open || clock_now_ns() > n->end) {
-        m->strangers++;
+        m->refused++;
         wire_close(&n->w);
     }
 }
 
 /* A rank that has arrived sends nothing before it is welcome, unless it fails. */
-static void read_waiting(meeting *m, int r) {
+static void read_waiting(rendezvous *m, int r) {
     rank_state *p = &m->g->of[r];
     wire_message failed;
     bool open = wire_read(&p->w);
@@ -245,7 +245,7 @@ static void read_waiting(meeting *m, int r) {
         wire_close(&p->w);
 }
 
-static void meet_once(meeting *m) {
+static void poll_once(rendezvous *m) {
     struct pollfd fds[1 + kPending + RANKS_MOST] = {{.fd = m->listener, .events = POLLIN}};
     struct pollfd *of = fds + 1 + kPending;
     for (int i = 0; i < kPending; i++)
@@ -255,27 +255,27 @@ static void meet_once(meeting *m) {
     (void)poll(fds, 1 + kPending + (nfds_t)m->g->size, ms_until(m->end));
     for (int i = 0; i < kPending; i++)
         if (m->pending[i].w.fd >= 0 && (fds[1 + i].revents || clock_now_ns() > m->pending[i].end))
-            read_newcomer(m, &m->pending[i]);
+            read_candidate(m, &m->pending[i]);
     for (int r = 0; r < m->g->size; r++)
         if (of[r].revents)
             read_waiting(m, r);
     if (fds[0].revents)
-        accept_newcomer(m);
+        accept_candidate(m);
 }
 
-static void name_missing(const meeting *m, const rank_place *place, snap_err *err) {
+static void name_missing(const rendezvous *m, const rank_place *place, snap_err *err) {
     buf text = {0};
-    int first = 0, n = missing(m->g);
+    int n = missing(m->g);
     for (int r = 1; r < m->g->size; r++)
         if (!m->g->of[r].here)
-            (void)buf_printf(&text, "%s%d", text.len ? ", " : "", r), first = first ? first : r;
-    char strangers[64] = "";
-    if (m->strangers)
-        (void)snprintf(strangers, sizeof strangers, "; %d connections were not those of a rank",
-                       m->strangers);
+            (void)buf_printf(&text, "%s%d", text.len ? ", " : "", r);
+    char refused[64] = "";
+    if (m->refused)
+        (void)snprintf(refused, sizeof refused, "; %d connections were not those of a rank",
+                       m->refused);
     (void)err_set(err, SNAP_E_NET, "%s %.200s of %d did not arrive at %s, port %d, within %g s%s%s",
                   n == 1 ? "rank" : "ranks", text.failed ? "" : buf_str(&text), m->g->size,
-                  place->address, place->port, m->g->opt.arrive_s, m->doubled, strangers);
+                  place->address, place->port, m->g->opt.arrive_s, m->doubled, refused);
     buf_release(&text);
 }
 
@@ -288,11 +288,11 @@ static snap_status welcome(ranks *g) {
     return g->failure.code;
 }
 
-static snap_status lead(meeting *m, const rank_place *place, snap_err *err) {
+static snap_status lead(rendezvous *m, const rank_place *place, snap_err *err) {
     snap_status st = SNAP_OK;
     ranks *g = m->g;
     while (missing(g) > 0 && clock_now_ns() < m->end && st == SNAP_OK) {
-        meet_once(m);
+        poll_once(m);
         st = cancelled(g, err);
     }
     if (st == SNAP_OK && g->failure.code == SNAP_OK && missing(g) > 0) {
@@ -406,12 +406,12 @@ cleanup:
     return st;
 }
 
-static snap_status meet(ranks *g, const rank_place *place, int listener, const char *facts,
-                        snap_err *err) {
-    meeting *m = calloc(1, sizeof *m);
+static snap_status lead_rendezvous(ranks *g, const rank_place *place, int listener,
+                                   const char *facts, snap_err *err) {
+    rendezvous *m = calloc(1, sizeof *m);
     if (!m)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the meeting of ranks");
-    *m = (meeting){.g = g, .facts = facts, .listener = listener, .end = after(g->opt.arrive_s)};
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the connections of ranks");
+    *m = (rendezvous){.g = g, .facts = facts, .listener = listener, .end = after(g->opt.arrive_s)};
     for (int i = 0; i < kPending; i++)
         m->pending[i].w = WIRE_CLOSED;
     g->of[0].here = true;
@@ -431,7 +431,7 @@ snap_status ranks_rendezvous(ranks *g, const rank_place *place, const char *fact
     else if (listener < 0 && g->size > 1)
         st = ranks_listen(place->address, &port, &listener, &own);
     if (st == SNAP_OK && g->rank == 0)
-        st = meet(g, place, listener, facts, &own);
+        st = lead_rendezvous(g, place, listener, facts, &own);
     if (listener >= 0)
         (void)close(listener);
     if (st != SNAP_OK && err)

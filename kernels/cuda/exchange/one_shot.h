@@ -47,9 +47,9 @@ size_t one_shot_inbox_bytes(int size);
  * @in, @out: @bytes bytes of BF16 (@bf16) or FP32 numbers, aligned to 16; they may be the same
  * @bytes:    a multiple of 16, at most ONE_SHOT_BYTES; equal on all ranks
  *
- * Before the first call, inbox and state of every rank must be zero, and each rank must know that
- * those of the others are. All ranks make the same calls in the same order, each on one stream. The
- * kernel waits for the other ranks. It returns cudaErrorInvalidValue if a size is not allowed.
+ * Before the first call of any rank, the inboxes and states of all ranks must be zero. All ranks
+ * make the same calls in the same order, each on one stream. The kernel waits for the other ranks.
+ * The function returns cudaErrorInvalidValue if a size is not allowed.
  */
 cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *out, size_t bytes,
                                 bool bf16, cudaStream_t stream);

@@ -193,7 +193,7 @@ void check_graph(group &g) {
     }
 }
 
-/* A kernel that waits for a rank that never comes ends when the host says so. */
+/* A kernel that waits for a missing rank ends when the stop word is set. */
 void check_stop(group &g) {
     const rank &k = g.of[0];
     CHECK(one_shot_all_reduce(k.g, k.in, k.out, 1024, true, k.stream));
