@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/audit/audit.h"
 #include "harness/bench/exchange_bench.h"
 #include "harness/record/results.h"
 #include "harness/test/report_fixture.h"
@@ -409,6 +410,61 @@ static void test_report(void) {
     free(of);
 }
 
+/* ---- verify-run ---- */
+
+static const exchange_record kHonest = {.parts = EXCHANGE_TIMED,
+                                        .operation = "all_reduce",
+                                        .ranks = 4,
+                                        .bytes = 16384,
+                                        .checked = 100,
+                                        .median_ns = 8000,
+                                        .best_ns = 7000,
+                                        .p99_ns = 9000,
+                                        .algorithm_bytes_s = 2.048e9,
+                                        .bus_bytes_s = 3.072e9};
+
+/* How many findings of each kind a row has. */
+static void expect_findings(const exchange_record *row, size_t form, size_t correctness,
+                            size_t physics) {
+    exchange_record copy = *row;
+    run_record run = {.exchange = {&copy, 1}};
+    verify_findings f = {0};
+    verify_exchange(&run, &f);
+    CU_ASSERT_EQUAL(f.n[VERIFY_FORM], form);
+    CU_ASSERT_EQUAL(f.n[VERIFY_CORRECTNESS], correctness);
+    CU_ASSERT_EQUAL(f.n[VERIFY_PHYSICS], physics);
+    CU_ASSERT(f.checks > 0);
+    verify_release(&f);
+}
+
+static void test_verify(void) {
+    exchange_record row = kHonest;
+    expect_findings(&row, 0, 0, 0);
+    row.wrong = 1;
+    expect_findings(&row, 0, 1, 0);
+    row.parts = 0;
+    expect_findings(&row, 0, 0, 0);
+    row.wrong = 0;
+    expect_findings(&row, 1, 0, 0);
+    row = kHonest;
+    row.checked = 0;
+    expect_findings(&row, 0, 1, 0);
+    row = kHonest;
+    row.p99_ns = 7500;
+    expect_findings(&row, 1, 0, 0);
+    row.p99_ns = (double)NAN;
+    expect_findings(&row, 0, 0, 0);
+    row.bus_bytes_s = 2.048e9;
+    expect_findings(&row, 0, 0, 1);
+    row = kHonest;
+    row.median_ns = 7999;
+    expect_findings(&row, 0, 0, 2);
+    row = kHonest;
+    row.operation = "all_to_all";
+    row.bus_bytes_s = 1.536e9;
+    expect_findings(&row, 0, 0, 0);
+}
+
 CU_TestInfo tests_exchange[] = {
     {"all rows", test_rows},
     {"wrong numbers", test_wrong},
@@ -419,5 +475,6 @@ CU_TestInfo tests_exchange[] = {
     {"the plan", test_plan},
     {"the result file", test_result},
     {"the report", test_report},
+    {"rows that do not fit together", test_verify},
     CU_TEST_INFO_NULL,
 };
