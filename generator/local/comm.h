@@ -10,7 +10,8 @@
  * weights to split, so rank 0 alone adds that input.
  *
  * This file defines the interface that a communicator between processes or devices has to
- * implement, and comm_sum(), which calls it. The project has no such communicator yet. */
+ * implement, and comm_sum(), which calls it. The project has no such communicator yet. The
+ * groups of processes in ranks/ are what one for several GPUs would use. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 

@@ -169,9 +169,12 @@ static void send_beats(ranks *g, int64_t now) {
     for (int r = 0; r < g->size && g->failure.code == SNAP_OK; r++) {
         snap_err why = {0};
         rank_state *p = &g->of[r];
-        if (r != g->rank && p->w.fd >= 0 && !p->left &&
-            wire_send(&p->w, WIRE_BEAT, bytes, sizeof bytes, &why) != SNAP_OK)
-            read_rank(g, r); /* a last message says more than the failed send */
+        if (r == g->rank || p->w.fd < 0 || p->left ||
+            wire_send(&p->w, WIRE_BEAT, bytes, sizeof bytes, &why) == SNAP_OK)
+            continue;
+        read_rank(g, r); /* a last message says more than the failed send */
+        if (!p->left)
+            ranks_fail_locked(g, r, SNAP_E_NET, why.text);
     }
 }
 
@@ -208,10 +211,11 @@ static void watch_exchanges(ranks *g, int64_t now) {
 /* Waits for messages, but not longer than the time between two signs of life. */
 static void wait_for_messages(ranks *g, bool ready[RANKS_MOST]) {
     struct pollfd fds[RANKS_MOST + 1] = {{.fd = g->wake, .events = POLLIN}};
+    int limit_ms = (int)(beat_s(g) * 500) + 1;
     for (int r = 0; r < g->size; r++)
         fds[r + 1] = (struct pollfd){.fd = g->of[r].w.fd, .events = POLLIN};
     (void)pthread_mutex_unlock(&g->lock);
-    (void)poll(fds, (nfds_t)g->size + 1, (int)(beat_s(g) * 500) + 1);
+    (void)poll(fds, (nfds_t)g->size + 1, limit_ms);
     (void)pthread_mutex_lock(&g->lock);
     for (int r = 0; r < g->size; r++)
         ready[r] = fds[r + 1].revents != 0 && g->of[r].w.fd >= 0;
@@ -278,7 +282,6 @@ static snap_status start(ranks *g, snap_err *err) {
         g->of[r].received_ns = now;
     if (pthread_create(&g->thread, NULL, watch, g) != 0)
         return err_set(err, SNAP_E_IO, "cannot start the thread of a rank");
-    g->started = true;
     return SNAP_OK;
 }
 

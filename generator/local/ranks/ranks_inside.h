@@ -29,7 +29,6 @@ struct ranks {
     ranks_options opt;
     int rank, size;
     pthread_t thread;
-    bool started;
     int wake; /* eventfd that ends the thread's waiting */
 
     pthread_mutex_t lock; /* protects everything below */
