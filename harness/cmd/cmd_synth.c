@@ -7,12 +7,10 @@
 #include "evals/synth/stream.h"
 #include "harness/cmd/cmd.h"
 
-static const char *style_list = "aime,math,gpqa,code", *level_list = "1,2,3,4,5",
-                  *split_name = "heldout", *out_path;
-static int64_t count = 100, start, seed = 1, threads;
+static const char *style_list = "aime,math,gpqa,code", *level_list = "1,2,3,4,5";
+static const char *split_name = "heldout", *kind_list, *length_list = "1024", *out_path;
+static int64_t count = 100, start, seed = 1, threads, questions = 8;
 static bool solutions;
-static const char *kind_list, *length_list = "1024";
-static int64_t questions = 8;
 static double chars_per_token = 4;
 
 static const opt options[] = {
@@ -125,8 +123,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(synth_split_parse(split_name, &plan.split, err));
     TRY(parallel_create(&pool, (int)threads, err));
     TRY(synth_stream(&plan, pool, out_path ? keep_lines : print_lines, &kept, err));
-    if (out_path)
-        TRY(fs_write_atomic(out_path, buf_str(&kept), kept.len, err));
+    TRY(out_path ? fs_write_atomic(out_path, buf_str(&kept), kept.len, err) : SNAP_OK);
 cleanup:
     parallel_free(pool);
     buf_release(&kept);
