@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures the exchange between GPUs on a machine with two of them, and injects faults. It takes eight
-# minutes at most: each step has a time limit, and a step that fails does not stop the others.
+# Measures the exchange between GPUs on a machine with two of them, and injects faults. It takes about
+# eight minutes at most, without the build. Each run has a time limit. A failed step does not stop the others.
 #   gpu_exchange.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)    30 s
-#   goal      all-reduce of 16 KB: the one-shot path inside a graph must take at most 6 us   40 s
+#   goal      all-reduce of 16 KB: the one-shot path inside a graph should take at most 6 us 40 s
 #   curves    all operations from 1 KB to 1 GB in BF16                                      150 s
 #   fp32      all-reduces from 1 KB to 1 MB in FP32                                          40 s
 #   sockets   NCCL over sockets, as between two machines: peer access and shared memory off   60 s
@@ -49,7 +49,7 @@ find_nccl() {
     return 0
 }
 
-# measure NAME SECONDS OPTION...: one run, with its result file and its table
+# measure NAME SECONDS OPTION...: one run of `bench exchange` with a time limit, a result file and a table
 measure() {
     name=$1
     limit=$2
@@ -105,7 +105,7 @@ step_mpirun() {
     [ "$code" = 0 ] || fail "mpirun: exit $code"
 }
 
-# The process of a rank whose launcher is $1.
+# Prints the process id of rank $2, whose launcher is process $1.
 process_of_rank() {
     for p in $(pgrep -P "$1"); do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "RANK=$2" && echo "$p"
@@ -113,7 +113,7 @@ process_of_rank() {
     return 0
 }
 
-# A signal for rank $2 in the middle of a run. The run must end within 30 s, and its message must contain $3.
+# Sends signal $1 to rank $2 during a run. The run must fail within 30 s, and its message must contain $3.
 inject() {
     timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --sizes 67108864,134217728,268435456,536870912,1073741824 \
         --min-time 4 >"$out/fault.txt" 2>"$out/fault.err" &
@@ -144,7 +144,7 @@ report_fault() { # WHAT CODE SECONDS TEXT
     esac
 }
 
-# Two ranks by hand. The second one has other options.
+# Starts two ranks without a launcher. Rank 1 has other sizes than rank 0.
 differ() {
     export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29517
     RANK=1 LOCAL_RANK=1 timeout 60 "$snapmla" bench exchange --sizes 4096 >/dev/null 2>&1 &

@@ -1,5 +1,5 @@
-/* The launcher of ranks, with shell scripts as ranks. For whole groups the ranks are this test
- * program again: become_rank() runs before main(). */
+/* Tests the launcher of ranks, with shell scripts as ranks. In the tests of whole groups, the ranks
+ * are processes of this test program, in which become_rank() runs before main(). */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void test_environment(void) {
     snap_err err;
     (void)snprintf(folder, sizeof folder, "/tmp/snapmla-launch-XXXXXX");
     CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
-    CU_ASSERT_EQUAL_FATAL(setenv("RANK", "7", 1), 0); /* replaced */
+    CU_ASSERT_EQUAL_FATAL(setenv("RANK", "7", 1), 0); /* the launcher must replace it */
     CU_ASSERT_EQUAL_FATAL(setenv("LAUNCH_FOLDER", folder, 1), 0);
     CU_ASSERT_EQUAL(
         run(3,
@@ -70,7 +70,7 @@ static void test_exit_code(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "rank 1 ended with exit code 5 and without a message");
 }
 
-/* A rank sends its error. It counts more than the exit code of the others. */
+/* A rank sends its error. It has precedence over a rank that ended with an exit code only. */
 static void test_report(void) {
     snap_err err;
     CU_ASSERT_EQUAL(run(2,
@@ -82,8 +82,8 @@ static void test_report(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "rank 1: no memory");
 }
 
-/* A process that a rank has started holds its end of the pipe. The launcher does not wait for
- * it. */
+/* A process that a rank has started still holds the rank's end of the report pipe. The launcher
+ * does not wait for it. */
 static void test_held_report(void) {
     snap_err err;
     CU_ASSERT_EQUAL(run(1, "sleep 600 & echo $! >/tmp/snapmla-launch-$PPID; exit 4", 10, &err),
@@ -131,7 +131,7 @@ static void test_no_launcher(void) {
 
 /* ---- whole groups ---- */
 
-static const char kMode[] = "SNAPMLA_TEST_RANK"; /* what the ranks do */
+static const char kMode[] = "SNAPMLA_TEST_RANK"; /* variable that names what the ranks do */
 
 static _Noreturn void end_rank(const snap_err *err) {
     if (err->code != SNAP_OK)

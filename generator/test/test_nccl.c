@@ -1,4 +1,4 @@
-/* Loading NCCL, with shared objects that stand in for it (nccl_stub.c). */
+/* Tests the loading and the calls of NCCL, with shared objects that replace it (nccl_stub.c). */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static void test_no_library(void) {
     (void)unsetenv("SNAPMLA_NCCL");
 }
 
-/* The stub wants its communicator as the stream. */
+/* The stub accepts a call only if the communicator is passed as the stream, too. */
 static void test_calls(void) {
     static const float from[4] = {1, 2, 3, 4};
     snap_err err = {0};
@@ -122,7 +122,7 @@ static void test_failing_calls(void) {
     CU_ASSERT_EQUAL(nccl_all_to_all(right, c, NCCL_FP32, from, to, 2, 2, c, &err), SNAP_E_DEVICE);
     CU_ASSERT_STRING_EQUAL(err.text, "NCCL: all-to-all: invalid usage");
     err = (snap_err){0};
-    /* The group is closed after the error, so the next call works. */
+    /* nccl_all_to_all() closes NCCL's group of calls after the error, so the next call works. */
     CU_ASSERT_EQUAL(nccl_all_to_all(right, c, NCCL_FP32, from, to, 4, 1, c, &err), SNAP_OK);
     nccl_abort(right, c);
     nccl_close(right);

@@ -1,5 +1,5 @@
-/* Groups of ranks, as real processes: they connect, exchange numbers, and end together, whatever
- * one of them or another program at the port does. */
+/* Tests groups of ranks, which are real processes: they connect, exchange numbers, and end
+ * together, whatever one of them or another program at the port does. */
 #include <CUnit/CUnit.h>
 #include <arpa/inet.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "generator/local/ranks/ranks.h"
 #include "generator/local/ranks/wire.h"
 
-enum { kMostRanks = 4, kLonger = 8 /* more processes than ranks */ };
+enum { kMostRanks = 4, kLonger = 8 /* processes of a test, which may start a rank twice */ };
 static const char kFacts[] = "program=0.2.0 abc\nlayout=TP2\n";
 
 typedef snap_status (*rank_work)(ranks *g, snap_err *err);
@@ -31,7 +31,7 @@ typedef struct {
     int n;
 } test_group;
 
-static int verdict_fd; /* in the processes of ranks */
+static int verdict_fd; /* in the process of a rank: the pipe to the test */
 
 static void write_verdict(const snap_err *err) {
     if (write(verdict_fd, err, sizeof *err) != (ssize_t)sizeof *err)
@@ -238,7 +238,7 @@ static snap_status end_exchange(ranks *g, snap_err *err) {
     return st == SNAP_OK ? until_failure(g, err) : st;
 }
 
-/* The rank that did not begin is named, not those that wait for it. */
+/* The message names the rank that did not begin, not those that wait for it. */
 static void test_hang_before_exchange(void) {
     for (int hanging = 0; hanging < 3; hanging++) {
         char text[100];
@@ -360,7 +360,7 @@ static void test_second_rank_1(void) {
     start(&t, 0, 3, kFacts, gather_often);
     start(&t, 1, 3, kFacts, gather_often);
     start(&t, 1, 3, kFacts, gather_often);
-    /* One of them is refused, whatever the order. Then the last rank arrives. */
+    /* The one of the two that arrives later is refused. Then the last rank arrives. */
     int refused = -1;
     fd_set ready;
     FD_ZERO(&ready);
@@ -411,7 +411,7 @@ static void test_garbage(void) {
         (void)close(open[i]);
 }
 
-/* More connections than rank 0 keeps at the same time: the oldest make room. */
+/* More connections than rank 0 keeps at the same time. It closes the oldest ones. */
 static void test_many_connections(void) {
     enum { kConnections = 100 };
     int open[kConnections];

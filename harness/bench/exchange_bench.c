@@ -13,10 +13,10 @@
 enum {
     kMostSamples = RANKS_BLOB_MOST / sizeof(double),
     kFewestSamples = 20,
-    kProbes = 5, /* samples that show how many are needed */
-    kUnit = 16,  /* the part of each rank is a multiple of so many bytes */
+    kProbes = 5, /* first samples of a row; they show how many more are needed */
+    kUnit = 16,  /* the part of each rank is a multiple of this number of bytes */
 };
-static const double kMostSeconds = 4; /* of one row, far below the limit of an exchange */
+static const double kMostSeconds = 4; /* for the samples of a row, far below the limit exchange_s */
 static const int64_t kLargest = (int64_t)1 << 36;
 
 static const char *const kNames[EXCHANGE_OPERATIONS] = {"all_reduce", "all_gather",
@@ -78,10 +78,10 @@ typedef struct {
 /* What a rank found when it checked its result. */
 typedef struct {
     int64_t wrong;
-    uint64_t bits; /* hash of the result; 0 if it need not be the same everywhere */
+    uint64_t bits; /* hash of the result; 0 if it need not be the same on all ranks */
 } finding;
 
-/* Numbers in the receive buffers of all ranks. */
+/* How many numbers all ranks together receive. */
 static int64_t received_numbers(const row_state *s) {
     int64_t bytes =
         s->call.operation == EXCHANGE_REDUCE_SCATTER ? s->call.bytes : s->call.bytes * s->size;
@@ -92,7 +92,8 @@ static bool is_sum(exchange_operation op) {
     return op == EXCHANGE_ALL_REDUCE || op == EXCHANGE_REDUCE_SCATTER;
 }
 
-/* Adds the findings of all ranks to the row. */
+/* Adds the findings of all ranks to the row. A rank whose result has other bits than that of rank 0
+ * counts as one more wrong number. */
 static snap_status gather_findings(row_state *s, const finding *mine, snap_err *err) {
     finding all[RANKS_MOST];
     snap_status st =
@@ -102,7 +103,8 @@ static snap_status gather_findings(row_state *s, const finding *mine, snap_err *
     return st;
 }
 
-/* Runs the operation once on new numbers of @kind. @compare: whether the result is known. */
+/* Runs the operation once on new numbers of @kind. @compare: the expected result is known,
+ * so each number is compared with it. */
 static snap_status check_once(row_state *s, exchange_numbers kind, bool compare, snap_err *err) {
     snap_status st;
     uint64_t seed = 0;
@@ -152,7 +154,8 @@ cleanup:
     return st;
 }
 
-/* How many samples of @ns take about @seconds. */
+/* How many samples of @ns each take about @seconds, within kFewestSamples..kMostSamples. Fewer than
+ * that if they would take more than kMostSeconds. */
 static int samples_for(double ns, double seconds) {
     double wanted = fmin(fmax(seconds * 1e9 / ns, kFewestSamples), kMostSamples);
     double possible = fmax(kMostSeconds * 1e9 / ns, kProbes);
@@ -211,7 +214,8 @@ cleanup:
 
 /* ---- all rows ---- */
 
-/* So many operations are in one graph that its launch takes a small part of the time. */
+/* The number of operations in one graph. It is large enough that the launch of the graph takes a
+ * small part of its time. */
 static int graph_operations(int64_t bytes) {
     return bytes <= 1 << 20 ? 32 : bytes <= 1 << 26 ? 8 : 2;
 }
@@ -220,7 +224,7 @@ static snap_status cancelled(const volatile sig_atomic_t *cancel, snap_err *err)
     return cancel && *cancel ? err_set(err, SNAP_E_CANCELLED, "stopped by a signal") : SNAP_OK;
 }
 
-/* Both launches of one operation and size. */
+/* Measures one operation, size and path: first launched one by one, then in a graph. */
 static snap_status measure_launches(row_state *s, const exchange_plan *p,
                                     const volatile sig_atomic_t *cancel, exchange_bench *out,
                                     snap_err *err) {

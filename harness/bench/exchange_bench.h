@@ -4,9 +4,11 @@
  * Each rank runs exchange_bench_run(), with the same plan. For each row, all ranks
  *
  *   1. fill their buffers with numbers from a random seed of the rank. The ranks exchange their
- *      seeds after the operation, so the result cannot be computed without it.
- *   2. run the operation once and compare each number of the result. Sums of small integers are
- *      exact, whatever their order. Sums of fractions must have the same bits on every rank.
+ *      seeds after the operation, so no rank can compute the result without it.
+ *   2. run the operation on integers and then on fractions, and compare the numbers of the result
+ *      with the expected ones. Sums of small integers are exact, whatever their order. NCCL may add
+ *      fractions in any order, so its sums of fractions are not compared with a sum. Those of an
+ *      all-reduce must have the same bits on every rank.
  *   3. time the operation. A sample is the longest time of all ranks.
  *   4. repeat the steps 1 and 2.
  *
@@ -25,7 +27,7 @@ enum { EXCHANGE_SIZES = 32, EXCHANGE_ROWS = 512 };
 typedef struct {
     const char *operations, *sizes; /* comma-separated lists */
     const char *type;               /* "bf16", "fp32" */
-    double seconds;                 /* about the measured time of one row */
+    double seconds;                 /* about the time that the samples of one row take */
 } exchange_bench_options;
 
 typedef struct {
@@ -38,18 +40,19 @@ typedef struct {
 
 typedef struct {
     exchange_record rows[EXCHANGE_ROWS];
-    int n, wrong; /* rows; those with a wrong result */
+    int n, wrong; /* number of rows, and of those with a wrong result */
     exchange_info info;
 } exchange_bench;
 
-/* SNAP_E_USAGE: a list is wrong. */
+/* SNAP_E_USAGE: a list or the type is wrong. */
 snap_status exchange_bench_plan(exchange_plan *out, const exchange_bench_options *o,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* The size of the buffers that the plan needs. */
+/* The size in bytes of the buffers that the plan needs. */
 int64_t exchange_bench_bytes(const exchange_plan *p);
 
-/* The factor from the bandwidth of the algorithm to that of the bus, for @size ranks. */
+/* The factor by which the algorithm's bandwidth is multiplied to get the bus bandwidth, for @size
+ * ranks. */
 double exchange_bus_factor(exchange_operation op, int size);
 
 /**

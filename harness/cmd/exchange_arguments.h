@@ -1,5 +1,5 @@
-/* exchange_arguments.h - the parts of `snapmla bench exchange`: the process that starts the ranks, and
- * a rank. */
+/* exchange_arguments.h - the parts of `snapmla bench exchange`: the process that starts the
+ * ranks, and a rank. */
 #ifndef SNAPMLA_HARNESS_CMD_EXCHANGE_ARGUMENTS_H
 #define SNAPMLA_HARNESS_CMD_EXCHANGE_ARGUMENTS_H
 
@@ -11,8 +11,8 @@ enum { EXCHANGE_MOST_DEVICES = 64 };
 
 typedef struct {
     exchange_bench_options options;
-    exchange_plan plan; /* of the options */
-    const char *out;    /* NULL: no result file */
+    exchange_plan plan; /* made from the options */
+    const char *out;    /* path of the result file; NULL = none */
     int devices[EXCHANGE_MOST_DEVICES];
     int n_devices; /* 0 = not given */
 } exchange_arguments;

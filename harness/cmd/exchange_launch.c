@@ -8,7 +8,7 @@
 #include "harness/cmd/cmd.h"
 #include "kernels/mla.h"
 
-static const double kGrace = 8; /* seconds from the end of one rank; the others end earlier */
+static const double kGrace = 8; /* seconds after a failure; ranks end by themselves before */
 
 static bool has_cuda(void) {
     for (const char *const *name = mla_backend_list(); *name; name++)

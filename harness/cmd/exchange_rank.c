@@ -13,7 +13,7 @@
 #include "harness/record/device_results.h"
 #include "harness/view/bench_tables.h"
 
-/* Ends a rank without a message of its own if the launcher prints that of the group. */
+/* If the launcher prints the message of the group, ends this rank without a message of its own. */
 static void leave_to_launcher(const snap_err *err) {
     if (launch_report(err)) {
         (void)fflush(NULL);
@@ -21,7 +21,8 @@ static void leave_to_launcher(const snap_err *err) {
     }
 }
 
-/* The main thread does not return, for example because it waits for the GPU for ever. */
+/* The group's thread calls it when the main thread does not return, for example because it waits
+ * for the GPU for ever. */
 static void end_stuck_rank(const snap_err *why) {
     leave_to_launcher(why);
     (void)fprintf(stderr, "snapmla: %s\n", why->text);
@@ -59,7 +60,7 @@ cleanup:
     return st;
 }
 
-/* On rank 0 only. */
+/* Saves and prints the result. Only rank 0 calls it. */
 static snap_status show(const exchange_arguments *a, opt_shared *shared, const exchange_bench *b,
                         snap_err *err) {
     results *r = NULL;
@@ -90,7 +91,8 @@ static snap_status choose_device(exchange_options *x, const rank_place *place,
     return SNAP_OK;
 }
 
-/* Joins the group and measures. All ranks have left the group when it returns. */
+/* Joins the group, measures, and leaves the group. If it returns SNAP_OK, all ranks have ended
+ * their work. */
 static snap_status measure(const exchange_arguments *a, const rank_place *place, exchange_bench *b,
                            snap_err *err) {
     snap_status st;

@@ -17,7 +17,8 @@ typedef struct {
     int64_t bytes;   /* of the larger one of the two buffers of a rank, as nccl-tests count */
     int64_t nccl;    /* version of NCCL, such as 22803 */
     int64_t checked; /* numbers that were compared on all ranks, before and after the timing */
-    int64_t wrong;   /* how many of them were wrong */
+    int64_t wrong;   /* how many of them were wrong; 1 more for each check of a rank whose result
+                        does not have the bits of rank 0's */
     /* the part EXCHANGE_TIMED. A sample is the longest time of all ranks. */
     int64_t samples;
     int64_t operations;                /* in one sample: 1, or those of a graph */

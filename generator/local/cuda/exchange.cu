@@ -1,4 +1,4 @@
-/* exchange.h on CUDA devices. */
+/* Implements exchange.h on CUDA devices. */
 #include "generator/local/cuda/exchange_inside.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace device {
 namespace {
 
 enum { kWarmUps = 3 };
-const double kOpenLimit = 60; /* seconds in which a rank must get ready for the first exchange */
+const double kOpenLimit = 60; /* seconds: the limit on each exchange while the GPUs are opened */
 
 cuda_exchange *cuda_exchange_of(exchange *x) {
     return reinterpret_cast<cuda_exchange *>(x);
@@ -19,8 +19,8 @@ cuda_exchange *cuda_exchange_of(exchange *x) {
 
 /* ---- waiting ---- */
 
-/* Waits for the work on the stream. If the group fails meanwhile, the work that waits for another
- * rank is ended. */
+/* Waits for the work on the stream. If the group or NCCL fails meanwhile, ends the work that
+ * waits for another rank, and returns the failure. */
 snap_status wait(cuda_exchange *x, const char *what, snap_err *err) {
     for (;;) {
         const cudaError_t e = cudaStreamQuery(x->stream);
@@ -28,7 +28,7 @@ snap_status wait(cuda_exchange *x, const char *what, snap_err *err) {
             return SNAP_OK;
         if (e != cudaErrorNotReady)
             return cuda_check(e, what, err);
-        (void)cudaGetLastError(); /* so that a later check of a launch does not see "not ready" */
+        (void)cudaGetLastError(); /* so that a later check of a launch does not get "not ready" */
         snap_status st = ranks_check(x->group, err);
         if (st == SNAP_OK)
             st = nccl_check(x->nccl, x->comm, err);
@@ -40,7 +40,8 @@ snap_status wait(cuda_exchange *x, const char *what, snap_err *err) {
     }
 }
 
-/* An exchange with a limit: enqueues what @enqueue does, and waits for it. */
+/* One exchange, for which the limit of the group holds: calls @enqueue and waits for the work that
+ * it has enqueued. */
 template <typename F>
 snap_status within_limit(cuda_exchange *x, snap_err *err, F enqueue) {
     snap_status st = ranks_begin(x->group, x->what, err);
@@ -197,7 +198,7 @@ size_t received_bytes(const cuda_exchange *x) {
                                                         : static_cast<size_t>(x->call.bytes);
 }
 
-/* Copies one result word back after @e, the launch of the kernel that computes it. */
+/* Copies x->word to *out. @e is what the launch of the kernel that computes it returned. */
 snap_status fetch(cuda_exchange *x, cudaError_t e, uint64_t *out, const char *what, snap_err *err) {
     if (e == cudaSuccess)
         e = cudaMemcpyAsync(x->host_word, x->word, sizeof *out, cudaMemcpyDeviceToHost, x->stream);
@@ -289,7 +290,7 @@ exchange_ops make_ops() {
 
 const exchange_ops kOps = make_ops();
 
-/* A launcher may show each rank its own GPU only. Then that is number 0. */
+/* A launcher may make only one GPU visible to each rank. That GPU has the number 0. */
 snap_status choose_device(cuda_exchange *x, const exchange_options *opt, snap_err *err) {
     int count = 0;
     cudaError_t e = cudaGetDeviceCount(&count);
@@ -326,8 +327,8 @@ snap_status allocate(cuda_exchange *x, int64_t most, snap_err *err) {
     return cuda_check(e, "buffers of an exchange", err);
 }
 
-/* Rank 0 makes the identifier of the communicator. Joining has no other limit than that of the
- * group, whose on_stuck() ends a rank that waits here for ever. */
+/* Rank 0 makes the identifier of the communicator. Only the limit of the group holds for
+ * joining, and on_stuck() ends a rank that waits here for ever. */
 snap_status join_communicator(cuda_exchange *x, snap_err *err) {
     nccl_id id = {};
     std::vector<nccl_id> all(static_cast<size_t>(ranks_size(x->group)));

@@ -39,7 +39,7 @@ typedef enum {
 typedef struct {
     exchange_operation operation;
     exchange_path path;
-    bool bf16;     /* else FP32 */
+    bool bf16;     /* false = FP32 */
     int64_t bytes; /* of the larger one of the two buffers, as nccl-tests count: a multiple of
                       16 * ranks */
     int graph;     /* operations in one CUDA graph; 0 = launched one by one */
@@ -47,25 +47,26 @@ typedef struct {
 
 typedef struct {
     char device[128];       /* name of the GPU */
-    char pci[16];           /* its address */
-    int nccl;               /* version, such as 22803 */
+    char pci[16];           /* its PCI address */
+    int nccl;               /* version of NCCL, such as 22803 */
     int64_t one_shot_bytes; /* longest message of EXCHANGE_ONE_SHOT; 0 = this group cannot use it */
-    char why_not[300];      /* the reason */
+    char why_not[300];      /* why it cannot; "" if it can */
 } exchange_info;
 
 typedef struct exchange exchange;
 
-/* Errors of all functions: SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. */
+/* Errors of all functions: SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. prepare()
+ * also returns SNAP_E_SHAPE, for more bytes than the buffers hold. */
 typedef struct {
     void (*close)(exchange *x);
     void (*describe)(const exchange *x, exchange_info *out);
     snap_status (*prepare)(exchange *x, const exchange_call *call, snap_err *err);
-    /* Also fills the receive buffer with bytes that no operation writes. */
+    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns. */
     snap_status (*fill)(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err);
-    /* Once, or one graph, and waits for the end. */
+    /* Launches the operation, or the graph if there is one, once, and waits for its end. */
     snap_status (*run)(exchange *x, snap_err *err);
-    /* ns [samples]: the time of one operation on this rank. In a graph, that of one graph divided
-     * by its operations. The operations follow each other without a pause. */
+    /* ns [samples]: the time of one operation on this rank. With a graph, it is that of the graph
+     * divided by the number of its operations. The operations follow each other without a pause. */
     snap_status (*time)(exchange *x, int samples, double *ns, snap_err *err);
     /* *wrong = how many numbers of the receive buffer differ from what the seeds [size] of the
      * ranks give. Sums are compared with sums in FP32 in the order of the ranks, rounded once. */
@@ -81,22 +82,23 @@ struct exchange {
 
 typedef struct {
     ranks *group;       /* borrowed, and must outlive the exchange */
-    int device;         /* number of the GPU; -1 = the number of the rank on its machine */
-    int local_rank;     /* that number; -1 = unknown */
-    int64_t most_bytes; /* size of each buffer */
+    int device;         /* number of the GPU; -1 = local_rank, or 0 if only one GPU is visible */
+    int local_rank;     /* number of the rank on its machine; -1 = unknown, which counts as 0 */
+    int64_t most_bytes; /* size of each buffer in bytes */
 } exchange_options;
 
 /**
  * exchange_cuda_open - open the GPU of this rank and connect it with those of the others
  *
  * All ranks call it. SNAP_E_UNSUPPORTED: this build has no CUDA, or there is no NCCL or no GPU.
- * SNAP_E_USAGE: there is no GPU of this number.
+ * SNAP_E_USAGE: there is no GPU of this number. SNAP_E_IO: the file in SNAPMLA_NCCL cannot be read.
+ * Also the errors of the functions above. An error ends the group.
  */
 snap_status exchange_cuda_open(exchange **out, const exchange_options *opt,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* The largest integer that EXCHANGE_INTEGERS uses for @size ranks. The sum over the ranks has at
- * most 8 bits. */
+/* The largest integer that EXCHANGE_INTEGERS uses for @size ranks. A sum over the ranks is
+ * within -256..256, and BF16 represents all integers of this range exactly. */
 static inline int exchange_largest(int size) {
     return size <= 32 ? 8 : 256 / size;
 }

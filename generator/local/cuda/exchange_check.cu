@@ -1,5 +1,5 @@
-/* Kernels that fill the buffers of an exchange and check what arrived. They compute each number
- * again from its seed and place, so nothing is compared with a copy. */
+/* Kernels that fill the buffers of an exchange and check what arrived. The check computes
+ * each expected number from its seed and place, so it needs no copy of what the ranks sent. */
 #include <cuda_bf16.h>
 
 #include "generator/local/cuda/exchange_inside.h"
@@ -16,7 +16,7 @@ __device__ uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-/* Number @i of a rank. Both kinds are exact in BF16. */
+/* Number @i of the rank that has @seed. BF16 represents both kinds exactly. */
 __device__ float number(uint64_t seed, uint64_t i, bool integers, int largest) {
     const uint64_t h = mix(seed + i * 0x9e3779b97f4a7c15u);
     if (integers)
@@ -52,7 +52,8 @@ __device__ float sum_of(const exchange_expected &w, uint64_t i) {
     return sum;
 }
 
-/* Number @i of the receive buffer; @part is the size of a rank's part of the larger buffer. */
+/* Number @i of the receive buffer; @part is how many numbers a rank's part of the larger
+ * buffer has. */
 __device__ float expected(const exchange_expected &w, size_t i, size_t part) {
     switch (w.operation) {
     case EXCHANGE_ALL_REDUCE:

@@ -33,7 +33,7 @@ struct cuda_exchange {
     void *send, *recv; /* [most_bytes] */
     int64_t most_bytes;
     uint64_t *seeds;            /* [RANKS_MOST] on the device */
-    uint64_t *word, *host_word; /* one result, on the device and on the host */
+    uint64_t *word, *host_word; /* one result of a kernel, on the device and on the host */
     exchange_peers peers;
     exchange_call call;
     char what[64]; /* the operation, for messages */
@@ -45,7 +45,7 @@ struct cuda_exchange {
 void exchange_stop(cuda_exchange *x);
 
 /**
- * exchange_peers_open - exchange the inboxes of the one-shot all-reduce
+ * exchange_peers_open - map the inboxes of all ranks for the one-shot all-reduce
  *
  * If the ranks are on several machines, are too many, or cannot map each other's memory, p->usable
  * is false on all ranks, and p->why_not has the reason. That is no error.
@@ -53,7 +53,7 @@ void exchange_stop(cuda_exchange *x);
 snap_status exchange_peers_open(exchange_peers *p, ranks *group, cudaStream_t stream,
                                 snap_err *err);
 
-/* If the peers were usable, all ranks of a group that has not failed must call it. */
+/* If p->usable is true, it waits until all ranks have called it, unless the group has failed. */
 void exchange_peers_close(exchange_peers *p, ranks *group);
 
 /* What must be in the receive buffer of rank @rank. */
@@ -67,7 +67,7 @@ struct exchange_expected {
 cudaError_t exchange_fill(void *to, size_t bytes, bool bf16, bool integers, int largest,
                           uint64_t seed, cudaStream_t stream);
 
-/* Adds the number of wrong numbers to *wrong. */
+/* Adds the count of wrong numbers to *wrong. */
 cudaError_t exchange_compare(const void *got, size_t bytes, const exchange_expected &want,
                              uint64_t *wrong, cudaStream_t stream);
 

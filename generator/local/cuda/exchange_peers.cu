@@ -16,7 +16,7 @@ struct offer {
     cudaIpcMemHandle_t inbox;
 };
 
-/* What came of it on one rank. */
+/* Whether one rank could map the inboxes of the others. */
 struct outcome {
     char why_not[200]; /* "" = it has mapped all inboxes */
 };
@@ -29,7 +29,8 @@ void read_machine(char out[40]) {
         ::close(fd);
 }
 
-/* This rank's memory. It is zero before the others get its handle. */
+/* Allocates the inbox, the state and the stop word of this rank. They are zero before the others
+ * get the handle of the inbox. */
 cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t stream) {
     one_shot_group &g = p->group;
     const size_t bytes = one_shot_inbox_bytes(g.size);
@@ -119,7 +120,8 @@ void exchange_peers_close(exchange_peers *p, ranks *group) {
     for (int r = 0; r < g.size && r < ONE_SHOT_RANKS; r++)
         if (r != g.rank && g.inbox[r])
             cudaIpcCloseMemHandle(g.inbox[r]);
-    /* Memory must not be released while others map it. After a failure this does not wait. */
+    /* An inbox must not be released while other ranks map it, so all ranks wait for each other
+     * here. After a failure of the group, they do not wait. */
     if (p->usable)
         (void)!ranks_all_gather(group, "closing the inboxes", nullptr, 0, nullptr, nullptr);
     if (g.size <= ONE_SHOT_RANKS)

@@ -19,11 +19,11 @@ static const char kAddress[] = "127.0.0.1";
 
 typedef struct {
     pid_t pid;  /* 0 = not running */
-    int report; /* the reading end of its pipe; -1 = closed */
+    int report; /* reading end of the pipe for its error; -1 = closed */
     char text[kReportMost];
     size_t n;
     int status;  /* of waitpid() */
-    int turn;    /* in which round its end was seen; 0 = not yet */
+    int turn;    /* number of the wait_once() call that found it ended; 0 = it has not ended */
     bool killed; /* by the launcher */
 } child;
 
@@ -32,7 +32,7 @@ typedef struct {
     child of[RANKS_MOST];
     int listener, port;
     int running, turn;
-    int64_t kill_at; /* 0 = no rank has failed */
+    int64_t kill_at; /* when the ranks that still run are killed; 0 = no rank has failed */
 } launch;
 
 /* ---- the environment of a rank ---- */
@@ -81,7 +81,7 @@ static bool keep_over_exec(int fd) {
     return fcntl(fd, F_SETFD, 0) == 0;
 }
 
-/* In the new process: only calls that are allowed after fork(). */
+/* Runs in the new process, where only async-signal-safe calls are allowed until execve(). */
 static _Noreturn void become_rank(const launch *l, int rank, int report, pid_t parent,
                                   const char *path, char *const *argv, char *const *env) {
     bool ok = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent;
@@ -154,14 +154,14 @@ static void note_end(launch *l, child *c, int status) {
     c->pid = 0;
     l->running--;
     read_report(c);
-    if (c->report >= 0) /* a process that the rank has started may hold the other end */
+    if (c->report >= 0) /* a process that the rank has started may hold the writing end */
         (void)close(c->report);
     c->report = -1;
     if (status != 0 && l->kill_at == 0)
         l->kill_at = clock_now_ns() + (int64_t)(l->o->grace_s * 1e9);
 }
 
-/* Waits a moment for reports, then takes the ranks that have ended. */
+/* Waits kTickMs at most for reports, then records the ranks that have ended. */
 static void wait_once(launch *l) {
     struct pollfd fds[RANKS_MOST];
     int status = 0;
@@ -196,8 +196,8 @@ static void wait_for_all(launch *l) {
 
 /* ---- the error of the group ---- */
 
-/* Which rank's end is the cause of the others: the higher, the likelier. A signal that the launcher
- * did not send counts most, then an error that the rank has sent. */
+/* How likely it is that the end of this rank caused the others to fail: the higher, the likelier. A
+ * signal that is not the launcher's SIGKILL counts most, then an error that the rank has sent. */
 static int weight_of_end(const child *c) {
     if (WIFSIGNALED(c->status) && !c->killed)
         return 3;
@@ -206,7 +206,7 @@ static int weight_of_end(const child *c) {
     return c->status != 0;
 }
 
-/* -1 if all ranks have ended well. */
+/* Returns the rank that is named as the cause, or -1 if all ranks have ended well. */
 static int find_first_failure(const launch *l) {
     int best = -1;
     for (int r = 0; r < l->o->size; r++) {

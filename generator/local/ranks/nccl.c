@@ -75,7 +75,7 @@ static snap_status check_version(nccl *n, const char *path, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Opening a named pipe as a library would wait for a writer. */
+/* Accepts regular files only: dlopen() of a named pipe would wait for a writer. */
 static snap_status check_file(const char *path, snap_err *err) {
     struct stat s;
     if (stat(path, &s) != 0)
@@ -86,7 +86,7 @@ static snap_status check_file(const char *path, snap_err *err) {
 }
 
 snap_status nccl_open(nccl **out, snap_err *err) {
-    /* NCCL writes its messages to standard output, where our results are. */
+    /* By default, NCCL writes its messages to standard output, where our results are. */
     (void)setenv("NCCL_DEBUG_FILE", "/dev/stderr", 0);
     const char *named = getenv(kVariable), *path = named ? named : kLibrary;
     snap_status st = named ? check_file(path, err) : SNAP_OK;
@@ -94,7 +94,8 @@ snap_status nccl_open(nccl **out, snap_err *err) {
     *out = NULL;
     if (st != SNAP_OK)
         return st;
-    /* A name without a slash is searched for in the folders of the system. */
+    /* dlopen() searches the system's folders for a name without a slash. A file that the user has
+     * named must not be searched for. */
     (void)snprintf(file, sizeof file, "%s%s", named && !strchr(named, '/') ? "./" : "", path);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -196,6 +197,6 @@ snap_status nccl_all_to_all(const nccl *n, nccl_comm *c, nccl_type type, const v
         if (result == kSuccess)
             result = n->recv((char *)recv + (size_t)r * part, count, type, r, c, stream);
     }
-    int ended = n->group_end(); /* also after an error, because a group that stays open is worse */
+    int ended = n->group_end(); /* also after an error: NCCL delays all calls in an open group */
     return result_of(n, c, result == kSuccess ? ended : result, "all-to-all", err);
 }

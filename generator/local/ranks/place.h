@@ -1,31 +1,33 @@
 /* place.h - which rank of a group of processes this process is, as its launcher has set it.
  *
- * A launcher (mpirun, srun, torchrun, or this program with ranks_launch()) starts one process for
- * each GPU and gives each one its place in environment variables. The first pair of this list that
- * is set counts:
+ * A launcher (mpirun, srun, torchrun, or this program with launch_ranks()) starts one process for
+ * each GPU and passes the place of each in environment variables: number of the rank, number of
+ * ranks, and number of the rank on its machine. Of the following lines, the first one counts whose
+ * first or second variable is set:
  *
  *   RANK, WORLD_SIZE, LOCAL_RANK               torchrun and this program
  *   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK   Open MPI
  *   PMI_RANK, PMI_SIZE, MPI_LOCALRANKID        MPICH and Intel MPI
  *   SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID  srun. They count only if SLURM_STEP_ID is set as
- *                                              well, because a batch script has them, too
+ *                                              well, because a batch script has the other
+ *                                              three, too
  *
- * MASTER_ADDR and MASTER_PORT say where rank 0 waits for the others. */
+ * MASTER_ADDR and MASTER_PORT are the host and the port at which rank 0 listens. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 #define SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 
 #include "base/err.h"
 
-enum { RANKS_MOST = 256, RANKS_PORT = 29500 /* without MASTER_PORT, as torchrun */ };
+enum { RANKS_MOST = 256 /* in a group */, RANKS_PORT = 29500 /* default of MASTER_PORT */ };
 
-/* The variables that ranks_launch() sets in addition to those above. */
-#define RANKS_LISTENER "SNAPMLA_RANK_LISTENER" /* for rank 0: number of the listening socket */
-#define RANKS_REPORT   "SNAPMLA_RANK_REPORT"   /* number of the descriptor for launch_report() */
+/* The variables that launch_ranks() sets in addition to those above. */
+#define RANKS_LISTENER "SNAPMLA_RANK_LISTENER" /* for rank 0: descriptor of its socket */
+#define RANKS_REPORT   "SNAPMLA_RANK_REPORT"   /* descriptor for launch_report() */
 
 typedef struct {
     int rank, size;      /* 0 and 0: no launcher has started this process */
     int local_rank;      /* number of the process on its machine; -1 = unknown */
-    const char *address; /* of rank 0; borrowed from the environment */
+    const char *address; /* host of rank 0, from the environment; NULL = not set (one rank) */
     int port;
     int listener; /* the socket on which rank 0 already listens; -1 = it has to open one */
 } rank_place;

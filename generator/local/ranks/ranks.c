@@ -14,10 +14,10 @@
 
 enum {
     kBeatBytes = 16 + RANKS_WHAT,
-    kBeats = 10 /* in the time of the shortest limit */,
+    kBeats = 10 /* signs of life in the shorter one of silence_s and exchange_s */,
     kFailureMost = 700
 };
-static const double kLinger = 1; /* seconds in which the others can read the last message */
+static const double kLinger = 1; /* seconds that the others have to read the last message */
 
 const ranks_options ranks_defaults = {
     .arrive_s = 120, .silence_s = 10, .exchange_s = 20, .stuck_s = 5};
@@ -30,7 +30,7 @@ int ranks_size(const ranks *g) {
     return g->size;
 }
 
-/* The time between two signs of life. They also show rank 0 how far a rank is. */
+/* The seconds between two signs of life, which also carry the progress of the rank to rank 0. */
 static double beat_s(const ranks *g) {
     return (g->opt.silence_s < g->opt.exchange_s ? g->opt.silence_s : g->opt.exchange_s) / kBeats;
 }
@@ -46,7 +46,7 @@ void ranks_send_failure(ranks *g, wire *w) {
     size_t n = strlen(g->failure.text);
     wire_put32(bytes, g->failure.code);
     memcpy(bytes + 4, g->failure.text, n);
-    /* If this fails, the other side finds the connection closed. */
+    /* If sending fails, the other side finds the connection closed. */
     if (wire_send(w, WIRE_FAIL, bytes, 4 + n, NULL) != SNAP_OK)
         (void)shutdown(w->fd, SHUT_RDWR);
 }
@@ -86,7 +86,8 @@ void ranks_fail(ranks *g, snap_err *why) {
     (void)pthread_mutex_unlock(&g->lock);
 }
 
-/* The failure as the caller's error, in place of one that is only a consequence. */
+/* Returns the failure of the group, if there is one, and copies it to @err. An error that @err has
+ * already is only a consequence of the failure. */
 static snap_status failure_locked(const ranks *g, snap_err *err) {
     if (g->failure.code != SNAP_OK && err)
         *err = g->failure;
@@ -114,7 +115,8 @@ static void take_beat(rank_state *p, const wire_message *m) {
     p->what[RANKS_WHAT - 1] = '\0';
 }
 
-/* A rank sends again only after it has got the answer. */
+/* Keeps the numbers until an all-gather takes them. A rank sends its next numbers only after it has
+ * received the result of the all-gather, so there is never a second message to keep. */
 static void take_data(ranks *g, int r, const wire_message *m) {
     rank_state *p = &g->of[r];
     if (p->has_data || m->n > p->data_room) {
@@ -172,7 +174,7 @@ static void send_beats(ranks *g, int64_t now) {
         if (r == g->rank || p->w.fd < 0 || p->left ||
             wire_send(&p->w, WIRE_BEAT, bytes, sizeof bytes, &why) == SNAP_OK)
             continue;
-        read_rank(g, r); /* a last message says more than the failed send */
+        read_rank(g, r); /* a failure that the rank has sent says more than the failed send */
         if (!p->left)
             ranks_fail_locked(g, r, SNAP_E_NET, why.text);
     }
@@ -189,8 +191,9 @@ static void watch_silence(ranks *g, int64_t now) {
     }
 }
 
-/* Rank 0 has the progress of each rank. An exchange that takes too long is the fault of the rank
- * that has begun the fewest. */
+/* Runs on rank 0, which receives the progress of each rank. If an exchange takes too long on a
+ * rank, the rank that has begun the fewest exchanges is named. If none has begun fewer than this
+ * rank, this rank itself is named. */
 static void watch_exchanges(ranks *g, int64_t now) {
     int last = 0;
     char text[RANKS_WHAT + 80];
@@ -208,7 +211,7 @@ static void watch_exchanges(ranks *g, int64_t now) {
     }
 }
 
-/* Waits for messages, but not longer than the time between two signs of life. */
+/* Waits for messages, but at most half the time between two signs of life. */
 static void wait_for_messages(ranks *g, bool ready[RANKS_MOST]) {
     struct pollfd fds[RANKS_MOST + 1] = {{.fd = g->wake, .events = POLLIN}};
     int limit_ms = (int)(beat_s(g) * 500) + 1;
@@ -264,7 +267,8 @@ static void release(ranks *g) {
     free(g);
 }
 
-/* Room for what each rank may send to this one. */
+/* Allocates the buffers for numbers: rank 0 receives those of one rank over each connection, and
+ * each other rank receives those of all ranks from rank 0. */
 static snap_status make_room(ranks *g, snap_err *err) {
     size_t room = g->rank == 0 ? RANKS_BLOB_MOST : (size_t)g->size * RANKS_BLOB_MOST;
     for (int r = g->rank == 0 ? 1 : 0; r < (g->rank == 0 ? g->size : 1); r++) {

@@ -16,8 +16,8 @@
 #include "generator/local/ranks/ranks_inside.h"
 
 enum { kPending = 64, kBacklog = 128, kFactsMost = 4000, kHelloHead = 8 };
-static const int64_t kIntroduce = 5000000000; /* ns that a connection has for its hello */
-static const double kSendLimit = 5, kRetry = 0.05;
+static const int64_t kIntroduce = 5000000000;      /* ns in which a hello must arrive */
+static const double kSendLimit = 5, kRetry = 0.05; /* seconds */
 
 static int64_t after(double s) {
     return clock_now_ns() + (int64_t)(s * 1e9);
@@ -25,7 +25,7 @@ static int64_t after(double s) {
 
 static int ms_until(int64_t end) {
     int64_t left = (end - clock_now_ns()) / 1000000 + 1;
-    return (int)(left < 0 ? 0 : left > 100 ? 100 : left); /* a signal is seen after 0.1 s at most */
+    return (int)(left < 0 ? 0 : left > 100 ? 100 : left); /* to call cancelled() every 0.1 s */
 }
 
 static snap_status cancelled(const ranks *g, snap_err *err) {
@@ -120,7 +120,7 @@ static bool find_difference(const char *mine, const char *theirs, char *text, si
 
 typedef struct {
     wire w;
-    int64_t end; /* until when it must have introduced itself */
+    int64_t end; /* time until which its hello must have arrived */
 } candidate;
 
 typedef struct {
@@ -162,7 +162,8 @@ static void accept_candidate(rendezvous *m) {
     n->end = clock_now_ns() + kIntroduce;
 }
 
-/* After a failure, ranks that arrive a little later still get the message. */
+/* After a failure, rank 0 waits half of silence_s at most, so that ranks that arrive a little later
+ * still get the message. */
 static void shorten(rendezvous *m) {
     int64_t soon = after(m->g->opt.silence_s / 2);
     if (soon < m->end)
@@ -186,7 +187,7 @@ static void refuse_second(rendezvous *m, candidate *n, int rank) {
     wire_close(&n->w);
 }
 
-/* A hello: rank, size, and the facts as text. */
+/* Handles a hello, which consists of rank, number of ranks, and the facts as text. */
 static void admit(rendezvous *m, candidate *n, const wire_message *hello) {
     char theirs[WIRE_HELLO_MOST + 1], why[500];
     ranks *g = m->g;
@@ -229,7 +230,7 @@ static void read_candidate(rendezvous *m, candidate *n) {
     }
 }
 
-/* A rank that has arrived sends nothing before it is welcome, unless it fails. */
+/* Reads from a rank that has arrived. It sends nothing before the welcome, unless it fails. */
 static void read_waiting(rendezvous *m, int r) {
     rank_state *p = &m->g->of[r];
     wire_message failed;
@@ -310,7 +311,7 @@ static snap_status lead(rendezvous *m, const rank_place *place, snap_err *err) {
 
 /* ---- the other ranks ---- */
 
-/* One attempt. Returns the socket, or -1. */
+/* Tries once to connect, for 1 s at most. Returns the socket, or -1. */
 static int try_connect(const struct addrinfo *at, int64_t end) {
     int error = 0;
     socklen_t n = sizeof error;
@@ -365,7 +366,8 @@ static snap_status introduce(ranks *g, const char *facts, snap_err *err) {
     return st;
 }
 
-/* What has arrived before the welcome: *welcome is set, or the reason why there is none. */
+/* Reads the answer of rank 0. *welcome becomes true if it is the welcome, and stays false if
+ * nothing has arrived yet. Any other answer is an error. */
 static snap_status read_welcome(ranks *g, const rank_place *place, bool *welcome, snap_err *err) {
     wire *w = &g->of[0].w;
     wire_message m;

@@ -74,7 +74,7 @@ snap_status wire_send(wire *w, wire_type type, const void *bytes, size_t n, snap
     return st == SNAP_OK ? send_all(w->fd, bytes, n, 0, err) : st;
 }
 
-/* Drops the message that was returned last. */
+/* Removes the message that wire_next() returned last from the buffer. */
 static void drop_taken(wire *w) {
     if (w->taken)
         memmove(w->in, w->in + w->taken, w->n - w->taken);
@@ -93,7 +93,7 @@ bool wire_read(wire *w) {
             w->room += w->room > kChunk ? w->room : kChunk;
         }
         if (w->n == w->room)
-            return true; /* wire_next() has to take something first */
+            return true; /* full: wire_next() has to take a message first */
         ssize_t k = recv(w->fd, w->in + w->n, w->room - w->n, MSG_DONTWAIT);
         if (k < 0 && errno == EINTR)
             continue;

@@ -1,8 +1,8 @@
 /* wire.h - messages between ranks over a TCP connection.
  *
  * A message is a header of 16 bytes (magic number, type, length of the content, 0; each 4 bytes,
- * little-endian) and its content. Whatever else arrives is garbage, and the connection is then of
- * no use. */
+ * little-endian) and its content. If anything else arrives, wire_next() returns WIRE_GARBAGE, and
+ * the connection can only be closed. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_WIRE_H
 #define SNAPMLA_GENERATOR_LOCAL_RANKS_WIRE_H
 
@@ -18,11 +18,11 @@ enum {
 };
 
 typedef enum {
-    WIRE_HELLO = 1, /* to rank 0: the sender's rank and the facts that must be equal */
+    WIRE_HELLO = 1, /* to rank 0: the sender's rank, size of its group, and facts */
     WIRE_WELCOME,   /* from rank 0: all ranks have arrived */
     WIRE_DATA,      /* numbers of an all-gather */
-    WIRE_BEAT,      /* at least every second: the sender is alive, and how far it is */
-    WIRE_FAIL,      /* the text of the failure that ends the group */
+    WIRE_BEAT,      /* a sign of life, about once a second, with the sender's progress */
+    WIRE_FAIL,      /* code and text of the failure that ends the group */
     WIRE_BYE,       /* the sender has ended its work without a failure */
     WIRE_TYPES,
 } wire_type;
@@ -38,7 +38,7 @@ typedef struct {
     uint8_t *in;
     size_t n, room; /* bytes received, bytes allocated */
     size_t taken;   /* bytes of the message that wire_next() returned last */
-    size_t most;    /* longest content that is accepted */
+    size_t most;    /* longest content that is accepted, in bytes */
 } wire;
 
 #define WIRE_CLOSED ((wire){.fd = -1})
@@ -47,8 +47,8 @@ typedef struct {
 wire wire_of(int fd, size_t most, double send_s);
 void wire_close(wire *w); /* may be called twice */
 
-/* Sends a whole message. SNAP_E_NET if the other side has closed the connection or does not
- * read. */
+/* Sends a whole message. SNAP_E_NET if the other side has closed the connection, or does not read
+ * for send_s seconds. */
 snap_status wire_send(wire *w, wire_type type, const void *bytes, size_t n,
                       snap_err *err) SNAP_CHECK_RESULT;
 
@@ -61,7 +61,7 @@ typedef enum { WIRE_NOTHING, WIRE_MESSAGE, WIRE_GARBAGE } wire_result;
 /* Takes the next complete message from what was read. */
 wire_result wire_next(wire *w, wire_message *out);
 
-/* Numbers in the content of a message. */
+/* Write and read numbers in the content of a message, little-endian. */
 void wire_put32(uint8_t *to, uint32_t x);
 void wire_put64(uint8_t *to, uint64_t x);
 uint32_t wire_get32(const uint8_t *from);

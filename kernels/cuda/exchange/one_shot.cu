@@ -5,7 +5,7 @@
 namespace {
 
 enum { kThreads = 128, kMostBlocks = 128, kUnit = 16, kSpins = 4096 };
-constexpr uint32_t kUnits = ONE_SHOT_BYTES / kUnit; /* of 16 bytes, in the longest message */
+constexpr uint32_t kUnits = ONE_SHOT_BYTES / kUnit; /* units of 16 bytes in the longest message */
 
 /* One line of an inbox: 8 bytes of numbers and two tags. A unit of 16 bytes takes two lines. */
 struct line {
@@ -19,8 +19,8 @@ struct message {
     uint32_t units;
 };
 
-/* The lines of one sender in one half: [2][kUnits]. A unit has line u of both arrays, so that the
- * threads of a warp write neighbouring lines. */
+/* The lines [2][kUnits] of @sender in the inbox of @receiver, in the half for exchange @tag. Unit u
+ * has line u of both arrays, so that the threads of a warp write neighbouring lines. */
 __device__ line *lines_of(const one_shot_group &g, int receiver, int sender, uint32_t tag) {
     const size_t half = static_cast<size_t>(tag & 1) * g.size + sender;
     return static_cast<line *>(g.inbox[receiver]) + half * 2 * kUnits;
@@ -51,7 +51,7 @@ __device__ bool has(const line &x, uint32_t tag) {
 __device__ void send(const message &m, uint32_t unit, uint32_t tag) {
     const uint4 x = m.in[unit];
     for (int i = 1; i < m.g.size; i++) {
-        const int to = (m.g.rank + i) % m.g.size; /* the ranks begin with different receivers */
+        const int to = (m.g.rank + i) % m.g.size; /* every rank begins with another receiver */
         line *lines = lines_of(m.g, to, m.g.rank, tag) + unit;
         store(lines, tagged(x.x, tag), tagged(x.y, tag));
         store(lines + kUnits, tagged(x.z, tag), tagged(x.w, tag));
@@ -122,8 +122,8 @@ __device__ uint32_t next_tag(uint32_t last) {
     return last == 0xffffffffu ? 2 : last + 1;
 }
 
-/* The blocks are at most as many as the device runs at the same time. Each sends all its units
- * before it waits, so no block waits for one that cannot run. */
+/* There are so few blocks (kMostBlocks) that the device can run all of them at the same time. Each
+ * block sends all its units before it waits, so no block waits for one that cannot start. */
 template <bool kBf16>
 __global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
     volatile uint32_t *state = m.g.state;

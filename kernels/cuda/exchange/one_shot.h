@@ -1,18 +1,21 @@
 /* one_shot.h - the sum of a short message over the GPUs of one machine, in one kernel.
  *
- * Each rank writes its numbers into the inbox of every other rank (peer memory, over NVLink or
- * PCIe), waits until those of all ranks have arrived in its own inbox, and adds them up. A message
- * crosses the link once, so the time is about one launch and one trip over the link. NCCL's
- * all-reduce of a few kilobytes takes longer, because its ranks synchronise more often.
+ * Each rank has an inbox in its memory. It writes its numbers into the inbox of every other rank
+ * (peer memory, over NVLink or PCIe), waits until those of all ranks have arrived in its own inbox,
+ * and adds them up. A message crosses the link once, so the time should be about one launch and one
+ * trip over the link. NCCL's all-reduce of a few kilobytes is expected to take longer, because its
+ * ranks synchronise more often. Neither has been measured yet.
  *
  * There is no flag for a whole message. The inbox consists of words of 64 bits. Each has 32 bits of
- * the numbers and a 32-bit tag, which is the number of the exchange. A word with the tag is
- * complete, because 64 bits are written at once. This doubles the bytes but needs no fence.
+ * the numbers and a 32-bit tag, which is the number of the exchange. If the tag of a word has
+ * arrived, its numbers have, too, because 64 bits are written at once. The tags double the bytes
+ * that are sent, but no memory fence is needed.
  *
- * An inbox has two halves, which the exchanges use in turn. A rank that writes for exchange e + 2
- * has received numbers of exchange e + 1 from every rank, so every rank has read those of exchange
- * e. The number of the exchange is counted in device memory, so the kernel can be part of a CUDA
- * graph. A tag would be mistaken only in a word that was last written exactly 2^32 exchanges ago.
+ * An inbox has two halves: one for even exchange numbers, one for odd. A rank that writes for
+ * exchange e + 2 has received numbers of exchange e + 1 from every rank, so every rank has read
+ * those of exchange e. The number of the exchange is counted in device memory, so the kernel can be
+ * part of a CUDA graph. Tags repeat after 2^32 - 2 exchanges. A tag would be mistaken only in a
+ * word that was last written exactly so many exchanges ago, or a multiple of it.
  *
  * The numbers are added in FP32 in the order of the ranks, and rounded once. So every rank gets the
  * same bits. */
@@ -25,16 +28,16 @@
 
 enum {
     ONE_SHOT_RANKS = 8,         /* at most */
-    ONE_SHOT_BYTES = 256 << 10, /* longest message */
-    ONE_SHOT_STATE = 2          /* words of the state of a rank */
+    ONE_SHOT_BYTES = 256 << 10, /* longest message, in bytes */
+    ONE_SHOT_STATE = 2          /* words of a rank's state: last exchange, blocks that ended */
 };
 
 struct one_shot_group {
     void *inbox[ONE_SHOT_RANKS]; /* [size] of all ranks, as this process maps them; each has
-                                    one_shot_inbox_bytes(size) bytes, aligned to 16 */
+                                    one_shot_inbox_bytes(size) bytes, aligned to 16 bytes */
     uint32_t *state;             /* [ONE_SHOT_STATE] in this rank's device memory */
     const uint32_t *stop;        /* a word that the device can read while the host writes it; when
-                                    it is nonzero, kernels no longer wait, and their results mean
+                                    it is nonzero, waiting kernels end, and their results mean
                                     nothing */
     int rank, size;
 };
@@ -44,7 +47,7 @@ size_t one_shot_inbox_bytes(int size);
 /**
  * one_shot_all_reduce - enqueue out [n] = the sum of in [n] over the ranks
  *
- * @in, @out: @bytes bytes of BF16 (@bf16) or FP32 numbers, aligned to 16; they may be the same
+ * @in, @out: @bytes bytes of BF16 (@bf16) or FP32 numbers, aligned to 16 bytes; may be equal
  * @bytes:    a multiple of 16, at most ONE_SHOT_BYTES; equal on all ranks
  *
  * Before the first call of any rank, the inboxes and states of all ranks must be zero. All ranks

@@ -29,14 +29,14 @@ uint16_t to_bf16(float x) {
 struct rank {
     one_shot_group g;
     cudaStream_t stream;
-    std::vector<uint8_t> sent; /* what is in `in` */
+    std::vector<uint8_t> sent; /* the host's copy of `in` */
     uint8_t *in, *out;
     cudaGraphExec_t exec;
 };
 
 struct group {
     std::vector<rank> of;
-    uint32_t *stop; /* of all ranks */
+    uint32_t *stop; /* the host's address of the stop word, which all ranks share */
     std::mt19937_64 rng;
 
     explicit group(int size) : of(size), rng(17 + size) {
@@ -148,7 +148,7 @@ void check_sizes(group &g) {
             }
 }
 
-/* Long and short messages follow each other without the host. */
+/* Long and short messages follow each other, and the host does not wait between them. */
 void check_many(group &g) {
     g.fill(16384, true);
     for (int i = 0; i < 500; i++) {
@@ -158,7 +158,7 @@ void check_many(group &g) {
     g.check("many exchanges", 16384, true);
 }
 
-/* The number of the exchange wraps around. */
+/* The number of the exchange passes 2^32 - 1, after which it is 2. */
 void check_wrap(group &g) {
     g.reset(0xfffffffdu);
     for (int i = 0; i < 5; i++) {
@@ -184,7 +184,7 @@ void record(group &g, int operations, size_t bytes) {
 }
 
 void check_graph(group &g) {
-    record(g, 3, 4096); /* an odd number, so the halves change between replays */
+    record(g, 3, 4096); /* an odd number, so each replay begins with the other half */
     for (int i = 0; i < 50; i++) {
         g.fill(4096, true);
         for (rank &k : g.of)
@@ -239,8 +239,8 @@ void time_graph(group &g) {
 } // namespace
 
 int main() {
-    /* One hardware queue for each stream. With fewer, a rank could wait behind one that waits for
-     * it. */
+    /* One hardware queue for each stream. With fewer, a rank's kernel could be queued after the
+     * kernel of a rank that waits for it. */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     for (const int size : {1, 2, 3, 8}) {
         group g(size);
