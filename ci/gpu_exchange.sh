@@ -1,6 +1,7 @@
 #!/bin/sh
-# Measures the exchange between GPUs on a machine with two of them, and injects faults. It takes about
-# eight minutes at most, without the build. Each run has a time limit. A failed step does not stop the others.
+# Measures the exchange between GPUs on a machine with two of them, and injects faults. It takes at
+# most ten minutes without the build, and less if nothing hangs. Each run has a time limit. A failed
+# step does not stop the others.
 #   gpu_exchange.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)    30 s
@@ -9,11 +10,12 @@
 #   fp32      all-reduces from 1 KB to 1 MB in FP32                                          40 s
 #   sockets   NCCL over sockets, as between two machines: peer access and shared memory off   60 s
 #   mpirun    the ranks started by mpirun, if the machine has it                             40 s
-#   faults    a rank is killed, a rank is stopped, ranks differ                             120 s
+#   faults    a rank is killed, a rank is stopped, ranks differ                             240 s
 #
-# Variables: SNAPMLA, the program (build/snapmla; it is built if it is missing); DEVICES (0,1); SNAPMLA_NCCL
-# (else libnccl.so.2 of the system, else that of a PyTorch wheel). NVLink multicast stays off.
-# OUT gets NAME.json and NAME.txt for each measurement, faults.txt, and summary.txt. Exits 1 if a step failed.
+# Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
+# the system, else that of a PyTorch wheel). NVLink multicast stays off. What is missing is built.
+# OUT gets NAME.json and NAME.txt for each measurement, faults.txt, and summary.txt. Exits 1 if a
+# step failed.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -ge 1 ] || {
@@ -30,7 +32,9 @@ bad=0
 mkdir -p "$out"
 : >"$out/summary.txt"
 check=build/test/cuda/check_exchange
-[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla" "$check"
+for program in "$snapmla" "$check"; do
+    [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
+done
 
 say() {
     echo "$*" | tee -a "$out/summary.txt"
