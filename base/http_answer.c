@@ -5,7 +5,7 @@
 
 enum { kSizeLineMax = 16 << 10 }; /* longest line with the size of a chunk, in bytes */
 
-/* What the next byte is. The first step of a zeroed reader is kHead. */
+/* What the next byte belongs to. A zeroed reader begins with kHead. */
 enum { kHead, kLength, kUntilClose, kSize, kExtension, kChunk, kChunkEnd, kTrailer };
 
 void http_answer_clear(http_answer *a) {
@@ -51,7 +51,7 @@ static bool has_token(const char *list, const char *token) {
     return false;
 }
 
-/* Sets *to to the value of a header line; false if the line has another name. */
+/* Sets *to to the value of a header line. False if the header does not have this name. */
 static bool is_named(const char *line, const char *name, const char **to) {
     size_t n = strlen(name);
     if (strncasecmp(line, name, n) != 0)
@@ -182,7 +182,7 @@ static answer_state too_large(http_answer *a) {
     return fail(a, ANSWER_TOO_LARGE, "the headers of the response are too large");
 }
 
-/* Takes bytes of the headers up to the end of a line at most. Returns how many. */
+/* Takes bytes of the headers, at most up to the end of the line. Returns their number. */
 static size_t take_head(http_answer *a, const char *bytes, size_t n) {
     static const char kBegin[] = "HTTP/";
     const char *lf = memchr(bytes, '\n', n);
@@ -222,7 +222,7 @@ static answer_state damaged(http_answer *a) {
     return fail(a, ANSWER_BROKEN, "the chunks of the response are damaged");
 }
 
-/* The line with the size of a chunk has ended. */
+/* Begins a chunk, or the trailers if its size is 0. The line with the size has ended. */
 static answer_state begin_chunk(http_answer *a) {
     if (!a->has_size)
         return damaged(a);
@@ -278,7 +278,7 @@ static void take_frame(http_answer *a, char c) {
         (void)take_size(a, c);
 }
 
-/* Moves the next bytes of the body to @to. Returns how many. */
+/* Moves the next bytes of the body to @to. Returns their number. */
 static size_t take_data(http_answer *a, char *to, const char *bytes, size_t n) {
     if (a->step != kUntilClose && (int64_t)n > a->left)
         n = (size_t)a->left;

@@ -32,7 +32,7 @@ bool plain_can_send(const http_request *req) {
     return req->body != NULL;
 }
 
-/* Writes the headers that have a value. */
+/* Writes the headers that have a value. libcurl, too, sends no header "Name:". */
 static void write_headers(buf *out, const char *const *headers, int n) {
     for (int i = 0; i < n; i++) {
         const char *value = strchr(headers[i], ':') + 1;
@@ -128,8 +128,8 @@ answer_state plain_receive(plain_exchange *x, char *bytes, size_t n, plain_input
         return http_answer_take(&x->answer, bytes, (size_t)got, &in->n_body);
     if (!in->came)
         return ANSWER_OPEN;
-    /* a reset connection also ends here once send() has returned its error, so the end would not
-     * mean that the body is complete */
+    /* Once send() has returned the error of a reset, recv() reports the end of the connection. So
+     * after an error of send() the end does not mean that the body is complete. */
     if (got == 0 && !x->output_ends)
         return http_answer_close(&x->answer);
     if (got < 0)

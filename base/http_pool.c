@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 
-/* A connection that was idle for this long is not used again: a router may have forgotten it, and
- * then the request gets no response. libcurl has the same limit. */
+/* A connection that was idle for this long is not used again. A router on the way may have dropped
+ * its entry for it, and then the request gets no response. libcurl has the same limit. */
 static const int64_t kIdleNs = INT64_C(118) * 1000000000;
 
-/* The idle connections to one server; the last that became idle is the first of the list. */
+/* The idle connections to one server, in a list. Its first is the one that became idle last. */
 typedef struct origin origin;
 struct origin {
     origin *next;
@@ -102,7 +102,8 @@ void http_conn_close(http_conn *c) {
     free(c);
 }
 
-/* Whether the connection can take a request: no byte and no end has arrived. */
+/* Whether an idle connection can take a request: it was not idle for too long, and neither a byte
+ * nor the end of the connection has arrived. */
 static bool is_alive(const http_conn *c) {
     char byte;
     return clock_now_ns() - c->idle_since_ns < kIdleNs &&
@@ -173,7 +174,7 @@ http_conn *http_pool_add(http_pool *p, const char *name, int fd, void *user) {
         errno = saved;
         return NULL;
     }
-    /* without it, times of arrival are unknown */
+    /* if this option cannot be set, times of arrival are unknown */
     (void)setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
     *c = (http_conn){.pool = p, .origin = o, .user = user, .fd = fd};
     p->by_fd[fd] = c;

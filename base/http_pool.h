@@ -1,8 +1,8 @@
-/* http_pool.h - the plain TCP connections of an HTTP client whose bytes it reads itself.
+/* http_pool.h - the plain TCP connections that an HTTP client reads and writes without libcurl.
  *
  * A pool owns connections. Each is either in use by one transfer or idle. All are registered for
- * input in the engine's epoll instance, with the descriptor as data, also while they are idle: the
- * pool closes an idle connection when the server closes it. */
+ * input in the engine's epoll instance, with the descriptor as data. An idle connection is
+ * registered, too, so that the engine can close it when the server has closed it. */
 #ifndef SNAPMLA_BASE_HTTP_POOL_H
 #define SNAPMLA_BASE_HTTP_POOL_H
 
@@ -14,23 +14,23 @@
 typedef struct http_pool http_pool;
 typedef struct http_conn http_conn;
 
-/* @poll: the epoll instance, borrowed. @idle_max: most idle connections. NULL if memory is
- * exhausted. */
+/* @poll: the epoll instance, borrowed. @idle_max: largest number of idle connections. NULL if
+ * memory is exhausted. */
 http_pool *http_pool_create(int poll, int idle_max);
 
 /* Closes all connections. NULL is allowed. */
 void http_pool_free(http_pool *p);
 
-/* Returns an idle connection to @origin ("host:port"), or NULL. It is in use from now on. @user:
- * what http_conn_user() returns. */
+/* Returns an idle connection to @origin ("host:port"), or NULL if there is none. The connection is
+ * then in use. @user: what http_conn_user() returns from now on, not NULL. */
 http_conn *http_pool_take(http_pool *p, const char *origin, void *user);
 
-/* Puts a new connection into the pool, in use. Takes the ownership of @fd, a non-blocking socket,
- * and closes it in case of failure: NULL with errno set. */
+/* Adds a new connection to the pool, in use by @user. The pool owns @fd, a non-blocking socket, and
+ * also closes it if this function fails: NULL with errno set. */
 http_conn *http_pool_add(http_pool *p, const char *origin, int fd, void *user);
 
-/* Makes a connection idle. If there are too many, the one that has been idle for the longest time
- * is closed. */
+/* Makes a connection idle. If there are then more than idle_max idle ones, closes the one that has
+ * been idle for the longest time. */
 void http_conn_keep(http_conn *c);
 
 void http_conn_close(http_conn *c);
@@ -40,15 +40,16 @@ http_conn *http_pool_find(const http_pool *p, int fd);
 
 void *http_conn_user(const http_conn *c); /* NULL = the connection is idle */
 
-/* Whether the connection was idle before. */
+/* Whether the connection was idle at some time before its present use. */
 bool http_conn_is_reused(const http_conn *c);
 
-/* Sends as much as possible of two texts without blocking, from byte @from of the two. Returns the
- * number of bytes; -1 with errno set. */
+/* Sends as much as possible of @head followed by @body without blocking, beginning with byte @from
+ * of the two together. Returns the number of bytes; -1 with errno set. */
 ssize_t http_conn_send(http_conn *c, const char *head, size_t n_head, const char *body,
                        size_t n_body, size_t from);
 
-/* Chooses whether the epoll instance also reports that bytes can be sent. False with errno set. */
+/* Chooses whether the epoll instance also reports that the socket can take bytes. In case of
+ * failure, false with errno set. */
 bool http_conn_watch_output(http_conn *c, bool on);
 
 /* Receives what has arrived, at most @n bytes, without blocking. *arrived_ns: when the last of

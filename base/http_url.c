@@ -114,7 +114,8 @@ static bool may_have_proxy(CURLU *u) {
     return named && !is_loopback(u);
 }
 
-/* Whether a text can stand in a request as it is. */
+/* Whether a text can be part of a request line unchanged: it has only printable ASCII characters
+ * and no space. */
 static bool is_printable(const char *text) {
     for (; *text; text++)
         if (*text <= ' ' || *text > '~')

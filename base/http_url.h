@@ -14,13 +14,13 @@ typedef struct {
 
 /* Finds the parts of an http URL. False if libcurl must make the transfer: if the URL is https,
  * if a proxy may be used for its host, if the host is an IPv6 address with a zone
- * ("[fe80::1%25eth0]"), or if the URL has bytes that a request line or a host cannot have.
- * Release the parts in either case. */
+ * ("[fe80::1%25eth0]"), if the URL has bytes that a request line or a host cannot have, or if the
+ * parts cannot be read. @p: zeroed by the caller, who releases the parts in either case. */
 bool http_url_plain(const char *url, http_url_parts *p);
 void http_url_parts_release(http_url_parts *p);
 
-/* The absolute URL of a reference, such as "/there", in a response of @base. NULL if there is none.
- * Freed with curl_free(). */
+/* The absolute URL of @reference, such as "/there", in a response from the URL @base. NULL if it
+ * has none. The caller frees the result with curl_free(). */
 char *http_url_resolve(const char *base, const char *reference);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "evals/distributions.h"
 
-/* The unbiased covariance of L' and r over the samples of one problem. */
+/* The unbiased covariance of L' = min(L, @most) and r over the @n samples of one problem. */
 static double covariance(const forecast_answer *a, size_t n, double most) {
     double ratio = 0, right = 0, sum = 0;
     if (n < 2)
@@ -26,14 +26,15 @@ static double mean_ratio(const forecast_answer *a, size_t n, double most) {
     return sum / (double)n;
 }
 
-/* The share of answers that the likelihood ratios do not account for. @means: [problems] of L'. */
+/* The share of the other format's answers that the likelihood ratios do not account for: 1 minus
+ * the mean of L' and two standard errors. @means: the mean of L' in each problem. */
 static double missing(const double *means, size_t problems) {
     stats_mean m = stats_mean_of(means, problems);
     return m.se >= 0 ? fmax(0, 1 - m.mean - 2 * m.se) : 0;
 }
 
-/* Sets the shares of the answers, and returns how often those answers of the reference are right
- * from which the other format diverges. */
+/* Sets out->accuracy, diverged and unseen to means over the answers. Returns the accuracy of those
+ * answers of the reference from which the other format diverges. */
 static double count(const forecast_answer *a, size_t n, forecast *out) {
     double right = 0, diverged = 0, unseen = 0, lost = 0;
     for (size_t i = 0; i < n; i++) {
@@ -48,18 +49,20 @@ static double count(const forecast_answer *a, size_t n, forecast *out) {
     return diverged > 0 ? lost / diverged : out->accuracy;
 }
 
-/* How often unseen answers are right, in relation to those that they replace. NAN: unknown. */
+/* The factor for unseen answers: how often they are right, divided by how often the answers that
+ * they replace are right. NAN: unknown, so there is no prediction. */
 static double kept(double unseen, bool greedy) {
     if (!greedy)
         return 1 - unseen;
     return unseen > FORECAST_GREEDY_MOST ? (double)NAN : FORECAST_GREEDY_KEPT;
 }
 
-/* @seen: over the problems. @right: how often diverging answers of the reference are right. */
+/* Sets the prediction and its interval. @seen: mean covariance over the problems. @right: accuracy
+ * of the reference's answers from which the other format diverges. */
 static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
     double n = (double)seen.n, loss = (1 - kept(out->unseen, greedy)) * right;
-    /* An unseen answer and the reference's answer are right or wrong independently of each other,
-     * at worst. */
+    /* The variance from drawing unseen answers, if each is right or wrong independently of the
+     * reference's answer. This is assumed to be the worst case. */
     double drawn = out->unseen * 2 * right * (1 - right) / n;
     double assumed = out->unseen * right * FORECAST_KEPT_SPREAD;
     double se = sqrt(seen.se * seen.se + drawn + assumed * assumed);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An answer while it is drawn. */
 typedef struct {
     follow_answer out;
     rng draws;
@@ -21,8 +22,8 @@ struct follow {
     float *logits;         /* [n][answers][vocab] */
     double *p, *q;         /* [vocab] */
     model_piece *pieces;   /* [answers] */
-    int *alive;            /* [answers] the lines of this step */
-    int32_t *pages;        /* [answers][pages_each] of the prompt that is answered now */
+    int *alive;            /* [answers] first the indices of the lines that have not ended */
+    int32_t *pages;        /* [answers][pages of an answer], for the current prompt */
     tok_ids prompt;
 };
 
@@ -90,7 +91,8 @@ static int64_t pages_for(int64_t tokens) {
     return (tokens - 1) / MLA_PAGE + 1;
 }
 
-/* Gives each answer its pages. The full pages of the prompt are shared by all answers. */
+/* Gives each answer its cache pages. All answers share the full pages of the prompt. @longest:
+ * tokens of the prompt and of the longest answer. */
 static snap_status place(follow *f, int64_t longest, snap_err *err) {
     int64_t shared = (int64_t)f->prompt.n / MLA_PAGE, each = pages_for(longest),
             own = each - shared, need = shared + own * f->opt.answers;
@@ -113,7 +115,8 @@ static snap_status place(follow *f, int64_t longest, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Copies the last page of the prompt for all answers but the first, if it is not full. */
+/* If the last page of the prompt is not full, copies it for every answer except the first, whose
+ * page it is. */
 static snap_status copy_last_page(follow *f, int model, snap_err *err) {
     snap_status st = SNAP_OK;
     size_t full = f->prompt.n / MLA_PAGE;
@@ -130,8 +133,8 @@ static float *logits_of(follow *f, int model, int row) {
     return f->logits + ((int64_t)model * f->opt.answers + row) * f->vocab;
 }
 
-/* Runs the prompt through one model, in the chunks of the engine, and gives every answer its
- * logits. */
+/* Runs one model on the prompt, in chunks of LOCAL_CHUNK tokens. Copies the logits after the last
+ * token for every answer. */
 static snap_status read_prompt(follow *f, int model, snap_err *err) {
     snap_status st = SNAP_OK;
     int64_t n = (int64_t)f->prompt.n;
@@ -156,7 +159,8 @@ cleanup:
 
 /* ---- the answers ---- */
 
-/* Adds a token to the reading of a model. @p: probabilities of the first model. */
+/* Adds a drawn token to the reading of a model. @p, @q: probabilities of all tokens in the first
+ * model and in this one. */
 static void take(follow_reading *r, const double *p, const double *q, int vocab, int32_t token) {
     double outside = 0, ratio = q[token] / p[token];
     for (int i = 0; i < vocab; i++)
@@ -173,7 +177,7 @@ static bool is_stop(const local_model *m, int32_t token) {
     return false;
 }
 
-/* Draws the next token of a line and compares the models. @row: of the logits. */
+/* Draws the next token of a line and compares the models. @row: its row in each model's logits. */
 static void draw(follow *f, line *l, int row, const sampling *how) {
     const float *first = logits_of(f, 0, row);
     sampler_distribution(f->sampler, how, first, f->p);
@@ -190,7 +194,7 @@ static void draw(follow *f, line *l, int row, const sampling *how) {
         tok_stream_push(&l->stream, l->token, &l->out.text);
 }
 
-/* Runs the last token of each line that goes on through all models. */
+/* Runs every model on the last token of each line that has not ended. @alive: number of these. */
 static snap_status step(follow *f, int alive, snap_err *err) {
     snap_status st = SNAP_OK;
     model_piece pieces[LOCAL_SEQUENCES];

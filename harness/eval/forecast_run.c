@@ -16,13 +16,13 @@ typedef struct {
     char *precision[FORECAST_FORMATS]; /* owned */
     local_model model[FORECAST_FORMATS];
     int n;
-    int samples; /* most answers to a problem, over all tasks */
+    int samples; /* largest number of answers to a problem, over all tasks */
     arena mem;
     suite suite;
     task_set set; /* of the current task */
     follow *follow;
     forecast_answer *answers;    /* [n][problems][samples of the task] */
-    double kl[FORECAST_FORMATS]; /* sums over the answers of the task */
+    double kl[FORECAST_FORMATS]; /* follow_reading.kl, summed over the answers of the task */
     int64_t done;                /* answers of all tasks */
 } forecasting;
 

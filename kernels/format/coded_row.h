@@ -1,6 +1,6 @@
 /* coded_row.h - the formats of coded.h as inline functions, for the host and for CUDA kernels. On a
- * device the threads of a block round a row together. They add up in the order in which one thread
- * does, so the bits are the same. */
+ * device the threads of a block round a row together. They add numbers in the same order as the one
+ * thread on the host, so the results have the same bits. */
 #ifndef SNAPMLA_KERNELS_FORMAT_CODED_ROW_H
 #define SNAPMLA_KERNELS_FORMAT_CODED_ROW_H
 
@@ -22,13 +22,14 @@ FORMAT_INLINE void team_wait(void) {
 
 /* Memory that the threads of a team share. */
 typedef struct {
-    double y[MLA_MAX_CONTENT];
+    double y[MLA_MAX_CONTENT]; /* the rotated row */
     float magnitude[MLA_MAX_CONTENT];
-    bool marked[MLA_MAX_CONTENT];
-    double value[2];
+    bool marked[MLA_MAX_CONTENT]; /* see team_mark_largest() */
+    double value[2];              /* values for all threads that the first thread computed */
 } coded_memory;
 
-/* transform_hadamard() by a team. All of x[0..n-1] can be read when it returns. */
+/* transform_hadamard() by a team. When it returns, every thread can read all of x[0 .. n - 1].
+ * @block: numbers of one transform; 0: none. */
 FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {
     for (int half = 1; half < block; half *= 2) {
         team_wait();
@@ -46,8 +47,8 @@ FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {
     team_wait();
 }
 
-/* Sets m->marked for the @count numbers of x[0 .. n - 1] with the largest magnitudes. Of equal
- * magnitudes those in front are preferred. A NaN has the magnitude 0. */
+/* Sets m->marked[d] if x[d] is one of the @count numbers of x[0 .. n - 1] with the largest
+ * magnitudes. Of equal magnitudes the one with the lower index is preferred. A NaN counts as 0. */
 FORMAT_INLINE void team_mark_largest(row_team t, coded_memory *m, const float *x, int n,
                                      int count) {
     for (int d = t.rank; d < n; d += t.size)
@@ -66,7 +67,8 @@ FORMAT_INLINE void team_mark_largest(row_team t, coded_memory *m, const float *x
 }
 
 /* The level nearest to @z. Levels are symmetric around 0: @levels has the @n positive ones in
- * ascending order. Halfway between two, the one nearer to 0 is taken. */
+ * ascending order. Halfway between two levels the result is the one nearer to 0, and for 0 it is
+ * the smallest positive one. */
 FORMAT_INLINE double coded_nearest(double z, const double *levels, int n) {
     int i = 0;
     while (i + 1 < n && fabs(z) > (levels[i] + levels[i + 1]) / 2.0)
@@ -78,11 +80,11 @@ FORMAT_INLINE double coded_nearest(double z, const double *levels, int n) {
 
 /* Scales for each column of a group of tokens, after KIVI (arXiv 2402.02750).
  *
- * KIVI quantises keys with a scale and an offset for each channel of 32 tokens, because the
- * outliers of keys lie in few channels, and keeps the newest tokens in BF16 until a group is
- * complete. The content of a latent is read as key and as value. It is treated as a key here.
- * (KIVI's values have scales for each token and group of columns; the descriptor int4-zero is that
- * format.) Scale and offset, the least number, are fp16.
+ * KIVI forms groups of 32 tokens, and quantises keys with a scale and an offset for each channel of
+ * a group, because the outliers of keys lie in few channels. It keeps the newest tokens in BF16
+ * until their group is complete. MLA reads the content of a latent as key and as value. Here it is
+ * treated as a key. (KIVI's values have scales for each token and group of columns. The descriptor
+ * int4-zero is that format.) The offset is the least number. Scale and offset are fp16.
  *
  * Rounds one column: x[0], x[stride], ... x[(KIVI_TOKENS - 1) * stride]. */
 FORMAT_INLINE void kivi_column(float *x, int stride, int bits) {
@@ -117,13 +119,13 @@ FORMAT_INLINE double kvquant_level(double z, int bits) {
     return coded_nearest(z, levels[bits - 2], 1 << (bits - 1));
 }
 
-/* Levels at uneven distances, and exact outliers, after KVQuant (arXiv 2401.18079).
+/* Levels at uneven distances, and outliers in bf16, after KVQuant (arXiv 2401.18079).
  *
  * The 1 % of a token's numbers with the largest magnitudes are stored in bf16 with their column in
  * 16 bits. The range of the others is mapped to -1 .. 1 (middle and half width in bf16), and each
  * is stored as the code of the nearest level. KVQuant finds the levels by k-means over calibration
- * data. These are the levels that k-means finds for a normal distribution without its outer 1 %, so
- * the format needs no calibration. */
+ * data. The levels here are those that k-means finds for a normal distribution without its outer
+ * 1 %, so the format needs no calibration. */
 FORMAT_INLINE void kvquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
     team_mark_largest(t, m, x, d_c, kvquant_outliers(d_c));
     if (t.rank == 0) {
@@ -164,7 +166,8 @@ FORMAT_INLINE double turboquant_sign(int column) {
     return (z ^ z >> 31) & 1u ? -1.0 : 1.0;
 }
 
-/* Uses the positive levels of the Lloyd-Max quantiser of N(0, 1) with 2, 3 and 4 bits. */
+/* The level nearest to @z of the Lloyd-Max quantiser of N(0, 1) with 2, 3 or 4 bits. The table has
+ * the positive levels. */
 FORMAT_INLINE double turboquant_level(double z, int bits) {
     static const double levels[3][8] = {
         {0.45278, 1.510418},
@@ -178,10 +181,10 @@ FORMAT_INLINE double turboquant_level(double z, int bits) {
  * variant for the mean squared error.
  *
  * A rotated vector of length 1 in n dimensions has coordinates that are nearly N(0, 1/n), whatever
- * the vector was. So one codebook that is best for the normal distribution serves all. A token is
- * stored as its norm in fp32 and one code for each coordinate. The rotation is the usual fast one:
- * random signs, then a Hadamard matrix. The content is padded with zeros to a power of two, and the
- * padding takes bytes, too. */
+ * the vector was. So all coordinates can use one codebook, the best one for the normal
+ * distribution. A token is stored as its norm in fp32 and one code for each coordinate. The
+ * rotation is a randomised Hadamard transform: random signs, then a Hadamard matrix. The content is
+ * padded with zeros to a power of two, and the codes of the padding are stored, too. */
 FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
     int n = turboquant_padded(d_c);
     for (int d = t.rank; d < n; d += t.size)
@@ -193,7 +196,7 @@ FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded
         m->value[0] = (double)(float)sqrt(sum) / sqrt((double)n);
     }
     team_hadamard(t, m->y, n, n);
-    double unit = m->value[0]; /* of a coordinate's N(0, 1) */
+    double unit = m->value[0]; /* standard deviation of a rotated coordinate */
     for (int d = t.rank; d < n; d += t.size)
         m->y[d] = unit == 0.0 ? 0.0 : turboquant_level(m->y[d] / unit, bits) * unit;
     team_hadamard(t, m->y, n, n);
@@ -203,7 +206,7 @@ FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded
 
 /* ---- residual -------------------------------------------------------------------------------- */
 
-/* The number that e4m3 codes hold of @x with the scale @scale. */
+/* The value of @x after rounding to an e4m3 code with the scale @scale. */
 FORMAT_INLINE double residual_held(double x, float scale) {
     return (double)element_nearest(ELEMENT_E4M3FN, (double)((float)x / scale)) * (double)scale;
 }
@@ -213,8 +216,8 @@ FORMAT_INLINE double residual_held(double x, float scale) {
  *
  * The content is that of snapmla: e4m3 with one fp32 scale per token. For the numbers with the
  * largest magnitudes, which have the largest rounding errors, the error is stored too: in e4m3, in
- * units of the same scale, with the column in 16 bits. An error is at most 16 units, so its own
- * rounding leaves at most 2^-4 of it. */
+ * units of the same scale, with the column in 16 bits. An error is at most 16 units, so it does not
+ * saturate. Rounding it to e4m3 leaves at most 2^-4 of it, or 2^-10 units if that is more. */
 FORMAT_INLINE void residual_row(row_team t, float *x, int d_c, int count, coded_memory *m) {
     team_mark_largest(t, m, x, d_c, count);
     if (t.rank == 0) {
@@ -236,7 +239,8 @@ FORMAT_INLINE void residual_row(row_team t, float *x, int d_c, int count, coded_
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* Rounds the content x[0 .. d_c - 1] of a token through a format whose tokens are rounded one by
- * one. All of @x can be read before and after. */
+ * one: not CODED_KIVI. Every thread of the team must be able to read all of @x, and can when this
+ * returns. */
 FORMAT_INLINE void coded_row(row_team t, coded_kind kind, int setting, float *x, int d_c,
                              coded_memory *m) {
     if (kind == CODED_KVQUANT)

@@ -1,6 +1,7 @@
 /* element_code.h - element_encode() and element_decode() of element.h as inline functions, which
- * CUDA kernels can call, too. The host and a device compute the same bits: there is no function of
- * libm that may round differently, and no product that could be fused with a sum. */
+ * CUDA kernels can call, too. The host and a device compute the same bits: no function of libm is
+ * called whose results may differ, and no product is added to a number, so no compiler can fuse the
+ * two operations. */
 #ifndef SNAPMLA_KERNELS_FORMAT_ELEMENT_CODE_H
 #define SNAPMLA_KERNELS_FORMAT_ELEMENT_CODE_H
 
@@ -17,12 +18,13 @@
 #endif
 
 /* A floating-point type has a sign bit, an exponent field and @mantissa stored bits, and its
- * smallest normal number is 2^e_min. ue8m0 and the integers have functions of their own. */
+ * smallest normal number is 2^e_min. ue8m0 and the integers have functions of their own, which use
+ * only @bits and @largest. */
 typedef struct {
     int bits, mantissa, e_min;
-    float largest;
-    bool infinite; /* numbers beyond the largest become infinity; else the largest */
-    int nan;       /* the code that encoding a NaN gives, without the sign; -1: none */
+    float largest; /* largest finite magnitude */
+    bool infinite; /* encoding larger numbers gives infinity; false: gives the largest number */
+    int nan;       /* the code of a NaN, without the sign; -1: none, a NaN gets the code 0 */
 } element_spec;
 
 FORMAT_INLINE element_spec element_spec_of(element_type t) {
@@ -49,15 +51,16 @@ FORMAT_INLINE double element_power(int e) {
     return x;
 }
 
-/* floor(log2 x) of a finite number x > 0; below -1022 for a subnormal one. */
+/* floor(log2 x) of a finite number x > 0. For a subnormal number or 0 it is -1023. */
 FORMAT_INLINE int element_exponent(double x) {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return (int)(bits >> 52) - 1023;
 }
 
-/* Encodes a magnitude up to the largest one. The exponent and mantissa fields together count steps
- * of the type, so a carry out of the mantissa increments the exponent. */
+/* Encodes a magnitude up to the largest one. Codes in ascending order have values in ascending
+ * order. So if rounding carries out of the mantissa field, adding the carry to the exponent field
+ * gives the right code. */
 FORMAT_INLINE uint32_t element_encode_magnitude(element_spec s, double x) {
     int e = element_exponent(x);
     e = e < s.e_min ? s.e_min : e;
@@ -73,12 +76,13 @@ FORMAT_INLINE uint32_t element_encode_float(element_spec s, double x) {
     if (magnitude <= largest)
         return sign | element_encode_magnitude(s, magnitude);
     uint32_t most = element_encode_magnitude(s, largest);
-    /* Half a step beyond the largest number rounds to even, and that is infinity. */
+    /* The number half a step beyond the largest is a tie. Its even neighbour is infinity. */
     double step = element_power(element_exponent(largest) - s.mantissa);
     return sign | (s.infinite && magnitude >= largest + step / 2.0 ? most + 1u : most);
 }
 
-/* The smallest power of two that is not below @x, as its exponent + 127. */
+/* The smallest power of two that is not below @x, as its exponent + 127. 2^-127 for smaller
+ * numbers, and the NaN 0xff for a NaN and for numbers above 2^127. */
 FORMAT_INLINE uint32_t element_encode_ue8m0(double x) {
     if (isnan(x) || x > 0x1p127)
         return 0xff;

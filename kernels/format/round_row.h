@@ -3,9 +3,10 @@
  * cache_format_unpack() returns for the packed row. On a device the threads of a block round a row
  * together (row_team).
  *
- * A row is bf16 [d_c + d_r], RoPE last. Tokens may share values of a descriptor: scales for each
- * page or for the whole tensor, and second levels. These are chosen from ranges that
- * row_add_ranges() collects over all tokens that share them, before any of these is rounded. */
+ * A row is bf16 [d_c + d_r], RoPE part last. With some descriptors, tokens share scales: those of a
+ * page or of the whole tensor, and second-level scales. A shared scale is chosen from the range of
+ * the numbers of all tokens that share it. row_add_ranges() collects this range from each of these
+ * tokens before row_round() rounds the new ones. */
 #ifndef SNAPMLA_KERNELS_FORMAT_ROUND_ROW_H
 #define SNAPMLA_KERNELS_FORMAT_ROUND_ROW_H
 
@@ -13,7 +14,8 @@
 #include "kernels/format/scale_rule.h"
 
 typedef enum {
-    ROW_DESCRIPTOR, /* a descriptor without means and scales of single columns */
+    ROW_DESCRIPTOR, /* a descriptor without means of columns, and with at most one scale per tensor
+                       for each part */
     ROW_CODED,      /* a coded format whose tokens are rounded one by one */
     ROW_KIVI,       /* kivi_column(): groups of KIVI_TOKENS tokens, not rows, are rounded */
     ROW_FP8,        /* the planes of MLA_FP8 (quant_row(), dequant_row()) */
@@ -23,17 +25,17 @@ typedef enum {
 typedef struct row_format {
     row_rule rule;
     int d_c, d_r;    /* widths of the rows */
-    int columns;     /* ROW_DESCRIPTOR: columns of its content; d_c, or more for padding with 0 */
+    int columns;     /* columns of the format's content: d_c, or more, which are padded with 0 */
     int hadamard;    /* as in cache_format */
-    int page_tokens; /* the tokens of so many positions share ranges; 0: those that a sequence
-                            appends at once */
+    int page_tokens; /* tokens of a page that share ranges. 0: the tokens that a sequence appends
+                            at once share them */
     cache_part content, rope;
     coded_kind coded; /* ROW_CODED */
     int setting;      /* ROW_CODED, ROW_KIVI: as in coded_format */
 } row_format;
 
-/* The range of a group of numbers: the bits of -low and of high. Both are at least 0, so their bits
- * compare as they do. Begins with zeros. */
+/* The range of 0 and a group of numbers: the FP32 bits of -low and of high. Neither is below 0, so
+ * their bits as integers compare like the numbers. All zeros: no numbers yet. */
 typedef struct row_range {
     uint32_t low, high;
 } row_range;
@@ -49,7 +51,8 @@ typedef struct {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* Raises *most to the bits of @x, which is above 0. Threads of a device may do so at once. */
+/* Sets *most to the bits of @x if they are larger. @x is above 0. On a device, several threads may
+ * do this at once. */
 FORMAT_INLINE void row_raise(uint32_t *most, float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -62,7 +65,8 @@ FORMAT_INLINE void row_raise(uint32_t *most, float x) {
 #endif
 }
 
-/* Widens the ranges of @groups groups of neighbouring numbers by x[0 .. n - 1]. */
+/* Divides x[0 .. n - 1] into @groups groups of neighbouring numbers, and widens the range r[g] by
+ * the numbers of group g. */
 FORMAT_INLINE void row_widen(row_team t, row_range *r, int groups, const float *x, int n) {
     for (int d = t.rank; d < n; d += t.size) {
         row_range *own = &r[d / (n / groups)];
@@ -80,12 +84,12 @@ FORMAT_INLINE scale_range row_range_of(row_range r) {
     return s;
 }
 
-/* Scales of a part for each token, page or tensor. */
+/* Number of scales that a part has for each token, page or tensor. 1 if it has none of its own. */
 FORMAT_INLINE int row_groups(const cache_part *p) {
     return p->scale.kind == SCALE_OWN ? p->scale.plane.columns : 1;
 }
 
-/* Ranges of a part that tokens share. */
+/* Number of ranges of a part that tokens share. */
 FORMAT_INLINE int row_part_shared(const cache_part *p) {
     if (p->scale.kind != SCALE_OWN)
         return 0;
@@ -94,14 +98,14 @@ FORMAT_INLINE int row_part_shared(const cache_part *p) {
     return p->scale.tensor.columns ? 1 : 0;
 }
 
-/* Ranges that tokens share: those of the content, then those of the RoPE part. */
+/* Number of ranges that tokens share. Those of the content come before those of the RoPE part. */
 FORMAT_INLINE int row_shared_ranges(const row_format *f) {
     return f->rule == ROW_DESCRIPTOR ? row_part_shared(&f->content) + row_part_shared(&f->rope) : 0;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Reads a row into m->x, with the content transformed. */
+/* Reads a row into m->x. Rotates its content if the format does. */
 FORMAT_INLINE void row_load(row_team t, const row_format *f, const uint16_t *row, row_memory *m) {
     for (int d = t.rank; d < f->columns; d += t.size) {
         m->x[d] = d < f->d_c ? element_value(ELEMENT_BF16, row[d]) : 0.0f;
@@ -124,8 +128,8 @@ FORMAT_INLINE uint16_t row_bf16(double x) {
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-/* Chooses the scales and zero points of a part. @own: ranges of the token itself; @shared: those
- * that it shares. */
+/* Sets @scale and @zero to the scales and zero points of a part, [row_groups()]. @own: ranges of
+ * the token alone. @shared: ranges that it shares with others. */
 FORMAT_INLINE void row_choose(row_team t, const cache_part *p, const row_range *own,
                               const row_range *shared, float *scale, float *zero) {
     for (int g = t.rank; g < row_groups(p); g += t.size) {
@@ -144,7 +148,7 @@ FORMAT_INLINE void row_choose(row_team t, const cache_part *p, const row_range *
     }
 }
 
-/* The value that a part holds of @x. */
+/* The value of @x after rounding to a code of a part. */
 FORMAT_INLINE double row_held(const cache_part *p, float x, float scale, float zero) {
     element_type type = p->plane.type;
     return (double)(element_value(type, scale_code(type, x, scale, zero)) - zero) * (double)scale;
@@ -189,7 +193,8 @@ FORMAT_INLINE void row_round_descriptor(row_team t, const row_format *f, uint16_
 
 /* ---- MLA_FP8 --------------------------------------------------------------------------------- */
 
-/* Unlike with a descriptor, each product of a code and the scale is rounded once, to bf16. */
+/* Each product of a code and the scale is rounded once, to bf16. With a descriptor it is first
+ * rounded to fp32. */
 FORMAT_INLINE void row_round_fp8(row_team t, const row_format *f, uint16_t *row, row_memory *m) {
     if (t.rank == 0)
         m->range[0].low = m->range[0].high = 0;
@@ -207,21 +212,21 @@ FORMAT_INLINE void row_round_fp8(row_team t, const row_format *f, uint16_t *row,
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Widens the ranges that a token shares with others: @shared [row_shared_ranges()]. Threads of
- * several teams may widen the same ranges at once. */
+/* Widens the ranges @shared [row_shared_ranges()] by the numbers of a token. Several teams may do
+ * this at once with the same ranges. */
 FORMAT_INLINE void row_add_ranges(row_team t, const row_format *f, const uint16_t *row,
                                   row_range *shared, row_memory *m) {
     int content = row_part_shared(&f->content), rope = row_part_shared(&f->rope);
     row_load(t, f, row, m);
     if (content)
         row_widen(t, shared, content, m->x, f->columns);
-    if (content && f->rope.scale.kind == SCALE_SHARED) /* then content is 1 */
+    if (content && f->rope.scale.kind == SCALE_SHARED) /* then there is one range */
         row_widen(t, shared, content, m->x + f->columns, f->d_r);
     if (rope)
         row_widen(t, shared + content, rope, m->x + f->columns, f->d_r);
 }
 
-/* Rounds a row in place; not for ROW_KIVI. */
+/* Rounds a row in place. Not for ROW_KIVI. @shared: the ranges from row_add_ranges(). */
 FORMAT_INLINE void row_round(row_team t, const row_format *f, uint16_t *row,
                              const row_range *shared, row_memory *m) {
     row_load(t, f, row, m);
@@ -236,8 +241,8 @@ FORMAT_INLINE void row_round(row_team t, const row_format *f, uint16_t *row,
     }
 }
 
-/* Rounds column @d of the KIVI_TOKENS rows at @rows and, from row @before on, at @next (ROW_KIVI).
- * Rows are d_c + d_r numbers apart. */
+/* Rounds column @d of a group of KIVI_TOKENS rows (ROW_KIVI). The first @before rows of the group
+ * are at @rows, the others at @next. Rows are d_c + d_r numbers apart. */
 FORMAT_INLINE void row_round_column(const row_format *f, uint16_t *rows, int before, uint16_t *next,
                                     int d) {
     float x[KIVI_TOKENS];

@@ -1,7 +1,7 @@
 /* Rounds appended rows of the cache through a format. A block rounds one row. If tokens share
- * ranges, launches before it clear the ranges and collect them over all tokens that share them:
- * those of a sequence in this step, and with ranges for each page also those that the page had
- * before.
+ * ranges (kernels/format/round_row.h), earlier launches clear the ranges and then collect them over
+ * all tokens that share them. These are the tokens that a sequence appends in this step. If pages
+ * have ranges, the earlier tokens of the page are also among them.
  *
  * This file is compiled without fused multiply-adds, which the host does not use either. */
 #include "generator/local/cuda/round.h"
@@ -16,8 +16,8 @@ enum { kThreads = 256 };
 struct round_args {
     row_format format;
     project_args rows; /* the rows that were appended */
-    row_range *shared; /* [units][ranges]; a unit is what shares ranges */
-    int ranges;
+    row_range *shared; /* [units][ranges]; a unit is a set of tokens that share ranges */
+    int ranges;        /* of a unit */
 };
 
 __device__ __forceinline__ row_team block_team_of() {
@@ -35,16 +35,16 @@ __device__ __forceinline__ int64_t first_of_unit(const round_args &a, int64_t po
     return page ? position / page * page : a.rows.length ? position : a.rows.start;
 }
 
-/* The ranges of a row's token. Each decoded row has its own; in a chunk those of its page, or those
- * of the chunk. */
+/* The ranges of the unit to which a row's token belongs. Each decoded row has a unit of its own. In
+ * a chunk, each page is a unit, or without pages the whole chunk. */
 __device__ __forceinline__ row_range *shared_of(const round_args &a, int row, int64_t position) {
     const int page = a.format.page_tokens;
     const int64_t unit = a.rows.length ? row : page ? position / page - a.rows.start / page : 0;
     return a.shared + unit * a.ranges;
 }
 
-/* Block (i, j) adds token i of those that share ranges with decoded row j; of a chunk, block (i, 0)
- * adds token i from the first unit of the chunk on. */
+/* Decode: block (i, j) adds token i of the unit of row j. Chunk: block (i, 0) adds token i, counted
+ * from the first token of the chunk's first unit. */
 __global__ void __launch_bounds__(kThreads) collect_ranges(const __grid_constant__ round_args a) {
     __shared__ row_memory memory;
     const int row = blockIdx.y;
@@ -68,8 +68,9 @@ __global__ void __launch_bounds__(kThreads) round_rows(const __grid_constant__ r
                   shared_of(a, row, position), &memory);
 }
 
-/* Rounds the groups of KIVI_TOKENS tokens that became complete: of a decoded row its own group, if
- * the row is its last one; of a chunk, block i rounds the i-th group. A page holds whole groups. */
+/* Rounds the groups of KIVI_TOKENS tokens that became complete. Decode: block i rounds the group of
+ * row i if this row is the last of its group. Chunk: block i rounds the i-th group that the chunk
+ * completes. A page of the cache holds whole groups, so the rows of a group are adjacent. */
 __global__ void __launch_bounds__(kThreads) round_groups(const __grid_constant__ round_args a) {
     const int row = blockIdx.x;
     const int64_t last = a.rows.length

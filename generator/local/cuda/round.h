@@ -12,11 +12,11 @@ extern "C" {
 
 namespace device {
 
-/* Ranges that round_appended() needs memory for, with at most @rows rows in a call. */
+/* Number of ranges for which round_appended() needs memory, with at most @rows rows in a call. */
 int64_t round_ranges(const row_format &f, int64_t rows);
 
 /* Rounds the rows that project_decode() or project_chunk() appended with the arguments @p. @shared:
- * memory for ranges, see above. */
+ * memory for round_ranges() ranges. */
 cudaError_t round_appended(const stream_of &s, const row_format &f, const project_args &p,
                            row_range *shared);
 

@@ -10,8 +10,8 @@ enum { kPadding = 128 }; /* content is padded to a multiple of this */
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* Loads the format with the content's own width, or else with the smallest padded width that it
- * has. */
+/* Loads the format for the width of the content. If the format does not have this width, loads it
+ * for the smallest padded width that it has. */
 static snap_status load_padded(cache_format *f, const char *name, int d_c, int d_r, snap_err *err) {
     snap_status st = cache_format_load(f, name, d_c, d_r, err);
     int first = (d_c + kPadding - 1) / kPadding * kPadding;
@@ -97,7 +97,7 @@ double rounding_token_bytes(const cache_rounding *r) {
 
 static const row_team alone = {0, 1};
 
-/* Rounds @n rows that share values with the @before rows of @stored, which come first. */
+/* Rounds @n rows that share scales with each other and with the @before earlier rows at @stored. */
 static void round_together(const row_format *f, uint16_t *rows, int64_t n, const uint16_t *stored,
                            int64_t before) {
     row_range shared[MLA_MAX_CONTENT + MLA_MAX_ROPE] = {0};
