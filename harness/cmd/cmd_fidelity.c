@@ -49,8 +49,8 @@ static const opt options[] = {
      "process the text as a prompt instead of decoding it token by token", 0, 0},
     {OPT_INT, "diverge", 0, &model.diverge, "N",
      "also let each precision continue the text for N tokens from some places, with the tokens "
-     "that it chooses itself, and compare with the reference: by the likeliest tokens, and by draws "
-     "with the same random noise; 0 = off",
+     "that it chooses itself, and compare with the reference: by the likeliest tokens, and by "
+     "draws with the same random noise; 0 = off",
      0, DIVERGE_STEPS},
     {OPT_INT, "places", 0, &model.places, "N", "places of --diverge, spread over the text", 1,
      DIVERGE_PLACES},
