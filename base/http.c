@@ -223,7 +223,8 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
-/* Where the response of a plain exchange redirects to, as an absolute URL; "" = nowhere. */
+/* The absolute URL that a redirecting response names; "" if the response is no redirect. Only for a
+ * transfer without libcurl. */
 static const char *plain_location(transfer *t) {
     const char *to = header(t, "Location");
     int status = t->plain->answer.status;

@@ -182,7 +182,8 @@ static answer_state too_large(http_answer *a) {
     return fail(a, ANSWER_TOO_LARGE, "the headers of the response are too large");
 }
 
-/* Takes bytes of the headers, at most up to the end of the line. Returns their number. */
+/* Reads on in the headers of the response, up to the next end of a line or of the @n bytes. Returns
+ * how many bytes it has read. */
 static size_t take_head(http_answer *a, const char *bytes, size_t n) {
     static const char kBegin[] = "HTTP/";
     const char *lf = memchr(bytes, '\n', n);

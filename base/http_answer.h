@@ -51,9 +51,10 @@ typedef struct {
 void http_answer_clear(http_answer *a);
 void http_answer_release(http_answer *a);
 
-/* Takes the next @n bytes. Moves the bytes of the body to the front of @bytes and sets *n_body to
- * their number, also if the state is an error. If *n_body is above 0, the headers are complete.
- * Returns the new state. In any state but ANSWER_OPEN the reader takes no more bytes. */
+/* Reads the next @n bytes of the response, and returns the new state. Bytes of the body are moved to
+ * the front of @bytes, without headers and sizes of chunks, and *n_body is their number, also if
+ * the state is an error. If *n_body is above 0, the headers are complete. In any state but
+ * ANSWER_OPEN, nothing is read. */
 answer_state http_answer_take(http_answer *a, char *bytes, size_t n, size_t *n_body);
 
 /* To be called when the connection has ended. Returns the final state. */

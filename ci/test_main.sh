@@ -22,7 +22,8 @@ echo 'static CU_SuiteInfo suites[] = {'
 for f in "$@"; do
     n=$(basename "$f" .c | sed 's/^test_//')
     # CUnit's fields are char *, so the name is an array, not a string literal
-    printf '    {.pName = (char[]){"%s"}, .pSetUpFunc = begin_test, .pTearDownFunc = end_test, .pTests = tests_%s},\n' "$n" "$n"
+    printf '    {.pName = (char[]){"%s"}, .pTests = tests_%s,\n' "$n" "$n"
+    echo '     .pSetUpFunc = begin_test, .pTearDownFunc = end_test},'
 done
 cat <<EOF
     CU_SUITE_INFO_NULL};
@@ -54,7 +55,8 @@ static void end_test(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    double seconds = (double)(now.tv_sec - began.tv_sec) + (double)(now.tv_nsec - began.tv_nsec) / 1e9;
+    double seconds = (double)(now.tv_sec - began.tv_sec);
+    seconds += (double)(now.tv_nsec - began.tv_nsec) / 1e9;
     if (seconds < SLOW_SECONDS || n_slow == SLOW_TESTS)
         return;
     snprintf(slow[n_slow].name, sizeof slow->name, "%s: %s", CU_get_current_suite()->pName,

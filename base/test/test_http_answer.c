@@ -35,7 +35,7 @@ static const expected cases[] = {
     {OK "\r\nabc", false, ANSWER_OPEN, 200, "abc", false},
     {OK "\r\nabc", true, ANSWER_COMPLETE, 200, "abc", false},
     {"HTTP/1.0 200 OK\r\n\r\nabc", true, ANSWER_COMPLETE, 200, "abc", false},
-    /* whether the connection can be used again */
+    /* the last column: whether another request can be sent on the connection */
     {OK "Connection: close\r\nContent-Length: 1\r\n\r\na", false, ANSWER_COMPLETE, 200, "a", false},
     {OK "Connection: x, Close\r\nContent-Length: 1\r\n\r\na", false, ANSWER_COMPLETE, 200, "a",
      false},

@@ -353,7 +353,8 @@ static void test_an_early_refusal(void) {
     }
 }
 
-/* The end of a connection that was reset does not complete a body without a length. */
+/* A response without a length ends with its connection. If the connection was reset, the response
+ * counts as broken, and not as complete. */
 static void test_a_reset_while_sending(void) {
     taken t = early_response(OK "\r\nhalf", true);
     CU_ASSERT_EQUAL(t.outcome, HTTP_BROKEN);

@@ -29,7 +29,8 @@ typedef struct {
 } coded_memory;
 
 /* transform_hadamard() by a team. When it returns, every thread can read all of x[0 .. n - 1].
- * @block: numbers of one transform; 0: none. */
+ * @block: how many numbers are transformed together, a power of two that divides @n; 0: none is
+ * transformed. */
 FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {
     for (int half = 1; half < block; half *= 2) {
         team_wait();
