@@ -51,8 +51,8 @@ typedef struct {
 void http_answer_clear(http_answer *a);
 void http_answer_release(http_answer *a);
 
-/* Reads the next @n bytes of the response, and returns the new state. Bytes of the body are moved to
- * the front of @bytes, without headers and sizes of chunks, and *n_body is their number, also if
+/* Reads the next @n bytes of the response, and returns the new state. Bytes of the body are moved
+ * to the front of @bytes, without headers and sizes of chunks, and *n_body is their number, also if
  * the state is an error. If *n_body is above 0, the headers are complete. In any state but
  * ANSWER_OPEN, nothing is read. */
 answer_state http_answer_take(http_answer *a, char *bytes, size_t n, size_t *n_body);
