@@ -337,6 +337,21 @@ static void test_flags_and_their_verdicts(void) {
         serving_flag_against_state(SERVING_FLAG_CORRELATED | SERVING_FLAG_SATURATED), "");
 }
 
+/* Eight blocks of each of two arms, with half a request per second. The server of the first arm can
+ * serve 1 request per second, and that of the second arm @service requests per second. */
+static void simulate_arms(sim_log *log, double service) {
+    for (int b = 0; b < 8; b++)
+        for (int a = 0; a < 2; a++)
+            sim_mm1(log,
+                    &(sim_block){.arm = a,
+                                 .block = b,
+                                 .rate = 0.5,
+                                 .seconds = 600,
+                                 .seed = 1 + (uint64_t)b,
+                                 .noise = 100 + (uint64_t)(2 * b + a)},
+                    a ? service : 1, 4);
+}
+
 /* A request that is sent late has a longer ttft_due. Its other latencies begin when it is sent. A
  * closed loop also has a lower rate. */
 static void test_a_delay_before_sending(void) {
@@ -344,16 +359,7 @@ static void test_a_delay_before_sending(void) {
     sim_log log = {0};
     snap_err err = {0};
     serving_measured *l = NULL;
-    for (int b = 0; b < 8; b++)
-        for (int a = 0; a < 2; a++)
-            sim_mm1(&log,
-                    &(sim_block){.arm = a,
-                                 .block = b,
-                                 .rate = 0.5,
-                                 .seconds = 600,
-                                 .seed = 1 + (uint64_t)b,
-                                 .noise = 100 + (uint64_t)(2 * b + a)},
-                    1, 4);
+    simulate_arms(&log, 1);
     for (size_t i = 0; i < log.n; i++) {
         log.at[i].lag_s = 0.5;
         log.at[i].received_lag_s = 0;
@@ -376,16 +382,7 @@ static void test_lag_can_prevent_a_verdict(void) {
         sim_log log = {0};
         snap_err err = {0};
         serving_measured *l = NULL;
-        for (int b = 0; b < 8; b++)
-            for (int a = 0; a < 2; a++)
-                sim_mm1(&log,
-                        &(sim_block){.arm = a,
-                                     .block = b,
-                                     .rate = 0.5,
-                                     .seconds = 600,
-                                     .seed = 1 + (uint64_t)b,
-                                     .noise = 100 + (uint64_t)(2 * b + a)},
-                        a ? 1.5 : 1, 4);
+        simulate_arms(&log, 1.5);
         for (size_t i = 0; i < log.n; i++) /* the medians of e2e are about 1.4 s and 0.7 s */
             log.at[i].lag_s = log.at[i].received_lag_s = late == 2 ? 2 : late == 1 ? 0.02 : 0;
         CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
