@@ -188,12 +188,17 @@ class Run:
 
     @torch.no_grad()
     def check(self, batch, each):
-        """Compares the first row with dense attention."""
+        """Compares the losses of the first row with those of dense attention. Rounding alone makes a
+        difference of about 0.05 nats per token, because it can change the choice of an expert. So the
+        limit is a tenth of the difference that attention across documents makes."""
         row = [x[:, :self.a.length] for x in batch]
         _, plain = self.loss(attend.dense(1), *row)
-        apart = (plain - each[:self.a.length]).abs().mean().item()
-        if not apart < 0.05:
-            raise ArithmeticError(f"differs from plain attention by {apart:.3} nats per token")
+        _, wrong = self.loss(attend.across(1), *row)
+        apart, limit = ((x - plain).abs().mean().item() for x in (each[:self.a.length], wrong))
+        limit *= 0.1
+        self.log(event="attention checked", nats_apart=round(apart, 4), limit=round(limit, 4))
+        if not apart < limit:
+            raise ArithmeticError(f"differs from dense attention by {apart:.3} nats per token; at most {limit:.3} are allowed")
 
     def compile(self, f):
         return f if self.a.plain else torch.compile(f, dynamic=False)
