@@ -39,7 +39,8 @@
 #   CLOSED_CACHE_MB=8192       the same in the part closed, so that the loads fill it within the time
 #   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
 #   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
-#   RATES                      range of the search, for example rate:60-220; default: from the closed loops
+#   SEARCH                     ranges of the searches, for example "concurrency:100-320 rate:60-220". Then the
+#                              closed loops are left out. Default: one range of rates, from the closed loops
 #   USERS                      users of the second closed loop of the part knee, twice those of the first;
 #                              default: 1.2 million divided by the input length, at most 128
 #   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
@@ -73,13 +74,16 @@ scaled() { awk -v a="$1" -v b="$scale" 'BEGIN { t = a * b; print t < 1 ? 1 : int
 left() { echo $((part_end - $(date +%s))); }
 count() { echo "$1" | tr ',' '\n' | grep -c .; }
 
-# The programs that send requests run on other cores than the servers, if there are enough cores.
+# The programs that send requests run on other cores than the servers, if there are enough cores. The
+# cores are those that this script may use (taskset), which must be consecutive.
 cores=$(nproc) on_servers='' on_clients=''
 if [ "$cores" -ge 8 ] && command -v taskset >/dev/null; then
-    on_servers="taskset -c 0-$((cores - 5))" on_clients="taskset -c $((cores - 4))-$((cores - 1))"
+    lowest=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    on_servers="taskset -c $lowest-$((lowest + cores - 5))"
+    on_clients="taskset -c $((lowest + cores - 4))-$((lowest + cores - 1))"
 fi
 on_core() { # NUMBER: the prefix of a command that uses one core only, counted from the last one
-    [ -z "$on_servers" ] || echo "taskset -c $((cores - $1))"
+    [ -z "$on_servers" ] || echo "taskset -c $((lowest + cores - $1))"
 }
 
 # begin PART SECONDS OF: the time of a part, as a share of what is left
@@ -264,6 +268,20 @@ rates() {
             printf "rate:%.3g-%.3g", 0.8 * from, 1.25 * to }'
 }
 
+# search INPUT RANGE SECONDS: the knees of both arms in this range, of rates or of numbers of users
+search() {
+    name=knee-$1-${2%%:*} unit=requests/s
+    case $2 in concurrency:*) unit=users ;; esac
+    # 6 s are for the result, which is computed after the time
+    # shellcheck disable=SC2086
+    load "$name" $(($3 - 6)) --slo $targets --search "$2" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
+        --warmup 8 $shared --output $((output / 8))
+    for arm in bf16 fp8; do
+        say "knee, input $1, $arm, searched in $2: from $(row "$name" $arm '"kind": *"knee"' knee_lo) to" \
+            "$(row "$name" $arm '"kind": *"knee"' knee_hi) $unit (unknown: not found)"
+    done
+}
+
 run_knee() {
     both "$most_cache"
     n=$(count "$inputs")
@@ -285,19 +303,17 @@ run_knee() {
         # shellcheck disable=SC2086 # a list of options
         load "prompts-$input" 120 --concurrency "$(((users + 1) / 2))" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
             $shared --output 1
-        # shellcheck disable=SC2086
-        load "cached-$input" 130 --concurrency "$((users / 2)),$users" --duration "$(scaled 10)" --drain "$(scaled 5)" \
-            --blocks 2 --warmup 8 $shared --output $((output / 4)) --slo $targets
-        say_loop "cached-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users"
-        range=${RATES:-$(rates "cached-$input" "$input" "$users" $((output / 8)))}
-        # 6 s are for the result, which is computed after the time
-        # shellcheck disable=SC2086
-        load "knee-$input" $((part_left - ($(date +%s) - begun_input) - 6)) --slo $targets \
-            --search "$range" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
-            --warmup 8 $shared --output $((output / 8))
-        for arm in bf16 fp8; do
-            say "knee, input $input, $arm, searched in $range: from $(row "knee-$input" $arm '"kind": *"knee"' knee_lo) to" \
-                "$(row "knee-$input" $arm '"kind": *"knee"' knee_hi) requests/s (unknown: not found)"
+        ranges=${SEARCH:-}
+        if [ -z "$ranges" ]; then
+            # shellcheck disable=SC2086
+            load "cached-$input" 130 --concurrency "$((users / 2)),$users" --duration "$(scaled 10)" --drain "$(scaled 5)" \
+                --blocks 2 --warmup 8 $shared --output $((output / 4)) --slo $targets
+            say_loop "cached-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users"
+            ranges=$(rates "cached-$input" "$input" "$users" $((output / 8)))
+        fi
+        input_left=$((part_left - ($(date +%s) - begun_input)))
+        for range in $ranges; do
+            search "$input" "$range" $((input_left / $(echo "$ranges" | wc -w)))
         done
     done
 }
