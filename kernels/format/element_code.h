@@ -104,7 +104,17 @@ FORMAT_INLINE bool element_integer(element_type t) {
     return t == ELEMENT_INT8 || t == ELEMENT_INT4;
 }
 
+/* Rounds the bits of a number that is no NaN, to nearest and ties to even. Carries are right as in
+ * element_encode_magnitude(). */
+FORMAT_INLINE uint32_t element_bf16_of_float(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+
 FORMAT_INLINE uint32_t element_code(element_type t, double x) {
+    if (t == ELEMENT_BF16 && (double)(float)x == x) /* the usual case, and a short way */
+        return element_bf16_of_float((float)x);
     element_spec s = element_spec_of(t);
     if (t == ELEMENT_UE8M0)
         return element_encode_ue8m0(x);
