@@ -22,12 +22,13 @@ library, takes_out, with_lse = None, False, False
 
 
 def load(names):
+    failures = []
     for name in names:
         try:
             return name, importlib.import_module(PLACES[name])
         except ImportError as error:
-            failure = error
-    raise failure
+            failures.append("%s: %s" % (name, error))
+    raise ImportError("; ".join(failures))
 
 
 def setup(isa):

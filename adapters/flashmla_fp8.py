@@ -25,17 +25,18 @@ def setup(isa):
     global operators
     if isa not in ("auto", *PLACES):
         raise NotImplementedError("isa must be auto, vllm or sgl, not '%s'" % isa)
+    failures = []
     for name in PLACES if isa == "auto" else [isa]:
         module, namespace = PLACES[name]
         try:
             importlib.import_module(module)
         except ImportError as error:
-            failure = error
+            failures.append("%s: %s" % (name, error))
             continue
         operators = getattr(torch.ops, namespace)
         package = importlib.import_module(module.split(".")[0])
         return {"kernel": "FlashMLA FP8 in %s %s" % (name, getattr(package, "__version__", ""))}
-    raise failure
+    raise ImportError("; ".join(failures))
 
 
 class Plan:
