@@ -15,7 +15,7 @@
 # A part is stopped after PART_SECONDS (240); the rows that it has measured are kept. Exits 1 if a
 # part failed.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 out=${OUT:-build/court}
 snapmla=${SNAPMLA:-build/snapmla}
 backend=cuda
@@ -47,7 +47,11 @@ bench() {
     name=$1
     shift
     begun=$(date +%s)
-    [ $dry = 0 ] || set -- "$@" --config h200-table --shapes 16/1/2/200 --min-samples 2 --min-time 0 --rest 0
+    case "$dry $*" in
+        1*--lengths*) set -- "$@" --heads 16 --batch 2 --lengths uniform:64-300 ;;
+        1*) set -- "$@" --shapes 16/1/2/200 ;;
+    esac
+    [ $dry = 0 ] || set -- "$@" --min-samples 2 --min-time 0 --rest 0
     rm -f "$out/$name.json"
     timeout -s INT -k 20 "${PART_SECONDS:-240}" "$snapmla" bench --quiet --scope kernel \
         --ceilings "$out/roofline.json" --out "$out/$name.json" "$@" >"$out/$name.txt" 2>"$out/$name.err"
