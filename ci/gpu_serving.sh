@@ -374,6 +374,16 @@ metrics() {
 since() {
     echo "$1 $2" | awk '{ if ($4 > $2) printf "%.4f", 1e3 * ($3 - $1) / ($4 - $2); else print "unknown" }'
 }
+# engine_times PORT: the engine's steps so far, its time with work, and the part of it in the model (s)
+engine_times() {
+    fetch "http://127.0.0.1:$1/metrics" | awk '/^snapmla:engine_/ { sub(/{.*/, "", $1); v[$1] = $2 }
+        END { print v["snapmla:engine_steps_total"] + 0, v["snapmla:engine_busy_seconds_total"] + 0, v["snapmla:engine_model_seconds_total"] + 0 }'
+}
+# step_parts BEFORE AFTER: the mean time of a step in the model and outside it, between two calls of engine_times
+step_parts() {
+    echo "$1 $2" | awk '{ n = $4 - $1; if (n > 0) printf "%d steps of %.3f ms in the model and %.3f ms outside", n,
+        1e3 * ($6 - $3) / n, 1e3 * ($5 - $2 - $6 + $3) / n; else print "no steps" }'
+}
 # threads PID: the processor time of each thread so far, in ticks; and the time now
 threads() {
     echo "now $(date +%s.%N)"
@@ -391,12 +401,12 @@ busiest() {
 measure() {
     name=$1 pid=$2 at=$3
     shift 3
-    gaps0=$(metrics "$at" inter_token_latency) cpu0=$(threads "$pid")
+    gaps0=$(metrics "$at" inter_token_latency) engine0=$(engine_times "$at") cpu0=$(threads "$pid")
     "$@" >"$out/logs/$name-command.txt" 2>&1
-    cpu1=$(threads "$pid") gaps1=$(metrics "$at" inter_token_latency)
+    cpu1=$(threads "$pid") engine1=$(engine_times "$at") gaps1=$(metrics "$at" inter_token_latency)
     gap=$(since "$gaps0" "$gaps1")
     rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
-    say "HTTP, $name: mean gap in the server $gap ms, so $rate tokens/s; $(busiest "$pid" "$cpu0" "$cpu1")"
+    say "HTTP, $name: mean gap in the server $gap ms, so $rate tokens/s; $(step_parts "$engine0" "$engine1"); $(busiest "$pid" "$cpu0" "$cpu1")"
 }
 
 run_http() {

@@ -18,6 +18,8 @@ struct serve_choice {
     int64_t tokens;
     int n_top;
     int cached; /* tokens of the prompt that were in the cache, until they are passed on */
+    bool stops; /* there are stop strings. In the job, this would be beside what the server's thread
+                   writes for each token. */
     bool stopped, done;
     token_logit top[ENGINE_TOP];
 };
@@ -117,7 +119,7 @@ static void lose(serve_engine *e, serve_job *j) {
 /* The buffer to which the text of a choice is appended: with stop strings the choice's own, else
  * that of the news. */
 static buf *text_of(serve_choice *c) {
-    return c->job->stop.n ? &c->text : &c->engine->made.text;
+    return c->stops ? &c->text : &c->engine->made.text;
 }
 
 /* Adds the piece @p with the text that no stop string can cut any more; with @end, all text.
@@ -131,7 +133,7 @@ static void pass(serve_choice *c, serve_piece *p, size_t seen, bool end) {
     p->ns = clock_now_ns();
     p->cached = c->cached;
     c->cached = 0;
-    if (j->stop.n) {
+    if (c->stops) {
         size_t sure = end ? c->text.len : stop_settled(&j->stop, buf_str(&c->text), c->text.len);
         p->text_n = sure > c->sent ? sure - c->sent : 0;
         ok &= news_add(made, p, c->top, buf_str(&c->text) + c->sent);
@@ -142,7 +144,7 @@ static void pass(serve_choice *c, serve_piece *p, size_t seen, bool end) {
     }
     if (ok)
         return;
-    if (!j->stop.n && made->text.len > seen)
+    if (!c->stops && made->text.len > seen)
         made->text.len = seen; /* the text of the other pieces remains in its place */
     made->text.failed = false;
     lose(c->engine, j);
@@ -163,7 +165,7 @@ static void take_top(void *user, const token_logit *top, int n) {
  * is none, or if the choice has fewer than min_tokens tokens. */
 static bool cut(serve_choice *c, size_t seen) {
     const serve_job *j = c->job;
-    return j->stop.n && c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
+    return c->stops && c->tokens >= j->how.min_tokens && stop_cut(&j->stop, &c->text, seen);
 }
 
 static bool take_token(void *user, int32_t token, float logprob) {
@@ -232,7 +234,7 @@ static void add_choice(serve_engine *e, serve_job *j, int i) {
     serve_choice *c = &j->choice[i];
     const tok_ids *prompt = &j->prompts[i / j->n];
     snap_err err = {0};
-    *c = (serve_choice){.job = j, .engine = e, .index = i};
+    *c = (serve_choice){.job = j, .engine = e, .index = i, .stops = j->stop.n > 0};
     c->stream = tok_stream_make(e->m->tokenizer, true);
     engine_request req = j->how;
     req.prompt = prompt->v;
@@ -391,6 +393,7 @@ static void *run(void *ctx) {
         }
         serve_job *in = e->in, *cancels = e->cancels;
         snap_err err = {0};
+        int64_t begun_ns = clock_now_ns();
         e->in = e->cancels = NULL;
         e->in_end = &e->in;
         (void)pthread_mutex_unlock(&e->lock);
@@ -401,6 +404,7 @@ static void *run(void *ctx) {
             e->load.reason = err;
         }
         publish(e);
+        e->load.busy_ns += clock_now_ns() - begun_ns;
     }
     (void)pthread_mutex_unlock(&e->lock);
     engine_clear(e->m->engine);

@@ -75,6 +75,7 @@ struct serve_job {
 typedef struct {
     engine_load now;
     engine_stats stats;
+    int64_t busy_ns; /* time in which the thread had jobs; stats.model_ns is a part of it */
     bool broken;     /* a step failed: nothing can be generated any more */
     snap_err reason; /* why */
 } serve_load;

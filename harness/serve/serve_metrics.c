@@ -109,6 +109,11 @@ static void write_engine(const writer *w, const serve_load *load) {
               "Prompt tokens that were shared with an equal prompt.", (double)load->stats.shared);
     write_one(w, "snapmla:engine_steps_total", "counter", "Steps of the engine.",
               (double)load->stats.steps);
+    write_one(w, "snapmla:engine_busy_seconds_total", "counter",
+              "Seconds in which the engine had work.", (double)load->busy_ns / 1e9);
+    write_one(w, "snapmla:engine_model_seconds_total", "counter",
+              "The part of these seconds in which the model computed.",
+              (double)load->stats.model_ns / 1e9);
 }
 
 void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections, int large,

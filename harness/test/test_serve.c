@@ -534,6 +534,9 @@ static void test_other_endpoints(void) {
     CU_ASSERT_EQUAL(serve_metric(&c, "vllm:time_to_first_token_seconds_count"), 1);
     CU_ASSERT_EQUAL(serve_metric(&c, "vllm:inter_token_latency_seconds_count"), 1);
     CU_ASSERT_EQUAL(serve_metric(&c, "vllm:e2e_request_latency_seconds_count"), 1);
+    double busy = serve_metric(&c, "snapmla:engine_busy_seconds_total"),
+           in_model = serve_metric(&c, "snapmla:engine_model_seconds_total");
+    CU_ASSERT_TRUE(in_model > 0 && in_model < busy);
     serve_child_stop(&c);
     serve_child_remove(&c);
 }

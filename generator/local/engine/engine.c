@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "generator/local/engine/engine_parts.h"
 
 enum { kDrawsPerTask = 16 }; /* draws that a thread does as one task */
@@ -266,16 +267,31 @@ static void take_chunks(engine *e, int row) {
     }
 }
 
+/* Whether the model has already chosen the token, or none can be drawn. Such a draw takes less time
+ * than another thread needs to wake up. */
+static bool is_chosen(const reading_result *got) {
+    return got->kind == READ_BEST || got->kind == READ_SHARE || got->kind == READ_NOT_FINITE;
+}
+
+/* Draws the next tokens of the first @n rows of the step. */
+static void draw_all(engine *e, int n) {
+    int tasks = (n + kDrawsPerTask - 1) / kDrawsPerTask, slow = 0;
+    for (int i = 0; i < n; i++)
+        slow += !is_chosen(&e->got[i]);
+    if (slow > kDrawsPerTask)
+        parallel_for(e->threads, tasks, draw_some, e);
+    else
+        for (int i = 0; i < tasks; i++)
+            draw_some(e, 0, i);
+}
+
 /* Uses the results of a step: draws a token for each running sequence, updates the prompts, passes
  * the tokens to the callers, and ends the sequences that are done. */
 static void take_results(engine *e) {
-    int n = 0, tasks = (e->running.n + kDrawsPerTask - 1) / kDrawsPerTask;
+    int n = 0;
     for (sequence *s = e->running.first; s; s = s->next)
         e->drawing[n++].s = s;
-    if (tasks > 1)
-        parallel_for(e->threads, tasks, draw_some, e);
-    else
-        draw_some(e, 0, 0);
+    draw_all(e, n);
     take_chunks(e, n);
     for (int i = 0; i < n; i++) {
         finish_reason why = FINISH_NOT_FINITE;
@@ -304,7 +320,9 @@ snap_status engine_step(engine *e, snap_err *err) {
     TRY(engine_reserve_pages(e, err));
     int pieces = build_step(e);
     if (pieces) {
+        int64_t begun_ns = clock_now_ns();
         TRY(runner_step_read(e->r, e->piece, pieces, e->wanted, e->got, e->logits, err));
+        e->stats.model_ns += clock_now_ns() - begun_ns;
         count_step(e, pieces);
         take_results(e);
         if (prompt_is_ready(e)) /* its first token need not wait for the next step */
