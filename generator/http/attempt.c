@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "generator/http/chat_piece.h"
 #include "generator/http/retry.h"
 #include "generator/http/server_error.h"
 
@@ -27,6 +26,7 @@ void attempt_init(attempt *a, bool stream, bool alternatives) {
 void attempt_begin(attempt *a) {
     buf_clear(&a->body);
     sse_clear(&a->events);
+    chat_frame_clear(&a->frame);
     a->form = FORM_UNKNOWN;
     a->idle_bytes = 0;
     chat_answer_clear(&a->answer);
@@ -38,6 +38,7 @@ void attempt_begin(attempt *a) {
 void attempt_release(attempt *a) {
     buf_release(&a->body);
     sse_release(&a->events);
+    chat_frame_release(&a->frame);
     chat_answer_release(&a->answer);
 }
 
@@ -87,7 +88,7 @@ static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err
     attempt *a = ctx;
     chat_piece piece;
     a->events_taken++;
-    if (a->answer.done || !chat_piece_find(data, n, &piece))
+    if (a->answer.done || !chat_frame_find(&a->frame, data, n, &piece))
         return read_chunk(a, data, n, err);
     if (!a->drop_text) {
         chat_piece_append(&a->answer.text, piece.content);

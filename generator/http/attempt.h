@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/http.h"
 #include "generator/http/chat_answer.h"
+#include "generator/http/chat_piece.h"
 #include "generator/http/sse.h"
 
 typedef enum {
@@ -48,6 +49,7 @@ typedef struct {
     attempt_form form;
     buf body; /* a whole answer, or the beginning of an error response */
     sse events;
+    chat_frame frame; /* of the stream's chunks */
     chat_answer answer;
     attempt_end end;
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */

@@ -8,6 +8,8 @@
 /* Limits beyond which the chunk is left to the full parser. */
 enum { kKeys = 24, kDepth = 16, kDigits = 18 };
 
+enum { kFrame = 2048 }; /* most bytes of a frame */
+
 typedef struct {
     const char *at, *end;
     int depth; /* nesting of objects and arrays */
@@ -239,6 +241,56 @@ bool chat_piece_find(const char *data, size_t n, chat_piece *out) {
     out->content = k.has_delta ? k.content : k.text;
     out->reasoning = k.reasoning_content.n ? k.reasoning_content : k.reasoning;
     return c.at == c.end;
+}
+
+/* ---- frames ---- */
+
+void chat_frame_clear(chat_frame *f) {
+    buf_clear(&f->bytes);
+    f->before = 0;
+}
+
+void chat_frame_release(chat_frame *f) {
+    buf_release(&f->bytes);
+    f->before = 0;
+}
+
+/* Finds the text of a chunk that has the bytes of the frame around it. The parser would be in the
+ * same state before the text as it was in the first chunk, and so in the same state after it. An
+ * empty text is left to it, because another member may have the text then. */
+static bool take_framed(const chat_frame *f, const char *data, size_t n, chat_text *out) {
+    size_t after = f->bytes.len - f->before;
+    if (!f->before || n < f->bytes.len || memcmp(data, f->bytes.data, f->before) != 0 ||
+        memcmp(data + n - after, f->bytes.data + f->before, after) != 0)
+        return false;
+    cursor c = {data + f->before - 1, data + n - after + 1, 0}; /* with both quotes */
+    return take_string(&c, out) && out->n && c.at == c.end;
+}
+
+/* Keeps the bytes around the text of a chunk with one text. If memory is exhausted, the frame is
+ * empty. */
+static void keep_frame(chat_frame *f, const char *data, size_t n, const chat_piece *p) {
+    bool is_reasoning = p->reasoning.n > 0;
+    chat_text text = is_reasoning ? p->reasoning : p->content;
+    if (!text.n || (p->content.n && p->reasoning.n) || n - text.n > kFrame)
+        return;
+    chat_frame_clear(f);
+    f->is_reasoning = is_reasoning;
+    size_t before = (size_t)(text.s - data), end = before + text.n;
+    if (buf_append(&f->bytes, data, before) && buf_append(&f->bytes, data + end, n - end))
+        f->before = before;
+}
+
+bool chat_frame_find(chat_frame *f, const char *data, size_t n, chat_piece *out) {
+    chat_text text, none = {"", 0};
+    if (take_framed(f, data, n, &text)) {
+        *out = f->is_reasoning ? (chat_piece){none, text} : (chat_piece){text, none};
+        return true;
+    }
+    if (!chat_piece_find(data, n, out))
+        return false;
+    keep_frame(f, data, n, out);
+    return true;
 }
 
 void chat_piece_append(buf *out, chat_text text) {

@@ -26,6 +26,21 @@ typedef struct {
 /* Finds the text of a chunk of @n bytes; @out points into it. False: use the full parser. */
 bool chat_piece_find(const char *data, size_t n, chat_piece *out);
 
+/* The bytes around the text of a chunk. The next chunks of a stream usually differ from it in the
+ * text only, and then comparing these bytes replaces the parser. A zeroed frame has no bytes. */
+typedef struct {
+    buf bytes;         /* those before the text, then those after it */
+    size_t before;     /* how many are before the text */
+    bool is_reasoning; /* the text is reasoning, else content */
+} chat_frame;
+
+void chat_frame_clear(chat_frame *f);
+void chat_frame_release(chat_frame *f);
+
+/* As chat_piece_find(), which is called for a chunk that does not fit the frame. If that chunk has
+ * one text, @f becomes its frame. */
+bool chat_frame_find(chat_frame *f, const char *data, size_t n, chat_piece *out);
+
 /* Appends the text, with the character that each escape stands for in place of the escape. */
 void chat_piece_append(buf *out, chat_text text);
 

@@ -58,16 +58,21 @@ static snap_status take_field(sse *p, const char *line, size_t n, snap_err *err)
     return take_data(p, line + skip, n - skip, err);
 }
 
-static snap_status end_line(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
-    const char *line = buf_str(&p->line);
-    size_t n = p->line.len;
+/* Uses a line of @n bytes, which is complete. */
+static snap_status use_line(sse *p, const char *line, size_t n, sse_event_fn fn, void *ctx,
+                            snap_err *err) {
     if (!p->begun && n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
         line += 3;
         n -= 3;
     }
     p->begun = true;
     p->at_event = !n && p->has_data;
-    snap_status st = n ? take_field(p, line, n, err) : dispatch(p, fn, ctx, err);
+    return n ? take_field(p, line, n, err) : dispatch(p, fn, ctx, err);
+}
+
+/* Ends the line that was collected in p->line. */
+static snap_status end_line(sse *p, sse_event_fn fn, void *ctx, snap_err *err) {
+    snap_status st = use_line(p, buf_str(&p->line), p->line.len, fn, ctx, err);
     buf_clear(&p->line);
     return st;
 }
@@ -86,14 +91,17 @@ snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void 
         if (p->after_cr && bytes[i] == '\n')
             i++;
         p->after_cr = false;
-        size_t run = to_line_end(bytes + i, n - i);
-        (void)buf_append(&p->line, bytes + i, run);
+        const char *line = bytes + i;
+        size_t run = to_line_end(line, n - i);
+        bool whole = !p->line.len && i + run < n; /* it need not be copied */
+        if (!whole)
+            (void)buf_append(&p->line, line, run);
         st = fits(&p->line, err);
         p->at_event = p->at_event && !run;
         i += run;
         if (i < n && st == SNAP_OK) {
             p->after_cr = bytes[i++] == '\r';
-            st = end_line(p, fn, ctx, err);
+            st = whole ? use_line(p, line, run, fn, ctx, err) : end_line(p, fn, ctx, err);
         }
     }
     return st;

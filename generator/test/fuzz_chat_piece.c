@@ -1,5 +1,6 @@
 /* libFuzzer: where the quick parser of stream chunks does not decline, the full parser must accept
- * the chunk and find the same text. */
+ * the chunk and find the same text. The input is one chunk, or two with a NUL between them; then
+ * the second one is parsed after the first. */
 #include <stdint.h>
 #include <string.h>
 
@@ -14,8 +15,16 @@ static bool same(const buf *a, const buf *b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     chat_piece piece;
-    const char *text = (const char *)data;
-    if (!chat_piece_find(text, size, &piece))
+    chat_frame frame = {0};
+    const char *text = (const char *)data, *second = memchr(text, '\0', size);
+    if (second) {
+        (void)chat_frame_find(&frame, text, (size_t)(second - text), &piece);
+        size -= (size_t)(second + 1 - text);
+        text = second + 1;
+    }
+    bool found = chat_frame_find(&frame, text, size, &piece);
+    chat_frame_release(&frame);
+    if (!found)
         return 0;
     buf content = {0}, reasoning = {0};
     chat_answer a = chat_answer_make();

@@ -9,9 +9,9 @@
 #define DELTA(inside) "{\"choices\":[{\"index\":0,\"delta\":" inside ",\"finish_reason\":null}]}"
 
 /* Whether the chunk is taken without the full parser. If it is, both must find the same text. */
-static bool agrees(const char *data, size_t n) {
+static bool agrees(chat_frame *f, const char *data, size_t n) {
     chat_piece piece;
-    if (!chat_piece_find(data, n, &piece))
+    if (!chat_frame_find(f, data, n, &piece))
         return false;
     snap_err err = {0};
     buf content = {0}, reasoning = {0};
@@ -86,11 +86,54 @@ static const char *const kDeclined[] = {
 };
 
 static void test_taken(void) {
+    chat_frame f = {0};
     for (size_t i = 0; i < sizeof kTaken / sizeof *kTaken; i++)
-        if (!agrees(kTaken[i], strlen(kTaken[i]))) {
+        if (!agrees(&f, kTaken[i], strlen(kTaken[i]))) {
             printf("\ndeclined: %s\n", kTaken[i]);
             CU_FAIL();
         }
+    chat_frame_release(&f);
+}
+
+/* Pairs of chunks: the second one comes after the first one in a stream. */
+static const struct {
+    const char *first, *second;
+    bool taken; /* the second one needs no full parser */
+} kPairs[] = {
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\" \\\"you\\\" \xc3\xa9\"}"), true},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"\"}"), true},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"reasoning\":\"hello\"}"), true},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"\xff\"}"), false},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"\\u00e9\"}"), false},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"a\nb\"}"), false},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"cut\\\"}"), false},
+    {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"a\",\"content\":\"b\"}"), false},
+    {DELTA("{\"content\":\"a\",\"reasoning\":\"\"}"),
+     DELTA("{\"content\":\"b\",\"reasoning\":\"\"}"), true},
+    /* an empty text, in whose place another one counts */
+    {DELTA("{\"reasoning_content\":\"a\",\"reasoning\":\"hm\"}"),
+     DELTA("{\"reasoning_content\":\"\",\"reasoning\":\"hm\"}"), true},
+    {DELTA("{\"content\":\"a\",\"reasoning\":\"hm\"}"),
+     DELTA("{\"content\":\"b\",\"reasoning\":\"hm\"}"), true},
+};
+
+static void test_pairs(void) {
+    for (size_t i = 0; i < sizeof kPairs / sizeof *kPairs; i++) {
+        chat_frame f = {0};
+        CU_ASSERT_TRUE(agrees(&f, kPairs[i].first, strlen(kPairs[i].first)));
+        if (agrees(&f, kPairs[i].second, strlen(kPairs[i].second)) != kPairs[i].taken) {
+            printf("\nunexpected: %s\n", kPairs[i].second);
+            CU_FAIL();
+        }
+        chat_frame_release(&f);
+    }
+}
+
+/* Makes @f the frame of a chunk, if it has one text. */
+static void set_frame(chat_frame *f, const char *chunk) {
+    chat_piece unused;
+    chat_frame_clear(f);
+    CU_ASSERT_TRUE(chat_frame_find(f, chunk, strlen(chunk), &unused));
 }
 
 static void test_declined(void) {
@@ -102,15 +145,18 @@ static void test_declined(void) {
         }
 }
 
-/* Random changes of good chunks: whatever is still taken means the same to both parsers. */
+/* Random changes of good chunks: whatever is still taken, also by the frame of the chunk before it
+ * was changed, means the same to both parsers. */
 static void test_changed(void) {
     static const char kBytes[] = "{}[]\",:\\0e1.-ntf \n\x01\xc3\xa9u";
     rng r = rng_make(1, 1);
+    chat_frame f = {0};
     int taken = 0;
     for (int turn = 0; turn < 200000; turn++) {
         char data[512];
         const char *from = kTaken[rng_below(&r, sizeof kTaken / sizeof *kTaken)];
         size_t n = strlen(from);
+        set_frame(&f, from);
         memcpy(data, from, n);
         for (uint32_t k = rng_below(&r, 3) + 1; k; k--) {
             size_t at = rng_below(&r, (uint32_t)n);
@@ -122,13 +168,15 @@ static void test_changed(void) {
             else if (n < sizeof data)
                 data[n++] = kBytes[rng_below(&r, sizeof kBytes - 1)];
         }
-        taken += agrees(data, n);
+        taken += agrees(&f, data, n);
     }
+    chat_frame_release(&f);
     CU_ASSERT(taken > 1000);
 }
 
 CU_TestInfo tests_chat_piece[] = {
     {"chunks with text", test_taken},
+    {"chunks after another one", test_pairs},
     {"chunks for the full parser", test_declined},
     {"changed chunks", test_changed},
     CU_TEST_INFO_NULL,
