@@ -1,20 +1,20 @@
 /* comm.h - the sum over the ranks of a model that is split over several devices.
  *
- * A rank holds a checkpoint of a smaller shape. It has its part of the heads (rows of W_Q, W_UK and
- * W_UV, columns of W_O) and its part of the inner width of every feed-forward layer, routed and
- * shared experts included (rows of gate and up, columns of down). Everything else is complete on
- * every rank, for example embedding, norms, the latent and its cache, router and logits. So all
- * ranks run the same steps. The output of W_O and the output of the down projections are partial
- * sums, so they are added up over the ranks: two sums per block, three in a LongCat block that has
- * experts beside its dense feed-forward. A zero-computation expert returns its input and has no
- * weights to split, so rank 0 alone adds that input.
+ * A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows of
+ * W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward layer,
+ * routed and shared experts included (rows of gate and up, columns of down). Everything else is
+ * complete on every rank, for example embedding, norms, the latent and its cache, router and
+ * logits. So all ranks run the same steps. The output of W_O and the output of the down projections
+ * are partial sums, so they are added up over the ranks: two sums per block, three in a LongCat
+ * block that has experts beside its dense feed-forward. A zero-computation expert returns its input
+ * and has no weights to split, so rank 0 alone adds that input.
  *
- * This file defines the interface that a communicator between processes or devices has to
- * implement, and comm_sum(), which calls it. The project has no such communicator yet. The
- * groups of processes in ranks/ are what one for several GPUs would use. */
+ * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
+ * GPUs. For models on the CPU, only tests implement it. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -25,13 +25,30 @@ struct comm {
     int rank, size;
     /* x [n] = the sum of x [n] over all ranks, with the same bits on each rank. All ranks call this
      * equally often, with the same n, from the thread that runs their step. It returns when x holds
-     * the sum. An error ends the step. */
+     * the sum. An error ends the step. NULL for models on a GPU. */
     snap_status (*all_reduce)(comm *c, float *x, int64_t n, snap_err *err);
+
+    /* The next two functions are for models on a GPU, and NULL for models on the CPU.
+     *
+     * add_sum() enqueues x [n] += factor * (the sum of part [n] over all ranks). Both arrays are
+     * device memory, aligned to 16 bytes, and n is a multiple of 4. @part is undefined afterwards.
+     * The stream may be recording a CUDA graph. All ranks make the same calls in the same order.
+     *
+     * wait() waits for the work on the stream. If another rank has failed, it ends the work that
+     * waits for that rank, and returns the failure. All ranks call it equally often. */
+    snap_status (*add_sum)(comm *c, float *x, float *part, int64_t n, float factor, void *stream,
+                           snap_err *err);
+    snap_status (*wait)(comm *c, void *stream, snap_err *err);
 };
+
+/* Whether the model is split over several ranks. */
+static inline bool comm_splits(const comm *c) {
+    return c && c->size > 1;
+}
 
 /* Sums @x over the ranks. Does nothing for a model that is not split (NULL, or one rank). */
 static inline snap_status comm_sum(comm *c, float *x, int64_t n, snap_err *err) {
-    return c && c->size > 1 ? c->all_reduce(c, x, n, err) : SNAP_OK;
+    return comm_splits(c) ? c->all_reduce(c, x, n, err) : SNAP_OK;
 }
 
 #endif

@@ -115,7 +115,8 @@ static void check(const char *name, kv_format format, int piece, double most) {
     rank_comm comms[kRanks];
     part ranks[kRanks], whole = {.format = format, .piece = piece};
     for (int i = 0; i < kRanks; i++) {
-        comms[i] = (rank_comm){.base = {i, kRanks, all_reduce}, .with = &m};
+        comms[i] =
+            (rank_comm){.base = {.rank = i, .size = kRanks, .all_reduce = all_reduce}, .with = &m};
         ranks[i] = (part){.format = format, .piece = piece, .comm = &comms[i].base};
         tiny_open_share(&ranks[i].t, name, i, kRanks);
         part_start(&ranks[i]);
@@ -157,7 +158,7 @@ static void test_a_rank_that_has_gone(void) {
     tiny_model t;
     runner *r = NULL;
     snap_err err = {0};
-    comm c = {0, kRanks, refuse};
+    comm c = {.size = kRanks, .all_reduce = refuse};
     runner_options opt = {.pages = 2, .context = 8, .max_rows = 1, .max_decode = 1, .comm = &c};
     tiny_open_share(&t, "v3", 0, kRanks);
     float *logits = calloc((size_t)t.shape.vocab_size, sizeof *logits);

@@ -1,6 +1,7 @@
-/* absent.c - the functions of cuda_model.h and exchange.h in builds without CUDA. */
+/* absent.c - the functions of cuda_model.h, exchange.h and sums.h in builds without CUDA. */
 #include "generator/local/cuda/cuda_model.h"
 #include "generator/local/cuda/exchange.h"
+#include "generator/local/cuda/sums.h"
 
 #ifndef SNAPMLA_CUDA
 
@@ -32,6 +33,16 @@ snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
 }
 
+snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count, int steps,
+                                  double *ns, snap_err *err) {
+    (void)m;
+    (void)pieces;
+    (void)count;
+    (void)steps;
+    (void)ns;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
 snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to, snap_err *err) {
     (void)m;
     (void)from;
@@ -49,6 +60,27 @@ snap_status exchange_cuda_open(exchange **out, const exchange_options *opt, snap
     (void)opt;
     *out = NULL;
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) {
+    (void)opt;
+    *out = NULL;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
+void sums_cuda_close(comm *c) {
+    (void)c;
+}
+
+int64_t sums_cuda_one_shot(const comm *c, const char **why_not) {
+    (void)c;
+    *why_not = "";
+    return 0;
+}
+
+int sums_cuda_nccl(const comm *c) {
+    (void)c;
+    return 0;
 }
 
 #endif

@@ -28,6 +28,12 @@ struct chain {
             st = s;
     }
 
+    /* The work after this call belongs to @p. */
+    void part(step_part p) {
+        if (ok() && m->marks)
+            run(m->marks->add(p, m->s.stream), "an event of a step");
+    }
+
     void product(const gemm_args &a, const char *what) {
         if (ok())
             run(::product(m, a), what);

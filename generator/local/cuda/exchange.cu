@@ -327,22 +327,22 @@ snap_status allocate(cuda_exchange *x, int64_t most, snap_err *err) {
     return cuda_check(e, "buffers of an exchange", err);
 }
 
-/* Rank 0 makes the identifier of the communicator. Only the limit of the group holds for
- * joining, and on_stuck() ends a rank that waits here for ever. */
-snap_status join_communicator(cuda_exchange *x, snap_err *err) {
-    nccl_id id = {};
-    std::vector<nccl_id> all(static_cast<size_t>(ranks_size(x->group)));
-    snap_status st = ranks_rank(x->group) == 0 ? nccl_new_id(x->nccl, &id, err) : SNAP_OK;
-    if (st == SNAP_OK)
-        st = ranks_all_gather(x->group, "the identifier of NCCL", &id, sizeof id, all.data(), err);
-    if (st == SNAP_OK)
-        st = ranks_begin(x->group, "joining the communicator of NCCL", err);
-    if (st == SNAP_OK)
-        st = nccl_join(x->nccl, &x->comm, &all[0], ranks_rank(x->group), ranks_size(x->group), err);
-    return st == SNAP_OK ? ranks_end(x->group, err) : st;
-}
-
 } // namespace
+
+snap_status exchange_join(const nccl *library, nccl_comm **out, ranks *group, exchange_part part,
+                          snap_err *err) {
+    nccl_id id = {};
+    std::vector<nccl_id> all(static_cast<size_t>(ranks_size(group)));
+    const int rank = ranks_rank(group) - part.first;
+    snap_status st = rank == 0 ? nccl_new_id(library, &id, err) : SNAP_OK;
+    if (st == SNAP_OK)
+        st = ranks_all_gather(group, "the identifier of NCCL", &id, sizeof id, all.data(), err);
+    if (st == SNAP_OK)
+        st = ranks_begin(group, "joining the communicator of NCCL", err);
+    if (st == SNAP_OK)
+        st = nccl_join(library, out, &all[static_cast<size_t>(part.first)], rank, part.size, err);
+    return st == SNAP_OK ? ranks_end(group, err) : st;
+}
 
 void exchange_stop(cuda_exchange *x) {
     if (x->peers.host_stop)
@@ -370,9 +370,9 @@ extern "C" snap_status exchange_cuda_open(exchange **out, const exchange_options
     if (st == SNAP_OK)
         st = allocate(x, opt->most_bytes, err);
     if (st == SNAP_OK)
-        st = join_communicator(x, err);
+        st = exchange_join(x->nccl, &x->comm, x->group, {0, ranks_size(x->group)}, err);
     if (st == SNAP_OK)
-        st = exchange_peers_open(&x->peers, x->group, x->stream, err);
+        st = exchange_peers_open(&x->peers, x->group, {0, ranks_size(x->group)}, x->stream, err);
     (void)ranks_set_limit(x->group, limit);
     if (st == SNAP_OK) {
         *out = &x->base;

@@ -15,9 +15,9 @@ extern "C" {
 
 namespace device {
 
-/* The inboxes of all ranks, mapped into this process. */
+/* The inboxes of the ranks of a part of a group, mapped into this process. */
 struct exchange_peers {
-    one_shot_group group;
+    one_shot_group group; /* rank 0 of it is the first rank of the part */
     uint32_t *host_stop; /* the host's address of group.stop */
     bool usable;
     char why_not[300];
@@ -41,17 +41,28 @@ struct cuda_exchange {
     cudaGraphExec_t exec;
 };
 
+/* The ranks first .. first + size - 1 of a group. Each rank of the group is in one such part. */
+struct exchange_part {
+    int first, size;
+};
+
+/* Joins the communicator of NCCL of a part of a group. All ranks of the group call it. The first
+ * rank of the part makes its identifier. Only the limit of the group holds for joining, and
+ * on_stuck() ends a rank that waits here for ever. */
+snap_status exchange_join(const nccl *library, nccl_comm **out, ranks *group, exchange_part part,
+                          snap_err *err);
+
 /* Ends work that waits for another rank. The exchange can then only be closed. */
 void exchange_stop(cuda_exchange *x);
 
 /**
- * exchange_peers_open - map the inboxes of all ranks for the one-shot all-reduce
+ * exchange_peers_open - map the inboxes of a part of a group for the one-shot all-reduce
  *
- * If the ranks are on several machines, are too many, or cannot map each other's memory, p->usable
+ * All ranks of the group call it. If the ranks are on several machines, are too many, or cannot map each other's memory, p->usable
  * is false on all ranks, and p->why_not has the reason. That is no error.
  */
-snap_status exchange_peers_open(exchange_peers *p, ranks *group, cudaStream_t stream,
-                                snap_err *err);
+snap_status exchange_peers_open(exchange_peers *p, ranks *group, exchange_part part,
+                                cudaStream_t stream, snap_err *err);
 
 /* If p->usable is true, it waits until all ranks have called it, unless the group has failed. */
 void exchange_peers_close(exchange_peers *p, ranks *group);

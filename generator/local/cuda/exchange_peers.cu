@@ -57,13 +57,15 @@ cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t
     return e;
 }
 
-void map_inboxes(exchange_peers *p, const std::vector<offer> &of, outcome *out) {
+/* @of: the offers of the part's ranks */
+void map_inboxes(exchange_peers *p, const offer *of, int first, outcome *out) {
     one_shot_group &g = p->group;
     for (int r = 0; r < g.size && !*out->why_not; r++) {
         if (r == g.rank)
             continue;
         if (!*of[r].machine || strcmp(of[r].machine, of[g.rank].machine) != 0) {
-            snprintf(out->why_not, sizeof out->why_not, "rank %d is on another machine", r);
+            snprintf(out->why_not, sizeof out->why_not, "rank %d is on another machine",
+                     first + r);
             return;
         }
         const cudaError_t e =
@@ -72,42 +74,43 @@ void map_inboxes(exchange_peers *p, const std::vector<offer> &of, outcome *out) 
             continue;
         (void)cudaGetLastError();
         g.inbox[r] = nullptr;
-        snprintf(out->why_not, sizeof out->why_not, "cannot map the memory of rank %d: %s", r,
-                 cudaGetErrorString(e));
+        snprintf(out->why_not, sizeof out->why_not, "cannot map the memory of rank %d: %s",
+                 first + r, cudaGetErrorString(e));
     }
 }
 
-/* All ranks use the inboxes, or none does. */
+/* All ranks of the group use the inboxes, or none does. */
 void agree(exchange_peers *p, const std::vector<outcome> &of) {
     p->usable = true;
-    for (int r = 0; r < p->group.size && p->usable; r++)
+    for (size_t r = 0; r < of.size() && p->usable; r++)
         if (*of[r].why_not) {
             p->usable = false;
-            snprintf(p->why_not, sizeof p->why_not, "rank %d: %.199s", r, of[r].why_not);
+            snprintf(p->why_not, sizeof p->why_not, "rank %d: %.199s", static_cast<int>(r),
+                     of[r].why_not);
         }
 }
 
 } // namespace
 
-snap_status exchange_peers_open(exchange_peers *p, ranks *group, cudaStream_t stream,
-                                snap_err *err) {
+snap_status exchange_peers_open(exchange_peers *p, ranks *group, exchange_part part,
+                                cudaStream_t stream, snap_err *err) {
     one_shot_group &g = p->group;
-    g.rank = ranks_rank(group);
-    g.size = ranks_size(group);
+    g.rank = ranks_rank(group) - part.first;
+    g.size = part.size;
     if (g.size > ONE_SHOT_RANKS) {
         snprintf(p->why_not, sizeof p->why_not, "the group has more than %d ranks", ONE_SHOT_RANKS);
         return SNAP_OK;
     }
     offer mine = {};
     outcome own = {};
-    std::vector<offer> offers(static_cast<size_t>(g.size));
-    std::vector<outcome> outcomes(static_cast<size_t>(g.size));
+    std::vector<offer> offers(static_cast<size_t>(ranks_size(group)));
+    std::vector<outcome> outcomes(static_cast<size_t>(ranks_size(group)));
     read_machine(mine.machine);
     snap_status st = cuda_check(allocate(p, &mine.inbox, stream), "inbox of an exchange", err);
     if (st == SNAP_OK)
         st = ranks_all_gather(group, "the inboxes", &mine, sizeof mine, offers.data(), err);
     if (st == SNAP_OK)
-        map_inboxes(p, offers, &own);
+        map_inboxes(p, offers.data() + part.first, part.first, &own);
     if (st == SNAP_OK)
         st = ranks_all_gather(group, "the mapped inboxes", &own, sizeof own, outcomes.data(), err);
     if (st == SNAP_OK)

@@ -156,6 +156,47 @@ join_from experts_join(const cuda_model *m) {
     return {m->b.down, m->b.place, m->b.weight, m->b.identity, m->slots, 1.0f};
 }
 
+/* ---- sums over the ranks --------------------------------------------------------------------- */
+
+bool splits(const chain *c) {
+    return comm_splits(c->m->opt.comm);
+}
+
+/* Adds b.part to the residual stream, summed over the ranks. */
+void add_part(chain *c, float factor) {
+    cuda_model *m = c->m;
+    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
+    c->part(STEP_EXCHANGE);
+    if (c->ok())
+        c->run(m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream,
+                                    c->err));
+    c->part(STEP_REST);
+}
+
+/* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
+ * part of a sum over the ranks. */
+void add_product(chain *c, gemm_args a, const char *what) {
+    a.end = splits(c) ? ends_f32 : ends_add_f32;
+    a.y = splits(c) ? c->m->b.part : c->m->b.x;
+    a.factor = c->m->branch;
+    c->product(a, what);
+    if (splits(c))
+        add_part(c, c->m->branch);
+}
+
+/* Adds the outputs of the experts of a split model to the residual stream. Rank 0 alone adds what
+ * zero-computation experts return. */
+void add_experts(chain *c) {
+    const cuda_model *m = c->m;
+    join_from join = experts_join(m);
+    if (m->opt.comm->rank != 0)
+        join.identity = nullptr;
+    c->part(STEP_EXPERTS);
+    c->run(join_rows(m->s, c->step.rows, m->shape.hidden_size, join, m->b.part),
+           "outputs of experts");
+    add_part(c, 1.0f);
+}
+
 /* ---- attention ------------------------------------------------------------------------------- */
 
 void project(chain *c, const device::block &b) {
@@ -228,16 +269,17 @@ void attention(chain *c, const device::block &b, int layer) {
     project(c, b);
     if (c->step.decode) {
         const project_args p = project_of(m, b, layer, c->step.decode);
+        c->part(STEP_ATTENTION);
         c->run(project_decode(m->s, p, absorb_of(m, b)), "absorbed queries");
         round_rows(c, p);
         attend_cache(c, layer);
+        c->part(STEP_REST);
         c->product(values_of(m, b, c->step.decode), "values");
     }
     for (int i = 0; i < c->step.chunks; i++)
         chunk(c, b, layer, i);
-    gemm_args o = linear(b.o, s.hidden_size, values, m->b.o, c->step.rows, m->b.x, ends_add_f32);
-    o.factor = m->branch;
-    c->product(o, "output projection");
+    add_product(c, linear(b.o, s.hidden_size, values, m->b.o, c->step.rows, m->b.x, ends_add_f32),
+                "output projection");
 }
 
 /* ---- feed-forward ---------------------------------------------------------------------------- */
@@ -248,19 +290,19 @@ void dense(chain *c, const device::block &b) {
               rows = c->step.rows;
     c->product(linear(b.ffn_in, 2 * inner, hidden, m->b.packed, rows, m->b.inner, ends_gate),
                "feed-forward");
-    gemm_args down = linear(b.ffn_out, hidden, inner, m->b.inner, rows, m->b.x, ends_add_f32);
-    down.factor = m->branch;
-    c->product(down, "feed-forward");
+    add_product(c, linear(b.ffn_out, hidden, inner, m->b.inner, rows, m->b.x, ends_add_f32),
+                "feed-forward");
 }
 
 /* Computes the experts of a layer. Also normalises the rows into b.packed. The outputs of the
- * experts stay in b.down until join_norm() adds them to the rows. */
+ * experts stay in b.down until join_norm() or add_experts() adds them to the rows. */
 void experts(chain *c, const device::block &b, int moe_layer) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;
     const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
               pairs = rows * m->slots;
     const bool gathered = takes_many(m, rows);
+    c->part(STEP_EXPERTS);
     c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
     if (gathered)
         c->run(gather(m->s, m->b.packed, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
@@ -285,6 +327,7 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     down.experts = {m->b.first,        m->b.active,        m->b.count, nullptr,
                     shared_experts(s), s.n_routed_experts, true};
     c->product(down, "experts");
+    c->part(STEP_REST);
 }
 
 void feed_forward(chain *c, const device::block &b, int moe_layer) {
@@ -307,6 +350,7 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
     join_from join = no_join();
     int moe_layer = 0;
     const bool single = m->single && step.rows == 1 && step.decode == 1;
+    c.part(STEP_REST);
     if (step.decode) {
         const mla_step all = decode_step(m, step.decode);
         c.run(mla_schedule(m->decode_plan, &all, err));
@@ -327,6 +371,10 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
         feed_forward(&c, b, moe_layer);
         moe_layer += b.moe;
         join = joins || (b.moe && !b.shortcut) ? experts_join(m) : no_join();
+        if (join.down && splits(&c)) {
+            add_experts(&c);
+            join = no_join();
+        }
     }
     norm_to last = last_norm(m);
     last.row = step.gathers ? m->b.want : nullptr;
@@ -344,5 +392,6 @@ snap_status logits_of(cuda_model *m, int first, int count, snap_err *err) {
                      ends_f32),
               "logits");
     c.run(best_token(m->s, m->b.logits, count, s.vocab_size, m->b.key + first), "next token");
+    c.part(STEP_REST); /* the end */
     return c.st;
 }

@@ -85,6 +85,7 @@ void take_rows(allocator *a) {
     a->take(&b.q, s.q_lora_rank ? rows * queries : 0);
     a->take(&b.q_packed, rows * queries);
     a->take(&b.o, rows * values);
+    a->take(&b.part, comm_splits(m->opt.comm) ? rows * s.hidden_size : 0);
     a->take(&b.inner, rows * s.intermediate_size);
     a->take(&b.gated,
             m->library ? std::min<int64_t>(rows, kGatedRows) * 2 * s.intermediate_size : 0);
@@ -265,7 +266,8 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
-    m->single = st == SNAP_OK && !m->rounded && single_supports_all(m);
+    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) &&
+                single_supports_all(m);
     return st;
 }
 

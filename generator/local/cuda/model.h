@@ -53,6 +53,8 @@ struct row_buffers {
     device::bf16 *pair_x;       /* [pairs][hidden] */
     device::bf16 *expert_inner; /* [pairs][inner] */
     float *down;                /* [pairs][hidden] outputs of the experts */
+    float *part; /* if the model is split: [max_rows][hidden] sums of this rank, before they are
+                    added up over the ranks (comm.h) */
     float *identity, *scores;
     int *chosen; /* [MoE layers][max_rows][chosen] */
     int *expert, *place;
@@ -82,6 +84,18 @@ struct step_shape {
     chunk_piece chunk[kMostChunks];
 };
 
+/* Events between the parts of a step, while a step with events is recorded. */
+struct part_marks {
+    struct mark {
+        cudaEvent_t at;
+        step_part part; /* of the work after it */
+    };
+    std::vector<mark> list;
+
+    cudaError_t add(step_part part, cudaStream_t stream);
+    void release();
+};
+
 struct cuda_model {
     mla_backend *be;
     device::stream_of s;
@@ -100,6 +114,7 @@ struct cuda_model {
     row_buffers b;
     std::vector<void *> owned, pinned;
     bool single; /* decode steps of one row use single_layer() */
+    part_marks *marks; /* NULL = no events are recorded */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */
@@ -128,6 +143,16 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err);
  * copy is complete after the next synchronisation. */
 snap_status read_logits(cuda_model *m, int first, int count, const cuda_model_results *out,
                         snap_err *err);
+
+/* Records a step of decoded pieces. *@out is NULL after a failure. */
+snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **out, snap_err *err);
+
+/* Lays out pieces, and copies the inputs of the step to the device. */
+snap_status begin_step(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
+                       snap_err *err);
+
+/* If the model is split, waits for the step, which waits for the other ranks. */
+snap_status wait_for_ranks(cuda_model *m, snap_err *err);
 
 /* Computes logits and keys of the rows first .. first + count - 1 of b.packed. */
 snap_status logits_of(cuda_model *m, int first, int count, snap_err *err);

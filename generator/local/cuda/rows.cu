@@ -42,7 +42,9 @@ __device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x
 }
 
 /* Four numbers of the weighted sum of a row's expert outputs, added in slot order. Loads
- * kSlotsAtOnce outputs before it adds them. */
+ * kSlotsAtOnce outputs before it adds them. @kDrops: zero-computation experts are left out if there
+ * is no j.identity. */
+template <bool kDrops>
 __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, int64_t row,
                                          int hidden, int i) {
     float4 sum = {};
@@ -53,7 +55,8 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
             const int place = from + s < j.slots ? c.place[from + s] : 0;
             const float *at = place >= 0 ? j.down + static_cast<int64_t>(place) * hidden
                                          : j.identity + row * hidden;
-            x[s] = *reinterpret_cast<const float4 *>(at + i);
+            const bool dropped = kDrops && place < 0 && !j.identity;
+            x[s] = dropped ? float4{} : *reinterpret_cast<const float4 *>(at + i);
         }
 #pragma unroll
         for (int s = 0; s < kSlotsAtOnce; s++)
@@ -84,6 +87,25 @@ __device__ __forceinline__ float squares_of(const float4 &v) {
     return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 }
 
+__device__ __forceinline__ void load_choices(const join_from &join, int64_t row, choices &to) {
+    for (int s = threadIdx.x; s < join.slots; s += blockDim.x) {
+        to.place[s] = join.place[row * join.slots + s];
+        to.weight[s] = join.weight[row * join.slots + s];
+    }
+    __syncthreads();
+}
+
+__global__ void __launch_bounds__(1024) join_row(int hidden, join_from join, float *out) {
+    __shared__ choices chosen;
+    let_next();
+    wait_previous();
+    const int64_t row = blockIdx.x;
+    load_choices(join, row, chosen);
+    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x)
+        *reinterpret_cast<float4 *>(out + row * hidden + i) =
+            joined<true>(join, chosen, row, hidden, i);
+}
+
 __global__ void __launch_bounds__(1024)
     join_norm_row(float *x, int hidden, join_from join, norm_to norm) {
     extern __shared__ __align__(16) float values[];
@@ -93,18 +115,13 @@ __global__ void __launch_bounds__(1024)
     wait_previous();
     const int64_t row = norm.row ? norm.row[blockIdx.x] : blockIdx.x;
     float squares = 0;
-    if (join.down) {
-        for (int s = threadIdx.x; s < join.slots; s += blockDim.x) {
-            chosen.place[s] = join.place[row * join.slots + s];
-            chosen.weight[s] = join.weight[row * join.slots + s];
-        }
-        __syncthreads();
-    }
+    if (join.down)
+        load_choices(join, row, chosen);
     for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x) {
         float4 *at = reinterpret_cast<float4 *>(x + row * hidden + i);
         float4 v = *at;
         if (join.down) {
-            add_scaled(v, join.factor, joined(join, chosen, row, hidden, i));
+            add_scaled(v, join.factor, joined<false>(join, chosen, row, hidden, i));
             *at = v;
         }
         *reinterpret_cast<float4 *>(values + i) = v;
@@ -255,6 +272,12 @@ cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const 
                       const norm_to &norm) {
     return launch(s, join_norm_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, hidden),
                   static_cast<size_t>(hidden) * sizeof(float), x, hidden, join, norm);
+}
+
+cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join,
+                      float *out) {
+    return launch(s, join_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, hidden), 0,
+                  hidden, join, out);
 }
 
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,

@@ -86,8 +86,15 @@ snap_status copy_in(cuda_model *m, const step_shape &step, snap_err *err) {
     return cuda_check(e, "copying a step", err);
 }
 
-/* Records a step. *@out is NULL after a failure. */
-snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, snap_err *err) {
+} // namespace
+
+snap_status begin_step(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
+                       snap_err *err) {
+    const snap_status st = lay_out(m, pieces, count, step, err);
+    return st == SNAP_OK && step->rows ? copy_in(m, *step, err) : st;
+}
+
+snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **out, snap_err *err) {
     snap_status st = lab_record(m->be, err);
     if (st != SNAP_OK)
         return st;
@@ -102,17 +109,28 @@ snap_status record(cuda_model *m, const step_shape &step, lab_recording **out, s
     return st == SNAP_OK ? end : st;
 }
 
+snap_status wait_for_ranks(cuda_model *m, snap_err *err) {
+    comm *c = m->opt.comm;
+    return comm_splits(c) ? c->wait(c, m->s.stream, err) : SNAP_OK;
+}
+
+namespace {
+
 /* Runs a step of one new token for each sequence. It is recorded the first time that its number of
  * sequences occurs. */
 snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
     lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
-    const snap_status st = r ? SNAP_OK : record(m, step, &r, err);
-    return st == SNAP_OK ? lab_replay(m->be, r, err) : st;
+    snap_status st = r ? SNAP_OK : record_step(m, step, &r, err);
+    if (st == SNAP_OK)
+        st = lab_replay(m->be, r, err);
+    return st == SNAP_OK ? wait_for_ranks(m, err) : st;
 }
 
 snap_status run_eager(cuda_model *m, const step_shape &step, const cuda_model_results *out,
                       snap_err *err) {
     snap_status st = forward(m, step, err);
+    if (st == SNAP_OK)
+        st = wait_for_ranks(m, err);
     for (int first = 0; first < step.wanted && st == SNAP_OK; first += m->logit_rows) {
         const int now = std::min(m->logit_rows, step.wanted - first);
         st = logits_of(m, first, now, err);

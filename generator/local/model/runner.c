@@ -82,8 +82,9 @@ static snap_status create_on_cuda(runner *r, snap_err *err) {
     snap_status st;
     mla_backend_options be = {.isa = r->opt.isa};
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
-    if (r->opt.comm && r->opt.comm->size > 1)
-        TRY(err_set(err, SNAP_E_UNSUPPORTED, "the CUDA model does not support several ranks"));
+    if (comm_splits(r->opt.comm) && !r->opt.comm->add_sum)
+        TRY(err_set(err, SNAP_E_UNSUPPORTED,
+                    "the ranks of a model on 'cuda' need a communicator for GPUs"));
     TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
                         err));
     TRY(mla_backend_open(&r->be, "cuda", &be, err));
@@ -107,6 +108,9 @@ static snap_status create_on_cpu(runner *r, snap_err *err) {
     snap_status st;
     if (!r->w->embed.w)
         return err_set(err, SNAP_E_UNSUPPORTED, "weights without a checkpoint need a CUDA device");
+    if (comm_splits(r->opt.comm) && !r->opt.comm->all_reduce)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "the ranks of a model on the CPU need a communicator for the CPU");
     TRY(open_parts(r, err));
     r->element = gemm_element(r->g);
     r->rope = rope_make(r->s);

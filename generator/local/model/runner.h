@@ -36,7 +36,8 @@ typedef struct {
     const char *device;    /* see above */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
-    comm *comm; /* borrowed; for a rank of a split model, else NULL; "cuda" supports one rank */
+    comm *comm; /* borrowed; for a rank of a split model, else NULL. The devices "cuda" and "cpu"
+                   need different ones (comm.h) */
 } runner_options;
 
 typedef struct runner runner;
@@ -102,6 +103,22 @@ snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err)
 /* Fills all pages with random contents, to time decoding without a prompt. SNAP_E_UNSUPPORTED
  * except on "cuda". */
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The parts of a decode step. */
+typedef enum {
+    STEP_ATTENTION, /* queries absorbed, rows appended, attention over the cache */
+    STEP_EXCHANGE,  /* sums over the ranks of a split model, and waiting for other ranks */
+    STEP_EXPERTS,   /* choice and products of routed and shared experts, joining their outputs */
+    STEP_REST,      /* other products, norms, embedding and logits */
+    STEP_PARTS
+} step_part;
+
+/* Runs a step of one decoded token for each sequence @steps times, and returns the mean time of each
+ * part, ns [STEP_PARTS]. The device takes a time between two parts, so kernels of different parts
+ * do not overlap, and the sum is somewhat longer than a step. SNAP_E_UNSUPPORTED except on
+ * "cuda". */
+snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
+                              double *ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);

@@ -338,6 +338,17 @@ static snap_status step_and_choose(runner *r, const model_piece *pieces, int cou
     return st;
 }
 
+snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
+                              double *ns, snap_err *err) {
+    snap_status st;
+    TRY(check_pieces(r, pieces, count, err));
+    if (!r->cuda)
+        return err_set(err, SNAP_E_UNSUPPORTED, "parts of a step are timed on CUDA only");
+    TRY(cuda_model_time_parts(r->cuda, pieces, count, steps, ns, err));
+cleanup:
+    return st;
+}
+
 snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
                                snap_err *err) {
     snap_status st;

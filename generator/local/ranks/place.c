@@ -1,6 +1,8 @@
 #include "generator/local/ranks/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 
@@ -64,4 +66,51 @@ snap_status rank_place_read(rank_place *out, snap_err *err) {
 cleanup:
     out->size = 0;
     return st;
+}
+
+/* ---- the GPU of a rank ---- */
+
+enum { kDevices = 64 /* GPUs of a machine, at most */ };
+static const char kVisible[] = "CUDA_VISIBLE_DEVICES";
+
+/* Entry @i of a comma-separated list, and its length. NULL: there is none. */
+static const char *entry_of(const char *list, int i, size_t *n) {
+    for (; i > 0 && *list; i--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    *n = strcspn(list, ",");
+    return *n ? list : NULL;
+}
+
+bool rank_visible_devices(char *out, const char *before, int device) {
+    char all[4 * kDevices] = "";
+    size_t n = 0, own_n = 0, used = 0;
+    for (int i = 0; !before && i < kDevices; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%d", i ? "," : "", i);
+    const char *list = before ? before : all;
+    if (!entry_of(list, 1, &n))
+        device = 0;
+    const char *own = entry_of(list, device, &own_n);
+    if (!own || strlen(list) >= RANKS_VISIBLE)
+        return false;
+    used = (size_t)snprintf(out, RANKS_VISIBLE, "%.*s", (int)own_n, own);
+    for (int i = 0; (list = entry_of(before ? before : all, i, &n)); i++)
+        if (i != device)
+            used += (size_t)snprintf(out + used, RANKS_VISIBLE - used, ",%.*s", (int)n, list);
+    return true;
+}
+
+snap_status rank_place_choose_device(const rank_place *p, const int *devices, int n,
+                                     snap_err *err) {
+    char list[RANKS_VISIBLE];
+    int local = p->local_rank < 0 ? 0 : p->local_rank;
+    if (n && local >= n)
+        return err_set(err, SNAP_E_USAGE,
+                       "--devices lists %d GPUs, and the number of this rank on its machine is %d",
+                       n, local);
+    int device = n ? devices[local] : local;
+    if (!rank_visible_devices(list, getenv(kVisible), device))
+        return err_set(err, SNAP_E_USAGE, "%s has no GPU %d for this rank", kVisible, device);
+    return setenv(kVisible, list, 1) == 0 ? SNAP_OK : err_set_errno(err, "cannot set %s", kVisible);
 }

@@ -16,6 +16,8 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 #define SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 enum { RANKS_MOST = 256 /* in a group */, RANKS_PORT = 29500 /* default of MASTER_PORT */ };
@@ -39,5 +41,27 @@ typedef struct {
  * has an impossible value; the message names it.
  */
 snap_status rank_place_read(rank_place *out, snap_err *err) SNAP_CHECK_RESULT;
+
+enum { RANKS_VISIBLE = 512 /* bytes of a list for CUDA_VISIBLE_DEVICES */ };
+
+/**
+ * rank_visible_devices - the list for CUDA_VISIBLE_DEVICES that makes one GPU device 0
+ *
+ * @out:    [RANKS_VISIBLE]
+ * @before: the present value of the variable; NULL = not set, so all GPUs are visible
+ * @device: number of the GPU among those that are visible now
+ *
+ * The other GPUs stay visible after it, because peer memory is mapped more reliably between GPUs
+ * that a process sees. (CUDA ignores the numbers of GPUs that the machine does not have, if they are
+ * at the end.) If @before makes only one GPU visible, the list is that GPU for every @device: the
+ * launcher has already chosen it. Returns false if @before has no entry @device, or is too long.
+ */
+bool rank_visible_devices(char *out, const char *before, int device);
+
+/* Makes the GPU of this rank CUDA device 0 of this process. Call it before anything uses CUDA.
+ * @devices [n]: the GPU of each rank of a machine; n = 0: rank i of a machine has GPU i.
+ * SNAP_E_USAGE if there is no GPU for this rank. */
+snap_status rank_place_choose_device(const rank_place *p, const int *devices, int n,
+                                     snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

@@ -17,7 +17,11 @@ struct message {
     const uint4 *in;
     uint4 *out;
     uint32_t units;
+    float factor; /* of a sum that is added to *out */
 };
+
+/* What happens to the sum: it is stored in BF16 or FP32, or added to FP32 numbers. */
+enum sum_end { stores_bf16, stores_f32, adds_f32 };
 
 /* The lines [2][kUnits] of @sender in the inbox of @receiver, in the half for exchange @tag. Unit u
  * has line u of both arrays, so that the threads of a warp write neighbouring lines. */
@@ -92,6 +96,12 @@ struct unit_sum<false> {
         return {__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]),
                 __float_as_uint(x[3])};
     }
+    __device__ uint4 added_to(const uint4 &v, float factor) const {
+        return {__float_as_uint(__uint_as_float(v.x) + factor * x[0]),
+                __float_as_uint(__uint_as_float(v.y) + factor * x[1]),
+                __float_as_uint(__uint_as_float(v.z) + factor * x[2]),
+                __float_as_uint(__uint_as_float(v.w) + factor * x[3])};
+    }
 };
 
 template <>
@@ -124,24 +134,50 @@ __device__ uint32_t next_tag(uint32_t last) {
 
 /* There are so few blocks (kMostBlocks) that the device can run all of them at the same time. Each
  * block sends all its units before it waits, so no block waits for one that cannot start. */
-template <bool kBf16>
+template <sum_end kEnd>
 __global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
+#if __CUDA_ARCH__ >= 900
+    /* The previous kernel may have written the numbers or counted an exchange. */
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
     volatile uint32_t *state = m.g.state;
     const uint32_t tag = next_tag(state[0]);
     const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
     for (uint32_t u = first; u < m.units; u += step)
         send(m, u, tag);
     for (uint32_t u = first; u < m.units; u += step) {
-        unit_sum<kBf16> sum;
+        unit_sum<kEnd == stores_bf16> sum;
         for (int r = 0; r < m.g.size; r++)
             sum.add(r == m.g.rank ? m.in[u] : receive(m, r, u, tag), r == 0);
-        m.out[u] = sum.result();
+        if constexpr (kEnd == adds_f32)
+            m.out[u] = sum.added_to(m.out[u], m.factor);
+        else
+            m.out[u] = sum.result();
     }
     __syncthreads(); /* all threads of the block have read state[0] */
     if (threadIdx.x == 0 && atomicAdd(m.g.state + 1, 1) == gridDim.x - 1) {
         state[1] = 0;
         state[0] = tag;
     }
+}
+
+cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cudaStream_t stream) {
+    const uint32_t wanted = (m.units + kThreads - 1) / kThreads;
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = dim3(wanted < kMostBlocks ? wanted : kMostBlocks);
+    c.blockDim = dim3(kThreads);
+    c.stream = stream;
+    c.attrs = &early;
+    c.numAttrs = overlap ? 1 : 0;
+    return cudaLaunchKernelEx(&c, kernel, m);
+}
+
+bool is_valid(const one_shot_group &g, size_t bytes) {
+    return one_shot_allows(bytes) && g.size >= 1 && g.size <= ONE_SHOT_RANKS;
 }
 
 } // namespace
@@ -152,16 +188,18 @@ size_t one_shot_inbox_bytes(int size) {
 
 cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *out, size_t bytes,
                                 bool bf16, cudaStream_t stream) {
-    if (bytes == 0 || bytes % kUnit != 0 || bytes > ONE_SHOT_BYTES || g.size < 1 ||
-        g.size > ONE_SHOT_RANKS)
+    if (!is_valid(g, bytes))
         return cudaErrorInvalidValue;
     const message m = {g, static_cast<const uint4 *>(in), static_cast<uint4 *>(out),
-                       static_cast<uint32_t>(bytes / kUnit)};
-    const uint32_t wanted = (m.units + kThreads - 1) / kThreads;
-    const uint32_t blocks = wanted < kMostBlocks ? wanted : kMostBlocks;
-    if (bf16)
-        all_reduce<true><<<blocks, kThreads, 0, stream>>>(m);
-    else
-        all_reduce<false><<<blocks, kThreads, 0, stream>>>(m);
-    return cudaGetLastError();
+                       static_cast<uint32_t>(bytes / kUnit), 0};
+    return launch(bf16 ? all_reduce<stores_bf16> : all_reduce<stores_f32>, m, false, stream);
+}
+
+cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, float factor,
+                         size_t bytes, bool overlap, cudaStream_t stream) {
+    if (!is_valid(g, bytes))
+        return cudaErrorInvalidValue;
+    const message m = {g, reinterpret_cast<const uint4 *>(in), reinterpret_cast<uint4 *>(x),
+                       static_cast<uint32_t>(bytes / kUnit), factor};
+    return launch(all_reduce<adds_f32>, m, overlap, stream);
 }

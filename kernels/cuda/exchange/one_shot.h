@@ -28,7 +28,7 @@
 
 enum {
     ONE_SHOT_RANKS = 8,         /* at most */
-    ONE_SHOT_BYTES = 256 << 10, /* longest message, in bytes */
+    ONE_SHOT_BYTES = 2 << 20,   /* longest message, in bytes */
     ONE_SHOT_STATE = 2          /* words of a rank's state: last exchange, blocks that ended */
 };
 
@@ -44,6 +44,11 @@ struct one_shot_group {
 
 size_t one_shot_inbox_bytes(int size);
 
+/* How many bytes one call may exchange. */
+static inline bool one_shot_allows(size_t bytes) {
+    return bytes > 0 && bytes % 16 == 0 && bytes <= ONE_SHOT_BYTES;
+}
+
 /**
  * one_shot_all_reduce - enqueue out [n] = the sum of in [n] over the ranks
  *
@@ -56,5 +61,17 @@ size_t one_shot_inbox_bytes(int size);
  */
 cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *out, size_t bytes,
                                 bool bf16, cudaStream_t stream);
+
+/**
+ * one_shot_add - enqueue x [n] += factor * (the sum of in [n] over the ranks)
+ *
+ * Like one_shot_all_reduce() with FP32 numbers, but adds the sum to numbers of this rank.
+ *
+ * @overlap: the kernel may start before the previous kernel on the stream has ended (programmatic
+ *           dependent launch). It waits for the end of that kernel before it reads @in. Only for
+ *           devices of compute capability 9.0 and above.
+ */
+cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, float factor,
+                         size_t bytes, bool overlap, cudaStream_t stream);
 
 #endif

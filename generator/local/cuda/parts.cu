@@ -1,0 +1,88 @@
+/* Times the parts of a decode step with events inside its graph. */
+#include <algorithm>
+
+#include "generator/local/cuda/model.h"
+#include "kernels/cuda/device.h"
+
+using namespace device;
+
+cudaError_t part_marks::add(step_part part, cudaStream_t stream) {
+    mark next = {nullptr, part};
+    cudaError_t e = cudaEventCreate(&next.at);
+    if (e != cudaSuccess)
+        return e;
+    list.push_back(next);
+    return cudaEventRecordWithFlags(next.at, stream, cudaEventRecordExternal);
+}
+
+void part_marks::release() {
+    for (const mark &m : list)
+        cudaEventDestroy(m.at);
+    list.clear();
+}
+
+namespace {
+
+/* The step of one row in few launches (single.cu) has no parts, so the general chain is recorded. */
+snap_status record_with_marks(cuda_model *m, const step_shape &step, part_marks *marks,
+                              lab_recording **out, snap_err *err) {
+    const bool single = m->single;
+    m->marks = marks;
+    m->single = false;
+    const snap_status st = record_step(m, step, out, err);
+    m->marks = nullptr;
+    m->single = single;
+    return st;
+}
+
+/* Adds the times between the events of the last replay. */
+snap_status add_times(const part_marks &marks, double *ns, snap_err *err) {
+    for (size_t i = 0; i + 1 < marks.list.size(); i++) {
+        float ms = 0;
+        const cudaError_t e =
+            cudaEventElapsedTime(&ms, marks.list[i].at, marks.list[i + 1].at);
+        if (e != cudaSuccess)
+            return cuda_check(e, "the time of a part", err);
+        ns[marks.list[i].part] += static_cast<double>(ms) * 1e6;
+    }
+    return SNAP_OK;
+}
+
+snap_status replay_timed(cuda_model *m, lab_recording *r, const part_marks &marks, int steps,
+                         double *ns, snap_err *err) {
+    std::fill(ns, ns + STEP_PARTS, 0.0);
+    for (int i = 0; i <= steps; i++) { /* the first one only warms up */
+        snap_status st = lab_replay(m->be, r, err);
+        if (st == SNAP_OK)
+            st = wait_for_ranks(m, err);
+        if (st == SNAP_OK)
+            st = cuda_check(cudaStreamSynchronize(m->s.stream), "device work", err);
+        if (st == SNAP_OK && i > 0)
+            st = add_times(marks, ns, err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    for (int p = 0; p < STEP_PARTS; p++)
+        ns[p] /= steps;
+    return SNAP_OK;
+}
+
+} // namespace
+
+extern "C" snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count,
+                                             int steps, double *ns, snap_err *err) {
+    step_shape step = {};
+    part_marks marks;
+    lab_recording *r = nullptr;
+    snap_status st = begin_step(m, pieces, count, &step, err);
+    if (st == SNAP_OK && (step.gathers || !step.rows))
+        st = err_set(err, SNAP_E_SHAPE, "only decode steps have timed parts");
+    if (st == SNAP_OK)
+        st = record_with_marks(m, step, &marks, &r, err);
+    if (st == SNAP_OK)
+        st = replay_timed(m, r, marks, steps, ns, err);
+    if (r)
+        lab_recording_free(m->be, r);
+    marks.release();
+    return st;
+}

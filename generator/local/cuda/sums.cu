@@ -1,0 +1,241 @@
+/* Implements sums.h. */
+#include <algorithm>
+#include <new>
+#include <sched.h>
+
+#include "generator/local/cuda/exchange_inside.h"
+
+extern "C" {
+#include "generator/local/cuda/sums.h"
+}
+
+namespace device {
+namespace {
+
+enum { kThreads = 256, kMostBlocks = 1024 };
+const double kOpenLimit = 60;      /* seconds: the limit on each exchange while GPUs are connected */
+const int64_t kFirstWarmUp = 4096; /* bytes */
+
+struct cuda_sums {
+    comm base;
+    ranks *group;
+    exchange_part part;
+    nccl *library;
+    nccl_comm *joined; /* NULL = NCCL is not used */
+    exchange_peers peers;
+    int64_t one_shot; /* longest message of the one-shot kernel in bytes; 0 = it is not used */
+    bool overlap;     /* as in one_shot_add() */
+};
+
+cuda_sums *sums_of(comm *c) {
+    return reinterpret_cast<cuda_sums *>(c);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add(float4 *x, const float4 *sum, int64_t n, float factor) {
+    for (int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x; i < n;
+         i += int64_t(kThreads) * gridDim.x) {
+        float4 v = x[i];
+        const float4 s = sum[i];
+        v.x += factor * s.x;
+        v.y += factor * s.y;
+        v.z += factor * s.z;
+        v.w += factor * s.w;
+        x[i] = v;
+    }
+}
+
+snap_status by_nccl(cuda_sums *c, float *x, float *part, int64_t n, float factor,
+                    cudaStream_t stream, snap_err *err) {
+    const int64_t units = n / 4, blocks = (units + kThreads - 1) / kThreads;
+    const snap_status st = nccl_all_reduce(c->library, c->joined, NCCL_FP32, part, part,
+                                           static_cast<size_t>(n), stream, err);
+    if (st != SNAP_OK)
+        return st;
+    add<<<static_cast<unsigned>(std::min<int64_t>(blocks, kMostBlocks)), kThreads, 0, stream>>>(
+        reinterpret_cast<float4 *>(x), reinterpret_cast<const float4 *>(part), units, factor);
+    return cuda_check(cudaGetLastError(), "adding a sum over the ranks", err);
+}
+
+snap_status by_one_shot(cuda_sums *c, float *x, float *part, int64_t n, float factor,
+                        cudaStream_t stream, snap_err *err) {
+    const int64_t most = c->one_shot / static_cast<int64_t>(sizeof *x);
+    cudaError_t e = cudaSuccess;
+    for (int64_t at = 0; at < n && e == cudaSuccess; at += most)
+        e = one_shot_add(c->peers.group, part + at, x + at, factor,
+                         static_cast<size_t>(std::min(most, n - at)) * sizeof *x, c->overlap,
+                         stream);
+    return cuda_check(e, "a sum over the ranks", err);
+}
+
+snap_status add_sum(comm *base, float *x, float *part, int64_t n, float factor, void *stream,
+                    snap_err *err) {
+    cuda_sums *c = sums_of(base);
+    const auto on = static_cast<cudaStream_t>(stream);
+    const sums_path path = sums_path_of(n * 4, c->one_shot, c->joined != nullptr);
+    return path == SUMS_BY_NCCL ? by_nccl(c, x, part, n, factor, on, err)
+                                : by_one_shot(c, x, part, n, factor, on, err);
+}
+
+/* Ends work that waits for another rank. The communicator can then only be closed. */
+void stop(cuda_sums *c) {
+    if (c->peers.host_stop)
+        *static_cast<volatile uint32_t *>(c->peers.host_stop) = 1;
+    if (c->library)
+        nccl_abort(c->library, c->joined);
+    c->joined = nullptr;
+}
+
+snap_status poll(cuda_sums *c, cudaStream_t stream, snap_err *err) {
+    for (;;) {
+        const cudaError_t e = cudaStreamQuery(stream);
+        if (e == cudaSuccess)
+            return SNAP_OK;
+        if (e != cudaErrorNotReady)
+            return cuda_check(e, "device work", err);
+        (void)cudaGetLastError(); /* so that a later check of a launch does not get "not ready" */
+        snap_status st = ranks_check(c->group, err);
+        if (st == SNAP_OK && c->joined)
+            st = nccl_check(c->library, c->joined, err);
+        if (st != SNAP_OK) {
+            stop(c);
+            return st;
+        }
+        sched_yield();
+    }
+}
+
+snap_status wait(comm *base, void *stream, snap_err *err) {
+    cuda_sums *c = sums_of(base);
+    snap_status st = ranks_begin(c->group, "a step of the model", err);
+    if (st == SNAP_OK)
+        st = poll(c, static_cast<cudaStream_t>(stream), err);
+    return st == SNAP_OK ? ranks_end(c->group, err) : st;
+}
+
+/* ---- opening and closing ---- */
+
+/* NCCL connects the ranks when an algorithm is used for the first time, and chooses the algorithm
+ * by size. Connecting must not be recorded in a graph, so sums of all sizes are computed here. */
+snap_status warm_up(cuda_sums *c, int64_t most_bytes, cudaStream_t stream, snap_err *err) {
+    float *numbers = nullptr;
+    snap_status st = cuda_check(cudaMalloc(&numbers, 2 * static_cast<size_t>(most_bytes)),
+                                "memory for sums over the ranks", err);
+    if (st == SNAP_OK)
+        st = cuda_check(cudaMemsetAsync(numbers, 0, 2 * static_cast<size_t>(most_bytes), stream),
+                        "memory for sums over the ranks", err);
+    float *part = numbers + most_bytes / 4;
+    for (int64_t bytes = std::min(kFirstWarmUp, most_bytes); st == SNAP_OK;
+         bytes = std::min(4 * bytes, most_bytes)) {
+        st = add_sum(&c->base, numbers, part, bytes / 4, 1, stream, err);
+        if (st == SNAP_OK)
+            st = wait(&c->base, stream, err);
+        if (bytes == most_bytes)
+            break;
+    }
+    cudaFree(numbers);
+    return st;
+}
+
+/* Loads NCCL. If the group can do without it, a rank on which it cannot be loaded is no error. All
+ * ranks use it, or none does. */
+snap_status load_nccl(cuda_sums *c, snap_err *err) {
+    bool all[RANKS_MOST] = {}, usable;
+    snap_status st = nccl_open(&c->library, c->one_shot > 0 ? nullptr : err);
+    if (st != SNAP_OK && c->one_shot == 0)
+        return st;
+    usable = st == SNAP_OK;
+    st = ranks_all_gather(c->group, "whether there is NCCL", &usable, sizeof usable, all, err);
+    for (int r = 0; r < ranks_size(c->group) && st == SNAP_OK; r++)
+        usable &= all[r];
+    if (st == SNAP_OK && !usable) {
+        nccl_close(c->library);
+        c->library = nullptr;
+    }
+    return st;
+}
+
+snap_status connect(cuda_sums *c, const sums_options *opt, cudaStream_t stream, snap_err *err) {
+    const int64_t wanted = opt->one_shot_bytes < 0 ? SUMS_ONE_SHOT : opt->one_shot_bytes,
+                  most_bytes = (std::max<int64_t>(opt->most_bytes, 16) + 15) / 16 * 16;
+    snap_status st = SNAP_OK;
+    if (wanted > 0)
+        st = exchange_peers_open(&c->peers, c->group, c->part, stream, err);
+    if (st == SNAP_OK && c->peers.usable)
+        c->one_shot = std::min<int64_t>(wanted, ONE_SHOT_BYTES) / 16 * 16;
+    if (st == SNAP_OK && most_bytes > c->one_shot)
+        st = load_nccl(c, err);
+    if (st == SNAP_OK && c->library)
+        st = exchange_join(c->library, &c->joined, c->group, c->part, err);
+    return st == SNAP_OK ? warm_up(c, most_bytes, stream, err) : st;
+}
+
+snap_status open(cuda_sums *c, const sums_options *opt, snap_err *err) {
+    cudaStream_t stream = nullptr;
+    int major = 0;
+    const double limit = ranks_set_limit(c->group, kOpenLimit);
+    cudaError_t e = cudaSetDevice(0);
+    if (e == cudaSuccess)
+        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    if (e == cudaSuccess)
+        e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    c->overlap = major >= 9;
+    snap_status st = cuda_check(e, "opening the GPU of a rank", err);
+    if (st == SNAP_OK)
+        st = connect(c, opt, stream, err);
+    if (stream)
+        cudaStreamDestroy(stream);
+    (void)ranks_set_limit(c->group, limit);
+    return st;
+}
+
+} // namespace
+} // namespace device
+
+using namespace device;
+
+extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) {
+    *out = nullptr;
+    auto *c = new (std::nothrow) cuda_sums{};
+    if (!c)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a communicator");
+    c->group = opt->group;
+    c->part = {opt->first, opt->size};
+    c->base.rank = ranks_rank(opt->group) - opt->first;
+    c->base.size = opt->size;
+    c->base.add_sum = add_sum;
+    c->base.wait = wait;
+    const snap_status st = open(c, opt, err);
+    if (st == SNAP_OK) {
+        *out = &c->base;
+        return SNAP_OK;
+    }
+    if (err)
+        ranks_fail(c->group, err); /* before closing, which otherwise waits for the others */
+    sums_cuda_close(&c->base);
+    return st;
+}
+
+extern "C" void sums_cuda_close(comm *base) {
+    if (!base)
+        return;
+    cuda_sums *c = sums_of(base);
+    if (ranks_check(c->group, nullptr) != SNAP_OK)
+        stop(c); /* nccl_leave() may wait for the others */
+    else if (c->library)
+        nccl_leave(c->library, c->joined);
+    exchange_peers_close(&c->peers, c->group);
+    nccl_close(c->library);
+    delete c;
+}
+
+extern "C" int64_t sums_cuda_one_shot(const comm *base, const char **why_not) {
+    const auto *c = reinterpret_cast<const cuda_sums *>(base);
+    *why_not = c->peers.why_not;
+    return c->one_shot;
+}
+
+extern "C" int sums_cuda_nccl(const comm *base) {
+    const auto *c = reinterpret_cast<const cuda_sums *>(base);
+    return c->joined ? nccl_version(c->library) : 0;
+}

@@ -1,0 +1,62 @@
+/* sums.h - the communicator (comm.h) of a model that is split over several GPUs, one for each rank
+ * of a group or of a part of it.
+ *
+ * Sums are FP32, like the residual stream to which they are added. A short sum goes through peer
+ * memory in one kernel (kernels/cuda/exchange/one_shot.h), which also adds it to the residual
+ * stream. A longer one goes through NCCL, and so do all sums if the ranks cannot map each other's
+ * memory. Without NCCL, a long sum is divided into several short ones. Both paths can be recorded in
+ * a CUDA graph. The one-shot kernel adds in the order of the ranks. NCCL may use another order, but
+ * gives the same bits to all ranks. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
+#define SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
+
+#include "generator/local/comm.h"
+#include "generator/local/ranks/ranks.h"
+
+enum { SUMS_ONE_SHOT = 2 << 20 }; /* default of one_shot_bytes */
+
+typedef struct {
+    ranks *group;           /* borrowed, and must outlive the communicator */
+    int first, size;        /* the model is split over the ranks first .. first + size - 1 */
+    int64_t most_bytes;     /* of one sum of the model: rows * hidden size * 4 */
+    int64_t one_shot_bytes; /* longest sum that is not given to NCCL; -1 = SUMS_ONE_SHOT, 0 = NCCL
+                               computes all sums */
+} sums_options;
+
+/* How sums of @bytes are computed. */
+typedef enum { SUMS_BY_ONE_SHOT, SUMS_BY_NCCL, SUMS_BY_SEVERAL } sums_path;
+
+/* @most: longest message of the one-shot kernel; 0 = this group cannot use it. @nccl: the group has
+ * joined a communicator of NCCL. One of both must be given. */
+static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
+    if (bytes <= most)
+        return SUMS_BY_ONE_SHOT;
+    return nccl ? SUMS_BY_NCCL : SUMS_BY_SEVERAL;
+}
+
+/**
+ * sums_cuda_open - connect the GPU of this rank with those of the others
+ *
+ * The GPU is CUDA device 0 of this process (ranks/place.h). All ranks of the group call it with the
+ * same options, except for `first`.
+ * NCCL is loaded only if some sum needs it.
+ *
+ * SNAP_E_UNSUPPORTED: this build has no CUDA, or NCCL is needed and missing. SNAP_E_IO: the file in
+ * SNAPMLA_NCCL cannot be read. SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. An error
+ * ends the group. Close with sums_cuda_close().
+ */
+snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Waits for the other ranks, unless the group has failed: after an error of this rank, call
+ * ranks_fail() before. The model that uses the communicator must be freed before. NULL is
+ * allowed. */
+void sums_cuda_close(comm *c);
+
+/* The longest sum in bytes that this group computes with the one-shot kernel; 0 = it cannot use it,
+ * and *why_not is the reason ("" if it was not to be used). */
+int64_t sums_cuda_one_shot(const comm *c, const char **why_not);
+
+/* Version of NCCL, such as 22803; 0 = it is not used. */
+int sums_cuda_nccl(const comm *c);
+
+#endif

@@ -1,0 +1,423 @@
+/* Models on several ranks, which are processes of this test program (become_rank() runs before
+ * main()). A replica that is split over two ranks is compared with the whole model, on the CPU and,
+ * where there is one, on a CUDA device. Both ranks use device 0, unless LAYOUT_DEVICES is "0,1".
+ *
+ * On the CPU, the sums go through the control connection of the group. On GPUs, they go through
+ * peer memory and, with two devices, also through NCCL. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "generator/local/cuda/sums.h"
+#include "generator/local/model/runner.h"
+#include "generator/local/ranks/launch.h"
+#include "generator/local/ranks/layout.h"
+#include "generator/local/ranks/ranks.h"
+#include "generator/test/tiny_model.h"
+
+enum { kRanks = 2, kPages = 2, kPiece = 37 };
+static const double kRounding =
+    2e-2; /* median distance of logits between two orders of BF16 sums */
+
+/* ---- a run over the tokens of a fixture ------------------------------------------------------ */
+
+typedef struct {
+    char device[16]; /* "cpu", "cuda" */
+    int format, piece;
+    int parts;          /* TP: kRanks, or 1 for DP */
+    int one_shot_bytes; /* of sums_options */
+    char dir[kRanks][64], out[80];
+} plan;
+
+static int32_t token_at(int i, const model_shape *s) {
+    return (int32_t)((int64_t)i * 37 % s->vocab_size);
+}
+
+/* Writes the logits of all tokens to @logits [TINY_TOKENS][vocab]. */
+static snap_status run_tokens(const plan *p, const model_weights *w, comm *c, float *logits,
+                              snap_err *err) {
+    static const int32_t pages[kPages] = {1, 0};
+    const model_shape *s = &w->shape;
+    int32_t tokens[TINY_TOKENS];
+    runner *r = NULL;
+    runner_options opt = {.format = (kv_format)p->format,
+                          .pages = kPages,
+                          .context = TINY_TOKENS,
+                          .max_rows = TINY_TOKENS,
+                          .max_decode = 1,
+                          .threads = 1,
+                          .device = p->device,
+                          .comm = c};
+    snap_status st = runner_create(&r, w, &opt, err);
+    for (int i = 0; i < TINY_TOKENS; i++)
+        tokens[i] = token_at(i, s);
+    for (int at = 0; at < TINY_TOKENS && st == SNAP_OK; at += p->piece) {
+        int n = TINY_TOKENS - at < p->piece ? TINY_TOKENS - at : p->piece;
+        model_piece piece = {.tokens = tokens + at,
+                             .count = n,
+                             .position = at,
+                             .pages = pages,
+                             .logits = n,
+                             .chunk = p->piece > 1};
+        st = runner_step(r, &piece, 1, logits + (int64_t)at * s->vocab_size, err);
+    }
+    runner_free(r);
+    return st;
+}
+
+/* ---- a rank ---------------------------------------------------------------------------------- */
+
+static const char kPlan[] = "SNAPMLA_LAYOUT_TEST";
+
+/* A communicator for the CPU: the control connection of the group. */
+typedef struct {
+    comm base;
+    ranks *group;
+} host_comm;
+
+static snap_status host_sum(comm *c, float *x, int64_t n, snap_err *err) {
+    enum { kMost = RANKS_BLOB_MOST / sizeof(float) };
+    host_comm *h = (host_comm *)c;
+    float all[kRanks][kMost];
+    snap_status st = SNAP_OK;
+    for (int64_t at = 0; at < n && st == SNAP_OK; at += kMost) {
+        size_t now = (size_t)(n - at < kMost ? n - at : kMost);
+        float *got = &all[0][0];
+        st = ranks_all_gather(h->group, "a sum", x + at, now * sizeof *x, got, err);
+        for (size_t i = 0; i < now && st == SNAP_OK; i++)
+            x[at + (int64_t)i] = got[i] + got[now + i];
+    }
+    return st;
+}
+
+static snap_status open_comm(const plan *p, ranks *g, host_comm *host, comm **out, snap_err *err) {
+    *host = (host_comm){.base = {.rank = ranks_rank(g), .size = kRanks, .all_reduce = host_sum},
+                        .group = g};
+    *out = p->parts > 1 ? &host->base : NULL;
+    if (p->parts == 1 || strcmp(p->device, "cpu") == 0)
+        return SNAP_OK;
+    sums_options how = {.group = g,
+                        .size = kRanks,
+                        .most_bytes = TINY_TOKENS * 128 * (int64_t)sizeof(float),
+                        .one_shot_bytes = p->one_shot_bytes};
+    return sums_cuda_open(out, &how, err);
+}
+
+/* Opens a checkpoint without the assertions of tiny_read(), which need a running test. */
+static snap_status open_model(const char *dir, checkpoint **files, model_weights *w,
+                              snap_err *err) {
+    model_shape shape;
+    snap_status st = model_shape_open(&shape, dir, err);
+    if (st == SNAP_OK)
+        st = checkpoint_open(files, dir, err);
+    return st == SNAP_OK ? weights_bind(w, &shape, *files, err) : st;
+}
+
+static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
+    checkpoint *files = NULL;
+    model_weights w = {0};
+    host_comm host;
+    comm *c = NULL;
+    char path[112];
+    snap_status st = open_model(p->dir[p->parts > 1 ? ranks_rank(g) : 0], &files, &w, err);
+    size_t n = (size_t)TINY_TOKENS * (size_t)w.shape.vocab_size;
+    float *logits = calloc(n + 1, sizeof *logits);
+    if (st == SNAP_OK && !logits)
+        st = err_set(err, SNAP_E_NOMEM, "no memory for logits");
+    if (st == SNAP_OK)
+        st = open_comm(p, g, &host, &c, err);
+    if (st == SNAP_OK)
+        st = run_tokens(p, &w, c, logits, err);
+    (void)snprintf(path, sizeof path, "%s.%d", p->out, ranks_rank(g));
+    if (st == SNAP_OK)
+        st = fs_write_atomic(path, logits, n * sizeof *logits, err);
+    if (st != SNAP_OK)
+        ranks_fail(g, err);
+    if (c && c != &host.base)
+        sums_cuda_close(c);
+    free(logits);
+    weights_release(&w);
+    checkpoint_close(files);
+    return st;
+}
+
+static void end_rank(const snap_err *err) {
+    if (err->code != SNAP_OK)
+        (void)launch_report(err);
+    _exit(err_exit_code(err->code));
+}
+
+static int read_devices(int *of) {
+    const char *list = getenv("LAYOUT_DEVICES");
+    of[0] = of[1] = 0;
+    return !list || sscanf(list, "%d,%d", &of[0], &of[1]) == kRanks ? kRanks : 0;
+}
+
+__attribute__((constructor)) static void become_rank(void) {
+    const char *text = getenv(kPlan);
+    plan p = {0};
+    snap_err err = {0};
+    rank_place place;
+    ranks *g = NULL;
+    int devices[kRanks];
+    ranks_options opt = ranks_defaults;
+    if (!text || !getenv(RANKS_REPORT))
+        return;
+    opt.on_stuck = end_rank;
+    if (sscanf(text, "%15s %d %d %d %d %63s %63s %79s", p.device, &p.format, &p.piece, &p.parts,
+               &p.one_shot_bytes, p.dir[0], p.dir[1], p.out) != 8)
+        _exit(2);
+    snap_status st = rank_place_read(&place, &err);
+    if (st == SNAP_OK)
+        st = ranks_join(&g, &place, "test=layouts\n", &opt, &err);
+    if (st == SNAP_OK)
+        st = rank_place_choose_device(&place, devices, read_devices(devices), &err);
+    if (st == SNAP_OK)
+        st = run_rank(&p, g, &err);
+    else if (g)
+        ranks_fail(g, &err);
+    if (ranks_close(g, &err) != st)
+        (void)err_set(&err, SNAP_E_WRONG, "another failure when it was closed");
+    end_rank(&err);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static void launch(const plan *p) {
+    char text[512];
+    snap_err err = {0};
+    char *argv[] = {(char[]){"ranks"}, NULL};
+    launch_options o = {.size = kRanks, .grace_s = 10};
+    (void)snprintf(text, sizeof text, "%s %d %d %d %d %s %s %s", p->device, p->format, p->piece,
+                   p->parts, p->one_shot_bytes, p->dir[0], p->dir[1], p->out);
+    CU_ASSERT_EQUAL_FATAL(setenv(kPlan, text, 1), 0);
+    CU_ASSERT_EQUAL(launch_ranks(&o, "/proc/self/exe", argv, &err), SNAP_OK);
+    if (err.code != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    (void)unsetenv(kPlan);
+}
+
+static void read_logits(const plan *p, int rank, buf *out) {
+    char path[112];
+    (void)snprintf(path, sizeof path, "%s.%d", p->out, rank);
+    CU_ASSERT_EQUAL(fs_read(path, out, NULL), SNAP_OK);
+    (void)unlink(path);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over the tokens of |a - b| / |b|; infinite if a number is not finite. The median
+ * allows for tokens that choose another expert because of rounding. */
+static double distance(const float *a, const float *b, int vocab) {
+    double all[TINY_TOKENS];
+    for (int i = 0; i < TINY_TOKENS; i++) {
+        double diff = 0, size = 0;
+        for (int j = i * vocab; j < (i + 1) * vocab; j++) {
+            diff += pow((double)a[j] - (double)b[j], 2);
+            size += pow((double)b[j], 2);
+        }
+        all[i] = isfinite(diff) && size > 0 ? sqrt(diff / size) : HUGE_VAL;
+    }
+    qsort(all, TINY_TOKENS, sizeof *all, by_size);
+    return all[TINY_TOKENS / 2];
+}
+
+/* Checks the logits of two ranks: both have the same bits, and they are at most @most from those
+ * of a run of the whole model on @device in this process. */
+static void check(const char *name, plan p, const char *device, double most) {
+    tiny_model whole, share[kRanks];
+    buf got[kRanks] = {0};
+    snap_err err = {0};
+    tiny_open(&whole, name);
+    for (int i = 0; i < kRanks; i++) {
+        tiny_open_share(&share[i], name, i, kRanks);
+        (void)snprintf(p.dir[i], sizeof p.dir[i], "%s", p.parts > 1 ? share[i].dir : whole.dir);
+    }
+    (void)snprintf(p.out, sizeof p.out, "%s.logits", whole.dir);
+    launch(&p);
+    size_t n = (size_t)TINY_TOKENS * (size_t)whole.shape.vocab_size;
+    float *want = calloc(n, sizeof *want);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(want);
+    for (int i = 0; i < kRanks; i++)
+        read_logits(&p, i, &got[i]);
+    (void)snprintf(p.device, sizeof p.device, "%s", device);
+    CU_ASSERT_EQUAL(run_tokens(&p, &whole.weights, NULL, want, &err), SNAP_OK);
+    CU_ASSERT_FATAL(got[0].len == n * sizeof *want && got[1].len == got[0].len);
+    CU_ASSERT_EQUAL(memcmp(got[0].data, got[1].data, got[0].len), 0);
+    double d = distance((const float *)(const void *)got[0].data, want, whole.shape.vocab_size);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n| %s | TP%d, pieces of %d, one shot %d | against %s | %.1e |", name,
+                     p.parts, p.piece, p.one_shot_bytes, device, d);
+    CU_ASSERT(d <= most);
+    free(want);
+    for (int i = 0; i < kRanks; i++) {
+        buf_release(&got[i]);
+        tiny_close(&share[i]);
+    }
+    tiny_close(&whole);
+}
+
+static plan plan_of(const char *device, kv_format format, int piece, int parts, int one_shot) {
+    plan p = {.format = (int)format, .piece = piece, .parts = parts, .one_shot_bytes = one_shot};
+    (void)snprintf(p.device, sizeof p.device, "%s", device);
+    return p;
+}
+
+static void test_split_on_the_cpu(void) {
+    static const char *const names[] = {"v3", "longcat", "minicpm3", NULL};
+    for (int i = 0; names[i]; i++) {
+        check(names[i], plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), "cpu", 1e-5);
+        check(names[i], plan_of("cpu", CACHE_BF16, 1, kRanks, -1), "cpu", kRounding);
+    }
+}
+
+static void test_replicas_on_the_cpu(void) {
+    check("v2-lite", plan_of("cpu", CACHE_FP8, kPiece, 1, -1), "cpu", 0);
+}
+
+static bool two_devices(void) {
+    int of[kRanks];
+    return read_devices(of) == kRanks && of[0] != of[1];
+}
+
+static void check_cuda(const char *name, int one_shot) {
+    check(name, plan_of("cuda", CACHE_BF16, kPiece, kRanks, one_shot), "cuda", kRounding);
+    check(name, plan_of("cuda", CACHE_BF16, 1, kRanks, one_shot), "cuda", kRounding);
+    check(name, plan_of("cuda", CACHE_BF16, 1, kRanks, one_shot), "cpu", kRounding);
+}
+
+static void test_split_on_cuda(void) {
+    for (int i = 0; tiny_on_cuda() && tiny_names[i]; i++)
+        check_cuda(tiny_names[i], -1);
+}
+
+/* Sums of up to 4096 bytes in one kernel, and longer ones by NCCL or in several kernels. */
+static void test_long_sums_on_cuda(void) {
+    if (tiny_on_cuda())
+        check_cuda("v3", 4096);
+    if (tiny_on_cuda() && two_devices())
+        check_cuda("v3", 0);
+}
+
+static void test_fp8_on_cuda(void) {
+    if (!tiny_on_cuda())
+        return;
+    check("v3", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), "cuda", kRounding);
+    check("longcat", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), "cuda", kRounding);
+}
+
+/* The bits of one GPU, because replicas exchange nothing. */
+static void test_replicas_on_cuda(void) {
+    if (!tiny_on_cuda())
+        return;
+    check("v3", plan_of("cuda", CACHE_BF16, 1, 1, -1), "cuda", 0);
+    check("v3", plan_of("cuda", CACHE_FP8, kPiece, 1, -1), "cuda", 0);
+}
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+static void expect_layout(const char *text, int replicas, int parts) {
+    rank_layout l;
+    CU_ASSERT_EQUAL(rank_layout_parse(&l, text, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(l.replicas, replicas);
+    CU_ASSERT_EQUAL(l.parts, parts);
+}
+
+static void test_parse(void) {
+    static const char *const wrong[] = {
+        "",    "2",        "DP0",     "TP",   "DP2/",  "/TP2",      "TP2/2",   "TP2/DP2",
+        "dp2", "DP2/TP2x", "DP2 TP2", "DP-1", "TP257", "DP16/TP17", "DP2/DP2", NULL};
+    expect_layout("DP2", 2, 1);
+    expect_layout("TP8", 1, 8);
+    expect_layout("DP4/TP2", 4, 2);
+    expect_layout("DP1/TP1", 1, 1);
+    expect_layout("DP16/TP16", 16, 16);
+    for (int i = 0; wrong[i]; i++) {
+        rank_layout l;
+        CU_ASSERT_EQUAL(rank_layout_parse(&l, wrong[i], NULL), SNAP_E_USAGE);
+    }
+}
+
+static void test_sequences(void) {
+    for (int replicas = 1; replicas < 6; replicas++)
+        for (int n = 0; n < 20; n++) {
+            const rank_layout l = {replicas, 1};
+            int64_t all = 0;
+            for (int i = 0; i < replicas; i++) {
+                int64_t share = rank_layout_share(&l, i, n);
+                CU_ASSERT(share == n / replicas || share == n / replicas + 1);
+                CU_ASSERT(i == 0 || share <= rank_layout_share(&l, i - 1, n));
+                all += share;
+            }
+            CU_ASSERT_EQUAL(all, n);
+        }
+}
+
+/* The shape of a share is that of the share's checkpoint. */
+static void test_shape(void) {
+    tiny_model whole, share;
+    snap_err err = {0};
+    tiny_open(&whole, "v3");
+    tiny_open_share(&share, "v3", 1, kRanks);
+    model_shape s = whole.shape;
+    CU_ASSERT_EQUAL(rank_layout_split(&s, kRanks, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(s.num_attention_heads, share.shape.num_attention_heads);
+    CU_ASSERT_EQUAL(s.intermediate_size, share.shape.intermediate_size);
+    CU_ASSERT_EQUAL(s.moe_intermediate_size, share.shape.moe_intermediate_size);
+    CU_ASSERT_EQUAL(s.hidden_size, share.shape.hidden_size);
+    CU_ASSERT_EQUAL(rank_layout_split(&s, 4, &err), SNAP_E_UNSUPPORTED);
+    CU_ASSERT_STRING_EQUAL(err.text, "4 ranks do not divide num_attention_heads 2");
+    CU_ASSERT_EQUAL(s.intermediate_size, share.shape.intermediate_size);
+    tiny_close(&whole);
+    tiny_close(&share);
+}
+
+static void expect_visible(const char *before, int device, const char *want) {
+    char got[RANKS_VISIBLE];
+    CU_ASSERT_EQUAL(rank_visible_devices(got, before, device), want != NULL);
+    if (want)
+        CU_ASSERT_STRING_EQUAL(got, want);
+}
+
+static void test_visible_devices(void) {
+    char got[RANKS_VISIBLE];
+    expect_visible("0,1", 0, "0,1");
+    expect_visible("0,1", 1, "1,0");
+    expect_visible("4,5,6", 1, "5,4,6");
+    expect_visible("GPU-a,GPU-b", 1, "GPU-b,GPU-a");
+    expect_visible("7", 3, "7"); /* the launcher has chosen */
+    expect_visible("0,1", 2, NULL);
+    expect_visible("", 0, NULL);
+    CU_ASSERT_TRUE(rank_visible_devices(got, NULL, 2));
+    CU_ASSERT_EQUAL(strncmp(got, "2,0,1,3,4,", 10), 0);
+    CU_ASSERT_FALSE(rank_visible_devices(got, NULL, 64));
+}
+
+static void test_paths(void) {
+    CU_ASSERT_EQUAL(sums_path_of(4096, 4096, true), SUMS_BY_ONE_SHOT);
+    CU_ASSERT_EQUAL(sums_path_of(4112, 4096, true), SUMS_BY_NCCL);
+    CU_ASSERT_EQUAL(sums_path_of(4112, 4096, false), SUMS_BY_SEVERAL);
+    CU_ASSERT_EQUAL(sums_path_of(16, 0, true), SUMS_BY_NCCL);
+}
+
+CU_TestInfo tests_layouts[] = {
+    {"names of layouts", test_parse},
+    {"sequences of a replica", test_sequences},
+    {"the shape of a rank", test_shape},
+    {"the GPU of a rank", test_visible_devices},
+    {"how a sum is computed", test_paths},
+    {"a split model on the CPU", test_split_on_the_cpu},
+    {"replicas on the CPU", test_replicas_on_the_cpu},
+    {"a split model on CUDA", test_split_on_cuda},
+    {"long sums on CUDA", test_long_sums_on_cuda},
+    {"a split model with an FP8 cache on CUDA", test_fp8_on_cuda},
+    {"replicas on CUDA", test_replicas_on_cuda},
+    CU_TEST_INFO_NULL,
+};
