@@ -271,11 +271,9 @@ static plan plan_of(const char *device, kv_format format, int piece, int parts, 
 }
 
 static void test_split_on_the_cpu(void) {
-    static const char *const names[] = {"v3", "longcat", "minicpm3", NULL};
-    for (int i = 0; names[i]; i++) {
-        check(names[i], plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), "cpu", 1e-5);
-        check(names[i], plan_of("cpu", CACHE_BF16, 1, kRanks, -1), "cpu", kRounding);
-    }
+    check("v3", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), "cpu", 1e-5);
+    check("longcat", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), "cpu", 1e-5);
+    check("minicpm3", plan_of("cpu", CACHE_BF16, 1, kRanks, -1), "cpu", kRounding);
 }
 
 static void test_replicas_on_the_cpu(void) {

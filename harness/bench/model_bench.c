@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "generator/local/cuda/sums.h"
 #include "harness/bench/grid.h"
 #include "harness/bench/model_config.h"
 #include "harness/record/device_results.h"
@@ -19,7 +20,7 @@ static const double kProbeSeconds = 0.3;
 
 typedef struct {
     e2e_options run;
-    model_shape shape;
+    model_shape shape; /* of a rank */
     int64_t contexts[GRID_AXIS], batches[GRID_AXIS];
     results *results;
 } request;
@@ -70,6 +71,14 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     r->run.seconds = o->seconds;
     r->run.ceilings = &m->ceilings.best;
     r->run.cancel = o->cancel;
+    r->run.parts = o->parts;
+    r->run.group = o->group;
+    r->run.layout = (rank_layout){1, 1};
+    if (o->layout)
+        TRY(rank_layout_parse(&r->run.layout, o->layout, err));
+    TRY(rank_layout_split(&r->shape, r->run.layout.parts, err));
+    m->layout = r->run.layout;
+    m->ranks = o->group ? ranks_size(o->group) : 1;
 cleanup:
     return st;
 }
@@ -77,7 +86,7 @@ cleanup:
 /* ---- rows ---- */
 
 double model_bench_tokens_s(const e2e_row *r) {
-    return (r->prompt ? (double)r->context : r->batch) / r->median_ns * 1e9;
+    return (r->prompt ? (double)r->context * r->batch : r->batch) / r->median_ns * 1e9;
 }
 
 double model_bench_gain(const e2e_row *rows, int n, int at) {
@@ -90,14 +99,30 @@ double model_bench_gain(const e2e_row *rows, int n, int at) {
     return (double)NAN;
 }
 
-static js *row_json(const e2e_row *r, const e2e_row *rows, int n, int i) {
+static void set_parts(step_record *s, const e2e_row *r) {
+    if (!r->has_parts)
+        return;
+    s->attention_ns = r->part_ns[STEP_ATTENTION];
+    s->exchange_ns = r->part_ns[STEP_EXCHANGE];
+    s->experts_ns = r->part_ns[STEP_EXPERTS];
+    s->rest_ns = r->part_ns[STEP_REST];
+}
+
+static js *row_json(const model_bench *m, int i) {
+    const e2e_row *r = &m->rows[i];
+    char layout[32];
     step_record s;
     record_init(&step_type, &s);
+    if (m->ranks > 1) {
+        (void)snprintf(layout, sizeof layout, "DP%d/TP%d", m->layout.replicas, m->layout.parts);
+        s.layout = layout;
+        s.rank_median_ns = (record_numbers){r->rank_ns, (size_t)m->ranks};
+    }
     s.arm = kv_format_name(r->arm);
     s.step = r->prompt ? "prompt" : "decode";
     s.context = r->context;
     s.batch = r->batch;
-    s.fp8_over_bf16 = model_bench_gain(rows, n, i);
+    s.fp8_over_bf16 = model_bench_gain(m->rows, m->n, i);
     if (r->batch) {
         s.parts = STEP_TIMED;
         s.samples = r->samples;
@@ -110,6 +135,7 @@ static js *row_json(const e2e_row *r, const e2e_row *rows, int n, int i) {
         s.flop = r->flop;
         s.cublaslt = r->cublaslt;
         s.roofline_pct = 100 * r->floor_ns / r->median_ns;
+        set_parts(&s, r);
     }
     return record_write(&step_type, &s);
 }
@@ -122,7 +148,7 @@ js *model_bench_json(const model_bench *m, const model_bench_options *o) {
               js_set_num(all, "read_bytes_s", m->ceilings.best.read.rate) &&
               js_set_num(all, "bf16_flop_s", m->ceilings.best.bf16.rate);
     for (int i = 0; i < m->n && ok; i++)
-        ok = js_push_new(list, row_json(&m->rows[i], m->rows, m->n, i));
+        ok = js_push_new(list, row_json(m, i));
     ok = js_set_new(all, "rows", list) && ok;
     if (ok)
         return all;
@@ -135,7 +161,7 @@ static snap_status save(request *q, const model_bench_options *o, const model_be
     snap_status st;
     TRY(results_add_all(q->results, "ceilings", ceilings_json(&m->ceilings), err));
     for (int i = 0; i < m->n; i++) {
-        js *row = row_json(&m->rows[i], m->rows, m->n, i);
+        js *row = row_json(m, i);
         if (row && !provenance_set_path(row, "model_config", o->model_config)) {
             js_free(row);
             row = NULL;
@@ -171,6 +197,33 @@ cleanup:
     return st;
 }
 
+/* Connects the GPUs of a replica. */
+static snap_status connect_ranks(request *r, const model_bench_options *o, model_bench *m,
+                                 snap_err *err) {
+    const char *why_not = "";
+    int parts = r->run.layout.parts;
+    if (!o->group || parts == 1)
+        return SNAP_OK;
+    sums_options how = {.group = o->group,
+                        .first = ranks_rank(o->group) / parts * parts,
+                        .size = parts,
+                        .most_bytes = e2e_most_rows(&r->run) * r->shape.hidden_size * 4,
+                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+    snap_status st = sums_cuda_open(&r->run.comm, &how, err);
+    if (st != SNAP_OK)
+        return st;
+    m->one_shot_bytes = sums_cuda_one_shot(r->run.comm, &why_not);
+    (void)snprintf(m->why_not, sizeof m->why_not, "%s", why_not);
+    return SNAP_OK;
+}
+
+/* After an error, ends the group, so that closing does not wait for the other ranks. */
+static void disconnect_ranks(request *r, snap_status st, snap_err *err) {
+    if (st != SNAP_OK && r->run.group && err)
+        ranks_fail(r->run.group, err);
+    sums_cuda_close(r->run.comm);
+}
+
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) {
     snap_status st;
@@ -179,10 +232,13 @@ snap_status model_bench_run(const model_bench_options *o, const js *config, mode
     if (!r)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
     TRY(read_request(r, o, out, err));
+    TRY(connect_ranks(r, o, out, err));
     TRY(probe_device(r, o, config, out, err));
     TRY(e2e_run(&r->run, out->rows, &out->n, err));
-    TRY(o->out ? save(r, o, out, err) : SNAP_OK);
+    if (o->out && (!o->group || ranks_rank(o->group) == 0))
+        TRY(save(r, o, out, err));
 cleanup:
+    disconnect_ranks(r, st, err);
     results_free(r->results);
     free(r);
     return st;

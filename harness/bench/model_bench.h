@@ -1,5 +1,5 @@
 /* model_bench.h - times decode steps and prompts of a whole model (e2e.h): from options to rows and
- * a result file. */
+ * a result file. On several GPUs, each rank calls it, and rank 0 writes the file. */
 #ifndef SNAPMLA_HARNESS_BENCH_MODEL_BENCH_H
 #define SNAPMLA_HARNESS_BENCH_MODEL_BENCH_H
 
@@ -16,6 +16,10 @@ typedef struct {
                                               largest given batch or the prompt needs */
     double seconds;                        /* least measured time of a row (e2e.h) */
     const char *out;                       /* a result file, or a run's folder; NULL = none */
+    bool parts;                            /* also time the parts of decode steps */
+    const char *layout;                    /* rank_layout_parse(); NULL = one GPU */
+    ranks *group;                          /* all ranks of the layout; NULL = one GPU */
+    int64_t one_shot_kib; /* longest sum over ranks that does not use NCCL; -1 = the default */
     const volatile sig_atomic_t *cancel;
 } model_bench_options;
 
@@ -24,6 +28,10 @@ typedef struct {
     int n;
     char device[128]; /* name of the device */
     ceilings ceilings;
+    rank_layout layout; /* of the rows */
+    int ranks;
+    int64_t one_shot_bytes; /* longest sum over ranks in one kernel; 0 = NCCL computes all */
+    char why_not[300];      /* why it is 0 */
 } model_bench;
 
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for

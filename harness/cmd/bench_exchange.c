@@ -1,5 +1,4 @@
 /* bench_exchange.c - `snapmla bench exchange` */
-#include "harness/bench/grid.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/exchange_arguments.h"
 
@@ -34,25 +33,21 @@ static const opt options[] = {
     {.type = OPT_END},
 };
 
-static snap_status read_devices(snap_err *err) {
-    int64_t numbers[EXCHANGE_MOST_DEVICES];
-    if (!devices)
-        return SNAP_OK;
-    snap_status st = bench_parse_list(devices, "--devices", 0, 1023, numbers, EXCHANGE_MOST_DEVICES,
-                                      &given.n_devices, err);
-    for (int i = 0; i < given.n_devices && st == SNAP_OK; i++)
-        given.devices[i] = (int)numbers[i];
-    return st;
+static snap_status start_ranks(snap_err *err) {
+    if (given.devices.n < 2)
+        return err_set(err, SNAP_E_USAGE,
+                       "bench exchange needs at least two GPUs: --devices 0,1, or a launcher that "
+                       "sets RANK and WORLD_SIZE");
+    return rank_processes_run(given.devices.n, err);
 }
 
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     rank_place place;
     TRY(exchange_bench_plan(&given.plan, &given.options, err));
-    TRY(read_devices(err));
+    TRY(rank_devices_read(&given.devices, devices, err));
     TRY(rank_place_read(&place, err));
-    st =
-        place.size == 0 ? exchange_launch(&given, err) : exchange_rank(&given, shared, &place, err);
+    st = place.size == 0 ? start_ranks(err) : exchange_rank(&given, shared, &place, err);
 cleanup:
     return st;
 }
@@ -62,7 +57,7 @@ const opt_command cmd_bench_exchange = {
     .summary = "time the exchange of numbers between several GPUs",
     .synopsis = "--devices LIST [options]",
     .about = "Times all-reduce, all-gather, reduce-scatter and all-to-all between GPUs, through\n"
-             "NCCL, launched one by one and inside a CUDA graph. For messages of up to 256 KiB\n"
+             "NCCL, launched one by one and inside a CUDA graph. For messages of up to 2 MiB\n"
              "on one machine, also times an all-reduce over peer memory in one launch\n"
              "('one_shot'). Each rank is a process with one GPU. A row is timed only if every\n"
              "number of the result is right before, and shown only if it is right afterwards.\n"

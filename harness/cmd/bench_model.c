@@ -1,16 +1,21 @@
 /* bench_model.c - `snapmla bench model` */
 #include <stdlib.h>
 
+#include "base/fault.h"
+#include "base/term.h"
 #include "harness/bench/model_bench.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/device_table.h"
 #include "harness/cmd/print.h"
+#include "harness/cmd/rank_process.h"
 #include "harness/view/bench_tables.h"
 
+static const char *devices;
 static model_bench_options o = {.device = DEVICE_DEFAULTS,
                                 .arms = "bf16,fp8",
                                 .batches = "8",
                                 .contexts = "8192",
+                                .one_shot_kib = -1,
                                 .seconds = 0.25};
 
 static const opt options[] = {
@@ -22,55 +27,167 @@ static const opt options[] = {
      "numbers of sequences; max: as many as fit into the cache", 0, 0},
     {OPT_STR, "context", 0, &o.contexts, "LIST", "cached tokens per sequence", 0, 0},
     {OPT_NUM, "memory", 0, &o.memory_gb, "GB",
-     "memory for the cache in GB, the same for both arms; 0 = what the batches need", 0, 1e6},
+     "memory for the cache on each GPU in GB, the same for both arms; 0 = what the batches need", 0,
+     1e6},
     {OPT_INT, "prompt", 0, &o.prompt, "N", "also time a prompt of N tokens; 0 = no prompt", 0,
      1 << 20},
+    {.type = OPT_GROUP, .help = "Several GPUs"},
+    {OPT_STR, "layout", 0, &o.layout, "LAYOUT",
+     "how the model is divided over GPUs: DPd/TPt, DPd or TPt", 0, 0},
+    {OPT_STR, "devices", 0, &devices, "LIST",
+     "numbers of the GPUs of this machine, one for each rank; the program starts the ranks itself, "
+     "unless a launcher such as mpirun or srun has started it",
+     0, 0},
+    {OPT_INT, "one-shot-kib", 0, &o.one_shot_kib, "N",
+     "longest sum over the ranks, in KiB, that one kernel computes over peer memory; NCCL computes "
+     "longer ones; -1 = 2048",
+     -1, 2048},
     DEVICE_OPTIONS(o.device),
     {.type = OPT_GROUP, .help = "Measuring"},
     {OPT_NUM, "min-time", 0, &o.seconds, "S", "minimum measured time of one row, in seconds", 0,
      3600},
+    {OPT_FLAG, "parts", 0, &o.parts, NULL,
+     "also time attention, exchange, experts and the rest of each decode step", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &o.out, "PATH", "write the result file: a .json file or a run's folder",
      0, 0},
     {.type = OPT_END},
 };
 
-static snap_status run(opt_shared *shared, snap_err *err) {
+static snap_status show(opt_shared *shared, const model_bench *m, snap_err *err) {
     snap_status st;
     js *rows = NULL;
     table t = {0};
+    if (shared->json) {
+        rows = model_bench_json(m, &o);
+        st = print_json(rows, err);
+    } else {
+        t = model_bench_table(m);
+        st = print_table(&t, err);
+    }
+    if (st == SNAP_OK && m->layout.parts > 1 && m->one_shot_bytes == 0 && m->why_not[0])
+        term_warn("no sums over peer memory: %s", m->why_not);
+    table_release(&t);
+    js_free(rows);
+    return st;
+}
+
+static snap_status measure_and_show(opt_shared *shared, bool shows, snap_err *err) {
     model_bench *m = malloc(sizeof *m);
     if (!m)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");
-    o.cancel = &cmd_cancelled;
-    TRY(model_bench_run(&o, shared->resolved, m, err));
-    if (shared->json) {
-        rows = model_bench_json(m, &o);
-        TRY(print_json(rows, err));
-    } else {
-        t = model_bench_table(m->rows, m->n);
-        TRY(print_table(&t, err));
-    }
-cleanup:
-    table_release(&t);
-    js_free(rows);
+    snap_status st = model_bench_run(&o, shared->resolved, m, err);
+    if (st == SNAP_OK && shows)
+        st = show(shared, m, err);
     free(m);
+    return st;
+}
+
+/* ---- several GPUs ---- */
+
+static snap_status write_facts(buf *facts, snap_err *err) {
+    snap_status st = rank_program_facts(facts, err);
+    if (st != SNAP_OK)
+        return st;
+    (void)buf_printf(facts, "model-config=%.300s\nlayout=%.40s\narms=%.40s\nbatch=%.300s\n",
+                     o.model_config ? o.model_config : "", o.layout, o.arms, o.batches);
+    (void)buf_printf(facts, "context=%.300s\nmemory=%g\nprompt=%lld\none-shot-kib=%lld\n",
+                     o.contexts, o.memory_gb, (long long)o.prompt, (long long)o.one_shot_kib);
+    (void)buf_printf(facts, "min-time=%g\nparts=%d\n", o.seconds, o.parts);
+    return buf_check(facts, "the facts to compare", err);
+}
+
+static snap_status join_and_measure(opt_shared *shared, const rank_place *place,
+                                    const rank_devices *d, snap_err *err) {
+    snap_status st;
+    buf facts = {0};
+    ranks_options how = ranks_defaults;
+    how.on_stuck = rank_end_stuck;
+    how.cancel = &cmd_cancelled;
+    TRY(write_facts(&facts, err));
+    TRY(ranks_join(&o.group, place, buf_str(&facts), &how, err));
+    TRY(rank_place_choose_device(place, d->of, d->n, err));
+    TRY(measure_and_show(shared, place->rank == 0, err));
+cleanup:
+    if (st != SNAP_OK && o.group)
+        ranks_fail(o.group, err);
+    if (o.group && st == SNAP_OK)
+        st = ranks_close(o.group, err);
+    else if (o.group && ranks_close(o.group, NULL) != SNAP_OK)
+        st = err->code;
+    o.group = NULL;
+    buf_release(&facts);
+    return st;
+}
+
+static snap_status run_rank(opt_shared *shared, const rank_place *place, const rank_devices *d,
+                            snap_err *err) {
+    snap_status st = join_and_measure(shared, place, d, err);
+    st = fault_of_process(st, err);
+    if (st != SNAP_OK)
+        rank_leave_to_launcher(err);
+    return st;
+}
+
+static snap_status run_layout(opt_shared *shared, const rank_layout *l, snap_err *err) {
+    snap_status st;
+    rank_place place;
+    rank_devices d;
+    int size = l->replicas * l->parts;
+    TRY(rank_devices_read(&d, devices, err));
+    TRY(rank_place_read(&place, err));
+    if (size > E2E_RANKS)
+        return err_set(err, SNAP_E_USAGE, "--layout %s has more than %d ranks", o.layout,
+                       E2E_RANKS);
+    if (place.size != 0 && place.size != size)
+        return err_set(err, SNAP_E_USAGE,
+                       "--layout %s has %d ranks, and the launcher has started %d", o.layout, size,
+                       place.size);
+    if (place.size == 0 && d.n != size)
+        return err_set(err, SNAP_E_USAGE,
+                       "--layout %s has %d ranks: --devices must list as many GPUs, not %d",
+                       o.layout, size, d.n);
+    st = place.size == 0 ? rank_processes_run(size, err) : run_rank(shared, &place, &d, err);
+cleanup:
+    return st;
+}
+
+static snap_status run(opt_shared *shared, snap_err *err) {
+    snap_status st;
+    rank_layout l = {1, 1};
+    o.cancel = &cmd_cancelled;
+    if (devices && !o.layout)
+        return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
+    if (o.layout)
+        TRY(rank_layout_parse(&l, o.layout, err));
+    st = l.replicas * l.parts > 1 ? run_layout(shared, &l, err)
+                                  : measure_and_show(shared, true, err);
+cleanup:
     return st;
 }
 
 const opt_command cmd_bench_model = {
     .name = "bench model",
-    .summary = "time decode steps of a whole model with random weights, on a GPU",
+    .summary = "time decode steps of a whole model with random weights, on one GPU or several",
     .synopsis = "--model-config FILE [options]",
-    .about = "Times decode steps of a whole model in both arms, on a CUDA device. The model is\n"
+    .about = "Times decode steps of a whole model in both arms, on CUDA devices. The model is\n"
              "given by its config.json, and its weights are random. Each pair of a batch and a\n"
              "context from the lists is one row per arm. The column '% roof' is the shortest\n"
              "possible time in percent of the measured time. For a decode step, the shortest\n"
              "possible time is the time to read the step's bytes at the measured bandwidth. For\n"
-             "a prompt, it is the time of the arithmetic at the measured rate.",
+             "a prompt, it is the time of the arithmetic at the measured rate.\n"
+             "\n"
+             "With --layout, each GPU is a rank. DP2 has two replicas of the model, which divide\n"
+             "the sequences. TP2 splits one replica over two GPUs: the heads of attention and\n"
+             "the inner width of each feed-forward. All ranks begin each step together, and the\n"
+             "time of a step is that of the slowest rank. The columns of bytes are those of\n"
+             "rank 0. NCCL is loaded only if a sum over the ranks needs it: libnccl.so.2, or the\n"
+             "file that the environment variable SNAPMLA_NCCL names. If one rank fails, all end\n"
+             "within 30 seconds, and the message names the rank.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
-                "--out RUN",
+                "--out RUN\n"
+                "  snapmla bench model --model-config deepseek-v2-lite --layout TP2 --devices 0,1",
     .options = options,
     .run = run,
     .of = &cmd_bench,

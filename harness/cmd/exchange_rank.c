@@ -1,11 +1,8 @@
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/fault.h"
-#include "base/hash.h"
 #include "base/term.h"
-#include "generator/local/ranks/launch.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/exchange_arguments.h"
 #include "harness/cmd/print.h"
@@ -13,29 +10,10 @@
 #include "harness/record/device_results.h"
 #include "harness/view/bench_tables.h"
 
-/* If the launcher prints the message of the group, ends this rank without a message of its own. */
-static void leave_to_launcher(const snap_err *err) {
-    if (launch_report(err)) {
-        (void)fflush(NULL);
-        _exit(err_exit_code(err->code));
-    }
-}
-
-/* The group's thread calls it when the main thread does not return, for example because it waits
- * for the GPU for ever. */
-static void end_stuck_rank(const snap_err *why) {
-    leave_to_launcher(why);
-    (void)fprintf(stderr, "snapmla: %s\n", why->text);
-    _exit(err_exit_code(why->code));
-}
-
 static snap_status write_facts(const exchange_bench_options *o, buf *facts, snap_err *err) {
-    char executable[HASH_HEX];
-    snap_status st = hash_file("/proc/self/exe", executable, err);
+    snap_status st = rank_program_facts(facts, err);
     if (st != SNAP_OK)
         return st;
-    (void)buf_printf(facts, "program=%s (%s)\nexecutable=%.16s\n", results_program_version(),
-                     results_program_commit(), executable);
     (void)buf_printf(facts, "operations=%.200s\nsizes=%.1000s\ntype=%.20s\nmin-time=%g\n",
                      o->operations, o->sizes, o->type, o->seconds);
     return buf_check(facts, "the facts to compare", err);
@@ -81,13 +59,13 @@ static snap_status choose_device(exchange_options *x, const rank_place *place,
                                  const exchange_arguments *a, snap_err *err) {
     x->device = -1;
     x->local_rank = place->local_rank;
-    if (!a->n_devices)
+    if (!a->devices.n)
         return SNAP_OK;
-    if (place->local_rank < 0 || place->local_rank >= a->n_devices)
+    if (place->local_rank < 0 || place->local_rank >= a->devices.n)
         return err_set(err, SNAP_E_USAGE,
                        "--devices lists %d GPUs, and the number of this rank on its machine is %d",
-                       a->n_devices, place->local_rank);
-    x->device = a->devices[place->local_rank];
+                       a->devices.n, place->local_rank);
+    x->device = a->devices.of[place->local_rank];
     return SNAP_OK;
 }
 
@@ -101,7 +79,7 @@ static snap_status measure(const exchange_arguments *a, const rank_place *place,
     exchange *x = NULL;
     ranks_options how = ranks_defaults;
     exchange_options of = {.most_bytes = exchange_bench_bytes(&a->plan)};
-    how.on_stuck = end_stuck_rank;
+    how.on_stuck = rank_end_stuck;
     how.cancel = &cmd_cancelled;
     TRY(write_facts(&a->options, &facts, err));
     TRY(ranks_join(&group, place, buf_str(&facts), &how, err));
@@ -141,6 +119,6 @@ snap_status exchange_rank(const exchange_arguments *a, opt_shared *shared, const
     snap_status st = measure_and_show(a, shared, place, err);
     st = fault_of_process(st, err);
     if (st != SNAP_OK)
-        leave_to_launcher(err);
+        rank_leave_to_launcher(err);
     return st;
 }

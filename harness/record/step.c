@@ -22,6 +22,16 @@ static const field fields[] = {
     {S(flop), FIELD_NUMBER, FROM_0, STEP_TIMED},
     {S(cublaslt), FIELD_COUNT, 0, STEP_TIMED},
     {S(roofline_pct), FIELD_NUMBER, FROM_0, STEP_TIMED},
+    {S(layout), FIELD_TEXT, FIELD_NAME | FIELD_OMITTED,
+     .about = "how the model is divided over several GPUs; absent = one GPU"},
+    {S(rank_median_ns), FIELD_NUMBERS, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED,
+     .about = "median time of each rank"},
+    {S(attention_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED,
+     .about = "part of a decode step on rank 0, timed with events between the parts"},
+    {S(exchange_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED,
+     .about = "sums over the ranks, and waiting for them"},
+    {S(experts_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED},
+    {S(rest_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED},
 };
 #undef S
 const record_type step_type = {

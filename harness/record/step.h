@@ -19,13 +19,19 @@ typedef struct {
                                  without one */
     /* the part STEP_TIMED */
     int64_t samples;
-    double median_ns, best_ns, worst_ns;
-    double tokens_s;                  /* tokens per second at the median time */
-    double weight_bytes, cache_bytes; /* bytes that a decode step reads; 0 for a prompt */
-    double flop;                      /* floating-point operations of a prompt; 0 for a decode
-                                         step */
+    double median_ns, best_ns, worst_ns; /* on several GPUs, of the slowest rank in each sample */
+    double tokens_s;                     /* tokens per second at the median time */
+    double weight_bytes,
+        cache_bytes;  /* bytes that a decode step reads on one GPU; 0 for a prompt */
+    double flop;      /* floating-point operations of a prompt on one GPU; 0 for a
+                                         decode step */
     int64_t cublaslt; /* version of cuBLASLt if it computed dense products; 0 = it did not */
     double roofline_pct;
+    /* on several GPUs */
+    const char *layout;            /* "DP1/TP2"; "" = one GPU */
+    record_numbers rank_median_ns; /* median time of each rank */
+    /* parts of a decode step on rank 0, timed with events between them; missing if not timed */
+    double attention_ns, exchange_ns, experts_ns, rest_ns;
 } step_record;
 
 extern const record_type step_type;

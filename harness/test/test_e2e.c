@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "harness/bench/e2e.h"
+#include "harness/bench/together.h"
 
 static model_shape shape_of(const char *path) {
     model_shape s = {0};
@@ -65,6 +66,7 @@ static void test_prompt_beyond_the_memory(void) {
                      .n_batches = 1,
                      .prompt = 4096,
                      .device = "cpu",
+                     .layout = {1, 1},
                      .ceilings = &ceilings,
                      .cache_bytes = 4096 * token};
     snap_err fits = {0}, err = {0};
@@ -76,11 +78,63 @@ static void test_prompt_beyond_the_memory(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "bf16: a prompt of 4096 tokens needs 0.13 GB"));
 }
 
+/* Each rank of a split replica computes half of the products, except for the logits, the latent and
+ * the router. */
+static void test_weight_bytes_of_a_rank(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json"), half = s;
+    double router = 26.0 * 64 * 2048, head = 102400.0 * 2048, latent = 27.0 * 2048 * (512 + 64);
+    CU_ASSERT_EQUAL_FATAL(rank_layout_split(&half, 2, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(2 * e2e_weight_bytes(&half, 26 * 6),
+                    e2e_weight_bytes(&s, 26 * 6) + 2 * (head + latent) + 4 * router);
+}
+
+static void test_rows_of_a_replica(void) {
+    const int64_t batches[] = {1, 9}, most[] = {0};
+    e2e_options o = {.batches = batches, .n_batches = 2, .layout = {2, 1}};
+    CU_ASSERT_EQUAL(e2e_most_rows(&o), 5 + 1);
+    o.prompt = 700;
+    CU_ASSERT_EQUAL(e2e_most_rows(&o), 700);
+    o.batches = most;
+    o.n_batches = 1;
+    CU_ASSERT_EQUAL(e2e_most_rows(&o), E2E_MOST_BATCH + 1);
+}
+
+static void test_idle_replicas(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
+    const int64_t contexts[] = {64}, batches[] = {4, 3};
+    e2e_row rows[E2E_ROWS];
+    e2e_options o = {.shape = &s,
+                     .n_arms = 1,
+                     .contexts = contexts,
+                     .n_contexts = 1,
+                     .batches = batches,
+                     .n_batches = 2,
+                     .layout = {4, 2}};
+    snap_err err = {0};
+    int n;
+    CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text,
+                           "--batch 3 is too small: each of 4 split replicas needs a sequence");
+}
+
+/* Ranks of one machine get the same time, after the latest of them. Clocks of different machines
+ * have nothing in common. */
+static void test_beginning_together(void) {
+    int64_t latest = 1000000000;
+    CU_ASSERT_EQUAL(together_start(latest - 40000, latest), together_start(latest, latest));
+    CU_ASSERT(together_start(latest, latest) > latest);
+    CU_ASSERT_EQUAL(together_start(7, latest), 7);
+}
+
 CU_TestInfo tests_e2e[] = {
     {"weight bytes of all experts are the published parameters", test_weight_bytes_of_all_experts},
     {"FLOP of one token", test_flop_of_one_token},
     {"FLOP of zero-computation experts", test_flop_of_zero_computation_experts},
     {"shares of models are models", test_shares_are_models},
     {"a prompt beyond the memory", test_prompt_beyond_the_memory},
+    {"weight bytes of a rank", test_weight_bytes_of_a_rank},
+    {"rows of a replica", test_rows_of_a_replica},
+    {"idle replicas", test_idle_replicas},
+    {"ranks begin together", test_beginning_together},
     CU_TEST_INFO_NULL,
 };

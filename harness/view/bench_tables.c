@@ -103,9 +103,9 @@ table bench_table(const js *rows) {
 
 /* ---- bench model ---- */
 
-static void add_step(table *t, const e2e_row *rows, int n, int i) {
-    const e2e_row *r = &rows[i];
-    double times = model_bench_gain(rows, n, i);
+static void add_step(table *t, const model_bench *m, int i) {
+    const e2e_row *r = &m->rows[i];
+    double times = model_bench_gain(m->rows, m->n, i);
     table_cell(t, "%s", kv_format_name(r->arm));
     table_cell(t, "%s", r->prompt ? "prompt" : "decode");
     table_cell(t, "%lld", (long long)r->context);
@@ -119,13 +119,39 @@ static void add_step(table *t, const e2e_row *rows, int n, int i) {
     table_cell(t, isnan(times) ? "" : "%.2fx", times);
 }
 
-table model_bench_table(const e2e_row *rows, int n) {
-    static const char *const heads[] = {"arm",    "phase",    "context",    "batch",
-                                        "ms",     "tokens/s", "weights GB", "cache GB",
-                                        "TFLOPS", "% roof",   "FP8/BF16"};
-    table t = table_new(heads, sizeof heads / sizeof *heads);
-    for (int i = 0; i < n; i++)
-        add_step(&t, rows, n, i);
+/* The parts of a decode step in ms, and the fastest and the slowest rank. */
+static void add_ranks(table *t, const e2e_row *r, int n) {
+    double fastest = r->rank_ns[0], slowest = r->rank_ns[0];
+    for (int i = 0; i < STEP_PARTS; i++)
+        table_number(t, r->has_parts ? r->part_ns[i] / 1e6 : (double)NAN, 3);
+    for (int i = 1; i < n; i++) {
+        fastest = fmin(fastest, r->rank_ns[i]);
+        slowest = fmax(slowest, r->rank_ns[i]);
+    }
+    table_number(t, r->batch ? fastest / 1e6 : (double)NAN, 3);
+    table_number(t, r->batch ? slowest / 1e6 : (double)NAN, 3);
+}
+
+static bool has_parts(const model_bench *m) {
+    for (int i = 0; i < m->n; i++)
+        if (m->rows[i].has_parts)
+            return true;
+    return false;
+}
+
+table model_bench_table(const model_bench *m) {
+    static const char *const heads[] = {
+        "arm",        "phase",    "context", "batch",        "ms",          "tokens/s",
+        "weights GB", "cache GB", "TFLOPS",  "% roof",       "FP8/BF16",    "attention",
+        "exchange",   "experts",  "rest",    "fastest rank", "slowest rank"};
+    const int plain = 11;
+    bool more = m->ranks > 1 || has_parts(m);
+    table t = table_new(heads, more ? (int)(sizeof heads / sizeof *heads) : plain);
+    for (int i = 0; i < m->n; i++) {
+        add_step(&t, m, i);
+        if (more)
+            add_ranks(&t, &m->rows[i], m->ranks);
+    }
     return t;
 }
 

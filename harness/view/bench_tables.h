@@ -12,7 +12,7 @@
 
 table bench_table(const js *rows); /* @rows: the "bench" section */
 table exchange_table(const exchange_record *rows, int n);
-table model_bench_table(const e2e_row *rows, int n);
+table model_bench_table(const model_bench *m);
 table grading_table(const grading_row *rows); /* [GRADING_ROWS] */
 table tokenizer_table(const tokenizing_row *row);
 

@@ -1,0 +1,187 @@
+#!/bin/sh
+# Checks and measures models on two GPUs: layouts DP2 and TP2, and one GPU for comparison. It takes at most
+# seven minutes without the build. Each run has a time limit. A failed step does not stop the others.
+#   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
+#
+#   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
+#   correct   small models on two GPUs and on one, against one GPU and against the CPU
+#             (build/test/generator --suite layouts)
+#   sums      all-reduces of FP32 numbers from 8 KB to 16 MB, as in the steps of a model
+#   lite      DeepSeek-V2-Lite: one GPU, DP2, TP2
+#   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU, DP2, TP2
+#   nccl      TP2 of both models again, with NCCL for all sums
+#   faults    a rank of TP2 is killed, a rank is stopped
+#
+# Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
+# the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (1,8,64,max). NVLink
+# multicast stays off. What is missing is built. OUT gets NAME.json and NAME.txt for each measurement,
+# correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] || {
+    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+out=$1
+shift
+snapmla=${SNAPMLA:-build/snapmla}
+devices=${DEVICES:-0,1}
+contexts=${CONTEXTS:-8192,32768,131072}
+batches=${BATCHES:-1,8,64,max}
+steps=${*:-kernel correct sums lite v3 nccl faults}
+export NCCL_NVLS_ENABLE=0
+bad=0
+mkdir -p "$out"
+: >"$out/summary.txt"
+check=build/test/cuda/check_exchange
+tests=build/test/generator
+for program in "$snapmla" "$check" "$tests"; do
+    [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
+done
+
+say() {
+    echo "$*" | tee -a "$out/summary.txt"
+}
+
+fail() {
+    say "FAILED: $*"
+    bad=1
+}
+
+find_nccl() {
+    [ -z "${SNAPMLA_NCCL:-}" ] || return 0
+    ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2' && return 0
+    wheel=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null || true)
+    [ -f "$wheel/lib/libnccl.so.2" ] && export SNAPMLA_NCCL="$wheel/lib/libnccl.so.2"
+    return 0
+}
+
+# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its
+# errors to NAME.err.
+run() {
+    name=$1
+    limit=$2
+    shift 2
+    code=0
+    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
+    cat "$out/$name.txt" "$out/$name.err"
+    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+}
+
+# model NAME CONFIG MEMORY CONTEXTS BATCHES OPTION...: one run of `bench model`
+model() {
+    name=$1
+    config=$2
+    memory=$3
+    at=$4
+    of=$5
+    shift 5
+    run "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
+        --context "$at" --batch "$of" --min-time 0.1 --parts --out "$out/$name.json" "$@"
+}
+
+step_kernel() {
+    run kernel 30 "$check"
+}
+
+step_correct() {
+    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 120 "$tests" --suite layouts
+}
+
+step_sums() {
+    run sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
+        --sizes 8192,16384,32768,65536,131072,262144,524288,1048576,2097152,4194304,16777216 \
+        --min-time 0.02 --out "$out/sums.json"
+}
+
+step_lite() {
+    model lite-one deepseek-v2-lite 90 "$contexts" "$batches"
+    for layout in DP2 TP2; do
+        model "lite-$layout" deepseek-v2-lite 90 "$contexts" "$batches" --layout "$layout" \
+            --devices "$devices"
+    done
+}
+
+# DeepSeek-V3 with 7 layers: its four layers of experts take 91 GB in BF16.
+make_v3() {
+    sed -e 's/"n_routed_experts": 8\b/"n_routed_experts": 256/' \
+        -e 's/"num_hidden_layers": 61/"num_hidden_layers": 7/' \
+        -e 's/"n_group": 1\b/"n_group": 8/' -e 's/"topk_group": 1\b/"topk_group": 4/' \
+        configs/models/deepseek-v3-rank-of-32.json >"$out/deepseek-v3-7-layers.json"
+    grep -q '"n_routed_experts": 256' "$out/deepseek-v3-7-layers.json"
+    grep -q '"num_hidden_layers": 7' "$out/deepseek-v3-7-layers.json"
+}
+
+step_v3() {
+    make_v3
+    model v3-one "$out/deepseek-v3-7-layers.json" 28 "$contexts" "$batches"
+    for layout in DP2 TP2; do
+        model "v3-$layout" "$out/deepseek-v3-7-layers.json" 28 "$contexts" "$batches" \
+            --layout "$layout" --devices "$devices"
+    done
+}
+
+step_nccl() {
+    make_v3
+    model lite-tp2-nccl deepseek-v2-lite 90 32768 1,64 --layout TP2 --devices "$devices" \
+        --one-shot-kib 0
+    model v3-tp2-nccl "$out/deepseek-v3-7-layers.json" 28 32768 1,64 --layout TP2 \
+        --devices "$devices" --one-shot-kib 0
+}
+
+# Prints the process id of rank $2, whose launcher is process $1.
+process_of_rank() {
+    for p in $(pgrep -P "$1"); do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "RANK=$2" && echo "$p"
+    done
+    return 0
+}
+
+# Sends signal $1 to rank 1 while it times steps. The run must fail within 30 s, and its message must
+# contain $2.
+inject() {
+    timeout -k 5 90 "$snapmla" bench model --model-config deepseek-v2-lite --batch 8 --context 8192 \
+        --min-time 60 --layout TP2 --devices "$devices" >"$out/fault.txt" 2>"$out/fault.err" &
+    run=$!
+    sleep 25 # until the ranks time steps
+    launcher=$(pgrep -P "$run" | head -n 1)
+    victim=
+    [ -z "$launcher" ] || victim=$(process_of_rank "$launcher" 1)
+    if [ -z "$victim" ]; then
+        wait "$run" || true
+        fail "fault $1: the rank was not running: $(tail -n 1 "$out/fault.err")"
+        return 0
+    fi
+    begun=$(date +%s)
+    kill "-$1" "$victim"
+    code=0
+    wait "$run" || code=$?
+    took=$(($(date +%s) - begun))
+    message=$(tail -n 1 "$out/fault.err")
+    echo "signal $1 for rank 1: exit $code after $took s: $message" >>"$out/faults.txt"
+    case "$code $message" in
+    "0 "* | "124 "* | "137 "*) fail "fault $1: exit $code after $took s: $message" ;;
+    *"$2"*) [ "$took" -le 30 ] && say "fault $1: $took s: $message" || fail "fault $1: $took s" ;;
+    *) fail "fault $1: the message is '$message', without '$2'" ;;
+    esac
+}
+
+step_faults() {
+    : >"$out/faults.txt"
+    inject KILL "rank 1 was ended by signal 9"
+    inject STOP "rank 1: no sign of life for 10 s"
+}
+
+find_nccl
+{
+    nvidia-smi -L || true
+    nvidia-smi topo -m || true
+    "$snapmla" --version
+} >"$out/machine.txt" 2>&1
+for step in $steps; do
+    step_begun=$(date +%s)
+    echo "== $step"
+    "step_$step"
+    say "$step: $(($(date +%s) - step_begun)) s"
+done
+exit $bad

@@ -1,0 +1,92 @@
+#include "harness/cmd/rank_process.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/hash.h"
+#include "generator/local/ranks/launch.h"
+#include "harness/bench/grid.h"
+#include "harness/cmd/cmd.h"
+#include "harness/record/results.h"
+#include "kernels/mla.h"
+
+static const double kGrace = 8; /* seconds after a failure; ranks end by themselves before */
+
+snap_status rank_devices_read(rank_devices *out, const char *list, snap_err *err) {
+    int64_t numbers[RANK_DEVICES];
+    *out = (rank_devices){0};
+    if (!list)
+        return SNAP_OK;
+    snap_status st =
+        bench_parse_list(list, "--devices", 0, 1023, numbers, RANK_DEVICES, &out->n, err);
+    for (int i = 0; i < out->n && st == SNAP_OK; i++)
+        out->of[i] = (int)numbers[i];
+    return st;
+}
+
+static bool has_cuda(void) {
+    for (const char *const *name = mla_backend_list(); *name; name++)
+        if (strcmp(*name, "cuda") == 0)
+            return true;
+    return false;
+}
+
+/* The arguments of this process, from /proc. They point into @text. */
+static snap_status read_arguments(buf *text, char ***argv, snap_err *err) {
+    size_t n = 0;
+    snap_status st = fs_read("/proc/self/cmdline", text, err);
+    *argv = NULL;
+    if (st != SNAP_OK)
+        return st;
+    for (size_t i = 0; i < text->len; i++)
+        n += text->data[i] == '\0';
+    char **list = malloc((n + 1) * sizeof *list);
+    if (!list)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the arguments of a rank");
+    char *at = text->data;
+    for (size_t i = 0; i < n; i++, at += strlen(at) + 1)
+        list[i] = at;
+    list[n] = NULL;
+    *argv = list;
+    return SNAP_OK;
+}
+
+snap_status rank_processes_run(int size, snap_err *err) {
+    buf text = {0};
+    char **argv = NULL;
+    launch_options how = {.size = size, .grace_s = kGrace, .cancel = &cmd_cancelled};
+    if (!has_cuda())
+        return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+    snap_status st = read_arguments(&text, &argv, err);
+    if (st == SNAP_OK)
+        st = launch_ranks(&how, "/proc/self/exe", argv, err);
+    free(argv);
+    buf_release(&text);
+    return st;
+}
+
+snap_status rank_program_facts(buf *facts, snap_err *err) {
+    char executable[HASH_HEX];
+    snap_status st = hash_file("/proc/self/exe", executable, err);
+    if (st != SNAP_OK)
+        return st;
+    (void)buf_printf(facts, "program=%s (%s)\nexecutable=%.16s\n", results_program_version(),
+                     results_program_commit(), executable);
+    return buf_check(facts, "the facts to compare", err);
+}
+
+void rank_leave_to_launcher(const snap_err *err) {
+    if (launch_report(err)) {
+        (void)fflush(NULL);
+        _exit(err_exit_code(err->code));
+    }
+}
+
+void rank_end_stuck(const snap_err *why) {
+    rank_leave_to_launcher(why);
+    (void)fprintf(stderr, "snapmla: %s\n", why->text);
+    _exit(err_exit_code(why->code));
+}

@@ -1,0 +1,34 @@
+/* rank_process.h - what commands on several GPUs share: starting the ranks of one machine, and the
+ * end of a rank that has failed. */
+#ifndef SNAPMLA_HARNESS_CMD_RANK_PROCESS_H
+#define SNAPMLA_HARNESS_CMD_RANK_PROCESS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum { RANK_DEVICES = 64 /* most GPUs that --devices may list */ };
+
+/* The value of --devices: numbers of GPUs, one for each rank of this machine. */
+typedef struct {
+    int of[RANK_DEVICES];
+    int n; /* 0 = not given */
+} rank_devices;
+
+/* @list: NULL = not given. SNAP_E_USAGE. */
+snap_status rank_devices_read(rank_devices *out, const char *list, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Starts one rank for each device, with the arguments of this process, and waits for all of them.
+ * SNAP_E_UNSUPPORTED without CUDA, and the errors of launch_ranks(). */
+snap_status rank_processes_run(int size, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Adds the lines for this program to the facts that all ranks must have in common (ranks_join()). */
+snap_status rank_program_facts(buf *facts, snap_err *err) SNAP_CHECK_RESULT;
+
+/* If the launcher prints the message of the group, ends this rank without a message of its own. */
+void rank_leave_to_launcher(const snap_err *err);
+
+/* For ranks_options.on_stuck. The group's thread calls it when the main thread does not return, for
+ * example because it waits for the GPU for ever. */
+void rank_end_stuck(const snap_err *why);
+
+#endif
