@@ -53,8 +53,8 @@ typedef struct {
 snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                             const cuda_model_results *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Times the parts of a step of decoded pieces, as runner_time_parts() says. It records a graph of its
- * own. SNAP_E_SHAPE if a piece is a chunk or its logits are not wanted. */
+/* Times the parts of a step of decoded pieces, as runner_time_parts() says. It records a graph of
+ * its own. SNAP_E_SHAPE if a piece is a chunk or its logits are not wanted. */
 snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count, int steps,
                                   double *ns, snap_err *err) SNAP_CHECK_RESULT;
 

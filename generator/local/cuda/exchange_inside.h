@@ -18,7 +18,7 @@ namespace device {
 /* The inboxes of the ranks of a part of a group, mapped into this process. */
 struct exchange_peers {
     one_shot_group group; /* rank 0 of it is the first rank of the part */
-    uint32_t *host_stop; /* the host's address of group.stop */
+    uint32_t *host_stop;  /* the host's address of group.stop */
     bool usable;
     char why_not[300];
 };
@@ -58,8 +58,9 @@ void exchange_stop(cuda_exchange *x);
 /**
  * exchange_peers_open - map the inboxes of a part of a group for the one-shot all-reduce
  *
- * All ranks of the group call it. If the ranks are on several machines, are too many, or cannot map each other's memory, p->usable
- * is false on all ranks, and p->why_not has the reason. That is no error.
+ * All ranks of the group call it. If the ranks of a part are on several machines, are too many, or
+ * cannot map each other's memory, p->usable is false on all ranks of the group, and p->why_not has
+ * the reason. That is no error.
  */
 snap_status exchange_peers_open(exchange_peers *p, ranks *group, exchange_part part,
                                 cudaStream_t stream, snap_err *err);

@@ -113,7 +113,7 @@ struct cuda_model {
     step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;
-    bool single; /* decode steps of one row use single_layer() */
+    bool single;       /* decode steps of one row use single_layer() */
     part_marks *marks; /* NULL = no events are recorded */
     float *logits_host;
     unsigned long long *key_host;

@@ -23,7 +23,8 @@ void part_marks::release() {
 
 namespace {
 
-/* The step of one row in few launches (single.cu) has no parts, so the general chain is recorded. */
+/* The step of one row in few launches (single.cu) has no parts, so the general chain is
+ * recorded. */
 snap_status record_with_marks(cuda_model *m, const step_shape &step, part_marks *marks,
                               lab_recording **out, snap_err *err) {
     const bool single = m->single;
@@ -39,8 +40,7 @@ snap_status record_with_marks(cuda_model *m, const step_shape &step, part_marks 
 snap_status add_times(const part_marks &marks, double *ns, snap_err *err) {
     for (size_t i = 0; i + 1 < marks.list.size(); i++) {
         float ms = 0;
-        const cudaError_t e =
-            cudaEventElapsedTime(&ms, marks.list[i].at, marks.list[i + 1].at);
+        const cudaError_t e = cudaEventElapsedTime(&ms, marks.list[i].at, marks.list[i + 1].at);
         if (e != cudaSuccess)
             return cuda_check(e, "the time of a part", err);
         ns[marks.list[i].part] += static_cast<double>(ms) * 1e6;

@@ -13,7 +13,7 @@ namespace device {
 namespace {
 
 enum { kThreads = 256, kMostBlocks = 1024 };
-const double kOpenLimit = 60;      /* seconds: the limit on each exchange while GPUs are connected */
+const double kOpenLimit = 60; /* seconds: the limit on each exchange while GPUs are connected */
 const int64_t kFirstWarmUp = 4096; /* bytes */
 
 struct cuda_sums {

@@ -4,9 +4,9 @@
  * Sums are FP32, like the residual stream to which they are added. A short sum goes through peer
  * memory in one kernel (kernels/cuda/exchange/one_shot.h), which also adds it to the residual
  * stream. A longer one goes through NCCL, and so do all sums if the ranks cannot map each other's
- * memory. Without NCCL, a long sum is divided into several short ones. Both paths can be recorded in
- * a CUDA graph. The one-shot kernel adds in the order of the ranks. NCCL may use another order, but
- * gives the same bits to all ranks. */
+ * memory. Without NCCL, a long sum is divided into several short ones. Both paths can be recorded
+ * in a CUDA graph. The one-shot kernel adds in the order of the ranks. NCCL may use another order,
+ * but gives the same bits to all ranks. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
 

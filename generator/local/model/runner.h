@@ -113,9 +113,9 @@ typedef enum {
     STEP_PARTS
 } step_part;
 
-/* Runs a step of one decoded token for each sequence @steps times, and returns the mean time of each
- * part, ns [STEP_PARTS]. The device takes a time between two parts, so kernels of different parts
- * do not overlap, and the sum is somewhat longer than a step. SNAP_E_UNSUPPORTED except on
+/* Runs a step of one decoded token for each sequence @steps times, and returns the mean time of
+ * each part, ns [STEP_PARTS]. The device takes a time between two parts, so kernels of different
+ * parts do not overlap, and the sum is somewhat longer than a step. SNAP_E_UNSUPPORTED except on
  * "cuda". */
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
                               double *ns, snap_err *err) SNAP_CHECK_RESULT;

@@ -1,4 +1,5 @@
-/* layout.h - how a model is divided over several GPUs, written "DP2/TP1", "DP1/TP2", "DP2" or "TP4".
+/* layout.h - how a model is divided over several GPUs, written "DP2/TP1", "DP1/TP2", "DP2" or
+ * "TP4".
  *
  * DP (data parallel): the sequences are divided over replicas of the model. TP (tensor parallel):
  * each replica is split over ranks (comm.h). Ranks of the same replica have consecutive numbers:

@@ -52,9 +52,10 @@ enum { RANKS_VISIBLE = 512 /* bytes of a list for CUDA_VISIBLE_DEVICES */ };
  * @device: number of the GPU among those that are visible now
  *
  * The other GPUs stay visible after it, because peer memory is mapped more reliably between GPUs
- * that a process sees. (CUDA ignores the numbers of GPUs that the machine does not have, if they are
- * at the end.) If @before makes only one GPU visible, the list is that GPU for every @device: the
- * launcher has already chosen it. Returns false if @before has no entry @device, or is too long.
+ * that a process sees. (CUDA ignores the numbers of GPUs that the machine does not have, if they
+ * are at the end.) If @before makes only one GPU visible, the list is that GPU for every @device:
+ * the launcher has already chosen it. Returns false if @before has no entry @device, or is too
+ * long.
  */
 bool rank_visible_devices(char *out, const char *before, int device);
 

@@ -27,9 +27,9 @@
 #include <cuda_runtime_api.h>
 
 enum {
-    ONE_SHOT_RANKS = 8,         /* at most */
-    ONE_SHOT_BYTES = 2 << 20,   /* longest message, in bytes */
-    ONE_SHOT_STATE = 2          /* words of a rank's state: last exchange, blocks that ended */
+    ONE_SHOT_RANKS = 8,       /* at most */
+    ONE_SHOT_BYTES = 2 << 20, /* longest message, in bytes */
+    ONE_SHOT_STATE = 2        /* words of a rank's state: last exchange, blocks that ended */
 };
 
 struct one_shot_group {
