@@ -85,7 +85,7 @@ step_kernel() {
 }
 
 step_correct() {
-    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 120 "$tests" --suite layouts
+    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 150 "$tests" --suite layouts
 }
 
 step_sums() {

@@ -21,8 +21,7 @@ snap_status rank_devices_read(rank_devices *out, const char *list, snap_err *err
  * SNAP_E_UNSUPPORTED without CUDA, and the errors of launch_ranks(). */
 snap_status rank_processes_run(int size, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Adds the lines for this program to the facts that all ranks must have in common (ranks_join()).
- * */
+/* Adds the lines for this program to the facts that ranks_join() compares. */
 snap_status rank_program_facts(buf *facts, snap_err *err) SNAP_CHECK_RESULT;
 
 /* If the launcher prints the message of the group, ends this rank without a message of its own. */
