@@ -202,7 +202,7 @@ static snap_status connect_ranks(request *r, const model_bench_options *o, model
                                  snap_err *err) {
     const char *why_not = "";
     int parts = r->run.layout.parts;
-    if (!o->group || parts == 1)
+    if (!o->group || parts < 2)
         return SNAP_OK;
     sums_options how = {.group = o->group,
                         .first = ranks_rank(o->group) / parts * parts,
