@@ -22,7 +22,7 @@ static const field fields[] = {
     {S(flop), FIELD_NUMBER, FROM_0, STEP_TIMED},
     {S(cublaslt), FIELD_COUNT, 0, STEP_TIMED},
     {S(roofline_pct), FIELD_NUMBER, FROM_0, STEP_TIMED},
-    {S(layout), FIELD_TEXT, FIELD_NAME | FIELD_OMITTED,
+    {S(layout), FIELD_TEXT, FIELD_NAME | FIELD_OPTIONAL | FIELD_OMITTED,
      .about = "how the model is divided over several GPUs; absent = one GPU"},
     {S(rank_median_ns), FIELD_NUMBERS, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED,
      .about = "median time of each rank"},
