@@ -85,7 +85,8 @@ def schedule(p, step, q, cache):
 
 def attend(p, step, q, cache, out, lse):
     if takes_out:
-        _, logs = call(step, q, cache, *p.made, out=out)
+        rows = out.view(step.batch, 1, step.s_q * step.heads, step.d_c)  # as the library stores them
+        _, logs = call(step, q, cache, *p.made, out=rows)
     else:
         result, logs = call(step, q, cache, *p.made)
         out.copy_(result)
