@@ -362,6 +362,42 @@ static void test_a_reset_while_sending(void) {
     buf_release(&t.body);
 }
 
+/* Sends @n bytes of a body without a length and closes the connection before the client reads. */
+static taken sent_and_closed(size_t n) {
+    char url[64], request[4096], *body = malloc(n);
+    int listener = listen_on_loopback(url, sizeof url), buffered = 1 << 20;
+    taken t = {0};
+    CU_ASSERT_EQUAL_FATAL(http_create(&t.engine, 4, NULL, NULL), SNAP_OK);
+    http_request req = post(url, false, &t);
+    CU_ASSERT_EQUAL(http_start(t.engine, &req, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(http_step(t.engine, INT64_MAX, NULL), SNAP_OK);
+    int fd = accept(listener, NULL, NULL);
+    CU_ASSERT_FATAL(fd >= 0 && body != NULL);
+    while (recv(fd, request, sizeof request, MSG_DONTWAIT) < 0)
+        CU_ASSERT_EQUAL_FATAL(http_step(t.engine, clock_now_ns(), NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffered, sizeof buffered), 0);
+    memset(body, 'x', n);
+    CU_ASSERT_EQUAL(send(fd, OK "\r\n", sizeof OK + 1, MSG_MORE), sizeof OK + 1);
+    CU_ASSERT_EQUAL(send(fd, body, n, 0), (ssize_t)n);
+    (void)close(fd);
+    run(t.engine);
+    http_free(t.engine);
+    (void)close(listener);
+    free(body);
+    return t;
+}
+
+/* If the bytes and the end of a connection have come before the first read, both are read. */
+static void test_the_end_has_come_too(void) {
+    static const size_t sizes[] = {1, 200000}; /* the second needs several reads */
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        taken t = sent_and_closed(sizes[i]);
+        CU_ASSERT_EQUAL(t.outcome, HTTP_COMPLETE);
+        CU_ASSERT_EQUAL(t.body.len, sizes[i]);
+        buf_release(&t.body);
+    }
+}
+
 /* A body that does not fit into the socket's buffer arrives whole. */
 static void test_a_large_body(void) {
     static const reply r = {.body = "ok"};
@@ -483,6 +519,7 @@ CU_TestInfo tests_http_plain[] = {
     {"a proxy is used", test_a_proxy_is_used},
     {"an early refusal", test_an_early_refusal},
     {"a reset while sending", test_a_reset_while_sending},
+    {"bytes and the end at once", test_the_end_has_come_too},
     {"a large body", test_a_large_body},
     {"a stop counts as lag", test_a_stop_counts_as_lag},
     {"times of arrival", test_times_are_those_of_the_arrival},
