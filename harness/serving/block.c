@@ -190,7 +190,9 @@ static void make_lane(block *b, lane *l, const block_plan *p) {
         l->arrivals = arrivals_make(p->load.pattern, ramp ? p->load.from_rate : p->load.rate,
                                     p->load.rate, ramp ? p->duration_s : 0, b->opt->work->seed,
                                     l->work.input ^ rng_stream_of("arrivals"));
-    for (int64_t i = 0; i < (p->load.users ? block_users(p) : 1) && !l->exhausted; i++)
+    int64_t slots = p->load.users ? block_users(p) : 1;
+    l->exhausted = !slots; /* a warm-up can have fewer users than there are parts */
+    for (int64_t i = 0; i < slots && !l->exhausted; i++)
         prepare_next(l);
 }
 

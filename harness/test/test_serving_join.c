@@ -97,6 +97,7 @@ static void prepare(process *p, int i, bool open) {
                                    .concurrency = open ? NULL : "5",
                                    .prefixes = 1,
                                    .turns = 1,
+                                   .warmup = 1, /* fewer requests than there are parts */
                                    .temperature = -1,
                                    .input = "50",
                                    .output = "uniform:3-40",
