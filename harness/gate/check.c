@@ -61,8 +61,12 @@ static snap_status compare(const gate_check_options *o, const side *before, cons
     TRY(gate_check_quality(before->run, now->run, &quality, rows, err));
     TRY(gate_check_serving(before->run, now->run, &o->limits, rows, err));
     if (!js_len(rows))
-        st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' have nothing to compare", o->baseline,
-                     o->current);
+        st = err_set(err, SNAP_E_USAGE, "'%s' and '%s' have nothing to compare%s", o->baseline,
+                     o->current,
+                     js_len(results_section(before->run, "serving"))
+                         ? ": no rate or latency of the baseline has an interval, which needs "
+                           "more requests"
+                         : "");
 cleanup:
     return st;
 }
