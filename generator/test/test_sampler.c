@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "generator/local/engine/block_sums.h"
 #include "generator/local/engine/sampler.h"
 
 enum { kVocab = 40, kDraws = 20000 };
@@ -173,6 +174,46 @@ static void test_a_list_is_enough(void) {
     sampler_free(s);
 }
 
+enum { kWide = 700 }; /* three blocks, of which the last is not full */
+
+static void make_wide(float *wide, uint64_t seed) {
+    rng r = rng_make(seed, 0);
+    for (int i = 0; i < kWide; i++)
+        wide[i] = i >= 256 && i < 512 ? -5000 : (float)(2 * rng_normal(&r));
+}
+
+/* The sums of blocks give the tokens of the sampler, also after the temperature or the logits have
+ * changed. Nothing is drawn from the second block, in which all tokens have the weight 0. */
+static void test_block_sums(void) {
+    sampler *s;
+    block_sums b;
+    float wide[kWide];
+    int last = 0;
+    CU_ASSERT_EQUAL_FATAL(sampler_create(&s, kWide, NULL), SNAP_OK);
+    CU_ASSERT_FATAL(block_sums_make(&b, kWide));
+    for (uint64_t i = 0; i < 4000; i++) {
+        sampling how = {.temperature = i / 100 % 2 ? 0.7 : 1.6, .top_p = 1};
+        rng x = rng_make(i, 5), y = x;
+        if (i % 1000 == 0) {
+            make_wide(wide, i);
+            block_sums_clear(&b);
+        }
+        int32_t token = block_sums_draw(&b, wide, kWide, how.temperature, rng_uniform(&x));
+        CU_ASSERT_EQUAL(token, sampler_draw(s, &how, wide, NULL, 0, &y, NULL));
+        last += token >= 512;
+    }
+    CU_ASSERT(last > 1000 && last < 3000);
+    CU_ASSERT_EQUAL(block_sums_draw(&b, wide, kWide, 1, 0), 0);
+    CU_ASSERT_EQUAL(block_sums_draw(&b, wide, kWide, 1, 1), kWide - 1);
+    make_wide(wide, 1);
+    for (int i = 512; i < kWide; i++)
+        wide[i] = -5000;
+    block_sums_clear(&b);
+    CU_ASSERT_EQUAL(block_sums_draw(&b, wide, kWide, 1, 1), 255);
+    block_sums_release(&b);
+    sampler_free(s);
+}
+
 static void test_what_is_to_be_read(void) {
     static const struct {
         sampling how;
@@ -252,6 +293,7 @@ CU_TestInfo tests_sampler[] = {
     {"NaN, infinities", test_odd_logits},
     {"a draw takes one number", test_one_number_a_draw},
     {"a list is enough", test_a_list_is_enough},
+    {"sums of blocks", test_block_sums},
     {"what is to be read", test_what_is_to_be_read},
     {"presence and frequency penalties", test_penalties_of_the_answer},
     {"the likeliest tokens", test_top_logprobs},

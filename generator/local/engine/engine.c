@@ -123,7 +123,14 @@ cleanup:
  * sequence continues. */
 static bool first_token(engine *e, sequence *s, finish_reason *why) {
     drawing d = {.s = s};
-    engine_draw(e->sampler[0], &d, s->from->logits);
+    prompt *p = s->from;
+    reading part = engine_reading(e, s);
+    if (part.kind == READ_SHARE) {
+        d.token = block_sums_draw(&p->sums, p->logits, e->vocab, part.temperature, part.share);
+        (void)rng_uniform(&s->rng);
+    } else {
+        engine_draw(e->sampler[0], &d, p->logits);
+    }
     return take_token(e, &d, why);
 }
 
@@ -260,6 +267,7 @@ static void take_chunks(engine *e, int row) {
         if (p->computed < p->n)
             continue;
         p->finite = e->got[row].kind == READ_LOGITS && !p->bad_score;
+        block_sums_clear(&p->sums);
         if (p->finite)
             memcpy(p->logits, e->logits + (int64_t)row * e->vocab,
                    (size_t)e->vocab * sizeof *p->logits);

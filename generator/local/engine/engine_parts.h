@@ -3,6 +3,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_ENGINE_PARTS_H
 
+#include "generator/local/engine/block_sums.h"
 #include "generator/local/engine/engine.h"
 #include "generator/local/engine/pool.h"
 
@@ -21,6 +22,7 @@ typedef struct prompt {
     int held;
     int forks;                   /* sequences that started from it since it was last computed */
     float *logits;               /* owned [vocab]; of the last token, once the prompt is ready */
+    block_sums sums;             /* of these logits */
     bool finite;                 /* whether these logits and all rows of a scored prompt are finite;
                                     if not, the logits are not stored */
     struct sequence *scored_for; /* the only sequence of a prompt that is scored; else NULL */

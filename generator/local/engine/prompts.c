@@ -30,6 +30,7 @@ static void prompt_free(engine *e, prompt *p) {
     free(p->tokens);
     free(p->pages);
     free(p->logits);
+    block_sums_release(&p->sums);
     free(p);
 }
 
@@ -82,7 +83,7 @@ static prompt *prompt_new(const engine *e, const int32_t *tokens, int n) {
     p->tokens = calloc((size_t)n, sizeof *p->tokens);
     p->pages = calloc((size_t)pages_for(n), sizeof *p->pages);
     p->logits = calloc((size_t)e->vocab, sizeof *p->logits);
-    if (!p->tokens || !p->pages || !p->logits) {
+    if (!p->tokens || !p->pages || !p->logits || !block_sums_make(&p->sums, e->vocab)) {
         free(p->tokens);
         free(p->pages);
         free(p->logits);
