@@ -216,7 +216,7 @@ $(BUILD)/test/coverage: $(call objects,harness/test/load/coverage.c harness/test
 $(BUILD)/test/engine_cost: $(call objects,harness/test/load/engine_cost.c) $(call libs,harness)
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
-# number of test programs that run at the same time
+# number of test suites that run at the same time
 TEST_JOBS ?= $(JOBS)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
@@ -224,9 +224,9 @@ TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
 
 .PHONY: test-units
-# The program of the last layer takes longest, so it starts first.
+# The longest suites start first: those of the kernels, and then those of the harness.
 test-units: $(TEST_PROGRAMS) $(GRID_TEST)
-	$(Q)printf '%s\n' $(TEST_PROGRAMS) | tac | xargs -P $(TEST_JOBS) -n 1 sh ci/unit.sh '$(TEST_FLAGS)'
+	$(Q)sh ci/units.sh $(TEST_JOBS) '$(TEST_FLAGS)' $(filter %/kernels,$(TEST_PROGRAMS)) $(call reverse,$(filter-out %/kernels,$(TEST_PROGRAMS)))
 	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built with CUDA=1, run by hand ----
@@ -294,10 +294,10 @@ audit:
 # instrumented code confuses the compiler's range analysis.
 sanitize:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined CFLAGS="-O1 -g1" \
-	    TEST_FLAGS='--note $$$$t.threads' test-units
-	$(Q)test -s $(BUILD)/asan/test/kernels.threads # otherwise the next line would test nothing
+	    TEST_FLAGS='--note $$$$t.$$$$suite.threads' test-units
+	$(Q)test -s $(BUILD)/asan/test/kernels.conformance.threads # otherwise the next line would test nothing
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) DEVELOPER=0 CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread CFLAGS="-O1 -g1" \
-	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.threads' test-units
+	    TEST_FLAGS='--only $(BUILD)/asan/test/$$$${t##*/}.$$$$suite.threads' test-units
 
 goldens: $(BUILD)/snapmla
 	$(Q)sh ci/golden.sh check $(BUILD)/snapmla

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs all suites of test programs, JOBS at a time. Each suite has a process of its own, so that no
+# processor is idle while the last tests of the longest program run. Exits 1 if a suite failed.
+#   units.sh JOBS FLAGS PROGRAM...     FLAGS: see unit.sh
+set -u
+jobs=$1 flags=$2
+shift 2
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+for program in "$@"; do
+    suites=$("$program" --list) && [ -n "$suites" ] || {
+        echo "units: $program does not list its suites" >&2
+        exit 1
+    }
+    for suite in $suites; do
+        echo "$program $suite"
+    done
+done >"$dir/suites"
+export FAILED="$dir/failed"
+if xargs -P "$jobs" -L 1 sh ci/unit.sh "$flags" <"$dir/suites"; then
+    echo "units: $(wc -l <"$dir/suites") suites, none failed"
+else
+    echo 'units: failed:' >&2
+    cat "$FAILED" >&2
+    exit 1
+fi
