@@ -283,17 +283,18 @@ test_command() {
     numbers "$n" "$first" "$more" | sort -nu >"$dir/numbers"
     started=
     for job in $(seq "$jobs"); do
-        mkdir "$dir/$name.job$job"
-        awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$dir/$name.job$job/list"
-        ALLOC_FAIL_LIST=$dir/$name.job$job/list ALLOC_FAIL_DIR=$dir/$name.job$job run "$dir/$name.job$job" "$@" &
+        here=$dir/$name.job$job
+        mkdir "$here"
+        awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$here/list"
+        {
+            ALLOC_FAIL_LIST=$here/list ALLOC_FAIL_DIR=$here run "$here" "$@"
+            judge "$here" "$code" >"$here/judged"
+        } &
         started="$started $!"
     done
     # shellcheck disable=SC2086
     wait $started # and not for the server of files
-    : >"$dir/result"
-    for job in $(seq "$jobs"); do
-        judge "$dir/$name.job$job" "$code" >>"$dir/result"
-    done
+    cat "$dir/$name".job*/judged >"$dir/result"
     awk -v name="$name" -v n="$n" '{ k[$1]++ } END {
         printf "%-13s %7d allocations, %5d failed in turn: %d same, %d clear; not right: %d wrong, %d unclear, %d code, %d crash\n",
             name, n, NR, k["same"], k["clear"], k["wrong"], k["unclear"], k["code"], k["crash"] }' "$dir/result"
