@@ -86,6 +86,15 @@ static void combine(fake *f, const float *all) {
     }
 }
 
+/* Changes the last bit of the first sum that is no integer. The sum of two fractions may be one. */
+static void change_fraction(fake *f) {
+    for (size_t i = 0; i < kRanks * part_of(f); i++)
+        if (f->recv[i] != rintf(f->recv[i])) {
+            f->recv[i] = nextafterf(f->recv[i], 100);
+            return;
+        }
+}
+
 static snap_status fake_run(exchange *x, snap_err *err) {
     fake *f = (fake *)x;
     float all[kRanks * kFloats];
@@ -95,9 +104,8 @@ static snap_status fake_run(exchange *x, snap_err *err) {
         ranks_all_gather(f->group, "the fake exchange", f->send, sizeof f->send, all, err);
     if (st == SNAP_OK)
         combine(f, all);
-    if (f->fault == OTHER_BITS && f->call.operation == EXCHANGE_ALL_REDUCE &&
-        f->recv[0] != rintf(f->recv[0]))
-        f->recv[0] = nextafterf(f->recv[0], 100);
+    if (f->fault == OTHER_BITS && f->call.operation == EXCHANGE_ALL_REDUCE)
+        change_fraction(f);
     f->checks++;
     if (f->call.operation == EXCHANGE_ALL_GATHER && ((f->fault == WRONG_BEFORE && f->checks == 1) ||
                                                      (f->fault == WRONG_AFTER && f->checks == 3)))
