@@ -28,8 +28,9 @@ void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row) {
         spec->change(spec, id, token, x);
     /* Most numbers of a blank row stay 0, and long contexts have hundreds of millions of them, so 0
      * is not converted. */
+    bool blank = spec->blank;
     for (int i = 0; i < width; i++)
-        row[i] = spec->blank && x[i] == 0.0f ? 0 : bf16_from_f32(x[i]);
+        row[i] = blank && x[i] == 0.0f ? 0 : bf16_from_f32(x[i]);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
