@@ -262,6 +262,17 @@ static void *accept_all(void *ctx) {
 
 /* ---- the server ---- */
 
+/* Starts the thread that accepts connections. It and the threads of connections receive no signal,
+ * because a signal would end their poll() and with it the server. */
+static bool start_accepting(server *s) {
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool started = pthread_create(&s->thread, NULL, accept_all, s) == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
 /* Listens on a free port of the loopback; returns the port, or -1. */
 static int listen_on_loopback(server *s) {
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -290,8 +301,7 @@ server *server_start_with(const reply *replies, int n_replies, server_options op
     s->opt = opt;
     int port = listen_on_loopback(s);
     if (port < 0 || pipe(s->wake) != 0 || pthread_mutex_init(&s->lock, NULL) != 0 ||
-        pthread_cond_init(&s->changed, NULL) != 0 ||
-        pthread_create(&s->thread, NULL, accept_all, s) != 0) {
+        pthread_cond_init(&s->changed, NULL) != 0 || !start_accepting(s)) {
         free(s);
         return NULL;
     }
