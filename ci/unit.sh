@@ -20,5 +20,7 @@ awk -v name="${t##*/} $suite" '
     /^Elapsed time/ { seconds = $4; next }
     /^$|^== |^ +CUnit - |^ +http:\/\/cunit|^Run Summary| +suites +[0-9]/ { next }
     { said = said "\n" $0 }
-    END { if (tests) printf "%s: %d tests, %d asserts, %.1f s%s\n", name, tests, asserts, seconds, said }
-' "$log"
+    END {
+        if (tests)
+            printf "%s: %d tests, %d asserts, %.1f s CPU%s\n", name, tests, asserts, seconds, said
+    }' "$log"

@@ -17,6 +17,7 @@ for program in "$@"; do
     done
 done >"$dir/suites"
 export FAILED="$dir/failed"
+: >"$FAILED"
 if xargs -P "$jobs" -L 1 sh ci/unit.sh "$flags" <"$dir/suites"; then
     echo "units: $(wc -l <"$dir/suites") suites, none failed"
 else
