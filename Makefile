@@ -325,7 +325,7 @@ figures: $(BUILD)/test/evals $(BUILD)/test/generator
 # ---- fuzzing: libFuzzer on every fuzz_X.c, FUZZ_SECONDS each, from seeds/fuzz_X beside it ----
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang-14
-FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=address,undefined \
+FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. -O1 -g1 -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/test/fuzz_*.c)))
 FUZZED := $(filter-out $(MAIN) %.cu,$(foreach l,base kernels/format generator evals harness,$(call sources,$(l))))
