@@ -277,10 +277,15 @@ test-pipes: all
 .PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
 # The steps run one after the other, because each uses all processors.
 check:
-	$(Q)for step in test test-alloc test-pipes test-tutorial lint includes audit sanitize test-install test-jobs; do \
+	$(Q)for step in test test-alloc test-tutorial lint small-checks sanitize test-jobs; do \
 	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
 	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
 	@echo "check: all passed"
+
+# These steps use one processor for most of their time, and measure nothing. So they run side by side.
+.PHONY: small-checks
+small-checks:
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target test-pipes test-install audit includes
 
 lint:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(BUILD)/snapmla.1
@@ -376,8 +381,9 @@ uninstall:
 	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_snapmla \
 	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/snapmla.fish
 
+# The script runs make, which small-checks would otherwise tell to share its jobs.
 test-install: all $(BUILD)/snapmla.1
-	$(Q)sh ci/test_install.sh $(BUILD)
+	$(Q)MAKEFLAGS='$(filter-out -j% --jobserver-auth=%,$(MAKEFLAGS))' sh ci/test_install.sh $(BUILD)
 
 test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
