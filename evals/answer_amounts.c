@@ -40,9 +40,9 @@ span answer_without_second_amount(span text) {
              "(?: [a-z]+)?[.!]?$"},
         {.regex = "(?i)[0-9][^.!?\\n]* than [^.!?\\n0-9]*[a-z]\\K, who (?:is|was) [0-9]+"
                   "(?: years old)?[.!]?$"},
-        {.regex =
-             "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:[0-9]+ of (?:them|which|whom|these)|(?:up|down) "
-             "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n]*$"},
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:[0-9]+ of (?:them|which|whom|these)|"
+                  "[0-9]+(?: [a-z]+)? (?:in|for|per|on|to|at|from) (?:each|every)|(?:up|down) "
+                  "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n]*$"},
         {.regex = "[0-9][^!?\\n]*[0-9a-z]\\K,? (?:while|whereas) [A-Z][a-z]+ "
                   "(?:has|have|had|got|gets|is) \\\\?\\$?[0-9][0-9,.]*+(?: [a-z]+){0,3}[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:(?:i\\.e\\.|that is),? )?"

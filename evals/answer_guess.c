@@ -231,7 +231,7 @@ static void add_end_word(found_answer *a, span sentence) {
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
             "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
             "]*+$"};
-    static pattern clause = {.regex = "[:;,]\\s"};
+    static pattern clause = {.regex = "[:;,]\\s|\\b(?=(?:facing|heading|pointing) )"};
     static pattern sign = {.regex = "[0-9$\\\\]|\xC2[\xBC-\xBE]|\xE2\x85[\x90-\x9E]"};
     span groups[PATTERN_GROUPS], last = sentence;
     bool formal = pattern_find(&sign, sentence, 0, NULL);
@@ -240,16 +240,21 @@ static void add_end_word(found_answer *a, span sentence) {
     if (pattern_find(&sign, last, 0, NULL) || answer_has_number(last) ||
         !pattern_find(&word, last, 0, groups))
         return;
-    if (!formal || (groups[1].s[0] >= 'A' && groups[1].s[0] <= 'Z'))
+    static pattern course = {.regex = "^(?:facing|heading|pointing) "};
+    if (!formal || (groups[1].s[0] >= 'A' && groups[1].s[0] <= 'Z') ||
+        pattern_find(&course, last, 0, NULL))
         answer_add(a, "last_word", groups[1]);
 }
 
 /* Adds the last word of a sentence, and the formula in plain text at its end: "It's 2 and 1." */
 static void add_suffix(found_answer *a, span sentence) {
     static pattern formula = {.regex = "\\$|\\\\[)\\]]"};
+    static pattern debt = {.regex = "(?:^|[=\\s])((?:-|\u2212)\\\\?\\$[0-9][0-9.,]*)$"};
     span groups[PATTERN_GROUPS];
     sentence = answer_bare(sentence);
     add_end_word(a, sentence);
+    if (pattern_find(&debt, sentence, 0, groups))
+        answer_add(a, "last_sentence", groups[1]);
     if (pattern_find_last(&formula, sentence, groups))
         sentence = span_from(sentence, groups[0].s + groups[0].n);
     if (memchr(sentence.s, '\\', sentence.n))
@@ -270,9 +275,7 @@ static void add_suffix(found_answer *a, span sentence) {
         answer_add(a, "last_sentence", answer_bare(s));
 }
 
-/* Adds a number, and before it the number with the unit that follows it. The number of "1.45
- * million" includes the second word. */
-static void add_number(found_answer *a, span text, const extraction *number) {
+void answer_add_number(found_answer *a, span text, const extraction *number) {
     static pattern scale = {.regex = "(?i)^ (?:thousand|million|billion|trillion)\\b"};
     static pattern unit = {
         .regex =
@@ -321,7 +324,7 @@ static void add_counted(found_answer *a, span text, span sentence) {
     span after = span_from(sentence, x.answer.s + x.answer.n);
     if (ends_text(text, &x) && !is_denied(after) &&
         !answer_is_limited((span){sentence.s, (size_t)(x.answer.s - sentence.s)}))
-        add_number(a, text, &x);
+        answer_add_number(a, text, &x);
 }
 
 /* True if a formula is only a variable or a tuple of variables: n, (a, b). */
@@ -361,11 +364,11 @@ static void add_last_values(found_answer *a, span text, span sentence) {
     if (!here && !later)
         add_predicate(a, sentence);
     if (later)
-        add_number(a, text, &number);
+        answer_add_number(a, text, &number);
     if (formula)
         answer_add(a, x.rule, answer_bare(x.answer));
     if (last && !later)
-        add_number(a, text, &number);
+        answer_add_number(a, text, &number);
     if (!last && !formula)
         add_last_word(a, sentence);
 }
@@ -440,9 +443,13 @@ static void drop_denied(found_answer *a, span text) {
     bool asserted = true;
     for (int i = 0; i < a->count; i++) {
         span s = a->reading[i].answer;
-        bool whole = strcmp(a->reading[i].rule, "relation") == 0; /* "at least 4" is no denial */
-        if (s.s != last.s || s.n != last.n)
-            asserted = whole || answer_context_of(text, s) == ANSWER_ASSERTED;
+        const char *rule = a->reading[i].rule;
+        bool whole = strcmp(rule, "relation") == 0; /* "at least 4" is no denial */
+        bool counted = strcmp(rule, "amount") == 0; /* "15 guests did not come" */
+        if (s.s != last.s || s.n != last.n) {
+            answer_context context = answer_context_of(text, s);
+            asserted = whole || context == ANSWER_ASSERTED || (counted && context == ANSWER_DENIED);
+        }
         last = s;
         if (asserted)
             a->reading[kept++] = a->reading[i];
@@ -458,6 +465,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         answer_add_reply(a, text);
     if (add_subject(a, sentence))
         return;
+    answer_add_amount(a, text, sentence);
     answer_add_phrases(a, sentence, !(flags & ANSWER_DIGITS));
     if (!(flags & ANSWER_DIGITS))
         answer_add_lines(a, text);

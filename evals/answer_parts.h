@@ -110,6 +110,14 @@ void answer_add_name(found_answer *a, span sentence);
  * @words: also "False" of "False, because ...". */
 void answer_add_phrases(found_answer *a, span sentence, bool words);
 
+/* Adds a number of the text, and before it the number with the unit that follows it. The number of
+ * "1.45 million" includes the second word. */
+void answer_add_number(found_answer *a, span text, const extraction *number);
+
+/* Adds the amount that a sentence with several amounts states: the 12 of "12 of the 17 apples are
+ * left". Adds nothing if two of them could be the answer. */
+void answer_add_amount(found_answer *a, span text, span sentence);
+
 /* Adds the only number word of a sentence without digits and formulas: "She has ten apples." */
 void answer_add_spelled(found_answer *a, span sentence);
 

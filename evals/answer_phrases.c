@@ -184,11 +184,36 @@ static void add_leading_share(found_answer *a, span sentence) {
         answer_add(a, "last_sentence", groups[groups[1].s ? 1 : 2]);
 }
 
+/* Adds the 118 of "We find that 118 satisfies all the conditions." */
+static void add_found(found_answer *a, span sentence) {
+    static pattern found = {
+        .regex = "(?i)^(?:(?:so|thus|hence|therefore),? )?(?:we|i) (?:find|see|conclude|know) that "
+                 "\\$?(-?[0-9][0-9,]*)\\$? (?:satisfies|works|does|suffices|is attainable)\\b"
+                 "(?!.*\\b(?:not|no|none|only|but)\\b)[^0-9$]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&found, sentence, 0, groups))
+        answer_add(a, "amount", groups[1]);
+}
+
+/* Adds the 3 of "Mia has 3 times as many stamps as Ron." */
+static void add_multiple(found_answer *a, span sentence) {
+    static pattern times = {
+        .regex =
+            "(?i)\\b(?:is|are|was|has|have|had|takes?|costs?|weighs?|earns?|makes?) (?:exactly |"
+            "about )?([0-9][0-9.]*) times (?:as (?:many|much|[a-z]+)|the|more|[a-z]+er)\\b"
+            "(?![^.]*\\b(?:is|or|if|so|which)\\b)[^0-9.;:]*[.!]?$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&times, sentence, 0, groups))
+        answer_add(a, "amount", groups[1]);
+}
+
 void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_relation(a, sentence);
-    add_share(a, sentence);
+    add_share(a, answer_main_clause(sentence));
     add_leading_share(a, sentence);
     add_count(a, sentence);
+    add_multiple(a, sentence);
+    add_found(a, sentence);
     add_rest(a, answer_main_clause(sentence));
     add_day(a, sentence);
     add_chance(a, sentence);

@@ -17,6 +17,20 @@ static span without_last_denial(span text) {
     return text;
 }
 
+/* The text without a clause at its end that denies another value: "$n = 279$, because $278$ fails",
+ * "the least one is 279; 278 does not work", "3 and 7 ($9$ is composite)". */
+static span without_denied_value(span text) {
+    enum { kMost = 120 };
+    static pattern denial = {
+        .regex = "(?i)(?<=[0-9a-z$)])(?:[,;]? (?:whereas|while|but|because|since|as|and)|;| \\() "
+                 "?\\$?(?:[a-z] ?= ?)?-?[0-9][0-9.,]*+\\$? (?:fails|does(?:n't| not)|is "
+                 "(?:composite|excluded|rejected|extraneous|not prime))\\b[^.,;$0-9]*[.)]*$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&denial, span_tail(text, kMost), 0, groups))
+        text.n = (size_t)(groups[0].s - text.s);
+    return text;
+}
+
 #define OUR_ANSWER                                                                                 \
     "(?:what (?:i|we)\\b|(?:the|our|my)\\s++(?:(?:final|required|desired|complete|correct) )*"     \
     "(?:answer|result|solution|value|proof)\\b)"
@@ -96,10 +110,11 @@ static span without_slip(span sentence) {
  * is a concession, only its last clause; if it has a correction, only the text after that. */
 span answer_last_sentence(span text) {
     static pattern start = {
-        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
-                 "[.!?]\\**\\s++(?=[A-Z$*(\\\\\x80-\xFF]|[a-z] ?[-+*/=<>] ?[0-9a-z(])|"
-                 "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
-                 "(?=[-0-9]))"};
+        .regex =
+            "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
+            "[.!?]\\**\\s++(?!\\\\(?:cdot|times)\\b)(?=[A-Z$*(\\\\\x80-\xFF]|[a-z] ?[-+*/=<>] ?[0-9a-z(])|"
+            "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
+            "(?=[-0-9]))"};
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
     if (pattern_find_last(&start, s, groups))
         s = span_from(s, groups[0].s + groups[0].n);
@@ -224,6 +239,8 @@ static span without_place(span text) {
              "(?i)(?<=[a-z0-9$)}*])[;,]\\s+(?:and |while |whereas |but )?(?:\\$[^$]*\\$|[a-z] ?= "
              "?[^\\s,;]+) (?:is|was|must be|has to be) (?:an? )?(?:extraneous|rejected|"
              "invalid|discarded|excluded|inadmissible)[^;.!?\\n]*[.!]?$"},
+        {.regex = "(?i)(?<=\\$), the (?:reciprocal|inverse|conjugate|negative|square|complement|"
+                  "mean|average|sum|product|opposite) of [^.]*[.]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
     };
     span groups[PATTERN_GROUPS];
@@ -242,6 +259,7 @@ span answer_without_closing(span text, bool *asserted) {
         text.n = (size_t)(groups[0].s - text.s); /* "(As a check, 2 + 3 = 5.)", a closing mark */
     text = without_closing(without_proof_mark(without_fence(text)), asserted);
     text = without_place(without_condition(answer_without_bracket(without_last_denial(text))));
+    text = without_denied_value(text);
     text = answer_without_second_amount(text);
     return without_reason(without_repetition(without_approximation(text)));
 }
