@@ -47,11 +47,11 @@ static bool is_undecided(span s) {
     static pattern open = {
         .regex =
             "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
-            "[0-9]+[\\s.]*$|^\\s*(?:if|when(?![^,]*\\bdivided by\\b[^,]*,)|let [a-z$]|let "
+            "[0-9]+[\\s.]*$|^\\s*(?:if|when(?![^,]*\\bdivid(?:ed?|ing)\\b[^,]*,)|let [a-z$]|let "
             "us (?:assume|suppose)|suppose|assum|"
             "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
             "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
-            "assum(?:e|ing)|(?:lies?|is|falls) between|"
+            "assum(?:e|ing)|(?<!which )(?:lies?|is|falls) between|"
             "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
             "right|"
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
@@ -283,8 +283,9 @@ void answer_add_number(found_answer *a, span text, const extraction *number) {
             ")|mile|inch|inche|yard|hour|minute|second|day|week|month|year|pound|ounce|cent|"
             "dollar|degree|radian)s?(?: per (?:second|minute|hour|day|week|month|year))?\\b"};
     span groups[PATTERN_GROUPS];
+    static pattern percent = {.regex = "^\\s?\\\\?%"};
     span rest = span_from(text, number->answer.s + number->answer.n);
-    if (pattern_find(&unit, rest, 0, groups))
+    if (pattern_find(&percent, rest, 0, groups) || pattern_find(&unit, rest, 0, groups))
         answer_add(a, number->rule, (span){number->answer.s, number->answer.n + groups[0].n});
     bool scaled = pattern_find(&scale, rest, 0, groups);
     answer_add(a, number->rule, (span){number->answer.s, number->answer.n + scaled * groups[0].n});
@@ -457,7 +458,14 @@ static void drop_denied(found_answer *a, span text) {
     a->count = kept;
 }
 
-static void add_guesses(found_answer *a, span text, span sentence, bool asserted, unsigned flags) {
+/* What is known about the text before its last sentence is read. */
+typedef struct {
+    bool asserted;  /* a sentence after it says that it is the answer */
+    bool shortened; /* words at its end were removed */
+} guess_state;
+
+static void add_guesses(found_answer *a, span text, span sentence, guess_state state,
+                        unsigned flags) {
     span clause = answer_main_clause(sentence);
     if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
         answer_add(a, "hashes", answer_core(sentence));
@@ -465,7 +473,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
         answer_add_reply(a, text);
     if (add_subject(a, sentence))
         return;
-    answer_add_amount(a, text, sentence);
+    answer_add_amount(a, text, sentence, state.shortened);
     answer_add_phrases(a, sentence, !(flags & ANSWER_DIGITS));
     if (!(flags & ANSWER_DIGITS))
         answer_add_lines(a, text);
@@ -479,7 +487,7 @@ static void add_guesses(found_answer *a, span text, span sentence, bool asserted
     answer_add_name(a, sentence);
     add_line(a, clause);
     add_labelled(a, sentence);
-    if (asserted)
+    if (state.asserted)
         add_asserted(a, sentence);
     answer_add_spelled(a, clause);
     if (!(flags & ANSWER_DIGITS))
@@ -512,18 +520,20 @@ static bool is_cut_off(span text) {
 }
 
 void answer_guess(found_answer *a, span text, unsigned flags) {
-    bool asserted = false;
+    guess_state state = {0};
     if (is_cut_off(text))
         return;
-    text = answer_without_closing(text, &asserted);
+    size_t length = span_trim(text).n;
+    text = answer_without_closing(text, &state.asserted);
+    state.shortened = text.n < length;
     span sentence = answer_last_sentence(text);
     if (sentence.n && !(flags & ANSWER_DIGITS) && add_phrase(a, sentence))
         return;
-    bool open = (!asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
+    bool open = (!state.asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
                 answer_is_doubt(sentence);
     if (!sentence.n || open || is_open_word(sentence))
         return;
-    add_guesses(a, text, sentence, asserted, flags);
+    add_guesses(a, text, sentence, state, flags);
     answer_mark_odds(a, sentence);
     drop_denied(a, text);
 }

@@ -115,8 +115,9 @@ void answer_add_phrases(found_answer *a, span sentence, bool words);
 void answer_add_number(found_answer *a, span text, const extraction *number);
 
 /* Adds the amount that a sentence with several amounts states: the 12 of "12 of the 17 apples are
- * left". Adds nothing if two of them could be the answer. */
-void answer_add_amount(found_answer *a, span text, span sentence);
+ * left". Adds nothing if two of them could be the answer. @shortened: words after the amount were
+ * removed from the text, so that one amount in the sentence is enough. */
+void answer_add_amount(found_answer *a, span text, span sentence, bool shortened);
 
 /* Adds the only number word of a sentence without digits and formulas: "She has ten apples." */
 void answer_add_spelled(found_answer *a, span sentence);

@@ -184,6 +184,16 @@ static void add_leading_share(found_answer *a, span sentence) {
         answer_add(a, "last_sentence", groups[groups[1].s ? 1 : 2]);
 }
 
+/* Adds the 7 of "The remainder is 7 when the number is divided by 12." */
+static void add_remainder(found_answer *a, span sentence) {
+    static pattern remainder = {
+        .regex = "(?i)\\b(?:remainder (?:is|of|must be|will be)|leaves (?:a )?remainder) "
+                 "\\$?([0-9]+)\\$? (?:when|if|after|upon|on) [^.]*\\b(?:divid|division)"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&remainder, sentence, 0, groups))
+        answer_add(a, "amount", groups[1]);
+}
+
 /* Adds the 118 of "We find that 118 satisfies all the conditions." */
 static void add_found(found_answer *a, span sentence) {
     static pattern found = {
@@ -214,6 +224,7 @@ void answer_add_phrases(found_answer *a, span sentence, bool words) {
     add_count(a, sentence);
     add_multiple(a, sentence);
     add_found(a, sentence);
+    add_remainder(a, sentence);
     add_rest(a, answer_main_clause(sentence));
     add_day(a, sentence);
     add_chance(a, sentence);

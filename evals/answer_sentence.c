@@ -123,6 +123,8 @@ span answer_last_sentence(span text) {
                  "\u27a1|\ufe0f|=>|->|\U0001f449|\U0001f3af|\u2705)\\s*+)++"};
     /* the signs include crossed-out drafts */
     s = span_trim(s);
+    static pattern exclamation = {.regex = "[a-z] (?:2[1-9]|[3-9][0-9]|[0-9]{3,})!$"};
+    s.n -= pattern_find(&exclamation, s, 0, NULL); /* "That makes 105!" is no factorial */
     if (pattern_find(&marks, s, 0, groups))
         s = span_from(s, s.s + groups[0].n);
     return without_slip(without_concession(s));
@@ -226,7 +228,7 @@ static span without_place(span text) {
                   "achieved|"
                   "reached|realized|occurs|occurring|with equality)\\s[^.!?\\n]*[.!]?$"},
         {.regex =
-             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,2"
+             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where|for)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,2"
              "4}[.!]?$"},
         {.regex = "(?i)(?<=[0-9$)}*\\]])[;,]\\s+(?:and |while |whereas |but )?the (?:other|second|"
                   "first|negative|"
@@ -241,6 +243,11 @@ static span without_place(span text) {
              "invalid|discarded|excluded|inadmissible)[^;.!?\\n]*[.!]?$"},
         {.regex = "(?i)(?<=\\$), the (?:reciprocal|inverse|conjugate|negative|square|complement|"
                   "mean|average|sum|product|opposite) of [^.]*[.]?$"},
+        {.regex = "(?i)(?<=[a-z$]), (?:as )?(?:against|versus) \\$[^$]*\\$[^.]*[.]?$"},
+        {.regex =
+             "(?i)(?<=\\$)(?:, (?:half|twice|double|(?:(?:a little|slightly|just|a bit) )?(?:more|"
+             "less|larger|smaller|over|under) )| (?:and|but) not (?=\\$)| with radius \\$|,? (?:and|"
+             "but) (?:we )?(?:reject|discard|exclude|rule out)\\b)[^.]*[.]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
     };
     span groups[PATTERN_GROUPS];
