@@ -148,7 +148,7 @@ static bool is_of_others(span before) {
             "\\b(?:textbook|answer key|book|calculator|friend|source|manual)\\b.{0,20}\\b(?:says|"
             "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
             ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b|"
-            "\\b(?:(?:were|are|was) given|given:|started with|(?:problem|question) (?:says|states|"
+            "\\b(?:(?:were|are|was) given|given:|\\b(?:i|we) started with|(?:problem|question) (?:says|states|"
             "mentions|gives))\\b|,? and the (?:next|second|other|previous) (?:one|value|"
             "case|candidate|"
             "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"

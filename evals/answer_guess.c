@@ -44,6 +44,9 @@ static bool ends_text(span text, const extraction *x) {
 
 /* True if the sentence states no answer: a question, a condition, something that is not known. */
 static bool is_undecided(span s) {
+    static pattern premise = {.regex = "(?i)^\\s*(?:if|when)\\b(?!.*\\bif\\b)"};
+    if (pattern_find(&premise, s, 0, NULL) && answer_is_calculation(s))
+        return false;
     static pattern open = {
         .regex =
             "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
@@ -445,7 +448,8 @@ static void drop_denied(found_answer *a, span text) {
     for (int i = 0; i < a->count; i++) {
         span s = a->reading[i].answer;
         const char *rule = a->reading[i].rule;
-        bool whole = strcmp(rule, "relation") == 0; /* "at least 4" is no denial */
+        bool whole = strcmp(rule, "relation") == 0 ||
+                     strcmp(rule, "result") == 0;   /* "at least 4" is no denial */
         bool counted = strcmp(rule, "amount") == 0; /* "15 guests did not come" */
         if (s.s != last.s || s.n != last.n) {
             answer_context context = answer_context_of(text, s);
@@ -473,6 +477,7 @@ static void add_guesses(found_answer *a, span text, span sentence, guess_state s
         answer_add_reply(a, text);
     if (add_subject(a, sentence))
         return;
+    answer_add_result(a, text, sentence);
     answer_add_amount(a, text, sentence, state.shortened);
     answer_add_phrases(a, sentence, !(flags & ANSWER_DIGITS));
     if (!(flags & ANSWER_DIGITS))

@@ -101,7 +101,7 @@ void answer_add_name(found_answer *a, span sentence) {
         .regex =
             "^(?:(?:So|Thus|Hence|Therefore|(?:By|With|[A-Z][a-z]+ing) [^,]{1,60}),? )?(?:we "
             "(?:see|find|conclude) that )?\\**([A-Z][a-z]+)\\**(?: "
-            "\\([^()]*\\))? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
+            "\\([^()]*\\)|, not [A-Z][a-z]+,)? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
             "always |can always )?(?:wins?|won)(?: the (?:race|game|match|contest|election|bet|"
             "tournament|competition))?|has (?:a|the) "
             "winning strategy)[.!*]*$|is [a-z]+er than (?:everyone|everybody|all|"

@@ -114,6 +114,13 @@ void answer_add_phrases(found_answer *a, span sentence, bool words);
  * "1.45 million" includes the second word. */
 void answer_add_number(found_answer *a, span text, const extraction *number);
 
+/* True if the sentence calculates a number, as "If each costs $4, they pay 3 * $4 = $12." */
+bool answer_is_calculation(span sentence);
+
+/* Adds the result of a calculation in the sentence: the 18 of "He sells 24 - 6 = 18 of the 24
+ * pens." */
+void answer_add_result(found_answer *a, span text, span sentence);
+
 /* Adds the amount that a sentence with several amounts states: the 12 of "12 of the 17 apples are
  * left". Adds nothing if two of them could be the answer. @shortened: words after the amount were
  * removed from the text, so that one amount in the sentence is enough. */
