@@ -24,7 +24,7 @@ span answer_without_second_amount(span text) {
                   "minutes?|hours?|days?|weeks?|months?|years?)[.!]?$"},
         {.regex = "(?i)\\b(?:takes?|took|needs?|requires?)(?: [a-zA-Z]+){0,2} \\**[0-9][0-9.,/]*+ "
                   "(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)\\**\\K to "
-                  "[^.,!?\\n$]*[.!]?$"},
+                  "[^.,!?\\n$=]*[.!]?$"},
         {.regex = "(?i)[0-9] [a-z]+\\K (?:for|at) \\\\?\\$[0-9][0-9.,]*+ (?:each|apiece|per "
                   "[a-z]+)[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "

@@ -31,7 +31,7 @@ static bool find_result(span sentence, span *result) {
 }
 
 bool answer_is_calculation(span sentence) {
-    static pattern contrast = {.regex = "(?i)\\b(?:but|not|however|wrong|too)\\b"};
+    static pattern contrast = {.regex = "(?i)\\b(?:but|however|wrong|too|is not|isn't)\\b"};
     span result;
     return find_result(sentence, &result) && !pattern_find(&contrast, sentence, 0, NULL);
 }

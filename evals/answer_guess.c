@@ -44,9 +44,13 @@ static bool ends_text(span text, const extraction *x) {
 
 /* True if the sentence states no answer: a question, a condition, something that is not known. */
 static bool is_undecided(span s) {
-    static pattern premise = {.regex = "(?i)^\\s*(?:if|when)\\b(?!.*\\bif\\b)"};
-    if (pattern_find(&premise, s, 0, NULL) && answer_is_calculation(s))
-        return false;
+    static pattern doubt = {
+        .regex =
+            "(?i)\\?|\\b(?:maybe|perhaps|might|unsure|not (?:sure|certain|know)|guess\\b|suppose|"
+            "assum|for (?:example|instance)|so far|other than|unless|otherwise|let us|let's|"
+            "would have been|(?:step|case) [0-9]+[.]?$)"};
+    if (answer_is_calculation(s))
+        return pattern_find(&doubt, s, 0, NULL);
     static pattern open = {
         .regex =
             "(?i)\\?[\\s*\"')]*$|(?:problem|step|case|theorem|question|exercise|example|section) "
