@@ -104,6 +104,34 @@ static bool is_conditional(span s) {
     return pattern_find(&condition, s, 0, NULL);
 }
 
+/* The statement without a bracket of numbers at its end: "8 players per team (48 / 6)". */
+static span without_last_bracket(span s) {
+    static pattern bracket = {.regex = "(?<=[a-z]) \\([^()]*\\)$"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&bracket, s, 0, groups))
+        s.n = (size_t)(groups[0].s - s.s);
+    return s;
+}
+
+/* Adds the bold text at the start of a statement, whose first marks were removed: "350** for 5
+ * nights". */
+static void add_bold(found_answer *a, const char *rule, span s) {
+    static pattern bold = {
+        .regex =
+            "^([^*\\n]*[0-9])\\*\\* (?:for|in|per|over|after|from|of|because|since)\\b(?!.*\\bthan\\b)"};
+    span groups[PATTERN_GROUPS];
+    if (pattern_find(&bold, s, 0, groups))
+        answer_add(a, rule, groups[1]);
+}
+
+/* Adds the amount that a statement in words gives: "Sam has 42 pages left out of 66". */
+static void add_stated_amount(found_answer *a, span text, span s) {
+    static pattern comparison = {.regex = "(?i)\\b(?:than|twice|half|times)\\b"};
+    span whole = without_last_bracket(s);
+    if (!pattern_find(&comparison, s, 0, NULL))
+        answer_add_amount(a, text, whole, whole.n < s.n);
+}
+
 /* Adds the readings of a statement. False if it states nothing. A denial has no readings, and
  * nothing is guessed instead. */
 static bool add_stated(found_answer *a, span text, const extraction *stated, unsigned flags) {
@@ -125,9 +153,11 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     bool foreign = formula && label; /* words of another language may follow the formula */
     formula = foreign || (formula && names_formula(s, inner) &&
                           answer_context_of(s, inner) == ANSWER_ASSERTED);
+    add_bold(a, stated->rule, s);
     answer_add(a, stated->rule, foreign ? inner : s);
     if (formula)
         answer_add(a, stated->rule, foreign ? s : inner);
+    add_stated_amount(a, text, s);
     if (answer_only_number(s, &x) && answer_context_of(text, x.answer) == ANSWER_ASSERTED)
         answer_add(a, stated->rule, x.answer);
     return true;

@@ -116,6 +116,7 @@ bool answer_names_parameter(span s) {
  * 0.3)". A bracket that names a base or a modulus is no remark. */
 static span without_remark(span s) {
     static pattern remarks[] = {
+        {.regex = "(?i)(?<=\\$),\\s++an?\\s[a-z]+\\s(?:with|without|that|whose)\\s"},
         {.regex = "(?i)(?<!\\s)(?<!\\bis)(?<!\\bare)[,;]?\\s++\\(?(?:(?:and |but )?not|rather than|"
                   "instead of|"
                   "which|since|because)\\s"},

@@ -35,11 +35,11 @@ static bool is_formal(span sentence) {
             "[0-9]:[0-9]|\\([^a-z()]*\\)|[0-9] (?:days?|weeks?|hours?|minutes?|tons?|"
             "feet|years?|months?), which is " AMOUNT " [a-z]+[.]?$|[0-9] (?:to|by) (?:about "
             ")?\\\\?\\$?[0-9]|[0-9] over [0-9]+[.]?$|(?<!of |both |between )(?<![0-9.,$])"
-            "\\$?[0-9][0-9,.]*+\\$?,? (?:and|or) \\\\?\\$?[0-9]+\\$?(?! [a-z]+ [a-z])|"
+            "\\$?[0-9][0-9,.]*+\\$?,? (?:and|or) \\\\?\\$?[0-9]++\\$?(?!%| [a-z]+ [a-z])|"
             "[0-9]\\$?, \\$?[0-9]+\\$?(?:,|[.!]?$)|^[^a-z]*[a-z]*:|"
             "\\b(?:probability|chances?|odds|ratio|fraction)\\b.* (?:in|out of|to) [0-9]|"
             "[0-9] (?:in|out of|to) [0-9]+ (?:probability|chance)|"
-            "\\b(?:mod|modulo|base|remainder|divided|plus|minus|squared|or(?! [0-9.]+%| " AMOUNT
+            "\\b(?:mod|modulo|base [0-9]+|remainder|divided|plus|minus|squared|or(?! [0-9.]+%| " AMOUNT
             " (?:[a-z]+ )?(?:per|each|for each|a)\\b)|neither|nor|would\\b.*\\bif|either|respectively|"
             "each other|every other|x|y|n|k|wrong (?:answer|result)|incorrect|mistake|tempting|"
             "(?:we|i) (?:double|halve|triple|add|subtract|multiply|divide))\\b"};
@@ -123,7 +123,8 @@ static bool is_adjunct(span before) {
             " and|length|side|height|width|step|grade|size|radius|turn) )*$"};
     static pattern states = {
         .regex =
-            "(?i)\\b(?:(?:brings?|brought|takes?|took|rakes?) in|in(?= " AMOUNT " ways)|"
+            "(?i)\\b(?:(?:bring|brought|rais|lower|cut)[a-z]* (?:\\S+ ){0,4}to|(?:brings?|brought|takes?|took|rakes?) in|in(?= " AMOUNT
+            " ways)|"
             "(?:come|came|coming|add|amount|sum|grow|grew|rise|rose|increase|go|went|"
             "drop|fall|fell|reduce|shrink|bring|work|equal|lead|up|down|back|close)[a-z]*(?: (?:up|out|"
             "down|back|it|that|this|the [a-z]+|" AMOUNT "(?: [a-z]+)?))? to|from " AMOUNT

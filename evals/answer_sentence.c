@@ -243,6 +243,9 @@ static span without_place(span text) {
              "invalid|discarded|excluded|inadmissible)[^;.!?\\n]*[.!]?$"},
         {.regex = "(?i)(?<=\\$), the (?:reciprocal|inverse|conjugate|negative|square|complement|"
                   "mean|average|sum|product|opposite) of [^.]*[.]?$"},
+        {.regex =
+             "(?i)(?<=\\$), (?:which (?:does not|doesn't|is independent|is constant)|an? [a-z]+ (?:with|"
+             "without|that|whose) )[^.]*[.]?$"},
         {.regex = "(?i)(?<=[a-z$]), (?:as )?(?:against|versus) \\$[^$]*\\$[^.]*[.]?$"},
         {.regex =
              "(?i)(?<=\\$)(?:, (?:half|twice|double|(?:(?:a little|slightly|just|a bit) )?(?:more|"
