@@ -42,7 +42,7 @@ span answer_without_second_amount(span text) {
                   "(?: years old)?[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:[0-9]+ of (?:them|which|whom|these)|"
                   "[0-9]+(?: [a-z]+)? (?:in|for|per|on|to|at|from) (?:each|every)|(?:up|down) "
-                  "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n]*$"},
+                  "from \\\\?\\$?[0-9]|each with [0-9])[^!?\\n=]*$"},
         {.regex = "[0-9][^!?\\n]*[0-9a-z]\\K,? (?:while|whereas) [A-Z][a-z]+ "
                   "(?:has|have|had|got|gets|is) \\\\?\\$?[0-9][0-9,.]*+(?: [a-z]+){0,3}[.!]?$"},
         {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z]\\K, (?:(?:i\\.e\\.|that is),? )?"

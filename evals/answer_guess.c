@@ -27,6 +27,12 @@ static bool is_open_word(span s) {
     return pattern_find(&word, s, 0, NULL) || (s.n && strchr(":,", s.s[s.n - 1]));
 }
 
+/* True for "So his cousin is 55 - 8 = 47 years old now". */
+static bool ends_in_now(span sentence) {
+    static pattern now = {.regex = "(?i)[0-9] [a-z]+(?: [a-z]+)? now$"};
+    return pattern_find(&now, span_tail(sentence, kUnitTail), 0, NULL);
+}
+
 /* True if only a few words follow @x, so that the text seems to end with the answer: nothing but
  * punctuation, a few words and a full stop, or one or two words. */
 static bool ends_text(span text, const extraction *x) {
@@ -47,7 +53,7 @@ static bool is_undecided(span s) {
     static pattern doubt = {
         .regex =
             "(?i)\\?|\\b(?:maybe|perhaps|might|unsure|not (?:sure|certain|know)|guess\\b|suppose|"
-            "assum|for (?:example|instance)|so far|other than|unless|otherwise|let us|let's|"
+            "assum|for (?:example|instance)|other than|unless|otherwise|let us|let's|"
             "would have been|(?:step|case) [0-9]+[.]?$)"};
     if (answer_is_calculation(s))
         return pattern_find(&doubt, s, 0, NULL);
@@ -540,7 +546,7 @@ void answer_guess(found_answer *a, span text, unsigned flags) {
         return;
     bool open = (!state.asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
                 answer_is_doubt(sentence);
-    if (!sentence.n || open || is_open_word(sentence))
+    if (!sentence.n || open || (is_open_word(sentence) && !ends_in_now(sentence)))
         return;
     add_guesses(a, text, sentence, state, flags);
     answer_mark_odds(a, sentence);
