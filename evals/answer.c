@@ -117,8 +117,8 @@ static span without_last_bracket(span s) {
  * nights". */
 static void add_bold(found_answer *a, const char *rule, span s) {
     static pattern bold = {
-        .regex =
-            "^([^*\\n]*[0-9])\\*\\* (?:for|in|per|over|after|from|of|because|since)\\b(?!.*\\bthan\\b)"};
+        .regex = "^([^*\\n]*[0-9])\\*\\* (?:[a-z]+ )?(?:for|in|per|over|after|from|of|because|"
+                 "since)\\b(?!.*\\bthan\\b)"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&bold, s, 0, groups))
         answer_add(a, rule, groups[1]);
@@ -135,9 +135,13 @@ static void add_stated_amount(found_answer *a, span text, span s) {
 /* Adds the readings of a statement. False if it states nothing. A denial has no readings, and
  * nothing is guessed instead. */
 static bool add_stated(found_answer *a, span text, const extraction *stated, unsigned flags) {
+    static pattern dots = {.regex = "^\\.{2,}\\s*(?=[$0-9\\\\])"};
+    static pattern amount = {.regex = "(?i)^\\$?[0-9][0-9,.]* (?!out of\\b)[a-z]{3,}"};
     extraction x = {0};
     bool label = strcmp(stated->rule, "label") == 0;
-    span s = answer_without_contrast(answer_bare(stated->answer));
+    span s = answer_without_contrast(answer_bare(stated->answer)), groups[PATTERN_GROUPS];
+    if (pattern_find(&dots, s, 0, groups))
+        s = span_from(s, s.s + groups[0].n);
     s = label ? without_foreign_words(s) : s;
     a->stated = is_denial(s) || answer_is_doubt(s) || is_supposed(text, stated->answer.s);
     if (a->stated)
@@ -154,10 +158,14 @@ static bool add_stated(found_answer *a, span text, const extraction *stated, uns
     formula = foreign || (formula && names_formula(s, inner) &&
                           answer_context_of(s, inner) == ANSWER_ASSERTED);
     add_bold(a, stated->rule, s);
+    bool counted = pattern_find(&amount, s, 0, NULL);
+    if (counted)
+        add_stated_amount(a, text, s);
     answer_add(a, stated->rule, foreign ? inner : s);
     if (formula)
         answer_add(a, stated->rule, foreign ? s : inner);
-    add_stated_amount(a, text, s);
+    if (!counted)
+        add_stated_amount(a, text, s);
     if (answer_only_number(s, &x) && answer_context_of(text, x.answer) == ANSWER_ASSERTED)
         answer_add(a, stated->rule, x.answer);
     return true;

@@ -27,7 +27,8 @@ span answer_without_second_amount(span text) {
                   "[^.,!?\\n$=]*[.!]?$"},
         {.regex = "(?i)[0-9] [a-z]+\\K (?:for|at) \\\\?\\$[0-9][0-9.,]*+ (?:each|apiece|per "
                   "[a-z]+)[.!]?$"},
-        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*]\\K,? (?:for|on|among|from|with|at|over|by|to|in) "
+        {.regex = "(?i)[0-9][^!?\\n]*[0-9a-z*](?<! be)(?<! is)(?<! are)\\K,? (?:for|on|"
+                  "among|from|with|at|over|by|to|in) "
                   "(?:the|these|those|all|his|her|their|its) (?:other )?\\\\?\\$?[0-9][0-9,.]*+"
                   "(?: [a-zA-Z]+){1,3}[.!]?$"},
         {.regex = "(?i)[0-9] [^.!?\\n$]*[a-z]\\K,? (?:with|leaving) (?:[0-9]+|one|two|three|four|"

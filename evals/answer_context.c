@@ -102,7 +102,7 @@ static bool is_denied_before(span before, bool boxed) {
             "less|larger|smaller|more|fewer) than|at most|at least|close to|between .{1,60} "
             "and|(?:not|never|no|undefined)\\b[^,;:]{0,40}\\b(?:at|with|for|when|by)(?: [a-z] ?=)?"
             "|(?<!should )(?<!must )(?<!needs to )(?<!need to )(?<!has to )(?<!have to )"
-            "(?:add|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
+            "(?:add(?!s? up )|subtract|divid|multipl)[a-z]*(?: (?:\\S+ )?(?:by|to|from))?)"
             "(?: the(?: number)?)?\\s*$"};
     /* "The number that does not occur is": what follows is asserted */
     static pattern subject = {.regex = "(?i)^(?!.*\\bthat\\b).*\\b(?:is|are|was|were|equals)\\s*$"};
@@ -148,7 +148,8 @@ static bool is_of_others(span before) {
             "\\b(?:textbook|answer key|book|calculator|friend|source|manual)\\b.{0,20}\\b(?:says|"
             "claims|states)\\b|\\bmy (?:\\w+ )?(?:earlier|previous|initial|first|original) (?:\\w+ "
             ")?(?:answer|result|guess|attempt|value|calculation|estimate)\\b|\\bimpossible that\\b|"
-            "\\b(?:(?:were|are|was) given|given:|\\b(?:i|we) started with|(?:problem|question) (?:says|states|"
+            "\\b(?:(?:were|are|was) given|given:|\\b(?:i|we) started with|(?:problem|question) "
+            "(?:says|states|"
             "mentions|gives))\\b|,? and the (?:next|second|other|previous) (?:one|value|"
             "case|candidate|"
             "smallest|largest)(?: [a-z]+)? (?:is|was)\\b)"

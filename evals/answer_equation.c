@@ -16,7 +16,8 @@ static bool find_result(span sentence, span *result) {
         .regex =
             "\\\\(?![$%])|[\\^_{}*]{2}|[\\^_{}?]|[0-9a-z)]\\$(?:[\\s.,]|$)|"
             "\xC2[\xB1-\xB3\xB7\xB9\xBC-\xBE]|\xE2\x88[\x9A\x9E\xAB]|\xCF\x80|(?<![A-Za-z'&\x99])"
-            "(?![AIaix])[A-Za-z](?![A-Za-z'.&])|[0-9][a-z](?![A-Za-z])|\\b(?:wrong|incorrect|mistak|"
+            "(?![AIaix])[A-Za-z](?![A-Za-z'.&])|[0-9][a-z](?![A-Za-z])|\\b(?:wrong|incorrect|"
+            "mistak|"
             "erroneous|tempt)"};
     static pattern later = {
         .regex =

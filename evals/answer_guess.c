@@ -65,7 +65,8 @@ static bool is_undecided(span s) {
             "for (?:example|instance)|consider|take)\\b|\\b(?:can(?:not|'t)|can not|could|may "
             "(?:be|have|not|equal)|might|maybe|perhaps|impossible|unclear|unsure|whether|suppose|"
             "assum(?:e|ing)|(?<!which )(?:lies?|is|falls) between|"
-            "not (?:sure|certain|enough|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|correct|"
+            "not (?:sure|certain|enough(?!, so)|know)|is(?:n't| not) (?:the|our|my) (?:(?:final|"
+            "correct|"
             "right|"
             "desired) )?(?:answer|result|solution)|no way|unable|not able|guess|unknown|don't know|"
             "does(?: not|n't) exist|if the|(?<!if and )only if|even though|although|so far|"
@@ -239,7 +240,8 @@ static void add_last_word(found_answer *a, span sentence) {
 static void add_end_word(found_answer *a, span sentence) {
     static pattern word = {
         .regex =
-            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|facing|heading|pointing|named|called|"
+            "(?i)(?:^|\\b(?:it(?:'|\u2019)s|is|are|faces|facing|heading|pointing|named|"
+            "called|"
             "got|get|giv(?:es?|ing)|us|with|be|(?<!no )answer|on|"
             "report|therefore|so|hence|thus|of|obtain)[,:]?\\s+|that is, )(?:an? |the )?[*_]*+"
             "(?!done|finished|verified|correct|right|confirmed|thanks|valid|works)([a-z]{3,})[*_.!"
@@ -538,15 +540,18 @@ void answer_guess(found_answer *a, span text, unsigned flags) {
     guess_state state = {0};
     if (is_cut_off(text))
         return;
-    size_t length = span_trim(text).n;
+    span whole = span_trim(text);
     text = answer_without_closing(text, &state.asserted);
-    state.shortened = text.n < length;
+    state.shortened = text.n < whole.n;
     span sentence = answer_last_sentence(text);
     if (sentence.n && !(flags & ANSWER_DIGITS) && add_phrase(a, sentence))
         return;
     bool open = (!state.asserted && (is_undecided(sentence) || is_announcement(sentence))) ||
                 answer_is_doubt(sentence);
-    if (!sentence.n || open || (is_open_word(sentence) && !ends_in_now(sentence)))
+    /* a full stop after the removed words shows that the sentence is complete */
+    bool complete =
+        state.shortened && strchr(".!", whole.s[whole.n - 1]) && integer_has_digit(sentence);
+    if (!sentence.n || open || (!complete && is_open_word(sentence) && !ends_in_now(sentence)))
         return;
     add_guesses(a, text, sentence, state, flags);
     answer_mark_odds(a, sentence);

@@ -6,15 +6,15 @@
 bool answer_is_limited(span before) {
     static pattern limit = {
         .flags = PATTERN_LONG,
-        .regex =
-            "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
-            "to reach|to get to|short of|away from|"
-            "than|least|most|not|exceeds?|below|above|under|over|until|(?<!adds )(?<!add )(?<!comes )up to|except|"
-            "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|"
-            "square|cube|half|root|(?<!by a )factor|power) of|out of|"
-            "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an "
-            ")equation|question|page|"
-            "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
+        .regex = "(?i)(?:[0-9] [a-z]+,? and|\\b(?:almost|nearly|between [^.]{1,20} and|"
+                 "to reach|to get to|short of|away from|"
+                 "than|least|most|not|exceeds?|below|above|under|over|until|(?<!adds )(?<!add "
+                 ")(?<!comes )up to|except|"
+                 "without|no|each of (?:the|these|those)|divi(?:des|sible by)|(?:multiples?|"
+                 "square|cube|half|root|(?<!by a )factor|power) of|out of|"
+                 "(?:steps?|cases?|theorem|lemma|problem|section|figure|(?<!the )(?<!has )(?<!an "
+                 ")equation|question|page|"
+                 "exercise)(?: number)?)|[<>~\u2264\u2265\u2248\u00b1])[\\s$*(\\\\]*$"};
     return pattern_find(&limit, span_tail(before, 40), 0, NULL);
 }
 
@@ -101,7 +101,8 @@ void answer_add_name(found_answer *a, span sentence) {
         .regex =
             "^(?:(?:So|Thus|Hence|Therefore|(?:By|With|[A-Z][a-z]+ing) [^,]{1,60}),? )?(?:we "
             "(?:see|find|conclude) that )?\\**([A-Z][a-z]+)\\**(?: "
-            "\\([^()]*\\)|, not [A-Z][a-z]+,)? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ )(?:(?:(?:will |must |"
+            "\\([^()]*\\)|, not [A-Z][a-z]+,)? (?!.*\\b(?:and|while|whereas) [A-Z][a-z]+ "
+            ")(?:(?:(?:will |must |"
             "always |can always )?(?:wins?|won)(?: the (?:race|game|match|contest|election|bet|"
             "tournament|competition))?|has (?:a|the) "
             "winning strategy)[.!*]*$|is [a-z]+er than (?:everyone|everybody|all|"

@@ -30,7 +30,8 @@ static void add_relation(found_answer *a, span sentence) {
 /* Adds the 4 of "Only 4 of the 10 numbers are prime." */
 static void add_share(found_answer *a, span sentence) {
     static pattern share = {
-        .regex = "(?i)(?:^|\\s)\\**([0-9]+)\\** (?:out )?of (?:the|these|those|all) [0-9]+ [a-z]"};
+        .regex = "(?i)(?:^|\\s)\\**([0-9]+)\\** (?:out )?of (?:the|these|those|all) [0-9]+ [a-z]"
+                 "(?!.*(?:\\b(?:probability|chance|fraction|percent)|%))"};
     span groups[PATTERN_GROUPS];
     if (pattern_find_last(&share, sentence, groups) &&
         !answer_is_limited((span){sentence.s, (size_t)(groups[1].s - sentence.s)}))

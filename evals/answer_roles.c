@@ -29,9 +29,11 @@ static bool is_formal(span sentence) {
     static pattern formal = {
         .flags = PATTERN_LONG,
         .regex =
-            "(?i)(?<![\\\\0-9])\\$(?!-?[0-9][0-9,.]*+(?:\\$|[ %!)]|$))|\\\\(?![$%])|[=^_{}<>|~*`?#]|"
+            "(?i)(?<![\\\\0-9])\\$(?!-?[0-9][0-9,.]*+(?:\\$|[ %!)]|$))|\\\\(?![$%])|[=^_{}<>|"
+            "~*`?#]|"
             "\xE2\x89|\xE2\x88\x9A|\xC2[\xB1-\xB3\xBC-\xBE]|\xCF\x80|\xE2\x86\x92|"
-            "[0-9)]\\$? ?(?:[-+/]|\xC3\x97|\xC3\xB7|\xE2\x88\x92|\xC2\xB7|\xE2\x80\x93) ?[($]*[0-9(]|"
+            "[0-9)]\\$? ?(?:[-+/]|\xC3\x97|\xC3\xB7|\xE2\x88\x92|\xC2\xB7|\xE2\x80\x93) "
+            "?[($]*[0-9(]|"
             "[0-9]:[0-9]|\\([^a-z()]*\\)|[0-9] (?:days?|weeks?|hours?|minutes?|tons?|"
             "feet|years?|months?), which is " AMOUNT " [a-z]+[.]?$|[0-9] (?:to|by) (?:about "
             ")?\\\\?\\$?[0-9]|[0-9] over [0-9]+[.]?$|(?<!of |both |between )(?<![0-9.,$])"
@@ -39,8 +41,10 @@ static bool is_formal(span sentence) {
             "[0-9]\\$?, \\$?[0-9]+\\$?(?:,|[.!]?$)|^[^a-z]*[a-z]*:|"
             "\\b(?:probability|chances?|odds|ratio|fraction)\\b.* (?:in|out of|to) [0-9]|"
             "[0-9] (?:in|out of|to) [0-9]+ (?:probability|chance)|"
-            "\\b(?:mod|modulo|base [0-9]+|remainder|divided|plus|minus|squared|or(?! [0-9.]+%| " AMOUNT
-            " (?:[a-z]+ )?(?:per|each|for each|a)\\b)|neither|nor|would\\b.*\\bif|either|respectively|"
+            "\\b(?:mod|modulo|base [0-9]+|remainder|divided|plus|minus|squared|or(?! [0-9.]+%|"
+            " " AMOUNT
+            "(?: [a-z]+)? (?:per|each|every|for each|a)\\b)|neither|nor|would\\b.*\\bif|either|"
+            "respectively|"
             "each other|every other|x|y|n|k|wrong (?:answer|result)|incorrect|mistake|tempting|"
             "(?:we|i) (?:double|halve|triple|add|subtract|multiply|divide))\\b"};
     return pattern_find(&formal, sentence, 0, NULL);
@@ -53,7 +57,8 @@ static span result_clause(span sentence) {
         .regex =
             "(?i)(?:[0-9][^0-9]+[0-9](?:[^,;]|,(?=[0-9]{3}))*,\\s(?:(?:which|this|that) "
             "(?:is|was|equals)|or(?= [0-9.]+%))|[0-9](?:[^,;]|,(?=[0-9]{3}))*,\\s(?:(?:which|"
-            "this|that) (?:means|leaves|makes|gives|comes to)(?: that)?|meaning|making|leaving|"
+            "this|that) (?:means|leaves|makes|gives|comes to|earn(?:s|ed)|costs?|adds up to|totals)"
+            "(?: that| (?:him|her|them))?|meaning|making|leaving|"
             "giving|bringing|for an? [a-z]+ of))\\s(?=[^0-9,;]*[0-9])(?![^,;]*\\b(?:than|as|half|"
             "twice)\\b)"};
     static pattern gerund = {
@@ -88,8 +93,9 @@ static pattern endings[] = {
     {.regex =
          "(?i)(?<=[a-z0-9%$])(?:[,;]\\s(?:(?:and )?the (?:other|rest)\\b|" AMOUNT
          " of (?:them|which|whom|these|it)\\b|" AMOUNT "(?: [a-z]+)? (?:(?:in|for|per|on|to|at|"
-         "from) (?:each|every|an?)\\b|(?:on|in|at|from|by|for) [^0-9]* and " AMOUNT ")|or " AMOUNT
-         " (?:[a-z]+ )?(?:per|each|for each|an?)\\b)|:\\s(?=" AMOUNT " [a-z]+(?:,| and) )|"
+         "from) (?:each|every|an?)\\b|for$|(?:on|in|at|from|by|for) [^0-9]* and " AMOUNT
+         ")|or " AMOUNT "(?: [a-z]+)? (?:per|each|every|for each|an?)\\b)|:\\s(?=" AMOUNT
+         " [a-z]+(?:,| and) )|"
          "\\s\\([^()]*\\)[.!]?$)"},
     /* denials: ", not 100", " and not 100" */
     {.regex = "(?i)(?<=[a-z0-9%$])(?:,\\s(?:and )?not\\b|\\s(?:and )?not " AMOUNT ")"},
@@ -117,22 +123,26 @@ static bool is_adjunct(span before) {
         .regex =
             "(?i)\\b(?:in|for|of|from|at|over|within|on|onto|with|to|per|than|as|among|under|"
             "above|below|against|during|after|before|into|between|around|"
-            "through|without|out of|by(?= (?:week|day|year|month|page|age)))\\s(?:(?:only|about|exactly|every|"
+            "through|without|out of|by(?= (?:week|day|year|month|page|age)))\\s(?:(?:only|about|"
+            "exactly|every|"
             "each|all|a|an|another|one|first|"
             "last|next|full|more|less|day|week|page|year|age|" AMOUNT
             " and|length|side|height|width|step|grade|size|radius|turn) )*$"};
     static pattern states = {
         .regex =
-            "(?i)\\b(?:(?:bring|brought|rais|lower|cut)[a-z]* (?:\\S+ ){0,4}to|(?:brings?|brought|takes?|took|rakes?) in|in(?= " AMOUNT
-            " ways)|"
+            "(?i)\\b(?:(?:sells?|sold|goes|went) for|comes? out at|"
+            "(?:bring|brought|rais|lower|cut)[a-z]* (?:\\S+ ){0,4}to|(?:brings?|brought|takes?|"
+            "took|rakes?) in|in(?= " AMOUNT " ways)|"
             "(?:come|came|coming|add|amount|sum|grow|grew|rise|rose|increase|go|went|"
-            "drop|fall|fell|reduce|shrink|bring|work|equal|lead|up|down|back|close)[a-z]*(?: (?:up|out|"
+            "drop|fall|fell|reduce|shrink|bring|work|equal|lead|up|down|back|close)[a-z]*(?: "
+            "(?:up|out|"
             "down|back|it|that|this|the [a-z]+|" AMOUNT "(?: [a-z]+)?))? to|from " AMOUNT
             "(?: [a-z]+)? to|"
             "(?:total|sum|average|mean|product|difference) of|"
-            "(?<!in |for |from |at |over |within |with |after )\\ban? "
+            "(?<!in |for |from |at |over |within |with |after |and )\\ban? "
             "(?:(?!with|of|in|for|from|at)[a-z]+ ){1,3}of|(?:arrive|end|stand|stay|start|"
-            "finish|remain)[a-z]*(?: up)? (?:at|with)|(?:left|leave[sd]?)(?: [a-z]+){0,2} with|consists? of|gets? through|"
+            "finish|remain)[a-z]*(?: up)? (?:at|with)|(?:left|leave[sd]?)(?: [a-z]+){0,2} with|"
+            "consists? of|gets? through|"
             "enough for|belongs? to|in (?:total|all|fact|the end)|at (?:least|most))"
             "(?: (?:a total of|only|about|exactly|another))?\\s$"};
     return pattern_find(&phrase, span_tail(before, 60), 0, NULL) &&
@@ -198,10 +208,10 @@ static int find_amounts(span clause, amount *out) {
     return n;
 }
 
-/* The amount whose role is nearest to the result. If two have this role, the later one, which is the
- * object or complement if the earlier one is the subject: "3 pens cost $9". NULL if a word such as
- * "and" joins the two, unless each is in a clause of its own: "13 seats are taken, and 7 are free",
- * or if no verb is between them: "4 hours 30 minutes". */
+/* The amount whose role is nearest to the result. If two have this role, the later one, which is
+ * the object or complement if the earlier one is the subject: "3 pens cost $9". NULL if a word such
+ * as "and" joins the two, unless each is in a clause of its own ("13 seats are taken, and 7 are
+ * free"), or if no verb is between them ("4 hours 30 minutes"). */
 static const amount *result_of(const amount *a, int n) {
     static pattern words = {.regex = "(?i)[a-z] [a-z]|\\b(?:is|are)\\b|;"};
     static pattern joint = {.regex = "(?i)[,;:]\\s|\\b(?:and|but|then)\\b"};

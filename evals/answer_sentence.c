@@ -110,11 +110,11 @@ static span without_slip(span sentence) {
  * is a concession, only its last clause; if it has a correction, only the text after that. */
 span answer_last_sentence(span text) {
     static pattern start = {
-        .regex =
-            "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
-            "[.!?]\\**\\s++(?!\\\\(?:cdot|times)\\b)(?=[A-Z$*(\\\\\x80-\xFF]|[a-z] ?[-+*/=<>] ?[0-9a-z(])|"
-            "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
-            "(?=[-0-9]))"};
+        .regex = "(?:\\n|(?<![ap]\\.m|[^A-Za-z][A-Za-z]|\\bM[rs]|\\bMrs|\\bDr)"
+                 "[.!?]\\**\\s++(?!\\\\(?:cdot|times)\\b)(?=[A-Z$*(\\\\\x80-\xFF]|[a-z] ?[-+*/=<>] "
+                 "?[0-9a-z(])|"
+                 "(?<=[a-z]{3}|[$)])(?<!approx|[^a-z]eqn|[^a-z]fig|[^a-z]thm)[.!?]\\s++"
+                 "(?=[-0-9]))"};
     span s = span_tail(text, kSentence), groups[PATTERN_GROUPS];
     if (pattern_find_last(&start, s, groups))
         s = span_from(s, groups[0].s + groups[0].n);
@@ -227,9 +227,9 @@ static span without_place(span text) {
         {.regex = "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:(?:which|and|it|this)\\s+(?:is\\s+)?)?(?:attained|"
                   "achieved|"
                   "reached|realized|occurs|occurring|with equality)\\s[^.!?\\n]*[.!]?$"},
-        {.regex =
-             "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where|for)\\s+\\$?(?:[a-z] ?= ?)+[^=.,;!?\\n]{1,2"
-             "4}[.!]?$"},
+        {.regex = "(?i)(?<=[0-9$)}*\\]]),?\\s+(?:when|at|where|for)\\s+\\$?(?:[a-z] ?= "
+                  "?)+[^=.,;!?\\n]{1,2"
+                  "4}[.!]?$"},
         {.regex = "(?i)(?<=[0-9$)}*\\]])[;,]\\s+(?:and |while |whereas |but )?the (?:other|second|"
                   "first|negative|"
                   "remaining)\\s[^;.!?\\n]*\\b(?:extraneous|rejected|invalid|impossible|discarded|"
@@ -244,12 +244,15 @@ static span without_place(span text) {
         {.regex = "(?i)(?<=\\$), the (?:reciprocal|inverse|conjugate|negative|square|complement|"
                   "mean|average|sum|product|opposite) of [^.]*[.]?$"},
         {.regex =
-             "(?i)(?<=\\$), (?:which (?:does not|doesn't|is independent|is constant)|an? [a-z]+ (?:with|"
+             "(?i)(?<=\\$), (?:which (?:does not|doesn't|is independent|is constant)|an? [a-z]+ "
+             "(?:with|"
              "without|that|whose) )[^.]*[.]?$"},
+        {.regex = "(?i)(?<=\\$),? (?:whereas|while) [^$]*\\$[^$]*\\$[.]?$"},
         {.regex = "(?i)(?<=[a-z$]), (?:as )?(?:against|versus) \\$[^$]*\\$[^.]*[.]?$"},
         {.regex =
              "(?i)(?<=\\$)(?:, (?:half|twice|double|(?:(?:a little|slightly|just|a bit) )?(?:more|"
-             "less|larger|smaller|over|under) )| (?:and|but) not (?=\\$)| with radius \\$|,? (?:and|"
+             "less|larger|smaller|over|under) )| (?:and|but) not (?=\\$)| with radius \\$|,? "
+             "(?:and|"
              "but) (?:we )?(?:reject|discard|exclude|rule out)\\b)[^.]*[.]?$"},
         {.regex = "(?<=[0-9$)}])\\s*(?:[cmk]?m|in|ft|yd|units?)\\s*\\$\\^\\{?[23]\\}?\\$[.!]?$"},
     };

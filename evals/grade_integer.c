@@ -74,7 +74,7 @@ static grade_result grade_aime(const char *gold, grade_input in) {
 }
 
 const grader grader_aime = {
-    .id = "aime-7", .mathematical = true, .check_gold = check_gold, .grade = grade_aime};
+    .id = "aime-8", .mathematical = true, .check_gold = check_gold, .grade = grade_aime};
 
 /* ---- GSM8K ---- */
 
@@ -96,4 +96,4 @@ static grade_result grade_gsm8k(const char *gold, grade_input in) {
 }
 
 const grader grader_gsm8k = {
-    .id = "gsm8k-7", .mathematical = true, .check_gold = check_gsm8k, .grade = grade_gsm8k};
+    .id = "gsm8k-8", .mathematical = true, .check_gold = check_gsm8k, .grade = grade_gsm8k};

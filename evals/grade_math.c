@@ -379,8 +379,8 @@ static grade_result grade_truth(const char *gold, grade_input in) {
 }
 
 const grader grader_math_truth = {
-    .id = "math-truth-5", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
+    .id = "math-truth-6", .mathematical = true, .check_gold = check_gold, .grade = grade_truth};
 const grader grader_math_field = {
-    .id = "math-field-9", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
+    .id = "math-field-10", .mathematical = true, .check_gold = check_gold, .grade = grade_field};
 const grader grader_math_strict = {
-    .id = "math-strict-9", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};
+    .id = "math-strict-10", .mathematical = true, .check_gold = check_gold, .grade = grade_strict};

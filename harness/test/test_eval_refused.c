@@ -117,7 +117,7 @@ static void test_other_data_is_refused_or_shared(void) {
  * so. */
 static void test_one_grader_judges_all_arms(void) {
     static const char *const policies[] = {"strict", "field"};
-    static const char *const graders[] = {"math-strict-9", "math-field-9"};
+    static const char *const graders[] = {"math-strict-10", "math-field-10"};
     eval_place p;
     eval_place_open(&p);
     buf rows = {0};

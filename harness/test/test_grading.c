@@ -152,13 +152,13 @@ static void test_policies(void) {
     eval_options o = options_of(&p, "math500");
     evaluate(&o);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-truth-5"), "run.json"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-truth-6"), "run.json"));
     eval_options again = {
         .report = run_report_write, .out = p.run, .regrade = true, .math_policy = "strict"};
     evaluate(&again);
     CU_ASSERT_STRING_EQUAL(files_with(&p, "\"verdict\":\"wrong\""), "samples.jsonl ");
-    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-9"), "run.json"));
-    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-truth-5"), "");
+    CU_ASSERT_PTR_NOT_NULL(strstr(files_with(&p, "math-strict-10"), "run.json"));
+    CU_ASSERT_STRING_EQUAL(files_with(&p, "math-truth-6"), "");
     buf_release(&data);
     buf_release(&rows);
     place_close(&p);
