@@ -55,7 +55,11 @@ static bool is_undecided(span s) {
             "(?i)\\?|\\b(?:maybe|perhaps|might|unsure|not (?:sure|certain|know)|guess\\b|suppose|"
             "assum|for (?:example|instance)|other than|unless|otherwise|let us|let's|"
             "would have been|(?:step|case) [0-9]+[.]?$)"};
-    if (answer_is_calculation(s))
+    static pattern premise = {
+        .regex =
+            "(?i)^\\s*when\\s[^,?]*(?:\\$[^$]*\\$[^,?]*)*,(?!.*\\b(?:if|would|might|could|not)\\b)"
+            "[^?]*\\b(?:is|are|equals|becomes)\\b\\s*\\$[^$]*\\$[.]?$"};
+    if (answer_is_calculation(s) || pattern_find(&premise, s, 0, NULL))
         return pattern_find(&doubt, s, 0, NULL);
     static pattern open = {
         .regex =
@@ -189,6 +193,14 @@ static void add_named_values(found_answer *a, span sentence) {
                  "(\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$"
                  "(?:\\s*(?:,|;|and|, and)\\s*\\$\\s*[a-z](?:_\\w)?\\s*=[^$=]+\\$)+)[\\s.!*]*$"};
     span groups[PATTERN_GROUPS];
+    static pattern sum = {
+        .regex =
+            "(?i)\\$[^$]*\\$,? (?:and|so|thus|hence)(?: so| thus| hence)? (\\$\\s*[a-z]\\s*\\+\\s*"
+            "[a-z][a-z +]*=[^$]*\\$)[\\s.!*]*$"}; /* "and $m+n=29$" */
+    if (pattern_find(&sum, sentence, 0, groups)) {
+        answer_add(a, "last_sentence", groups[1]);
+        return;
+    }
     static pattern values = {
         .regex =
             "(?i)(?:^|:\\s+|\\b(?:are|is|at|have|get|obtain|find|gives?|so|thus|hence|therefore|"
@@ -275,7 +287,8 @@ static void add_suffix(found_answer *a, span sentence) {
     if (memchr(sentence.s, '\\', sentence.n))
         return;
     span s = answer_plain_suffix(sentence);
-    static pattern word = {.regex = "^(?:over|and|or|plus|minus|times)$"}; /* "2 left over" */
+    static pattern word = {.regex =
+                               "^(?:over|and|or|plus|minus|times|degrees)$"}; /* "2 left over" */
     bool formal = s.n && (integer_has_digit(s) || (s.n > 2 && !pattern_find(&word, s, 0, NULL)));
     static pattern joint = {
         .regex = "(?:\\b(?:to|choose|base|mod|January|February|March|April|May|June|July|August|"
@@ -483,6 +496,7 @@ typedef struct {
 static void add_guesses(found_answer *a, span text, span sentence, guess_state state,
                         unsigned flags) {
     span clause = answer_main_clause(sentence);
+    answer_add_aligned(a, text);
     if (sentence.s - text.s >= 5 && memcmp(sentence.s - 5, "#### ", 5) == 0)
         answer_add(a, "hashes", answer_core(sentence));
     if (!(flags & ANSWER_DIGITS))

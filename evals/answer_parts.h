@@ -114,6 +114,10 @@ void answer_add_phrases(found_answer *a, span sentence, bool words);
  * "1.45 million" includes the second word. */
 void answer_add_number(found_answer *a, span text, const extraction *number);
 
+/* Adds the result of a derivation with which the text ends: "\begin{align*} x &= 1 + 3 \\ &= 4.
+ * \end{align*}". */
+void answer_add_aligned(found_answer *a, span text);
+
 /* True if the sentence calculates a number, as "If each costs $4, they pay 3 * $4 = $12." */
 bool answer_is_calculation(span sentence);
 

@@ -188,7 +188,7 @@ static void add_leading_share(found_answer *a, span sentence) {
 /* Adds the 7 of "The remainder is 7 when the number is divided by 12." */
 static void add_remainder(found_answer *a, span sentence) {
     static pattern remainder = {
-        .regex = "(?i)\\b(?:remainder (?:is|of|must be|will be)|leaves (?:a )?remainder) "
+        .regex = "(?i)^[^0-9]*\\b(?:remainder (?:is|of|must be|will be)|leaves (?:a )?remainder) "
                  "\\$?([0-9]+)\\$? (?:when|if|after|upon|on) [^.]*\\b(?:divid|division)"};
     span groups[PATTERN_GROUPS];
     if (pattern_find(&remainder, sentence, 0, groups))

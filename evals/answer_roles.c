@@ -138,7 +138,7 @@ static bool is_adjunct(span before) {
             "(?:up|out|"
             "down|back|it|that|this|the [a-z]+|" AMOUNT "(?: [a-z]+)?))? to|from " AMOUNT
             "(?: [a-z]+)? to|"
-            "(?:total|sum|average|mean|product|difference) of|"
+            "(?:answer|result|value|total|sum|average|mean|product|difference) of|"
             "(?<!in |for |from |at |over |within |with |after |and )\\ban? "
             "(?:(?!with|of|in|for|from|at)[a-z]+ ){1,3}of|(?:arrive|end|stand|stay|start|"
             "finish|remain)[a-z]*(?: up)? (?:at|with)|(?:left|leave[sd]?)(?: [a-z]+){0,2} with|"

@@ -247,6 +247,7 @@ static span without_place(span text) {
              "(?i)(?<=\\$), (?:which (?:does not|doesn't|is independent|is constant)|an? [a-z]+ "
              "(?:with|"
              "without|that|whose) )[^.]*[.]?$"},
+        {.regex = "(?<=\\$), independent of \\$[^$]*\\$[.]?$"},
         {.regex = "(?i)(?<=\\$),? (?:whereas|while) [^$]*\\$[^$]*\\$[.]?$"},
         {.regex = "(?i)(?<=[a-z$]), (?:as )?(?:against|versus) \\$[^$]*\\$[^.]*[.]?$"},
         {.regex =
