@@ -54,7 +54,7 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
     } else if (backend->pci[0]) {
         energy_find_pci(&m->sensors, sysfs, backend->pci);
         none = "sysfs has no energy or power sensor of this device";
-    } else if (backend->host_memory || backend->processors) {
+    } else if (mla_on_processors(backend)) {
         energy_find_processors(&m->sensors, sysfs);
         none = "sysfs has no energy counter of the processors (RAPL or amd_energy)";
     }
