@@ -4,8 +4,9 @@
 # in the repository; `snapmla compare` then reads the folders of several devices.
 #   vendor.sh PROGRAM OUT [BACKEND]    BACKEND: cpu (default), cuda, opencl or plugin:PATH
 set -eu
-snapmla=$1
-out=$2
+usage='usage: vendor.sh PROGRAM OUT [BACKEND]'
+snapmla=${1:?$usage}
+out=${2:?$usage}
 backend=${3:-cpu}
 model=models/snapmla-10m
 mkdir -p "$out"

@@ -117,6 +117,12 @@ typedef struct {
     bool processors;       /* the host's processors compute, although host_memory may be false */
 } mla_backend_info;
 
+/* Whether the host's processors compute. Then their clock, their energy and other programs matter
+ * for a measurement. */
+static inline bool mla_on_processors(const mla_backend_info *info) {
+    return info->host_memory || info->processors;
+}
+
 /**
  * mla_backend_open - open the backend with that name on this machine
  *

@@ -65,7 +65,7 @@ static void set_performance(cell_performance *p, const row_context *ctx, const r
     const stop_rule *t = m->timing;
     stats_summary s = stats_summarise(t->sorted, t->n);
     /* The clock of the device or, for a backend that runs on the processors, of the processors. */
-    bool host = ctx->backend.host_memory;
+    bool host = mla_on_processors(&ctx->backend);
     p->exists = true;
     p->samples_ns = (record_numbers){t->samples, t->n};
     p->min_ns = s.min;
@@ -102,7 +102,7 @@ static size_t list_flags(const char *flags[FLAGS], const cell_performance *p,
     uint64_t reasons = m->gpu_before.reasons | m->gpu_during | m->gpu_after.reasons;
     if (m->status != ROW_PASSED)
         return 0;
-    if (ctx->backend.host_memory)
+    if (mla_on_processors(&ctx->backend))
         env = env_between(&m->before, &m->after);
     if (env.throttled || gpu_is_slowed(reasons))
         flags[n++] = "throttled";

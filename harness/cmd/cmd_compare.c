@@ -89,10 +89,10 @@ const opt_command cmd_compare = {
              "each device's own measured roofline, tokens per joule, tokens per dollar, and\n"
              "speed relative to the first file. A row that was measured under other conditions\n"
              "than the first file's row is marked and has no relative speed. A file of another\n"
-             "schema is refused, and so is one whose cells all have another input or another\n"
-             "arithmetic than the files before it: the page says why, the other files are\n"
-             "compared, and the exit code is 6. The last table says which cells each file\n"
-             "lacks, with the command that measures them.",
+             "schema is refused. So is the file of a run that ended before it began, and one\n"
+             "whose cells all have another input or another arithmetic than the files before\n"
+             "it: the page says why, the other files are compared, and the exit code is 6. The\n"
+             "last table says which cells each file lacks, with the command that measures them.",
     .examples = "  snapmla compare a.json b.json\n"
                 "  snapmla compare a.json b.json c.json --prices prices.json --out comparison",
     .options = options,

@@ -69,7 +69,7 @@ static void warn_if_shared(const mla_backend *be, const env_state *before) {
     mla_backend_info info;
     mla_backend_describe(be, &info);
     env_state after = env_now();
-    if (info.host_memory && env_between(before, &after).shared)
+    if (mla_on_processors(&info) && env_between(before, &after).shared)
         term_warn(
             "other programs used the processors, so the ceilings may be too low; measure again on "
             "an idle machine, or repeat the probes more often with --rounds");

@@ -54,7 +54,7 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
     } else if (backend->pci[0]) {
         energy_find_pci(&m->sensors, sysfs, backend->pci);
         none = "sysfs has no energy or power sensor of this device";
-    } else if (backend->host_memory || backend->processors) {
+    } else if (mla_on_processors(backend)) {
         energy_find_processors(&m->sensors, sysfs);
         none = "sysfs has no energy counter of the processors (RAPL or amd_energy)";
     }
@@ -142,7 +142,8 @@ void energy_start(energy_meter *m, int64_t now_ns) {
         read_sensor(m, i, &m->last[i]);
 }
 
-double energy_read(energy_meter *m, int64_t now_ns) {
+/* Adds the energy used since the last reading. */
+static void add_energy(energy_meter *m, int64_t now_ns) {
     double seconds = (double)(now_ns - m->at_ns) / 1e9;
     if (!m->failed && seconds < 0)
         fail(m, "", "the clock ran backwards");
@@ -155,10 +156,17 @@ double energy_read(energy_meter *m, int64_t now_ns) {
             add_sensor(m, i, now, seconds);
     }
     m->at_ns = now_ns;
+}
+
+/* Some virtual machines have counters that never move. Nothing runs without energy. */
+double energy_read(energy_meter *m, int64_t now_ns) {
+    add_energy(m, now_ns);
+    if (!m->failed && !(m->joules > 0))
+        fail(m, "", "the counter did not move");
     return m->failed ? (double)NAN : m->joules;
 }
 
 void energy_keep(energy_meter *m, int64_t now_ns) {
     if (!m->device && (now_ns - m->at_ns >= kKeepNs || now_ns < m->at_ns))
-        (void)energy_read(m, now_ns);
+        add_energy(m, now_ns);
 }

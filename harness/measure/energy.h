@@ -36,7 +36,8 @@ snap_status energy_open(energy_meter **out, const char *sysfs, const mla_backend
 void energy_close(energy_meter *m); /* NULL is allowed */
 
 /* Begins to count at the time @now_ns (clock_now_ns()). energy_read() returns the joules used
- * since, or NAN if the energy is missing. Once it is missing, it stays so until energy_start().
+ * since, or NAN if the energy is missing. It is missing, too, if no counter has moved. Once it is
+ * missing, it stays so until energy_start().
  *
  * Call energy_keep() at least once a second in between: power sensors are integrated between the
  * readings, and a counter must not wrap around twice. It reads sysfs four times a second at most,

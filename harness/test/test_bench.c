@@ -697,13 +697,12 @@ static void test_throttling_in_the_middle(void) {
 
 /* ---- values derived from the ceilings ---- */
 
-static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
-                           const paired_probes *looks, double others_s) {
+static js *made_row_on(const mla_backend_info *backend, mla_precision p, const bench_shape *shape,
+                       double ns, const paired_probes *looks, double others_s) {
     stop_limits limits = {.noise = 1, .min_samples = 1, .max_samples = 3, .timeout_s = 1e9};
     stop_rule timing;
     verified v = {.error = {.rows = 1}, .bound = {.out_rel = 1, .lse_err = 1}};
-    row_context ctx = {.backend = {.name = "cpu", .kernel = "none", .host_memory = true},
-                       .distribution = "normal"};
+    row_context ctx = {.backend = *backend, .distribution = "normal"};
     row_measured m = {.shape = *shape,
                       .kind = p == MLA_FP8 ? BENCH_FP8 : BENCH_BF16,
                       .cold = "rotate",
@@ -719,6 +718,12 @@ static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
     stop_release(&timing);
     CU_ASSERT_FATAL(row != NULL);
     return row;
+}
+
+static js *made_row_beside(mla_precision p, const bench_shape *shape, double ns,
+                           const paired_probes *looks, double others_s) {
+    const mla_backend_info cpu = {.name = "cpu", .kernel = "none", .host_memory = true};
+    return made_row_on(&cpu, p, shape, ns, looks, others_s);
 }
 
 static js *made_row(mla_precision p, const bench_shape *shape, double ns) {
@@ -810,6 +815,23 @@ static void test_flags(void) {
     CU_ASSERT(sweep_derive(rows, NULL, &high, NULL) == SNAP_OK);
     CU_ASSERT(!sweep_count_flag(rows, NULL, "weak_baseline"));
     js_free(rows);
+}
+
+/* Other programs disturb a row if the processors compute it, also through OpenCL. */
+static void test_shared_processors(void) {
+    static const struct {
+        mla_backend_info backend;
+        bool flagged;
+    } cases[] = {
+        {{.name = "cpu", .kernel = "none", .host_memory = true}, true},
+        {{.name = "opencl", .kernel = "none", .processors = true}, true},
+        {{.name = "opencl", .kernel = "none"}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        js *row = made_row_on(&cases[i].backend, MLA_BF16, &known, 1e8, NULL, 0.5);
+        CU_ASSERT_EQUAL(row_has_flag(row, "shared"), cases[i].flagged);
+        js_free(row);
+    }
 }
 
 /* A journal is a file, so its contents may be malicious. */
@@ -982,6 +1004,7 @@ CU_TestInfo tests_bench[] = {
     {"time floor from bytes", test_floor_by_bytes},
     {"time floor from paired probes", test_paired},
     {"flags", test_flags},
+    {"other programs on the processors", test_shared_processors},
     {"rows of other files", test_rows_of_others},
     {"fidelity", test_fidelity},
     {"fidelity of coded formats", test_fidelity_of_coded_formats},

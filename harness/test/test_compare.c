@@ -309,6 +309,8 @@ static void test_refusals(void) {
         "{\"x\": {\"usd_per_hour\": 2}}",
         "{\"x\": {\"usd_per_hour\": 2, \"date\": \"2026-11-28\"}}",
         "{\"x\": {\"usd_per_hour\": 2, \"date\": \"2026-11-28\", \"source\": \"\"}}",
+        "{\"x\": {\"usd_per_hour\": 2, \"date\": \"2026-1-28x\", \"source\": \"s\"}}",
+        "{\"x\": {\"usd_per_hour\": 2, \"date\": \"today\", \"source\": \"s\"}}",
         "{\"x\": {\"usd_per_hour\": -1, \"date\": \"2026-11-28\", \"source\": \"s\"}}"};
     for (size_t i = 0; i < sizeof prices / sizeof *prices; i++)
         report_model_free(compare(a, b, prices[i], SNAP_E_USAGE));

@@ -194,6 +194,17 @@ static bool has_text(const js *price, const char *key) {
     return text && text[0];
 }
 
+/* Whether @text has the form "2026-01-31". */
+static bool is_date(const char *text) {
+    static const char form[] = "0000-00-00";
+    if (strlen(text) != strlen(form))
+        return false;
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return false;
+    return true;
+}
+
 /* The entry with the longest key that occurs in the device's name; NULL if there is none. */
 static void *entry_of(js *prices, const char *device) {
     size_t longest = 0;
@@ -215,6 +226,9 @@ static snap_status check_prices(js *prices, snap_err *err) {
             return err_set(err, SNAP_E_USAGE,
                            "the price of '%s' must be an object with usd_per_hour, date and source",
                            js_key(it));
+        if (!is_date(js_get_str(price, "date")))
+            return err_set(err, SNAP_E_USAGE,
+                           "the price of '%s' must have a date such as 2026-01-31", js_key(it));
         if (!(dollars_of(price) > 0))
             return err_set(err, SNAP_E_USAGE, "the price of '%s' must have a positive usd_per_hour",
                            js_key(it));

@@ -1,12 +1,29 @@
 #include "harness/view/compare_files.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
 }
 
-/* A file of another schema or version is refused, and the others are compared without it. */
+/* Sets in->why if the clock of the machine ran backwards during the run. Its times are then not to
+ * be trusted. Times in UTC text have the order of their strings. */
+static snap_status check_clock(compare_files *all, compare_file *in, snap_err *err) {
+    const js *from = js_get_object(results_document(in->r), "provenance");
+    const char *started = js_get_str(from, "started"), *ended = js_get_str(from, "ended");
+    if (!started || !ended || !ended[0] || strcmp(started, ended) <= 0)
+        return SNAP_OK;
+    buf why = {0};
+    if (buf_printf(&why, "%s: the clock ran backwards: the run ended at %s, before it began at %s",
+                   in->name, ended, started))
+        in->why = arena_strdup(&all->texts, buf_str(&why));
+    buf_release(&why);
+    return in->why ? SNAP_OK : no_memory(err);
+}
+
+/* A file of another schema or version, or of a clock that ran backwards, is refused, and the others
+ * are compared without it. */
 static snap_status load(compare_files *all, compare_file *in, snap_err *err) {
     snap_err own = {0};
     char *path = results_file_of(in->name);
@@ -15,7 +32,7 @@ static snap_status load(compare_files *all, compare_file *in, snap_err *err) {
     snap_status st = results_load(&in->r, path, &own);
     free(path);
     if (st != SNAP_E_INPUT && st != SNAP_E_UNSUPPORTED)
-        return st == SNAP_OK ? st : err_set(err, st, "%s", own.text);
+        return st == SNAP_OK ? check_clock(all, in, err) : err_set(err, st, "%s", own.text);
     in->why = arena_strdup(&all->texts, own.text);
     return in->why ? SNAP_OK : no_memory(err);
 }

@@ -28,8 +28,9 @@ typedef struct {
  *
  * @names: [n], borrowed; each a result file or the folder of a run
  *
- * A file of another schema or version is refused. So is a file whose cells all have another input
- * or another arithmetic than the files before it. The others are kept.
+ * A file of another schema or version is refused. So is a file of a run that ended before it began,
+ * and a file whose cells all have another input or another arithmetic than the files before it. The
+ * others are kept.
  *
  * Errors: SNAP_E_ENV if files were refused and fewer than two are left; SNAP_E_IO, SNAP_E_NOMEM.
  * The caller calls compare_files_release(), also after an error.

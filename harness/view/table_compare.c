@@ -90,6 +90,29 @@ static const char *machines_note(const report_model *m, arena *mem) {
     return note;
 }
 
+/* The sensors that gave the energy of a file's cells, or why it is missing. */
+static void put_energy(pen *p, const report_model *m, int file) {
+    const char *source = "", *missing = "";
+    bool measured = false;
+    for (size_t i = 0; i < m->n_compared; i++) {
+        const report_cell *c = m->compared[i].cell;
+        if (c->file != file)
+            continue;
+        if (isnan(c->perf->tok_j)) {
+            missing = c->perf->energy_missing[0] ? c->perf->energy_missing : missing;
+        } else {
+            measured = true;
+            source = c->perf->energy_source;
+        }
+    }
+    if (!measured)
+        pen_printf(p, "not measured: %s", missing[0] ? missing : "no loops (bench --sustained)");
+    else if (missing[0])
+        pen_printf(p, "%s; not measured in some cells: %s", source, missing);
+    else
+        pen_text(p, source);
+}
+
 bool report_table_machines(const report_model *m, arena *mem, table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
     const char *note = machines_note(m, mem);
@@ -107,6 +130,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
                              {"with flags", "", TABLE_NUMBER, true},
                              {"speed vs first file", "", TABLE_NUMBER, true},
                              {"% of own roofline", "", TABLE_NUMBER, true},
+                             {"energy", "", TABLE_TEXT, true},
                              {"$/h", "", TABLE_NUMBER, true}}};
     size_t rows = 0;
     for (int f = 0; f < m->n_files; f++)
@@ -129,6 +153,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
             pen_fixed(&p, (double)g.flagged, 0);
             pen_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
             pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
+            put_energy(&p, m, f);
             pen_fixed(&p, price_of(m, f), 2);
         }
     return !p.failed;
@@ -169,7 +194,8 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
         .caption = "Every cell on every machine",
         .note = "# is the number of the file in the table above. A row marked 'other ...' was "
                 "measured under other conditions than the first file's row and has no relative "
-                "speed. tok/J is computed from the power that the device reports.",
+                "speed. tok/J is computed from the energy that the sensors of the table above "
+                "report during loops without pauses.",
         .columns = {{"arm", "", TABLE_TEXT, true},
                     {"scope", "", TABLE_TEXT, true},
                     PEN_SHAPE_COLUMNS,
@@ -199,7 +225,10 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
         pen_fixed(&p, c->perf->tflops, 2);
         pen_fixed(&p, c->perf->gb_s, 1);
         pen_fixed(&p, c->perf->tok_s, 0);
-        pen_fixed(&p, c->perf->tok_j, 1);
+        if (isnan(c->perf->tok_j))
+            pen_put(&p, "not measured");
+        else
+            pen_fixed(&p, c->perf->tok_j, 1);
         put_marks(&p, &m->compared[i]);
         if (priced)
             pen_fixed(&p, m->compared[i].tok_usd, 0);

@@ -36,11 +36,21 @@ typedef struct {
     __m512i high, low;
 } e4m3_bytes;
 
+INLINE __m512i look_up_high(tables t, __m512i codes) {
+    return _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
+}
+
+INLINE __m512i look_up_low(tables t, __m512i codes) {
+    return _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
+}
+
+/* Sets the signs of upper bytes, which look_up_high() leaves out. */
+INLINE __m512i copy_sign(__m512i high, __m512i codes) {
+    return _mm512_or_si512(high, _mm512_and_si512(codes, _mm512_set1_epi8(-128)));
+}
+
 INLINE e4m3_bytes look_up(tables t, __m512i codes) {
-    const __m512i sign = _mm512_set1_epi8(-128);
-    __m512i high = _mm512_permutex2var_epi8(t.high[0], codes, t.high[1]);
-    __m512i low = _mm512_permutex2var_epi8(t.low[0], codes, t.low[1]);
-    return (e4m3_bytes){_mm512_or_si512(high, _mm512_and_si512(codes, sign)), low};
+    return (e4m3_bytes){copy_sign(look_up_high(t, codes), codes), look_up_low(t, codes)};
 }
 
 /* Decodes 64 codes to 64 bf16 numbers in unpack order: first the even groups of eight codes, then

@@ -4,34 +4,50 @@
 
 #include "kernels/cpu/avx512_tile.h"
 
-/* kTokens e4m3 tokens that are decoded between the products of the tokens before them. Decoding and
- * products use different pipes of the core. */
+/* The content of kTokens e4m3 tokens that are decoded between the products of the tokens before
+ * them. Decoding and products use different pipes of the core. */
 typedef struct {
     const uint8_t *content;
-    const uint16_t *rope;
     uint16_t *to; /* their rows of a tile; NULL if there is nothing to decode */
 } beside_tokens;
+
+/* Tokens in bf16. Row t of a part is at t * step. If the content was decoded, the RoPE part is in
+ * the cache and has another step. */
+typedef struct {
+    const uint16_t *content, *rope;
+    size_t step, rope_step;
+} k_rows;
 
 /* Sums of products for 8 tokens x 16 rows. Each row has two lanes. Rows 0 .. 7 are in low[]. */
 typedef struct {
     __m512 low[kTokens], high[kTokens];
 } score_sums;
 
-/* Multiplies four columns of 8 tokens, from @k on, with 16 rows. The columns are two pairs for
- * vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so one
- * load of K serves two products. */
-INLINE void multiply_quad(score_sums *sums, const uint16_t *k, size_t d, const uint64_t *qt) {
-    /* If @d is a constant, the tokens' addresses are offsets from k. Without the next line, gcc
-     * would keep a pointer for each token, and has too few registers for that. */
+/* Returns @k. If @d is a constant, the compiler then addresses tokens by offsets from @k. gcc would
+ * otherwise keep a pointer for each token, and has too few registers for that. */
+INLINE const uint16_t *offsets_from(const uint16_t *k, size_t d) {
     if (__builtin_constant_p(d))
         __asm__("" : "+r"(k));
-    __m512bh q0 = load_bf16(qt), q1 = load_bf16(qt + 8);
+    return k;
+}
+
+/* Multiplies four columns of token @t, from @k + t * d on, with 16 rows. The columns are two pairs
+ * for vdpbf16ps: a quadword of K is broadcast and multiplied with vectors of 8 rows x 2 pairs, so
+ * one load of K serves two products. */
+INLINE void multiply_token(score_sums *sums, const uint16_t *k, size_t d, const __m512bh q[2],
+                           size_t t) {
+    __m512bh x = broadcast_quad(k + t * d);
+    sums->low[t] = _mm512_dpbf16_ps(sums->low[t], q[0], x);
+    sums->high[t] = _mm512_dpbf16_ps(sums->high[t], q[1], x);
+}
+
+/* Multiplies four columns of 8 tokens. */
+INLINE void multiply_quad(score_sums *sums, const uint16_t *k, size_t d, const uint64_t *qt) {
+    k = offsets_from(k, d);
+    const __m512bh q[2] = {load_bf16(qt), load_bf16(qt + 8)};
     UNROLL
-    for (size_t t = 0; t < kTokens; t++) {
-        __m512bh x = broadcast_quad(k + t * d);
-        sums->low[t] = _mm512_dpbf16_ps(sums->low[t], q0, x);
-        sums->high[t] = _mm512_dpbf16_ps(sums->high[t], q1, x);
-    }
+    for (size_t t = 0; t < kTokens; t++)
+        multiply_token(sums, k, d, q, t);
 }
 
 /* Multiplies eight columns, and prefetches a line of the next page. */
@@ -42,44 +58,77 @@ INLINE void multiply_step(score_sums *sums, const uint16_t *k, size_t d, const u
     multiply_quad(sums, k + 4, d, qt + LANES);
 }
 
-/* Keeps the instructions that compute @bytes before those that use @sum next. The compiler would
- * otherwise mix them with the products, which slows the products down. */
-INLINE void finish_first(e4m3_bytes *bytes, __m512 *sum) {
-    __asm__ volatile("" : "+v"(bytes->high), "+v"(bytes->low), "+v"(*sum));
+/* 64 codes, and as much of their bytes as has been computed. */
+typedef struct {
+    __m512i codes;
+    e4m3_bytes bytes;
+} partly_decoded;
+
+/* Keeps the instructions that compute @x before those that use @sum next. The compiler would
+ * otherwise mix them with the products in another order, which slows the products down. */
+INLINE void finish_first(partly_decoded *x, __m512 *sum) {
+    __asm__ volatile("" : "+v"(x->codes), "+v"(x->bytes.high), "+v"(x->bytes.low), "+v"(*sum));
 }
 
-/* Multiplies all columns. Each step of the content also decodes 64 codes of @beside: it looks up
- * their bytes before the first four columns and stores the numbers before the other four. The
- * content has as many groups of 64 codes as steps, because a step has as many columns as a block
- * has tokens. */
-INLINE void multiply_and_decode(score_sums *sums, const uint16_t *k, size_t d_c, size_t d_r,
+/* Does the part of decode_64() that belongs before product @i of the 16 of a step. The parts are
+ * spread over the step: a vector store takes time from products that are close to it. */
+INLINE void decode_part(partly_decoded *x, tables t, const uint8_t *content, uint16_t *to, int i) {
+    e4m3_bytes *bytes = &x->bytes;
+    if (i == 0) {
+        x->codes = deal_codes(_mm512_loadu_si512(content));
+        *bytes = (e4m3_bytes){x->codes, x->codes};
+    }
+    if (i == 2)
+        bytes->high = look_up_high(t, x->codes);
+    if (i == 4)
+        bytes->low = look_up_low(t, x->codes);
+    if (i == 6)
+        bytes->high = copy_sign(bytes->high, x->codes);
+    if (i == 8)
+        _mm512_storeu_si512(to, _mm512_unpacklo_epi8(bytes->low, bytes->high));
+    if (i == 12)
+        _mm512_storeu_si512(to + 32, _mm512_unpackhi_epi8(bytes->low, bytes->high));
+}
+
+/* Multiplies eight columns, and decodes the 64 codes at @content to @to. */
+INLINE void multiply_and_decode_64(score_sums *sums, const uint16_t *k, size_t d,
+                                   const uint64_t *qt, tables decoder, const uint8_t *content,
+                                   uint16_t *to) {
+    k = offsets_from(k, d);
+    __m512bh q[2] = {load_bf16(qt), load_bf16(qt + 8)};
+    partly_decoded x;
+    UNROLL
+    for (int i = 0; i < 2 * kTokens; i++) {
+        size_t t = (size_t)i % kTokens;
+        decode_part(&x, decoder, content, to, i);
+        if (i == kTokens) {
+            q[0] = load_bf16(qt + LANES);
+            q[1] = load_bf16(qt + LANES + 8);
+        }
+        multiply_token(sums, k + i / kTokens * 4, d, q, t);
+        if (i == 1 || i == 3 || i == 5 || i == 7 || i == 11 || i == 12)
+            finish_first(&x, &sums->high[t]);
+    }
+}
+
+/* Multiplies all columns of the content. Each step, of eight columns, also decodes 64 codes of
+ * @beside. The content has as many groups of 64 codes as steps, because a step has as many columns
+ * as a block has tokens. */
+INLINE void multiply_and_decode(score_sums *sums, k_rows k, size_t d_c, size_t d_r,
                                 const uint64_t *qt, region *next, tables decoder,
                                 beside_tokens beside) {
-    size_t d = d_c + d_r;
-    for (size_t t = 0; t < kTokens; t++) {
-        uint16_t *to = beside.to + t * d;
-        copy_bf16(to + d_c, beside.rope + t * d_r, d_r);
-        ROLLED
-        for (size_t i = 0; i < d_c; i += 64, k += kTokens, qt += 2 * LANES) {
-            __m512i codes = _mm512_loadu_si512(beside.content + t * d_c + i);
-            e4m3_bytes bytes = look_up(decoder, deal_codes(codes));
-            finish_first(&bytes, &sums->low[0]);
-            multiply_quad(sums, k, d, qt);
-            finish_first(&bytes, &sums->high[kTokens - 1]);
-            _mm512_storeu_si512(to + i, _mm512_unpacklo_epi8(bytes.low, bytes.high));
-            _mm512_storeu_si512(to + i + 32, _mm512_unpackhi_epi8(bytes.low, bytes.high));
-            multiply_quad(sums, k + 4, d, qt + LANES);
-            prefetch_line(next, false);
-        }
+    ROLLED
+    for (size_t i = 0; i < d_c / kTokens; i++, k.content += kTokens, qt += 2 * LANES) {
+        uint16_t *to = beside.to + 64 * i + i / (d_c / 64) * d_r;
+        multiply_and_decode_64(sums, k.content, k.step, qt, decoder, beside.content + 64 * i, to);
+        prefetch_line(next, false);
     }
-    for (size_t c = d_c; c < d; c += kTokens, k += kTokens, qt += 2 * LANES)
-        multiply_step(sums, k, d, qt, next);
 }
 
-/* Computes the scores of 8 tokens x 16 rows over all of d, times the scales @a_k of the tokens.
+/* Computes the scores of 8 tokens x 16 rows over all columns, times the scales @a_k of the tokens.
  * Every step prefetches a line of the next page. The two lanes of each row are added at the end. If
  * beside.to is not NULL, the tokens @beside are decoded meanwhile. */
-INLINE void scores_block(const uint16_t *k, size_t d_c, size_t d_r, const uint64_t *qt, float *s,
+INLINE void scores_block(k_rows k, size_t d_c, size_t d_r, const uint64_t *qt, float *s,
                          const float *a_k, region *next, tables decoder, beside_tokens beside) {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -91,8 +140,10 @@ INLINE void scores_block(const uint16_t *k, size_t d_c, size_t d_r, const uint64
         sums.low[t] = sums.high[t] = _mm512_setzero_ps();
     if (beside.to)
         multiply_and_decode(&sums, k, d_c, d_r, qt, &r, decoder, beside);
-    for (size_t c = 0; c < d_c + d_r && !beside.to; c += kTokens, k += kTokens, qt += 2 * LANES)
-        multiply_step(&sums, k, d_c + d_r, qt, &r);
+    for (size_t c = 0; c < d_c && !beside.to; c += kTokens)
+        multiply_step(&sums, k.content + c, k.step, qt + c * LANES / 4, &r);
+    for (size_t c = 0; c < d_r; c += kTokens)
+        multiply_step(&sums, k.rope + c, k.rope_step, qt + (d_c + c) * LANES / 4, &r);
     UNROLL
     for (int t = 0; t < kTokens; t++)
         vf_store(s + t * LANES,
@@ -102,52 +153,70 @@ INLINE void scores_block(const uint16_t *k, size_t d_c, size_t d_r, const uint64
     *next = r;
 }
 
-/* Returns the kTokens tokens from @token on, to be decoded to the rows @to. */
-INLINE beside_tokens find_beside(const cpu_part *part, int64_t token, uint16_t *to, size_t d_c,
-                                 size_t d_r) {
-    size_t slot = (size_t)mla_slot(part->table, part->cache.pages, token);
-    return (beside_tokens){(const uint8_t *)part->cache.content + slot * d_c,
-                           (const uint16_t *)part->cache.rope + slot * d_r, to};
-}
-
 /* Computes the scores of a full page of e4m3 for the first LANES rows. During the products of each
  * block of tokens, the next block is decoded to the tile. During those of the last block, this is
  * the first block of the next page, if that page is full too. */
 INLINE void scores_and_decode(scratch16 *w, const cpu_part *part, int64_t token, size_t d_c,
                               size_t d_r) {
-    size_t d = d_c + d_r;
+    size_t d = d_c + d_r, slot = (size_t)mla_slot(part->table, part->cache.pages, token);
+    const uint8_t *codes = part->cache.content;
     tables decoder = load_tables(w->tables);
+    k_rows k = {w->tile, (const uint16_t *)part->cache.rope + slot * d_r, d, d_r};
     if (!w->begun)
-        decode_some(w, part, w->tile, mla_slot(part->table, part->cache.pages, token), MLA_PAGE, 0,
-                    kTokens);
+        decode_some(w, part, w->tile, (int64_t)slot, MLA_PAGE, 0, kTokens);
     w->begun = token + 2 * MLA_PAGE <= part->end;
-    for (int t = 0; t < MLA_PAGE; t += kTokens) {
-        uint16_t *to = w->tile + (size_t)(t + kTokens) * d;
-        if (t + kTokens == MLA_PAGE)
-            to = w->begun ? w->next_tile : NULL;
-        beside_tokens beside = {0};
-        if (to)
-            beside = find_beside(part, token + t + kTokens, to, d_c, d_r);
-        scores_block(w->tile + (size_t)t * d, d_c, d_r, w->qt, w->s + t * LANES, w->state.a_k + t,
-                     next_region(w), decoder, beside);
+    for (size_t t = 0; t < MLA_PAGE; t += kTokens) {
+        beside_tokens beside = {codes + (slot + t + kTokens) * d_c, w->tile + (t + kTokens) * d};
+        if (t + kTokens == MLA_PAGE && w->begun) {
+            slot = (size_t)mla_slot(part->table, part->cache.pages, token + MLA_PAGE);
+            beside = (beside_tokens){codes + slot * d_c, w->next_tile};
+        } else if (t + kTokens == MLA_PAGE) {
+            beside.to = NULL;
+        }
+        scores_block(k, d_c, d_r, w->qt, w->s + t * LANES, w->state.a_k + t, next_region(w),
+                     decoder, beside);
+        k.content += kTokens * d;
+        k.rope += kTokens * d_r;
     }
+}
+
+/* Functions of their own, because these loops need all registers. */
+static NOINLINE void decode_usual_width(scratch16 *w, const cpu_part *part, int64_t token) {
+    scores_and_decode(w, part, token, kContent, kRope);
+}
+
+static NOINLINE void decode_any_width(scratch16 *w, const cpu_part *part, int64_t token) {
+    scores_and_decode(w, part, token, (size_t)part->d_c, (size_t)part->d_r);
+}
+
+/* Computes the scores of tokens @t .. @t + kTokens - 1 of page @k for 16 rows, from @row on. */
+INLINE void scores_at(scratch16 *w, k_rows k, size_t d_c, size_t d_r, int row, int t) {
+    k.content += (size_t)t * k.step;
+    k.rope += (size_t)t * k.rope_step;
+    scores_block(k, d_c, d_r, w->qt + (size_t)row * (d_c + d_r) / 4,
+                 w->s + row * MLA_PAGE + t * LANES, w->state.a_k + t, next_region(w), (tables){0},
+                 (beside_tokens){0});
 }
 
 INLINE void scores_width(scratch16 *w, const cpu_part *part, const uint16_t *k, size_t d_c,
                          size_t d_r, int64_t token, int64_t slot, int n) {
     size_t d = d_c + d_r;
-    int row = 0;
     if (part->precision == MLA_FP8 && d_c % 64 == 0 && n == MLA_PAGE) {
-        scores_and_decode(w, part, token, d_c, d_r);
-        row = LANES;
+        if (d_c == kContent && d_r == kRope)
+            decode_usual_width(w, part, token);
+        else
+            decode_any_width(w, part, token);
+        k_rows decoded = {k, (const uint16_t *)part->cache.rope + (size_t)slot * d_r, d, d_r};
+        for (int row = LANES; row < w->padded; row += LANES)
+            for (int t = 0; t < MLA_PAGE; t += kTokens)
+                scores_at(w, decoded, d_c, d_r, row, t);
+        return;
     }
-    for (; row < w->padded; row += LANES)
+    for (int row = 0; row < w->padded; row += LANES)
         for (int t = 0; t < MLA_PAGE; t += kTokens) {
             if (row == 0)
                 decode_some(w, part, k, slot, n, t, kTokens);
-            scores_block(k + (size_t)t * d, d_c, d_r, w->qt + (size_t)row * d / 4,
-                         w->s + row * MLA_PAGE + t * LANES, w->state.a_k + t, next_region(w),
-                         (tables){0}, (beside_tokens){0});
+            scores_at(w, (k_rows){k, k + d_c, d, d}, d_c, d_r, row, t);
         }
 }
 

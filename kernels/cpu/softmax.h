@@ -13,6 +13,7 @@
 #define SNAPMLA_KERNELS_CPU_SOFTMAX_H
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/softmax_state.h"
 #include "kernels/cpu/vec.h"
@@ -22,8 +23,10 @@
 static bool softmax_page(softmax_state *st, const cpu_part *part, int64_t token, int64_t slot,
                          int n) {
     bool whole = true;
-    for (int j = 0; part->precision == MLA_FP8 && j < MLA_PAGE; j++)
-        st->a_k[j] = j < n ? part->cache.scale[slot + j] : 0.0f;
+    if (part->precision == MLA_FP8) {
+        memcpy(st->a_k, part->cache.scale + slot, (size_t)n * sizeof *st->a_k);
+        memset(st->a_k + n, 0, (size_t)(MLA_PAGE - n) * sizeof *st->a_k);
+    }
     for (int i = 0; i < st->padded; i++) {
         int64_t seen = i < part->rows ? cpu_part_visible(part, i) - token : n;
         st->limit[i] = (int32_t)(seen < 0 ? 0 : seen > n ? n : seen);
