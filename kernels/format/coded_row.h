@@ -200,7 +200,7 @@ FORMAT_INLINE void rotatekv_row(row_team t, float *x, int d_c, int bits, coded_m
     for (int i = t.rank; i < n / group; i += t.size)
         rotatekv_group(m->y + (size_t)(i * group), group, bits);
     team_hadamard(t, m->y, n, block);
-    for (int d = t.rank; d < d_c; d += t.size)
+    for (int d = t.rank; d < d_c && d < n; d += t.size)
         x[d] = (float)m->y[d];
 }
 
