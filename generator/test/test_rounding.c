@@ -337,7 +337,7 @@ static void test_coded(void) {
         int last = (kMostTokens - 1) * width, kept = f->tokens > 1 ? width : 0;
         CU_ASSERT(memcmp(whole.row + last, drawn.row + last, (size_t)kept * 2) == 0);
         CU_ASSERT(memcmp(whole.row + d_c, drawn.row + d_c, 96 * sizeof *whole.row) == 0);
-        size_t exact = (size_t)(f->exact * width);
+        size_t exact = (size_t)f->exact * (size_t)width;
         CU_ASSERT(memcmp(whole.row, drawn.row, exact * 2) == 0);
         CU_ASSERT(memcmp(whole.row + exact, drawn.row + exact, (size_t)width * 2) != 0);
     }
