@@ -20,7 +20,7 @@ const char *const task_known[] = {
     "livecodebench", "humaneval",     "mbpp",       "synth_aime",  "synth_math",  "synth_gpqa",
     "synth_code",    "long_needle",   "long_keys",  "long_values", "long_lookup", "long_variables",
     "long_count",    "long_frequent", "long_order", "long_copy",   "long_turns",  "long_turns_own",
-    "longbench_v2",  "mrcr",          NULL};
+    "longbench_v2",  "mrcr",          "ruler",      "ruler_qa",    NULL};
 
 enum { kKnown = sizeof task_known / sizeof *task_known };
 

@@ -1,4 +1,4 @@
-/* Tests texts that must be repeated (MRCR), and LongBench v2. The ratios are those of Python's
+/* Tests texts that must be repeated (MRCR), LongBench v2 and RULER. The ratios are those of Python's
  * difflib.SequenceMatcher(None, a, b).ratio(). All rows are invented. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
@@ -76,16 +76,22 @@ static void test_grades(void) {
     CU_ASSERT_EQUAL(grade_check_gold(g, "\ntext", NULL), SNAP_E_INPUT);
 }
 
-/* Loads the only file of a folder. Returns the status, and the message if that is an error. */
-static snap_status load(const char *task, const char *file, const char *text, task_set *set,
-                        snap_err *err) {
+/* Loads a task from a data folder with one file. Returns the status, and the message if that is an
+ * error. */
+static snap_status load_from(const char *task, const char *folder, const char *file,
+                             const char *text, task_set *set, snap_err *err) {
     char dir[TEMP_FOLDER];
     temp_folder_open(dir, "long");
-    temp_folder_put(dir, task, file, text, strlen(text));
+    temp_folder_put(dir, folder, file, text, strlen(text));
     *err = (snap_err){0};
     snap_status st = task_load(task_of(task), dir, 0, NULL, set, err);
     temp_folder_remove(dir);
     return st;
+}
+
+static snap_status load(const char *task, const char *file, const char *text, task_set *set,
+                        snap_err *err) {
+    return load_from(task, task, file, text, set, err);
 }
 
 static void test_mrcr(void) {
@@ -144,9 +150,41 @@ static void test_longbench(void) {
     }
 }
 
+/* RULER: all answers must be found, of questions one; letter case does not matter. */
+static void test_ruler(void) {
+    static const char rows[] =
+        "{\"context\": \"The ferry has 4711. The barn has 8.5.\", \"question\": \"Which?\", "
+        "\"answer_prefix\": \"They are\", \"answer\": [\"4711\", \"8.5\"], "
+        "\"task\": \"niah_multiquery\", \"max_new_tokens\": 128}\n"
+        "{\"context\": \"Ann came.\", \"question\": \"Who?\", \"answer_prefix\": \"Answer:\", "
+        "\"answer\": [\"Ann (B.) Lee\", \"A. Lee\"], \"task\": \"qa_1\", \"max_new_tokens\": 32}\n";
+    static const struct {
+        const char *task, *response;
+        grade_verdict verdict;
+    } cases[] = {{"ruler", "They are 8.5\nand 4711.", GRADE_CORRECT},
+                 {"ruler", "They are 8x5 and 4711.", GRADE_WRONG},
+                 {"ruler", "4711", GRADE_WRONG},
+                 {"ruler_qa", "It was\nann (b.) lee.", GRADE_CORRECT},
+                 {"ruler_qa", "A. Lee, or Ann B. Lee", GRADE_CORRECT},
+                 {"ruler_qa", "Ann B. Lee", GRADE_WRONG}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        task_set set;
+        snap_err err;
+        CU_ASSERT_EQUAL_FATAL(load_from(cases[i].task, "ruler", "4096.jsonl", rows, &set, &err),
+                              SNAP_OK);
+        CU_ASSERT_EQUAL_FATAL(set.n, 1);
+        const task_problem *p = &set.problems[0];
+        CU_ASSERT_PTR_NOT_NULL(strstr(p->messages[0].content, ".\n\nWh"));
+        CU_ASSERT_EQUAL(graded(set.task->grader, p->gold, cases[i].response).verdict,
+                        cases[i].verdict);
+        task_set_release(&set);
+    }
+}
+
 CU_TestInfo tests_similarity[] = {{"short texts", test_short},
                                   {"long texts", test_long},
                                   {"grades", test_grades},
                                   {"rows of MRCR", test_mrcr},
                                   {"rows of LongBench v2", test_longbench},
+                                  {"rows of RULER", test_ruler},
                                   CU_TEST_INFO_NULL};

@@ -114,8 +114,7 @@ static void check_bits(unrounded *u, const char *name) {
     for (int i = 0; i < u->pieces; i++) {
         appended a = list[i];
         rounding_apply(format, rows_of(u, want, a.sequence, a.first), a.count,
-                       rows_of(u, want, a.sequence, a.first / MLA_PAGE * MLA_PAGE),
-                       a.first % MLA_PAGE);
+                       rows_of(u, want, a.sequence, a.first / MLA_PAGE * MLA_PAGE), a.first);
     }
     for (int i = 0; i < u->pieces; i++) { /* rows past the end of a sequence hold anything */
         const uint16_t *theirs = rows_of(u, got, list[i].sequence, list[i].first),

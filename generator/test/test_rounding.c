@@ -49,7 +49,7 @@ static void append(const cache_rounding *r, tokens *t, int width, int first, int
     for (int at = 0, n = first; at < kMostTokens; at += n, n = piece) {
         n = at + n > kMostTokens ? kMostTokens - at : n;
         uint16_t *page = t->row + at / MLA_PAGE * MLA_PAGE * width;
-        rounding_apply(&r->rows, t->row + at * width, n, page, at % MLA_PAGE);
+        rounding_apply(&r->rows, t->row + at * width, n, page, at);
     }
 }
 
@@ -314,7 +314,8 @@ static void test_pow2_is_f(void) {
 }
 
 /* A coded format must round as coded_round_rows() does, however a sequence is divided, and leave
- * the RoPE part and the tokens of an incomplete group as they are. */
+ * the RoPE part, the tokens of an incomplete group and those that the format keeps exact as they
+ * are. */
 static void test_coded(void) {
     static tokens whole, got, drawn;
     static float x[kMostTokens * kMostWidth];
@@ -336,7 +337,9 @@ static void test_coded(void) {
         int last = (kMostTokens - 1) * width, kept = f->tokens > 1 ? width : 0;
         CU_ASSERT(memcmp(whole.row + last, drawn.row + last, (size_t)kept * 2) == 0);
         CU_ASSERT(memcmp(whole.row + d_c, drawn.row + d_c, 96 * sizeof *whole.row) == 0);
-        CU_ASSERT(memcmp(whole.row, drawn.row, (size_t)width * 2) != 0);
+        size_t exact = (size_t)f->exact * (size_t)width;
+        CU_ASSERT(memcmp(whole.row, drawn.row, exact * 2) == 0);
+        CU_ASSERT(memcmp(whole.row + exact, drawn.row + exact, (size_t)width * 2) != 0);
     }
 }
 
@@ -352,7 +355,7 @@ static void test_fp8_rows(void) {
         uint16_t *row = got.row + i * 288;
         float scale = quant_row(row, 192, 96, MLA_SCALE_MAX, content, rope);
         dequant_row(content, rope, scale, 192, 96, want);
-        rounding_apply(&f, row, 1, got.row, i % MLA_PAGE);
+        rounding_apply(&f, row, 1, got.row + i / MLA_PAGE * MLA_PAGE * 288, i);
         wrong += memcmp(row, want, sizeof want) != 0;
     }
     CU_ASSERT_EQUAL(wrong, 0);

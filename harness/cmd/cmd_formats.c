@@ -107,7 +107,7 @@ const opt_command cmd_formats = {
         "measured with. A format is a JSON file in configs/formats; docs/formats.md\n"
         "describes such files. 'snapmla fidelity --formats' measures their errors. It and the\n"
         "option --precision also know formats without a descriptor: kivi2, kivi4, kvquant2 to\n"
-        "kvquant4, turboquant2 to turboquant4, and residual.",
+        "kvquant4, rotatekv2 to rotatekv4, turboquant2 to turboquant4, and residual.",
     .examples = "  snapmla formats\n"
                 "  snapmla formats check fp8_ds_mla",
     .options = options,

@@ -12,8 +12,9 @@ const opt cmd_eval_options[] = {
      "mmlu_pro, mmlu_redux, ifeval, zebralogic, arena_hard, livecodebench, humaneval, mbpp, "
      "synth_aime, synth_math, synth_gpqa, synth_code, long_needle, long_keys, long_values, "
      "long_lookup, long_variables, long_count, long_frequent, long_order, long_copy, long_turns, "
-     "long_turns_own, longbench_v2, mrcr, the NAME of a file configs/suites/NAME.json, "
-     "or the path of a suite file or of a task file of your own (see 'eval check-task')",
+     "long_turns_own, longbench_v2, mrcr, ruler, ruler_qa, the NAME of a file "
+     "configs/suites/NAME.json, or the path of a suite file or of a task file of your own (see "
+     "'eval check-task')",
      0, 0},
     {OPT_STR, "data", 'd', &cmd_eval_given.options.data, "PATH",
      "folder of the data sets, or the file of the only task; default: the shipped datasets/", 0, 0},

@@ -18,22 +18,30 @@ static double residual_bytes(int d_c, int count) {
     return d_c + 4.0 + 3.0 * (count < d_c ? count : d_c);
 }
 
+static double rotatekv_bytes(int d_c, int bits) {
+    int n = coded_padded(d_c), group = n < ROTATEKV_GROUP ? n : ROTATEKV_GROUP;
+    return n * bits / 8.0 + (double)n / group * (2.0 + bits / 8.0);
+}
+
 static double turboquant_bytes(int d_c, int bits) {
-    return turboquant_padded(d_c) * bits / 8.0 + 4.0;
+    return coded_padded(d_c) * bits / 8.0 + 4.0;
 }
 
 /* ---- the formats ----------------------------------------------------------------------------- */
 
 static const coded_format formats[] = {
-    {"kivi2", CODED_KIVI, kivi_bytes, 2, KIVI_TOKENS},
-    {"kivi4", CODED_KIVI, kivi_bytes, 4, KIVI_TOKENS},
-    {"kvquant2", CODED_KVQUANT, kvquant_bytes, 2, 1},
-    {"kvquant3", CODED_KVQUANT, kvquant_bytes, 3, 1},
-    {"kvquant4", CODED_KVQUANT, kvquant_bytes, 4, 1},
-    {"residual", CODED_RESIDUAL, residual_bytes, 32, 1},
-    {"turboquant2", CODED_TURBOQUANT, turboquant_bytes, 2, 1},
-    {"turboquant3", CODED_TURBOQUANT, turboquant_bytes, 3, 1},
-    {"turboquant4", CODED_TURBOQUANT, turboquant_bytes, 4, 1},
+    {"kivi2", CODED_KIVI, kivi_bytes, 2, KIVI_TOKENS, 0},
+    {"kivi4", CODED_KIVI, kivi_bytes, 4, KIVI_TOKENS, 0},
+    {"kvquant2", CODED_KVQUANT, kvquant_bytes, 2, 1, 0},
+    {"kvquant3", CODED_KVQUANT, kvquant_bytes, 3, 1, 0},
+    {"kvquant4", CODED_KVQUANT, kvquant_bytes, 4, 1, 0},
+    {"residual", CODED_RESIDUAL, residual_bytes, 32, 1, 0},
+    {"rotatekv2", CODED_ROTATEKV, rotatekv_bytes, 2, 1, ROTATEKV_EXACT},
+    {"rotatekv3", CODED_ROTATEKV, rotatekv_bytes, 3, 1, ROTATEKV_EXACT},
+    {"rotatekv4", CODED_ROTATEKV, rotatekv_bytes, 4, 1, ROTATEKV_EXACT},
+    {"turboquant2", CODED_TURBOQUANT, turboquant_bytes, 2, 1, 0},
+    {"turboquant3", CODED_TURBOQUANT, turboquant_bytes, 3, 1, 0},
+    {"turboquant4", CODED_TURBOQUANT, turboquant_bytes, 4, 1, 0},
     {0},
 };
 
@@ -55,7 +63,7 @@ double coded_token_bytes(const coded_format *f, int d_c, int d_r) {
 void coded_round_rows(const coded_format *f, float *rows, int64_t tokens, int width, int d_c) {
     const row_team alone = {0, 1};
     coded_memory memory;
-    for (int64_t first = 0; first + f->tokens <= tokens; first += f->tokens) {
+    for (int64_t first = f->exact; first + f->tokens <= tokens; first += f->tokens) {
         float *x = rows + first * width;
         if (f->kind != CODED_KIVI)
             coded_row(alone, f->kind, f->setting, x, d_c, &memory);

@@ -8,9 +8,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum { CODED_KIVI, CODED_KVQUANT, CODED_RESIDUAL, CODED_TURBOQUANT } coded_kind;
+typedef enum {
+    CODED_KIVI,
+    CODED_KVQUANT,
+    CODED_RESIDUAL,
+    CODED_ROTATEKV,
+    CODED_TURBOQUANT
+} coded_kind;
 
-enum { CODED_MOST_TOKENS = 32, KIVI_TOKENS = 32 };
+enum { CODED_MOST_TOKENS = 32, KIVI_TOKENS = 32, ROTATEKV_EXACT = 20 };
 
 typedef struct {
     const char *name;
@@ -20,6 +26,7 @@ typedef struct {
     int tokens; /* so many neighbouring tokens are rounded together, at positions that are a
                    multiple of it; the last tokens of a sequence that are fewer stay as they are.
                    A power of two up to CODED_MOST_TOKENS */
+    int exact; /* so many tokens at the start of a sequence stay as they are; 0 unless @tokens is 1 */
 } coded_format;
 
 /* NULL: no coded format has that name. */

@@ -150,14 +150,61 @@ FORMAT_INLINE void kvquant_row(row_team t, float *x, int d_c, int bits, coded_me
     }
 }
 
-/* ---- TurboQuant ------------------------------------------------------------------------------ */
+/* ---- rotations ------------------------------------------------------------------------------- */
 
-FORMAT_INLINE int turboquant_padded(int d_c) {
+/* Formats that rotate the content pad it with zeros to so many columns, a power of two. */
+FORMAT_INLINE int coded_padded(int d_c) {
     int n = 1;
     while (n < d_c)
         n *= 2;
     return n;
 }
+
+/* ---- RotateKV -------------------------------------------------------------------------------- */
+
+enum { ROTATEKV_GROUP = 128, ROTATEKV_ROTATED = 512 }; /* columns */
+
+/* Rounds the @n rotated numbers that share a scale and a zero point. Code c stands for (c - zero
+ * point) * scale. The range of 0 and the numbers is mapped to all codes. With 2 bits, only 80 % of
+ * the range is, and numbers beyond saturate. */
+FORMAT_INLINE void rotatekv_group(double *y, int n, int bits) {
+    double most = (double)((1 << bits) - 1), kept = bits == 2 ? 0.8 : 1.0, low = 0.0, high = 0.0;
+    for (int i = 0; i < n; i++) { /* comparisons with a NaN are false */
+        low = y[i] < low ? y[i] : low;
+        high = y[i] > high ? y[i] : high;
+    }
+    double scale = (double)element_nearest(ELEMENT_BF16, (high - low) * kept / most),
+           zero = scale == 0.0 ? 0.0 : fmin(nearbyint(-low * kept / scale), most);
+    for (int i = 0; i < n; i++) {
+        double code = scale == 0.0 ? 0.0 : nearbyint(y[i] / scale) + zero;
+        if (!isnan(y[i]))
+            y[i] = (fmin(fmax(code, 0.0), most) - zero) * scale;
+    }
+}
+
+/* A rotation over the columns of several heads, then integers with a scale and a zero point for each
+ * 128 columns, after RotateKV (arXiv 2501.16383).
+ *
+ * RotateKV multiplies the keys of four heads of 128 columns by one Hadamard matrix before RoPE. It
+ * then sorts the columns by their sums over calibration data, so that columns which share a scale
+ * have similar means. Tokens on which much attention falls (sinks) stay exact: 20 tokens of a
+ * prompt, which it finds by their activations. Here, blocks of 512 columns of the content are
+ * rotated, the columns keep their order, because there are no calibration data, and the first
+ * ROTATEKV_EXACT tokens of a sequence stay exact. Scales are bf16. */
+FORMAT_INLINE void rotatekv_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
+    int n = coded_padded(d_c), block = n < ROTATEKV_ROTATED ? n : ROTATEKV_ROTATED,
+        group = n < ROTATEKV_GROUP ? n : ROTATEKV_GROUP;
+    for (int d = t.rank; d < n; d += t.size)
+        m->y[d] = d < d_c ? (double)x[d] : 0.0;
+    team_hadamard(t, m->y, n, block);
+    for (int i = t.rank; i < n / group; i += t.size)
+        rotatekv_group(m->y + (size_t)(i * group), group, bits);
+    team_hadamard(t, m->y, n, block);
+    for (int d = t.rank; d < d_c && d < n; d += t.size)
+        x[d] = (float)m->y[d];
+}
+
+/* ---- TurboQuant ------------------------------------------------------------------------------ */
 
 /* The random sign of a column: one bit of SplitMix64 with the column as its seed. */
 FORMAT_INLINE double turboquant_sign(int column) {
@@ -187,7 +234,7 @@ FORMAT_INLINE double turboquant_level(double z, int bits) {
  * rotation is a randomised Hadamard transform: random signs, then a Hadamard matrix. The content is
  * padded with zeros to a power of two, and the codes of the padding are stored, too. */
 FORMAT_INLINE void turboquant_row(row_team t, float *x, int d_c, int bits, coded_memory *m) {
-    int n = turboquant_padded(d_c);
+    int n = coded_padded(d_c);
     for (int d = t.rank; d < n; d += t.size)
         m->y[d] = d < d_c ? (double)x[d] * turboquant_sign(d) : 0.0;
     if (t.rank == 0) {
@@ -246,6 +293,8 @@ FORMAT_INLINE void coded_row(row_team t, coded_kind kind, int setting, float *x,
                              coded_memory *m) {
     if (kind == CODED_KVQUANT)
         kvquant_row(t, x, d_c, setting, m);
+    else if (kind == CODED_ROTATEKV)
+        rotatekv_row(t, x, d_c, setting, m);
     else if (kind == CODED_TURBOQUANT)
         turboquant_row(t, x, d_c, setting, m);
     else if (kind == CODED_RESIDUAL)

@@ -32,6 +32,7 @@ typedef struct row_format {
     cache_part content, rope;
     coded_kind coded; /* ROW_CODED */
     int setting;      /* ROW_CODED, ROW_KIVI: as in coded_format */
+    int exact;        /* the first tokens of a sequence that are not rounded; only with ROW_CODED */
 } row_format;
 
 /* The range of 0 and a group of numbers: the FP32 bits of -low and of high. Neither is below 0, so

@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kThreads) round_rows(const __grid_constant__ r
     const int64_t position = position_of(a.rows, row);
     let_next();
     wait_previous();
-    if (position >= 0)
+    if (position >= a.format.exact) /* padding rows are at -1 */
         row_round(block_team_of(), &a.format, stored_row(a, row, position),
                   shared_of(a, row, position), &memory);
 }

@@ -150,7 +150,7 @@ void kv_cache_round_rows(const kv_cache *c, int layer, uint16_t *rows, int64_t n
     const row_format *f = kv_cache_row_format(c);
     char *stored = (char *)c->layer[layer].content + c->bytes[0] * (size_t)page;
     if (f)
-        rounding_apply(f, rows, n, (uint16_t *)(void *)stored, (int)(position % MLA_PAGE));
+        rounding_apply(f, rows, n, (uint16_t *)(void *)stored, position);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */

@@ -52,7 +52,8 @@ static row_format rows_of_coded(const coded_format *f, int d_c, int d_r) {
                         .d_r = d_r,
                         .columns = d_c,
                         .coded = f->kind,
-                        .setting = f->setting};
+                        .setting = f->setting,
+                        .exact = f->exact};
 }
 
 static row_format rows_of_descriptor(const cache_format *f, int d_c, int d_r) {
@@ -134,11 +135,13 @@ static void round_groups(const row_format *f, uint16_t *rows, int64_t n, uint16_
             row_round_column(f, stored, before, rows + done * width, d);
 }
 
-void rounding_apply(const row_format *f, uint16_t *rows, int64_t n, uint16_t *page, int at) {
+void rounding_apply(const row_format *f, uint16_t *rows, int64_t n, uint16_t *page, int64_t at) {
+    int64_t width = f->d_c + f->d_r, exact = f->exact > at ? f->exact - at : 0;
+    int index = (int)(at % MLA_PAGE);
     if (f->rule == ROW_KIVI)
-        round_groups(f, rows, n, page, at);
+        round_groups(f, rows, n, page, index);
     else if (f->page_tokens)
-        round_pages(f, rows, n, page, at);
-    else
-        round_together(f, rows, n, NULL, 0);
+        round_pages(f, rows, n, page, index);
+    else if (exact < n)
+        round_together(f, rows + exact * width, n - exact, NULL, 0);
 }
