@@ -60,14 +60,14 @@ static double kept(double unseen, bool greedy) {
 /* Sets the prediction and its interval. @seen: mean covariance over the problems. @right: accuracy
  * of the reference's answers from which the other format diverges. */
 static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
-    double n = (double)seen.n, loss = (1 - kept(out->unseen, greedy)) * right;
+    double n = (double)seen.n, rate = kept(out->unseen, greedy) * right; /* of unseen answers */
     /* The variance from drawing unseen answers, if each is right or wrong independently of the
-     * reference's answer. This is assumed to be the worst case. */
-    double drawn = out->unseen * 2 * right * (1 - right) / n;
+     * reference's answer that it replaces. This is assumed to be the worst case. */
+    double drawn = out->unseen * (right * (1 - right) + rate * (1 - rate)) / n;
     double assumed = out->unseen * right * FORECAST_KEPT_SPREAD;
     double se = sqrt(seen.se * seen.se + drawn + assumed * assumed);
     out->seen_delta = seen.mean;
-    out->delta = seen.mean - out->unseen * loss;
+    out->delta = seen.mean - out->unseen * (right - rate);
     out->ci95 = (stats_interval){NAN, NAN};
     if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;

@@ -132,7 +132,8 @@ static void test_greedy(void) {
     CU_ASSERT_EQUAL(f.seen_delta, 0);
     /* half of the changed answers were right */
     CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_GREEDY_KEPT), 1e-12);
-    double half = 2.364624 * sqrt(0.25 * 2 * 0.25 / 8 + pow(0.25 * 0.5 * FORECAST_KEPT_SPREAD, 2));
+    double rate = 0.5 * FORECAST_GREEDY_KEPT, drawn = 0.25 * (0.5 * 0.5 + rate * (1 - rate)) / 8,
+           half = 2.364624 * sqrt(drawn + pow(0.25 * 0.5 * FORECAST_KEPT_SPREAD, 2));
     CU_ASSERT(f.delta + half > 0.25);
     CU_ASSERT_DOUBLE_EQUAL(f.ci95.hi, 0.25, 1e-12); /* all answers would be right */
     CU_ASSERT_DOUBLE_EQUAL(f.delta - f.ci95.lo, half, 1e-6);
@@ -157,6 +158,18 @@ static void test_collapse(void) {
         a[i] = (forecast_answer){.diverged = 1, .unseen = 1, .right = i % 7 != 0};
     CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll, 1, &f, NULL), SNAP_OK);
     CU_ASSERT(isnan(f.delta) && isnan(f.ci95.lo) && isnan(f.ci95.hi));
+}
+
+/* Few problems are enough to show that a format loses all answers. */
+static void test_all_lost(void) {
+    enum { kFew = 16, kEach = 8 };
+    static forecast_answer a[kFew * kEach];
+    forecast f;
+    for (int i = 0; i < kFew * kEach; i++)
+        a[i] = (forecast_answer){.ratio = 1e-20, .diverged = 1, .right = i % 16 < 5};
+    CU_ASSERT_EQUAL_FATAL(forecast_make(a, kFew, kEach, &f, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.3125, 1e-6);
+    CU_ASSERT(f.ci95.lo == -0.3125 && f.ci95.hi < 0);
 }
 
 /* If all answers are right, there is no spread, and so no interval. */
@@ -195,6 +208,7 @@ CU_TestInfo tests_forecast[] = {
     {"equal formats: no difference", test_no_difference},
     {"greedy answers: counted by hand", test_greedy},
     {"without seen answers all is lost, or unknown", test_collapse},
+    {"all answers of a few problems are lost", test_all_lost},
     {"without wrong answers there is no interval", test_all_right},
     {"an interval stays within possible accuracies", test_ends},
     {"one problem has no interval", test_one_problem},
