@@ -357,7 +357,7 @@ def dispatch(op, address):
     except BaseException as error:
         if os.environ.get("SNAPMLA_PYTHON_TRACE"):
             traceback.print_exc()
-        text = explain(error).encode()[:a.text_bytes - 1]
+        text = explain(error).encode(errors="replace")[:a.text_bytes - 1]
         c.memmove(a.text, text + b"\0", len(text) + 1)
         unsupported = isinstance(error, (ImportError, NotImplementedError))
         return UNSUPPORTED if unsupported else DEVICE

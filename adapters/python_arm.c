@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,18 +261,18 @@ static const char *interpreter(void) {
     return own && *own ? own : "python3";
 }
 
-/* Reads until the end of the output, or until nothing arrives for kAskSeconds, but @most bytes at
- * most. Returns their number. */
-static size_t read_all(int fd, char *text, size_t most) {
-    size_t n = 0;
+/* Reads until the end of the output into @text[@most], which it ends with a NUL byte. Returns false
+ * if nothing arrived for kAskSeconds, or if there is no space for more. */
+static bool read_all(int fd, char *text, size_t most) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    while (n < most && poll(&p, 1, kAskSeconds * 1000) > 0) {
-        ssize_t got = read(fd, text + n, most - n);
-        if (got <= 0)
-            break;
-        n += (size_t)got;
+    size_t n = 0;
+    ssize_t got = -1;
+    while (n + 1 < most && got != 0 && poll(&p, 1, kAskSeconds * 1000) > 0) {
+        got = read(fd, text + n, most - 1 - n);
+        n += got > 0 ? (size_t)got : 0;
     }
-    return n;
+    text[n] = '\0';
+    return got == 0;
 }
 
 static snap_status ask(answer *a, snap_err *err) {
@@ -290,11 +291,17 @@ static snap_status ask(answer *a, snap_err *err) {
     int failed = posix_spawnp(&child, name, &actions, NULL, args, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
-    size_t n = failed ? 0 : read_all(ends[0], a->text, sizeof a->text - 1);
-    a->text[n] = '\0';
+    bool done = !failed && read_all(ends[0], a->text, sizeof a->text);
     (void)close(ends[0]);
+    if (!failed && !done)
+        (void)kill(child, SIGKILL);
     if (!failed)
         (void)waitpid(child, &status, 0);
+    if (!failed && !done)
+        return plugin_fail(err, SNAP_E_UNSUPPORTED,
+                           "'%.200s' is not a Python interpreter: its answer did not end within %d "
+                           "seconds and %d bytes",
+                           interpreter(), kAskSeconds, kTextLimit);
     if (failed || status != 0)
         return plugin_fail(err, SNAP_E_UNSUPPORTED,
                            "cannot run '%.200s'%s%s: install Python 3.8 or newer, or set "

@@ -43,6 +43,8 @@ def encode(x):
 def attend(state, step, q, cache, out, lse):
     if fault == "raises":
         return {}["nothing"]
+    if fault == "text":
+        raise ValueError("half a pair: \ud83d")
     if fault == "returns":
         return q
     while fault == "hangs":

@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "build_info.h" /* written by the Makefile */
+#include "harness/measure/code_hash.h"
 #include "harness/measure/env.h"
 #include "harness/record/origin.h"
 #include "harness/record/results.h"
@@ -299,13 +300,12 @@ static origin_cpu this_cpu(arena *mem, bool *failed) {
 }
 
 snap_status provenance_plugin(const char *backend, arena *mem, plugin_record *out, snap_err *err) {
-    static const char kPlugin[] = "plugin:";
     char hex[HASH_HEX];
     bool failed = false;
     *out = (plugin_record){0};
-    if (!backend || !text_starts(backend, kPlugin))
+    if (!backend || !code_is_file(backend))
         return SNAP_OK;
-    const char *path = backend + sizeof kPlugin - 1, *slash = strrchr(path, '/');
+    const char *path = strchr(backend, ':') + 1, *slash = strrchr(path, '/');
     snap_status st = hash_file(path, hex, err);
     if (st != SNAP_OK)
         return st;

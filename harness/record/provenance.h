@@ -17,8 +17,8 @@
 snap_status provenance_collect(js **out, const char *command, const js *config, int64_t seed,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Name and hash of the file of the backend "plugin:PATH"; @mem owns the texts. For any other
- * backend and for NULL, out->exists is false. SNAP_E_IO, SNAP_E_NOMEM. */
+/* Name and hash of the file of the backend "plugin:PATH" or "python:FILE"; @mem owns the texts. For
+ * any other backend and for NULL, out->exists is false. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status provenance_plugin(const char *backend, arena *mem, plugin_record *out,
                               snap_err *err) SNAP_CHECK_RESULT;
 

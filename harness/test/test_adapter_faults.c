@@ -77,6 +77,7 @@ static void test_missing_python(void) {
     temp_folder_open(folder, "python");
     expect_refused(folder, "#!/bin/sh\nexit 3\n", "install Python 3.8 or newer, or set");
     expect_refused(folder, "#!/bin/sh\necho hello\n", "is not a Python interpreter");
+    expect_refused(folder, "#!/bin/sh\nexec yes\n", "its answer did not end");
     expect_refused(folder, "#!/bin/sh\nprintf 'L/nonexistent.so\\nV3.9\\nH/usr\\nJ{}\\n'\n",
                    "has no shared library: install libpython3.9");
     expect_refused(folder, "#!/bin/sh\nprintf 'Llibm.so.6\\nV3.9\\nH/usr\\nJ{}\\n'\n",
@@ -109,7 +110,7 @@ static snap_status crash(void *state, const snapmla_step *step, const snapmla_qu
 static const snapmla_attention kCrashes = {SNAPMLA_ATTENTION, .name = "crashes", .device = "host",
                                            .attend_packed = crash};
 
-enum { ARMS = 7 };
+enum { ARMS = 8 };
 
 /* The arms of the sweep, and what must become of them. */
 static const struct {
@@ -120,6 +121,7 @@ static const struct {
     {"raises", PLAIN, "raises", "error", "KeyError: 'nothing' (plain.py, line"},
     {"shape", PLAIN, "shape", "error", "ValueError: memoryview assignment"},
     {"dtype", PLAIN, "dtype", "error", "IndexError: index out of bounds"},
+    {"text", PLAIN, "text", "error", "ValueError: half a pair: ? (plain.py, line"},
     {"wrong", PLAIN, "wrong", "failed", "relative error of the output is 2"},
     {"right", PLAIN, "auto", "passed", ""},
 };

@@ -14,6 +14,7 @@
 #include "harness/measure/paired_probes.h"
 #include "harness/measure/stats.h"
 #include "harness/measure/stop.h"
+#include "harness/record/provenance.h"
 #include "harness/record/results.h"
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL(a, b, 1e-12 * (1 + fabs((double)(b))))
@@ -273,6 +274,15 @@ static void test_code_of_a_file(void) {
         CU_ASSERT(code_hash_of("python:/proc/self/exe", kernels[i], a, NULL) == SNAP_OK);
         CU_ASSERT_STRING_EQUAL(a, file);
     }
+    static const char *const backends[] = {"plugin:/proc/self/exe", "python:/proc/self/exe"};
+    arena mem = {0};
+    for (int i = 0; i < 2; i++) {
+        plugin_record named = {0};
+        CU_ASSERT(provenance_plugin(backends[i], &mem, &named, NULL) == SNAP_OK && named.exists);
+        CU_ASSERT_STRING_EQUAL(named.file, "exe");
+        CU_ASSERT_STRING_EQUAL(named.sha256, file);
+    }
+    arena_release(&mem);
     CU_ASSERT(code_hash_of("plugin:/nonexistent", "mine", a, NULL) == SNAP_E_IO);
     CU_ASSERT(code_hash_of("cuda", "no_such_kernel", a, NULL) == SNAP_E_UNSUPPORTED);
 }

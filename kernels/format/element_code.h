@@ -68,7 +68,28 @@ FORMAT_INLINE uint32_t element_encode_magnitude(element_spec s, double x) {
     return ((uint32_t)(e - s.e_min) << s.mantissa) + steps;
 }
 
+/* A short way for most numbers: whether @x is exactly a number of FP32 that is normal in the type and
+ * not above the largest one. */
+FORMAT_INLINE bool element_is_short(element_spec s, double x) {
+    double magnitude = fabs(x);
+    return (double)(float)x == x && s.mantissa < 23 && magnitude <= (double)s.largest &&
+           magnitude >= element_power(s.e_min);
+}
+
+/* Rounds the mantissa of such a number's FP32 bits, ties to even, and changes the exponent's bias. A
+ * carry is right as in element_encode_magnitude(). */
+FORMAT_INLINE uint32_t element_encode_short(element_spec s, float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t sign = bits >> 31 << (s.bits - 1), magnitude = bits & 0x7fffffffu;
+    int drop = 23 - s.mantissa;
+    magnitude = (magnitude + (1u << (drop - 1)) - 1u + (magnitude >> drop & 1u)) >> drop;
+    return sign | (magnitude - ((uint32_t)(126 + s.e_min) << s.mantissa));
+}
+
 FORMAT_INLINE uint32_t element_encode_float(element_spec s, double x) {
+    if (element_is_short(s, x))
+        return element_encode_short(s, (float)x);
     uint32_t sign = signbit(x) ? 1u << (s.bits - 1) : 0u;
     if (isnan(x))
         return s.nan < 0 ? 0u : sign | (uint32_t)s.nan;
@@ -104,17 +125,7 @@ FORMAT_INLINE bool element_integer(element_type t) {
     return t == ELEMENT_INT8 || t == ELEMENT_INT4;
 }
 
-/* Rounds the bits of a number that is no NaN, to nearest and ties to even. Carries are right as in
- * element_encode_magnitude(). */
-FORMAT_INLINE uint32_t element_bf16_of_float(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-
 FORMAT_INLINE uint32_t element_code(element_type t, double x) {
-    if (t == ELEMENT_BF16 && (double)(float)x == x) /* the usual case, and a short way */
-        return element_bf16_of_float((float)x);
     element_spec s = element_spec_of(t);
     if (t == ELEMENT_UE8M0)
         return element_encode_ue8m0(x);
