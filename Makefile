@@ -359,7 +359,8 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 # headers for compiling plugins, and their manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h kernels/plugin/attention.h
-PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c packed.c)
+PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c packed.c) \
+	adapters/triton_mla.py adapters/compile_check.py
 SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1
