@@ -8,7 +8,7 @@ cache in the format bf16, in host memory, and compiles each kernel instead of la
 not support triton.autotune. It was tested with Triton 3.6 and PyTorch 2.11."""
 import importlib
 import os
-import sys
+from sys import argv, exit, path
 from types import SimpleNamespace as Record
 
 os.environ.pop("TRITON_INTERPRET", None)
@@ -16,7 +16,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 D_C, D_R, PAGE, BATCH, CONTEXT = 512, 64, 64, 4, 4096
-heads, s_q = map(int, sys.argv[2:] + ["16", "1"][len(sys.argv) - 2:])
+heads, s_q = map(int, argv[2:] + ["16", "1"][len(argv) - 2:]) if argv[1:] else exit(__doc__)
 
 
 class HostMemory(torch.overrides.TorchFunctionMode):
@@ -30,7 +30,7 @@ def compile_only(kernel, *args, grid, warmup, **options):
     shared = launch(kernel, *args, grid=grid, warmup=True, **options).metadata.shared
     print("%s: %d of %d bytes of shared memory" % (kernel.__name__, shared, 227 << 10))
     if shared > 227 << 10:
-        sys.exit("too much shared memory")
+        exit("too much shared memory")
 
 launch, triton.JITFunction.run = triton.JITFunction.run, compile_only
 triton.runtime.driver.set_active(Record(
@@ -50,9 +50,9 @@ step.seqlens = torch.full([BATCH], CONTEXT, dtype=torch.int32)
 step.block_table = torch.arange(len(pages), dtype=torch.int32).view(BATCH, -1)
 q = torch.zeros(BATCH, s_q, heads, D_C + D_R, dtype=torch.bfloat16)
 out, lse = torch.zeros(BATCH, s_q, heads, D_C, dtype=torch.bfloat16), torch.zeros(BATCH, s_q, heads)
-sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
+path.insert(0, os.path.dirname(os.path.abspath(argv[1])))
 with HostMemory():
-    adapter = importlib.import_module(os.path.basename(sys.argv[1]).removesuffix(".py"))
+    adapter = importlib.import_module(os.path.basename(argv[1]).removesuffix(".py"))
     getattr(adapter, "setup", lambda isa: None)("auto")
     state = adapter.plan(Record(**shape), Record(name="bf16", page_tokens=PAGE, planes=kinds))
     getattr(adapter, "schedule", lambda *given: None)(state, step, q, cache)
