@@ -164,6 +164,9 @@ $(FAULTY): $(BUILD)/test/plugins/%.so: kernels/test/plugins/faulty.c kernels/plu
 	$(plugin) -fno-sanitize=all -DFAULT_$* -o $@ $<
 $(WRONG): $(BUILD)/test/plugins/%.so: kernels/test/plugins/wrong.c kernels/test/plugins/wrong.h kernels/plugin/example/example.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $< -lm
+WARM := $(BUILD)/test/plugins/warm.so
+$(WARM): kernels/test/plugins/warm.c kernels/plugin/example/minimal.c kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
+	$(plugin) -fno-sanitize=all -o $@ $< -lm
 $(ATTENTION): $(BUILD)/test/plugins/%.so: kernels/test/plugins/attention.c kernels/plugin/attention.h kernels/plugin/plugin.h kernels/backend.h kernels/mla.h kernels/lab.h
 	$(plugin) -fno-sanitize=all -DFAULT=$* -o $@ $<
 # ---- stand-ins for NCCL, each with one fault ----
@@ -263,9 +266,9 @@ $(FAILING_ALLOC): base/test/failing_alloc.c base/test/failing_alloc_client.c $(w
 # test-alloc-full runs more of the allocations of each command, which takes up to half an hour.
 ALLOC_COMMANDS ?=
 .PHONY: test-alloc test-alloc-full
-test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
+test-alloc: $(BUILD)/snapmla $(FAILING_ALLOC) $(WARM)
 	$(Q)sh ci/alloc_fail.sh --jobs $(JOBS) $(wordlist 1,2,$^) $(ALLOC_COMMANDS)
-test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC) $(PLUGINS)
+test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC) $(WARM)
 	$(Q)sh ci/alloc_fail.sh --all --jobs $(JOBS) $(wordlist 1,2,$^) $(ALLOC_COMMANDS)
 
 # ---- a named pipe as every argument and as the value of every option ----
@@ -359,7 +362,8 @@ $(BUILD)/snapmla.1: $(BUILD)/snapmla harness/man/snapmla.1.head harness/man/snap
 # headers for compiling plugins, and their manual
 PLUGIN_HEADERS := base/err.h kernels/mla.h kernels/backend.h kernels/lab.h kernels/draw.h kernels/ceilings.h \
 	kernels/plugin/plugin.h kernels/plugin/attention.h
-PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c packed.c)
+PLUGIN_MANUAL := docs/plugin.md kernels/plugin/README.md $(addprefix kernels/plugin/example/,README.md example.c minimal.c attend.c packed.c) \
+	adapters/triton_mla.py adapters/compile_check.py
 SHARED_FILES = $(shell git ls-files configs datasets models 2>/dev/null || find configs datasets models -type f)
 .PHONY: install uninstall test-install test-jobs dist
 install: all $(BUILD)/snapmla.1

@@ -1,6 +1,7 @@
 """host.py - the Python side of python_arm.c: loads adapters, shows them the program's memory, and
 calls their functions. It is text inside python-arm.so. docs/plugin.md describes what an adapter
 defines."""
+import ast
 import contextlib
 import ctypes as c
 import importlib.util
@@ -286,6 +287,25 @@ def start(a):
     sys.stdout = sys.stderr  # the program writes its results to standard output
 
 
+def stated_limit(path):
+    """The number that the file assigns to limit_s outside of functions; 0 if there is none, or if
+    no limit may have this value. It is read from the text, because importing the file is a call
+    that has this limit."""
+    try:
+        with open(path, "rb") as file:
+            body = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError):
+        return 0  # importing the file raises the same error, with its line
+    values = [statement.value for statement in body if isinstance(statement, ast.Assign)
+              and [getattr(target, "id", None) for target in statement.targets] == ["limit_s"]]
+    value = getattr(values[-1], "value", 0) if values else 0
+    return value if type(value) in (int, float) and 0 < value <= 3600 else 0
+
+
+def read_limit(a):
+    a.limit_s = stated_limit(os.fsdecode(a.path))
+
+
 def make(a):
     number = next(numbers)
     path = os.fsdecode(a.path)
@@ -332,14 +352,27 @@ def drop(a):
     arms.pop(a.self, None)
 
 
-operations = [start, make, plan, free, schedule, attend, drop]
+operations = [start, read_limit, make, plan, free, schedule, attend, drop]
+
+
+def perform(op, a):
+    """Makes a call. python_arm.c has set its time limit in @a, and raises TimeoutError after it."""
+    limit_s = a.limit_s
+    try:
+        operations[op](a)
+    except TimeoutError as error:
+        if error.args:
+            raise  # the adapter raised it
+        what = operations[op].__name__ + "()"
+        if operations[op] is make:
+            what = "importing %s" % os.path.basename(os.fsdecode(a.path))
+        message = "%s took longer than %g seconds; 'limit_s = SECONDS' in the adapter sets the limit"
+        raise TimeoutError(message % (what, limit_s)).with_traceback(error.__traceback__)
 
 
 def explain(error):
     """One line: what failed, and the line of the user's file."""
     text = " ".join(str(error).split()) or "no message"
-    if isinstance(error, TimeoutError) and not error.args:
-        text = "the call took longer than the limit of the adapter"
     if isinstance(error, ModuleNotFoundError):
         text += "; install it for the interpreter that SNAPMLA_PYTHON names, or python3"
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != "host.py"]
@@ -352,7 +385,7 @@ def explain(error):
 def dispatch(op, address):
     a = Args.from_address(address)
     try:
-        operations[op](a)
+        perform(op, a)
         return OK
     except BaseException as error:
         if os.environ.get("SNAPMLA_PYTHON_TRACE"):

@@ -93,11 +93,11 @@ enum { kFileInput = 257 }; /* Py_file_input */
 
 /* What a call passes to host.py, which mirrors this struct with ctypes. */
 typedef struct {
-    const char *path, *isa; /* OP_MAKE */
+    const char *path, *isa; /* OP_LIMIT, which reads no isa, and OP_MAKE */
     const char *paths;      /* OP_START: what the interpreter printed, JSON */
     /* Results of OP_MAKE, up to `self`. The texts live until OP_DROP. */
     const char *name, *kernel, *device, *format;
-    double limit_s;
+    double limit_s; /* also: the time limit of the call; result of OP_LIMIT */
     int64_t without_lse;
     int64_t self, state; /* numbers that host.py chooses */
     const mla_capacity *cap;
@@ -114,7 +114,7 @@ typedef struct {
                          its own */
 } python_args;
 
-enum { OP_START, OP_MAKE, OP_PLAN, OP_FREE, OP_SCHEDULE, OP_ATTEND, OP_DROP };
+enum { OP_START, OP_LIMIT, OP_MAKE, OP_PLAN, OP_FREE, OP_SCHEDULE, OP_ATTEND, OP_DROP };
 
 static python_object *dispatch;
 static bool is_started, is_inside; /* is_inside stays true after a call that did not return */
@@ -216,6 +216,7 @@ static snap_status call(int op, python_args *a, double limit_s, snap_err *err) {
                            "Python cannot be called any more: an earlier call did not return");
     a->text = text;
     a->text_bytes = sizeof text;
+    a->limit_s = limit_s;
     is_inside = true;
     int state = py.Ensure();
     arm_watch(limit_s);
@@ -482,7 +483,9 @@ static snap_status make(const snapmla_attention **out, const char *path, const c
     if (!of)
         return plugin_fail(err, SNAP_E_NOMEM, "out of memory for an arm");
     python_args a = {.path = path, .isa = isa};
-    st = call(OP_MAKE, &a, kLimitSeconds, err);
+    st = call(OP_LIMIT, &a, kLimitSeconds, err);
+    if (st == SNAP_OK)
+        st = call(OP_MAKE, &a, a.limit_s > 0 ? a.limit_s : kLimitSeconds, err);
     if (st != SNAP_OK) {
         free(of);
         return st;

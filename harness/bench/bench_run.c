@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/parallel.h"
 #include "base/term.h"
+#include "base/text.h"
 #include "harness/bench/arm_spec.h"
 #include "harness/bench/bench_journal.h"
 #include "harness/bench/load_ceilings.h"
@@ -500,15 +501,35 @@ static const char *energy_missing_of(const js *rows) {
     return why;
 }
 
+/* The number of timed single steps that may have found their input in the cache. */
+static int count_warm(const js *rows) {
+    int n = 0;
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const char *cold = js_get_str(js_at(rows, i), "cold"),
+                   *mode = js_get_str(js_at(rows, i), "mode"),
+                   *status = js_get_str(js_at(rows, i), "status");
+        n += cold && mode && status && text_equal(cold, "none") && text_equal(mode, "burst") &&
+             text_equal(status, "passed");
+    }
+    return n;
+}
+
 void bench_warn(const js *rows) {
     const char *no_energy = energy_missing_of(rows);
     if (no_energy)
         term_warn("energy was not measured: %s", no_energy);
-    int all = (int)js_len(rows), shared = (int)sweep_count_flag(rows, NULL, "shared");
+    int all = (int)js_len(rows), warm = count_warm(rows),
+        shared = (int)sweep_count_flag(rows, NULL, "shared");
     int noisy = (int)sweep_count_flag(rows, NULL, "noisy"),
         weak = (int)sweep_count_flag(rows, NULL, "weak_baseline"),
         uncaptured = (int)sweep_count_flag(rows, NULL, "not_captured"),
         late = (int)sweep_count_flag(rows, NULL, "host_limited");
+    if (warm)
+        term_warn(
+            "%d of %d rows are of a warm cache, because the backend does not know its size (a "
+            "plugin sets cache_bytes in describe()): 'snapmla compare' shows no speed "
+            "relative to rows of a cold cache",
+            warm, all);
     if (uncaptured)
         term_warn(
             "%d of %d rows are of kernels that no CUDA graph could record: their times contain "

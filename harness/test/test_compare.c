@@ -113,6 +113,22 @@ static void test_lacking(void) {
     results_free(b);
 }
 
+/* The device of file b has no FP8: its file has these cells as skipped, so it does not lack them. */
+static void test_refused_cells(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)
+        if (strcmp(js_get_str(row(b, i), "arm"), "fp8") == 0)
+            CU_ASSERT(js_set_str(row(b, i), "status", "skipped"));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 /* ---- cells of other kinds ---- */
 
 static void set(js *at, const char *key, const char *json) {
@@ -328,6 +344,7 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"what each file lacks", test_lacking},
+                               {"a file does not lack what it has as skipped", test_refused_cells},
                                {"commands for all kinds of cells", test_commands},
                                {"commands for named arms", test_commands_of_named_arms},
                                {"files of another input", test_unlike_files},

@@ -453,7 +453,7 @@ static void test_python(void) {
                   "structures (plain.py, line"},
         {"dtype", "attend(): IndexError: index out of bounds on dimension 1 (plain.py, line"},
         {"far", "wrote after a buffer of"},
-        {"hangs", "TimeoutError: the call took longer than the limit"},
+        {"hangs", "attend() took longer than 0.3 seconds; 'limit_s = SECONDS' in the adapter"},
         {"auto", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -476,6 +476,8 @@ static void test_python_files(void) {
     if (!open_plain(&be, "python:adapters/nothing.py", "auto", &err))
         return;
     CU_ASSERT(!be && strstr(err.text, "FileNotFoundError"));
+    CU_ASSERT(open_plain(&be, "python:adapters/test/hangs.py", "auto", &err) && !be);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "importing hangs.py took longer than 0.2 seconds"));
     CU_ASSERT(mla_backend_open(&be, "python:", NULL, NULL) == SNAP_E_USAGE);
     CU_ASSERT_FATAL(open_plain(&be, PLAIN, "auto", &err) && be);
     const char *own = packed_own_format(be);

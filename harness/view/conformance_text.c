@@ -96,11 +96,22 @@ static void put_reasons(const conformance_result *s, buf *out) {
         }
 }
 
+static void put_totals(const conformance_result *s, buf *out) {
+    for (int i = 0; i < s->n; i++) {
+        const conformance_backend *b = &s->backends[i];
+        text_append_shown_printf(out, "%s %s: %d passed, %d failed, %d skipped", b->info.name,
+                                 b->info.kernel, b->n - b->failed - b->skipped, b->failed,
+                                 b->skipped);
+        (void)buf_puts(out, "\n");
+    }
+}
+
 snap_status conformance_text(const conformance_result *s, bool color, buf *out, snap_err *err) {
     snap_status st = put_table(s, color, out, err);
     put_own_rules(s, out);
     put_short_sums(s, out);
     put_reasons(s, out);
+    put_totals(s, out);
     return st;
 }
 

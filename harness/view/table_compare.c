@@ -31,6 +31,7 @@ const char *report_device_of(const report_model *m, int file) {
 typedef struct {
     size_t rows, differ; /* number of all rows, and of rows under other conditions */
     size_t flagged;      /* rows that have a flag, or are compared with a row that has one */
+    size_t ratios;       /* rows with a ratio */
     size_t n;            /* rows with a ratio that are not counted in `flagged` */
     double sum;          /* sum of the logarithms of their ratios */
 } gain;
@@ -45,12 +46,23 @@ static gain gain_of(const report_model *m, int file, const char *arm) {
         g.differ += c->differs[0] != '\0';
         bool flagged = c->cell->flags[0] || c->first->flags[0];
         g.flagged += flagged;
+        g.ratios += isnan(c->ratio) ? 0 : 1;
         if (!isnan(c->ratio) && !flagged) {
             g.n++;
             g.sum += log(c->ratio);
         }
     }
     return g;
+}
+
+/* The geometric mean of the ratios, or why there is none. The rows of the first file have none. */
+static void put_speed(pen *p, const gain *g) {
+    if (g->n == 0 && g->ratios > 0)
+        pen_put(p, "none: flags");
+    else if (g->n == 0 && g->differ > 0)
+        pen_put(p, "none: not comparable");
+    else
+        pen_times(p, g->n ? exp(g->sum / (double)g->n) : (double)NAN);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -151,7 +163,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
             pen_fixed(&p, (double)g.rows, 0);
             pen_fixed(&p, (double)g.differ, 0);
             pen_fixed(&p, (double)g.flagged, 0);
-            pen_times(&p, g.n ? exp(g.sum / (double)g.n) : (double)NAN);
+            put_speed(&p, &g);
             pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
             put_energy(&p, m, f);
             pen_fixed(&p, price_of(m, f), 2);

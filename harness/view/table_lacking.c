@@ -7,6 +7,17 @@
 #include "harness/view/gaps.h"
 #include "harness/view/pen.h"
 
+/* Whether the device of a file refuses a cell: its file has the cell as a skipped row. */
+static bool refuses(const report_model *m, int file, const report_cell *c) {
+    for (size_t i = 0; i < m->n_cells; i++) {
+        const report_cell *own = &m->cells[i];
+        if (own->file == file && strcmp(own->row->status, "skipped") == 0 &&
+            compare_same_cell(own, c))
+            return true;
+    }
+    return false;
+}
+
 static bool lacks(const report_model *m, int file, const report_cell *c) {
     if (!compare_usable(c) || c->file == file)
         return false;
@@ -16,7 +27,7 @@ static bool lacks(const report_model *m, int file, const report_cell *c) {
             compare_same_conditions(own, c))
             return false;
     }
-    return true;
+    return !refuses(m, file, c);
 }
 
 /* Whether an earlier row of the model is the same cell, so that this one need not be counted. */
@@ -99,14 +110,16 @@ bool gap_has(const report_model *m, const gap *g, const report_cell *c) {
 bool report_table_lacking(const report_model *m, arena *mem, table *t) {
     size_t n = 0;
     gap *gaps = find_gaps(m, mem, &n);
-    *t = (table){.id = "lacking",
-                 .caption = "What each file lacks",
-                 .note = "Cells that another file has. The command measures them on the file's "
-                         "device. Named arms keep their names, and run on this device's backend.",
-                 .columns = {{"#", "", TABLE_NUMBER, true},
-                             {"device", "", TABLE_TEXT, true},
-                             {"cells", "", TABLE_NUMBER, true},
-                             {"command", "", TABLE_TEXT, true}}};
+    *t =
+        (table){.id = "lacking",
+                .caption = "What each file lacks",
+                .note = "Cells that another file has, without those that this file has as skipped. "
+                        "The command measures them on the file's "
+                        "device. Named arms keep their names, and run on this device's backend.",
+                .columns = {{"#", "", TABLE_NUMBER, true},
+                            {"device", "", TABLE_TEXT, true},
+                            {"cells", "", TABLE_NUMBER, true},
+                            {"command", "", TABLE_TEXT, true}}};
     if (!gaps || !pen_start(t, mem, m->n_compared ? n : 0))
         return false;
     pen p = {t, mem, false};

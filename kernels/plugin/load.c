@@ -212,9 +212,11 @@ snap_status python_backend_open(mla_backend **out, const char *file, const mla_b
         return err_set(err, SNAP_E_USAGE, "'python:' needs the path of a Python file");
     char *object = find_python_arm();
     if (!object)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "cannot find python-arm.so, which runs Python files: build it with 'make "
-                       "python-arm', or set SNAPMLA_PYTHON_ARM to its path");
+        return err_set(
+            err, SNAP_E_UNSUPPORTED,
+            "cannot find python-arm.so, which runs Python files: 'make python-arm' in the "
+            "sources builds it as build/plugins/python-arm.so; an installed program "
+            "needs its path in SNAPMLA_PYTHON_ARM");
     snap_status st = load_checked(&e, object, err);
     if (st == SNAP_OK)
         st = e.attention ? attend_backend_make(out, e.attention, file, opt, err)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/plugin/plugin.h"
 
@@ -24,8 +25,14 @@ static double now_ns(void) {
 
 /* ---- the device: memory, copies, timer ------------------------------------------------------- */
 
+/* `snapmla bench` rotates over more than four times cache_bytes of inputs, so that no step finds its
+ * input in the cache. Without cache_bytes, times are those of a warm cache, and `snapmla compare`
+ * shows no relative speed. Shapes that need more than memory_bytes are skipped. */
 static void describe(const mla_backend *be, mla_backend_info *out) {
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), pages = sysconf(_SC_PHYS_PAGES);
     (void)be;
+    out->cache_bytes = cache > 0 ? (size_t)cache : 0; /* 0: unknown */
+    out->memory_bytes = pages > 0 ? (size_t)pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
     (void)snprintf(out->name, sizeof out->name, "minimal");
     (void)snprintf(out->device, sizeof out->device, "one thread of the host");
     (void)snprintf(out->kernel, sizeof out->kernel, "fp64");

@@ -1,4 +1,7 @@
-/* wrong.c - the example plugin with one fault, selected by -DFAULT=WRONG_name. It loads. */
+/* wrong.c - the example plugin with one fault, selected by -DFAULT=WRONG_name. It loads. The size of
+ * its cache is unknown, so that tests need one set of inputs only. */
+#include <unistd.h>
+#define sysconf(name)     (-1L)
 #define snapmla_plugin_v1 example_plugin
 #include "kernels/plugin/example/example.c"
 #undef snapmla_plugin_v1
