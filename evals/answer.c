@@ -127,8 +127,9 @@ static void add_bold(found_answer *a, const char *rule, span s) {
 /* Adds the amount that a statement in words gives: "Sam has 42 pages left out of 66". */
 static void add_stated_amount(found_answer *a, span text, span s) {
     static pattern comparison = {.regex = "(?i)\\b(?:than|twice|half|times)\\b"};
+    enum { kMost = 200 };
     span whole = without_last_bracket(s);
-    if (!pattern_find(&comparison, s, 0, NULL))
+    if (s.n <= kMost && !pattern_find(&comparison, s, 0, NULL))
         answer_add_amount(a, text, whole, whole.n < s.n);
 }
 

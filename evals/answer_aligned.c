@@ -43,15 +43,16 @@ void answer_add_aligned(found_answer *a, span text) {
     static pattern around = {.regex = "^[\\s&]*((?:.|\\n)*?)(?:\\\\qquad|\\\\quad)*"
                                       "(?:\\s*\\\\pmod\\s*(?:\\{[^{}]*\\}|[0-9]))?[\\s.,&]*$"};
     static pattern other = {.regex = "[<>&]|\\\\(?:le|ge|leq|geq|ne|neq|approx|to)(?![a-z])"};
+    enum { kEnd = 100, kBody = 4000, kSide = 200 };
     span groups[PATTERN_GROUPS];
-    if (!pattern_find(&end, text, 0, groups))
+    if (!pattern_find(&end, span_tail(text, kEnd), 0, groups))
         return;
-    span body = {text.s, (size_t)(groups[0].s - text.s)};
+    span body = span_tail((span){text.s, (size_t)(groups[0].s - text.s)}, kBody);
     if (!pattern_find_last(&begin, body, groups))
         return;
     bool equal = false;
     span side = last_side(span_from(body, groups[0].s + groups[0].n), &equal);
-    if (equal && pattern_find(&around, side, 0, groups) &&
+    if (equal && side.n <= kSide && pattern_find(&around, side, 0, groups) &&
         !pattern_find(&other, groups[1], 0, NULL))
         answer_add(a, "aligned", groups[1]);
 }

@@ -57,7 +57,7 @@ static bool is_undecided(span s) {
             "would have been|(?:step|case) [0-9]+[.]?$)"};
     static pattern premise = {
         .regex =
-            "(?i)^\\s*when\\s[^,?]*(?:\\$[^$]*\\$[^,?]*)*,(?!.*\\b(?:if|would|might|could|not)\\b)"
+            "(?i)^\\s*when\\s[^,?$]*+(?:\\$[^$]*\\$[^,?$]*+)*+,(?!.*\\b(?:if|would|might|could|not)\\b)"
             "[^?]*\\b(?:is|are|equals|becomes)\\b\\s*\\$[^$]*\\$[.]?$"};
     if (answer_is_calculation(s) || pattern_find(&premise, s, 0, NULL))
         return pattern_find(&doubt, s, 0, NULL);
