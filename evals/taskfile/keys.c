@@ -72,8 +72,10 @@ snap_status keys_element(const keys *k, const char *key, const char *index, keys
 static snap_status keep(const keys *k, const char *key, const js *value, const char **out,
                         snap_err *err) {
     const char *s = js_str(value);
-    if (!s || strlen(s) != js_str_len(value) || text_is_blank(s, strlen(s)))
+    if (!s || strlen(s) != js_str_len(value))
         return keys_bad(k, key, err, "must be text");
+    if (text_is_blank(s, strlen(s)))
+        return keys_bad(k, key, err, "must not be empty");
     *out = arena_strdup(k->mem, s);
     return *out ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "%s: out of memory", k->name);
 }

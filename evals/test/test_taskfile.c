@@ -171,6 +171,7 @@ static const struct {
     const char *members, *message;
 } bad_files[] = {
     {"\"task\": 5", "my.json:2: 'task' must be text"},
+    {"\"task\": \" \"", "my.json:2: 'task' must not be empty"},
     {"\"task\": \"a b\"", "my.json:2: 'task' must be a name"},
     {"\"task\": \"../x\"", "must be a name"},
     {"\"task\": \"t\"", "my.json:1: needs 'data'"},
