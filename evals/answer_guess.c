@@ -56,9 +56,9 @@ static bool is_undecided(span s) {
             "assum|for (?:example|instance)|other than|unless|otherwise|let us|let's|"
             "would have been|(?:step|case) [0-9]+[.]?$)"};
     static pattern premise = {
-        .regex =
-            "(?i)^\\s*when\\s[^,?$]*+(?:\\$[^$]*\\$[^,?$]*+)*+,(?!.*\\b(?:if|would|might|could|not)\\b)"
-            "[^?]*\\b(?:is|are|equals|becomes)\\b\\s*\\$[^$]*\\$[.]?$"};
+        .regex = "(?i)^\\s*when\\s[^,?$]*+(?:\\$[^$]*\\$[^,?$]*+)*+,"
+                 "(?!.*\\b(?:if|would|might|could|not)\\b)[^?]*\\b(?:is|are|equals|becomes)\\b"
+                 "\\s*\\$[^$]*\\$[.]?$"};
     if (answer_is_calculation(s) || pattern_find(&premise, s, 0, NULL))
         return pattern_find(&doubt, s, 0, NULL);
     static pattern open = {
