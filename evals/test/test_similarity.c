@@ -1,5 +1,5 @@
-/* Tests texts that must be repeated (MRCR), LongBench v2 and RULER. The ratios are those of Python's
- * difflib.SequenceMatcher(None, a, b).ratio(). All rows are invented. */
+/* Tests texts that must be repeated (MRCR), LongBench v2 and RULER. The ratios are those of
+ * Python's difflib.SequenceMatcher(None, a, b).ratio(). All rows are invented. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

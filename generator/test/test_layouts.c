@@ -161,7 +161,7 @@ static bool is_rank(void) {
     return getenv(kPlan) && getenv(RANKS_REPORT);
 }
 
-/* Rank 0 has the standard output of the test, which must not show the output of this suite again. */
+/* Rank 0 has the standard output of the test, which must not show this suite's output again. */
 __attribute__((constructor)) static void silence_rank(void) {
     if (is_rank() && !freopen("/dev/null", "w", stdout))
         _exit(2);

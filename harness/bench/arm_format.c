@@ -83,10 +83,10 @@ ref_pv arm_format_pv(const cache_format *f) {
     return f->pv == REF_P_E4M3 ? REF_P_EXACT : f->pv;
 }
 
-/* The least bound of any kernel. Rounding numbers to BF16 has a relative L2 error of 1.66e-3. A kernel
- * may round P, the partial results of a split and the output: 2.9e-3 for all three. Approximations of
- * exp2 and log2 reach the log-sum-exp. An error of 5e-4 in it changes merged results by less than one
- * rounding does. */
+/* The least bound of any kernel. Rounding numbers to BF16 has a relative L2 error of 1.66e-3. A
+ * kernel may round P, the partial results of a split and the output: 2.9e-3 for all three.
+ * Approximations of exp2 and log2 reach the log-sum-exp. An error of 5e-4 in it changes merged
+ * results by less than one rounding does. */
 static judge_bound any_kernel(judge_bound b) {
     return (judge_bound){fmax(b.out_rel, 3e-3), fmax(b.row_rel, 6e-3), fmax(b.lse_err, 5e-4)};
 }

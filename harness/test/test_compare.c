@@ -113,7 +113,7 @@ static void test_lacking(void) {
     results_free(b);
 }
 
-/* The device of file b has no FP8: its file has these cells as skipped, so it does not lack them. */
+/* The device of file b has no FP8: its file has these cells as skipped, so none is lacking. */
 static void test_refused_cells(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)

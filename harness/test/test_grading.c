@@ -14,8 +14,8 @@
 #include "harness/eval/eval_run.h"
 #include "harness/view/run_report.h"
 
-/* grading_bench() fails if a verdict on one of the pairs is wrong. Another seed gives the pairs other
- * numbers, but the same forms and lengths, so one is enough for a sanitizer. */
+/* grading_bench() fails if a verdict on one of the pairs is wrong. Another seed gives the pairs
+ * other numbers, but the same forms and lengths, so one is enough for a sanitizer. */
 static void test_bench(void) {
     grading_row rows[GRADING_ROWS];
     for (uint64_t seed = 1; seed <= (kSanitized ? 1 : 5); seed++) {

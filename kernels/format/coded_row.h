@@ -182,8 +182,8 @@ FORMAT_INLINE void rotatekv_group(double *y, int n, int bits) {
     }
 }
 
-/* A rotation over the columns of several heads, then integers with a scale and a zero point for each
- * 128 columns, after RotateKV (arXiv 2501.16383).
+/* A rotation over the columns of several heads, then integers with a scale and a zero point for
+ * each 128 columns, after RotateKV (arXiv 2501.16383).
  *
  * RotateKV multiplies the keys of four heads of 128 columns by one Hadamard matrix before RoPE. It
  * then sorts the columns by their sums over calibration data, so that columns which share a scale

@@ -45,9 +45,9 @@ snap_status rounding_load(cache_rounding *out, const char *name, int d_c, int d_
 /* Bytes that the format takes for a token in one layer, padding included. */
 double rounding_token_bytes(const cache_rounding *r);
 
-/* Rounds in place the bf16 rows [n][d_c + d_r] that are appended together to one sequence, the first
- * one at position @at. @page: the stored rows [MLA_PAGE][d_c + d_r] of the page of that position.
- * Its rows before @at are read. They are changed only by ROW_KIVI, if their group becomes
+/* Rounds in place the bf16 rows [n][d_c + d_r] that are appended together to one sequence, the
+ * first one at position @at. @page: the stored rows [MLA_PAGE][d_c + d_r] of the page of that
+ * position. Its rows before @at are read. They are changed only by ROW_KIVI, if their group becomes
  * complete. */
 void rounding_apply(const row_format *f, uint16_t *rows, int64_t n, uint16_t *page, int64_t at);
 

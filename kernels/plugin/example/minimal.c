@@ -25,9 +25,9 @@ static double now_ns(void) {
 
 /* ---- the device: memory, copies, timer ------------------------------------------------------- */
 
-/* `snapmla bench` rotates over more than four times cache_bytes of inputs, so that no step finds its
- * input in the cache. Without cache_bytes, times are those of a warm cache, and `snapmla compare`
- * shows no relative speed. Shapes that need more than memory_bytes are skipped. */
+/* `snapmla bench` rotates over more than four times cache_bytes of inputs, so that no step finds
+ * its input in the cache. Without cache_bytes, times are those of a warm cache, and `snapmla
+ * compare` shows no relative speed. Shapes that need more than memory_bytes are skipped. */
 static void describe(const mla_backend *be, mla_backend_info *out) {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), pages = sysconf(_SC_PHYS_PAGES);
     (void)be;
