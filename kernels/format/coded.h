@@ -26,7 +26,7 @@ typedef struct {
     int tokens; /* so many neighbouring tokens are rounded together, at positions that are a
                    multiple of it; the last tokens of a sequence that are fewer stay as they are.
                    A power of two up to CODED_MOST_TOKENS */
-    int exact; /* tokens at the start of a sequence that stay as they are; 0 unless @tokens is 1 */
+    int exact;  /* tokens at the start of a sequence that stay as they are; 0 unless @tokens is 1 */
 } coded_format;
 
 /* NULL: no coded format has that name. */
