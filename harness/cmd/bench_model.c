@@ -1,13 +1,12 @@
 /* bench_model.c - `snapmla bench model` */
 #include <stdlib.h>
 
-#include "base/fault.h"
 #include "base/term.h"
 #include "harness/bench/model_bench.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/device_table.h"
+#include "harness/cmd/model_layout.h"
 #include "harness/cmd/print.h"
-#include "harness/cmd/rank_process.h"
 #include "harness/view/bench_tables.h"
 
 static const char *devices;
@@ -83,75 +82,6 @@ static snap_status measure_and_show(opt_shared *shared, bool shows, snap_err *er
     return st;
 }
 
-/* ---- several GPUs ---- */
-
-static snap_status write_facts(buf *facts, snap_err *err) {
-    snap_status st = rank_program_facts(facts, err);
-    if (st != SNAP_OK)
-        return st;
-    (void)buf_printf(facts, "model-config=%.300s\nlayout=%.40s\narms=%.40s\nbatch=%.300s\n",
-                     o.model_config ? o.model_config : "", o.layout, o.arms, o.batches);
-    (void)buf_printf(facts, "context=%.300s\nmemory=%g\nprompt=%lld\none-shot-kib=%lld\n",
-                     o.contexts, o.memory_gb, (long long)o.prompt, (long long)o.one_shot_kib);
-    (void)buf_printf(facts, "min-time=%g\nparts=%d\n", o.seconds, o.parts);
-    return buf_check(facts, "the facts to compare", err);
-}
-
-static snap_status join_and_measure(opt_shared *shared, const rank_place *place,
-                                    const rank_devices *d, snap_err *err) {
-    snap_status st;
-    buf facts = {0};
-    ranks_options how = ranks_defaults;
-    how.on_stuck = rank_end_stuck;
-    how.cancel = &cmd_cancelled;
-    TRY(write_facts(&facts, err));
-    TRY(ranks_join(&o.group, place, buf_str(&facts), &how, err));
-    TRY(rank_place_choose_device(place, d->of, d->n, err));
-    TRY(measure_and_show(shared, place->rank == 0, err));
-cleanup:
-    if (st != SNAP_OK && o.group)
-        ranks_fail(o.group, err);
-    if (o.group && st == SNAP_OK)
-        st = ranks_close(o.group, err);
-    else if (o.group && ranks_close(o.group, NULL) != SNAP_OK)
-        st = err->code;
-    o.group = NULL;
-    buf_release(&facts);
-    return st;
-}
-
-static snap_status run_rank(opt_shared *shared, const rank_place *place, const rank_devices *d,
-                            snap_err *err) {
-    snap_status st = join_and_measure(shared, place, d, err);
-    st = fault_of_process(st, err);
-    if (st != SNAP_OK)
-        rank_leave_to_launcher(err);
-    return st;
-}
-
-static snap_status run_layout(opt_shared *shared, const rank_layout *l, snap_err *err) {
-    snap_status st;
-    rank_place place;
-    rank_devices d;
-    int size = l->replicas * l->parts;
-    TRY(rank_devices_read(&d, devices, err));
-    TRY(rank_place_read(&place, err));
-    if (size > E2E_RANKS)
-        return err_set(err, SNAP_E_USAGE, "--layout %s has more than %d ranks", o.layout,
-                       E2E_RANKS);
-    if (place.size != 0 && place.size != size)
-        return err_set(err, SNAP_E_USAGE,
-                       "--layout %s has %d ranks, and the launcher has started %d", o.layout, size,
-                       place.size);
-    if (place.size == 0 && d.n != size)
-        return err_set(err, SNAP_E_USAGE,
-                       "--layout %s has %d ranks: --devices must list as many GPUs, not %d",
-                       o.layout, size, d.n);
-    st = place.size == 0 ? rank_processes_run(size, err) : run_rank(shared, &place, &d, err);
-cleanup:
-    return st;
-}
-
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     rank_layout l = {1, 1};
@@ -160,7 +90,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
     if (o.layout)
         TRY(rank_layout_parse(&l, o.layout, err));
-    st = l.replicas * l.parts > 1 ? run_layout(shared, &l, err)
+    st = l.replicas * l.parts > 1 ? model_layout_run(&o, devices, &l, shared, measure_and_show, err)
                                   : measure_and_show(shared, true, err);
 cleanup:
     return st;
