@@ -130,7 +130,7 @@ END
     printf 'POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n' "$(wc -c <"$dir/chat.json")"
     cat "$dir/chat.json"
 } >"$dir/chat.http"
-# A plugin without probes, which would take seconds for each run, and with one set of inputs.
+# This plugin has no probes, which would take seconds in each run, and needs one set of inputs only.
 plugin=$(dirname "$program")/test/plugins/warm.so
 sed 's/Example CPU, 2 threads/one thread of the host/' $fixtures/run.json >"$dir/ceilings.json"
 for run in run "shards/1 --shard 1/2" "shards/2 --shard 2/2"; do

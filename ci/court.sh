@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compares the program's kernels with those of other projects (docs/court.md), on a machine with a
-# GPU. The peers are the Python arms of adapters/, and need what the python3 (or SNAPMLA_PYTHON) has
-# installed. An arm whose package is missing becomes rows that say so.
+# GPU. The other kernels are called by the Python files of adapters/. Their packages must be
+# installed for python3 (or SNAPMLA_PYTHON). The rows of an arm whose package is missing say so.
 #   court.sh [--backend NAME] [--dry] [PART...]      results go to OUT (build/court)
 #     table    ten of the fourteen shapes of configs/h200-table.json, with up to 0.6 million tokens
 #              in all, or one of a million; all arms but torch

@@ -4,17 +4,17 @@
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
-#   correct   small models on two GPUs and on one, against one GPU and against the CPU
+#   correct   small models on two GPUs: their logits are compared with those of one GPU and of the CPU
 #             (build/test/generator --suite layouts)
 #   sums      all-reduces of FP32 numbers from 8 KB to 16 MB, as in the steps of a model
 #   lite      DeepSeek-V2-Lite: one GPU, DP2, TP2
 #   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU, DP2, TP2
 #   nccl      TP2 of both models again, with NCCL for all sums
-#   faults    a rank of TP2 is killed, a rank is stopped
+#   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (1,8,64,max). NVLink
-# multicast stays off. What is missing is built. OUT gets NAME.json and NAME.txt for each measurement,
+# multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of each measurement,
 # correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."

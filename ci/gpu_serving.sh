@@ -20,7 +20,7 @@
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
 #            to the first token at the client minus that in the server: at most 1 ms. 90 s.
 #   client   `bench serving` against servers that only send: 2,000 streams of 50 tokens per second, one
-#            process on one core, once more with packets handled by other cores where that can be chosen,
+#            process on one core, the same with packets handled by other cores where that can be chosen,
 #            then two processes. It needs no GPU. 70 s.
 #   chunked  gaps between tokens of short requests while long prompts arrive, for several sizes of the
 #            chunks in which prompts are computed, and with each prompt in one step. 24 s for each size.
@@ -274,7 +274,7 @@ rates() {
 search() {
     name=knee-$1-${2%%:*} unit=requests/s
     case $2 in concurrency:*) unit=users ;; esac
-    # 6 s are for the result, which is computed after the time
+    # 6 s are kept for the result, which is computed after the search has ended
     # shellcheck disable=SC2086
     load "$name" $(($3 - 6)) --slo $targets --search "$2" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
         --warmup 8 $shared --output $((output / 8))
@@ -486,7 +486,7 @@ say_client() { # NAME
     say "client, $1: $(sed -n 's/.*: lag of all events/lag of all events/p; s/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
         "$(requests "$1" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("end"); f = get("first"); if (e > end) end = e
             if (!from || f < from) from = f } END { if (end > from) printf "%d events in %.2f s, %.0f each second", p, end - from, p / (end - from) }')"
-    lag=$(row "$1" a '"kind": *"load"' lag_p99_ms) # a part of several has no such row
+    lag=$(row "$1" a '"kind": *"load"' lag_p99_ms) # the result of one of several parts has no such row
     [ "$lag" = unknown ] || say "client, $1: lag of the recorded times, largest of each request: p99 $lag ms"
 }
 

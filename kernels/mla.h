@@ -117,8 +117,8 @@ typedef struct {
     bool processors;       /* the host's processors compute, although host_memory may be false */
 } mla_backend_info;
 
-/* Whether the host's processors compute. Then their clock, their energy and other programs matter
- * for a measurement. */
+/* Whether the backend computes on the host's processors. Then the processors' clock and energy are
+ * those of the measurement, and other programs can disturb it. */
 static inline bool mla_on_processors(const mla_backend_info *info) {
     return info->host_memory || info->processors;
 }

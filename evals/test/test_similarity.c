@@ -150,7 +150,7 @@ static void test_longbench(void) {
     }
 }
 
-/* RULER: all answers must be found, of questions one; letter case does not matter. */
+/* RULER: all answers must be found, or for questions one of them. Letter case does not matter. */
 static void test_ruler(void) {
     static const char rows[] =
         "{\"context\": \"The ferry has 4711. The barn has 8.5.\", \"question\": \"Which?\", "

@@ -49,7 +49,7 @@ typedef struct {
     attempt_form form;
     buf body; /* a whole answer, or the beginning of an error response */
     sse events;
-    chat_frame frame; /* of the stream's chunks */
+    chat_frame frame; /* what the stream's chunks have in common */
     chat_answer answer;
     attempt_end end;
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */

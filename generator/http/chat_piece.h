@@ -37,8 +37,9 @@ typedef struct {
 void chat_frame_clear(chat_frame *f);
 void chat_frame_release(chat_frame *f);
 
-/* As chat_piece_find(), which is called for a chunk that does not fit the frame. If that chunk has
- * one text, @f becomes its frame. */
+/* Gives the same result as chat_piece_find(), but compares the chunk with the frame first. A chunk
+ * that does not fit the frame is parsed by chat_piece_find(). If it has one text, @f becomes its
+ * frame. */
 bool chat_frame_find(chat_frame *f, const char *data, size_t n, chat_piece *out);
 
 /* Appends the text, with the character that each escape stands for in place of the escape. */

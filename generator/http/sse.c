@@ -58,7 +58,7 @@ static snap_status take_field(sse *p, const char *line, size_t n, snap_err *err)
     return take_data(p, line + skip, n - skip, err);
 }
 
-/* Uses a line of @n bytes, which is complete. */
+/* Handles a complete line of @n bytes. */
 static snap_status use_line(sse *p, const char *line, size_t n, sse_event_fn fn, void *ctx,
                             snap_err *err) {
     if (!p->begun && n >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
@@ -93,7 +93,7 @@ snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void 
         p->after_cr = false;
         const char *line = bytes + i;
         size_t run = to_line_end(line, n - i);
-        bool whole = !p->line.len && i + run < n; /* it need not be copied */
+        bool whole = !p->line.len && i + run < n; /* then it is not copied */
         if (!whole)
             (void)buf_append(&p->line, line, run);
         st = fits(&p->line, err);

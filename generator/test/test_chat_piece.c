@@ -110,7 +110,7 @@ static const struct {
     {DELTA("{\"content\":\"hello\"}"), DELTA("{\"content\":\"a\",\"content\":\"b\"}"), false},
     {DELTA("{\"content\":\"a\",\"reasoning\":\"\"}"),
      DELTA("{\"content\":\"b\",\"reasoning\":\"\"}"), true},
-    /* an empty text, in whose place another one counts */
+    /* the text at the frame's place is empty, and the text of another member counts */
     {DELTA("{\"reasoning_content\":\"a\",\"reasoning\":\"hm\"}"),
      DELTA("{\"reasoning_content\":\"\",\"reasoning\":\"hm\"}"), true},
     {DELTA("{\"content\":\"a\",\"reasoning\":\"hm\"}"),

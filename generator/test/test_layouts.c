@@ -322,7 +322,7 @@ static void test_split_on_cuda(void) {
 }
 
 /* Sums of up to 4096 bytes in one kernel, and longer ones by NCCL. NCCL refuses two ranks on one
- * device. There, it is hidden, so that longer sums are computed in several kernels. */
+ * device. With one device, the test therefore hides NCCL, and longer sums take several kernels. */
 static void test_long_sums_on_cuda(void) {
     if (!tiny_on_cuda())
         return;

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-static const int64_t kClocksMost = 5000000; /* ns */
+static const int64_t kClocksMost = 5000000; /* ns; a larger difference is that of two clocks */
 
 typedef struct {
     double ns;

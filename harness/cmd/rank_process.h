@@ -14,7 +14,7 @@ typedef struct {
     int n; /* 0 = not given */
 } rank_devices;
 
-/* @list: NULL = not given. SNAP_E_USAGE. */
+/* Reads the value. @list: NULL = not given. SNAP_E_USAGE if it is not a list of GPUs. */
 snap_status rank_devices_read(rank_devices *out, const char *list, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Starts one rank for each device, with the arguments of this process, and waits for all of them.

@@ -158,7 +158,8 @@ static void add_energy(energy_meter *m, int64_t now_ns) {
     m->at_ns = now_ns;
 }
 
-/* Some virtual machines have counters that never move. Nothing runs without energy. */
+/* Some virtual machines have counters that never move. So 0 J is not a measurement: the energy is
+ * missing. */
 double energy_read(energy_meter *m, int64_t now_ns) {
     add_energy(m, now_ns);
     if (!m->failed && !(m->joules > 0))

@@ -113,7 +113,8 @@ static void test_lacking(void) {
     results_free(b);
 }
 
-/* The device of file b has no FP8: its file has these cells as skipped, so none is lacking. */
+/* The device of file b has no FP8. Its file lists these cells as skipped, so they are not counted
+ * as lacking. */
 static void test_refused_cells(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)

@@ -7,8 +7,8 @@ static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
 }
 
-/* Sets in->why if the clock of the machine ran backwards during the run. Its times are then not to
- * be trusted. Times in UTC text have the order of their strings. */
+/* Sets in->why if the clock of the machine ran backwards during the run, because the times of such
+ * a run are not reliable. The times are text in UTC, whose alphabetical order is that of time. */
 static snap_status check_clock(compare_files *all, compare_file *in, snap_err *err) {
     const js *from = js_get_object(results_document(in->r), "provenance");
     const char *started = js_get_str(from, "started"), *ended = js_get_str(from, "ended");
@@ -22,8 +22,8 @@ static snap_status check_clock(compare_files *all, compare_file *in, snap_err *e
     return in->why ? SNAP_OK : no_memory(err);
 }
 
-/* A file of another schema or version, or of a clock that ran backwards, is refused, and the others
- * are compared without it. */
+/* A file of another schema or version is refused, and so is one whose clock ran backwards during
+ * the run. The other files are compared without it. */
 static snap_status load(compare_files *all, compare_file *in, snap_err *err) {
     snap_err own = {0};
     char *path = results_file_of(in->name);

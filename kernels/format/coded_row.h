@@ -152,7 +152,8 @@ FORMAT_INLINE void kvquant_row(row_team t, float *x, int d_c, int bits, coded_me
 
 /* ---- rotations ------------------------------------------------------------------------------- */
 
-/* Formats that rotate the content pad it with zeros to so many columns, a power of two. */
+/* The number of columns to which formats that rotate the content pad it with zeros: the next power
+ * of two. */
 FORMAT_INLINE int coded_padded(int d_c) {
     int n = 1;
     while (n < d_c)
@@ -165,8 +166,8 @@ FORMAT_INLINE int coded_padded(int d_c) {
 enum { ROTATEKV_GROUP = 128, ROTATEKV_ROTATED = 512 }; /* columns */
 
 /* Rounds the @n rotated numbers that share a scale and a zero point. Code c stands for (c - zero
- * point) * scale. The range of 0 and the numbers is mapped to all codes. With 2 bits, only 80 % of
- * the range is, and numbers beyond saturate. */
+ * point) * scale. The codes cover the smallest range that contains 0 and all the numbers. With 2
+ * bits, they cover 80 % of that range, and numbers beyond it saturate. */
 FORMAT_INLINE void rotatekv_group(double *y, int n, int bits) {
     double most = (double)((1 << bits) - 1), kept = bits == 2 ? 0.8 : 1.0, low = 0.0, high = 0.0;
     for (int i = 0; i < n; i++) { /* comparisons with a NaN are false */

@@ -68,16 +68,17 @@ FORMAT_INLINE uint32_t element_encode_magnitude(element_spec s, double x) {
     return ((uint32_t)(e - s.e_min) << s.mantissa) + steps;
 }
 
-/* A short way for most numbers: whether @x is exactly a number of FP32 that is normal in the type
- * and not above the largest one. */
+/* Whether element_encode_short(), which is faster, may encode @x: @x is exactly a number of FP32,
+ * normal in the type, and not above the type's largest number. */
 FORMAT_INLINE bool element_is_short(element_spec s, double x) {
     double magnitude = fabs(x);
     return (double)(float)x == x && s.mantissa < 23 && magnitude <= (double)s.largest &&
            magnitude >= element_power(s.e_min);
 }
 
-/* Rounds the mantissa of such a number's FP32 bits, ties to even, and changes the exponent's bias.
- * A carry is right as in element_encode_magnitude(). */
+/* Encodes a number for which element_is_short() holds. Rounds the mantissa of its FP32 bits, ties
+ * to even, and changes the exponent's bias. A carry out of the mantissa correctly increments the
+ * exponent, as in element_encode_magnitude(). */
 FORMAT_INLINE uint32_t element_encode_short(element_spec s, float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);

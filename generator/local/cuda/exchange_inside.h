@@ -47,7 +47,7 @@ struct exchange_part {
 };
 
 /* Joins the communicator of NCCL of a part of a group. All ranks of the group call it. The first
- * rank of the part makes its identifier. Only the limit of the group holds for joining, and
+ * rank of the part makes its identifier. Joining has no time limit but that of the group:
  * on_stuck() ends a rank that waits here for ever. */
 snap_status exchange_join(const nccl *library, nccl_comm **out, ranks *group, exchange_part part,
                           snap_err *err);

@@ -57,7 +57,7 @@ cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t
     return e;
 }
 
-/* @of: the offers of the part's ranks */
+/* Maps the inboxes of the part's other ranks. @of: the offers of the part's ranks. */
 void map_inboxes(exchange_peers *p, const offer *of, int first, outcome *out) {
     one_shot_group &g = p->group;
     for (int r = 0; r < g.size && !*out->why_not; r++) {

@@ -392,6 +392,6 @@ snap_status logits_of(cuda_model *m, int first, int count, snap_err *err) {
                      ends_f32),
               "logits");
     c.run(best_token(m->s, m->b.logits, count, s.vocab_size, m->b.key + first), "next token");
-    c.part(STEP_REST); /* the end */
+    c.part(STEP_REST); /* ends the last part */
     return c.st;
 }

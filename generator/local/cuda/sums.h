@@ -27,7 +27,7 @@ typedef struct {
 typedef enum { SUMS_BY_ONE_SHOT, SUMS_BY_NCCL, SUMS_BY_SEVERAL } sums_path;
 
 /* @most: longest message of the one-shot kernel; 0 = this group cannot use it. @nccl: the group has
- * joined a communicator of NCCL. One of both must be given. */
+ * joined a communicator of NCCL. One of the two must be given. */
 static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
     if (bytes <= most)
         return SUMS_BY_ONE_SHOT;
@@ -38,8 +38,7 @@ static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
  * sums_cuda_open - connect the GPU of this rank with those of the others
  *
  * The GPU is CUDA device 0 of this process (ranks/place.h). All ranks of the group call it with the
- * same options, except for `first`.
- * NCCL is loaded only if some sum needs it.
+ * same options, except for `first`. NCCL is loaded only if some sum needs it.
  *
  * SNAP_E_UNSUPPORTED: this build has no CUDA, or NCCL is needed and missing. SNAP_E_IO: the file in
  * SNAPMLA_NCCL cannot be read. SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. An error
@@ -47,13 +46,13 @@ static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
  */
 snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Waits for the other ranks, unless the group has failed: after an error of this rank, call
- * ranks_fail() before. The model that uses the communicator must be freed before. NULL is
- * allowed. */
+/* Closes the communicator. Waits for the other ranks, unless the group has failed. So call
+ * ranks_fail() first after an error of this rank. Free the model that uses the communicator before
+ * this call. NULL is allowed. */
 void sums_cuda_close(comm *c);
 
 /* The longest sum in bytes that this group computes with the one-shot kernel; 0 = it cannot use it,
- * and *why_not is the reason ("" if it was not to be used). */
+ * and *why_not is the reason ("" if the options exclude it). */
 int64_t sums_cuda_one_shot(const comm *c, const char **why_not);
 
 /* Version of NCCL, such as 22803; 0 = it is not used. */

@@ -2,8 +2,8 @@
  *
  * A draw at temperature T needs the sum of exp(logit / T) over the vocabulary. Sequences that start
  * from one prompt all draw their first token from its logits. So the sums over blocks of 256 tokens
- * are kept with the prompt. A further draw at the same temperature finds its block by these sums,
- * and computes only the 256 numbers of that block. */
+ * are kept with the prompt. A further draw at the same temperature finds the block of its token
+ * by these sums, and computes only the exponentials of that block. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_ENGINE_BLOCK_SUMS_H
 #define SNAPMLA_GENERATOR_LOCAL_ENGINE_BLOCK_SUMS_H
 
@@ -13,15 +13,16 @@
 typedef struct {
     double temperature; /* 0 = there are no sums */
     double best;        /* the largest logit */
-    double total;
-    double *sum; /* owned, one for each block */
+    double total;       /* of all blocks */
+    double *sum;        /* owned, one for each block */
 } block_sums;
 
-/* False if memory is exhausted. block_sums_release() frees what @b owns. */
+/* Makes space for the sums of a vocabulary, and no sums. Returns false if memory is exhausted.
+ * block_sums_release() frees what @b owns. */
 bool block_sums_make(block_sums *b, int vocab);
 void block_sums_release(block_sums *b);
 
-/* The logits have changed. */
+/* Discards the sums. Call it when the logits have changed. */
 void block_sums_clear(block_sums *b);
 
 /* Returns the first token at which the running sum of exp(logit / temperature) exceeds @share (0 ..
