@@ -291,6 +291,8 @@ def stated_limit(path):
     """The number that the file assigns to limit_s outside of functions; 0 if there is none, or if
     no limit may have this value. It is read from the text, because importing the file is a call
     that has this limit."""
+    if not os.path.isfile(path):
+        return 0  # opening a pipe would wait for a writer, and this is no call with a limit
     try:
         with open(path, "rb") as file:
             body = ast.parse(file.read()).body
