@@ -223,7 +223,8 @@ static answer_state damaged(http_answer *a) {
     return fail(a, ANSWER_BROKEN, "the chunks of the response are damaged");
 }
 
-/* Begins a chunk, or the trailers if its size is 0. The line with the size has ended. */
+/* Called at the end of the line that gives the size of a chunk. Begins the chunk, or the trailers
+ * if the size is 0. */
 static answer_state begin_chunk(http_answer *a) {
     if (!a->has_size)
         return damaged(a);

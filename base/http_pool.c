@@ -102,8 +102,8 @@ void http_conn_close(http_conn *c) {
     free(c);
 }
 
-/* Whether an idle connection can take a request: it was not idle for too long, and neither a byte
- * nor the end of the connection has arrived. */
+/* Whether an idle connection can take a request: it was not idle for too long, no byte has arrived
+ * on it, and the server has not closed it. */
 static bool is_alive(const http_conn *c) {
     char byte;
     return clock_now_ns() - c->idle_since_ns < kIdleNs &&

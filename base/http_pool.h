@@ -2,7 +2,7 @@
  *
  * A pool owns connections. Each is either in use by one transfer or idle. All are registered for
  * input in the engine's epoll instance, with the descriptor as data. An idle connection is
- * registered, too, so that the engine can close it when the server has closed it. */
+ * registered as well, so the engine notices that the server has closed it, and closes it, too. */
 #ifndef SNAPMLA_BASE_HTTP_POOL_H
 #define SNAPMLA_BASE_HTTP_POOL_H
 
@@ -40,7 +40,7 @@ http_conn *http_pool_find(const http_pool *p, int fd);
 
 void *http_conn_user(const http_conn *c); /* NULL = the connection is idle */
 
-/* Whether the connection was idle at some time before its present use. */
+/* Whether an earlier request was sent on the connection. */
 bool http_conn_is_reused(const http_conn *c);
 
 /* Sends as much as possible of @head followed by @body without blocking, beginning with byte @from

@@ -19,8 +19,8 @@ typedef struct {
 bool http_url_plain(const char *url, http_url_parts *p);
 void http_url_parts_release(http_url_parts *p);
 
-/* The absolute URL of @reference, such as "/there", in a response from the URL @base. NULL if it
- * has none. The caller frees the result with curl_free(). */
+/* Resolves @reference, such as "/there" in a Location header, against @base, the URL that sent it.
+ * Returns the absolute URL, or NULL if there is none. The caller frees it with curl_free(). */
 char *http_url_resolve(const char *base, const char *reference);
 
 #endif

@@ -362,7 +362,8 @@ static void test_a_reset_while_sending(void) {
     buf_release(&t.body);
 }
 
-/* Sends @n bytes of a body without a length and closes the connection before the client reads. */
+/* A server sends @n bytes of a body whose length it has not stated, and closes the connection
+ * before the client reads. */
 static taken sent_and_closed(size_t n) {
     char url[64], request[4096], *body = calloc(n, 1);
     int listener = listen_on_loopback(url, sizeof url), buffered = 1 << 20;

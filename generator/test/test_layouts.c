@@ -387,7 +387,7 @@ static void test_sequences(void) {
         }
 }
 
-/* The shape of a share is that of the share's checkpoint. */
+/* rank_layout_split() must give the shape that the checkpoint of one rank has. */
 static void test_shape(void) {
     tiny_model whole, share;
     snap_err err = {0};

@@ -1,4 +1,5 @@
-/* Tests the loading and the calls of NCCL, with shared objects that replace it (nccl_stub.c). */
+/* Tests how NCCL is loaded and called. Small shared objects of our own (nccl_stub.c) are loaded in
+ * its place, because NCCL needs a GPU. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static void test_no_library(void) {
     (void)unsetenv("SNAPMLA_NCCL");
 }
 
-/* The stub accepts a call only if the communicator is passed as the stream, too. */
+/* The communicator is passed as the stream, too. The shared object checks that it gets both. */
 static void test_calls(void) {
     static const float from[4] = {1, 2, 3, 4};
     snap_err err = {0};

@@ -28,7 +28,8 @@ typedef struct {
     double value[2];              /* values for all threads that the first thread computed */
 } coded_memory;
 
-/* transform_hadamard() by a team. When it returns, every thread can read all of x[0 .. n - 1].
+/* Does the work of transform_hadamard() with all threads of @t. When it returns, every thread can
+ * read all of x[0 .. n - 1].
  * @block: how many numbers are transformed together, a power of two that divides @n; 0: none is
  * transformed. */
 FORMAT_INLINE void team_hadamard(row_team t, double *x, int n, int block) {

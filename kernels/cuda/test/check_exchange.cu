@@ -148,7 +148,7 @@ void check_sizes(group &g) {
             }
 }
 
-/* Long and short messages follow each other, and the host does not wait between them. */
+/* Launches long and short messages in turn without waiting for any of them. */
 void check_many(group &g) {
     g.fill(16384, true);
     for (int i = 0; i < 500; i++) {
