@@ -31,27 +31,11 @@ export NCCL_NVLS_ENABLE=0
 bad=0
 mkdir -p "$out"
 : >"$out/summary.txt"
+. ci/gpu_ranks.sh
 check=build/test/cuda/check_exchange
 for program in "$snapmla" "$check"; do
     [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
 done
-
-say() {
-    echo "$*" | tee -a "$out/summary.txt"
-}
-
-fail() {
-    say "FAILED: $*"
-    bad=1
-}
-
-find_nccl() {
-    [ -z "${SNAPMLA_NCCL:-}" ] || return 0
-    ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2' && return 0
-    wheel=$(python3 -c 'import nvidia.nccl as n; print(list(n.__path__)[0])' 2>/dev/null || true)
-    [ -f "$wheel/lib/libnccl.so.2" ] && export SNAPMLA_NCCL="$wheel/lib/libnccl.so.2"
-    return 0
-}
 
 # measure NAME SECONDS OPTION...: one run of `bench exchange` with a time limit, a result file and a table
 measure() {
@@ -109,14 +93,6 @@ step_mpirun() {
     [ "$code" = 0 ] || fail "mpirun: exit $code"
 }
 
-# Prints the process id of rank $2, whose launcher is process $1.
-process_of_rank() {
-    for p in $(pgrep -P "$1"); do
-        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "RANK=$2" && echo "$p"
-    done
-    return 0
-}
-
 # Sends signal $1 to rank $2 during a run. The run must fail within 30 s, and its message must contain $3.
 inject() {
     timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --sizes 67108864,134217728,268435456,536870912,1073741824 \
@@ -170,11 +146,7 @@ step_faults() {
 }
 
 find_nccl
-{
-    nvidia-smi -L || true
-    nvidia-smi topo -m || true
-    "$snapmla" --version
-} >"$out/machine.txt" 2>&1
+note_machine
 for step in $steps; do
     step_begun=$(date +%s)
     echo "== $step"
