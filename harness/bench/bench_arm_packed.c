@@ -10,7 +10,7 @@
 
 enum {
     kSharedTokens = 1024, /* tokens from which the values are chosen that all tokens share */
-    kChunkPages = 64,     /* most pages that are packed at a time */
+    kChunkPages = 8,      /* most pages that a thread packs at a time */
 };
 static const double kStandsOut = 100; /* least logit that a planted token must have; it is about
                                          148 if the format holds the token exactly */

@@ -130,6 +130,40 @@ static void store_scales(const cache_format *f, const cache_bytes *b, const cach
         store_floats(f, b, &part->scale.tensor, &s->tensor);
 }
 
+/* The numbers of a token that share a scale: elements first .. first + n - 1 of the plane's row at
+ * @at. */
+typedef struct {
+    const float *x; /* [n] */
+    uint8_t *at;
+    int first, n;
+    float scale, zero;
+} scaled_group;
+
+/* scale_code() for a floating-point type. It is small, so that the compiler copies it into a loop
+ * over numbers of one type, where @spec is constant. Quotients that are not short, and those by 0,
+ * are left to scale_code(). */
+static inline uint32_t quick_code(element_type type, float x, const scaled_group *g) {
+    const element_spec spec = element_spec_of(type);
+    float quotient = x / g->scale;
+    return element_is_short(spec, (double)quotient) ? element_encode_short(spec, quotient)
+                                                    : scale_code(type, x, g->scale, g->zero);
+}
+
+static void store_group(element_type type, const scaled_group *g) {
+    if (type == ELEMENT_BF16)
+        for (int i = 0; i < g->n; i++) {
+            uint32_t code = quick_code(ELEMENT_BF16, g->x[i], g);
+            g->at[2 * (g->first + i)] = (uint8_t)code;
+            g->at[2 * (g->first + i) + 1] = (uint8_t)(code >> 8);
+        }
+    else if (type == ELEMENT_E4M3FN)
+        for (int i = 0; i < g->n; i++)
+            g->at[g->first + i] = (uint8_t)quick_code(ELEMENT_E4M3FN, g->x[i], g);
+    else
+        for (int i = 0; i < g->n; i++)
+            element_store(type, g->at, g->first + i, scale_code(type, g->x[i], g->scale, g->zero));
+}
+
 static void store_part(const cache_format *f, const cache_bytes *b, const cache_part *part,
                        scale_rows x, const scale_set *s) {
     const cache_plane *p = &part->plane;
@@ -138,11 +172,13 @@ static void store_part(const cache_format *f, const cache_bytes *b, const cache_
         uint8_t *at = layout_at(f, b, p, i / f->page_tokens, i % f->page_tokens);
         for (int g = 0; g < s->groups; g++) {
             int64_t unit = i / s->tokens_per_unit * s->groups + g;
-            float scale = s->value[unit] * s->tensor,
-                  zero = part->zero.columns ? s->zero[unit] : 0.0f;
-            for (int d = g * columns; d < (g + 1) * columns; d++)
-                element_store(p->type, at, d,
-                              scale_code(p->type, x.at[i * x.width + d], scale, zero));
+            store_group(p->type,
+                        &(scaled_group){.x = x.at + i * x.width + (int64_t)g * columns,
+                                        .at = at,
+                                        .first = g * columns,
+                                        .n = columns,
+                                        .scale = s->value[unit] * s->tensor,
+                                        .zero = part->zero.columns ? s->zero[unit] : 0.0f});
         }
     }
 }

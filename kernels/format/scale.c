@@ -13,8 +13,9 @@ static void find_ranges(const scale_set *s, scale_range *r, scale_rows x) {
     int columns = x.columns / s->groups;
     for (int64_t i = 0; i < x.rows; i++) {
         scale_range *unit = r + i / s->tokens_per_unit * s->groups;
-        for (int d = 0; d < x.columns; d++)
-            widen(&unit[d / columns], x.at[i * x.width + d]);
+        for (int d = 0; d < columns * s->groups; d += columns)
+            for (int k = 0; k < columns; k++)
+                widen(&unit[d / columns], x.at[i * x.width + d + k]);
     }
 }
 
