@@ -97,18 +97,6 @@ static ref_pv reference_pv(const bench_arm *arm) {
     return ref_format_pv(bench_arm_precision(arm) == MLA_FP8 ? REF_SNAPMLA : REF_BF16);
 }
 
-/* Judges one sequence of an arm with a cache format. */
-static void judge_packed(sequence_job *job) {
-    const bench_shape *s = bench_arm_shape(job->arm);
-    int64_t all = (int64_t)s->s_q * s->heads;
-    packed_sequence in = {.arm = job->arm,
-                          .o = job->o,
-                          .b = job->b,
-                          .rows = job->rows ? job->rows : all,
-                          .seed = job->seed + (uint64_t)job->b};
-    job->st = packed_judge(&job->error, &in, &job->err);
-}
-
 static judge_bound bound_of(const bench_arm *arm) {
     const arm_format *f = bench_arm_format(arm);
     return f ? arm_format_bound(f) : bench_kind_bound(bench_arm_kind(arm), reference_pv(arm));
@@ -164,12 +152,8 @@ cleanup:
 }
 
 static void run_job(void *ctx, int worker, int64_t index) {
-    sequence_job *job = (sequence_job *)ctx + index;
     (void)worker;
-    if (bench_arm_format(job->arm))
-        judge_packed(job);
-    else
-        judge_sequence(job);
+    judge_sequence((sequence_job *)ctx + index);
 }
 
 /* ---- all sequences ---- */
@@ -210,32 +194,43 @@ static bool is_small(const bench_arm *arm, double work) {
     return (double)bench_arm_rows(arm) * (double)bench_arm_shape(arm)->context <= work;
 }
 
+/* Judges @rows rows (0: all) of each of the sequences order[n]. */
+static snap_status judge_sequences(judge_error *e, const bench_arm *arm, const bench_output *o,
+                                   const int *order, int n, int64_t rows, uint64_t seed,
+                                   snap_err *err) {
+    sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
+    if (!jobs)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", n);
+    for (int i = 0; i < n; i++)
+        jobs[i] = (sequence_job){.arm = arm, .o = o, .seed = seed, .rows = rows, .b = order[i]};
+    snap_status st = run_jobs(jobs, n, err);
+    *e = (judge_error){0};
+    for (int i = 0; i < n && st == SNAP_OK; i++)
+        judge_add(e, &jobs[i].error, jobs[i].b);
+    free(jobs);
+    return st;
+}
+
 static snap_status judge_on_host(judge_error *e, const bench_arm *arm, const bench_output *o,
-                                 sample_size size, uint64_t seed, snap_err *err) {
+                                 sample_size size, packed_references *known, uint64_t seed,
+                                 snap_err *err) {
     const bench_shape *s = bench_arm_shape(arm);
     bool whole = is_small(arm, size.whole);
     int n = whole || s->batch < size.sequences ? s->batch : size.sequences;
+    int64_t rows = rows_per_sequence(s, n, size.rows, whole);
     int *order = malloc((size_t)s->batch * sizeof *order);
-    sequence_job *jobs = calloc((size_t)n, sizeof *jobs);
-    snap_status st = SNAP_OK;
-    if (!order || !jobs) {
-        st = err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", n);
-        goto cleanup;
-    }
+    if (!order)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for checking %d sequences", n);
     pick_sequences(order, s->batch, n, seed);
-    for (int i = 0; i < n; i++)
-        jobs[i] = (sequence_job){.arm = arm,
-                                 .o = o,
-                                 .seed = seed,
-                                 .rows = rows_per_sequence(s, n, size.rows, whole),
-                                 .b = order[i]};
-    TRY(run_jobs(jobs, n, err));
-    *e = (judge_error){0};
-    for (int i = 0; i < n; i++)
-        judge_add(e, &jobs[i].error, jobs[i].b);
-cleanup:
+    const packed_sample sample = {.arm = arm,
+                                  .o = o,
+                                  .sequence = order,
+                                  .sequences = n,
+                                  .rows = rows ? rows : (int64_t)s->s_q * s->heads,
+                                  .seed = seed};
+    snap_status st = bench_arm_format(arm) ? packed_judge(e, &sample, known, err)
+                                           : judge_sequences(e, arm, o, order, n, rows, seed, err);
     free(order);
-    free(jobs);
     return st;
 }
 
@@ -337,13 +332,14 @@ cleanup:
 }
 
 static snap_status judge_output(judge_error *e, const bench_arm *arm, const bench_output *o,
-                                sample_size size, judge_bound bound, uint64_t seed, snap_err *err) {
+                                sample_size size, judge_bound bound, packed_references *known,
+                                uint64_t seed, snap_err *err) {
     /* lab_attend() takes sequences of equal length, and knows no other formats. */
     bool device = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_shape(arm)->lengths &&
                   !bench_arm_format(arm);
     if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))
         return judge_on_device(e, arm, o, size, bound, seed, err);
-    return judge_on_host(e, arm, o, size, seed, err);
+    return judge_on_host(e, arm, o, size, known, seed, err);
 }
 
 /* ---- before a cell is timed ---- */
@@ -365,8 +361,8 @@ static bool same(const bench_arm *arm, const bench_output *a, const bench_output
            (!bench_arm_has_lse(arm) || memcmp(a->lse, b->lse, rows * sizeof *a->lse) == 0);
 }
 
-snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
-                       snap_err *err) {
+snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, packed_references *known,
+                       uint64_t seed, snap_err *err) {
     bench_output o = {0};
     snap_status st = SNAP_OK;
     TRY(first_step(arm, scope, &o, err));
@@ -376,7 +372,7 @@ snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t 
     v->checked = o;
     o = (bench_output){0};
     v->bound = bound_of(arm);
-    TRY(judge_output(&v->error, arm, &v->checked, kBefore, v->bound, seed, err));
+    TRY(judge_output(&v->error, arm, &v->checked, kBefore, v->bound, known, seed, err));
     v->bound = judge_bound_rows(v->bound, v->error.rows);
     v->verdict = judge_verdict(&v->error, v->bound, &v->why);
 cleanup:
@@ -388,7 +384,8 @@ cleanup:
 
 /* Checks rows of a timed step's output: of the one that bench_arm_sample() kept, or else of the
  * last step. */
-static snap_status check_timed(verified *v, bench_arm *arm, uint64_t seed, snap_err *err) {
+static snap_status check_timed(verified *v, bench_arm *arm, packed_references *known, uint64_t seed,
+                               snap_err *err) {
     bench_output last = {0};
     const bench_output *o = bench_arm_kept(arm);
     bool quick = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_format(arm);
@@ -398,7 +395,7 @@ static snap_status check_timed(verified *v, bench_arm *arm, uint64_t seed, snap_
     snap_status st = SNAP_OK;
     if (!o)
         TRY(bench_arm_output(arm, &last, err));
-    TRY(judge_output(&e, arm, o ? o : &last, size, bound, seed + 1, err));
+    TRY(judge_output(&e, arm, o ? o : &last, size, bound, known, seed + 1, err));
     v->verdict = judge_verdict(&e, judge_bound_rows(bound, e.rows), &v->why);
     if (v->verdict != SNAP_OK)
         err_prefix(&v->why, "the output of a timed step");
@@ -484,9 +481,9 @@ cleanup:
     return st;
 }
 
-snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
-                         snap_err *err) {
-    snap_status st = check_timed(v, arm, seed, err);
+snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, packed_references *known,
+                         uint64_t seed, snap_err *err) {
+    snap_status st = check_timed(v, arm, known, seed, err);
     if (st == SNAP_OK)
         st = bench_arm_check(arm, err);
     if (st == SNAP_OK && v->verdict == SNAP_OK)

@@ -22,6 +22,7 @@
 #define SNAPMLA_HARNESS_BENCH_CHECK_OUTPUT_H
 
 #include "harness/bench/bench_arm.h"
+#include "harness/bench/packed_judge.h"
 #include "kernels/judge.h"
 
 typedef struct {
@@ -40,18 +41,20 @@ void verified_release(verified *v); /* frees the output, sets @v to {0}, which i
  *
  * @v:    receives the verdict. If it has SNAP_OK from the other scope, and the output is now the
  *        same, byte for byte, it stays as it is
+ * @known: results of the oracle that arms of the same shape and random numbers share
+ *         (packed_judge.h); may be NULL
  * @seed: selects the rows of a large cell
  *
  * A wrong result is a verdict in @v. Errors: those of the backend, SNAP_E_NOMEM.
  */
-snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
-                       snap_err *err) SNAP_CHECK_RESULT;
+snap_status verify_arm(verified *v, bench_arm *arm, bench_scope scope, packed_references *known,
+                       uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Call it after the timed steps of the scope, for an arm that passed verify_arm(). The verdict
  * becomes SNAP_E_WRONG if one of the checks fails. Unless one fails before the planted tokens, set
  * 0 holds these until bench_arm_reset(), which verify_arm() calls. Errors: those of verify_arm(),
  * and of bench_arm_check(), which it also calls. */
-snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, uint64_t seed,
-                         snap_err *err) SNAP_CHECK_RESULT;
+snap_status verify_timed(verified *v, bench_arm *arm, bench_scope scope, packed_references *known,
+                         uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

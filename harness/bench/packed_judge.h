@@ -1,4 +1,4 @@
-/* packed_judge.h - compares rows of one sequence of an arm that has a cache format with the FP64
+/* packed_judge.h - compares rows of the output of an arm that has a cache format with the FP64
  * oracle of that format (kernels/format). */
 #ifndef SNAPMLA_HARNESS_BENCH_PACKED_JUDGE_H
 #define SNAPMLA_HARNESS_BENCH_PACKED_JUDGE_H
@@ -9,15 +9,29 @@
 typedef struct {
     const bench_arm *arm;
     const bench_output *o;
-    int b;         /* the sequence */
-    int64_t rows;  /* rows to compare: at most s_q * heads */
+    const int *sequence; /* [sequences] which sequences are compared */
+    int sequences;
+    int64_t rows;  /* rows to compare in each of them: at most s_q * heads */
     uint64_t seed; /* chooses them */
-} packed_sequence;
+} packed_sample;
+
+/* The results of the oracle for the samples of one shape. Arms with the same format, input and rows
+ * have the same ones, so they are computed once. {0} is an empty list. */
+typedef struct packed_reference packed_reference;
+typedef struct {
+    packed_reference *first;
+} packed_references;
+
+void packed_references_release(packed_references *r); /* leaves an empty list */
 
 /* The tokens are packed again from the random numbers, so errors of the plugin's reading show. The
- * rows lie at about equal distances, beginning with a random one. Threads may call it for different
- * sequences at the same time. SNAP_E_NOMEM. */
-snap_status packed_judge(judge_error *out, const packed_sequence *in,
+ * rows of a sequence lie at about equal distances, beginning with a random one. All processors are
+ * used.
+ * @known: the list for the arm's shape and random numbers, to which the results are added; NULL:
+ *         they are computed, and not kept
+ *
+ * Errors: SNAP_E_NOMEM. */
+snap_status packed_judge(judge_error *out, const packed_sample *in, packed_references *known,
                          snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

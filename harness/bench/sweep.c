@@ -126,6 +126,7 @@ static void drop_arms(sweep *s) {
         stop_release(&c->timing);
         *c = (cell){0};
     }
+    packed_references_release(&s->known);
 }
 
 /* ---- one scope ---- */
@@ -145,7 +146,7 @@ static void apply_verdict(cell *c) {
 static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     note(s, "checking against FP64");
-    snap_status st = verify_arm(&c->verdict, c->arm, scope, s->opt->seed, &why);
+    snap_status st = verify_arm(&c->verdict, c->arm, scope, &s->known, s->opt->seed, &why);
     st = settle(c, st, &why, err);
     apply_verdict(c);
     return st;
@@ -218,7 +219,7 @@ static snap_status time_arms(sweep *s, bench_scope scope, snap_err *err) {
 static snap_status check_again(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     note(s, "checking the timed output");
-    snap_status st = verify_timed(&c->verdict, c->arm, scope, s->opt->seed, &why);
+    snap_status st = verify_timed(&c->verdict, c->arm, scope, &s->known, s->opt->seed, &why);
     st = settle(c, st, &why, err);
     apply_verdict(c);
     return st;

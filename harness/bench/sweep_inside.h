@@ -46,6 +46,7 @@ typedef struct {
                                          (opt->lengths) */
     lane *lanes;                      /* [n] */
     int n;
+    packed_references known; /* of the current shape */
     bool flush; /* the backends' caches are flushed before each step */
     int done;
 } sweep;

@@ -175,7 +175,7 @@ static snap_status build(worker *w, const bench_shape *s, bench_kind p, double *
         TRY(numbers_upload(&w->from, w->be, err));
     }
     TRY(bench_arm_create(&w->arm, w->be, s, p, NULL, &w->from, sets, flush, err));
-    TRY(verify_arm(&w->verdict, w->arm, w->scope, (uint64_t)w->seed, err));
+    TRY(verify_arm(&w->verdict, w->arm, w->scope, NULL, (uint64_t)w->seed, err));
     if (w->verdict.verdict == SNAP_OK)
         TRY(warm_up(w, ns, err));
 cleanup:
@@ -261,7 +261,7 @@ static snap_status end_cell(worker *w, snap_err *err) {
     snap_status st = SNAP_OK;
     if (!w->arm)
         return err_set(err, SNAP_E_INPUT, "the end of a cell was requested without a cell");
-    TRY(verify_timed(&w->verdict, w->arm, w->scope, (uint64_t)w->seed, err));
+    TRY(verify_timed(&w->verdict, w->arm, w->scope, NULL, (uint64_t)w->seed, err));
     bool good = w->verdict.verdict == SNAP_OK;
     js *o = js_new_object();
     bool ok = o && js_set_str(o, "status", good ? "passed" : "failed") &&

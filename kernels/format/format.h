@@ -221,6 +221,15 @@ snap_status cache_format_rows(ref_rows *out, const cache_format *f, const cache_
                               const int32_t *table_row, int64_t tokens,
                               snap_err *err) SNAP_CHECK_RESULT;
 
+/* Allocates rows of zeros for so many tokens. The caller releases @out. SNAP_E_NOMEM. */
+snap_status cache_format_rows_init(ref_rows *out, const cache_format *f, int64_t tokens,
+                                   snap_err *err) SNAP_CHECK_RESULT;
+
+/* Sets rows first .. first + count - 1 to tokens 0 .. count - 1 of a cache, as cache_format_rows()
+ * does. Threads may set different rows at the same time. */
+void cache_format_rows_set(ref_rows *out, int64_t first, const cache_format *f,
+                           const cache_bytes *b, const int32_t *table_row, int64_t count);
+
 /* ---- attention ---- */
 
 /* Attention in FP64 over what a format holds. The struct's functions only read it, so threads may
@@ -246,6 +255,17 @@ snap_status cache_oracle_init(cache_oracle *o, const cache_format *f, const floa
                               int64_t queries, const cache_bytes *b, const int32_t *table_row,
                               int64_t tokens, snap_err *err) SNAP_CHECK_RESULT;
 void cache_oracle_release(cache_oracle *o);
+
+/* The same in parts, for sequences that are packed part by part. @like: a cache with the values that
+ * all tokens share, see cache_format_pack_like(). The tokens are 0 until cache_oracle_add() sets
+ * them. */
+snap_status cache_oracle_begin(cache_oracle *o, const cache_format *f, const float *q,
+                               int64_t queries, const cache_bytes *like, int64_t tokens,
+                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* Sets tokens first .. first + count - 1 to tokens 0 .. count - 1 of @part, a cache that was packed
+ * like the one of cache_oracle_begin(). Threads may set different tokens at the same time. */
+void cache_oracle_add(cache_oracle *o, const cache_bytes *part, int64_t first, int64_t count);
 
 /* Computes output row @query over the first @visible tokens, as ref_attend() does, with P rounded
  * as @pv says. @out: fp64 [d_c]; @lse: may be NULL. */

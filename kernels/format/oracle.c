@@ -64,23 +64,36 @@ static snap_status read_offset(cache_oracle *o, const float *q, int64_t queries,
     return SNAP_OK;
 }
 
-snap_status cache_oracle_init(cache_oracle *o, const cache_format *f, const float *q,
-                              int64_t queries, const cache_bytes *b, const int32_t *table_row,
-                              int64_t tokens, snap_err *err) {
+snap_status cache_oracle_begin(cache_oracle *o, const cache_format *f, const float *q,
+                               int64_t queries, const cache_bytes *like, int64_t tokens,
+                               snap_err *err) {
     snap_status st = SNAP_OK;
     *o = (cache_oracle){.format = f};
     if (queries < 0 || tokens < 0 || queries > MLA_MAX_CONTEXT || tokens > MLA_MAX_CONTEXT)
         return err_set(err, SNAP_E_SHAPE, "queries and tokens must be 0..%lld",
                        (long long)MLA_MAX_CONTEXT);
-    TRY(cache_format_rows(&o->k, f, b, table_row, tokens, err));
+    TRY(cache_format_rows_init(&o->k, f, tokens, err));
     if (f->queries == QUERIES_FORMAT)
         TRY(format_queries(o, q, queries, err));
     else
         TRY(plain_queries(o, q, queries, err));
-    TRY(read_offset(o, q, queries, b, err));
+    TRY(read_offset(o, q, queries, like, err));
 cleanup:
     if (st != SNAP_OK)
         cache_oracle_release(o);
+    return st;
+}
+
+void cache_oracle_add(cache_oracle *o, const cache_bytes *part, int64_t first, int64_t count) {
+    cache_format_rows_set(&o->k, first, o->format, part, NULL, count);
+}
+
+snap_status cache_oracle_init(cache_oracle *o, const cache_format *f, const float *q,
+                              int64_t queries, const cache_bytes *b, const int32_t *table_row,
+                              int64_t tokens, snap_err *err) {
+    snap_status st = cache_oracle_begin(o, f, q, queries, b, tokens, err);
+    if (st == SNAP_OK)
+        cache_format_rows_set(&o->k, 0, f, b, table_row, tokens);
     return st;
 }
 
