@@ -16,6 +16,7 @@
 #include "harness/measure/code_hash.h"
 #include "harness/record/arm_file.h"
 #include "harness/record/device_results.h"
+#include "kernels/plugin/attend.h"
 #include "kernels/plugin/packed.h"
 
 enum { kProbeRounds = 3, kRetries = 3, kMaxSamples = 10000 };
@@ -166,13 +167,22 @@ static void close_device(bench_device *d) {
     d->format = NULL;
 }
 
-/* The first arm with the same ceilings as arm @i. */
+static mla_backend_info describe_built_in(const bench_device *d) {
+    mla_backend_info info;
+    mla_backend_describe(attend_built_in(d->backend), &info);
+    return info;
+}
+
+/* The first arm with the same ceilings as arm @i. They are those of the device: a plugin or Python
+ * file with one function uses the probes of a built-in backend. */
 static int rates_of(const bench *b, int i) {
-    const mla_backend_info *x = &b->devices[i].info;
+    const mla_backend_info x = describe_built_in(&b->devices[i]);
     for (int k = 0; k < i; k++) {
-        const mla_backend_info *y = &b->devices[k].info;
-        if (b->devices[k].backend && strcmp(x->name, y->name) == 0 &&
-            strcmp(x->device, y->device) == 0 && strcmp(x->kernel, y->kernel) == 0)
+        if (!b->devices[k].backend)
+            continue;
+        const mla_backend_info y = describe_built_in(&b->devices[k]);
+        if (strcmp(x.name, y.name) == 0 && strcmp(x.device, y.device) == 0 &&
+            strcmp(x.kernel, y.kernel) == 0)
             return k;
     }
     return i;

@@ -291,6 +291,10 @@ bool attend_is_backend(const mla_backend *be) {
     return be->ops->close == close_backend;
 }
 
+mla_backend *attend_built_in(mla_backend *be) {
+    return attend_is_backend(be) ? attend_inner(be) : be;
+}
+
 /* ---- opening ---- */
 
 static snap_status check_table(const snapmla_attention *p, const char *path, snap_err *err) {
