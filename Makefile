@@ -154,7 +154,7 @@ PLUGINS := $(BUILD)/plugins/example.so $(BUILD)/plugins/minimal.so $(BUILD)/plug
 FAULTY := $(FAULTS:%=$(BUILD)/test/plugins/%.so)
 WRONGS := WRONG_DROP_4096 WRONG_DROP_40000 WRONG_PAGE_64 WRONG_REMEMBERS
 WRONG := $(WRONGS:%=$(BUILD)/test/plugins/%.so)
-ATTENTIONS := $(addprefix ATTEND_,RIGHT ABI BYTES NAME NULL PRECISIONS DEVICE LIMIT ERROR CANCELS PLAN AFTER BEFORE INPUTS TABLE HANGS CACHE FAR READS CRASHES PLANS SHORT)
+ATTENTIONS := $(addprefix ATTEND_,RIGHT ABI BYTES NAME NULL PRECISIONS DEVICE LIMIT ERROR CANCELS PLAN AFTER BEFORE INPUTS TABLE HANGS CACHE FAR READS CRASHES PLANS SHORT INTERRUPTS)
 ATTENTION := $(ATTENTIONS:%=$(BUILD)/test/plugins/%.so)
 plugin = $(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -fPIC -shared -fvisibility=default
 $(PLUGINS): $(BUILD)/plugins/%.so: kernels/plugin/example/%.c kernels/plugin/plugin.h kernels/plugin/attention.h kernels/backend.h kernels/mla.h kernels/lab.h
@@ -190,7 +190,8 @@ $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY) $(ATTENTION)
 CFLAGS_generator_test_test_nccl := -DNCCL='"$(BUILD)/test/nccl"'
 $(BUILD)/test/generator: | $(PLUGINS) $(NCCL_STUBS)
 CFLAGS_harness_test_test_packed := $(CFLAGS_kernels_test_test_plugin)
-$(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so
+CFLAGS_harness_test_test_bench_run := $(CFLAGS_kernels_test_test_plugin)
+$(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so $(BUILD)/test/plugins/ATTEND_INTERRUPTS.so
 
 # ---- tests: one program for each layer, from all its test_*.c ----
 TEST_LAYERS := $(foreach l,$(LAYERS),$(if $(wildcard $(l)/test/test_*.c),$(l)))

@@ -12,8 +12,8 @@
 #              log-normal lengths
 #     torch    three small shapes with torch, which gathers and widens the cache in every step
 # Without PART, all of them. --dry: one small shape and few samples, for a machine without a GPU.
-# A part is stopped after PART_SECONDS (240); the rows that it has measured are kept. Exits 1 if a
-# part failed.
+# A part is stopped after PART_SECONDS (240). Its result then has the shapes that are complete, and
+# the same command measures the others. Exits 1 if a part failed or was stopped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 out=${OUT:-build/court}
@@ -90,6 +90,7 @@ set --
 for name in table large random mixed lognormal torch; do
     [ ! -f "$out/$name.json" ] || set -- "$@" "$out/$name.json"
 done
+[ $# -gt 0 ] || { echo "court: no shape was complete" >&2 && exit 1; }
 "$snapmla" report "$@" --out "$out/report" >"$out/report.txt" || bad=1
 for file in "$@"; do
     "$snapmla" verify-run "$file" >>"$out/verify.txt" 2>&1 || bad=1

@@ -63,7 +63,9 @@ static void check_config(const origin_record *o, const char *where, verify_findi
 /* Times in UTC text have the order of their strings, so strcmp() compares them. */
 static void check_times(const origin_record *o, const char *where, verify_findings *f) {
     f->checks++;
-    if (!o->ended[0])
+    if (o->interrupted[0] && !o->ended[0])
+        verify_add(f, VERIFY_NOTE, where, "interrupted: %s", o->interrupted);
+    else if (!o->ended[0])
         verify_add(f, VERIFY_FORM, where, "the run has no end");
     else if (strcmp(o->started, o->ended) > 0)
         verify_add(f, VERIFY_FORM, where, "the run ended at %s, before it began at %s", o->ended,

@@ -53,6 +53,8 @@ typedef struct {
     results *results;
     results_journal *journal; /* NULL if the options name no result file */
     js *rows;                 /* rows of the section "bench" */
+    bool interrupted;         /* the sweep was cancelled */
+    int shapes_done;          /* complete shapes in `rows` */
     term_progress progress;
 } bench;
 
@@ -365,12 +367,13 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                            .keep = keep_row,
                            .progress = show_progress};
     b->progress = term_progress_start("bench", sweep_total(&sweep));
-    snap_status st = sweep_run(&sweep, b->rows, err);
+    snap_err why = {0};
+    snap_status st = sweep_run(&sweep, b->rows, &why);
     term_progress_end(&b->progress);
-    if (st == SNAP_E_CANCELLED && b->journal)
-        err_prefix(err, "%zu of %d rows are kept for the next run of this command", js_len(b->rows),
-                   sweep_total(&sweep));
-    return st;
+    int each = sweep_total(&sweep) / bench_grid_shapes(&b->grid);
+    b->interrupted = st == SNAP_E_CANCELLED;
+    b->shapes_done = each ? (int)js_len(b->rows) / each : 0;
+    return b->interrupted || st == SNAP_OK ? SNAP_OK : err_set(err, st, "%s", why.text);
 }
 
 /* ---- what follows from the samples ---- */
@@ -418,7 +421,7 @@ static snap_status derive_device(bench *b, int i, snap_err *err) {
     ceilings_add(&d->ceilings,
                  (mla_probe_rates){probed.read.rate, probed.bf16.rate, probed.fp8.rate});
     TRY(derive_arms(b, i, err));
-    for (int k = 0; k < kRetries && count_below(b, i); k++) {
+    for (int k = 0; k < kRetries && count_below(b, i) && !b->interrupted; k++) {
         TRY(ceilings_measure(&d->ceilings, d->backend, kProbeRounds, kProbeSeconds, err));
         TRY(derive_arms(b, i, err));
     }
@@ -454,16 +457,56 @@ static snap_status save_ceilings(bench *b, snap_err *err) {
     return st;
 }
 
-static snap_status save(bench *b, snap_err *err) {
+static snap_status add_sections(bench *b, snap_err *err) {
     snap_status st = save_ceilings(b, err);
-    if (st == SNAP_OK)
-        st = results_add_all(b->results, "bench", js_copy(b->rows), err);
+    return st == SNAP_OK ? results_add_all(b->results, "bench", js_copy(b->rows), err) : st;
+}
+
+static snap_status save(bench *b, snap_err *err) {
+    snap_status st = add_sections(b, err);
     if (st == SNAP_OK && b->o->out)
         st = results_save_run(b->results, b->o->out, err);
     if (st == SNAP_OK && b->journal) {
         st = results_journal_remove(b->journal, err);
         b->journal = NULL;
     }
+    return st;
+}
+
+/* Whether the result file exists and is that of a run that was not interrupted. */
+static bool has_complete_file(const bench *b) {
+    char *path = results_file_of(b->o->out);
+    results *r = NULL;
+    bool complete = path && results_load(&r, path, NULL) == SNAP_OK && !results_interrupted(r);
+    results_free(r);
+    free(path);
+    return complete;
+}
+
+/* Makes a result of the complete shapes and scopes of a run that was interrupted, and writes it,
+ * unless a complete result of an earlier run would be lost. The journal stays. Returns
+ * SNAP_E_CANCELLED, or another error if that fails. */
+static snap_status keep_interrupted(bench *b, snap_err *err) {
+    char has[64];
+    bool keeps = b->o->out && js_len(b->rows), complete = keeps && has_complete_file(b);
+    snap_status st = SNAP_OK;
+    (void)snprintf(has, sizeof has, "%d of %d shapes", b->shapes_done, bench_grid_shapes(&b->grid));
+    TRY(derive(b, err));
+    TRY(add_sections(b, err));
+    if (keeps && !complete)
+        TRY(results_save_run_unfinished(b->results, has, b->o->out, err));
+    if (complete)
+        st = err_set(err, SNAP_E_CANCELLED,
+                     "interrupted: %s are kept in the journal, because '%s' is the complete result "
+                     "of an earlier run; the same command continues",
+                     has, b->o->out);
+    else if (keeps)
+        st =
+            err_set(err, SNAP_E_CANCELLED,
+                    "interrupted: %s are kept in '%s'; the same command continues", has, b->o->out);
+    else
+        st = err_set(err, SNAP_E_CANCELLED, "interrupted: %s", has);
+cleanup:
     return st;
 }
 
@@ -491,11 +534,17 @@ snap_status bench_run(const bench_options *o, const js *config, results **out, s
     TRY(find_ceilings(b, err));
     TRY(add_scaled(b, err));
     TRY(sweep_grid(b, err));
-    TRY(derive(b, err));
-    TRY(save(b, err));
-    st = sweep_verdict(b->rows, err);
-    *out = b->results;
-    b->results = NULL;
+    if (b->interrupted) {
+        st = keep_interrupted(b, err);
+    } else {
+        TRY(derive(b, err));
+        TRY(save(b, err));
+        st = sweep_verdict(b->rows, err);
+    }
+    if (js_len(b->rows)) {
+        *out = b->results;
+        b->results = NULL;
+    }
 cleanup:
     release(b);
     return st;

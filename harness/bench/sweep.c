@@ -24,6 +24,10 @@ static bool cancelled(const sweep *s) {
     return s->opt->cancel && *s->opt->cancel;
 }
 
+static snap_status check_cancel(const sweep *s, snap_err *err) {
+    return cancelled(s) ? err_set(err, SNAP_E_CANCELLED, "stopped by a signal") : SNAP_OK;
+}
+
 /* Turns the error of one cell into its status, so that the sweep continues. Only a cancellation and
  * a noted fault are returned as errors. */
 static snap_status settle(cell *c, snap_status st, snap_err *why, snap_err *err) {
@@ -108,12 +112,11 @@ static snap_status build_arms(sweep *s, snap_err *err) {
     for (int i = 0; i < s->n && st == SNAP_OK; i++) {
         lane *l = &s->lanes[i];
         note(s, "filling the cache");
-        if (l->of.backend) {
+        st = check_cancel(s, err);
+        if (st == SNAP_OK && l->of.backend)
             st = build_arm(s, l, err);
-        } else {
-            l->cell.status = ROW_ERROR;
-            l->cell.why = l->of.why;
-        }
+        else if (!l->of.backend)
+            l->cell = (cell){.status = ROW_ERROR, .why = l->of.why};
     }
     return st;
 }
@@ -234,6 +237,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         c->status = ROW_PASSED;
         c->why = (snap_err){0};
         stop_release(&c->timing);
+        TRY(check_cancel(s, err));
         TRY(check_arm(s, c, scope, err));
     }
     moment before, after;
@@ -241,8 +245,10 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     TRY(time_arms(s, scope, err));
     sweep_take_moment(s, &after);
     for (int i = 0; i < s->n; i++)
-        if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED)
+        if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED) {
+            TRY(check_cancel(s, err));
             TRY(check_again(s, &s->lanes[i].cell, scope, err));
+        }
     for (int i = 0; i < s->n; i++)
         if (sweep_is_requested(&s->lanes[i], scope))
             TRY(sweep_add_row(s, i, scope, &before, &after, err));
@@ -250,28 +256,24 @@ cleanup:
     return st;
 }
 
-static bool shape_found(const sweep *s) {
-    for (int scope = 0; scope < BENCH_SCOPES; scope++)
-        if (s->opt->grid->scope[scope] && !sweep_scope_found(s, (bench_scope)scope))
-            return false;
-    return true;
-}
-
 /* ---- the grid ---- */
 
+/* Rows that an earlier run has are also taken over after a cancellation. */
 static snap_status run_shape(sweep *s, snap_err *err) {
     snap_status st = SNAP_OK;
-    if (!shape_found(s))
-        TRY(build_arms(s, err));
+    bool built = false;
     for (int scope = 0; scope < BENCH_SCOPES; scope++) {
         if (!s->opt->grid->scope[scope])
             continue;
-        if (cancelled(s))
-            TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
-        if (sweep_scope_found(s, (bench_scope)scope))
+        if (sweep_scope_found(s, (bench_scope)scope)) {
             TRY(sweep_take_over(s, (bench_scope)scope, err));
-        else
-            TRY(run_scope(s, (bench_scope)scope, err));
+            continue;
+        }
+        TRY(check_cancel(s, err));
+        if (!built)
+            TRY(build_arms(s, err));
+        built = true;
+        TRY(run_scope(s, (bench_scope)scope, err));
     }
 cleanup:
     drop_arms(s);
@@ -314,6 +316,14 @@ static int list_arms(const sweep_options *opt, sweep_arm out[SWEEP_ARMS]) {
     return n;
 }
 
+/* The first lane before @l on the same NVIDIA device, or NULL. */
+static const lane *lane_of_device(const sweep *s, const lane *l) {
+    for (const lane *k = s->lanes; k < l; k++)
+        if (k->device && strcmp(k->context.backend.pci, l->context.backend.pci) == 0)
+            return k->same_device ? k->same_device : k;
+    return NULL;
+}
+
 /* Describes the backend of an arm and gives it the random numbers. */
 static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_err *err) {
     l->of = *of;
@@ -330,7 +340,8 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
     if (!of->backend)
         return SNAP_OK;
     mla_backend_describe(of->backend, &l->context.backend);
-    l->device = gpu_open(l->context.backend.pci);
+    l->same_device = lane_of_device(s, l);
+    l->device = l->same_device ? l->same_device->device : gpu_open(l->context.backend.pci);
     snap_status st = energy_open(&l->meter, "/sys", &l->context.backend, l->device, err);
     if (st != SNAP_OK)
         return st;
@@ -362,7 +373,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     const bench_grid *g = opt->grid;
     sweep_arm arms[SWEEP_ARMS] = {{0}};
     sweep s = {.opt = opt, .rows = rows, .n = list_arms(opt, arms)};
-    snap_status st = SNAP_OK;
+    snap_status st = SNAP_OK, stopped = SNAP_OK;
     s.flush = can_flush(arms, s.n) && !(opt->sustained_s > 0);
     s.lanes = calloc((size_t)s.n + 1, sizeof *s.lanes);
     if (!s.lanes)
@@ -378,14 +389,21 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
             s.shape.lengths = s.lengths;
             s.shape.lengths_text = opt->lengths->text;
         }
-        TRY(run_shape(&s, err));
+        st = run_shape(&s, err);
+        if (st == SNAP_E_CANCELLED)
+            stopped = st;
+        else
+            TRY(st);
     }
+    st = stopped;
 cleanup:
     for (int i = 0; i < s.n; i++) {
         numbers_release(&s.lanes[i].from);
         energy_close(s.lanes[i].meter);
-        gpu_close(s.lanes[i].device);
     }
+    for (int i = 0; i < s.n; i++)
+        if (!s.lanes[i].same_device)
+            gpu_close(s.lanes[i].device);
     numbers_release(&s.from);
     free(s.lanes);
     return st;

@@ -76,7 +76,8 @@ int sweep_total(const sweep_options *opt);
  *
  * A cell that cannot run or fails is a row with that status. Errors: SNAP_E_CANCELLED, those of
  * `keep`, of fault_of_process() and of numbers_upload(), SNAP_E_NOMEM. After an error @rows has the
- * rows so far.
+ * rows so far. After a cancellation it has all rows of the shapes and scopes that are complete, in
+ * this run or in the earlier one.
  */
 snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) SNAP_CHECK_RESULT;
 

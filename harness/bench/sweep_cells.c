@@ -11,8 +11,10 @@ bool sweep_is_requested(const lane *l, bench_scope scope) {
 
 void sweep_take_moment(const sweep *s, moment *m) {
     m->env = env_now();
-    for (int i = 0; i < s->n; i++)
-        m->gpu[i] = gpu_now(s->lanes[i].device);
+    for (int i = 0; i < s->n; i++) {
+        const lane *from = s->lanes[i].same_device;
+        m->gpu[i] = from ? m->gpu[from - s->lanes] : gpu_now(s->lanes[i].device);
+    }
 }
 
 /* Compares a named arm with the first one, if both passed. */
@@ -29,6 +31,13 @@ static snap_status compare_arms(const sweep *s, const lane *l, paired_ratio *out
     out->ratio = stats_quantile(base->timing.sorted, base->timing.n, 0.5) /
                  stats_quantile(c->timing.sorted, c->timing.n, 0.5);
     return SNAP_OK;
+}
+
+/* Whether a resumed run takes the row over. It tries cells again that had an error or that were
+ * skipped for lack of memory. */
+static bool is_final(const cell *c) {
+    return c->status == ROW_PASSED || c->status == ROW_FAILED ||
+           (c->status == ROW_SKIPPED && c->why.code == SNAP_E_UNSUPPORTED);
 }
 
 snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *before,
@@ -69,9 +78,7 @@ snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *befo
     js *row = row_json(&l->context, &m);
     if (!row)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
-    bool final = c->status == ROW_PASSED || c->status == ROW_FAILED;
-    if (s->opt->keep && final) /* cells that were skipped or had an error are tried again by a
-                                  resumed run */
+    if (s->opt->keep && is_final(c))
         st = s->opt->keep(s->opt->ctx, key, row, err);
     if (!js_push_new(s->rows, row) && st == SNAP_OK)
         st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
@@ -88,19 +95,29 @@ static const js *found(const sweep *s, const lane *l, bench_scope scope) {
 }
 
 bool sweep_scope_found(const sweep *s, bench_scope scope) {
-    for (int i = 0; i < s->n; i++)
-        if (sweep_is_requested(&s->lanes[i], scope) && !found(s, &s->lanes[i], scope))
+    for (int i = 0; i < s->n; i++) {
+        const lane *l = &s->lanes[i];
+        if (l->of.backend && sweep_is_requested(l, scope) && !found(s, l, scope))
             return false;
+    }
     return true;
 }
 
 snap_status sweep_take_over(sweep *s, bench_scope scope, snap_err *err) {
-    for (int i = 0; i < s->n; i++) {
-        if (!sweep_is_requested(&s->lanes[i], scope))
+    const moment none = {0};
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < s->n && st == SNAP_OK; i++) {
+        lane *l = &s->lanes[i];
+        if (!sweep_is_requested(l, scope))
             continue;
-        if (!js_push_new(s->rows, js_copy(found(s, &s->lanes[i], scope))))
-            return err_set(err, SNAP_E_NOMEM, "out of memory for a row");
+        if (!l->of.backend) {
+            l->cell = (cell){.status = ROW_ERROR, .why = l->of.why};
+            st = sweep_add_row(s, i, scope, &none, &none, err);
+            continue;
+        }
+        if (!js_push_new(s->rows, js_copy(found(s, l, scope))))
+            st = err_set(err, SNAP_E_NOMEM, "out of memory for a row");
         s->done++;
     }
-    return SNAP_OK;
+    return st;
 }

@@ -26,16 +26,18 @@ typedef struct {
 } kernel_code;
 
 /* One arm, over all shapes. */
-typedef struct {
+typedef struct lane lane;
+struct lane {
     sweep_arm of; /* `name` is NULL for an arm of the grid */
     row_context context;
     numbers from;
-    gpu *device;
-    energy_meter *meter; /* NULL for an arm without a backend */
+    gpu *device;             /* NULL = no NVIDIA device */
+    const lane *same_device; /* the arm that has opened `device`; NULL = this one */
+    energy_meter *meter;     /* NULL for an arm without a backend */
     kernel_code code;
     cell cell;            /* the arm's cell for the current shape */
     paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
-} lane;
+};
 
 typedef struct {
     const sweep_options *opt;
@@ -47,7 +49,7 @@ typedef struct {
     lane *lanes;                      /* [n] */
     int n;
     packed_references known; /* of the current shape */
-    bool flush; /* the backends' caches are flushed before each step */
+    bool flush;              /* the backends' caches are flushed before each step */
     int done;
 } sweep;
 
@@ -71,11 +73,12 @@ bool sweep_is_requested(const lane *l, bench_scope scope);
 snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *before,
                           const moment *after, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether an earlier run has the rows of all arms in the scope. Arms are timed alternately, so the
- * rows of a scope are either all reused or all measured again. */
+/* Whether an earlier run has the rows of all arms in the scope that could be opened. Arms are timed
+ * alternately, so the rows of a scope are either all reused or all measured again. */
 bool sweep_scope_found(const sweep *s, bench_scope scope);
 
-/* Adds those rows. SNAP_E_NOMEM. */
+/* Adds those rows, and the rows with the error of the arms that could not be opened. SNAP_E_NOMEM.
+ */
 snap_status sweep_take_over(sweep *s, bench_scope scope, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

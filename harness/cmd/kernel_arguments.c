@@ -97,8 +97,8 @@ const opt bench_kernel_options[] = {
      "result file or run folder with the ceilings; without it they are measured", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &bench_kernel_given.out, "PATH",
-     "write the result to this .json file or run folder; an interrupted run continues where it "
-     "stopped",
+     "write the result to this .json file or run folder; an interrupted run writes its complete "
+     "shapes, and the same command continues",
      0, 0},
     {OPT_GONE, "what", 0, verbs_of_what, "NAME", NULL, 0, 0},
     {.type = OPT_END},

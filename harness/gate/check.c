@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
+#include "base/term.h"
 #include "harness/gate/files.h"
 #include "harness/gate/quality.h"
 #include "harness/gate/serving_gate.h"
@@ -21,6 +22,8 @@ static snap_status load(side *s, const char *option, const char *argument, snap_
     snap_status st = results_load(&s->run, path, err);
     if (st == SNAP_OK && fs_is_dir(argument))
         s->samples = fs_join(argument, "samples.jsonl");
+    if (st == SNAP_OK && results_interrupted(s->run))
+        term_warn("%s: interrupted: %s", argument, results_interrupted(s->run));
     if (s->samples && !fs_exists(s->samples)) {
         free(s->samples);
         s->samples = NULL;

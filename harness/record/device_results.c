@@ -26,7 +26,8 @@ snap_status results_of_device(results **out, const mla_backend *be, const device
     return st;
 }
 
-snap_status results_save_run(results *r, const char *out_path, snap_err *err) {
+/* @has: NULL if the run is complete. */
+static snap_status save_as(results *r, const char *has, const char *out_path, snap_err *err) {
     char *path = results_file_of(out_path);
     if (!path)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
@@ -38,7 +39,16 @@ snap_status results_save_run(results *r, const char *out_path, snap_err *err) {
         *slash = '/';
     }
     if (st == SNAP_OK)
-        st = results_save(r, path, err);
+        st = has ? results_save_unfinished(r, has, path, err) : results_save(r, path, err);
     free(path);
     return st;
+}
+
+snap_status results_save_run(results *r, const char *out_path, snap_err *err) {
+    return save_as(r, NULL, out_path, err);
+}
+
+snap_status results_save_run_unfinished(results *r, const char *has, const char *out_path,
+                                        snap_err *err) {
+    return save_as(r, has, out_path, err);
 }

@@ -68,6 +68,8 @@ static const field fields[] = {
     {O(seed), FIELD_INTEGER},
     {O(started), FIELD_TEXT, FIELD_UTC},
     {O(ended), FIELD_TEXT, NUL | FIELD_UTC},
+    {O(interrupted), FIELD_TEXT, OPT | FIELD_NAME,
+     .about = "what a run that was interrupted has: 15 of 64 shapes; ended is null then"},
 };
 #undef O
 const record_type origin_type = {

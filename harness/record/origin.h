@@ -51,7 +51,10 @@ typedef struct {
     const js *config; /* the resolved options */
     const char *config_sha256;
     int64_t seed;
-    const char *started, *ended; /* UTC, "2026-01-31T12:00:00Z" */
+    const char *started, *ended; /* UTC, "2026-01-31T12:00:00Z"; ended is "" if the run was
+                                    interrupted */
+    const char *interrupted;     /* what an interrupted run has: "15 of 64 shapes"; "" = it was not
+                                    interrupted */
 } origin_record;
 
 extern const record_type origin_type, origin_program_type, origin_backend_type;

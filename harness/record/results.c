@@ -160,20 +160,29 @@ char *results_file_of(const char *path) {
     return fs_join(path, "run.json");
 }
 
-snap_status results_save(results *r, const char *path, snap_err *err) {
-    char now[21];
-    clock_utc(now);
-    return js_set_str(provenance_of(r), "ended", now) ? results_save_unfinished(r, path, err)
-                                                      : no_memory(err);
-}
-
-snap_status results_save_unfinished(results *r, const char *path, snap_err *err) {
+static snap_status write_checked(const results *r, const char *path, snap_err *err) {
     snap_status st = schema_check(&(schema){.root = r->schema}, "#", r->document, "", err);
     if (st != SNAP_OK) {
         err_prefix(err, "the result is not written to '%s'", path);
         return st;
     }
     return js_write_file(r->document, path, err);
+}
+
+snap_status results_save(results *r, const char *path, snap_err *err) {
+    char now[21];
+    clock_utc(now);
+    return js_set_str(provenance_of(r), "ended", now) ? write_checked(r, path, err)
+                                                      : no_memory(err);
+}
+
+snap_status results_save_unfinished(results *r, const char *has, const char *path, snap_err *err) {
+    return js_set_str(provenance_of(r), "interrupted", has) ? write_checked(r, path, err)
+                                                            : no_memory(err);
+}
+
+const char *results_interrupted(const results *r) {
+    return js_get_str(provenance_of(r), "interrupted");
 }
 
 /* The version is checked first, because it decides what the rest of the document means. */

@@ -85,8 +85,14 @@ js *results_document(const results *r);
  * results_add(), and SNAP_E_IO. */
 snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for a run that was interrupted: "ended" stays null. */
-snap_status results_save_unfinished(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
+/* The same for a run that was interrupted: "ended" stays null, and "interrupted" becomes @has, which
+ * states what the result has: "15 of 64 shapes". */
+snap_status results_save_unfinished(results *r, const char *has, const char *path,
+                                    snap_err *err) SNAP_CHECK_RESULT;
+
+/* What the result of an interrupted run has, from results_save_unfinished(); NULL if the run was
+ * not interrupted. Borrowed. */
+const char *results_interrupted(const results *r);
 
 /* Reads a result file; the caller owns *out. SNAP_E_INPUT: the message names the file and what is
  * wrong in it. SNAP_E_UNSUPPORTED: the file has a newer major version. SNAP_E_IO, SNAP_E_NOMEM. */

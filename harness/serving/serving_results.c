@@ -105,7 +105,8 @@ snap_status serving_results_make(const serving_options *o, const serving_result 
     TRY(check_points(run, &list, err));
     TRY(results_new(&r, "bench serving", config, o->seed, err));
     TRY(add_rows(o, run, judge, &list, r, err));
-    TRY(run->interrupted ? results_save_unfinished(r, file, err) : results_save(r, file, err));
+    TRY(run->interrupted ? results_save_unfinished(r, "complete blocks only", file, err)
+                         : results_save(r, file, err));
     *out = r;
     r = NULL;
 cleanup:

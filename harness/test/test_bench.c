@@ -570,13 +570,21 @@ static snap_status diary_keep(void *ctx, const char *key, const js *row, snap_er
     return SNAP_OK;
 }
 
-static snap_status sweep_with(diary *d, mla_backend *be, const bench_grid *g, js *rows) {
+/* @arms: named arms; NULL: those of the grid */
+static snap_status sweep_arms_with(diary *d, mla_backend *be, const bench_grid *g,
+                                   const sweep_arm *arms, int n_arms, js *rows) {
     sweep_options opt = options(be, g);
+    opt.arms = arms;
+    opt.n_arms = n_arms;
     opt.ctx = d;
     opt.find = diary_find;
     opt.keep = diary_keep;
     opt.cancel = &d->cancel;
     return sweep_run(&opt, rows, NULL);
+}
+
+static snap_status sweep_with(diary *d, mla_backend *be, const bench_grid *g, js *rows) {
+    return sweep_arms_with(d, be, g, NULL, 0, rows);
 }
 
 /* If the backend has no ablation, its rows say so, and the two main arms still run. */
@@ -631,6 +639,44 @@ static void test_resume(void) {
     js_free(second);
     js_free(third);
     js_free(d.kept);
+    close_fake(be);
+}
+
+/* Runs a sweep twice. The second time, all rows are taken over: no arm runs, and the rows are equal
+ * to those of the first time. */
+static void expect_taken_over(mla_backend *be, const bench_grid *g, const sweep_arm *arms,
+                              int n_arms) {
+    diary d = {.kept = js_new_object()};
+    js *first = js_new_array(), *second = js_new_array();
+    CU_ASSERT(sweep_arms_with(&d, be, g, arms, n_arms, first) == SNAP_OK);
+    CU_ASSERT(js_len(first) > 0 && plot.runs > 0);
+    plot.runs = 0;
+    CU_ASSERT(sweep_arms_with(&d, be, g, arms, n_arms, second) == SNAP_OK);
+    CU_ASSERT(plot.runs == 0);
+    CU_ASSERT(js_equal(first, second));
+    js_free(first);
+    js_free(second);
+    js_free(d.kept);
+}
+
+/* The backend has no ablation, so these arms are skipped. */
+static void test_resume_with_skipped_arms(void) {
+    bench_grid_text t = tiny;
+    t.heads = "5", t.s_q = "1", t.context = "70", t.ablation = true;
+    mla_backend *be = open_fake();
+    bench_grid g = parse(t);
+    expect_taken_over(be, &g, NULL, 0);
+    close_fake(be);
+}
+
+static void test_resume_without_an_arm(void) {
+    mla_backend *be = open_fake();
+    bench_grid g = one_shape();
+    const sweep_arm arms[] = {
+        {.name = "a", .options = "cpu", .kind = BENCH_BF16, .backend = be},
+        {.name = "b", .options = "gone", .why = {.code = SNAP_E_ENV, .text = "it is gone"}},
+    };
+    expect_taken_over(be, &g, arms, 2);
     close_fake(be);
 }
 
@@ -1000,6 +1046,8 @@ CU_TestInfo tests_bench[] = {
     {"shapes that are too large are skipped", test_too_large_is_skipped},
     {"a backend without ablation skips its arms", test_ablation_is_the_gpus},
     {"a sweep can be resumed", test_resume},
+    {"a sweep with skipped arms can be resumed", test_resume_with_skipped_arms},
+    {"a sweep without one of its arms can be resumed", test_resume_without_an_arm},
     {"time floor from arithmetic", test_floor_by_arithmetic},
     {"time floor from bytes", test_floor_by_bytes},
     {"time floor from paired probes", test_paired},

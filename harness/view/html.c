@@ -258,6 +258,14 @@ static void warnings(const report_model *m, buf *out) {
                              "<li><span class=\"flag\">%s</span> (%zu of %zu cells): %s.</li>\n",
                              kFlags[i][0], n, m->n_measured, kFlags[i][1]);
     }
+    for (size_t i = 0; i < m->n_sources; i++)
+        if (m->sources[i].row->interrupted[0]) {
+            (void)buf_puts(&items, "<li>");
+            text(&items, m->files[m->sources[i].file]);
+            (void)buf_puts(&items, ": interrupted: ");
+            text(&items, m->sources[i].row->interrupted);
+            (void)buf_puts(&items, ".</li>\n");
+        }
     if (any_dirty(m))
         (void)buf_puts(
             &items,

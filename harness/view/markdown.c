@@ -63,6 +63,18 @@ static void gains(const report_model *m, buf *out) {
     }
 }
 
+static void interruptions(const report_model *m, buf *out) {
+    for (size_t i = 0; i < m->n_sources; i++) {
+        if (!m->sources[i].row->interrupted[0])
+            continue;
+        (void)buf_puts(out, "\n");
+        format_markdown(out, m->files[m->sources[i].file]);
+        (void)buf_puts(out, ": interrupted: ");
+        format_markdown(out, m->sources[i].row->interrupted);
+        (void)buf_puts(out, ".\n");
+    }
+}
+
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
     table t;
@@ -86,6 +98,7 @@ static void outline_section(const report_model *m, const report_section *s, buf 
 
 void report_markdown(const report_model *m, buf *out) {
     (void)buf_puts(out, "# snapmla report\n");
+    interruptions(m, out);
     if (!m->n_compared) /* a mean over several machines describes none of them */
         gains(m, out);
     for (const report_section *s = m->outline->sections; s->title; s++)

@@ -43,7 +43,10 @@ bool report_table_sources(const report_model *m, arena *mem, table *t) {
         pen_fixed(&p, (double)o->seed, 0);
         pen_printf(&p, "%.12s", o->config_sha256);
         pen_text(&p, o->started);
-        pen_text(&p, o->ended);
+        if (o->interrupted[0])
+            pen_printf(&p, "interrupted: %s", o->interrupted);
+        else
+            pen_text(&p, o->ended);
         pen_file(&p, m, m->sources[i].file);
     }
     return !p.failed;

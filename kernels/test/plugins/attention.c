@@ -1,5 +1,6 @@
 /* attention.c - plugins with one function and one fault each, selected by -DFAULT=ATTEND_name. The
  * loader must refuse some of them; mla_plan_create() or mla_run() must report what others do. */
+#include <signal.h>
 #include <string.h>
 
 #include "kernels/plugin/attention.h"
@@ -27,6 +28,7 @@ enum {
     ATTEND_READS,      /* reads some pages before the cache */
     ATTEND_CRASHES,    /* writes to address 0 */
     ATTEND_PLANS,      /* plan() writes to address 0 */
+    ATTEND_INTERRUPTS, /* sends the signal SIGUSR1 to the program in steps of 3 heads */
 };
 
 static snap_status plan(void **state, const mla_capacity *cap, snap_err *err) {
@@ -69,6 +71,8 @@ static snap_status attend(void *state, const snapmla_step *s, const snapmla_quer
         ((float *)(void *)lse)[0] = (float)*(const volatile char *)(content - 3 * 4096);
     if (FAULT == ATTEND_CRASHES)
         *nowhere = 1;
+    if (FAULT == ATTEND_INTERRUPTS && s->heads == 3)
+        (void)raise(SIGUSR1);
     for (volatile int forever = FAULT == ATTEND_HANGS; forever;)
         ;
     return SNAP_OK;
