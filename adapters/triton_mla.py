@@ -66,7 +66,10 @@ else:
         return tl.math.div_rn(x, y)
 
 
-@triton.jit
+# Triton compiles a kernel again if an integer argument becomes 1, or a multiple of 16, or stops being
+# one. That takes seconds and makes these kernels no faster, so it is switched off for the arguments
+# that change with the shape.
+@triton.jit(do_not_specialize=["heads", "s_q", "splits", "table_width", "pages"])
 def partial_attention(q, content, rope, token_scale, lengths, table, out, lse, softmax_scale,
                       heads, s_q, splits, table_width, pages, content_page, content_token,
                       rope_page, rope_token, scale_page, scale_token, D_C: tl.constexpr,
@@ -145,7 +148,7 @@ def partial_attention(q, content, rope, token_scale, lengths, table, out, lse, s
     tl.store(lse + place, log, mask=exists)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits"])
 def merge(partial, partial_lse, out, lse, splits, D_C: tl.constexpr, SPLITS: tl.constexpr,
           WIDE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)

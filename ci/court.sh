@@ -7,7 +7,9 @@
 #              in all, or one of a million; all arms but torch
 #     large    the other four: 128 sequences of 32,768 tokens. Only the arms that have been the
 #              fastest, because their caches are packed on the host, which takes longest
-#     random   64 random shapes (configs/court-random.json), with few samples
+#     random   64 random shapes (configs/court-random.json), with few samples. The Triton kernels of
+#              vLLM and SGLang are compiled for each number of heads, so several processes compile
+#              them before: Triton keeps compiled kernels on disk
 #     mixed    32 and 128 sequences of different lengths (configs/court-lengths.txt), and 32 with
 #              log-normal lengths
 #     torch    three small shapes with torch, which gathers and widens the cache in every step
@@ -62,6 +64,21 @@ bench() {
     [ $code = 0 ] || tail -n 5 "$out/$name.err"
 }
 
+# compile_random: runs the Triton kernels once on the random shapes with one query token, which are
+# those that the kernels of vLLM and SGLang take
+compile_random() {
+    begun=$(date +%s)
+    for part_of in 0 1 2 3 4 5; do
+        shapes=$(grep -o '"[0-9]*/1/[0-9]*/[0-9]*"' configs/court-random.json | tr -d '"' |
+            awk -v part="$part_of" 'NR % 6 == part' | paste -s -d , -)
+        # shellcheck disable=SC2086
+        timeout -s INT -k 20 120 "$snapmla" bench --quiet --scope kernel --ceilings "$out/roofline.json" $vllm $sglang $triton \
+            --shapes "$shapes" --min-samples 1 --min-time 0 --timeout 0.01 --rest 0 >"$out/compile-$part_of.txt" 2>&1 &
+    done
+    wait
+    echo "== compiled for random: $(($(date +%s) - begun)) s"
+}
+
 [ -f "$out/roofline.json" ] || "$snapmla" roofline --quiet --backend "$backend" --out "$out/roofline.json" >"$out/roofline.txt" || exit 1
 for part in "$@"; do
     # The lists of arms are meant to be split into words.
@@ -75,7 +92,10 @@ for part in "$@"; do
             bench large $fast --config h200-table --min-samples 25 \
                 --shapes 16/1/128/32768,64/1/128/32768,128/1/128/32768,128/2/128/32768
             ;;
-        random) bench random $fast $vllm $sglang $triton --config court-random ;;
+        random)
+            [ $dry = 1 ] || compile_random
+            bench random $fast $vllm $sglang $triton --config court-random
+            ;;
         mixed)
             bench mixed $fast $flashinfer2 $vllm $sglang $triton --heads 16,128 --batch 32,128 --min-samples 25 \
                 --min-time 0.01 --lengths configs/court-lengths.txt
