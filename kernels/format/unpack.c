@@ -1,7 +1,6 @@
 /* unpack.c - reads the values that a cache holds. */
 #include <math.h>
 
-#include "kernels/format/element_code.h"
 #include "kernels/format/layout.h"
 #include "kernels/format/transform.h"
 #include "kernels/formats.h"
@@ -44,18 +43,17 @@ static int groups_of(const cache_part *part) {
     return s->kind == SCALE_OWN ? part->plane.columns / s->columns : 1;
 }
 
-/* Decodes elements first .. first + n - 1 of a row to the same places of @out. The two most frequent
- * types have a loop of their own, which is faster. */
-static void decode_group(float *out, element_type type, const uint8_t *at, int first, int n) {
+/* Decodes the elements of a row. The two most frequent types have a loop of their own, which is
+ * faster. */
+static void decode_row(float *out, element_type type, const uint8_t *at, int n) {
     if (type == ELEMENT_BF16)
-        for (int d = first; d < first + n; d++)
-            out[d] =
-                element_float_of_bits(((uint32_t)at[2 * d] | (uint32_t)at[2 * d + 1] << 8) << 16);
+        for (int d = 0; d < n; d++)
+            out[d] = bf16_to_f32((uint16_t)(at[2 * d] | at[2 * d + 1] << 8));
     else if (type == ELEMENT_E4M3FN)
-        for (int d = first; d < first + n; d++)
+        for (int d = 0; d < n; d++)
             out[d] = e4m3_to_f32(at[d]);
     else
-        for (int d = first; d < first + n; d++)
+        for (int d = 0; d < n; d++)
             out[d] = element_decode(type, element_load(type, at, d));
 }
 
@@ -63,11 +61,10 @@ static void decode_group(float *out, element_type type, const uint8_t *at, int f
 static void read_part(token_at t, const cache_part *part, float *codes, float *scales) {
     const cache_plane *p = &part->plane;
     int groups = groups_of(part), columns = p->columns / groups;
-    const uint8_t *at = layout_at(t.f, t.b, p, t.page, t.slot);
+    decode_row(codes, p->type, layout_at(t.f, t.b, p, t.page, t.slot), p->columns);
     for (int g = 0; g < groups; g++) {
         float zero = part->zero.columns ? read_plane(t, &part->zero, g) : 0.0f;
         scales[g] = read_scale(t, part, g);
-        decode_group(codes, p->type, at, g * columns, columns);
         for (int d = g * columns; d < (g + 1) * columns; d++)
             codes[d] -= zero;
     }
@@ -77,7 +74,7 @@ static void read_part(token_at t, const cache_part *part, float *codes, float *s
 
 static void unpack_content(float *x, token_at t) {
     const cache_format *f = t.f;
-    float codes[MLA_MAX_CONTENT], scales[MLA_MAX_CONTENT];
+    float codes[MLA_MAX_CONTENT], scales[MLA_MAX_CONTENT] = {0};
     double row[MLA_MAX_CONTENT];
     int columns = f->d_c / groups_of(&f->content);
     read_part(t, &f->content, codes, scales);
@@ -92,7 +89,7 @@ static void unpack_content(float *x, token_at t) {
 
 static void unpack_rope(float *x, token_at t) {
     const cache_part *part = &t.f->rope;
-    float codes[MLA_MAX_ROPE], scales[MLA_MAX_ROPE];
+    float codes[MLA_MAX_ROPE], scales[MLA_MAX_ROPE] = {0};
     int columns = t.f->d_r / groups_of(part);
     read_part(t, part, codes, scales);
     for (int d = 0; d < t.f->d_r; d++)
