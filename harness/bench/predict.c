@@ -184,7 +184,7 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     predict_layout_text(l, layout);
     record_init(&prediction_type, r);
     r->origin = "predicted";
-    r->model_config = q->model;
+    r->model_config = keep(q, q->model);
     r->layout = keep(q, layout);
     r->gpus = predict_gpus(l);
     r->weights = q->o->weights;
@@ -197,7 +197,7 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     r->buffer_bytes = m.buffers;
     r->cache_bytes = m.cache;
     r->batch = !fits ? 0 : c->batch ? c->batch : rows * replicas;
-    if (!r->layout)
+    if (!r->layout || !r->model_config)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a prediction");
     return fits ? set_times(q, book, l, c->arm, rows, r, err) : SNAP_OK;
 }
