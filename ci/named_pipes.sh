@@ -49,6 +49,8 @@ bench|lengths|--arms bf16 --heads 1 --batch 1
 bench model|*|--model-config $dir/empty.json
 bench model|model-config|
 bench model|out|- --model-config $dir/empty.json
+bench model|measured|--predict --model-config deepseek-v2-lite
+bench model|against|--predict --model-config deepseek-v2-lite --measured $run
 bench exchange|out|- --devices 0,1
 bench grading|*|--rounds 1 --rows 1
 bench serving|data|$url --concurrency 1 --prompts task:synth_aime --out $dir/scratch/serving
