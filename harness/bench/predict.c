@@ -411,10 +411,11 @@ predict_agreement predict_agreement_of(const predict_result *p, const char *layo
 
 /* ---- JSON ---- */
 
+static const char *const kRanges[PREDICT_RANGES] = {"1 to 8", "9 to 64", "65 and more"};
+
 static js *rule_json(const char *name, int range, const rule *r, const char *const terms[]) {
     js *o = js_new_object();
-    bool ok = o && js_set_str(o, "part", name) &&
-              js_set_str(o, "rows", range ? "more than 8" : "at most 8") &&
+    bool ok = o && js_set_str(o, "part", name) && js_set_str(o, "rows", kRanges[range]) &&
               js_set_int(o, "steps", r->n);
     for (int t = 0; t < PREDICT_TERMS && ok; t++)
         ok = js_set_num(o, terms[t], r->per.of[t]);
@@ -426,7 +427,7 @@ static js *rule_json(const char *name, int range, const rule *r, const char *con
 
 static bool add_rules(js *list, const rule_book *b) {
     static const char *const kAttention[] = {"ns_per_block", "ns_per_query", "kernel_factor"},
-                             *const kExperts[] = {"ns_per_layer", "ns_per_byte", "ns_per_flop"},
+                             *const kExperts[] = {"ns_per_layer", "ns_per_byte", "ns_per_moved"},
                              *const kRest[] = {"ns_per_launch", "ns_per_byte", "ns_per_flop"};
     bool ok = true;
     for (int i = 0; i < PREDICT_RANGES && ok; i++) {

@@ -152,10 +152,13 @@ static snap_status add_run(void *ctx, const run_record *run, const char *file, s
         add_cell(&in->book.slopes, &run->bench.at[i]);
     for (size_t i = 0; i < run->exchange.n; i++)
         predict_links_add(&in->links, &run->exchange.at[i]);
-    for (size_t i = 0; i < run->ceilings.n; i++)
-        if (strcmp(run->ceilings.at[i].name, "read_bandwidth") == 0 &&
-            strcmp(run->ceilings.at[i].origin, "measured") == 0)
-            in->book.read_rate = fmax(in->book.read_rate, run->ceilings.at[i].value);
+    for (size_t i = 0; i < run->ceilings.n; i++) {
+        const ceiling_record *c = &run->ceilings.at[i];
+        bool read = strcmp(c->name, "read_bandwidth") == 0;
+        double *rate = read ? &in->book.read_rate : &in->book.product_rate;
+        if (strcmp(c->origin, "measured") == 0 && (read || strcmp(c->name, "bf16_mma") == 0))
+            *rate = fmax(*rate, c->value);
+    }
 cleanup:
     return st;
 }
@@ -199,8 +202,10 @@ snap_status predict_inputs_read(predict_inputs *out, const predict_sources *from
         return err_set(err, SNAP_E_USAGE,
                        "--measured: no cell of the attention kernel in both precisions with at "
                        "least 1048576 cached tokens (bench kernel) in these files");
-    if (!(out->book.read_rate > 0))
-        return err_set(err, SNAP_E_USAGE, "--measured: no measured bandwidth in these files");
+    if (!(out->book.read_rate > 0) || !(out->book.product_rate > 0))
+        return err_set(err, SNAP_E_USAGE,
+                       "--measured: no measured ceilings of reads and of BF16 products in these "
+                       "files");
     out->links.read_rate = out->book.read_rate;
     rules_fit_and_check(&out->book, out->steps, out->n);
 cleanup:

@@ -28,7 +28,7 @@ typedef struct {
  *   bench       cells of the attention kernel (scope kernel, single steps, cold, one query for each
  *               sequence); of each number of heads and arm the one with most cached tokens
  *   exchange    operations inside a graph
- *   ceilings    the bandwidth of reads; of several the highest
+ *   ceilings    the bandwidth of reads and the rate of BF16 products; of several the highest
  *
  * SNAP_E_USAGE: no file, or a kind of row that is needed is in none of them. Also the errors of
  * reading files.

@@ -11,7 +11,7 @@ static const double kSingular = 1e-9;
 
 /* Solves the normal equations for the terms in the set of bits @used. False if they have no unique
  * solution. */
-static bool solve(const predict_terms *x, const double *y, int n, unsigned used,
+static bool solve(const predict_terms *x, const double *y, const double *size, int n, unsigned used,
                   predict_terms *out) {
     double a[PREDICT_TERMS][PREDICT_TERMS + 1] = {{0}};
     int at[PREDICT_TERMS], m = 0;
@@ -21,8 +21,8 @@ static bool solve(const predict_terms *x, const double *y, int n, unsigned used,
     for (int i = 0; i < n; i++)
         for (int r = 0; r < m; r++) {
             for (int c = 0; c < m; c++)
-                a[r][c] += x[i].of[at[r]] * x[i].of[at[c]] / (y[i] * y[i]);
-            a[r][m] += x[i].of[at[r]] / y[i];
+                a[r][c] += x[i].of[at[r]] * x[i].of[at[c]] / (size[i] * size[i]);
+            a[r][m] += x[i].of[at[r]] * y[i] / (size[i] * size[i]);
         }
     for (int p = 0; p < m; p++) {
         if (!(a[p][p] > kSingular * n))
@@ -39,18 +39,20 @@ static bool solve(const predict_terms *x, const double *y, int n, unsigned used,
     return true;
 }
 
-static double residual(const predict_terms *x, const double *y, int n, const predict_terms *of) {
+static double residual(const predict_terms *x, const double *y, const double *size, int n,
+                       const predict_terms *of) {
     double sum = 0;
     for (int i = 0; i < n; i++) {
-        double e = 1;
+        double e = y[i] / size[i];
         for (int t = 0; t < PREDICT_TERMS; t++)
-            e -= x[i].of[t] * of->of[t] / y[i];
+            e -= x[i].of[t] * of->of[t] / size[i];
         sum += e * e;
     }
     return sum;
 }
 
-bool fit_nonnegative(const predict_terms *x, const double *y, int n, predict_terms *out) {
+bool fit_nonnegative(const predict_terms *x, const double *y, const double *size, int n,
+                     predict_terms *out) {
     double best = (double)INFINITY, scale[PREDICT_TERMS];
     predict_terms scaled[PREDICT_ROWS];
     *out = (predict_terms){{0}};
@@ -59,16 +61,16 @@ bool fit_nonnegative(const predict_terms *x, const double *y, int n, predict_ter
     for (int t = 0; t < PREDICT_TERMS; t++) {
         scale[t] = 0;
         for (int i = 0; i < n; i++)
-            scale[t] = fmax(scale[t], fabs(x[i].of[t] / y[i]));
+            scale[t] = fmax(scale[t], fabs(x[i].of[t] / size[i]));
         for (int i = 0; i < n; i++)
             scaled[i].of[t] = scale[t] > 0 ? x[i].of[t] / scale[t] : 0;
     }
     for (unsigned used = 1; used < 1U << PREDICT_TERMS; used++) {
         predict_terms of;
-        bool good = solve(scaled, y, n, used, &of);
+        bool good = solve(scaled, y, size, n, used, &of);
         for (int t = 0; t < PREDICT_TERMS && good; t++)
             good = of.of[t] >= 0;
-        double r = good ? residual(scaled, y, n, &of) : (double)INFINITY;
+        double r = good ? residual(scaled, y, size, n, &of) : (double)INFINITY;
         if (r < best) {
             best = r;
             for (int t = 0; t < PREDICT_TERMS; t++)
@@ -107,17 +109,10 @@ static double query_weights_ns(const rule_book *b, const predict_work *w) {
     return w->query_bytes / b->read_rate * 1e9;
 }
 
-/* Products of few rows read each weight once and are limited by that. */
 static void expert_terms(const predict_work *w, predict_terms *x) {
     x->of[0] = w->moe_layers;
     x->of[1] = w->expert_bytes;
-    x->of[2] = predict_range(w->rows) ? w->expert_flop : 0;
-}
-
-static void rest_terms(const predict_work *w, predict_terms *x) {
-    x->of[0] = w->launches;
-    x->of[1] = 0;
-    x->of[2] = predict_range(w->rows) ? w->rest_flop : 0;
+    x->of[2] = predict_range(w->rows) == 2 ? w->expert_moved : 0;
 }
 
 static double apply(const rule *r, const predict_terms *x) {
@@ -131,144 +126,210 @@ static double apply(const rule *r, const predict_terms *x) {
 
 typedef struct {
     predict_terms x[PREDICT_ROWS];
-    double y[PREDICT_ROWS];
+    double y[PREDICT_ROWS], size[PREDICT_ROWS];
     int n;
 } sample;
 
-static void add(sample *s, const predict_terms *x, double y) {
-    if (!(y > 0) || s->n == PREDICT_ROWS)
+/* @known: the part of the measured time @ns that no coefficient of the fit explains. */
+static void add(sample *s, const predict_terms *x, double ns, double known) {
+    if (!(ns > 0) || s->n == PREDICT_ROWS)
         return;
     s->x[s->n] = *x;
-    s->y[s->n++] = y;
+    s->y[s->n] = ns - known;
+    s->size[s->n++] = ns;
 }
 
 static rule fit(const sample *s) {
     rule r = {0};
-    r.n = fit_nonnegative(s->x, s->y, s->n, &r.per) ? s->n : 0;
+    r.n = fit_nonnegative(s->x, s->y, s->size, s->n, &r.per) ? s->n : 0;
     return r;
 }
 
-static bool uses(const measured_step *m, int range, const measured_step *without) {
-    bool out = without && m->batch == without->batch && m->context == without->context;
-    return predict_range(m->work.rows) == range && !out;
+/* The steps that a rule is fitted to. */
+typedef struct {
+    const measured_step *at, *without;
+    int n, first, last; /* ranges */
+} fitted_steps;
+
+static bool uses(const fitted_steps *f, const measured_step *m) {
+    bool out = f->without && m->batch == f->without->batch && m->context == f->without->context;
+    int range = predict_range(m->work.rows);
+    return range >= f->first && range <= f->last && !out;
 }
 
-static rule fit_attention(const rule_book *b, int arm, int range, const measured_step *m, int n,
-                          const measured_step *without) {
+static rule fit_attention(const rule_book *b, int arm, const fitted_steps *f) {
     sample s = {.n = 0};
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
         predict_terms x;
-        if (!uses(&m[i], range, without) || (m[i].arm == CACHE_FP8) != arm)
+        if (!uses(f, m) || (m->arm == CACHE_FP8) != arm)
             continue;
-        attention_terms(b, m[i].arm, &m[i].work, &x);
-        add(&s, &x, m[i].part_ns[STEP_ATTENTION] - query_weights_ns(b, &m[i].work));
+        attention_terms(b, m->arm, &m->work, &x);
+        add(&s, &x, m->part_ns[STEP_ATTENTION], query_weights_ns(b, &m->work));
     }
     return fit(&s);
 }
 
-static rule fit_experts(int range, const measured_step *m, int n, const measured_step *without) {
+/* @per_byte: of another range; 0 = it is fitted. */
+static rule fit_experts(double per_byte, const fitted_steps *f) {
     sample s = {.n = 0};
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
         predict_terms x;
-        expert_terms(&m[i].work, &x);
-        if (uses(&m[i], range, without))
-            add(&s, &x, m[i].part_ns[STEP_EXPERTS]);
-    }
-    return fit(&s);
-}
-
-static rule fit_rest(const rule *experts, int range, const measured_step *m, int n,
-                     const measured_step *without) {
-    sample s = {.n = 0};
-    for (int i = 0; i < n; i++) {
-        predict_terms x;
-        rest_terms(&m[i].work, &x);
-        if (uses(&m[i], range, without))
-            add(&s, &x, m[i].part_ns[STEP_REST] - experts->per.of[1] * m[i].work.rest_bytes);
+        expert_terms(&m->work, &x);
+        double known = per_byte * x.of[1];
+        x.of[1] = per_byte > 0 ? 0 : x.of[1];
+        if (uses(f, m))
+            add(&s, &x, m->part_ns[STEP_EXPERTS], known);
     }
     rule r = fit(&s);
-    r.per.of[1] = experts->per.of[1];
+    r.per.of[1] = per_byte > 0 ? per_byte : r.per.of[1];
     return r;
 }
 
-/* The mean of step / sum of the parts, for one row or for more; NAN without such steps. */
-static double fit_share(bool one, int range, const measured_step *m, int n,
-                        const measured_step *without) {
-    double sum = 0;
+static double rest_ns(const rule *r, const predict_work *w) {
+    double read = r->per.of[1] * w->rest_bytes, computed = r->per.of[2] * w->rest_flop;
+    return r->n ? r->per.of[0] * w->launches + fmax(read, computed) : (double)NAN;
+}
+
+/* The rule if arithmetic limits the steps with more than @most FLOP for each byte of weights, and
+ * memory the others. */
+static rule fit_rest_above(double most, double per_byte, const fitted_steps *f, double *error) {
+    sample s = {.n = 0};
+    for (int i = 0; i < f->n; i++) {
+        const predict_work *w = &f->at[i].work;
+        bool computed = w->rest_flop > most * w->rest_bytes;
+        const predict_terms x = {{w->launches, 0, computed ? w->rest_flop : 0}};
+        if (uses(f, &f->at[i]))
+            add(&s, &x, f->at[i].part_ns[STEP_REST], computed ? 0 : per_byte * w->rest_bytes);
+    }
+    rule r = fit(&s);
+    r.per.of[1] = per_byte;
+    *error = 0;
+    for (int i = 0; i < f->n; i++) {
+        double e = rest_ns(&r, &f->at[i].work) / f->at[i].part_ns[STEP_REST] - 1;
+        *error += uses(f, &f->at[i]) ? e * e : 0;
+    }
+    return r;
+}
+
+/* Tries each measured step as the limit between memory and arithmetic. With few rows, memory is the
+ * limit of all steps. A product is not faster than the measured ceiling. */
+static rule fit_rest(const rule_book *b, double per_byte, const fitted_steps *f) {
+    double least, error;
+    rule best = fit_rest_above((double)INFINITY, per_byte, f, &least);
+    for (int i = 0; i < f->n; i++) {
+        const predict_work *w = &f->at[i].work;
+        if (f->first == 0 || !uses(f, &f->at[i]))
+            continue;
+        rule r = fit_rest_above(w->rest_flop / w->rest_bytes * (1 - 1e-9), per_byte, f, &error);
+        if (error < least) {
+            best = r;
+            least = error;
+        }
+    }
+    best.per.of[2] = fmax(best.per.of[2], 1e9 / b->product_rate);
+    return best;
+}
+
+/* How the steps differ from the sums of their parts, for one row or for more. Sets the overlap to
+ * NAN without such steps. */
+static void fit_overlap(bool one, const fitted_steps *f, double *overlap, double *slowdown) {
+    double saved = 0, ratio = 0;
     int of = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
         double parts = 0;
         for (int p = 0; p < STEP_PARTS; p++)
-            parts += m[i].part_ns[p];
-        if (!uses(&m[i], range, without) || (m[i].work.rows <= 1) != one)
+            parts += m->part_ns[p];
+        if (!uses(f, m) || (m->work.rows <= 1) != one)
             continue;
-        sum += m[i].step_ns / parts;
+        saved += (parts - m->step_ns) / m->work.blocks;
+        ratio += m->step_ns / parts;
         of++;
     }
-    return of ? sum / of : (double)NAN;
+    *overlap = of ? fmax(0, saved / of) : (double)NAN;
+    *slowdown = of && saved < 0 ? fmax(1, ratio / of) : 1;
 }
 
-static void fill_gap(double *a, double b) {
-    *a = isnan(*a) ? b : *a;
+static void copy_overlap(rules *to, int at, const rules *from, int other) {
+    if (!isnan(to->overlap[at]))
+        return;
+    to->overlap[at] = from->overlap[other];
+    to->slowdown[at] = from->slowdown[other];
 }
 
-/* A range or an arm without steps takes the rules of the other one. */
+static void fill_from(rules *to, const rules *from) {
+    for (int a = 0; a < 2; a++)
+        if (!to->attention[a].n)
+            to->attention[a] = from->attention[a];
+    if (!to->experts.n)
+        to->experts = from->experts;
+    if (!to->rest.n)
+        to->rest = from->rest;
+    for (int i = 0; i < 2; i++) {
+        copy_overlap(to, i, from, i);
+        copy_overlap(to, i, from, 1 - i);
+    }
+}
+
+/* A range without steps takes the rules of its neighbour: of that with fewer rows, if there is
+ * one. */
 static void fill_rules(rule_book *b) {
-    rules *few = &b->range[0], *many = &b->range[1];
-    for (int r = 0; r < PREDICT_RANGES; r++) {
-        rules *to = &b->range[r];
-        const rules *from = r ? few : many;
-        for (int a = 0; a < 2; a++)
-            if (!to->attention[a].n)
-                to->attention[a] = from->attention[a];
-        if (!to->experts.n)
-            to->experts = from->experts;
-        if (!to->rest.n)
-            to->rest = from->rest;
-        fill_gap(&to->share[1], to->share[0]);
-        fill_gap(&to->share[0], to->share[1]);
-    }
-    for (int s = 0; s < 2; s++) {
-        fill_gap(&few->share[s], many->share[s]);
-        fill_gap(&many->share[s], few->share[s]);
-    }
+    for (int r = 1; r < PREDICT_RANGES; r++)
+        fill_from(&b->range[r], &b->range[r - 1]);
+    for (int r = PREDICT_RANGES - 2; r >= 0; r--)
+        fill_from(&b->range[r], &b->range[r + 1]);
+    for (int r = 0; r < PREDICT_RANGES; r++)
+        for (int i = 0; i < 2; i++)
+            copy_overlap(&b->range[r], i, &b->range[r], 1 - i);
 }
 
 void rules_fit(rule_book *b, const measured_step *steps, int n, const measured_step *without) {
     for (int r = 0; r < PREDICT_RANGES; r++) {
+        const fitted_steps range = {steps, without, n, r, r},
+                           wide = {steps, without, n, r ? 1 : 0, r ? PREDICT_RANGES - 1 : 0};
         rules *to = &b->range[r];
         for (int a = 0; a < 2; a++)
-            to->attention[a] = fit_attention(b, a, r, steps, n, without);
-        to->experts = fit_experts(r, steps, n, without);
-        to->rest = fit_rest(&to->experts, r, steps, n, without);
-        for (int s = 0; s < 2; s++)
-            to->share[s] = fit_share(s == 0, r, steps, n, without);
+            to->attention[a] = fit_attention(b, a, &wide);
+        to->experts = fit_experts(r == 2 ? b->range[1].experts.per.of[1] : 0, &range);
+        double per_byte = b->range[r ? 1 : 0].experts.per.of[1];
+        to->rest = fit_rest(b, per_byte > 0 ? per_byte : 1e9 / b->read_rate, &wide);
+        for (int i = 0; i < 2; i++)
+            fit_overlap(i == 0, &range, &to->overlap[i], &to->slowdown[i]);
     }
     fill_rules(b);
 }
 
 /* ---- predicting ---- */
 
+/* The bytes are those of the rule of the experts; arithmetic has the speed of the rest. */
+static double experts_ns(const rules *r, const predict_work *w) {
+    predict_terms x;
+    if (w->moe_layers <= 0)
+        return 0;
+    expert_terms(w, &x);
+    double read = r->experts.per.of[1] * x.of[1], computed = r->rest.per.of[2] * w->expert_flop;
+    return apply(&r->experts, &x) + fmax(0, computed - read);
+}
+
 void rules_apply(const rule_book *b, kv_format arm, const predict_work *w, double ns[STEP_PARTS]) {
     const rules *r = &b->range[predict_range(w->rows)];
     predict_terms x;
     attention_terms(b, arm, w, &x);
     ns[STEP_ATTENTION] = apply(&r->attention[arm == CACHE_FP8], &x) + query_weights_ns(b, w);
-    expert_terms(w, &x);
-    ns[STEP_EXPERTS] = w->moe_layers > 0 ? apply(&r->experts, &x) : 0;
-    rest_terms(w, &x);
-    x.of[1] = w->rest_bytes;
-    ns[STEP_REST] = apply(&r->rest, &x);
+    ns[STEP_EXPERTS] = experts_ns(r, w);
+    ns[STEP_REST] = rest_ns(&r->rest, w);
 }
 
 double rules_step(const rule_book *b, const predict_work *w, const double ns[STEP_PARTS],
                   bool split) {
     const rules *r = &b->range[predict_range(w->rows)];
-    bool one = w->rows <= 1 && !(split && b->single);
+    int at = w->rows <= 1 && !(split && b->single) ? 0 : 1;
     double sum = 0;
     for (int p = 0; p < STEP_PARTS; p++)
         sum += ns[p];
-    return sum * r->share[one ? 0 : 1];
+    return sum * r->slowdown[at] - r->overlap[at] * w->blocks;
 }
 
 /* ---- errors ---- */

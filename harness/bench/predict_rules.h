@@ -2,30 +2,35 @@
  *
  * A step has the four parts that `bench model --parts` times on a GPU. The rules:
  *
- *   attention   fixed time for each block
- *               + time for each query (row x head of the rank)
+ *   attention   time for each block + time for each query (row x head of the rank)
  *               + factor x cached tokens x the attention kernel's time for each cached token at the
  *                 rank's number of heads, from cells of `bench`
  *               + bytes of W_UK / read bandwidth
- *   experts     fixed time for each layer with experts + time for each byte of weights + time for
- *               each floating-point operation
- *   rest        fixed time for each launch + bytes of weights at the experts' time for each byte
- *               + time for each floating-point operation
+ *   experts     time for each layer with experts + time for each number moved to and from the
+ *               experts (only with more than 64 rows)
+ *               + the longer of two times: bytes of weights, and arithmetic as in the rest
+ *   rest        time for each launch + the longer of two times: bytes of weights at the experts'
+ *               time for each byte, and floating-point operations x time for each of them
  *   exchange    exchange curves (predict_links.h); no rule
  *
- *   step        share x the sum of the parts. The share is below 1, because the kernels of
- *               different parts overlap in a step without events.
+ *   step        the sum of the parts - overlap for each block, because the kernels of different
+ *               parts overlap in a step without events. If measured steps took longer than their
+ *               parts, the sum x their ratio instead: the clocks of a GPU fall under a longer load.
  *
- * Products of at most 8 rows use other kernels than those of more rows, so each of the two ranges
- * has rules of its own. The coefficients are fitted to measured steps of one GPU: least squares of
- * the relative error, no coefficient negative. The attention rules differ between the arms. */
+ * The number of rows decides which kernels compute the products, so there are rules for three
+ * ranges: at most 8 rows, at most 64, more (generator/local/cuda). The rules of attention and of
+ * the rest are the same above 8 rows. Where all experts are chosen, their bytes hardly vary, so
+ * above 64 rows the time for each byte is that of 9 to 64 rows.
+ *
+ * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
+ * coefficient negative. The attention rules differ between the arms. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_RULES_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_RULES_H
 
 #include "generator/local/model/runner.h"
 #include "harness/bench/predict_work.h"
 
-enum { PREDICT_TERMS = 3, PREDICT_RANGES = 2, PREDICT_ROWS = 512, PREDICT_SLOPES = 32 };
+enum { PREDICT_TERMS = 3, PREDICT_RANGES = 3, PREDICT_ROWS = 512, PREDICT_SLOPES = 32 };
 
 /* The time of the attention kernel for each cached token, by number of heads. */
 typedef struct {
@@ -61,27 +66,30 @@ typedef struct {
 } rule;
 
 typedef struct {
-    rule attention[2], experts, rest; /* attention: [BF16, FP8] */
-    double share[2];                  /* step / sum of the parts: [one row, more rows] */
-    double error[STEP_PARTS];         /* largest relative error of a rule when the cell that it
+    rule attention[2];        /* [BF16, FP8]; for each block, query, and factor of the kernel */
+    rule experts;             /* for each layer, byte, number moved */
+    rule rest;                /* for each launch, byte, floating-point operation */
+    double overlap[2];        /* ns for each block: [one row, more rows] */
+    double slowdown[2];       /* factor; 1 if the overlap is used */
+    double error[STEP_PARTS]; /* largest relative error of a rule when the cell that it
                                          predicts is left out of the fit; 0 if that was not
                                          possible */
-    double step_error;                /* the same for whole steps */
+    double step_error;        /* the same for whole steps */
 } rules;
 
 typedef struct {
-    rules range[PREDICT_RANGES]; /* at most 8 rows, more */
+    rules range[PREDICT_RANGES]; /* at most 8 rows, at most 64, more */
     kernel_slopes slopes;
-    double read_rate; /* bytes/s */
-    bool single;      /* one row has a step of its own on one GPU (generator/local/cuda/single.cu),
+    double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
+    bool single; /* one row has a step of its own on one GPU (generator/local/cuda/single.cu),
                          whose parts cannot be timed */
 } rule_book;
 
 static inline int predict_range(double rows) {
-    return rows > 8;
+    return rows <= 8 ? 0 : rows <= 64 ? 1 : 2;
 }
 
-/* Fits all rules to @n steps. book->slopes, read_rate and single must be set. Steps of another
+/* Fits all rules to @n steps. book->slopes, the rates and single must be set. Steps of another
  * range or arm do not matter to a rule. @without: if not NULL, steps of the same batch and context
  * are left out. */
 void rules_fit(rule_book *book, const measured_step *steps, int n, const measured_step *without);
@@ -101,12 +109,14 @@ double rules_step(const rule_book *book, const predict_work *w, const double ns[
 /**
  * fit_nonnegative - least squares without negative coefficients
  *
- * @x:   [n]; y is about the sum of x.of[t] * out->of[t]
- * @y:   [n], above 0; the relative error is minimised
- * @out: coefficients; 0 for terms that are not used
+ * @x:    [n]; y is about the sum of x.of[t] * out->of[t]
+ * @y:    [n]
+ * @size: [n], above 0; the errors relative to these numbers are minimised
+ * @out:  coefficients; 0 for terms that are not used
  *
  * Returns false if n is 0.
  */
-bool fit_nonnegative(const predict_terms *x, const double *y, int n, predict_terms *out);
+bool fit_nonnegative(const predict_terms *x, const double *y, const double *size, int n,
+                     predict_terms *out);
 
 #endif

@@ -112,6 +112,7 @@ static void set_experts(predict_work *w, const model_shape *s, const predict_lay
         experts = predict_experts(s->n_routed_experts, all, s->num_experts_per_tok, w->rows);
     w->expert_bytes = w->moe_layers * (router + number * one / parts * (experts + shared));
     w->expert_flop = w->moe_layers * 2 * one / parts * w->rows * (routed + shared);
+    w->expert_moved = w->moe_layers * w->rows * (routed + shared) * s->hidden_size;
 }
 
 /* How many different ranks the experts of a row are on, without the rank that sends the row. */

@@ -43,7 +43,8 @@ typedef struct {
     double query_bytes;  /* weights that absorb the queries, W_UK */
     double expert_bytes; /* weights of routers and of those experts that are read */
     double expert_flop;
-    double rest_bytes; /* weights of all other products */
+    double expert_moved; /* numbers of rows that go to experts and come back */
+    double rest_bytes;   /* weights of all other products */
     double rest_flop;
 
     /* numbers that ranks exchange */

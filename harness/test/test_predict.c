@@ -212,10 +212,10 @@ static void test_exact_fit(void) {
     predict_terms got;
     for (int i = 0; i < 4; i++)
         y[i] = of[0] * x[i].of[0] + of[1] * x[i].of[1] + of[2] * x[i].of[2];
-    CU_ASSERT(fit_nonnegative(x, y, 4, &got));
+    CU_ASSERT(fit_nonnegative(x, y, y, 4, &got));
     for (int t = 0; t < 3; t++)
         CU_ASSERT_DOUBLE_EQUAL(got.of[t] / of[t], 1, 1e-6);
-    CU_ASSERT(!fit_nonnegative(x, y, 0, &got));
+    CU_ASSERT(!fit_nonnegative(x, y, y, 0, &got));
 }
 
 /* The unconstrained fit of y = 4 - x has a negative slope. Without the slope, the constant c that
@@ -224,7 +224,7 @@ static void test_no_negative_term(void) {
     const predict_terms x[] = {{{1, 1, 0}}, {{1, 2, 0}}, {{1, 3, 0}}};
     const double y[] = {3, 2, 1};
     predict_terms got;
-    CU_ASSERT(fit_nonnegative(x, y, 3, &got));
+    CU_ASSERT(fit_nonnegative(x, y, y, 3, &got));
     CU_ASSERT_EQUAL(got.of[1], 0);
     CU_ASSERT_DOUBLE_EQUAL(got.of[0], (1. / 3 + 1. / 2 + 1) / (1. / 9 + 1. / 4 + 1), 1e-12);
 }
@@ -358,9 +358,10 @@ static void test_files_of_links(void) {
 
 /* A made-up GPU whose steps follow known rules. The times below are computed here, from the
  * numbers of DeepSeek-V2-Lite: 27 layers, 26 of them with 64 experts, 16 heads, hidden size 2048.
- * The attention kernel takes 2 ns (BF16) or 1 ns (FP8) for each cached token, whatever the number of
- * heads, a byte of weights 1/4000 ns in products, and the parts together 1.25 x the step. */
-static const double kRead = 4e12, kProducts = 1 / 4000.;
+ * The attention kernel takes 2 ns (BF16) or 1 ns (FP8) for each cached token, whatever the number
+ * of heads, a byte of weights 1/4000 ns in products, and a product 1.5e-6 ns for each FLOP. A step
+ * is 10 us shorter than its parts for each layer. */
+static const double kRead = 4e12, kByte = 1 / 4000., kFlop = 1.5e-6;
 
 static double attention_ns(bool fp8, double rows, double context, double heads) {
     return 27 * (5000 + 0.5 * rows * heads + (fp8 ? 1 : 2) * rows * context +
@@ -371,22 +372,25 @@ static double experts_read(double rows) {
     return 64 * (1 - pow(58. / 64, rows));
 }
 
+/* With more than 64 rows, each row is moved to 8 experts. */
 static double experts_ns(double rows, double parts) {
-    double one = 3.0 * 2048 * 1408 * 2 / parts, router = 4.0 * 64 * 2048;
-    return 26 * (9000 + kProducts * (one * (experts_read(rows) + 2) + router));
+    double one = 3.0 * 2048 * 1408 * 2 / parts, router = 4.0 * 64 * 2048,
+           moved = rows > 64 ? 0.01 * rows * 8 * 2048 : 0;
+    return 26 * (9000 + moved + kByte * (one * (experts_read(rows) + 2) + router));
 }
 
+/* 2 bytes of a weight give 2 FLOP for each row. */
 static double rest_ns(double rows, double parts) {
     double heads = 16 / parts,
            layer = 2048 * (heads * 192 + 512 + 64) + heads * 128 * 512 + heads * 128 * 2048,
            dense = 3.0 * 2048 * 10944 / parts, logits = 102400. * 2048;
     return (27 * 4 + (rows > 8 ? 4 : 3) + 4) * 2000. +
-           kProducts * 2 * (27 * layer + dense + logits);
+           2 * (27 * layer + dense + logits) * fmax(kByte, rows > 8 ? rows * kFlop : 0);
 }
 
 static double step_ns(bool fp8, double rows, double context, double parts, double exchange) {
-    return 0.8 * (attention_ns(fp8, rows, context, 16 / parts) + experts_ns(rows, parts) +
-                  rest_ns(rows, parts) + exchange);
+    return attention_ns(fp8, rows, context, 16 / parts) + experts_ns(rows, parts) +
+           rest_ns(rows, parts) + exchange - 27 * 10000;
 }
 
 static js *made_up_step(bool fp8, int rows, int64_t context, const char *layout, double factor) {
@@ -450,6 +454,17 @@ static js *made_up_cell(bool fp8, int heads) {
     return cell;
 }
 
+static js *made_up_ceiling(const char *name, const char *unit, double value) {
+    js *c = js_new_object();
+    (void)js_set_str(c, "name", name);
+    (void)js_set_num(c, "value", value);
+    (void)js_set_str(c, "unit", unit);
+    (void)js_set_str(c, "method", "made up");
+    (void)js_set_new(c, "samples", js_new_array());
+    (void)js_set_str(c, "origin", "measured");
+    return c;
+}
+
 static void add_row(results *r, const char *section, js *row) {
     snap_err err = {0};
     if (results_add(r, section, row, &err) != SNAP_OK)
@@ -459,13 +474,13 @@ static void add_row(results *r, const char *section, js *row) {
 /* Writes the measurements of one GPU to @path. The step of 8 rows at 32768 tokens in BF16 takes
  * @factor x its time. */
 static void write_measured(const char *path, double factor) {
-    static const int batches[] = {1, 4, 8, 16, 64, 128};
+    static const int batches[] = {1, 4, 8, 16, 64, 128, 200, 512};
     static const int64_t contexts[] = {8192, 32768, 131072};
     results *r = NULL;
     snap_err err = {0};
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, &err), SNAP_OK);
     for (int fp8 = 0; fp8 < 2; fp8++) {
-        for (size_t i = 0; i < 6; i++)
+        for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
             for (size_t k = 0; k < 3; k++) {
                 bool odd = !fp8 && batches[i] == 8 && contexts[k] == 32768;
                 add_row(r, "e2e", made_up_step(fp8, batches[i], contexts[k], "", odd ? factor : 1));
@@ -473,14 +488,8 @@ static void write_measured(const char *path, double factor) {
         add_row(r, "bench", made_up_cell(fp8, 16));
         add_row(r, "bench", made_up_cell(fp8, 128));
     }
-    js *read = js_new_object();
-    (void)js_set_str(read, "name", "read_bandwidth");
-    (void)js_set_num(read, "value", kRead);
-    (void)js_set_str(read, "unit", "B/s");
-    (void)js_set_str(read, "method", "made up");
-    (void)js_set_new(read, "samples", js_new_array());
-    (void)js_set_str(read, "origin", "measured");
-    add_row(r, "ceilings", read);
+    add_row(r, "ceilings", made_up_ceiling("read_bandwidth", "B/s", kRead));
+    add_row(r, "ceilings", made_up_ceiling("bf16_mma", "FLOP/s", 1e15));
     const exchange_record sums[] = {exchange_row("all_reduce", "one_shot", 1024, 3000),
                                     exchange_row("all_reduce", "one_shot", 1 << 21, 3000),
                                     exchange_row("all_reduce", "nccl", 1 << 21, 3000),
@@ -545,7 +554,24 @@ static void expect_near(double got, double expected) {
     CU_ASSERT_DOUBLE_EQUAL(got / expected, 1, 1e-6);
 }
 
-/* Layouts, batches and contexts that were not measured. */
+/* Layouts, batches and contexts that were not measured. With 300 rows, arithmetic limits the rest of
+ * the step. */
+static void test_many_rows(void) {
+    fixture f;
+    open_fixture(&f, 1);
+    f.o.layouts = "DP1,TP2";
+    f.o.batches = "100,300";
+    predict_again(&f);
+    for (int fp8 = 0; fp8 < 2; fp8++)
+        for (int k = 0; k < 2; k++) {
+            double rows = k ? 300 : 100;
+            expect_near(f.p->rows[2 * fp8 + k].median_ns, step_ns(fp8, rows, 16384, 1, 0));
+            expect_near(f.p->rows[4 + 2 * fp8 + k].rest_ns, rest_ns(rows, 2));
+            expect_near(f.p->rows[4 + 2 * fp8 + k].experts_ns, experts_ns(rows, 2));
+        }
+    close_fixture(&f);
+}
+
 static void test_known_rules(void) {
     fixture f;
     open_fixture(&f, 1);
@@ -568,8 +594,9 @@ static void test_known_rules(void) {
     CU_ASSERT(isnan(f.p->rows[0].fp8_over_bf16));
     /* The rules have no error here. The exchange takes between half and twice its median. */
     const prediction_record *split = &f.p->rows[2];
-    expect_near(split->interval_ns[0], step_ns(false, 32, 16384, 2, 54 * 1500));
-    expect_near(split->interval_ns[1], step_ns(false, 32, 16384, 2, 54 * 6000));
+    double sum = split->median_ns + 27 * 10000, share = split->median_ns / sum;
+    expect_near(split->interval_ns[0], share * (sum - 54 * 1500));
+    expect_near(split->interval_ns[1], share * (sum + 54 * 3000));
     close_fixture(&f);
 }
 
@@ -580,7 +607,7 @@ static void test_against_measured_steps(void) {
     open_fixture(&f, 1.2);
     f.o.against = f.one;
     predict_again(&f);
-    CU_ASSERT_EQUAL_FATAL(f.p->n, 36);
+    CU_ASSERT_EQUAL_FATAL(f.p->n, 48);
     const prediction_record *odd = &f.p->rows[2 * 3 + 1];
     CU_ASSERT_EQUAL(odd->batch, 8);
     CU_ASSERT_EQUAL(odd->context, 32768);
@@ -727,6 +754,7 @@ CU_TestInfo tests_predict[] = {
     {"missing curves", test_missing_curves},
     {"files of links", test_files_of_links},
     {"steps that follow known rules", test_known_rules},
+    {"steps of many rows", test_many_rows},
     {"against measured steps", test_against_measured_steps},
     {"the best layouts", test_best_layouts},
     {"too little memory", test_too_little_memory},

@@ -52,6 +52,8 @@ table predict_rows_table(const predict_result *p) {
 
 /* ---- rules ---- */
 
+static const char *const kRanges[PREDICT_RANGES] = {"1 to 8", "9 to 64", "65 and more"};
+
 /* The units of a rule's three terms, and the factor from the rule's unit (ns). */
 typedef struct {
     const char *unit[PREDICT_TERMS];
@@ -61,13 +63,13 @@ typedef struct {
 static const term_units kAttentionUnits = {
     {"us for each block", "ns for each query", "x the kernel's time"}, {1e-3, 1, 1}};
 static const term_units kExpertUnits = {
-    {"us for each layer", "us for each MB", "us for each GFLOP"}, {1e-3, 1e3, 1e6}};
+    {"us for each layer", "us for each MB", "ns for each 1000 numbers moved"}, {1e-3, 1e3, 1e3}};
 static const term_units kRestUnits = {{"us for each launch", "us for each MB", "us for each GFLOP"},
                                       {1e-3, 1e3, 1e6}};
 
 static void add_rule(table *t, int range, const char *part, const rule *r, const term_units *u,
                      double error) {
-    table_cell(t, "%s", range ? "more than 8" : "at most 8");
+    table_cell(t, "%s", kRanges[range]);
     table_cell(t, "%s", part);
     table_cell(t, "%d", r->n);
     for (int i = 0; i < PREDICT_TERMS; i++)
@@ -75,12 +77,20 @@ static void add_rule(table *t, int range, const char *part, const rule *r, const
     table_number(t, 100 * error, 1);
 }
 
-static void add_share(table *t, int range, const rules *r) {
-    table_cell(t, "%s", range ? "more than 8" : "at most 8");
+static void add_overlap(table *t, int range, const rules *r) {
+    table_cell(t, "%s", kRanges[range]);
     table_cell(t, "step");
     table_cell(t, "%s", "");
-    table_cell(t, "%.4f x the parts", r->share[1]);
-    table_cell(t, range ? "" : "%.4f for one row", r->share[0]);
+    if (r->slowdown[1] > 1)
+        table_cell(t, "%.4f x the parts", r->slowdown[1]);
+    else
+        table_cell(t, "-%.4g us for each block", r->overlap[1] / 1e3);
+    if (range > 0)
+        table_cell(t, "%s", "");
+    else if (r->slowdown[0] > 1)
+        table_cell(t, "one row: %.4f x the parts", r->slowdown[0]);
+    else
+        table_cell(t, "one row: -%.4g us for each block", r->overlap[0] / 1e3);
     table_cell(t, "%s", "");
     table_number(t, 100 * r->step_error, 1);
 }
@@ -96,7 +106,7 @@ table predict_rules_table(const predict_result *p) {
         add_rule(&t, i, "attention fp8", &r->attention[1], &kAttentionUnits, e[STEP_ATTENTION]);
         add_rule(&t, i, "experts", &r->experts, &kExpertUnits, e[STEP_EXPERTS]);
         add_rule(&t, i, "rest", &r->rest, &kRestUnits, e[STEP_REST]);
-        add_share(&t, i, r);
+        add_overlap(&t, i, r);
     }
     return t;
 }
