@@ -427,6 +427,7 @@ static js *rule_json(const char *name, int range, const rule *r, const char *con
 
 static bool add_rules(js *list, const rule_book *b) {
     static const char *const kAttention[] = {"ns_per_block", "ns_per_query", "kernel_factor"},
+                             *const kMany[] = {"ns_per_expert", "ns_per_byte", "ns_per_moved"},
                              *const kExperts[] = {"ns_per_layer", "ns_per_byte", "ns_per_moved"},
                              *const kRest[] = {"ns_per_launch", "ns_per_byte", "ns_per_flop"};
     bool ok = true;
@@ -434,7 +435,7 @@ static bool add_rules(js *list, const rule_book *b) {
         const rules *r = &b->range[i];
         ok = js_push_new(list, rule_json("attention bf16", i, &r->attention[0], kAttention)) &&
              js_push_new(list, rule_json("attention fp8", i, &r->attention[1], kAttention)) &&
-             js_push_new(list, rule_json("experts", i, &r->experts, kExperts)) &&
+             js_push_new(list, rule_json("experts", i, &r->experts, i == 2 ? kMany : kExperts)) &&
              js_push_new(list, rule_json("rest", i, &r->rest, kRest));
     }
     return ok;

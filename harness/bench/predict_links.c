@@ -142,21 +142,31 @@ static snap_status in_node(const predict_links *l, const exchange_curve *c, exch
     return SNAP_OK;
 }
 
-/* A sum of FP32 numbers over a replica. A sum in one shot reads the numbers of all other ranks. A
- * sum of NCCL is followed by a kernel that adds it to the residual stream: it reads two numbers and
- * writes one. */
-static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
-                            snap_err *err) {
-    const exchange_curve *one = &l->one_shot;
-    if (!l->has_link && one->n && bytes <= one->of[one->n - 1].bytes) {
-        *out = read_curve(one, bytes * (size - 1) / (one->ranks - 1));
-        return SNAP_OK;
-    }
+/* A sum of NCCL is followed by a kernel that adds it to the residual stream: it reads two numbers
+ * and writes one. */
+static snap_status nccl_sum_time(const predict_links *l, int size, double bytes, predict_time *out,
+                                 snap_err *err) {
     snap_status st =
         in_node(l, &l->all_reduce, EXCHANGE_ALL_REDUCE, "all_reduce", size, bytes, out, err);
     double add = 3 * bytes / l->read_rate * 1e9;
     *out = (predict_time){out->ns + add, out->low_ns + add, out->high_ns + add};
     return st;
+}
+
+/* A sum of FP32 numbers over a replica. A sum in one shot reads the numbers of all other ranks, so
+ * with more ranks it is faster than NCCL for short messages only. The faster of both is taken. */
+static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
+                            snap_err *err) {
+    const exchange_curve *one = &l->one_shot;
+    bool usable = !l->has_link && one->n && bytes <= one->of[one->n - 1].bytes;
+    if (!usable)
+        return nccl_sum_time(l, size, bytes, out, err);
+    predict_time nccl;
+    *out = read_curve(one, bytes * (size - 1) / (one->ranks - 1));
+    if (l->all_reduce.n && nccl_sum_time(l, size, bytes, &nccl, err) == SNAP_OK &&
+        nccl.ns < out->ns)
+        *out = nccl;
+    return SNAP_OK;
 }
 
 /* An all-to-all over all ranks. @bytes: what a rank sends to other ranks. */

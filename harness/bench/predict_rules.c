@@ -110,9 +110,10 @@ static double query_weights_ns(const rule_book *b, const predict_work *w) {
 }
 
 static void expert_terms(const predict_work *w, predict_terms *x) {
-    x->of[0] = w->moe_layers;
+    bool many = predict_range(w->expert_rows) == 2;
+    x->of[0] = many ? w->experts : w->moe_layers;
     x->of[1] = w->expert_bytes;
-    x->of[2] = predict_range(w->rows) == 2 ? w->expert_moved : 0;
+    x->of[2] = many ? w->expert_moved : 0;
 }
 
 static double apply(const rule *r, const predict_terms *x) {
@@ -304,7 +305,8 @@ void rules_fit(rule_book *b, const measured_step *steps, int n, const measured_s
 /* ---- predicting ---- */
 
 /* The bytes are those of the rule of the experts; arithmetic has the speed of the rest. */
-static double experts_ns(const rules *r, const predict_work *w) {
+static double experts_ns(const rule_book *b, const predict_work *w) {
+    const rules *r = &b->range[predict_range(w->expert_rows)];
     predict_terms x;
     if (w->moe_layers <= 0)
         return 0;
@@ -318,7 +320,7 @@ void rules_apply(const rule_book *b, kv_format arm, const predict_work *w, doubl
     predict_terms x;
     attention_terms(b, arm, w, &x);
     ns[STEP_ATTENTION] = apply(&r->attention[arm == CACHE_FP8], &x) + query_weights_ns(b, w);
-    ns[STEP_EXPERTS] = experts_ns(r, w);
+    ns[STEP_EXPERTS] = experts_ns(b, w);
     ns[STEP_REST] = rest_ns(&r->rest, w);
 }
 

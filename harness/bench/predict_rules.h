@@ -6,8 +6,8 @@
  *               + factor x cached tokens x the attention kernel's time for each cached token at the
  *                 rank's number of heads, from cells of `bench`
  *               + bytes of W_UK / read bandwidth
- *   experts     time for each layer with experts + time for each number moved to and from the
- *               experts (only with more than 64 rows)
+ *   experts     up to 64 rows: time for each layer with experts; with more rows: time for each
+ *               expert that is read + time for each number moved to and from the experts
  *               + the longer of two times: bytes of weights, and arithmetic as in the rest
  *   rest        time for each launch + the longer of two times: bytes of weights at the experts'
  *               time for each byte, and floating-point operations x time for each of them
@@ -67,7 +67,7 @@ typedef struct {
 
 typedef struct {
     rule attention[2];        /* [BF16, FP8]; for each block, query, and factor of the kernel */
-    rule experts;             /* for each layer, byte, number moved */
+    rule experts;             /* for each layer or expert, byte, number moved */
     rule rest;                /* for each launch, byte, floating-point operation */
     double overlap[2];        /* ns for each block: [one row, more rows] */
     double slowdown[2];       /* factor; 1 if the overlap is used */

@@ -103,16 +103,21 @@ static void set_experts(predict_work *w, const model_shape *s, const predict_lay
     if (l->whole_experts) {
         double here = s->n_routed_experts / gpus, rows = w->rows * l->ranks.replicas,
                read = predict_experts(here, all, s->num_experts_per_tok, rows);
-        w->expert_bytes = w->moe_layers * (router + number * one * (read + shared));
-        w->expert_flop =
-            w->moe_layers * 2 * one * (rows * routed / gpus + w->rows / parts * shared);
+        w->experts = w->moe_layers * (read + shared);
+        w->expert_bytes = w->moe_layers * router + w->experts * number * one;
+        double pairs = rows * routed / gpus + w->rows / parts * shared;
+        w->expert_flop = w->moe_layers * 2 * one * pairs;
+        w->expert_moved = w->moe_layers * pairs * s->hidden_size;
+        w->expert_rows = pairs / fmax(1, routed + shared);
         return;
     }
     if (isnan(experts))
         experts = predict_experts(s->n_routed_experts, all, s->num_experts_per_tok, w->rows);
-    w->expert_bytes = w->moe_layers * (router + number * one / parts * (experts + shared));
+    w->experts = w->moe_layers * (experts + shared);
+    w->expert_bytes = w->moe_layers * router + w->experts * number * one / parts;
     w->expert_flop = w->moe_layers * 2 * one / parts * w->rows * (routed + shared);
     w->expert_moved = w->moe_layers * w->rows * (routed + shared) * s->hidden_size;
+    w->expert_rows = w->rows;
 }
 
 /* How many different ranks the experts of a row are on, without the rank that sends the row. */

@@ -41,6 +41,9 @@ typedef struct {
     double launches;     /* of kernels in the rest of the step */
     double cached;       /* cached tokens that are read, over all blocks */
     double query_bytes;  /* weights that absorb the queries, W_UK */
+    double experts;      /* that are read, with the shared ones, over all layers */
+    double expert_rows;  /* rows x experts of a row that the rank computes, divided by the number of
+                            experts that a row has */
     double expert_bytes; /* weights of routers and of those experts that are read */
     double expert_flop;
     double expert_moved; /* numbers of rows that go to experts and come back */

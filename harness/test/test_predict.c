@@ -286,6 +286,10 @@ static void test_measured_curves(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 512), 2 * 2000);  /* below the smallest size */
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2560), 2 * 2500); /* half-way between two sizes */
     CU_ASSERT_EQUAL(sums_ns(&l, 4, 1024), 2 * (2000 + 1000 * 2. / 3)); /* three peers are read */
+    /* Over 8 ranks, the one-shot sum would read 7 x 4096 bytes: 7 x the last time. */
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 8, 4096),
+                           2 * (6000 + 4000 * (7168. - 1024) / ((1 << 20) - 1024) + 3 * 4096 / 3e3),
+                           1e-6);
     /* Beyond the one-shot sums, NCCL's bandwidth, and a kernel that moves 3 x the bytes. */
     double twice = 2 << 20;
     CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, twice), 2 * (20000 + 3 * twice / 3e3), 1e-6);
@@ -372,11 +376,11 @@ static double experts_read(double rows) {
     return 64 * (1 - pow(58. / 64, rows));
 }
 
-/* With more than 64 rows, each row is moved to 8 experts. */
+/* With more than 64 rows, each row is moved to 8 experts, and each expert takes 150 ns more. */
 static double experts_ns(double rows, double parts) {
     double one = 3.0 * 2048 * 1408 * 2 / parts, router = 4.0 * 64 * 2048,
-           moved = rows > 64 ? 0.01 * rows * 8 * 2048 : 0;
-    return 26 * (9000 + moved + kByte * (one * (experts_read(rows) + 2) + router));
+           fixed = rows > 64 ? 150 * (experts_read(rows) + 2) + 0.01 * rows * 8 * 2048 : 9000;
+    return 26 * (fixed + kByte * (one * (experts_read(rows) + 2) + router));
 }
 
 /* 2 bytes of a weight give 2 FLOP for each row. */

@@ -62,8 +62,10 @@ typedef struct {
 
 static const term_units kAttentionUnits = {
     {"us for each block", "ns for each query", "x the kernel's time"}, {1e-3, 1, 1}};
-static const term_units kExpertUnits = {
-    {"us for each layer", "us for each MB", "ns for each 1000 numbers moved"}, {1e-3, 1e3, 1e3}};
+static const term_units kExpertUnits = {{"us for each layer", "us for each MB", ""},
+                                        {1e-3, 1e3, 0}};
+static const term_units kManyUnits = {
+    {"us for each expert", "us for each MB", "ns for each 1000 numbers moved"}, {1e-3, 1e3, 1e3}};
 static const term_units kRestUnits = {{"us for each launch", "us for each MB", "us for each GFLOP"},
                                       {1e-3, 1e3, 1e6}};
 
@@ -104,7 +106,8 @@ table predict_rules_table(const predict_result *p) {
         const double *e = r->error;
         add_rule(&t, i, "attention bf16", &r->attention[0], &kAttentionUnits, e[STEP_ATTENTION]);
         add_rule(&t, i, "attention fp8", &r->attention[1], &kAttentionUnits, e[STEP_ATTENTION]);
-        add_rule(&t, i, "experts", &r->experts, &kExpertUnits, e[STEP_EXPERTS]);
+        add_rule(&t, i, "experts", &r->experts, i == 2 ? &kManyUnits : &kExpertUnits,
+                 e[STEP_EXPERTS]);
         add_rule(&t, i, "rest", &r->rest, &kRestUnits, e[STEP_REST]);
         add_overlap(&t, i, r);
     }
