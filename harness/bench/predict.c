@@ -164,14 +164,14 @@ static snap_status set_times(const request *q, const rule_book *book, const pred
 }
 
 typedef struct {
-    const predict_layout *layout;
+    predict_layout layout;
     kv_format arm;
     int64_t context, batch; /* batch 0: as many as fit */
 } cell;
 
 static snap_status predict_cell(request *q, const rule_book *book, const cell *c,
                                 prediction_record *r, snap_err *err) {
-    const predict_layout *l = c->layout;
+    const predict_layout *l = &c->layout;
     const predict_links *links = &q->out->in.links;
     char layout[32];
     int64_t memory = (int64_t)(q->o->memory_gb * 1e9), replicas = l->ranks.replicas,
@@ -202,11 +202,12 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     return fits ? set_times(q, book, l, c->arm, rows, r, err) : SNAP_OK;
 }
 
-static snap_status next_row(predict_result *p, prediction_record **out, snap_err *err) {
-    if (p->n == PREDICT_MOST)
-        return err_set(err, SNAP_E_USAGE, "more than %d rows", PREDICT_MOST);
-    *out = &p->rows[p->n++];
-    return SNAP_OK;
+/* NULL after a failure, which @err then has. */
+static prediction_record *next_row(predict_result *p, snap_err *err) {
+    if (p->n < PREDICT_MOST)
+        return &p->rows[p->n++];
+    (void)err_set(err, SNAP_E_USAGE, "more than %d rows", PREDICT_MOST);
+    return NULL;
 }
 
 /* ---- rows of the options ---- */
@@ -217,9 +218,10 @@ static snap_status predict_layouts(request *q, snap_err *err) {
         for (int a = 0; a < q->n_arms; a++)
             for (int i = 0; i < q->n_contexts; i++)
                 for (int j = 0; j < q->n_batches; j++) {
-                    cell c = {&q->layouts[l], q->arms[a], q->contexts[i], q->batches[j]};
-                    prediction_record *r = NULL;
-                    TRY(next_row(q->out, &r, err));
+                    cell c = {q->layouts[l], q->arms[a], q->contexts[i], q->batches[j]};
+                    prediction_record *r = next_row(q->out, err);
+                    if (!r)
+                        return SNAP_E_USAGE;
                     TRY(predict_cell(q, &q->out->in.book, &c, r, err));
                 }
 cleanup:
@@ -228,16 +230,16 @@ cleanup:
 
 /* The best layout of so many GPUs for a cell. With none that fits, the row has no time. */
 static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err) {
-    snap_status st;
-    prediction_record *best = NULL, r;
-    TRY(next_row(q->out, &best, err));
+    snap_status st = SNAP_OK;
+    prediction_record *best = next_row(q->out, err), r;
     bool any = false;
+    if (!best)
+        return SNAP_E_USAGE;
     for (int parts = 1; parts <= kWidest && parts <= gpus; parts++)
         for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
-            predict_layout l = {{(int)gpus / parts, parts}, whole};
-            if (gpus % parts != 0 || predict_layout_check(&l, &q->shape, NULL) != SNAP_OK)
+            c->layout = (predict_layout){{(int)gpus / parts, parts}, whole};
+            if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
                 continue;
-            c->layout = &l;
             TRY(predict_cell(q, &q->out->in.book, c, &r, err));
             if (!any || (r.batch && (!best->batch || r.tokens_s > best->tokens_s)))
                 *best = r;
@@ -257,7 +259,7 @@ static snap_status predict_map(request *q, snap_err *err) {
         for (int a = 0; a < q->n_arms; a++)
             for (int i = 0; i < q->n_contexts; i++)
                 for (int j = 0; j < q->n_batches; j++) {
-                    cell c = {NULL, q->arms[a], q->contexts[i], q->batches[j]};
+                    cell c = {{{1, 1}, false}, q->arms[a], q->contexts[i], q->batches[j]};
                     TRY(predict_best(q, q->gpus[g], &c, err));
                 }
 cleanup:
@@ -280,26 +282,25 @@ static snap_status check_model(const request *q, const step_record *s, const cha
 /* The rules without the steps of the same batch and context. */
 static void rules_without(request *q, const step_record *s, rule_book *book) {
     const predict_inputs *in = &q->out->in;
-    measured_step without = {.batch = s->batch, .context = s->context};
     *book = in->book;
-    rules_fit(book, in->steps, in->n, &without);
+    rules_fit(book, in->steps, in->n, (left_out_cell){s->batch, s->context});
 }
 
 static snap_status add_measured(void *ctx, const step_record *s, const char *file, snap_err *err) {
     snap_status st;
     request *q = ctx;
-    prediction_record *r = NULL;
-    predict_layout l = {.ranks = {1, 1}};
+    prediction_record *r = next_row(q->out, err);
     rule_book book = q->out->in.book;
-    cell c = {&l, CACHE_BF16, s->context, s->batch};
+    cell c = {{{1, 1}, false}, CACHE_BF16, s->context, s->batch};
+    if (!r)
+        return SNAP_E_USAGE;
     TRY(check_model(q, s, file, err));
     TRY(kv_format_parse(s->arm, &c.arm, err));
     if (s->layout[0])
-        TRY(predict_layout_parse(&l, s->layout, err));
+        TRY(predict_layout_parse(&c.layout, s->layout, err));
     else
         rules_without(q, s, &book);
-    TRY(predict_layout_check(&l, &q->shape, err));
-    TRY(next_row(q->out, &r, err));
+    TRY(predict_layout_check(&c.layout, &q->shape, err));
     TRY(predict_cell(q, &book, &c, r, err));
     if (!r->batch)
         return err_set(err, SNAP_E_USAGE,

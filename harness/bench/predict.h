@@ -1,9 +1,9 @@
 /* predict.h - predicts decode steps of a model on several GPUs, from measured parts of a step on
  * one GPU and from exchange curves: from options to rows and a result file.
  *
- * A predicted row has the origin `predicted` and is never ranked with measured rows. With `against`,
- * the rows are those of measured result files, each beside its measured time. A measured step of
- * one GPU is then predicted without the steps of its batch and context. */
+ * A predicted row has the origin `predicted` and is never ranked with measured rows. With
+ * `against`, the rows are those of measured result files, each beside its measured time. A measured
+ * step of one GPU is then predicted without the steps of its batch and context. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_H
 

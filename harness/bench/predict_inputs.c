@@ -81,7 +81,7 @@ static snap_status add_step(predict_inputs *in, const step_record *s, const char
                             snap_err *err) {
     const predict_layout one = {.ranks = {1, 1}};
     measured_step *m = &in->steps[in->n];
-    model_shape shape;
+    model_shape shape = {0};
     if (!is_timed(s) || s->layout[0] || !isfinite(s->attention_ns))
         return SNAP_OK;
     if (in->n == PREDICT_ROWS)

@@ -148,12 +148,13 @@ static rule fit(const sample *s) {
 
 /* The steps that a rule is fitted to. */
 typedef struct {
-    const measured_step *at, *without;
+    const measured_step *at;
+    left_out_cell without;
     int n, first, last; /* ranges */
 } fitted_steps;
 
 static bool uses(const fitted_steps *f, const measured_step *m) {
-    bool out = f->without && m->batch == f->without->batch && m->context == f->without->context;
+    bool out = m->batch == f->without.batch && m->context == f->without.context;
     int range = predict_range(m->work.rows);
     return range >= f->first && range <= f->last && !out;
 }
@@ -286,7 +287,7 @@ static void fill_rules(rule_book *b) {
             copy_overlap(&b->range[r], i, &b->range[r], 1 - i);
 }
 
-void rules_fit(rule_book *b, const measured_step *steps, int n, const measured_step *without) {
+void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell without) {
     for (int r = 0; r < PREDICT_RANGES; r++) {
         const fitted_steps range = {steps, without, n, r, r},
                            wide = {steps, without, n, r ? 1 : 0, r ? PREDICT_RANGES - 1 : 0};
@@ -358,8 +359,8 @@ void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
     }
     rule_book without = *b;
     for (int i = 0; i < n; i++) {
-        rules_fit(&without, steps, n, &steps[i]);
+        rules_fit(&without, steps, n, (left_out_cell){steps[i].batch, steps[i].context});
         check_step(b, &without, &steps[i]);
     }
-    rules_fit(b, steps, n, NULL);
+    rules_fit(b, steps, n, (left_out_cell){0, 0});
 }

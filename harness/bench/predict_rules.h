@@ -89,10 +89,14 @@ static inline int predict_range(double rows) {
     return rows <= 8 ? 0 : rows <= 64 ? 1 : 2;
 }
 
+/* A measured cell whose steps are left out of a fit; batch 0 = none. */
+typedef struct {
+    int64_t batch, context;
+} left_out_cell;
+
 /* Fits all rules to @n steps. book->slopes, the rates and single must be set. Steps of another
- * range or arm do not matter to a rule. @without: if not NULL, steps of the same batch and context
- * are left out. */
-void rules_fit(rule_book *book, const measured_step *steps, int n, const measured_step *without);
+ * range or arm do not matter to a rule. */
+void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell without);
 
 /* Like rules_fit(), and computes the errors of leaving out each cell. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);

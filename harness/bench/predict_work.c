@@ -147,7 +147,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
                              int64_t context, double experts) {
     counts c = count_layers(s);
     int parts = l->ranks.parts;
-    double heads = s->num_attention_heads / parts, number = predict_number_bytes(e4m3),
+    double heads = (double)s->num_attention_heads / parts, number = predict_number_bytes(e4m3),
            head = (double)s->vocab_size * s->hidden_size,
            dense = 3.0 * s->hidden_size * s->intermediate_size / parts,
            rest = c.blocks * attention_numbers(s, heads) + c.dense * dense;

@@ -434,7 +434,8 @@ static js *made_up_cell(bool fp8, int heads) {
         "\"normal\", \"flags\": [], \"kernel\": \"\", \"kernel_hash\": \"\", \"mode\": \"burst\", "
         "\"origin\": \"measured\", \"reason\": null, \"scope\": \"kernel\", \"source\": null, "
         "\"status\": \"passed\", \"shape\": {\"batch\": 64, \"context\": 32768, \"d_c\": 512, "
-        "\"d_r\": 64, \"heads\": %d, \"s_q\": 1}, \"correctness\": {\"error\": 0, \"lse_error\": 0, "
+        "\"d_r\": 64, \"heads\": %d, \"s_q\": 1}, \"correctness\": {\"error\": 0, \"lse_error\": 0,"
+        " "
         "\"lse_tolerance\": 1, \"rows_checked\": 1, \"tolerance\": 1}, \"performance\": %s}",
         fp8 ? "fp8" : "bf16", heads, "null");
     js *cell = js_parse(text, strlen(text), "cell", NULL);
@@ -558,8 +559,8 @@ static void expect_near(double got, double expected) {
     CU_ASSERT_DOUBLE_EQUAL(got / expected, 1, 1e-6);
 }
 
-/* Layouts, batches and contexts that were not measured. With 300 rows, arithmetic limits the rest of
- * the step. */
+/* Layouts, batches and contexts that were not measured. With 300 rows, arithmetic limits the rest
+ * of the step. */
 static void test_many_rows(void) {
     fixture f;
     open_fixture(&f, 1);
