@@ -181,6 +181,10 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     predict_memory m =
         predict_memory_of(&q->shape, l, q->e4m3, c->arm, rows ? rows : 1, c->context);
     bool fits = rows && (memory == 0 || predict_memory_sum(&m) <= memory);
+    if (l->whole_experts && c->batch && c->batch < replicas)
+        return err_set(err, SNAP_E_USAGE,
+                       "--batch %lld is too small: each of %d replicas needs a sequence",
+                       (long long)c->batch, l->ranks.replicas);
     predict_layout_text(l, layout);
     record_init(&prediction_type, r);
     r->origin = "predicted";
@@ -228,7 +232,8 @@ cleanup:
     return st;
 }
 
-/* The best layout of so many GPUs for a cell. With none that fits, the row has no time. */
+/* The best layout of so many GPUs for a cell, of those without idle replicas. With none that fits,
+ * the row has no time. */
 static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err) {
     snap_status st = SNAP_OK;
     prediction_record *best = next_row(q->out, err), r;
@@ -238,7 +243,8 @@ static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err
     for (int parts = 1; parts <= kWidest && parts <= gpus; parts++)
         for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
             c->layout = (predict_layout){{(int)gpus / parts, parts}, whole};
-            if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
+            if (gpus % parts != 0 || (c->batch && c->batch < gpus / parts) ||
+                predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
                 continue;
             TRY(predict_cell(q, &q->out->in.book, c, &r, err));
             if (!any || (r.batch && (!best->batch || r.tokens_s > best->tokens_s)))
@@ -246,7 +252,8 @@ static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err
             any = true;
         }
     if (!any)
-        return err_set(err, SNAP_E_UNSUPPORTED, "--gpus %lld: no layout divides this model",
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "--gpus %lld: no layout divides this model with a sequence for each replica",
                        (long long)gpus);
     best->best = best->batch > 0;
 cleanup:

@@ -159,7 +159,8 @@ static bool uses(const fitted_steps *f, const measured_step *m) {
     return range >= f->first && range <= f->last && !out;
 }
 
-static rule fit_attention(const rule_book *b, int arm, const fitted_steps *f) {
+/* @per_block: of another range; 0 = it is fitted. */
+static rule fit_attention(const rule_book *b, int arm, double per_block, const fitted_steps *f) {
     sample s = {.n = 0};
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
@@ -167,9 +168,13 @@ static rule fit_attention(const rule_book *b, int arm, const fitted_steps *f) {
         if (!uses(f, m) || (m->arm == CACHE_FP8) != arm)
             continue;
         attention_terms(b, m->arm, &m->work, &x);
-        add(&s, &x, m->part_ns[STEP_ATTENTION], query_weights_ns(b, &m->work));
+        double known = query_weights_ns(b, &m->work) + per_block * x.of[0];
+        x.of[0] = per_block > 0 ? 0 : x.of[0];
+        add(&s, &x, m->part_ns[STEP_ATTENTION], known);
     }
-    return fit(&s);
+    rule r = fit(&s);
+    r.per.of[0] = per_block > 0 ? per_block : r.per.of[0];
+    return r;
 }
 
 /* @per_byte: of another range; 0 = it is fitted. */
@@ -293,7 +298,8 @@ void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell wi
                            wide = {steps, without, n, r ? 1 : 0, r ? PREDICT_RANGES - 1 : 0};
         rules *to = &b->range[r];
         for (int a = 0; a < 2; a++)
-            to->attention[a] = fit_attention(b, a, &wide);
+            to->attention[a] =
+                fit_attention(b, a, r ? b->range[0].attention[a].per.of[0] : 0, &wide);
         to->experts = fit_experts(r == 2 ? b->range[1].experts.per.of[1] : 0, &range);
         double per_byte = b->range[r ? 1 : 0].experts.per.of[1];
         to->rest = fit_rest(b, per_byte > 0 ? per_byte : 1e9 / b->read_rate, &wide);

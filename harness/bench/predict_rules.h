@@ -19,8 +19,9 @@
  *
  * The number of rows decides which kernels compute the products, so there are rules for three
  * ranges: at most 8 rows, at most 64, more (generator/local/cuda). The rules of attention and of
- * the rest are the same above 8 rows. Where all experts are chosen, their bytes hardly vary, so
- * above 64 rows the time for each byte is that of 9 to 64 rows.
+ * the rest are the same above 8 rows. Two terms are taken from the range with fewer rows, because
+ * they hardly show in the measured steps: the time for each block of attention above 8 rows, and
+ * the time for each byte of experts above 64 rows, where a step reads nearly all experts.
  *
  * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
  * coefficient negative. The attention rules differ between the arms. */

@@ -727,6 +727,10 @@ static void test_refusals(void) {
     f.o.batches = "max";
     expect_refused(&f, "--batch max needs --gpu-memory");
     f.o.batches = "8";
+    f.o.layouts = "DP4/EP4";
+    f.o.batches = "3";
+    expect_refused(&f, "--batch 3 is too small: each of 4 replicas needs a sequence");
+    f.o.layouts = "DP1";
     f.o.arms = "fp8,nvfp4";
     expect_refused(&f, "--predict knows the arms bf16 and fp8");
     f.o.arms = "fp8";
