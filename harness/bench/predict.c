@@ -232,29 +232,34 @@ cleanup:
     return st;
 }
 
-/* The best layout of so many GPUs for a cell, of those without idle replicas. With none that fits,
- * the row has no time. */
+/* Adds the best layout of so many GPUs for a cell, of those without idle replicas. With none of
+ * these there is no row. With none that fits, the row has no time. */
 static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err) {
     snap_status st = SNAP_OK;
     prediction_record *best = next_row(q->out, err), r;
-    bool any = false;
+    bool any = false, divides = false;
     if (!best)
         return SNAP_E_USAGE;
     for (int parts = 1; parts <= kWidest && parts <= gpus; parts++)
         for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
             c->layout = (predict_layout){{(int)gpus / parts, parts}, whole};
-            if (gpus % parts != 0 || (c->batch && c->batch < gpus / parts) ||
-                predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
+            if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
+                continue;
+            divides = true;
+            if (c->batch && c->batch < gpus / parts)
                 continue;
             TRY(predict_cell(q, &q->out->in.book, c, &r, err));
             if (!any || (r.batch && (!best->batch || r.tokens_s > best->tokens_s)))
                 *best = r;
             any = true;
         }
-    if (!any)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "--gpus %lld: no layout divides this model with a sequence for each replica",
+    if (!divides)
+        return err_set(err, SNAP_E_UNSUPPORTED, "--gpus %lld: no layout divides this model",
                        (long long)gpus);
+    if (!any) {
+        q->out->n--;
+        return SNAP_OK;
+    }
     best->best = best->batch > 0;
 cleanup:
     return st;

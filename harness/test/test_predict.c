@@ -662,6 +662,21 @@ static void test_best_layouts(void) {
     close_fixture(&f);
 }
 
+/* 16 GPUs have at least two replicas of at most 8 GPUs, so one sequence is too few. */
+static void test_idle_replicas(void) {
+    fixture f;
+    open_fixture(&f, 1);
+    f.o.gpus = "16";
+    f.o.batches = "1,2";
+    predict_again(&f);
+    CU_ASSERT_EQUAL(f.p->n, 2);
+    for (int i = 0; i < f.p->n; i++) {
+        CU_ASSERT_EQUAL(f.p->rows[i].batch, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(f.p->rows[i].layout, "DP2/TP8"));
+    }
+    close_fixture(&f);
+}
+
 static void test_too_little_memory(void) {
     fixture f;
     open_fixture(&f, 1);
@@ -766,6 +781,7 @@ CU_TestInfo tests_predict[] = {
     {"steps of many rows", test_many_rows},
     {"against measured steps", test_against_measured_steps},
     {"the best layouts", test_best_layouts},
+    {"idle replicas", test_idle_replicas},
     {"too little memory", test_too_little_memory},
     {"kept rows", test_kept_rows},
     {"what cannot be predicted", test_refusals},
