@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "generator/local/checkpoint/inventory.h"
+#include "harness/audit/audit.h"
 #include "harness/bench/e2e.h"
 #include "harness/bench/model_config.h"
 #include "harness/bench/predict.h"
@@ -715,6 +716,41 @@ static void test_kept_rows(void) {
     close_fixture(&f);
 }
 
+static size_t findings_in(prediction_record *row) {
+    const run_record run = {.predicted = {row, 1}};
+    verify_findings f = {0};
+    verify_predicted(&run, &f);
+    size_t n = f.n[VERIFY_FORM] + f.n[VERIFY_PHYSICS];
+    verify_release(&f);
+    return n;
+}
+
+/* verify-run finds each number that was changed afterwards. */
+static void test_changed_rows(void) {
+    fixture f;
+    open_fixture(&f, 1);
+    f.o.against = f.two;
+    predict_again(&f);
+    const prediction_record good = f.p->rows[0];
+    prediction_record row = good;
+    CU_ASSERT_EQUAL(findings_in(&row), 0);
+    row.tokens_s *= 1.01;
+    CU_ASSERT(findings_in(&row) > 0);
+    row = good;
+    row.error_pct += 0.1;
+    CU_ASSERT(findings_in(&row) > 0);
+    row = good;
+    row.gpus = 3;
+    CU_ASSERT(findings_in(&row) > 0);
+    row = good;
+    row.interval_ns[1] = row.median_ns / 2;
+    CU_ASSERT(findings_in(&row) > 0);
+    row = good;
+    row.limit = "exchange"; /* which takes the least time here */
+    CU_ASSERT(findings_in(&row) > 0);
+    close_fixture(&f);
+}
+
 static void expect_refused(fixture *f, const char *text) {
     snap_err err = {0};
     predict_release(f->p);
@@ -784,6 +820,7 @@ CU_TestInfo tests_predict[] = {
     {"idle replicas", test_idle_replicas},
     {"too little memory", test_too_little_memory},
     {"kept rows", test_kept_rows},
+    {"changed rows", test_changed_rows},
     {"what cannot be predicted", test_refusals},
     CU_TEST_INFO_NULL,
 };
