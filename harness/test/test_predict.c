@@ -619,6 +619,7 @@ static void test_against_measured_steps(void) {
     CU_ASSERT_EQUAL(odd->context, 32768);
     CU_ASSERT_DOUBLE_EQUAL(odd->error_pct, 100 * (1 / 1.2 - 1), 1e-4);
     CU_ASSERT_DOUBLE_EQUAL(f.p->in.book.range[0].error[STEP_EXPERTS], 1 - 1 / 1.2, 1e-6);
+    close_fixture(&f);
     open_fixture(&f, 1);
     f.o.against = f.two;
     predict_again(&f);
