@@ -12,6 +12,10 @@
 #include "harness/bench/model_config.h"
 #include "harness/bench/predict.h"
 #include "harness/record/run.h"
+#include "harness/test/report_fixture.h"
+#include "harness/view/pages.h"
+#include "harness/view/paper.h"
+#include "harness/view/tables.h"
 
 static model_shape shape_named(const char *name) {
     model_shape s = {0};
@@ -717,6 +721,36 @@ static void test_kept_rows(void) {
     close_fixture(&f);
 }
 
+/* A report shows predicted rows as such, and ranks none of them. */
+static void test_report(void) {
+    fixture f;
+    results *r = NULL;
+    arena mem = {0};
+    table t;
+    buf csv = {0};
+    open_fixture(&f, 1);
+    predict_again(&f);
+    CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
+    for (int i = 0; i < f.p->n; i++)
+        add_row(r, "predicted", record_write(&prediction_type, &f.p->rows[i]));
+    report_model *m = fixture_model(r);
+    CU_ASSERT_FATAL(report_table_predicted(m, &mem, &t));
+    CU_ASSERT_EQUAL(t.n_rows, 2);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "predicted");
+    CU_ASSERT_EQUAL(m->n_steps + m->n_speeds, 0);
+    CU_ASSERT_FATAL(report_table_paper_speed(m, &mem, &t));
+    CU_ASSERT_EQUAL(t.n_rows, 1); /* FP8 beside BF16 */
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 0), "predicted");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, 2), "1 GPU, DP1/TP1, weights in bf16");
+    write_csv_section(m, "predicted", &csv);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "DP1/TP1"));
+    buf_release(&csv);
+    report_model_free(m);
+    arena_release(&mem);
+    results_free(r);
+    close_fixture(&f);
+}
+
 static size_t findings_in(prediction_record *row) {
     const run_record run = {.predicted = {row, 1}};
     verify_findings f = {0};
@@ -821,6 +855,7 @@ CU_TestInfo tests_predict[] = {
     {"idle replicas", test_idle_replicas},
     {"too little memory", test_too_little_memory},
     {"kept rows", test_kept_rows},
+    {"the report", test_report},
     {"changed rows", test_changed_rows},
     {"what cannot be predicted", test_refusals},
     CU_TEST_INFO_NULL,

@@ -84,7 +84,8 @@ static void put_predicted(pen *p, const report_model *m, const report_predicted 
     const prediction_record *r = x->row;
     pen_put(p, kPredicted);
     put_name(p, r->model_config);
-    pen_printf(p, "%lld GPUs, %s, weights in %s", (long long)r->gpus, r->layout, r->weights);
+    pen_printf(p, "%lld %s, %s, weights in %s", (long long)r->gpus, r->gpus == 1 ? "GPU" : "GPUs",
+               r->layout, r->weights);
     pen_context(p, r->context);
     pen_fixed(p, record_count(r->batch), 0);
     pen_fixed(p, r->tokens_s / r->fp8_over_bf16, 0);
