@@ -37,6 +37,8 @@ servers=
 trap 'kill $servers 2>/dev/null; rm -rf "$dir"' EXIT
 fixtures=harness/test/fixtures
 arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
+r=results/nvidia-h200-x2/2026-11-29-6077fc3347b9-layouts
+steps=$r-lite-one.json,$r-sums.json,results/nvidia-h200/2026-11-23-2fe0fc2b7528-table.json
 few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 
 # ---- the commands: name, FIRST, MORE, arguments ----
@@ -46,6 +48,7 @@ few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 commands() {
     cat <<END
 bench-help     400    0 bench --help
+bench-predict  200   60 bench model --predict --model-config deepseek-v2-lite --layout DP2,TP2 --measured $steps
 print-config   400    0 eval --config demo --print-config
 completion     400    0 --completion zsh
 grade          400  100 grade --task aime24 $dir/integers.jsonl
