@@ -69,31 +69,58 @@ static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
     out->seen_delta = seen.mean;
     out->delta = seen.mean - out->unseen * (right - rate);
     out->ci95 = (stats_interval){NAN, NAN};
+    out->se = out->assumed_se = (double)NAN;
     if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;
+    out->se = se;
+    out->assumed_se = assumed;
     double half = student_quantile(0.975, n - 1) * se;
     out->ci95 = (stats_interval){fmax(out->delta - half, -out->accuracy),
                                  fmin(out->delta + half, 1 - out->accuracy)};
 }
 
 snap_status forecast_make(const forecast_answer *answers, size_t problems, size_t samples,
-                          forecast *out, snap_err *err) {
+                          double *seen, forecast *out, snap_err *err) {
     double most = sqrt((double)(problems * samples));
-    double *seen = calloc(problems, sizeof *seen), *means = calloc(problems, sizeof *means);
+    double *own = seen ? NULL : calloc(problems, sizeof *own);
+    double *covariances = seen ? seen : own, *means = calloc(problems, sizeof *means);
     *out = (forecast){0};
-    if (!seen || !means) {
-        free(seen);
+    if (!covariances || !means) {
+        free(own);
         free(means);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a forecast");
     }
     for (size_t i = 0; i < problems; i++) {
-        seen[i] = covariance(answers + i * samples, samples, most);
+        covariances[i] = covariance(answers + i * samples, samples, most);
         means[i] = mean_ratio(answers + i * samples, samples, most);
     }
     double right = count(answers, problems * samples, out);
     out->unseen = fmin(1, fmax(out->unseen, missing(means, problems)));
-    predict(out, stats_mean_of(seen, problems), right, samples == 1);
-    free(seen);
+    predict(out, stats_mean_of(covariances, problems), right, samples == 1);
+    free(own);
     free(means);
     return SNAP_OK;
+}
+
+/* ---- is the predicted loss above a margin? ---- */
+
+double forecast_loss_above(const forecast_loss *l, double margin) {
+    double distance = l->loss - margin;
+    if (l->se > 0)
+        return student_cdf(distance / l->se, (double)l->problems - 1);
+    return distance > 0;
+}
+
+size_t forecast_problems_needed(const forecast_loss *l, double margin, double alpha) {
+    static const double kPower = 0.9, kMost = 1e6;
+    double distance = fabs(l->loss - margin);
+    double drawn = l->se * l->se - l->assumed_se * l->assumed_se; /* falls as 1 / problems */
+    for (double n = (double)l->problems; n <= kMost; n = ceil(1.02 * n)) {
+        double variance = fmax(0, drawn) * (double)l->problems / n;
+        double se = sqrt(variance + l->assumed_se * l->assumed_se);
+        if (distance >=
+            student_quantile(1 - alpha, n - 1) * se + normal_quantile(kPower) * sqrt(variance))
+            return (size_t)n;
+    }
+    return 0;
 }

@@ -194,6 +194,7 @@ static const outcome kOutcomes[] = {
     {NULL, "wrong", SNAP_E_WRONG, "gave a wrong result"},
     {"environment", "invalid", SNAP_E_ENV, "can't be judged"},
     {"quality", "regressed", SNAP_E_WORSE, "regressed in quality"},
+    {"forecast", "regressed", SNAP_E_WORSE, "predict a loss of accuracy"},
     {"fidelity", "regressed", SNAP_E_WORSE, "regressed in numerical error"},
     {"speed", "regressed", SNAP_E_SLOWER, "regressed in speed"},
     {"serving", "regressed", SNAP_E_SLOWER, "regressed under load"},

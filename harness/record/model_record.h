@@ -68,6 +68,8 @@ typedef struct {
     double unseen_pct;           /* share of this format's answers about which the answers of the
                                   first one say nothing */
     double delta_pp, ci95_pp[2]; /* predicted accuracy minus that of the first format */
+    double se_pp, assumed_se_pp; /* as in evals/forecast.h; missing in older rows */
+    record_numbers seen_pp;      /* covariance of each problem; empty in older rows */
     /* predictions, divergence, depth, forecast */
     const char *precision, *reference; /* the cache format, and the first format */
     /* layer, values, bound, depth */
