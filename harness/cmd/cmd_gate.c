@@ -12,7 +12,7 @@ static gate_deciding deciding = GATE_DECIDING_DEFAULTS;
 static gate_output output = GATE_OUTPUT_DEFAULTS;
 
 static const opt options[] = {
-    {.type = OPT_GROUP, .help = "Two result files or run folders"},
+    {.type = OPT_GROUP, .help = "One or two result files or run folders"},
     {OPT_STR, "baseline", 0, &o.baseline, "PATH",
      "the result to compare with; without it, only the comparisons of arms and the predictions in "
      "the current result are judged",
@@ -66,7 +66,8 @@ static const opt_command verb_check = {
              "programs used the processors, the threshold is at least the disturbance that the\n"
              "samples of both files show. Predictions of 'snapmla fidelity --predict' fail if\n"
              "the predicted loss of accuracy is above --margin with probability 95 % (--alpha),\n"
-             "and pass if it is not above it with the same probability.",
+             "and pass if it is not above it with the same probability. They and the comparisons\n"
+             "of arms in a run need no --baseline.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate check --baseline base.json --current now.json\n"
                 "  snapmla gate check --current predicted.json --margin 1\n"

@@ -23,6 +23,7 @@ static snap_status no_memory(snap_err *err) {
 typedef struct {
     char name[200];
     forecast_loss figures;
+    double accuracy;   /* of what the format is compared with, in percent */
     double diverged;   /* share of answers that diverge, in percent */
     const char *fault; /* a verdict that does not depend on the figures; NULL: they decide */
     char reason[300];
@@ -82,7 +83,8 @@ static void check_row(prediction *x, const model_record *row, double margin) {
 }
 
 static prediction of_row(const model_record *row, double margin) {
-    prediction x = {.diverged = row->diverged_pct,
+    prediction x = {.accuracy = row->accuracy_pct,
+                    .diverged = row->diverged_pct,
                     .figures = {.loss = -row->delta_pp,
                                 .se = row->se_pp,
                                 .assumed_se = row->assumed_se_pp,
@@ -144,6 +146,7 @@ static double unseen_variance(const model_record *row) {
  * two factors for unseen answers are taken to be independent. */
 static snap_status pair(prediction *x, const model_record *a, const model_record *b,
                         snap_err *err) {
+    x->accuracy = fmax(0, fmin(100, a->accuracy_pct + a->delta_pp));
     x->figures = (forecast_loss){.loss = a->delta_pp - b->delta_pp, .problems = b->seen_pp.n};
     if (is_same_prediction(a, b)) /* the same numbers: the unseen answers are the same as well */
         return SNAP_OK;
@@ -227,9 +230,9 @@ static js *row_of(prediction *x, double p_holm, const gate_forecast_options *opt
     if (!x->fault) {
         const forecast_loss *l = &x->figures;
         double half = student_quantile(0.95, (double)l->problems - 1) * l->se;
-        v.delta_pp = -l->loss;
-        v.ci90[0] = -l->loss - half;
-        v.ci90[1] = -l->loss + half;
+        v.delta_pp = 0 - l->loss;
+        v.ci90[0] = fmax(v.delta_pp - half, 0 - x->accuracy); /* where no answer is right */
+        v.ci90[1] = fmin(v.delta_pp + half, 100 - x->accuracy);
         v.p_holm = p_holm;
         v.p_loss = forecast_loss_above(l, opt->margin);
     }

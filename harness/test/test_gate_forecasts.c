@@ -127,6 +127,13 @@ static void test_figures(void) {
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(v, "p_loss", 0), 0.9998, 2e-4);
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(v, "p_holm", 0), 1 - js_get_num(v, "p_loss", 0), 1e-9);
     js_free(rows);
+    /* the interval ends where no answer would be right */
+    row.delta_pp = -49;
+    rows = check(NULL, &row, 1, &st);
+    ci = js_get_array(js_at(rows, 0), "ci90");
+    CU_ASSERT_DOUBLE_EQUAL(js_num(js_at(ci, 0)), -50, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(js_num(js_at(ci, 1)), -49 + kT95, 1e-3);
+    js_free(rows);
 }
 
 /* Two losses with p-values of 3 % each are no evidence at a level of 5 %. */
