@@ -63,9 +63,12 @@ static void check_row(prediction *x, const model_record *row, double margin) {
         return;
     if (!row->seen_pp.n)
         blame(x, "invalid", "an older version wrote this prediction: run fidelity --predict again");
+    else if (row->seen_pp.n != (size_t)row->problems)
+        blame(x, "invalid", "the prediction has %lld problems and %zu covariances",
+              (long long)row->problems, row->seen_pp.n);
     else if (isnan(row->delta_pp))
         blame(x, "inconclusive", "more than half of the greedy answers change: run eval");
-    else if (isnan(row->se_pp))
+    else if (isnan(row->se_pp) || row->problems < 2)
         blame(x, "inconclusive",
               "there is no interval: the reference needs right and wrong answers, and the task "
               "two or more problems");
@@ -178,8 +181,6 @@ static snap_status of_pair(prediction *x, const model_record *a, const model_lis
         check_row(x, a, margin);
         check_row(x, b, margin);
     }
-    if (!x->fault && a->seen_pp.n != b->seen_pp.n)
-        blame(x, "invalid", "not comparable: the problems differ");
     return x->fault ? SNAP_OK : pair(x, a, b, err);
 }
 

@@ -210,7 +210,7 @@ static snap_status report(const verdict_list *all, const outcome *o, size_t n, s
     char by[48] = "";
     if (!isnan(first->ratio))
         (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (first->ratio - 1));
-    else if (!isnan(first->delta_pp))
+    else if (strcmp(o->verdict, "regressed") == 0 && !isnan(first->delta_pp))
         (void)snprintf(by, sizeof by, " (%+.1f pp)", first->delta_pp);
     return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s%s%s", n,
                    all->n - verdict_list_count(all, NULL, ""), o->text, first->name,

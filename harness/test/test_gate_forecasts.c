@@ -170,6 +170,8 @@ static void test_no_decision(void) {
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "there is no interval"));
     row.delta_pp = (double)NAN;
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "more than half"));
+    row.seen_pp.n = kProblems - 1;
+    CU_ASSERT(judged(&row, SNAP_E_ENV, "invalid", "31 problems and 30 covariances"));
     row.seen_pp.n = 0;
     CU_ASSERT(judged(&row, SNAP_E_ENV, "invalid", "an older version"));
     /* unseen answers hide what more problems would show */
