@@ -112,15 +112,16 @@ double forecast_loss_above(const forecast_loss *l, double margin) {
 }
 
 size_t forecast_problems_needed(const forecast_loss *l, double margin, double alpha) {
-    static const double kPower = 0.9, kMost = 1e6;
+    static const double kPower = 0.9;
+    static const size_t kMost = 1000000;
     double distance = fabs(l->loss - margin);
     double drawn = l->se * l->se - l->assumed_se * l->assumed_se; /* falls as 1 / problems */
-    for (double n = (double)l->problems; n <= kMost; n = ceil(1.02 * n)) {
-        double variance = fmax(0, drawn) * (double)l->problems / n;
+    for (size_t n = l->problems; n <= kMost; n += n / 50 + 1) {
+        double variance = fmax(0, drawn) * (double)l->problems / (double)n;
         double se = sqrt(variance + l->assumed_se * l->assumed_se);
-        if (distance >=
-            student_quantile(1 - alpha, n - 1) * se + normal_quantile(kPower) * sqrt(variance))
-            return (size_t)n;
+        if (distance >= student_quantile(1 - alpha, (double)n - 1) * se +
+                            normal_quantile(kPower) * sqrt(variance))
+            return n;
     }
     return 0;
 }

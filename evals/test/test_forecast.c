@@ -162,7 +162,8 @@ static void test_verdict_rates(void) {
 
 /* Student's t distribution has closed forms for 1 and 2 degrees of freedom. */
 static void test_loss_above(void) {
-    for (double t = -3; t <= 3; t += 0.75) {
+    for (int i = -4; i <= 4; i++) {
+        double t = 0.75 * i;
         const forecast_loss two = {.loss = 0.02 + 0.01 * t, .se = 0.01, .problems = 2};
         const forecast_loss three = {.loss = 0.02 + 0.01 * t, .se = 0.01, .problems = 3};
         CU_ASSERT_DOUBLE_EQUAL(forecast_loss_above(&two, 0.02), 0.5 + atan(t) / M_PI, 1e-9);

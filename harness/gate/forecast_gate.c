@@ -259,8 +259,10 @@ static snap_status check(const model_list *before, const model_list *now,
                          const gate_forecast_options *opt, js *rows, snap_err *err) {
     size_t n = 0;
     prediction *all = calloc(now->n + (before ? before->n : 0) + 1, sizeof *all);
-    snap_status st = all ? SNAP_OK : no_memory(err);
-    for (size_t i = 0; i < now->n && st == SNAP_OK; i++)
+    snap_status st = SNAP_OK;
+    if (!all)
+        return no_memory(err);
+    for (size_t i = 0; i < now->n; i++)
         if (is_forecast(&now->at[i]))
             all[n++] = of_row(&now->at[i], opt->margin);
     for (size_t i = 0; before && i < before->n && st == SNAP_OK; i++)
