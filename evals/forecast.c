@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "evals/distributions.h"
 
@@ -109,6 +110,34 @@ double forecast_loss_above(const forecast_loss *l, double margin) {
     if (l->se > 0)
         return student_cdf(distance / l->se, (double)l->problems - 1);
     return distance > 0;
+}
+
+static bool is_same(const forecast_summary *a, const forecast_summary *b) {
+    return a->delta == b->delta && a->se == b->se &&
+           memcmp(a->seen, b->seen, a->problems * sizeof *a->seen) == 0;
+}
+
+/* The variance of a forecast that its covariances do not explain: that of unseen answers. */
+static double unseen_variance(const forecast_summary *f) {
+    double se = stats_mean_of(f->seen, f->problems).se;
+    return fmax(0, f->se * f->se - se * se);
+}
+
+snap_status forecast_loss_between(const forecast_summary *before, const forecast_summary *now,
+                                  forecast_loss *out, snap_err *err) {
+    *out = (forecast_loss){.loss = before->delta - now->delta, .problems = now->problems};
+    if (is_same(before, now)) /* the unseen answers are the same as well */
+        return SNAP_OK;
+    double *diff = calloc(now->problems, sizeof *diff);
+    if (!diff)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a forecast");
+    for (size_t i = 0; i < now->problems; i++)
+        diff[i] = now->seen[i] - before->seen[i];
+    double se = stats_mean_of(diff, now->problems).se;
+    out->se = sqrt(se * se + unseen_variance(before) + unseen_variance(now));
+    out->assumed_se = hypot(before->assumed_se, now->assumed_se);
+    free(diff);
+    return SNAP_OK;
 }
 
 size_t forecast_problems_needed(const forecast_loss *l, double margin, double alpha) {

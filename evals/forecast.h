@@ -88,6 +88,21 @@ typedef struct {
  * one-sided test of "the loss is at most the margin". With se 0 it is 0 or 1. */
 double forecast_loss_above(const forecast_loss *l, double margin);
 
+/* A forecast with its covariances. All figures have the same unit. */
+typedef struct {
+    double delta, se, assumed_se; /* as in forecast; not NAN */
+    const double *seen;           /* [problems] as in forecast_make() */
+    size_t problems;
+} forecast_summary;
+
+/* The loss of format @now, where another format or build of it was predicted by @before from the
+ * same number of problems in the same order. The standard error is that of the paired differences
+ * of the covariances, because usually both covariances of a problem come from the same answers. The
+ * errors of the two factors for unseen answers are taken to be independent. If both forecasts are
+ * the same, the loss is exactly 0. SNAP_E_NOMEM. */
+snap_status forecast_loss_between(const forecast_summary *before, const forecast_summary *now,
+                                  forecast_loss *out, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The number of problems with which forecast_loss_above() would leave the range from @alpha to
  * 1 - @alpha with probability 90 %, if the true loss is the predicted one. 0: no number of
  * problems up to a million is enough. */

@@ -110,16 +110,26 @@ static void test_exact_differences(void) {
 
 /* The verdicts that a gate with a margin would give at a level of 5 %. */
 typedef struct {
-    int above, below;        /* the loss is said to be above, or not above, the exact loss */
-    int found;               /* the loss is said to be above 2 points */
-    double loss, spread, se; /* exact loss, root mean square of the error, standard error */
+    int above, below; /* the loss is said to be above, or not above, the exact loss */
+    int found;        /* the loss is said to be above 2 points */
+    double loss, se;  /* means of the exact loss and of the standard error */
+    double square;    /* mean square of the error */
 } rates;
+
+static void count_verdict(rates *n, const forecast_loss *l, double exact_loss) {
+    double p = forecast_loss_above(l, exact_loss);
+    n->above += p >= 0.95;
+    n->below += p <= 0.05;
+    n->found += forecast_loss_above(l, 0.02) >= 0.95;
+    n->loss += exact_loss / kRuns;
+    n->se += l->se / kRuns;
+    n->square += pow(l->loss - exact_loss, 2) / kRuns;
+}
 
 static rates count_verdicts(double noise, double shift) {
     static problem x[kProblems];
     static forecast_answer a[kProblems * kSamples];
     rates n = {0};
-    double square = 0;
     for (int run = 0; run < kRuns; run++) {
         rng r = rng_make(23, (uint64_t)run);
         double exact_loss = 0;
@@ -131,33 +141,72 @@ static rates count_verdicts(double noise, double shift) {
         }
         CU_ASSERT_EQUAL_FATAL(forecast_make(a, kProblems, kSamples, NULL, &f, NULL), SNAP_OK);
         const forecast_loss l = {-f.delta, f.se, f.assumed_se, kProblems};
-        double p = forecast_loss_above(&l, exact_loss);
-        n.above += p >= 0.95;
-        n.below += p <= 0.05;
-        n.found += forecast_loss_above(&l, 0.02) >= 0.95;
-        n.loss += exact_loss / kRuns;
-        n.se += f.se / kRuns;
-        square += pow(-f.delta - exact_loss, 2) / kRuns;
+        count_verdict(&n, &l, exact_loss);
     }
-    n.spread = sqrt(square);
     return n;
 }
 
-/* If the exact loss equals the margin, at most 5 % of the verdicts say that it is above, and at
- * most 5 % that it is not (up to three standard deviations of the simulation). */
+/* At most 5 % of the verdicts are false, up to three standard deviations of the simulation. */
+static void check_false_verdicts(const rates *n) {
+    double most = (0.05 + 3 * sqrt(0.05 * 0.95 / kRuns)) * kRuns;
+    CU_ASSERT(n->above <= most);
+    CU_ASSERT(n->below <= most);
+}
+
+/* The margin is the exact loss, so that "above" and "not above" are both false. */
 static void test_verdict_rates(void) {
     static const double cases[][2] = {{0.1, 0}, {0.1, -0.3}, {0.3, -0.5}, {0.3, -1.5}, {0.7, -1}};
-    double most = (0.05 + 3 * sqrt(0.05 * 0.95 / kRuns)) * kRuns;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rates n = count_verdicts(cases[i][0], cases[i][1]);
-        CU_ASSERT(n.above <= most);
-        CU_ASSERT(n.below <= most);
+        check_false_verdicts(&n);
     }
     /* a loss of 6 points is found as often as a normal error with the observed spread allows */
     rates n = count_verdicts(0.3, -1.5);
-    double chance = normal_cdf((n.loss - 0.02 - 1.671 * n.se) / n.spread);
+    double chance = normal_cdf((n.loss - 0.02 - 1.671 * n.se) / sqrt(n.square));
     CU_ASSERT(chance > 0.3);
     CU_ASSERT_DOUBLE_EQUAL((double)n.found / kRuns, chance, 0.08);
+}
+
+/* Both formats have the same noise, and the second one has a shift as well. */
+static rates count_verdicts_between(double noise, double shift) {
+    static problem x, y;
+    static forecast_answer a[2][kProblems * kSamples];
+    double seen[2][kProblems];
+    rates n = {0};
+    for (int run = 0; run < kRuns; run++) {
+        rng draws = rng_make(29, (uint64_t)run);
+        double exact_loss = 0;
+        forecast f[2];
+        forecast_loss l;
+        for (int i = 0; i < kProblems; i++) {
+            rng r = rng_make(31 + (uint64_t)run, (uint64_t)i), same = r, again = draws;
+            make_problem(&x, &r, noise, 0);
+            make_problem(&y, &same, noise, shift);
+            exact_loss += (exact(&x) - exact(&y)) / kProblems;
+            (void)sample(&x, a[0] + (size_t)i * kSamples, &draws);
+            (void)sample(&y, a[1] + (size_t)i * kSamples, &again); /* the same answers */
+        }
+        for (int k = 0; k < 2; k++)
+            CU_ASSERT_EQUAL_FATAL(forecast_make(a[k], kProblems, kSamples, seen[k], &f[k], NULL),
+                                  SNAP_OK);
+        const forecast_summary before = {f[0].delta, f[0].se, f[0].assumed_se, seen[0], kProblems};
+        const forecast_summary now = {f[1].delta, f[1].se, f[1].assumed_se, seen[1], kProblems};
+        CU_ASSERT_EQUAL_FATAL(forecast_loss_between(&before, &now, &l, NULL), SNAP_OK);
+        count_verdict(&n, &l, exact_loss);
+    }
+    return n;
+}
+
+/* Between two formats that share their noise, the loss is found more often than against the
+ * reference, whose prediction also has the spread of the noise. */
+static void test_verdicts_between(void) {
+    rates small = count_verdicts_between(0.3, -0.3), large = count_verdicts_between(0.3, -1.5);
+    rates alone = count_verdicts(0.3, -0.3);
+    check_false_verdicts(&small);
+    check_false_verdicts(&large);
+    CU_ASSERT(large.loss > 0.04 && large.found > 0.4 * kRuns);
+    CU_ASSERT(small.square < 0.5 * alone.square);
+    CU_ASSERT(small.se < 0.7 * alone.se);
 }
 
 /* Student's t distribution has closed forms for 1 and 2 degrees of freedom. */
@@ -307,6 +356,7 @@ static void test_one_problem(void) {
 CU_TestInfo tests_forecast[] = {
     {"enumerated models: unbiased, covered, nearer than answers", test_exact_differences},
     {"verdicts about a margin are wrong as rarely as stated", test_verdict_rates},
+    {"verdicts about two formats, too", test_verdicts_between},
     {"the probability of a loss, in closed form", test_loss_above},
     {"the problems that decide", test_problems_needed},
     {"equal formats: no difference", test_no_difference},

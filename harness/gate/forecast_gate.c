@@ -133,37 +133,23 @@ static const char *why_not(const model_record *a, const model_record *b) {
     return NULL;
 }
 
-static bool is_same_prediction(const model_record *a, const model_record *b) {
-    return a->seen_pp.n == b->seen_pp.n && a->delta_pp == b->delta_pp && a->se_pp == b->se_pp &&
-           memcmp(a->seen_pp.at, b->seen_pp.at, a->seen_pp.n * sizeof *a->seen_pp.at) == 0;
+static forecast_summary summary_of(const model_record *row) {
+    return (forecast_summary){.delta = row->delta_pp,
+                              .se = row->se_pp,
+                              .assumed_se = row->assumed_se_pp,
+                              .seen = row->seen_pp.at,
+                              .problems = row->seen_pp.n};
 }
 
-/* The variance of a prediction that its covariances do not explain: that of unseen answers. */
-static double unseen_variance(const model_record *row) {
-    stats_mean seen = stats_mean_of(row->seen_pp.at, row->seen_pp.n);
-    return fmax(0, row->se_pp * row->se_pp - seen.se * seen.se);
-}
-
-/* The loss from file @a to file @b. Its standard error is that of the paired differences of the
- * covariances: usually, both covariances of a problem come from the same answers. The errors of the
- * two factors for unseen answers are taken to be independent. */
+/* Judges the loss from row @a of the baseline to row @b. */
 static snap_status pair(prediction *x, const model_record *a, const model_record *b,
                         snap_err *err) {
+    const forecast_summary before = summary_of(a), now = summary_of(b);
+    snap_status st = forecast_loss_between(&before, &now, &x->figures, err);
     x->accuracy = fmax(0, fmin(100, a->accuracy_pct + a->delta_pp));
-    x->figures = (forecast_loss){.loss = a->delta_pp - b->delta_pp, .problems = b->seen_pp.n};
-    if (is_same_prediction(a, b)) /* the same numbers: the unseen answers are the same as well */
-        return SNAP_OK;
-    double *diff = calloc(b->seen_pp.n, sizeof *diff);
-    if (!diff)
-        return no_memory(err);
-    for (size_t i = 0; i < b->seen_pp.n; i++)
-        diff[i] = b->seen_pp.at[i] - a->seen_pp.at[i];
-    double se = stats_mean_of(diff, b->seen_pp.n).se;
-    x->figures.se = sqrt(se * se + unseen_variance(a) + unseen_variance(b));
-    x->diverged = fmax(a->diverged_pct, b->diverged_pct);
-    x->figures.assumed_se = hypot(a->assumed_se_pp, b->assumed_se_pp);
-    free(diff);
-    return SNAP_OK;
+    if (st == SNAP_OK && x->figures.se > 0) /* otherwise no answer diverges between the files */
+        x->diverged = fmax(a->diverged_pct, b->diverged_pct);
+    return st;
 }
 
 static snap_status of_pair(prediction *x, const model_record *a, const model_list *current,
