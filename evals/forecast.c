@@ -20,6 +20,13 @@ static double covariance(const forecast_answer *a, size_t n, double most) {
     return sum / (double)(n - 1);
 }
 
+static bool is_mixed(const forecast_answer *a, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (a[i].right != a[0].right)
+            return true;
+    return false;
+}
+
 static double mean_ratio(const forecast_answer *a, size_t n, double most) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -94,6 +101,7 @@ snap_status forecast_make(const forecast_answer *answers, size_t problems, size_
     for (size_t i = 0; i < problems; i++) {
         covariances[i] = covariance(answers + i * samples, samples, most);
         means[i] = mean_ratio(answers + i * samples, samples, most);
+        out->mixed += is_mixed(answers + i * samples, samples);
     }
     double right = count(answers, problems * samples, out);
     out->unseen = fmin(1, fmax(out->unseen, missing(means, problems)));

@@ -55,6 +55,8 @@ typedef struct {
     double accuracy;   /* of the reference's answers */
     double diverged;   /* share of answers that differ, if the draws agree as often as they can */
     double unseen;     /* share of the other format's answers that are unseen, see above */
+    size_t mixed;      /* problems with both right and wrong answers. Only these tell right from
+                          wrong answers, so with few of them the interval is too narrow */
     double seen_delta; /* mean covariance over the problems; 0 with one answer to each problem */
     double delta;      /* predicted accuracy minus that of the reference; NAN: no prediction */
     double se;         /* standard error of delta; NAN if there is no interval */

@@ -278,6 +278,7 @@ static void test_greedy(void) {
     CU_ASSERT_DOUBLE_EQUAL(f.diverged, 0.25, 1e-12);
     CU_ASSERT_DOUBLE_EQUAL(f.unseen, 0.25, 1e-12);
     CU_ASSERT_EQUAL(f.seen_delta, 0);
+    CU_ASSERT_EQUAL(f.mixed, 0);
     /* half of the changed answers were right */
     CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.25 * 0.5 * (1 - FORECAST_GREEDY_KEPT), 1e-12);
     double rate = 0.5 * FORECAST_GREEDY_KEPT, drawn = 0.25 * (0.5 * 0.5 + rate * (1 - rate)) / 8,
@@ -318,6 +319,8 @@ static void test_all_lost(void) {
     CU_ASSERT_EQUAL_FATAL(forecast_make(a, kFew, kEach, NULL, &f, NULL), SNAP_OK);
     CU_ASSERT_DOUBLE_EQUAL(f.delta, -0.3125, 1e-6);
     CU_ASSERT(f.ci95.lo == -0.3125 && f.ci95.hi < 0);
+    CU_ASSERT_EQUAL(f.mixed,
+                    8); /* every second problem has five right answers and three wrong ones */
 }
 
 /* If all answers are right, there is no spread, and so no interval. */

@@ -166,6 +166,7 @@ static snap_status emit(const forecasting *f, const suite_task *t, int format, s
     row.data_sha256 = f->set.sha256;
     row.problems = (int64_t)f->set.n;
     row.answers = row.problems * t->samples;
+    row.mixed_problems = (int64_t)made.mixed;
     row.temperature = t->sampling.temperature;
     row.top_p = t->sampling.top_p;
     row.accuracy_pct = 100 * made.accuracy;

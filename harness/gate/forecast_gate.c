@@ -44,29 +44,24 @@ static bool is_forecast(const model_record *row) {
     return strcmp(row->kind, "forecast") == 0;
 }
 
-/* Problems of which the reference gave both right and wrong answers. All others, and nearly no
- * others, have a covariance of exactly 0. */
-static size_t mixed_problems(const model_record *row) {
-    size_t n = 0;
-    for (size_t i = 0; i < row->seen_pp.n; i++)
-        n += row->seen_pp.at[i] != 0;
-    return n;
-}
-
-/* Greedy answers have no covariances. */
-static bool is_greedy(const model_record *row) {
-    return row->answers == row->problems;
-}
-
-static void check_row(prediction *x, const model_record *row, double margin) {
-    if (x->fault)
-        return;
+/* A row whose figures cannot be read. */
+static void check_format(prediction *x, const model_record *row) {
     if (!row->seen_pp.n)
         blame(x, "invalid", "an older version wrote this prediction: run fidelity --predict again");
     else if (row->seen_pp.n != (size_t)row->problems)
         blame(x, "invalid", "the prediction has %lld problems and %zu covariances",
               (long long)row->problems, row->seen_pp.n);
-    else if (isnan(row->delta_pp))
+}
+
+/* A row whose prediction says too little. No loss can be larger than the share of answers that
+ * diverge. */
+static void check_row(prediction *x, const model_record *row, double margin) {
+    bool greedy = row->answers == row->problems;
+    if (!x->fault)
+        check_format(x, row);
+    if (x->fault)
+        return;
+    if (isnan(row->delta_pp))
         blame(x, "inconclusive", "more than half of the greedy answers change: run eval");
     else if (isnan(row->se_pp) || row->problems < 2)
         blame(x, "inconclusive",
@@ -77,12 +72,15 @@ static void check_row(prediction *x, const model_record *row, double margin) {
               "the reference answers only %.3g %% right, so it cannot lose more than the margin: "
               "use an easier task",
               row->accuracy_pct);
-    else if (!is_greedy(row) && row->diverged_pct > margin &&
-             mixed_problems(row) < FORECAST_GATE_MIXED)
+    else if (greedy && row->diverged_pct > margin)
         blame(x, "inconclusive",
-              "only %zu problems have both right and wrong answers, of at least %d: use more "
+              "greedy answers do not show how often changed answers are right: use a temperature "
+              "above 0 with two or more samples, or run eval");
+    else if (!greedy && row->diverged_pct > margin && row->mixed_problems < FORECAST_GATE_MIXED)
+        blame(x, "inconclusive",
+              "only %lld problems have both right and wrong answers, of at least %d: use more "
               "problems or samples, or another task or temperature",
-              mixed_problems(row), FORECAST_GATE_MIXED);
+              (long long)row->mixed_problems, FORECAST_GATE_MIXED);
 }
 
 static prediction of_row(const model_record *row, double margin) {

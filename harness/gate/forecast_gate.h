@@ -10,8 +10,9 @@
  *   invalid        the two files have other problems, answers, draws or another checkpoint, or a
  *                  row lacks the figures that older versions did not write
  *   inconclusive   no loss above the margin can be seen: the prediction has no interval, the
- *                  reference's accuracy is not above the margin, or fewer than
- *                  FORECAST_GATE_MIXED problems have both right and wrong answers
+ *                  reference's accuracy is not above the margin, or more answers diverge than
+ *                  the margin allows and they are greedy, or fewer than FORECAST_GATE_MIXED
+ *                  problems have both right and wrong answers
  *   regressed      1 - P, after Holm's correction over all predictions, is at most alpha
  *   ok             P is at most alpha, and at most 30 % of the answers diverge
  *   inconclusive   neither; the reason says how many problems would decide, or to run eval

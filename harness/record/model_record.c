@@ -71,6 +71,8 @@ static const field fields[] = {
     {M(problems), FIELD_COUNT, 0, MODEL_FORECAST, .csv = "problems"},
     {M(answers), FIELD_COUNT, 0, MODEL_FORECAST, .csv = "answers",
      .about = "of the reference, over all problems"},
+    {M(mixed_problems), FIELD_COUNT, OPT, MODEL_FORECAST,
+     .about = "problems of which the reference gave both right and wrong answers"},
     {M(temperature), FIELD_NUMBER, FIELD_FROM_0, MODEL_FORECAST},
     {M(top_p), FIELD_NUMBER, FIELD_FROM_0, MODEL_FORECAST},
     {M(accuracy_pct), FIELD_NUMBER, FIELD_PERCENT, MODEL_FORECAST, .csv = "accuracy_pct",

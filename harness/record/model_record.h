@@ -60,6 +60,7 @@ typedef struct {
     const char *task;
     const char *data_sha256;     /* of the problems, as in eval rows */
     int64_t problems, answers;   /* answers: over all problems */
+    int64_t mixed_problems;      /* with both right and wrong answers; missing in older rows */
     double temperature, top_p;   /* of the draws */
     double accuracy_pct;         /* of the answers */
     double kl_answer;            /* mean over answers of the sum of KL divergences, in nats */

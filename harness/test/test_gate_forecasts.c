@@ -38,6 +38,7 @@ static model_record make_row(double loss, double se, double spread, uint64_t see
     row.task = "t";
     row.problems = kProblems;
     row.answers = 4 * kProblems;
+    row.mixed_problems = 10;
     row.temperature = row.top_p = 1;
     row.accuracy_pct = 50;
     row.kl_answer = 0.1;
@@ -161,8 +162,7 @@ static void test_no_decision(void) {
     row.accuracy_pct = 1.5;
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "1.5 % right"));
     row.accuracy_pct = 50;
-    for (int i = 0; i < kProblems - 9; i++)
-        seen[i] = 0;
+    row.mixed_problems = 9;
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "only 9 problems"));
     row.diverged_pct = 1.9; /* the loss cannot be larger than this */
     CU_ASSERT(judged(&row, SNAP_OK, "ok", "P(loss"));
@@ -174,6 +174,13 @@ static void test_no_decision(void) {
     CU_ASSERT(judged(&row, SNAP_E_ENV, "invalid", "31 problems and 30 covariances"));
     row.seen_pp.n = 0;
     CU_ASSERT(judged(&row, SNAP_E_ENV, "invalid", "an older version"));
+    row = make_row(0.1, 0.1, 0, 1, seen); /* greedy answers */
+    row.answers = kProblems;
+    row.mixed_problems = 0;
+    row.diverged_pct = 3;
+    CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "greedy answers"));
+    row.diverged_pct = 1;
+    CU_ASSERT(judged(&row, SNAP_OK, "ok", "P(loss"));
     /* unseen answers hide what more problems would show */
     row = make_row(1.5, 1, 0, 1, seen);
     row.assumed_se_pp = 0.9;
