@@ -36,7 +36,7 @@ dir=$(mktemp -d)
 servers=
 trap 'kill $servers 2>/dev/null; rm -rf "$dir"' EXIT
 fixtures=harness/test/fixtures
-predicted=results/amd-epyc-zen4-2-threads/2026-11-29-61be5e9496b6-gate-formats.json
+predicted=results/amd-epyc-zen4-2-threads/2026-11-29-771836742cc5-gate-formats.json
 arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
 few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 
