@@ -76,22 +76,11 @@ void sweep_find_code(lane *l, const char *kernel) {
     code->kernel = kernel;
 }
 
-/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set of
- * at least four times the cache's size; or "none": the cache may be warm. */
-static const char *coldness(const sweep *s, const lane *l) {
-    size_t cache = l->context.backend.cache_bytes;
-    if (s->flush)
-        return "flush";
-    bool large = bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache);
-    return cache && (!l->context.sustained || large) ? "rotate" : "none";
-}
-
 static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     cell *c = &l->cell;
     double need = needed_bytes(s, l), have = (double)l->context.backend.memory_bytes;
     snap_err why = {0};
     snap_status st;
-    c->cold = coldness(s, l);
     if (have > 0 && need > kMemoryShare * have)
         st = err_set(&why, SNAP_E_NOMEM, "the shape needs %.1f GiB, the device has %.1f GiB",
                      need / 0x1p30, have / 0x1p30);
@@ -101,6 +90,28 @@ static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     if (st == SNAP_OK)
         sweep_find_code(l, bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
+}
+
+/* Whether the steps of an arm start with a cold cache, although no flush precedes them: because
+ * they rotate through copies of the data, or because the one copy of a loop has at least four times
+ * the size of the cache. */
+static bool starts_cold(const sweep *s, const lane *l) {
+    size_t cache = l->context.backend.cache_bytes;
+    return l->context.sustained ? bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache)
+                                : cache > 0;
+}
+
+/* How steps of the shape start with a cold cache: "flush"; "rotate", if no flush precedes them but
+ * every arm starts cold; or "none": the cache may be warm. All arms get the same name, because
+ * times are compared within a shape. An arm that could not be created has no times, so it does
+ * not count. */
+static const char *coldness(const sweep *s) {
+    bool cold = true;
+    for (int i = 0; i < s->n; i++)
+        cold &= !s->lanes[i].cell.arm || starts_cold(s, &s->lanes[i]);
+    if (s->flush)
+        return "flush";
+    return cold ? "rotate" : "none";
 }
 
 static snap_status build_arms(sweep *s, snap_err *err) {
@@ -115,6 +126,7 @@ static snap_status build_arms(sweep *s, snap_err *err) {
             l->cell.why = l->of.why;
         }
     }
+    s->cold = coldness(s);
     return st;
 }
 

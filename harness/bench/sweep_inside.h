@@ -12,7 +12,6 @@ typedef struct {
     stop_rule timing;
     row_status status; /* status in the current scope; if `arm` is NULL, in all scopes */
     snap_err why;
-    const char *cold;
     double power_w;
     bool host_limited; /* bench_arm_is_host_limited() after timing */
 } cell;
@@ -46,7 +45,9 @@ typedef struct {
                                          (opt->lengths) */
     lane *lanes;                      /* [n] */
     int n;
-    bool flush; /* the backends' caches are flushed before each step */
+    bool flush;       /* the backends' caches are flushed before each step */
+    const char *cold; /* how steps of the current shape start with a cold cache: "flush", "rotate"
+                         or "none" */
     int done;
 } sweep;
 

@@ -466,6 +466,37 @@ static void test_remembered_loops(void) {
     js_free(rows);
 }
 
+/* Checks the state of the cache in loops over one sequence of @context tokens, whose arms are
+ * @arms. The fake backend's cache has 256 KiB. */
+static void expect_loops(const char *arms, const char *context, const char *cold) {
+    bench_grid_text t = tiny;
+    t.arms = arms;
+    t.scopes = "kernel";
+    t.heads = t.s_q = t.batch = "1";
+    t.context = context;
+    bench_grid g = parse(t);
+    mla_backend *be = open_fake();
+    js *rows = js_new_array();
+    sweep_options opt = options(be, &g);
+    opt.sustained_s = 1e-9;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
+    CU_ASSERT((int)js_len(rows) == sweep_count(&g));
+    for (size_t i = 0; i < js_len(rows); i++)
+        CU_ASSERT(is(js_at(rows, i), "status", "passed") && is(js_at(rows, i), "cold", cold));
+    js_free(rows);
+    close_fake(be);
+}
+
+/* 4096 tokens have 1.25 MiB in BF16 and less than 1 MiB in FP8. So a loop of the BF16 arm alone
+ * starts cold, and beside an FP8 arm neither arm is called cold. */
+static void test_loops_are_cold_together(void) {
+    expect_loops("bf16", "4096", "rotate");
+    expect_loops("fp8", "4096", "none");
+    expect_loops("bf16,fp8", "4096", "none");
+    expect_loops("bf16,fp8", "8192", "rotate");
+    expect_loops("bf16,fp8", "1024", "none");
+}
+
 /* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. */
 static void test_missing_page(void) {
     bench_grid_text t = tiny;
@@ -993,6 +1024,7 @@ CU_TestInfo tests_bench[] = {
     {"a clock that runs backwards", test_backwards_clock},
     {"a device that throttles in the middle", test_throttling_in_the_middle},
     {"results that a backend remembers from loops", test_remembered_loops},
+    {"loops are called cold for all arms or for none", test_loops_are_cold_together},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},
     {"a wrong append is found", test_wrong_append},
