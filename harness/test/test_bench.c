@@ -90,6 +90,7 @@ static struct {
     size_t memory;
     int clock_from; /* first time that is measured by a clock that runs backwards; 0 = never */
     int times;
+    double reported_ns; /* the time that is reported for each step; 0 = the measured one */
 } plot;
 
 static void fake_describe(const mla_backend *be, mla_backend_info *out) {
@@ -130,6 +131,8 @@ static snap_status fake_timer_stop(mla_backend *be, double *ns, snap_err *err) {
     plot.times++;
     if (plot.clock_from && plot.times >= plot.clock_from)
         *ns = -*ns;
+    if (plot.reported_ns > 0)
+        *ns = plot.reported_ns;
     return st;
 }
 
@@ -495,6 +498,47 @@ static void test_loops_are_cold_together(void) {
     expect_loops("bf16,fp8", "4096", "none");
     expect_loops("bf16,fp8", "8192", "rotate");
     expect_loops("bf16,fp8", "1024", "none");
+}
+
+/* ---- a time limit ---- */
+
+/* Runs a sweep over three contexts in the scope kernel, with steps that are reported to take 1000
+ * seconds each. Checks the statuses of the shapes. */
+static void expect_within(double limit_s, const char *const status[3], const char *reason) {
+    bench_grid_text t = tiny;
+    t.scopes = "kernel";
+    t.heads = "5";
+    t.s_q = "1";
+    t.context = "70,140,1";
+    bench_grid g = parse(t);
+    mla_backend *be = open_fake();
+    plot.reported_ns = 1e12;
+    js *rows = js_new_array();
+    sweep_options opt = options(be, &g);
+    opt.limit_s = limit_s;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK && js_len(rows) == 6);
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        bool skipped = strcmp(status[i / 2], "skipped") == 0;
+        const char *why = js_get_str(row, "reason");
+        CU_ASSERT(is(row, "status", status[i / 2]));
+        CU_ASSERT((js_get(row, "performance") == NULL) == skipped);
+        CU_ASSERT(skipped ? why && strstr(why, reason) : !why);
+    }
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* The second shape needs 7 steps of both arms, of 2000 s each. The third needs 14 / 70 of 1000 s. */
+static void test_time_limit(void) {
+    static const char *const all[] = {"passed", "passed", "passed"},
+                             *const some[] = {"passed", "skipped", "passed"},
+                             *const none[] = {"skipped", "skipped", "skipped"};
+    expect_within(0, all, "");
+    expect_within(40000, all, "");
+    expect_within(20000, some, "it would take 2.8e+04 s or more");
+    expect_within(1e-9, none, "0 s are left of the time limit of 1e-09 s");
 }
 
 /* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. */
@@ -1024,6 +1068,7 @@ CU_TestInfo tests_bench[] = {
     {"a clock that runs backwards", test_backwards_clock},
     {"a device that throttles in the middle", test_throttling_in_the_middle},
     {"results that a backend remembers from loops", test_remembered_loops},
+    {"shapes that exceed the time limit", test_time_limit},
     {"loops are called cold for all arms or for none", test_loops_are_cold_together},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},
