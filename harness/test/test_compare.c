@@ -414,6 +414,31 @@ static void test_a_slow_device(void) {
     results_free(b);
 }
 
+/* A device that was throttled during one of two cells: its relative speed is that of the other
+ * cell, and the table counts the flag. */
+static void test_a_throttled_device(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(a, "bench")); i++)
+        CU_ASSERT(js_set_new(row(a, i), "flags", js_new_array()) &&
+                  js_set_new(row(b, i), "flags", js_new_array()));
+    js *perf = js_get_object(row(b, 0), "performance");
+    CU_ASSERT(js_push_new(js_get_array(row(b, 0), "flags"), js_new_str("throttled")) &&
+              js_set_num(perf, "median_ns", js_get_num(perf, "median_ns", 0) * 100));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 3), "bf16");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 4), "2");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 6), "1");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 7), "1.00×");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 6), "0");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 static void test_refusals(void) {
     results *a = load(), *b = load();
     static const char *const prices[] = {
@@ -449,5 +474,6 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"files of another input", test_unlike_files},
                                {"files of another arithmetic", test_unlike_arithmetic},
                                {"a slow device", test_a_slow_device},
+                               {"a throttled device", test_a_throttled_device},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};
