@@ -3,7 +3,9 @@
 #include "harness/bench/sweep_inside.h"
 #include "harness/measure/stats.h"
 
-enum { kFewestSteps = 7 }; /* one to check, one to warm up, two samples, three to check again */
+/* The fewest steps of an arm: one to check and three to check again; in turns, one to warm up and
+ * two samples; in each of two loops, three to find the length of a sample and two for one sample. */
+enum { kFewestInTurns = 7, kFewestInLoops = 14 };
 
 static double work_of(const sweep *s) {
     return (double)s->shape.heads * s->shape.s_q * (double)bench_shape_tokens(&s->shape);
@@ -23,11 +25,11 @@ void sweep_note_speed(sweep *s) {
 
 bool sweep_is_late(const sweep *s, snap_err *why) {
     double needed = 0, left = s->opt->limit_s - (double)(clock_now_ns() - s->started) / 1e9;
+    const int steps = s->opt->sustained_s > 0 ? kFewestInLoops : kFewestInTurns;
     if (!(s->opt->limit_s > 0))
         return false;
     for (int i = 0; i < s->n; i++)
-        needed +=
-            kFewestSteps * s->lanes[i].ns_per_work * work_of(s) / 1e9 + 2 * s->opt->sustained_s;
+        needed += steps * s->lanes[i].ns_per_work * work_of(s) / 1e9 + 2 * s->opt->sustained_s;
     if (left > 0 && needed <= left)
         return false;
     (void)err_set(why, SNAP_E_UNSUPPORTED,
