@@ -4,7 +4,7 @@
 #include "harness/measure/stats.h"
 
 /* The fewest steps of an arm: one to check and three to check again; in turns, one to warm up and
- * two samples; in each of two loops, three to find the length of a sample and two for one sample. */
+ * two samples; in each of two loops, three to find the length of a sample and two for a sample. */
 enum { kFewestInTurns = 7, kFewestInLoops = 14 };
 
 static double work_of(const sweep *s) {

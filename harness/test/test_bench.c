@@ -530,7 +530,7 @@ static void expect_within(double limit_s, const char *const status[3], const cha
     close_fake(be);
 }
 
-/* The second shape needs 7 steps of both arms, of 2000 s each. The third needs 14 / 70 of 1000 s. */
+/* The second shape needs 7 steps of both arms, of 2000 s each; the third 14 of 1000 / 70 s. */
 static void test_time_limit(void) {
     static const char *const all[] = {"passed", "passed", "passed"},
                              *const some[] = {"passed", "skipped", "passed"},

@@ -96,7 +96,7 @@ typedef struct {
 
 /* Adds a gap with room for @room cells. NULL: out of memory. */
 static gap *add_gap(gap_list *l, int file, const char *config, size_t room) {
-    const report_cell **cells = arena_alloc(l->mem, room + 1, sizeof *cells);
+    const report_cell **cells = arena_alloc(l->mem, room + 1, sizeof(report_cell *));
     l->failed |= !cells;
     if (!cells)
         return NULL;
@@ -122,7 +122,7 @@ static void collect(gap_list *l, int file) {
     }
 }
 
-/* ---- gaps divided by the shapes that a command can name ---------------------------------------- */
+/* ---- gaps divided by the shapes that a command can name -------------------------------------- */
 
 typedef struct {
     const shipped_shapes *at;

@@ -48,8 +48,8 @@ static const char *list_of(arena *mem, const js *file, const char *key) {
     return out;
 }
 
-/* Reads the shapes of one file: a list of them, or else all combinations of four axes. *n is 0 if it
- * has neither. False: out of memory. */
+/* Reads the shapes of one file: a list of them, or else all combinations of four axes. *n is 0 if
+ * it has neither. False: out of memory. */
 static bool read_shapes(arena *mem, const js *file, const bench_shape **out, int *n) {
     const char *list = list_of(mem, file, "shapes"), *axes[] = {"heads", "s-q", "batch", "context"};
     bench_grid *grid = arena_alloc(mem, 1, sizeof *grid);

@@ -19,8 +19,8 @@ static const double kFirstProbeSeconds = 0.3;
 #endif
 
 /* Large allocations use huge pages if the system has them: a cold read then has fewer TLB misses.
- * MADV_HUGEPAGE makes pages huge that are touched later. MADV_COLLAPSE does the same with pages that
- * the process touched before it freed this memory, see keep_memory(). */
+ * MADV_HUGEPAGE makes pages huge that are touched later. MADV_COLLAPSE does the same with pages
+ * that the process touched before it freed this memory, see keep_memory(). */
 void *cpu_memory(size_t bytes) {
     size_t align = bytes >= kHugePage ? kHugePage : MLA_ALIGN;
     if (bytes > machine_memory_bytes())
