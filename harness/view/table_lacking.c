@@ -6,17 +6,17 @@
 bool report_table_lacking(const report_model *m, arena *mem, table *t) {
     size_t n = 0;
     gap *gaps = gaps_find(m, mem, &n);
-    *t = (table){.id = "lacking",
-                 .caption = "What each file lacks",
-                 .note =
-                     "Cells that another file has, without those that this file has as skipped. "
-                     "The command measures them on the file's "
-                     "device. If many shapes are of a shipped configuration, it names that. Named "
-                     "arms keep their names, and run on this device's backend.",
-                 .columns = {{"#", "", TABLE_NUMBER, true},
-                             {"device", "", TABLE_TEXT, true},
-                             {"cells", "", TABLE_NUMBER, true},
-                             {"command", "", TABLE_TEXT, true}}};
+    *t = (table){
+        .id = "lacking",
+        .caption = "What each file lacks",
+        .note = "Cells that another file has, without those that this file has as skipped. "
+                "The command measures them on the file's "
+                "device. For many shapes, it names a shipped configuration that has them. Named "
+                "arms keep their names, and run on this device's backend.",
+        .columns = {{"#", "", TABLE_NUMBER, true},
+                    {"device", "", TABLE_TEXT, true},
+                    {"cells", "", TABLE_NUMBER, true},
+                    {"command", "", TABLE_TEXT, true}}};
     if (!gaps || !pen_start(t, mem, m->n_compared ? n : 0))
         return false;
     pen p = {t, mem, false};
