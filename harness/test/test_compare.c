@@ -199,6 +199,10 @@ static void test_commands(void) {
                    "--distribution normal --shapes 1/1/1/256");
     CU_ASSERT(js_set_str(row(b, 0), "arm", "bf16") && js_set_str(row(b, 0), "cold", "none"));
     expect_command(a, b, "none: the cache was warm, which no option sets");
+    CU_ASSERT(js_set_str(row(b, 0), "mode", "sustained")); /* warm because the data fit the cache */
+    expect_command(a, b,
+                   "snapmla bench --backend cuda --threads 1 --scope kernel --sustained 2 "
+                   "--distribution normal --shapes 1/1/1/256");
     results_free(a);
     results_free(b);
 }
@@ -414,6 +418,26 @@ static void test_a_slow_device(void) {
     results_free(b);
 }
 
+/* A third file without a cell of another one is in the table of machines, too. */
+static void test_a_file_apart(void) {
+    results *r[] = {load(), load(), load()};
+    const char *const names[] = {"a.json", "b.json", "c.json"};
+    report_model *m = NULL;
+    for (size_t i = 0; i < js_len(results_section(r[1], "bench")); i++)
+        (void)moved(r[1], i, 77);
+    CU_ASSERT_FATAL(report_model_new(&m, r, names, 3, NULL) == SNAP_OK);
+    CU_ASSERT(report_compare(m, NULL, NULL, 0, NULL) == SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 5);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 2), "b.json");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 4), "0");
+    arena_release(&mem);
+    report_model_free(m);
+    for (int i = 0; i < 3; i++)
+        results_free(r[i]);
+}
+
 /* A device that was throttled during one of two cells: its relative speed is that of the other
  * cell, and the table counts the flag. */
 static void test_a_throttled_device(void) {
@@ -474,6 +498,7 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"files of another input", test_unlike_files},
                                {"files of another arithmetic", test_unlike_arithmetic},
                                {"a slow device", test_a_slow_device},
+                               {"a file that shares no cell", test_a_file_apart},
                                {"a throttled device", test_a_throttled_device},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

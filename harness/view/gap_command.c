@@ -249,7 +249,8 @@ static bool is_drawn(const cell_lengths *l) {
 const char *gap_obstacle(const report_model *m, const gap *g) {
     const cell_record *r = g->cells[0]->row;
     const char *backend = backend_of(m, g->file);
-    if (strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
+    bool loops = strcmp(condition_value(r, CONDITION_MODE), "sustained") == 0;
+    if (!loops && strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
         return "the cache was warm, which no option sets";
     if (r->lengths.exists && !r->challenge.exists && !is_drawn(&r->lengths))
         return "the lengths are those of a file";
