@@ -31,8 +31,10 @@ part() { # NAME COMMAND...
 where=threads=$((($(nproc) + 1) / 2))
 [ "$backend" = cpu ] || where=device=$backend
 
+# Stops an evaluation that takes much longer than planned. Then its samples are kept, but no result.
 evaluate() { # FOLDER PROBLEMS MARGIN
-    "$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --limit "$2" --samples 1 \
+    timeout -s INT $((begin + quality_s * 3 / 2 - $(date +%s))) \
+        "$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --limit "$2" --samples 1 \
         --margin "$3" --out "$1" --arm "bf16=local:$model,precision=bf16,$where" \
         --arm "fp8=local:$model,precision=fp8,$where"
 }
