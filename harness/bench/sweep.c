@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sustained.h"
@@ -80,22 +81,11 @@ void sweep_find_code(lane *l, const char *kernel) {
     code->kernel = kernel;
 }
 
-/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set of
- * at least four times the cache's size; or "none": the cache may be warm. */
-static const char *coldness(const sweep *s, const lane *l) {
-    size_t cache = l->context.backend.cache_bytes;
-    if (s->flush)
-        return "flush";
-    bool large = bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache);
-    return cache && (!l->context.sustained || large) ? "rotate" : "none";
-}
-
 static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     cell *c = &l->cell;
     double need = needed_bytes(s, l), have = (double)l->context.backend.memory_bytes;
     snap_err why = {0};
     snap_status st;
-    c->cold = coldness(s, l);
     if (have > 0 && need > kMemoryShare * have)
         st = err_set(&why, SNAP_E_NOMEM, "the shape needs %.1f GiB, the device has %.1f GiB",
                      need / 0x1p30, have / 0x1p30);
@@ -105,6 +95,28 @@ static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     if (st == SNAP_OK)
         sweep_find_code(l, bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
+}
+
+/* Whether the steps of an arm start with a cold cache, although no flush precedes them: because
+ * they rotate through copies of the data, or because the one copy of a loop has at least four times
+ * the size of the cache. */
+static bool starts_cold(const sweep *s, const lane *l) {
+    size_t cache = l->context.backend.cache_bytes;
+    return l->context.sustained ? bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache)
+                                : cache > 0;
+}
+
+/* How steps of the shape start with a cold cache: "flush"; "rotate", if no flush precedes them but
+ * every arm starts cold; or "none": the cache may be warm. All arms get the same name, because
+ * times are compared within a shape. An arm that could not be created has no times, so it does
+ * not count. */
+static const char *coldness(const sweep *s) {
+    bool cold = true;
+    for (int i = 0; i < s->n; i++)
+        cold &= !s->lanes[i].cell.arm || starts_cold(s, &s->lanes[i]);
+    if (s->flush)
+        return "flush";
+    return cold ? "rotate" : "none";
 }
 
 static snap_status build_arms(sweep *s, snap_err *err) {
@@ -118,6 +130,7 @@ static snap_status build_arms(sweep *s, snap_err *err) {
         else if (!l->of.backend)
             l->cell = (cell){.status = ROW_ERROR, .why = l->of.why};
     }
+    s->cold = coldness(s);
     return st;
 }
 
@@ -244,6 +257,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     sweep_take_moment(s, &before);
     TRY(time_arms(s, scope, err));
     sweep_take_moment(s, &after);
+    sweep_note_speed(s);
     for (int i = 0; i < s->n; i++)
         if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED) {
             TRY(check_cancel(s, err));
@@ -256,12 +270,30 @@ cleanup:
     return st;
 }
 
+/* Adds the rows of a scope for which no time is left. */
+static snap_status skip_scope(sweep *s, bench_scope scope, const snap_err *why, snap_err *err) {
+    snap_status st = SNAP_OK;
+    moment now;
+    sweep_take_moment(s, &now);
+    for (int i = 0; i < s->n && st == SNAP_OK; i++) {
+        if (!sweep_is_requested(&s->lanes[i], scope))
+            continue;
+        const lane *l = &s->lanes[i];
+        s->lanes[i].cell.status = l->of.backend ? ROW_SKIPPED : ROW_ERROR;
+        s->lanes[i].cell.why = l->of.backend ? *why : l->of.why;
+        st = sweep_add_row(s, i, scope, &now, &now, err);
+    }
+    return st;
+}
+
 /* ---- the grid ---- */
 
 /* Rows that an earlier run has are also taken over after a cancellation. */
 static snap_status run_shape(sweep *s, snap_err *err) {
     snap_status st = SNAP_OK;
+    snap_err why = {0};
     bool built = false;
+    s->cold = NULL;
     for (int scope = 0; scope < BENCH_SCOPES; scope++) {
         if (!s->opt->grid->scope[scope])
             continue;
@@ -270,6 +302,10 @@ static snap_status run_shape(sweep *s, snap_err *err) {
             continue;
         }
         TRY(check_cancel(s, err));
+        if (sweep_is_late(s, &why)) {
+            TRY(skip_scope(s, (bench_scope)scope, &why, err));
+            continue;
+        }
         if (!built)
             TRY(build_arms(s, err));
         built = true;
@@ -375,6 +411,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     sweep s = {.opt = opt, .rows = rows, .n = list_arms(opt, arms)};
     snap_status st = SNAP_OK, stopped = SNAP_OK;
     s.flush = can_flush(arms, s.n) && !(opt->sustained_s > 0);
+    s.started = clock_now_ns();
     s.lanes = calloc((size_t)s.n + 1, sizeof *s.lanes);
     if (!s.lanes)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %d arms", s.n);
