@@ -375,8 +375,8 @@ static snap_status bind_second(const tiny_model *t, const model_shape *whole, sn
     return st;
 }
 
-/* The files must be those of the whole model. Those of another rank, or of a model of another shape,
- * are refused before anything outside of them could be read. */
+/* The files must be those of the whole model. Those of one rank are refused before anything outside
+ * of them could be read. */
 static void test_other_files(void) {
     tiny_model whole, share;
     snap_err err = {0};

@@ -28,8 +28,8 @@ snap_status checkpoint_of(checkpoint **out, tensor *tensors, size_t n, arena *me
                           snap_err *err) SNAP_CHECK_RESULT;
 
 /* Releases the memory of the file pages that have been read so far, so that a process that copies
- * one tensor after another to a device does not hold the whole checkpoint. The tensors stay valid:
- * pages are read again when they are next used. No other thread may be reading tensors. */
+ * one tensor after another to a device does not hold the whole checkpoint. The tensors stay valid,
+ * also for other threads: a page is read again when it is next used. */
 void checkpoint_drop_pages(const checkpoint *c);
 
 /* NULL if no tensor has this name. */

@@ -7,8 +7,8 @@
 
 namespace device {
 
-/* The rows first .. first + rows - 1 and columns col .. col + width - 1 of a matrix. All pointers are
- * device memory. */
+/* The rows first .. first + rows - 1 and columns col .. col + width - 1 of a matrix. All pointers
+ * are device memory. */
 struct scaled_rows {
     const uint8_t *code; /* [rows][width] e4m3 */
     const float *scale;  /* [..][across] scales of the blocks of the whole matrix */
