@@ -37,7 +37,7 @@ static void deliver(http *h) {
         if (x && (x->complete || x->streaming))
             http_resume(x);
     }
-    for (serve_job *j = serve_engine_collect(h->s.engine, &h->s.load); j; j = next) {
+    for (serve_job *j = serve_replicas_collect(h->s.replicas, &h->s.load); j; j = next) {
         serve_work *w = j->user;
         exchange *x = w->x;
         next = j->next_news;
@@ -108,15 +108,16 @@ static snap_status loop(http *h, snap_err *err) {
             checked_ns = now;
             check_clocks(h);
         }
-        if (!h->s.draining && (h->s.load.broken || (h->s.o->cancel && *h->s.o->cancel))) {
+        if (!h->s.draining && (h->s.load.all.broken || (h->s.o->cancel && *h->s.o->cancel))) {
             h->s.draining = true;
             drain_ns = now + (int64_t)(h->s.o->drain_s * 1e9);
         }
         if (h->s.draining && (now > drain_ns || (!is_busy(h) && !h->s.work)))
             break;
     }
-    return h->s.load.broken ? err_set(err, h->s.load.reason.code, "%s", h->s.load.reason.text)
-                            : SNAP_OK;
+    return h->s.load.all.broken
+               ? err_set(err, h->s.load.all.reason.code, "%s", h->s.load.all.reason.text)
+               : SNAP_OK;
 }
 
 /* ---- life ---- */
@@ -199,7 +200,7 @@ static void close_all(http *h) {
         http_lose(x);
     if (h->daemon)
         MHD_stop_daemon(h->daemon);
-    serve_engine_stop(h->s.engine);
+    serve_replicas_stop(h->s.replicas);
     serve_worker_stop(h->s.worker);
     while (h->s.work)
         serve_work_free(&h->s, h->s.work);
@@ -227,7 +228,7 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
     if (!o.max_bodies)
         o.max_bodies = 4 * o.max_body > SERVE_BODIES ? 4 * o.max_body : SERVE_BODIES;
     TRY(make_events(&h, err));
-    TRY(serve_engine_start(&h.s.engine, m, h.wake, err));
+    TRY(serve_replicas_start(&h.s.replicas, m, h.wake, err));
     TRY(tok_encoder_create(&h.s.worker_encoder, m->tokenizer, err));
     TRY(serve_worker_start(&h.s.worker, h.wake, o.max_bodies, err));
     TRY(listen_on(&h, err));
