@@ -155,20 +155,18 @@ static snap_status generate(local_model *m, const tok_ids *ids, growing *all,
     share *shares = calloc((size_t)m->replicas, sizeof *shares);
     if (!shares)
         return err_set(err, SNAP_E_NOMEM, "out of memory for answers");
-    for (int i = 0; i < m->replicas; i++) {
-        shares[i].m = local_replica(m, i);
-        shares[i].o = o;
-        shares[i].failed = &failed;
-    }
+    shares[0] = (share){.m = m, .o = o, .failed = &failed};
+    for (int i = 1; i < m->replicas; i++)
+        shares[i] = (share){.m = local_replica(m, i), .o = o, .failed = &failed};
     for (int64_t i = 0; i < o->samples; i++) {
-        share *s = &shares[i % m->replicas];
-        all[i] = (growing){.to = &out->all[i], .o = o, .gaps = &s->gaps};
-        TRY(queue(s->m, ids, &all[i], i, err));
+        int at = (int)(i % m->replicas);
+        all[i] = (growing){.to = &out->all[i], .o = o, .gaps = &shares[at].gaps};
+        TRY(queue(local_replica(m, at), ids, &all[i], i, err));
     }
     TRY(run_engines(shares, m->replicas, err));
     out->ns = clock_now_ns() - start_ns;
     for (int i = 0; i < m->replicas; i++) {
-        engine_stats stats = engine_stats_of(shares[i].m->engine);
+        engine_stats stats = engine_stats_of(local_replica(m, i)->engine);
         out->stats = i ? engine_stats_sum(out->stats, stats) : stats;
         hist_merge(&out->gaps, &shares[i].gaps);
     }

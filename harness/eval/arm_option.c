@@ -308,8 +308,10 @@ static size_t numbers_length(const char *s) {
 static size_t part_length(const char *s, bool is_key) {
     static const char kDevices[] = "device=cuda:";
     size_t n = strcspn(s, ","), key = strcspn(s, "=,");
-    if (is_key && text_starts(s, kDevices))
-        return sizeof kDevices - 1 + numbers_length(s + sizeof kDevices - 1);
+    if (is_key && text_starts(s, kDevices)) {
+        size_t list = sizeof kDevices - 1 + numbers_length(s + sizeof kDevices - 1);
+        return list > n ? list : n;
+    }
     bool json = is_key && s[key] == '=' && s[key + 1] && strchr("{[\"", s[key + 1]);
     return json ? key + 1 + arm_request_json_length(s + key + 1) : n;
 }
