@@ -43,31 +43,30 @@ static generator *open_layout(const char *dir, const char *layout, const char *p
 
 static void test_devices(void) {
     static const struct {
-        const char *device, *layout;
+        const char *device, *layout, *kind;
         int n; /* 0: refused */
-        const char *kind;
         int number[3];
     } cases[] = {
-        {NULL, NULL, 1, NULL, {0}},
-        {"cpu", "DP3", 3, "cpu", {0, 1, 2}},
-        {"cuda", NULL, 1, "cuda", {0}},
-        {"cuda", "DP2", 2, "cuda", {0, 1}},
-        {"cuda:5", NULL, 1, "cuda", {5}},
-        {"cuda:5", "DP1/TP1", 1, "cuda", {5}},
-        {"cuda:1,0", "DP2", 2, "cuda", {1, 0}},
-        {"cuda:2,2,7", "DP3", 3, "cuda", {2, 2, 7}},
-        {"opencl", "DP1", 1, "opencl", {0}},
-        {"cuda:0,1", NULL, 0, NULL, {0}},
-        {"cuda:0,1", "DP3", 0, NULL, {0}},
-        {"cuda:0,1", "TP2", 0, NULL, {0}},
-        {"cuda:", NULL, 0, NULL, {0}},
-        {"cuda:0,", "DP2", 0, NULL, {0}},
-        {"cuda:-1", NULL, 0, NULL, {0}},
-        {"cuda:256", NULL, 0, NULL, {0}},
-        {"cpu", "DP17", 0, NULL, {0}},
-        {"cpu", "2", 0, NULL, {0}},
-        {"opencl", "DP2", 0, NULL, {0}},
-        {"plugin:x.so", "DP2", 0, NULL, {0}},
+        {NULL, NULL, NULL, 1, {0}},
+        {"cpu", "DP3", "cpu", 3, {0, 1, 2}},
+        {"cuda", NULL, "cuda", 1, {0}},
+        {"cuda", "DP2", "cuda", 2, {0, 1}},
+        {"cuda:5", NULL, "cuda", 1, {5}},
+        {"cuda:5", "DP1/TP1", "cuda", 1, {5}},
+        {"cuda:1,0", "DP2", "cuda", 2, {1, 0}},
+        {"cuda:2,2,7", "DP3", "cuda", 3, {2, 2, 7}},
+        {"opencl", "DP1", "opencl", 1, {0}},
+        {"cuda:0,1", NULL, NULL, 0, {0}},
+        {"cuda:0,1", "DP3", NULL, 0, {0}},
+        {"cuda:0,1", "TP2", NULL, 0, {0}},
+        {"cuda:", NULL, NULL, 0, {0}},
+        {"cuda:0,", "DP2", NULL, 0, {0}},
+        {"cuda:-1", NULL, NULL, 0, {0}},
+        {"cuda:256", NULL, NULL, 0, {0}},
+        {"cpu", "DP17", NULL, 0, {0}},
+        {"cpu", "2", NULL, 0, {0}},
+        {"opencl", "DP2", NULL, 0, {0}},
+        {"plugin:x.so", "DP2", NULL, 0, {0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         replica_devices d;

@@ -216,14 +216,16 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
     serve_options o = *given;
     http h = {.s = {.o = &o, .m = m, .started = time(NULL)}, .events = -1, .wake = -1};
     uint64_t seed = (uint64_t)clock_now_ns();
-    int64_t fits = engine_load_of(m->engine).pages * (int64_t)MLA_PAGE;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         seed ^= (uint64_t)clock_now_ns() << 20; /* the time alone */
     h.s.random = rng_make(seed, 0);
     h.s.number = seed << 32;
     h.s.context = runner_limits(m->runner)->context;
-    if (fits < h.s.context)
-        h.s.context = fits;
+    for (int i = 0; i < m->replicas; i++) {
+        int64_t fits = engine_load_of(local_replica(m, i)->engine).pages * (int64_t)MLA_PAGE;
+        if (fits < h.s.context)
+            h.s.context = fits;
+    }
     o.max_connections = connections_possible(o.max_connections);
     if (!o.max_bodies)
         o.max_bodies = 4 * o.max_body > SERVE_BODIES ? 4 * o.max_body : SERVE_BODIES;
