@@ -30,6 +30,14 @@ void hist_add(hist *h, int64_t ns) {
     h->counts[bucket_of(ns)]++;
 }
 
+void hist_merge(hist *to, const hist *from) {
+    to->n += from->n;
+    to->sum_ns += from->sum_ns;
+    to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+    for (int i = 0; i < HIST_BUCKETS; i++)
+        to->counts[i] += from->counts[i];
+}
+
 int64_t hist_quantile_ns(const hist *h, double q) {
     /* the factor absorbs rounding: 7 / 100, for example, may be stored slightly above its true
      * value */

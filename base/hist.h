@@ -17,6 +17,9 @@ typedef struct {
 
 void hist_add(hist *h, int64_t ns); /* a negative value counts as 0 */
 
+/* Adds the values of @from to @to. */
+void hist_merge(hist *to, const hist *from);
+
 /* The smallest recorded value v such that at least the fraction @q of all values is <= v, within
  * the bucket's precision; -1 if empty. */
 int64_t hist_quantile_ns(const hist *h, double q);

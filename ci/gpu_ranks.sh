@@ -1,6 +1,6 @@
 #!/bin/sh
-# What gpu_exchange.sh and gpu_layouts.sh share. They set $out (the folder of results), $snapmla and
-# bad=0, and read this file with the command `.`.
+# What gpu_exchange.sh, gpu_layouts.sh and gpu_replicas.sh share. They set $out (the folder of results),
+# $snapmla and bad=0, and read this file with the command `.`.
 
 say() {
     echo "$*" | tee -a "$out/summary.txt"

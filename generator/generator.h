@@ -143,13 +143,17 @@ typedef struct {
     double requests_per_minute; /* http: limit over all servers together; 0 = no limit */
     double tokens_per_minute;   /* http: the same for prompt and completion tokens */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
-    const char *device;         /* local: "cpu" or NULL, "cuda", "opencl", "plugin:PATH" */
+    const char *device;         /* local: "cpu" or NULL, "cuda", "cuda:0,1", "opencl",
+                                   "plugin:PATH" */
+    const char *layout;         /* local: "DPn" for n replicas of the model; NULL = one. The source
+                                   and the sink are then called from several threads, one call at a
+                                   time */
     const char *precision;      /* local: number format of cache and attention: "bf16" (NULL), "fp8"
                                    and others */
-    int64_t cache_bytes;        /* local: bytes of the cache, the same for every arm; 0 = the
-                                   default */
+    int64_t cache_bytes;        /* local: bytes of the cache of each replica, the same for every
+                                   arm; 0 = the default */
     int64_t context;            /* local: longest sequence, tokens; 0 = the default */
-    int threads;                /* local: 0 = all cores */
+    int threads;                /* local: of all replicas together; 0 = all cores */
     const char *chat_template;  /* local: a name of chat.h; NULL = the checkpoint's own */
     const volatile sig_atomic_t *cancel; /* set from a signal handler to stop; may be NULL */
 } generator_options;

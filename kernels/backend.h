@@ -94,12 +94,18 @@ typedef snap_status (*mla_backend_opener)(mla_backend **out, const mla_backend_o
 
 snap_status cpu_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
-/* Exists in builds with CUDA. SNAP_E_UNSUPPORTED if there is no driver or no device, or if the
- * first device cannot run the kernels or those of opt->isa; the message says which. */
+/* Exists in builds with CUDA. The device opt->device becomes current for the calling thread.
+ * SNAP_E_UNSUPPORTED if there is no driver or no such device, or if the device cannot run the
+ * kernels or those of opt->isa; the message says which. */
 snap_status cuda_backend_open(mla_backend **out, const mla_backend_options *opt, snap_err *err);
 
 /* Exists in builds with CUDA: the cudaStream_t on which the backend @be enqueues all its work. */
 void *cuda_backend_stream(const mla_backend *be);
+
+/* Exists in builds with CUDA: makes the backend's device current for the calling thread. CUDA keeps
+ * the current device of each thread, and a new thread begins with device 0. So every thread that
+ * uses a backend on another device, and has not opened it, calls this first. SNAP_E_DEVICE. */
+snap_status cuda_backend_use(const mla_backend *be, snap_err *err) SNAP_CHECK_RESULT;
 
 /* SNAP_E_UNSUPPORTED if there is no OpenCL library, no platform, or no usable device that matches
  * opt->isa. */

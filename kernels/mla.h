@@ -93,6 +93,7 @@ typedef struct {
                               the backend creates its own pool. Two pools in one process would
                               compete for the cores */
     mla_scale scale;       /* how the backend chooses the scale of each row that it quantises */
+    int device;            /* cuda only: number of the device, from 0 */
 } mla_backend_options;
 
 /* How the device sums FP8 products, if it does so less precisely than FP32. One instruction takes

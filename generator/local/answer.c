@@ -1,5 +1,7 @@
 #include "generator/local/answer.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -15,6 +17,17 @@ typedef struct {
     bool stopped;    /* a stop string has ended the answer */
     bool out_of_ids; /* no memory for an id */
 } growing;
+
+/* What one replica contributes to the answers of a prompt. */
+typedef struct {
+    local_model *m;
+    const answer_options *o;
+    atomic_bool *failed; /* a replica has failed: the others end, too */
+    hist gaps;
+    pthread_t thread;
+    snap_status status;
+    snap_err err;
+} share;
 
 static bool is_cancelled(const answer_options *o) {
     return o->cancel && *o->cancel;
@@ -94,6 +107,74 @@ cleanup:
     return st;
 }
 
+static snap_status run_steps(share *s) {
+    snap_status st;
+    TRY(runner_use(s->m->runner, &s->err));
+    while (engine_pending(s->m->engine) && !is_cancelled(s->o) && !atomic_load(s->failed))
+        TRY(engine_step(s->m->engine, &s->err));
+cleanup:
+    if (st != SNAP_OK && *s->m->name)
+        err_prefix(&s->err, "%s", s->m->name);
+    return st;
+}
+
+static void *run_share(void *ctx) {
+    share *s = ctx;
+    s->status = run_steps(s);
+    if (s->status != SNAP_OK)
+        atomic_store(s->failed, true);
+    return NULL;
+}
+
+/* Runs the engines of all replicas, each in a thread, until their answers are done. */
+static snap_status run_engines(share *all, int n, snap_err *err) {
+    int started = 1;
+    for (; started < n; started++)
+        if (pthread_create(&all[started].thread, NULL, run_share, &all[started]) != 0) {
+            all[started].status = err_set(&all[started].err, SNAP_E_NOMEM,
+                                          "cannot start a thread for a replica: memory or the "
+                                          "limit on threads is exhausted");
+            atomic_store(all->failed, true);
+            break;
+        }
+    (void)run_share(&all[0]);
+    for (int i = 1; i < started; i++)
+        (void)pthread_join(all[i].thread, NULL);
+    for (int i = 0; i < n; i++)
+        if (all[i].status != SNAP_OK)
+            return err_set(err, all[i].status, "%s", all[i].err.text);
+    return SNAP_OK;
+}
+
+/* Generates the answers: answer i with replica i modulo the number of replicas. */
+static snap_status generate(local_model *m, const tok_ids *ids, growing *all,
+                            const answer_options *o, local_answers *out, snap_err *err) {
+    snap_status st;
+    atomic_bool failed = false;
+    int64_t start_ns = clock_now_ns();
+    share *shares = calloc((size_t)m->replicas, sizeof *shares);
+    if (!shares)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for answers");
+    shares[0] = (share){.m = m, .o = o, .failed = &failed};
+    for (int i = 1; i < m->replicas; i++)
+        shares[i] = (share){.m = local_replica(m, i), .o = o, .failed = &failed};
+    for (int64_t i = 0; i < o->samples; i++) {
+        int at = (int)(i % m->replicas);
+        all[i] = (growing){.to = &out->all[i], .o = o, .gaps = &shares[at].gaps};
+        TRY(queue(local_replica(m, at), ids, &all[i], i, err));
+    }
+    TRY(run_engines(shares, m->replicas, err));
+    out->ns = clock_now_ns() - start_ns;
+    for (int i = 0; i < m->replicas; i++) {
+        engine_stats stats = engine_stats_of(local_replica(m, i)->engine);
+        out->stats = i ? engine_stats_sum(out->stats, stats) : stats;
+        hist_merge(&out->gaps, &shares[i].gaps);
+    }
+cleanup:
+    free(shares);
+    return st;
+}
+
 snap_status local_answer_prompt(local_model *m, const gen_message *messages, int n,
                                 const answer_options *o, local_answers *out, snap_err *err) {
     snap_status st;
@@ -107,20 +188,13 @@ snap_status local_answer_prompt(local_model *m, const gen_message *messages, int
     TRY(local_prompt(m, messages, n, &ids, err));
     out->n = o->samples;
     out->prompt_tokens = (int64_t)ids.n;
-    int64_t start_ns = clock_now_ns();
-    for (int64_t i = 0; i < o->samples; i++) {
-        all[i] = (growing){.to = &out->all[i], .o = o, .gaps = &out->gaps};
-        TRY(queue(m, &ids, &all[i], i, err));
-    }
-    while (engine_pending(m->engine) && !is_cancelled(o))
-        TRY(engine_step(m->engine, err));
-    out->ns = clock_now_ns() - start_ns;
-    out->stats = engine_stats_of(m->engine);
+    TRY(generate(m, &ids, all, o, out, err));
     if (is_cancelled(o))
         TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));
     st = check(m, all, out, err);
 cleanup:
-    engine_clear(m->engine);
+    for (int i = 0; i < m->replicas; i++)
+        engine_clear(local_replica(m, i)->engine);
     for (int64_t i = 0; all && i < o->samples; i++)
         tok_stream_release(&all[i].stream);
     free(all);

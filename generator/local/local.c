@@ -1,5 +1,8 @@
 #include "generator/local/local.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/text.h"
 #include "generator/local/random_model.h"
 
@@ -67,15 +70,16 @@ static void collect_stops(local_model *m) {
 /* The default size limit of a cache, in bytes: LOCAL_CACHE, or 1 / kShare of a CUDA device's memory
  * if that is more. It is a small share, because an evaluation of several arms opens one generator
  * for each arm on the same device. */
-static snap_status cache_limit(bool cuda, int64_t *bytes, snap_err *err) {
+static snap_status cache_limit(const runner_options *r, int64_t *bytes, snap_err *err) {
     enum { kShare = 8 };
     snap_status st = SNAP_OK;
     mla_backend *be = NULL;
     mla_backend_info info;
+    mla_backend_options which = {.device = r->device_number};
     *bytes = LOCAL_CACHE;
-    if (!cuda)
+    if (!text_equal(r->device, "cuda"))
         return SNAP_OK;
-    TRY(mla_backend_open(&be, "cuda", NULL, err));
+    TRY(mla_backend_open(&be, "cuda", &which, err));
     mla_backend_describe(be, &info);
     if ((int64_t)info.memory_bytes / kShare > *bytes)
         *bytes = (int64_t)info.memory_bytes / kShare;
@@ -98,7 +102,7 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
     if (!bytes) {
         int64_t pages_each = (r->context - 1) / MLA_PAGE + 1,
                 all = r->max_decode * layers * pages_each * MLA_PAGE * bf16;
-        snap_status st = cache_limit(text_equal(opt->device, "cuda"), &bytes, err);
+        snap_status st = cache_limit(r, &bytes, err);
         if (st != SNAP_OK)
             return st;
         bytes = all < bytes ? all : bytes;
@@ -109,17 +113,24 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
                                 (long long)bytes);
 }
 
-snap_status local_open(local_model *m, const char *dir, const local_options *opt, snap_err *err) {
+/* The share of one replica in the threads of all. */
+static int threads_of(const local_options *opt, const replica_devices *d, int i) {
+    int all = opt->threads ? opt->threads : parallel_cpus();
+    int share = all / d->n + (i < all % d->n);
+    return d->n == 1 ? opt->threads : share > 1 ? share : 1;
+}
+
+/* Makes the runner and the engine of replica @i. */
+static snap_status make_engine(local_model *m, const local_options *opt, const replica_devices *d,
+                               int i, snap_err *err) {
     snap_status st;
-    *m = (local_model){0};
-    runner_options r = {.threads = opt->threads, .device = opt->device};
-    bool cuda = text_equal(opt->device, "cuda");
-    r.precision = opt->precision ? opt->precision : "bf16";
-    TRY(kv_format_parse(r.precision, &r.format, err));
-    TRY(open_parts(m, dir, opt, err));
-    TRY(choose_template(m, dir, opt, err));
-    collect_stops(m);
+    bool cuda = text_equal(d->device, "cuda");
+    runner_options r = {.threads = threads_of(opt, d, i),
+                        .device = d->device,
+                        .device_number = d->number[i],
+                        .precision = opt->precision ? opt->precision : "bf16"};
     int64_t longest = m->shape.max_position_embeddings;
+    TRY(kv_format_parse(r.precision, &r.format, err));
     r.context = opt->context ? opt->context : LOCAL_CONTEXT;
     if (!opt->context && r.context > longest)
         r.context = longest;
@@ -133,13 +144,76 @@ cleanup:
     return st;
 }
 
-void local_close(local_model *m) {
+static void name_replica(local_model *m, const replica_devices *d, int i) {
+    char number[16] = "";
+    if (text_equal(d->device, "cuda"))
+        (void)snprintf(number, sizeof number, ":%d", d->number[i]);
+    (void)snprintf(m->name, sizeof m->name, "replica %d (%s%s)", i, d->device ? d->device : "cpu",
+                   number);
+}
+
+/* Makes a further replica, which borrows from @first what replicas share. */
+static snap_status make_replica(local_model *m, const local_model *first, const local_options *opt,
+                                const replica_devices *d, int i, snap_err *err) {
+    snap_status st;
+    *m = *first;
+    m->runner = NULL;
+    m->engine = NULL;
+    m->encoder = NULL;
+    m->more = NULL;
+    m->borrows = true;
+    m->replicas = 1;
+    name_replica(m, d, i);
+    TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
+    TRY(make_engine(m, opt, d, i, err));
+cleanup:
+    if (st != SNAP_OK)
+        err_prefix(err, "%s", m->name);
+    return st;
+}
+
+snap_status local_open(local_model *m, const char *dir, const local_options *given, snap_err *err) {
+    snap_status st;
+    kv_format format;
+    local_options opt = *given;
+    replica_devices d;
+    *m = (local_model){.replicas = 1};
+    TRY(replica_devices_parse(&d, given->device, given->layout, err));
+    opt.device = d.device;
+    TRY(kv_format_parse(opt.precision ? opt.precision : "bf16", &format, err));
+    TRY(open_parts(m, dir, &opt, err));
+    TRY(choose_template(m, dir, &opt, err));
+    collect_stops(m);
+    TRY(make_engine(m, &opt, &d, 0, err));
+    if (d.n == 1)
+        return SNAP_OK;
+    m->more = calloc((size_t)d.n - 1, sizeof *m->more);
+    if (!m->more)
+        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d replicas", d.n));
+    name_replica(m, &d, 0);
+    for (int i = 1; i < d.n; i++) {
+        m->replicas = i + 1;
+        TRY(make_replica(local_replica(m, i), m, &opt, &d, i, err));
+    }
+cleanup:
+    return st;
+}
+
+static void close_replica(local_model *m) {
     engine_free(m->engine);
     runner_free(m->runner);
     tok_encoder_free(m->encoder);
+    if (m->borrows)
+        return;
     tokenizer_free(m->tokenizer);
     weights_release(&m->weights);
     checkpoint_close(m->files);
+}
+
+void local_close(local_model *m) {
+    for (int i = m->replicas - 1; i >= 0; i--)
+        close_replica(local_replica(m, i));
+    free(m->more);
     *m = (local_model){0};
 }
 

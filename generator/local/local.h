@@ -1,24 +1,31 @@
 /* local.h - opens a checkpoint and makes it ready to generate. local_model holds all parts: the
- * weights, the tokenizer, the chat template, the runner with its KV cache, and the engine. */
+ * weights, the tokenizer, the chat template, the runner with its KV cache, and the engine. With a
+ * layout DPn it also holds n - 1 further replicas. Code that does not use them runs on the first
+ * one. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
 #include "generator/local/chat/chat.h"
 #include "generator/local/engine/engine.h"
+#include "generator/local/replicas.h"
 #include "generator/local/tokenizer/tokenizer.h"
 
 typedef struct {
     const char *precision; /* a name of kv_format_parse(): the cache format, which also decides
                               the attention arm; NULL = "bf16" */
-    int64_t cache_bytes; /* size limit of the cache over all layers, in bytes, whatever its format;
-                              0 = the default, which LOCAL_CACHE's comment explains */
+    int64_t cache_bytes;   /* size limit of the cache of each replica over all layers, in bytes,
+                              whatever its format; 0 = the default, which LOCAL_CACHE's comment
+                              explains */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
-    int sequences;   /* most sequences that are decoded at once; 0 = LOCAL_SEQUENCES */
+    int sequences;   /* most sequences that each replica decodes at once; 0 = LOCAL_SEQUENCES */
     int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with
                         "cuda" */
     bool recompute;  /* engine_recompute() */
-    int threads;     /* 0 = all cores; "cuda" uses at most RUNNER_HOST_THREADS */
-    const char *device;        /* NULL or "cpu", "cuda", "opencl", "plugin:PATH"; see runner.h */
+    int threads;     /* of all replicas together, at least 1 for each; 0 = all cores; "cuda" uses at
+                        most RUNNER_HOST_THREADS for each replica */
+    const char *device;        /* NULL or "cpu", "cuda", "cuda:0,1", "opencl", "plugin:PATH"; see
+                                  replicas.h and runner.h */
+    const char *layout;        /* "DPn": n replicas; NULL = one. See replicas.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
     const model_shape
         *random; /* weights are random, of this shape, and no folder is read; NULL = the
@@ -32,7 +39,10 @@ typedef struct {
 enum { LOCAL_CONTEXT = 32768, LOCAL_SEQUENCES = 32, LOCAL_CHUNK = 256, LOCAL_CUDA_CHUNK = 2048 };
 #define LOCAL_CACHE ((int64_t)4 << 30)
 
-typedef struct {
+/* A replica after the first has a runner, an engine and an encoder of its own. It borrows the other
+ * parts from the first one. */
+typedef struct local_model local_model;
+struct local_model {
     model_shape shape;
     checkpoint *files;
     model_weights weights;
@@ -43,7 +53,11 @@ typedef struct {
     engine *engine;
     int32_t stop_ids[SHAPE_EOS + 1];
     int n_stop_ids;
-} local_model;
+    char name[40]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
+    bool borrows;  /* it is not the first replica */
+    local_model *more; /* [replicas - 1]; NULL if there is only one */
+    int replicas;      /* of the first: their number, at least 1 */
+};
 
 /* SNAP_E_USAGE for an unknown precision, template or device; SNAP_E_INPUT if the tokenizer has more
  * ids than the model; SNAP_E_NOMEM, also if the cache is smaller than one page; any error of
@@ -51,6 +65,11 @@ typedef struct {
 snap_status local_open(local_model *m, const char *dir, const local_options *opt,
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
+
+/* Replica @i of @m, 0 .. m->replicas - 1; the first is @m itself. */
+static inline local_model *local_replica(local_model *m, int i) {
+    return i ? &m->more[i - 1] : m;
+}
 
 /* The device of format @i, from 0, when several cache formats of one checkpoint are compared with
  * the first one on @device. "cuda" runs all formats. Another device runs all but the first, so that

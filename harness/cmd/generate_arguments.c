@@ -48,14 +48,19 @@ const opt cmd_generate_options[] = {
      "seed of the sampling; answer i to a prompt uses seed + i", 0, 1e15},
     {.type = OPT_GROUP, .help = "Machine"},
     {OPT_STR, "device", 0, &cmd_generate_given.model.device, "NAME",
-     "cpu; cuda: weights, cache and matrix products are on the device; opencl, plugin:PATH: cache "
-     "and attention are on the device",
+     "cpu; cuda, or cuda:N for GPU N: weights, cache and matrix products are on the device; "
+     "opencl, plugin:PATH: cache and attention are on the device; with --layout, cuda:N,N lists "
+     "GPUs",
+     0, 0},
+    {OPT_STR, "layout", 0, &cmd_generate_given.model.layout, "DPn",
+     "n replicas of the model in this process, each on a GPU of its own or, with --device cpu, "
+     "with a share of the threads",
      0, 0},
     {OPT_INT, "context", 0, &cmd_generate_given.model.context, "N",
      "maximum tokens of a sequence; 0 = 32768, or the model's limit if smaller", 0, 1 << 20},
     {OPT_INT, "cache-mb", 0, &cmd_generate_given.cache_mb, "N",
-     "size of the cache in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or less if enough", 0,
-     1 << 24},
+     "size of the cache of each replica in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or less if enough",
+     0, 1 << 24},
     {OPT_FLAG, "recompute", 0, &cmd_generate_given.model.recompute, NULL,
      "compute an evicted sequence again, do not swap it to memory; its tokens may change", 0, 0},
     {OPT_INT, "threads", 0, &cmd_generate_given.threads, "N", "CPU threads; 0 = all cores", 0,

@@ -44,6 +44,7 @@ static const arm_key keys[] = {
     {"model", KEY_TEXT, offsetof(eval_arm, model), 0, 0, 0},
     {"precision", KEY_TEXT, offsetof(eval_arm, precision), 0, 0, 0},
     {"device", KEY_TEXT, offsetof(eval_arm, device), 0, 0, 0},
+    {"layout", KEY_TEXT, offsetof(eval_arm, layout), 0, 0, 0},
     {"stream", KEY_NOT, offsetof(eval_arm, no_stream), 0, 0, 0},
     {"retries", KEY_INT, offsetof(eval_arm, max_retries), 0, 1000, 0},
     {"timeout", KEY_NUM, offsetof(eval_arm, timeout_s), 0.001, 1e6, 0},
@@ -290,10 +291,27 @@ static snap_status take_part(parsing *p, const char *part, size_t n, snap_err *e
     return st == SNAP_OK ? set_spec(p, equals + 1, err) : st;
 }
 
+/* The length of the list of numbers "0,1,2" at the start of @s, without a comma after it. */
+static size_t numbers_length(const char *s) {
+    size_t n = strspn(s, "0123456789");
+    while (s[n] == ',') {
+        size_t more = strspn(s + n + 1, "0123456789"), end = n + 1 + more;
+        if (!more || (s[end] && s[end] != ','))
+            break;
+        n = end;
+    }
+    return n;
+}
+
 /* The length of the part at the start of @s: up to the next comma, or to the end of a value that is
- * JSON. */
+ * JSON or a list of CUDA devices. */
 static size_t part_length(const char *s, bool is_key) {
+    static const char kDevices[] = "device=cuda:";
     size_t n = strcspn(s, ","), key = strcspn(s, "=,");
+    if (is_key && text_starts(s, kDevices)) {
+        size_t list = sizeof kDevices - 1 + numbers_length(s + sizeof kDevices - 1);
+        return list > n ? list : n;
+    }
     bool json = is_key && s[key] == '=' && s[key + 1] && strchr("{[\"", s[key + 1]);
     return json ? key + 1 + arm_request_json_length(s + key + 1) : n;
 }

@@ -17,11 +17,12 @@
  * NAME consists of 1 to 40 letters, digits, '.', '_' and '-'. GENERATOR is an argument of
  * generator_open() without commas. The keys are: model, precision; stream (true, false), retries,
  * timeout and deadline (seconds), rpm and tpm (requests and tokens per minute), in_flight; device,
- * context, cache_mb, threads, template (local); seed, temperature, top_p, top_k, min_p,
+ * layout, context, cache_mb, threads, template (local); seed, temperature, top_p, top_k, min_p,
  * presence_penalty, frequency_penalty, repetition_penalty, max_tokens, max_completion_tokens,
  * thinking_budget; body, system, template, api, content, reasoning, server (arm_request.h);
  * key_env, header (arm_secrets.h). A value ends at the next comma, but a value that begins with a
- * brace, a bracket or a quote is JSON and ends where that does.
+ * brace, a bracket or a quote is JSON and ends where that does, and a list of CUDA devices
+ * ("device=cuda:0,1") ends after its last number.
  *
  * SNAP_E_USAGE for a text of another form, and for a server's URL that contains '@': credentials
  * would be stored with the run. Messages quote neither such a generator nor a value of key_env or

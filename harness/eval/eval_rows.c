@@ -122,6 +122,7 @@ static void fill_arm(maker *m, arm_record *a, size_t task, size_t index, const a
     a->source = without_folders(m, http ? NULL : arm->spec);
     a->model = without_folders(m, arm->model);
     a->device = without_folders(m, arm->device);
+    a->layout = arm->layout ? arm->layout : "";
     a->precision = without_folders(m, arm->precision);
     a->origin = "measured";
     set_counts(a, s);

@@ -196,6 +196,7 @@ static snap_status open_arm(arm_run *a, const generate_options *opt, snap_err *e
                            .tokens_per_minute = arm->tpm,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
                            .device = arm->device,
+                           .layout = arm->layout,
                            .precision = arm->precision,
                            .context = arm->context,
                            .cache_bytes = (int64_t)arm->cache_mb << 20,

@@ -114,6 +114,7 @@ snap_status judge_model_open(const judge_model *judge, const generate_options *o
                            .deadline_s = arm->deadline_s,
                            .in_flight = arm->in_flight ? arm->in_flight : opt->in_flight,
                            .device = arm->device,
+                           .layout = arm->layout,
                            .precision = arm->precision,
                            .context = arm->context,
                            .cache_bytes = (int64_t)arm->cache_mb << 20,

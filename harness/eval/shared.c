@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "generator/local/replicas.h"
 
 enum { kHostMax = 300 };
 
@@ -51,13 +52,27 @@ static bool share_a_server(const char *a, const char *b) {
     return false;
 }
 
+/* Whether two local arms have a device in common. The options of an arm that is not valid are
+ * refused when it is opened. */
+static bool share_a_device(const eval_arm *a, const eval_arm *b) {
+    replica_devices x, y;
+    if (replica_devices_parse(&x, a->device ? a->device : "cpu", a->layout, NULL) != SNAP_OK ||
+        replica_devices_parse(&y, b->device ? b->device : "cpu", b->layout, NULL) != SNAP_OK ||
+        !text_equal(x.device, y.device))
+        return false;
+    for (int i = 0; i < x.n && text_equal(x.device, "cuda"); i++)
+        for (int k = 0; k < y.n; k++)
+            if (x.number[i] == y.number[k])
+                return true;
+    return !text_equal(x.device, "cuda");
+}
+
 static bool share(const eval_arm *a, const eval_arm *b) {
     if (!text_equal(a->kind, b->kind) || shared_runs_later(a) || shared_runs_later(b))
         return false;
     if (text_equal(a->kind, "http"))
         return share_a_server(a->spec, b->spec);
-    return text_equal(a->kind, "local") &&
-           text_equal(a->device ? a->device : "cpu", b->device ? b->device : "cpu");
+    return text_equal(a->kind, "local") && share_a_device(a, b);
 }
 
 const eval_arm *shared_with(const eval_plan *plan, size_t index) {

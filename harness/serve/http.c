@@ -37,7 +37,7 @@ static void deliver(http *h) {
         if (x && (x->complete || x->streaming))
             http_resume(x);
     }
-    for (serve_job *j = serve_engine_collect(h->s.engine, &h->s.load); j; j = next) {
+    for (serve_job *j = serve_replicas_collect(h->s.replicas, &h->s.load); j; j = next) {
         serve_work *w = j->user;
         exchange *x = w->x;
         next = j->next_news;
@@ -108,15 +108,16 @@ static snap_status loop(http *h, snap_err *err) {
             checked_ns = now;
             check_clocks(h);
         }
-        if (!h->s.draining && (h->s.load.broken || (h->s.o->cancel && *h->s.o->cancel))) {
+        if (!h->s.draining && (h->s.load.all.broken || (h->s.o->cancel && *h->s.o->cancel))) {
             h->s.draining = true;
             drain_ns = now + (int64_t)(h->s.o->drain_s * 1e9);
         }
         if (h->s.draining && (now > drain_ns || (!is_busy(h) && !h->s.work)))
             break;
     }
-    return h->s.load.broken ? err_set(err, h->s.load.reason.code, "%s", h->s.load.reason.text)
-                            : SNAP_OK;
+    return h->s.load.all.broken
+               ? err_set(err, h->s.load.all.reason.code, "%s", h->s.load.all.reason.text)
+               : SNAP_OK;
 }
 
 /* ---- life ---- */
@@ -199,7 +200,7 @@ static void close_all(http *h) {
         http_lose(x);
     if (h->daemon)
         MHD_stop_daemon(h->daemon);
-    serve_engine_stop(h->s.engine);
+    serve_replicas_stop(h->s.replicas);
     serve_worker_stop(h->s.worker);
     while (h->s.work)
         serve_work_free(&h->s, h->s.work);
@@ -215,19 +216,21 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
     serve_options o = *given;
     http h = {.s = {.o = &o, .m = m, .started = time(NULL)}, .events = -1, .wake = -1};
     uint64_t seed = (uint64_t)clock_now_ns();
-    int64_t fits = engine_load_of(m->engine).pages * (int64_t)MLA_PAGE;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         seed ^= (uint64_t)clock_now_ns() << 20; /* the time alone */
     h.s.random = rng_make(seed, 0);
     h.s.number = seed << 32;
     h.s.context = runner_limits(m->runner)->context;
-    if (fits < h.s.context)
-        h.s.context = fits;
+    for (int i = 0; i < m->replicas; i++) {
+        int64_t fits = engine_load_of(local_replica(m, i)->engine).pages * (int64_t)MLA_PAGE;
+        if (fits < h.s.context)
+            h.s.context = fits;
+    }
     o.max_connections = connections_possible(o.max_connections);
     if (!o.max_bodies)
         o.max_bodies = 4 * o.max_body > SERVE_BODIES ? 4 * o.max_body : SERVE_BODIES;
     TRY(make_events(&h, err));
-    TRY(serve_engine_start(&h.s.engine, m, h.wake, err));
+    TRY(serve_replicas_start(&h.s.replicas, m, h.wake, err));
     TRY(tok_encoder_create(&h.s.worker_encoder, m->tokenizer, err));
     TRY(serve_worker_start(&h.s.worker, h.wake, o.max_bodies, err));
     TRY(listen_on(&h, err));

@@ -7,8 +7,9 @@
  *   POST /tokenize, /detokenize  the number and ids of a prompt's tokens; the text of ids
  *   GET  /tokenizer_info         special tokens and chat template, for clients that make prompts
  *
- * The caller's thread handles HTTP. A second thread runs the engine (serve_engine.h), and a third
- * one reads large requests (serve_worker.h). */
+ * The caller's thread handles HTTP. Each replica of the model has a thread that runs its engine
+ * (serve_engine.h, serve_replicas.h), and one more thread reads large requests (serve_worker.h).
+ */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_H
 
@@ -23,18 +24,18 @@ typedef struct {
     const char *version;       /* version of the program */
     const char *chat_template; /* Jinja program of the checkpoint, for clients; NULL = none */
     const char *api_key;       /* a bearer token that /v1 and /tokenize require; NULL = none */
-    int max_queue;      /* most sequences that wait, beyond those that the engine decodes at once */
-    int max_per_client; /* most sequences of one client that wait or run; 0 = no limit. A client is
+    int max_queue; /* most sequences that wait, beyond those that all replicas decode at once */
+    int max_per_client;  /* most sequences of one client that wait or run; 0 = no limit. A client is
                            an IPv4 address or the first 64 bits of an IPv6 address */
-    int64_t max_body;   /* most bytes of a request's body */
-    int64_t max_bodies; /* most bytes of all bodies that have not arrived completely. If they are
+    int64_t max_body;    /* most bytes of a request's body */
+    int64_t max_bodies;  /* most bytes of all bodies that have not arrived completely. If they are
                            reached, connections that have sent only a part of a body are closed:
                            first those that opened, or whose last answer ended, longest ago. The
                            large requests that wait to be read have a limit of the same size.
                            0 = SERVE_BODIES, or 4 max_body if that is more */
-    double timeout_s;   /* an answer that takes longer ends with an error; 0 = no limit */
-    double drain_s;     /* time for the answers in progress after *cancel is set */
-    double receive_s;   /* a connection is closed if no whole request arrives in this time; it is
+    double timeout_s;    /* an answer that takes longer ends with an error; 0 = no limit */
+    double drain_s;      /* time for the answers in progress after *cancel is set */
+    double receive_s;    /* a connection is closed if no whole request arrives in this time; it is
                             also the limit for a client that does not read its answer; whole
                             seconds */
     int max_connections; /* beyond them, a connection without a request in progress is closed: that
@@ -62,7 +63,7 @@ enum {
  * drain_s. Then the server ends with SNAP_OK.
  *
  * SNAP_E_USAGE for a host that cannot be resolved; SNAP_E_IO if the port cannot be used, or if a
- * thread or the HTTP library fails; SNAP_E_NOMEM; the engine's error if the engine fails.
+ * thread or the HTTP library fails; SNAP_E_NOMEM; the error of an engine that fails.
  */
 snap_status serve_run(local_model *m, const serve_options *o, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -33,6 +33,7 @@ struct serve_engine {
     serve_job *active;  /* jobs that have begun and not ended */
     serve_job *touched; /* jobs that ended, or that lost pieces */
     serve_news made;    /* news of all jobs since the last publication */
+    int64_t begun;      /* choices of all jobs that have begun */
 
     pthread_mutex_t lock; /* guards what follows, and what the threads share of a job */
     pthread_cond_t work;
@@ -257,6 +258,7 @@ static void begin_job(serve_engine *e, serve_job *j) {
         j->next->prev = j;
     e->active = j;
     j->left = n;
+    e->begun += n;
     for (int i = 0; i < n; i++)
         add_choice(e, j, i);
 }
@@ -351,6 +353,7 @@ static void publish(serve_engine *e) {
     }
     e->load.now = engine_load_of(e->m->engine);
     e->load.stats = engine_stats_of(e->m->engine);
+    e->load.begun = e->begun;
     uint64_t one = 1;
     if (any && write(e->wake, &one, sizeof one) < 0) {
         /* The write fails only if the counter of the eventfd is full. Then the server's thread has
@@ -361,7 +364,7 @@ static void publish(serve_engine *e) {
 /* Begins and cancels jobs, then runs one step. What exists before the step is published before it,
  * such as the first tokens of prompts that are in the cache. */
 static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap_err *err) {
-    snap_status st = SNAP_OK;
+    snap_status st = runner_use(e->m->runner, err);
     for (serve_job *j = in, *next; j; j = next) {
         next = j->next_in;
         begin_job(e, j);
@@ -370,7 +373,8 @@ static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap
         next = j->next_cancel;
         cancel_job(e, j);
     }
-    st = engine_admit(e->m->engine, err);
+    if (st == SNAP_OK)
+        st = engine_admit(e->m->engine, err);
     if (st == SNAP_OK && (e->touched || e->made.n)) {
         (void)pthread_mutex_lock(&e->lock);
         publish(e);
@@ -378,8 +382,11 @@ static snap_status turn(serve_engine *e, serve_job *in, serve_job *cancels, snap
     }
     if (st == SNAP_OK)
         st = engine_step(e->m->engine, err);
-    if (st != SNAP_OK)
-        fail_all(e, err);
+    if (st == SNAP_OK)
+        return SNAP_OK;
+    if (*e->m->name)
+        err_prefix(err, "%s", e->m->name);
+    fail_all(e, err);
     return st;
 }
 

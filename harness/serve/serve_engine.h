@@ -62,7 +62,12 @@ struct serve_job {
     char error[300]; /* why choices failed; valid if one is PIECE_FAILED */
     struct serve_job *next_news; /* next in the list of serve_engine_collect() */
 
-    /* used by serve_engine.c only */
+    /* used by serve_replicas.c only */
+    struct serve_engine *engine; /* that has the job; NULL while the job is in the queue */
+    uint64_t prompt_hash;        /* of the first prompt; 0 = the job shares no prompt */
+
+    /* used by serve_engine.c only. next_in is the link of a queue, before that of
+     * serve_replicas.c. */
     serve_choice *choice;
     int left;
     bool listed;               /* the job is in the list that serve_engine_collect() makes */
@@ -75,6 +80,7 @@ struct serve_job {
 typedef struct {
     engine_load now;
     engine_stats stats;
+    int64_t begun;   /* choices of all jobs that have begun */
     int64_t busy_ns; /* time in which the thread had jobs; stats.model_ns is a part of it */
     bool broken;     /* a step failed: nothing can be generated any more */
     snap_err reason; /* why */

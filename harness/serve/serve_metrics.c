@@ -116,10 +116,22 @@ static void write_engine(const writer *w, const serve_load *load) {
               (double)load->stats.model_ns / 1e9);
 }
 
-void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections, int large,
-                         const char *model, buf *out) {
+static void write_replicas(const writer *w, const serve_totals *load) {
+    const char *name = "snapmla:replica_sequences_total";
+    describe(w, name, "counter", "Sequences that each replica has got.");
+    for (int i = 0; i < load->replicas; i++) {
+        (void)buf_printf(w->out, "%s{replica=\"%d\",", name, i);
+        write_label(w);
+        (void)buf_printf(w->out, "} %lld\n", (long long)load->begun[i]);
+    }
+}
+
+void serve_metrics_write(const serve_metrics *m, const serve_totals *load, int connections,
+                         int large, const char *model, buf *out) {
     writer w = {out, model};
-    write_engine(&w, load);
+    write_engine(&w, &load->all);
+    if (load->replicas > 1)
+        write_replicas(&w, load);
     write_one(&w, "snapmla:connections", "gauge", "Open connections.", connections);
     write_one(&w, "snapmla:large_requests", "gauge",
               "Large requests that wait to be read or are being read.", large);

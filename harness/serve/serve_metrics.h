@@ -3,7 +3,7 @@
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_METRICS_H
 #define SNAPMLA_HARNESS_SERVE_SERVE_METRICS_H
 
-#include "harness/serve/serve_engine.h"
+#include "harness/serve/serve_replicas.h"
 
 enum { METRIC_BUCKETS = 28 };
 
@@ -32,7 +32,7 @@ void metric_add_token_gap(metric_histogram *h, double seconds);
 
 /* @connections: open now. @large: large requests that wait to be read or are being read. @model:
  * the name of the model; it becomes a label. */
-void serve_metrics_write(const serve_metrics *m, const serve_load *load, int connections, int large,
-                         const char *model, buf *out);
+void serve_metrics_write(const serve_metrics *m, const serve_totals *load, int connections,
+                         int large, const char *model, buf *out);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/rng.h"
 #include "harness/serve/openai_answer.h"
 #include "harness/serve/serve.h"
-#include "harness/serve/serve_engine.h"
 #include "harness/serve/serve_metrics.h"
+#include "harness/serve/serve_replicas.h"
 #include "harness/serve/serve_worker.h"
 
 typedef struct exchange exchange;
@@ -81,10 +81,10 @@ struct exchange {
 typedef struct server {
     const serve_options *o;
     local_model *m;
-    serve_engine *engine;
+    serve_replicas *replicas;
     serve_worker *worker;
     tok_encoder *worker_encoder;
-    serve_load load;
+    serve_totals load;
     serve_metrics metrics;
     serve_work *work; /* list of all that are not freed */
     exchange *exchanges;

@@ -24,14 +24,14 @@ void serve_fail(exchange *x, const openai_error *e) {
 
 static void health(exchange *x) {
     const server *s = x->s;
-    if (s->load.broken)
+    if (s->load.all.broken)
         (void)buf_puts(&x->out, "{\"status\":\"failed\"}\n");
     else if (s->draining)
         (void)buf_puts(&x->out, "{\"status\":\"draining\"}\n");
     else
         (void)buf_puts(&x->out, "{\"status\":\"ok\"}\n");
     x->retry_after = s->draining ? kRetrySeconds : 0;
-    finish(x, s->load.broken || s->draining ? 503 : 200, "application/json");
+    finish(x, s->load.all.broken || s->draining ? 503 : 200, "application/json");
 }
 
 static void metrics(exchange *x) {

@@ -74,7 +74,8 @@ static bool check_client(exchange *x, int choices, openai_error *e) {
 /* Whether the queue has room for the choices of a request. */
 static bool check_queue(exchange *x, int choices, openai_error *e) {
     const server *s = x->s;
-    int64_t most = runner_limits(s->m->runner)->max_decode + (int64_t)s->o->max_queue;
+    int64_t most =
+        (int64_t)runner_limits(s->m->runner)->max_decode * s->m->replicas + s->o->max_queue;
     if (s->pending + choices <= most)
         return true;
     x->retry_after = 1;
@@ -89,8 +90,9 @@ static bool admit(exchange *x, serve_work *w, openai_error *e) {
     const server *s = x->s;
     int choices = w->req.n * w->req.n_prompts;
     w->queued = false;
-    if (s->load.broken)
-        return openai_fail(e, 503, NULL, NULL, "the engine has failed: %s", s->load.reason.text);
+    if (s->load.all.broken)
+        return openai_fail(e, 503, NULL, NULL, "the engine has failed: %s",
+                           s->load.all.reason.text);
     if (!check_client(x, choices, e) || !check_queue(x, choices, e))
         return false;
     w->choices = choices;
@@ -170,7 +172,7 @@ static void launch(exchange *x, serve_work *w) {
     s->pending += w->choices;
     s->metrics.prompt_tokens += w->answer.prompt_tokens;
     w->submitted = true;
-    serve_engine_submit(s->engine, &w->job);
+    serve_replicas_submit(s->replicas, &w->job);
 }
 
 static bool is_generated(openai_kind kind) {
@@ -277,7 +279,7 @@ static void cancel(server *s, serve_work *w) {
     if (w->cancelled || w->job.released)
         return;
     w->cancelled = true;
-    serve_engine_cancel(s->engine, &w->job);
+    serve_replicas_cancel(s->replicas, &w->job);
 }
 
 static void answer(server *s, serve_work *w, bool failed) {

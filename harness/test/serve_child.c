@@ -76,6 +76,7 @@ static int serve(const serve_child *c, serve_options o, int sequences, int fd) {
     local_options how = {.context = kContext,
                          .sequences = sequences,
                          .threads = 1,
+                         .layout = c->layout,
                          .cache_bytes = 1 << 26,
                          .chat_template = c->chat_template};
     (void)signal(SIGTERM, on_signal);

@@ -24,6 +24,15 @@ static void test_arms(void) {
     CU_ASSERT_STRING_EQUAL(a.model, "m=1");
     CU_ASSERT(a.no_stream && a.max_retries == 0 && a.timeout_s == 1.5 && a.in_flight == 2);
     CU_ASSERT(a.has_seed && a.seed == 3 && a.temperature < 0);
+    static const char *const devices[] = {"cuda:0,1", "cuda:3", "cuda:x", "cuda"};
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        char text[80];
+        (void)snprintf(text, sizeof text, "x=local:D,device=%s,layout=DP2,threads=2", devices[i]);
+        CU_ASSERT_EQUAL_FATAL(arm_parse("--arm", text, false, &mem, &a, NULL), SNAP_OK);
+        CU_ASSERT_STRING_EQUAL(a.device, devices[i]);
+        CU_ASSERT_STRING_EQUAL(a.layout, "DP2");
+        CU_ASSERT_EQUAL(a.threads, 2);
+    }
     static const struct {
         const char *text, *message;
     } bad[] = {
@@ -33,6 +42,7 @@ static void test_arms(void) {
         {"x=ftp://h", "'ftp://h' must be http"},
         {"x=replay:f,", "--arm"},
         {"x=replay:f,model", "is not key=value"},
+        {"x=local:D,device=cuda:0,1a", "'1a' is not key=value"},
         {"x=replay:f,color=red", "unknown key 'color'; known"},
         {"x=replay:f,temprature=1", "unknown key 'temprature' (did you mean 'temperature'?)"},
         {"x=replay:f,stream=maybe", "'stream' must not be 'maybe'"},

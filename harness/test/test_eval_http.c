@@ -221,6 +221,33 @@ static void test_shared_servers(void) {
     }
 }
 
+static void test_shared_devices(void) {
+    static const struct {
+        const char *device[2], *layout[2];
+        bool shared;
+    } cases[] = {
+        {{NULL, "cpu"}, {NULL, "DP2"}, true},
+        {{"cuda", NULL}, {NULL, NULL}, false},
+        {{"cuda", "cuda:0"}, {NULL, NULL}, true},
+        {{"cuda", "cuda:1"}, {NULL, NULL}, false},
+        {{"cuda", "cuda:1"}, {"DP2", NULL}, true},
+        {{"cuda:0,1", "cuda:2,3"}, {"DP2", "DP2"}, false},
+        {{"cuda:0,1", "cuda:2,1"}, {"DP2", "DP2"}, true},
+        {{"opencl", "opencl"}, {NULL, NULL}, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        eval_arm arms[2] = {{.name = "a"}, {.name = "b"}};
+        for (int k = 0; k < 2; k++) {
+            arms[k].kind = "local";
+            arms[k].spec = "local:x";
+            arms[k].device = cases[i].device[k];
+            arms[k].layout = cases[i].layout[k];
+        }
+        const eval_plan plan = {.arms = arms, .n_arms = 2};
+        CU_ASSERT_EQUAL(shared_with(&plan, 0) == &arms[1], cases[i].shared);
+    }
+}
+
 /* After a regrade, the client's own statistics are still in the result and in the report. */
 static void test_the_client_s_lag(void) {
     static const reply answer = {.type = "text/event-stream",
@@ -381,5 +408,6 @@ CU_TestInfo tests_eval_http[] = {
     {"a damaged server", test_a_damaged_server},
     {"the client's lag", test_the_client_s_lag},
     {"servers that arms share", test_shared_servers},
+    {"shared devices", test_shared_devices},
     CU_TEST_INFO_NULL,
 };

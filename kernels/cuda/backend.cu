@@ -185,7 +185,12 @@ snap_status find_device(cuda_backend *be, snap_err *err) {
         e = cudaErrorNoDevice;
     if (e != cudaSuccess)
         return no_device(e, err);
-    e = cudaGetDeviceProperties(&be->device, 0);
+    if (be->number < 0 || be->number >= count)
+        return err_set(err, SNAP_E_UNSUPPORTED, "no CUDA device %d: this machine has %d",
+                       be->number, count);
+    e = cudaSetDevice(be->number);
+    if (e == cudaSuccess)
+        e = cudaGetDeviceProperties(&be->device, be->number);
     if (e != cudaSuccess)
         return cuda_check(e, "device properties", err);
     be->sms = be->device.multiProcessorCount;
@@ -246,6 +251,7 @@ extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_op
         return err_set(err, SNAP_E_NOMEM, "out of memory for a backend");
     be->base.ops = &kOps;
     be->scale = opt->scale;
+    be->number = opt->device;
     snap_status st = find_device(be, err);
     if (st == SNAP_OK)
         st = choose_kernels(be, opt->isa, err);
@@ -260,4 +266,9 @@ extern "C" snap_status cuda_backend_open(mla_backend **out, const mla_backend_op
 
 extern "C" void *cuda_backend_stream(const mla_backend *be) {
     return reinterpret_cast<const cuda_backend *>(be)->stream;
+}
+
+extern "C" snap_status cuda_backend_use(const mla_backend *be, snap_err *err) {
+    return cuda_check(cudaSetDevice(reinterpret_cast<const cuda_backend *>(be)->number),
+                      "choosing the device of a thread", err);
 }

@@ -10,6 +10,7 @@ struct cuda_backend {
     mla_backend base;
     cudaStream_t stream; /* all work is enqueued here, so "stream order" is call order */
     cudaEvent_t started, stopped;
+    int number; /* of the device */
     cudaDeviceProp device;
     int sms;
     bool hopper;        /* compute capability 9.0 */

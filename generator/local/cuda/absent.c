@@ -24,6 +24,11 @@ void cuda_model_free(cuda_model *m) {
     (void)m;
 }
 
+snap_status cuda_model_use(const cuda_model *m, snap_err *err) {
+    (void)m;
+    return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
+}
+
 snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                             const cuda_model_results *out, snap_err *err) {
     (void)m;

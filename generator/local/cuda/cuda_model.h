@@ -28,6 +28,9 @@ snap_status cuda_model_create(cuda_model **out, mla_backend *be, const model_wei
                               snap_err *err) SNAP_CHECK_RESULT;
 void cuda_model_free(cuda_model *m); /* NULL is allowed */
 
+/* Makes the model's device current for the calling thread: cuda_backend_use(). */
+snap_status cuda_model_use(const cuda_model *m, snap_err *err) SNAP_CHECK_RESULT;
+
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int cuda_model_cublaslt(const cuda_model *m);
 

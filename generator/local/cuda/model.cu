@@ -284,10 +284,15 @@ extern "C" int cuda_model_cublaslt(const cuda_model *m) {
     return m->library ? static_cast<int>(cublaslt_version(m->library)) : 0;
 }
 
+extern "C" snap_status cuda_model_use(const cuda_model *m, snap_err *err) {
+    return cuda_backend_use(m->be, err);
+}
+
 extern "C" void cuda_model_free(cuda_model *m) {
     if (!m)
         return;
-    (void)cudaStreamSynchronize(m->s.stream);
+    if (cuda_model_use(m, nullptr) == SNAP_OK)
+        (void)cudaStreamSynchronize(m->s.stream);
     for (lab_recording *r : m->recorded)
         if (r)
             lab_recording_free(m->be, r);

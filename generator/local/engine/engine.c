@@ -352,6 +352,22 @@ engine_stats engine_stats_of(const engine *e) {
     return s;
 }
 
+engine_stats engine_stats_sum(engine_stats a, engine_stats b) {
+    double steps = (double)(a.steps + b.steps);
+    double running = a.mean_running * (double)a.steps + b.mean_running * (double)b.steps;
+    return (engine_stats){.steps = a.steps + b.steps,
+                          .decoded = a.decoded + b.decoded,
+                          .prefilled = a.prefilled + b.prefilled,
+                          .shared = a.shared + b.shared,
+                          .preemptions = a.preemptions + b.preemptions,
+                          .recomputed = a.recomputed + b.recomputed,
+                          .model_ns = a.model_ns + b.model_ns,
+                          .most_running =
+                              a.most_running > b.most_running ? a.most_running : b.most_running,
+                          .most_pages = a.most_pages > b.most_pages ? a.most_pages : b.most_pages,
+                          .mean_running = steps > 0 ? running / steps : 0};
+}
+
 engine_load engine_load_of(const engine *e) {
     return (engine_load){.running = e->running.n,
                          .queued = e->queue.n,

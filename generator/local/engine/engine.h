@@ -132,6 +132,11 @@ snap_status engine_admit(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 snap_status engine_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 engine_stats engine_stats_of(const engine *e);
+
+/* The statistics of two engines together: sums, and the larger of two maxima. The mean number of
+ * running sequences is weighted with the steps. */
+engine_stats engine_stats_sum(engine_stats a, engine_stats b);
+
 engine_load engine_load_of(const engine *e);
 
 #endif

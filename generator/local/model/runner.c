@@ -80,7 +80,7 @@ cleanup:
 
 static snap_status create_on_cuda(runner *r, snap_err *err) {
     snap_status st;
-    mla_backend_options be = {.isa = r->opt.isa};
+    mla_backend_options be = {.isa = r->opt.isa, .device = r->opt.device_number};
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
     if (comm_splits(r->opt.comm) && !r->opt.comm->add_sum)
         TRY(err_set(err, SNAP_E_UNSUPPORTED,
@@ -165,6 +165,10 @@ void runner_free(runner *r) {
     parallel_free(r->pool);
     arena_release(&r->mem);
     free(r);
+}
+
+snap_status runner_use(runner *r, snap_err *err) {
+    return r->cuda ? cuda_model_use(r->cuda, err) : SNAP_OK;
 }
 
 kv_cache *runner_cache(runner *r) {

@@ -34,6 +34,7 @@ typedef struct {
     int max_decode;        /* most decoded sequences in a step */
     int threads;           /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
     const char *device;    /* see above */
+    int device_number;     /* "cuda": number of the device, from 0 */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
     comm *comm; /* borrowed; for a rank of a split model, else NULL. The devices "cuda" and "cpu"
@@ -52,6 +53,11 @@ enum { RUNNER_HOST_THREADS = 4 };
 snap_status runner_create(runner **out, const model_weights *w, const runner_options *opt,
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */
+
+/* Makes the runner's CUDA device current for the calling thread, which does this before it runs
+ * steps, unless it has created the runner and no other since then. Nothing to do on other devices.
+ * SNAP_E_DEVICE. */
+snap_status runner_use(runner *r, snap_err *err) SNAP_CHECK_RESULT;
 
 kv_cache *runner_cache(runner *r);
 const model_shape *runner_shape(const runner *r);

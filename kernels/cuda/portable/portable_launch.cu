@@ -8,15 +8,22 @@ namespace {
 constexpr int kCtasPerSm = 2; /* the registers allow two; with wide rows, shared memory allows only
                                  one */
 
+constexpr int kDevices = 64; /* of a machine, at most */
+
 /* Bytes of shared memory that one CTA and one SM may use, as portable_init() has set them. */
-int shared_limit, shared_of_sm;
+struct shared_memory {
+    int limit, of_sm;
+};
+shared_memory shared_of_device[kDevices];
+
+int current_device() {
+    int device = 0;
+    return cudaGetDevice(&device) == cudaSuccess && device < kDevices ? device : 0;
+}
 
 int device_number(cudaDeviceAttr what) {
-    int device = 0, n = 0;
-    if (cudaGetDevice(&device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&n, what, device) != cudaSuccess)
-        return 0;
-    return n;
+    int n = 0;
+    return cudaDeviceGetAttribute(&n, what, current_device()) == cudaSuccess ? n : 0;
 }
 
 int row_tiles_of(int heads, int s_q) {
@@ -50,8 +57,9 @@ portable::params params_of(const decode_args &a) {
 template <int kStep>
 bool fits(int d_c, int d_r, int ctas) {
     const size_t bytes = portable::memory_bytes<kStep>(d_c, d_r);
-    return bytes <= static_cast<size_t>(shared_limit) &&
-           ctas * (bytes + 1024) <= static_cast<size_t>(shared_of_sm);
+    const shared_memory &has = shared_of_device[current_device()];
+    return bytes <= static_cast<size_t>(has.limit) &&
+           ctas * (bytes + 1024) <= static_cast<size_t>(has.of_sm);
 }
 
 /* Chooses the number of tokens per step: the most with which two CTAs fit on an SM, so that one CTA
@@ -79,12 +87,12 @@ cudaError_t launch(const decode_args &a, const portable::params &p, cudaStream_t
 }
 
 template <int kStep>
-cudaError_t allow() {
+cudaError_t allow(int limit) {
     cudaError_t e = cudaFuncSetAttribute(portable::decode<false, kStep>,
-                                         cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit);
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
     if (e == cudaSuccess)
         e = cudaFuncSetAttribute(portable::decode<true, kStep>,
-                                 cudaFuncAttributeMaxDynamicSharedMemorySize, shared_limit);
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, limit);
     return e;
 }
 
@@ -94,10 +102,10 @@ cudaError_t portable_init(int limit) {
     const int most = device_number(cudaDevAttrMaxSharedMemoryPerBlockOptin);
     const int of_sm = device_number(cudaDevAttrMaxSharedMemoryPerMultiprocessor);
     const bool less = limit > 0 && limit < most;
-    shared_limit = less ? limit : most;
-    shared_of_sm = less ? limit + 1024 : of_sm;
-    const cudaError_t e = allow<portable::kLongStep>();
-    return e == cudaSuccess ? allow<portable::kShortStep>() : e;
+    const shared_memory has = {less ? limit : most, less ? limit + 1024 : of_sm};
+    shared_of_device[current_device()] = has;
+    const cudaError_t e = allow<portable::kLongStep>(has.limit);
+    return e == cudaSuccess ? allow<portable::kShortStep>(has.limit) : e;
 }
 
 bool portable_serves(int d_c, int d_r) {

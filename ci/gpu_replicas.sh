@@ -1,0 +1,116 @@
+#!/bin/sh
+# Checks and measures several replicas of a model in one process on two GPUs. It takes at most six minutes
+# without the build. Each command has a time limit. A failed step does not stop the others.
+#   gpu_replicas.sh OUT [STEP...]     without STEP all of them, in this order
+#
+#   texts     `generate` with the shipped model: on each GPU alone, where the texts must be equal, and with two
+#             replicas, where they are counted that differ from those of one GPU (by rounding)
+#   eval      one arm on each GPU and one with two replicas; no sample may fail
+#   serve     tokens per second of `serve` with USERS users on one GPU, and twice as many with two replicas. Both
+#             replicas must get sequences.
+#
+# Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SHAPE (deepseek-v2-lite), whose weights are
+# random; USERS (64), INPUT (8192), OUTPUT (256), REQUESTS (2 for each user), PORT (8300). DRY=1 tests this script
+# on a CPU: small numbers, and two replicas on the CPU. OUT gets the output of each command and summary.txt.
+# Exits 1 if a step failed.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] || {
+    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+out=$1
+shift
+steps=${*:-texts eval serve}
+snapmla=${SNAPMLA:-build/snapmla}
+devices=${DEVICES:-0,1}
+first=cuda:${devices%%,*} second=cuda:${devices##*,} both=cuda:$devices
+if [ -n "${DRY:-}" ]; then
+    first=cpu second=cpu both=cpu TOKENS=20 PROBLEMS=2
+    SHAPE=${SHAPE:-models/snapmla-10m/config.json} USERS=${USERS:-2} INPUT=${INPUT:-64} OUTPUT=${OUTPUT:-16}
+fi
+shape=${SHAPE:-deepseek-v2-lite} users=${USERS:-64} input=${INPUT:-8192} output=${OUTPUT:-256} port=${PORT:-8300}
+bad=0
+mkdir -p "$out"
+: >"$out/summary.txt"
+. ci/gpu_ranks.sh
+
+# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its errors to
+# NAME.err.
+run() {
+    name=$1
+    limit=$2
+    shift 2
+    code=0
+    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
+    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+}
+
+# texts NAME DEVICE LAYOUT
+texts() {
+    run "$1" 60 "$snapmla" generate --device "$2" --layout "$3" --samples 16 --seed 1 --max-tokens "${TOKENS:-200}" --json \
+        --prompt 'What is 17 * 23?' models/snapmla-10m
+    grep -o '"text": *"[^"]*"' "$out/$1.txt" >"$out/$1.texts" || fail "$1: no texts"
+}
+
+step_texts() {
+    texts texts-first "$first" DP1
+    texts texts-second "$second" DP1
+    texts texts-both "$both" DP2
+    cmp -s "$out/texts-first.texts" "$out/texts-second.texts" || fail "the texts of the two GPUs differ"
+    differ=$(paste -d '\n' "$out/texts-first.texts" "$out/texts-both.texts" |
+        awk 'NR % 2 { one = $0; next } $0 != one { n++ } END { print n + 0 }')
+    say "texts that differ between one GPU and two replicas: $differ of $(grep -c . "$out/texts-both.texts")"
+}
+
+step_eval() {
+    rm -rf "$out/eval"
+    run eval-run 90 "$snapmla" eval --suite synth_aime --data datasets --limit "${PROBLEMS:-20}" --max-tokens "${TOKENS:-300}" --out "$out/eval" \
+        --arm "first=local:models/snapmla-10m,device=$first" --arm "second=local:models/snapmla-10m,device=$second" \
+        --arm "both=local:models/snapmla-10m,device=$both,layout=DP2"
+    ! grep -q '"failed": *[1-9]' "$out/eval/run.json" || fail "eval: samples failed"
+}
+
+# serve NAME DEVICE LAYOUT USERS: the load of one server
+serve() {
+    rm -rf "$out/$1"
+    timeout -k 5 170 "$snapmla" serve --random-weights "$shape" --served-model-name m --precision fp8 --device "$2" \
+        --layout "$3" --sequences "$users" --context $((input + input / 20 + 4 * output + 2048)) --port "$port" \
+        >"$out/$1-server.txt" 2>"$out/$1-server.err" &
+    server=$!
+    waited=0
+    until grep -q serving "$out/$1-server.txt" || [ $waited = 90 ] || ! kill -0 $server 2>/dev/null; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    run "$1" 120 "$snapmla" bench serving -q --arm "a=http://127.0.0.1:$port/v1,model=m" --concurrency "$4" \
+        --requests $((REQUESTS * $4)) --input "$input" --output "$output" --blocks 1 --warmup 0 --temperature 1 \
+        --out "$out/$1"
+    curl -s "http://127.0.0.1:$port/metrics" >"$out/$1-metrics.txt" || fail "$1: no metrics"
+    kill $server
+    wait $server || fail "$1: the server ended with an error: $(tail -n 1 "$out/$1-server.err")"
+    rate=$(sed -n 's/.*"output_tok_s": *\([0-9.e+]*\).*/\1/p' "$out/$1/run.json" | tail -n 1)
+    say "$1: $4 users, tokens/s: ${rate:-unknown}"
+}
+
+step_serve() {
+    serve serve-one "$first" DP1 "$users"
+    one=$rate
+    serve serve-both "$both" DP2 $((2 * users))
+    say "two replicas against one: $(awk -v a="${one:-0}" -v b="${rate:-0}" 'BEGIN { print a ? b / a : "unknown" }')"
+    for i in 0 1; do
+        got=$(sed -n "s/^snapmla:replica_sequences_total{replica=\"$i\".* //p" "$out/serve-both-metrics.txt")
+        say "sequences of replica $i: ${got:-0}"
+        [ "${got:-0}" != 0 ] || fail "replica $i got no sequences"
+    done
+}
+
+REQUESTS=${REQUESTS:-2}
+[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
+[ -n "${DRY:-}" ] || note_machine
+for step in $steps; do
+    begun=$(date +%s)
+    "step_$step"
+    say "$step: $(($(date +%s) - begun)) s"
+done
+exit $bad

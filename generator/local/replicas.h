@@ -1,0 +1,33 @@
+/* replicas.h - on which devices a checkpoint runs, from the options `device` and `layout`.
+ *
+ * A replica is a runner with a cache and an engine of its own. Replicas in one process share the
+ * checkpoint's files and the tokenizer, and on the CPU also the weights. Each request runs on one
+ * replica, so on the CPU its answer does not depend on which. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_REPLICAS_H
+#define SNAPMLA_GENERATOR_LOCAL_REPLICAS_H
+
+#include "base/err.h"
+
+enum { LOCAL_REPLICAS = 16 }; /* most replicas of a process */
+
+typedef struct {
+    const char *device;         /* as in runner_options; borrowed from the option */
+    int n;                      /* replicas, at least 1 */
+    int number[LOCAL_REPLICAS]; /* "cuda": the number of each replica's device */
+} replica_devices;
+
+/**
+ * replica_devices_parse - read which devices the replicas of a checkpoint use
+ *
+ * @device: a device of runner_options; "cuda:3" for CUDA device 3; "cuda:0,1" for one replica on
+ *          each of these devices, which may be equal
+ * @layout: "DPn" for n replicas; NULL = "DP1". With "cuda" they use the devices 0 .. n - 1
+ *
+ * SNAP_E_USAGE if one of them is malformed, if they state different numbers of replicas, or for
+ * several replicas on another device than "cpu" and "cuda". SNAP_E_UNSUPPORTED for a layout that
+ * splits a replica (TP).
+ */
+snap_status replica_devices_parse(replica_devices *out, const char *device, const char *layout,
+                                  snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

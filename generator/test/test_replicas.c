@@ -1,0 +1,233 @@
+/* Several replicas of a checkpoint in one process. */
+#include <CUnit/CUnit.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+#include "generator/local/answer.h"
+#include "generator/test/drive.h"
+#include "generator/test/tiny_model.h"
+
+enum { kRequests = 40, kVocab = 640 };
+
+static void make_dir(char dir[64], const char *name) {
+    char path[128];
+    buf b = {0};
+    (void)snprintf(dir, 64, "/tmp/snapmla-replicas-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    tiny_write(dir, name, kVocab);
+    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
+                          SNAP_OK);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
+    buf_release(&b);
+}
+
+static generator *open_layout(const char *dir, const char *layout, const char *precision,
+                              const volatile sig_atomic_t *cancel) {
+    generator_options opt = {
+        .threads = 1, .in_flight = 6, .layout = layout, .precision = precision, .cancel = cancel};
+    char spec[128];
+    generator *g = NULL;
+    snap_err err = {0};
+    (void)snprintf(spec, sizeof spec, "local:%s", dir);
+    if (generator_open(&g, spec, &opt, &err) != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(g);
+    return g;
+}
+
+static void test_devices(void) {
+    static const struct {
+        const char *device, *layout, *kind;
+        int n; /* 0: refused */
+        int number[3];
+    } cases[] = {
+        {NULL, NULL, NULL, 1, {0}},
+        {"cpu", "DP3", "cpu", 3, {0, 1, 2}},
+        {"cuda", NULL, "cuda", 1, {0}},
+        {"cuda", "DP2", "cuda", 2, {0, 1}},
+        {"cuda:5", NULL, "cuda", 1, {5}},
+        {"cuda:5", "DP1/TP1", "cuda", 1, {5}},
+        {"cuda:1,0", "DP2", "cuda", 2, {1, 0}},
+        {"cuda:2,2,7", "DP3", "cuda", 3, {2, 2, 7}},
+        {"opencl", "DP1", "opencl", 1, {0}},
+        {"cuda:0,1", NULL, NULL, 0, {0}},
+        {"cuda:0,1", "DP3", NULL, 0, {0}},
+        {"cuda:0,1", "TP2", NULL, 0, {0}},
+        {"cuda:", NULL, NULL, 0, {0}},
+        {"cuda:0,", "DP2", NULL, 0, {0}},
+        {"cuda:-1", NULL, NULL, 0, {0}},
+        {"cuda:256", NULL, NULL, 0, {0}},
+        {"cpu", "DP17", NULL, 0, {0}},
+        {"cpu", "2", NULL, 0, {0}},
+        {"opencl", "DP2", NULL, 0, {0}},
+        {"plugin:x.so", "DP2", NULL, 0, {0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        replica_devices d;
+        snap_err err = {0};
+        snap_status st = replica_devices_parse(&d, cases[i].device, cases[i].layout, &err);
+        CU_ASSERT_EQUAL(st == SNAP_OK, cases[i].n > 0);
+        CU_ASSERT_EQUAL(st == SNAP_OK, !err.text[0]);
+        if (st != SNAP_OK)
+            continue;
+        CU_ASSERT_EQUAL(d.n, cases[i].n);
+        CU_ASSERT(text_equal(d.device, cases[i].kind));
+        CU_ASSERT(strcmp(cases[i].device ? cases[i].device : "cpu", "cpu") == 0 ||
+                  memcmp(d.number, cases[i].number, (size_t)d.n * sizeof *d.number) == 0);
+    }
+}
+
+/* The sequences that one replica decodes at once, and the prompts that it shares, differ between
+ * the layouts. The answers do not. */
+static void test_layouts_give_the_same_answers(void) {
+    static drive one, several;
+    static const char *const layouts[] = {"DP2", "DP3"}, *const precisions[] = {"bf16", "fp8"};
+    char dir[64];
+    make_dir(dir, "v3");
+    for (int p = 0; p < 2; p++) {
+        generator *g = open_layout(dir, NULL, precisions[p], NULL);
+        CU_ASSERT_EQUAL(drive_run(&one, g, kRequests), SNAP_OK);
+        generator_close(g);
+        g = open_layout(dir, layouts[p], precisions[p], NULL);
+        CU_ASSERT_EQUAL(drive_run(&several, g, kRequests), SNAP_OK);
+        generator_close(g);
+        CU_ASSERT_EQUAL(several.n_kept, kRequests);
+        for (int i = 0; i < kRequests; i++) {
+            const kept *a = drive_result(&one, i), *b = drive_result(&several, i);
+            CU_ASSERT_FATAL(a && b);
+            CU_ASSERT_FALSE(a->failed || b->failed);
+            CU_ASSERT_STRING_EQUAL(a->text, b->text);
+            CU_ASSERT_STRING_EQUAL(a->finish_reason, b->finish_reason);
+            CU_ASSERT_EQUAL(a->res.completion_tokens, b->res.completion_tokens);
+            CU_ASSERT_EQUAL(a->res.prompt_tokens, b->res.prompt_tokens);
+        }
+        drive_release(&one);
+        drive_release(&several);
+    }
+    tiny_remove(dir);
+}
+
+/* A source without an end until each of two threads has delivered kEach results. */
+typedef struct {
+    int64_t given;
+    pthread_t thread[2];
+    int threads, results[2];
+} endless;
+
+enum { kEach = 10, kEnough = 20000 };
+
+static bool give(void *ctx, gen_request *out) {
+    static const gen_message message = {"user", "1 + 1?"};
+    endless *e = ctx;
+    if ((e->results[0] >= kEach && e->results[1] >= kEach) || e->given == kEnough)
+        return false;
+    *out = (gen_request){
+        .id = e->given,
+        .messages = &message,
+        .n_messages = 1,
+        .sampling = {.temperature = 1, .top_p = 1, .max_tokens = 4, .seed = (uint64_t)e->given}};
+    e->given++;
+    return true;
+}
+
+static snap_status count(void *ctx, const gen_request *req, const gen_result *res, snap_err *err) {
+    endless *e = ctx;
+    int i = 0;
+    (void)req;
+    (void)err;
+    CU_ASSERT_FALSE(res->failed);
+    while (i < e->threads && !pthread_equal(e->thread[i], pthread_self()))
+        i++;
+    CU_ASSERT_FATAL(i < 2);
+    if (i == e->threads)
+        e->thread[e->threads++] = pthread_self();
+    e->results[i]++;
+    return SNAP_OK;
+}
+
+static void test_each_replica_takes_requests(void) {
+    endless e = {0};
+    char dir[64];
+    make_dir(dir, "minicpm3");
+    generator *g = open_layout(dir, "DP2", NULL, NULL);
+    CU_ASSERT_EQUAL(generator_run(g, give, &e, count, &e, NULL), SNAP_OK);
+    CU_ASSERT(e.results[0] >= kEach && e.results[1] >= kEach);
+    CU_ASSERT_EQUAL(e.results[0] + e.results[1], e.given);
+    generator_close(g);
+    tiny_remove(dir);
+}
+
+static void test_a_run_that_ends_early(void) {
+    static drive d;
+    volatile sig_atomic_t cancel = 0;
+    char dir[64];
+    make_dir(dir, "minicpm3");
+    generator *g = open_layout(dir, "DP2", NULL, &cancel);
+    d = (drive){.fail_after = 3};
+    CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_E_IO);
+    CU_ASSERT_STRING_EQUAL(d.err.text, "the disk is full");
+    drive_release(&d);
+    cancel = 1;
+    CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_E_CANCELLED);
+    CU_ASSERT_EQUAL(d.n_kept, 0);
+    drive_release(&d);
+    cancel = 0;
+    CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_OK);
+    CU_ASSERT_EQUAL(d.n_kept, kRequests);
+    drive_release(&d);
+    generator_close(g);
+    tiny_remove(dir);
+}
+
+static snap_status answer(const char *dir, const char *layout, bool spoil, local_answers *out,
+                          snap_err *err) {
+    local_model m;
+    local_options how = {.threads = 1, .sequences = 4, .layout = layout};
+    gen_message message = {"user", "1 + 1?"};
+    answer_options o = {.sampling = {.temperature = 1, .top_p = 1, .repetition_penalty = 1},
+                        .seed = 7,
+                        .samples = 5,
+                        .max_tokens = 40};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, err), SNAP_OK);
+    if (spoil)
+        m.more[0].weights.shape.vocab_size = 1; /* a step of this replica refuses its tokens */
+    snap_status st = local_answer_prompt(&m, &message, 1, &o, out, err);
+    local_close(&m);
+    return st;
+}
+
+static void test_samples_of_a_prompt(void) {
+    static local_answers one, two;
+    snap_err err = {0};
+    char dir[64];
+    make_dir(dir, "v3");
+    CU_ASSERT_EQUAL_FATAL(answer(dir, NULL, false, &one, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(answer(dir, "DP2", false, &two, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(two.n, 5);
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT_STRING_EQUAL(buf_str(&one.all[i].text), buf_str(&two.all[i].text));
+    CU_ASSERT_EQUAL(two.gaps.n, one.gaps.n);
+    CU_ASSERT_EQUAL(two.stats.decoded, one.stats.decoded);
+    CU_ASSERT_EQUAL(two.stats.prefilled, 2 * one.stats.prefilled); /* in each cache */
+    local_answers_release(&one);
+    local_answers_release(&two);
+    CU_ASSERT_EQUAL(answer(dir, "DP2", true, &two, &err), SNAP_E_SHAPE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "replica 1 (cpu): "));
+    local_answers_release(&two);
+    tiny_remove(dir);
+}
+
+CU_TestInfo tests_replicas[] = {
+    {"devices and layouts", test_devices},
+    {"layouts give the same answers", test_layouts_give_the_same_answers},
+    {"each replica takes requests", test_each_replica_takes_requests},
+    {"a run that ends early", test_a_run_that_ends_early},
+    {"samples of a prompt, and a replica that fails", test_samples_of_a_prompt},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,187 @@
+#include "harness/serve/serve_replicas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    serve_engine *engine;
+    int most;                       /* sequences that it decodes at once */
+    int64_t given;                  /* sequences that it has got */
+    serve_load load;                /* its state at the last collection */
+    uint64_t prompt[SERVE_PROMPTS]; /* hashes of the last prompts, a ring; 0 = none */
+    int next_prompt;
+} replica;
+
+struct serve_replicas {
+    replica at[LOCAL_REPLICAS];
+    int n;
+    serve_job *queue, **queue_end;
+    int waiting; /* sequences in the queue */
+};
+
+static int sequences_of(const serve_job *j) {
+    return j->n_prompts * j->n;
+}
+
+/* The sequences that a replica holds: those of its last published state, and those that it has got
+ * since then. */
+static int64_t held_by(const replica *p) {
+    const engine_load *l = &p->load.now;
+    return l->running + l->queued + l->swapped + p->given - p->load.begun;
+}
+
+/* FNV-1a of the first prompt of a job; 0 if the job shares no prompt. */
+static uint64_t hash_prompt(const serve_job *j) {
+    const tok_ids *ids = &j->prompts[0];
+    uint64_t h = 0xcbf29ce484222325u;
+    if (j->scores)
+        return 0;
+    for (size_t i = 0; i < ids->n; i++)
+        h = (h ^ (uint32_t)ids->v[i]) * 0x100000001b3u;
+    return h ? h : 1;
+}
+
+static bool had_prompt(const replica *p, uint64_t hash) {
+    for (int i = 0; hash && i < SERVE_PROMPTS; i++)
+        if (p->prompt[i] == hash)
+            return true;
+    return false;
+}
+
+static bool is_better(const replica *a, const replica *b) {
+    int64_t held_a = held_by(a), held_b = held_by(b);
+    int free_a = a->load.now.pages - a->load.now.pages_used,
+        free_b = b->load.now.pages - b->load.now.pages_used;
+    if (a->load.broken != b->load.broken)
+        return b->load.broken;
+    if (held_a != held_b)
+        return held_a < held_b;
+    return free_a != free_b ? free_a > free_b : a->given < b->given;
+}
+
+/* Chooses a replica for a job as serve_replicas.h says. */
+static replica *choose(serve_replicas *r, const serve_job *j) {
+    replica *best = &r->at[0], *same = NULL;
+    for (int i = 0; i < r->n; i++) {
+        replica *p = &r->at[i];
+        if (is_better(p, best))
+            best = p;
+        if (had_prompt(p, j->prompt_hash) && !p->load.broken &&
+            held_by(p) + sequences_of(j) <= p->most && (!same || is_better(p, same)))
+            same = p;
+    }
+    return same && held_by(same) < held_by(best) + SERVE_AHEAD ? same : best;
+}
+
+static void give(replica *p, serve_job *j) {
+    uint64_t hash = j->prompt_hash;
+    if (hash && !had_prompt(p, hash)) {
+        p->prompt[p->next_prompt] = hash;
+        p->next_prompt = (p->next_prompt + 1) % SERVE_PROMPTS;
+    }
+    p->given += sequences_of(j);
+    j->engine = p->engine;
+    serve_engine_submit(p->engine, j);
+}
+
+/* Gives jobs of the queue to replicas, in order, while one has room. */
+static void distribute(serve_replicas *r) {
+    while (r->queue) {
+        serve_job *j = r->queue;
+        replica *p = choose(r, j);
+        if (r->n > 1 && held_by(p) >= 2 * (int64_t)p->most)
+            break;
+        r->queue = j->next_in;
+        if (!r->queue)
+            r->queue_end = &r->queue;
+        r->waiting -= sequences_of(j);
+        give(p, j);
+    }
+}
+
+void serve_replicas_submit(serve_replicas *r, serve_job *j) {
+    j->engine = NULL;
+    j->prompt_hash = hash_prompt(j);
+    j->next_in = NULL;
+    *r->queue_end = j;
+    r->queue_end = &j->next_in;
+    r->waiting += sequences_of(j);
+    distribute(r);
+}
+
+/* Takes a job out of the queue. */
+static void take_out(serve_replicas *r, serve_job *j) {
+    serve_job **at = &r->queue;
+    while (*at != j)
+        at = &(*at)->next_in;
+    *at = j->next_in;
+    if (!*at)
+        r->queue_end = at;
+    r->waiting -= sequences_of(j);
+}
+
+void serve_replicas_cancel(serve_replicas *r, serve_job *j) {
+    if (!j->engine) { /* an engine releases a job, so the job goes through one */
+        take_out(r, j);
+        give(choose(r, j), j);
+    }
+    serve_engine_cancel(j->engine, j);
+}
+
+static void add_load(serve_load *sum, const serve_load *l) {
+    sum->now.running += l->now.running;
+    sum->now.queued += l->now.queued;
+    sum->now.swapped += l->now.swapped;
+    sum->now.pages += l->now.pages;
+    sum->now.pages_used += l->now.pages_used;
+    sum->stats = engine_stats_sum(sum->stats, l->stats);
+    sum->busy_ns += l->busy_ns;
+    sum->begun += l->begun;
+    if (l->broken && !sum->broken) {
+        sum->broken = true;
+        sum->reason = l->reason;
+    }
+}
+
+serve_job *serve_replicas_collect(serve_replicas *r, serve_totals *out) {
+    serve_job *list = NULL, **end = &list;
+    *out = (serve_totals){.replicas = r->n};
+    for (int i = 0; i < r->n; i++) {
+        replica *p = &r->at[i];
+        *end = serve_engine_collect(p->engine, &p->load);
+        while (*end)
+            end = &(*end)->next_news;
+        add_load(&out->all, &p->load);
+        out->begun[i] = p->load.begun;
+    }
+    distribute(r);
+    out->all.now.queued += r->waiting;
+    return list;
+}
+
+snap_status serve_replicas_start(serve_replicas **out, local_model *m, int wake, snap_err *err) {
+    snap_status st = SNAP_OK;
+    serve_replicas *r = calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a server");
+    r->queue_end = &r->queue;
+    for (; r->n < m->replicas; r->n++) {
+        local_model *x = local_replica(m, r->n);
+        replica *p = &r->at[r->n];
+        p->most = runner_limits(x->runner)->max_decode;
+        p->load.now = engine_load_of(x->engine);
+        TRY(serve_engine_start(&p->engine, x, wake, err));
+    }
+    *out = r;
+    r = NULL;
+cleanup:
+    serve_replicas_stop(r);
+    return st;
+}
+
+void serve_replicas_stop(serve_replicas *r) {
+    for (int i = 0; r && i < r->n; i++)
+        serve_engine_stop(r->at[i].engine);
+    free(r);
+}
