@@ -190,6 +190,7 @@ $(BUILD)/test/kernels: | $(PLUGINS) $(FAULTY) $(ATTENTION)
 CFLAGS_generator_test_test_nccl := -DNCCL='"$(BUILD)/test/nccl"'
 $(BUILD)/test/generator: | $(PLUGINS) $(NCCL_STUBS)
 CFLAGS_harness_test_test_packed := $(CFLAGS_kernels_test_test_plugin)
+CFLAGS_harness_test_test_forecast_run := $(CFLAGS_kernels_test_test_plugin)
 $(BUILD)/test/harness: | $(WRONG) $(PLUGINS) $(BUILD)/plugins/python-arm.so
 
 # ---- tests: one program for each layer, from all its test_*.c ----

@@ -36,7 +36,10 @@ dir=$(mktemp -d)
 servers=
 trap 'kill $servers 2>/dev/null; rm -rf "$dir"' EXIT
 fixtures=harness/test/fixtures
+predicted=results/amd-epyc-zen4-2-threads/2026-11-29-771836742cc5-gate-formats.json
 arms="--arm bf16=replay:datasets/synth_aime/bf16.jsonl --arm fp8=replay:datasets/synth_aime/fp8.jsonl"
+r=results/nvidia-h200-x2/2026-11-29-6077fc3347b9-layouts
+steps=$r-lite-one.json,results/nvidia-h200-x2/2026-11-29-6077fc3347b9-exchange-sums.json,results/nvidia-h200/2026-11-23-2fe0fc2b7528-table.json
 few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 
 # ---- the commands: name, FIRST, MORE, arguments ----
@@ -46,6 +49,7 @@ few="-q --suite synth_aime --data datasets --limit 2 --samples 2"
 commands() {
     cat <<END
 bench-help     400    0 bench --help
+bench-predict  200   60 bench model --predict --model-config deepseek-v2-lite --layout DP2,TP2 --measured $steps
 print-config   400    0 eval --config demo --print-config
 completion     400    0 --completion zsh
 grade          400  100 grade --task aime24 $dir/integers.jsonl
@@ -74,6 +78,7 @@ compare        200  200 compare $fixtures/run.json $fixtures/run.json
 verify         200  200 verify-run $dir/run
 pack           200  200 pack $dir/run --out FILES
 gate           200  400 gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared --out FILES
+gate-predict   200  200 gate check --baseline $predicted --current $predicted --out FILES
 gate-worker    150   50 gate worker --quiet
 gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 --shapes 1/1/1/1 --looks 1 --threshold 900 --out FILES
 bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES

@@ -93,35 +93,11 @@ step_mpirun() {
     [ "$code" = 0 ] || fail "mpirun: exit $code"
 }
 
-# Sends signal $1 to rank $2 during a run. The run must fail within 30 s, and its message must contain $3.
+# Sends signal $1 to rank $2 during a run, whose message must contain $3.
 inject() {
-    timeout -k 5 90 "$snapmla" bench exchange --devices "$devices" --sizes 67108864,134217728,268435456,536870912,1073741824 \
-        --min-time 4 >"$out/fault.txt" 2>"$out/fault.err" &
-    run=$!
-    sleep 12 # until NCCL has connected the ranks
-    launcher=$(pgrep -P "$run" | head -n 1)
-    victim=
-    [ -z "$launcher" ] || victim=$(process_of_rank "$launcher" "$2")
-    if [ -z "$victim" ]; then
-        wait "$run" || true
-        fail "fault $1 of rank $2: the rank was not running: $(tail -n 1 "$out/fault.err")"
-        return 0
-    fi
-    begun=$(date +%s)
-    kill "-$1" "$victim"
-    code=0
-    wait "$run" || code=$?
-    report_fault "signal $1 for rank $2" "$code" $(($(date +%s) - begun)) "$3"
-}
-
-report_fault() { # WHAT CODE SECONDS TEXT
-    message=$(tail -n 1 "$out/fault.err")
-    echo "$1: exit $2 after $3 s: $message" >>"$out/faults.txt"
-    case "$2 $message" in
-    "0 "* | "124 "* | "137 "*) fail "$1: exit $2 after $3 s: $message" ;;
-    *"$4"*) [ "$3" -le 30 ] && say "$1: exit $2 after $3 s: $message" || fail "$1: $3 s" ;;
-    *) fail "$1: the message is '$message', without '$4'" ;;
-    esac
+    signal_rank "$1" "$2" "$snapmla" bench exchange --devices "$devices" \
+        --sizes 67108864,134217728,268435456,536870912,1073741824 --min-time 4 || return 0
+    report_fault "signal $1 for rank $2" "$code" "$took" "$3"
 }
 
 # Starts two ranks without a launcher. Rank 1 has other sizes than rank 0.

@@ -27,6 +27,47 @@ process_of_rank() {
     return 0
 }
 
+# Sends signal $1 to rank $2 while it works: 15 s after its process was found. The other arguments are the
+# command that starts the ranks. It must run for at least 30 s. Sets $code, its exit code, and $took, the seconds
+# from the signal to its end. Returns 1 if the rank was not running.
+signal_rank() {
+    signal=$1
+    rank=$2
+    shift 2
+    timeout -k 5 150 "$@" >"$out/fault.txt" 2>"$out/fault.err" &
+    run=$!
+    victim=
+    launcher=$run
+    while [ -z "$victim" ] && [ -n "$launcher" ]; do # until the rank has started, or the run has ended
+        sleep 1
+        launcher=$(pgrep -P "$run" | head -n 1)
+        [ -z "$launcher" ] || victim=$(process_of_rank "$launcher" "$rank")
+    done
+    [ -z "$victim" ] || sleep 15 # until the ranks have opened their GPUs and exchange numbers
+    begun=$(date +%s)
+    code=0
+    if [ -z "$victim" ] || ! kill "-$signal" "$victim"; then
+        kill "$run" 2>/dev/null || true
+        wait "$run" || code=$?
+        fail "signal $signal for rank $rank: the run ended before: exit $code: $(tail -n 1 "$out/fault.err")"
+        return 1
+    fi
+    wait "$run" || code=$?
+    took=$(($(date +%s) - begun))
+}
+
+# A run with the fault $1 ended with exit code $2 after $3 s. It must have failed within 30 s, and its message
+# must contain $4.
+report_fault() {
+    message=$(tail -n 1 "$out/fault.err")
+    echo "$1: exit $2 after $3 s: $message" >>"$out/faults.txt"
+    case "$2 $message" in
+    "0 "* | "124 "* | "137 "*) fail "$1: exit $2 after $3 s: $message" ;;
+    *"$4"*) [ "$3" -le 30 ] && say "$1: exit $2 after $3 s: $message" || fail "$1: $3 s" ;;
+    *) fail "$1: the message is '$message', without '$4'" ;;
+    esac
+}
+
 note_machine() {
     {
         nvidia-smi -L || true

@@ -17,6 +17,8 @@ unset SNAPMLA_CONFIG SNAPMLA_API_KEY
 pipe=$dir/named-pipe
 absent=$dir/absent
 run=harness/test/fixtures/run.json
+# what bench model --predict needs: measured steps and cells of the kernel
+steps=results/nvidia-h200-x2/2026-11-29-6077fc3347b9-layouts-lite-one.json,results/nvidia-h200/2026-11-23-2fe0fc2b7528-table.json
 log=harness/test/fixtures/logs/samples_sums_2026-01-01T00-00-00.000000.jsonl
 plugins=$(dirname "$program")/plugins
 arm="--arm a=replay:datasets/synth_aime/bf16.jsonl"
@@ -49,6 +51,8 @@ bench|lengths|--arms bf16 --heads 1 --batch 1
 bench model|*|--model-config $dir/empty.json
 bench model|model-config|
 bench model|out|- --model-config $dir/empty.json
+bench model|measured|--predict --model-config deepseek-v2-lite
+bench model|against|--predict --model-config deepseek-v2-lite --measured $steps
 bench exchange|out|- --devices 0,1
 bench grading|*|--rounds 1 --rows 1
 bench serving|data|$url --concurrency 1 --prompts task:synth_aime --out $dir/scratch/serving

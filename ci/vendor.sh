@@ -1,33 +1,78 @@
 #!/bin/sh
-# The canonical work for comparing devices, the same for each: ceilings, single steps and loops of the
-# shapes in configs/vendor.json, numerical fidelity, and one evaluation with the embedded model. Run it
-# in the repository; `snapmla compare` then reads the folders of several devices.
+# The canonical work for comparing devices: ceilings, single steps and loops of the shapes in
+# configs/vendor.json, numerical fidelity, and one evaluation with the embedded model. Run it in the
+# repository; `snapmla compare` then reads the folders of several devices.
 #   vendor.sh PROGRAM OUT [BACKEND]    BACKEND: cpu (default), cuda, opencl or plugin:PATH
+# It takes less than 20 minutes on any device, on idle processors. On a slow device the two parts of
+# `bench` skip the shapes for which no time is left, and the evaluation has fewer problems. A part
+# that fails does not stop the others. The exit code is 1 if one failed. BURST_S, LOOPS_S and QUALITY_S
+# in the environment are other times for the three long parts, in seconds. Results of an earlier run in
+# OUT are replaced.
 set -eu
 usage='usage: vendor.sh PROGRAM OUT [BACKEND]'
 snapmla=${1:?$usage}
 out=${2:?$usage}
 backend=${3:-cpu}
 model=models/snapmla-10m
+burst_s=${BURST_S:-360} loops_s=${LOOPS_S:-180} quality_s=${QUALITY_S:-240}
 mkdir -p "$out"
 
-# A processor answers 32 problems in each of three tasks in a few minutes; other devices are faster.
-share=$((($(nproc) + 1) / 2))
-where=threads=$share problems=32 margin=5
-if [ "$backend" != cpu ]; then
-    where=device=$backend problems=200 margin=3
-fi
+failed=
+part() { # NAME COMMAND...
+    name=$1
+    shift
+    echo "== $name"
+    begin=$(date +%s)
+    "$@" || failed="$failed, $name"
+    echo "   $name: $(($(date +%s) - begin)) s"
+}
 
-echo '== 1/5 ceilings'
-"$snapmla" roofline --backend "$backend" --out "$out/roofline.json"
-echo '== 2/5 single steps, cold cache'
-"$snapmla" bench --config vendor --backend "$backend" --ceilings "$out/roofline.json" --out "$out/burst.json"
-echo '== 3/5 loops without pauses: power and energy'
-"$snapmla" bench --config vendor --backend "$backend" --ceilings "$out/roofline.json" --scope kernel \
-    --sustained 2 --out "$out/sustained.json"
-echo '== 4/5 numerical fidelity'
-"$snapmla" fidelity --backend "$backend" --contexts 1024,4096 --out "$out/fidelity.json"
-echo '== 5/5 quality'
-AIME=3 MATH=3,4 GPQA=3,4 CODE=3 sh datasets/synth.sh "$snapmla" "$out/problems" $problems
-"$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --samples 1 --margin $margin \
-    --out "$out/eval" --arm "bf16=local:$model,precision=bf16,$where" --arm "fp8=local:$model,precision=fp8,$where"
+# The processors share the work: half of them for each arm.
+where=threads=$((($(nproc) + 1) / 2))
+[ "$backend" = cpu ] || where=device=$backend
+
+# Stops an evaluation that takes much longer than planned. Then its samples are kept, but no result.
+evaluate() { # FOLDER PROBLEMS MARGIN
+    timeout -s INT $((begin + quality_s * 3 / 2 - $(date +%s))) \
+        "$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --limit "$2" --samples 1 \
+        --margin "$3" --out "$1" --arm "bf16=local:$model,precision=bf16,$where" \
+        --arm "fp8=local:$model,precision=fp8,$where"
+}
+
+# Evaluates $1 problems of each task as a trial, and sets $many to the number for which time is left
+# at this speed.
+trial() {
+    begun=$(date +%s)
+    rm -rf "$out/eval"
+    evaluate "$out/eval" "$1" 5 || return 1
+    now=$(date +%s)
+    many=$(($1 * (quality_s - now + begin) / (now - begun + 1)))
+}
+
+# The second, longer trial is for devices whose first one was mostly the start of the program. If no
+# time is left for more problems, the last trial is the result.
+quality() {
+    AIME=3 MATH=3,4 GPQA=3,4 CODE=3 sh datasets/synth.sh "$snapmla" "$out/problems" 200 || return 1
+    tried=1
+    trial $tried || return 1
+    if [ "$many" -ge 16 ]; then
+        tried=16
+        trial $tried || return 1
+    fi
+    [ "$many" -gt $tried ] || return 0
+    [ "$many" -le 200 ] || many=200
+    margin=5
+    [ "$many" -lt 100 ] || margin=3
+    rm -rf "$out/eval"
+    evaluate "$out/eval" "$many" $margin
+}
+
+part ceilings "$snapmla" roofline --backend "$backend" --out "$out/roofline.json"
+part 'single steps, cold cache' "$snapmla" bench --config vendor --backend "$backend" \
+    --ceilings "$out/roofline.json" --time-limit "$burst_s" --out "$out/burst.json"
+part 'loops without pauses: power and energy' "$snapmla" bench --config vendor --backend "$backend" \
+    --ceilings "$out/roofline.json" --scope kernel --sustained 2 --time-limit "$loops_s" --out "$out/sustained.json"
+part 'numerical fidelity' "$snapmla" fidelity --backend "$backend" --contexts 1024,4096 --out "$out/fidelity.json"
+part quality quality
+
+[ -z "$failed" ] || { echo "vendor.sh: failed: ${failed#, }" >&2; exit 1; }

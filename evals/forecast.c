@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "evals/distributions.h"
 
@@ -17,6 +18,13 @@ static double covariance(const forecast_answer *a, size_t n, double most) {
     for (size_t i = 0; i < n; i++)
         sum += (fmin(a[i].ratio, most) - ratio) * ((double)a[i].right - right);
     return sum / (double)(n - 1);
+}
+
+static bool is_mixed(const forecast_answer *a, size_t n) {
+    for (size_t i = 1; i < n; i++)
+        if (a[i].right != a[0].right)
+            return true;
+    return false;
 }
 
 static double mean_ratio(const forecast_answer *a, size_t n, double most) {
@@ -69,31 +77,88 @@ static void predict(forecast *out, stats_mean seen, double right, bool greedy) {
     out->seen_delta = seen.mean;
     out->delta = seen.mean - out->unseen * (right - rate);
     out->ci95 = (stats_interval){NAN, NAN};
+    out->se = out->assumed_se = (double)NAN;
     if (seen.n < 2 || isnan(out->delta) || out->accuracy <= 0 || out->accuracy >= 1)
         return;
+    out->se = se;
+    out->assumed_se = assumed;
     double half = student_quantile(0.975, n - 1) * se;
     out->ci95 = (stats_interval){fmax(out->delta - half, -out->accuracy),
                                  fmin(out->delta + half, 1 - out->accuracy)};
 }
 
 snap_status forecast_make(const forecast_answer *answers, size_t problems, size_t samples,
-                          forecast *out, snap_err *err) {
+                          double *seen, forecast *out, snap_err *err) {
     double most = sqrt((double)(problems * samples));
-    double *seen = calloc(problems, sizeof *seen), *means = calloc(problems, sizeof *means);
+    double *own = seen ? NULL : calloc(problems, sizeof *own);
+    double *covariances = seen ? seen : own, *means = calloc(problems, sizeof *means);
     *out = (forecast){0};
-    if (!seen || !means) {
-        free(seen);
+    if (!covariances || !means) {
+        free(own);
         free(means);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a forecast");
     }
     for (size_t i = 0; i < problems; i++) {
-        seen[i] = covariance(answers + i * samples, samples, most);
+        covariances[i] = covariance(answers + i * samples, samples, most);
         means[i] = mean_ratio(answers + i * samples, samples, most);
+        out->mixed += is_mixed(answers + i * samples, samples);
     }
     double right = count(answers, problems * samples, out);
     out->unseen = fmin(1, fmax(out->unseen, missing(means, problems)));
-    predict(out, stats_mean_of(seen, problems), right, samples == 1);
-    free(seen);
+    predict(out, stats_mean_of(covariances, problems), right, samples == 1);
+    free(own);
     free(means);
     return SNAP_OK;
+}
+
+/* ---- is the predicted loss above a margin? ---- */
+
+double forecast_loss_above(const forecast_loss *l, double margin) {
+    double distance = l->loss - margin;
+    if (l->se > 0)
+        return student_cdf(distance / l->se, (double)l->problems - 1);
+    return distance > 0;
+}
+
+static bool is_same(const forecast_summary *a, const forecast_summary *b) {
+    return a->delta == b->delta && a->se == b->se &&
+           memcmp(a->seen, b->seen, a->problems * sizeof *a->seen) == 0;
+}
+
+/* The variance of a forecast that its covariances do not explain: that of unseen answers. */
+static double unseen_variance(const forecast_summary *f) {
+    double se = stats_mean_of(f->seen, f->problems).se;
+    return fmax(0, f->se * f->se - se * se);
+}
+
+snap_status forecast_loss_between(const forecast_summary *before, const forecast_summary *now,
+                                  forecast_loss *out, snap_err *err) {
+    *out = (forecast_loss){.loss = before->delta - now->delta, .problems = now->problems};
+    if (is_same(before, now)) /* the unseen answers are the same as well */
+        return SNAP_OK;
+    double *diff = calloc(now->problems, sizeof *diff);
+    if (!diff)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a forecast");
+    for (size_t i = 0; i < now->problems; i++)
+        diff[i] = now->seen[i] - before->seen[i];
+    double se = stats_mean_of(diff, now->problems).se;
+    out->se = sqrt(se * se + unseen_variance(before) + unseen_variance(now));
+    out->assumed_se = hypot(before->assumed_se, now->assumed_se);
+    free(diff);
+    return SNAP_OK;
+}
+
+size_t forecast_problems_needed(const forecast_loss *l, double margin, double alpha) {
+    static const double kPower = 0.9;
+    static const size_t kMost = 1000000;
+    double distance = fabs(l->loss - margin);
+    double drawn = l->se * l->se - l->assumed_se * l->assumed_se; /* falls as 1 / problems */
+    for (size_t n = l->problems; n <= kMost; n += n / 50 + 1) {
+        double variance = fmax(0, drawn) * (double)l->problems / (double)n;
+        double se = sqrt(variance + l->assumed_se * l->assumed_se);
+        if (distance >= student_quantile(1 - alpha, (double)n - 1) * se +
+                            normal_quantile(kPower) * sqrt(variance))
+            return n;
+    }
+    return 0;
 }

@@ -55,8 +55,13 @@ typedef struct {
     double accuracy;   /* of the reference's answers */
     double diverged;   /* share of answers that differ, if the draws agree as often as they can */
     double unseen;     /* share of the other format's answers that are unseen, see above */
+    size_t mixed;      /* problems with both right and wrong answers. Only these tell right from
+                          wrong answers, so with few of them the interval is too narrow */
     double seen_delta; /* mean covariance over the problems; 0 with one answer to each problem */
     double delta;      /* predicted accuracy minus that of the reference; NAN: no prediction */
+    double se;         /* standard error of delta; NAN if there is no interval */
+    double assumed_se; /* the part of se that more problems do not reduce: that of the factor for
+                          unseen answers. NAN if there is no interval */
     /* The confidence interval of delta. It ends where the accuracy would be 0 or 1. Both ends are
      * NAN without a prediction, with only one problem, and if all answers are right or all are
      * wrong. In the last case the answers do not vary, which does not mean that delta is exact. */
@@ -64,9 +69,45 @@ typedef struct {
 } forecast;
 
 /* @answers: [problems][samples], both at least 1. One sample to each problem means greedy decoding:
- * there is no covariance, and only unseen answers change the accuracy. All results are fractions,
- * not percent. SNAP_E_NOMEM. */
+ * there is no covariance, and only unseen answers change the accuracy.
+ * @seen: [problems] receives the covariance of each problem, whose mean is out->seen_delta; may be
+ * NULL. All results are fractions, not percent. SNAP_E_NOMEM. */
 snap_status forecast_make(const forecast_answer *answers, size_t problems, size_t samples,
-                          forecast *out, snap_err *err) SNAP_CHECK_RESULT;
+                          double *seen, forecast *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* ---- is the predicted loss above a margin? ---- */
+
+/* A predicted loss of accuracy: the accuracy of the reference, or of an earlier build, minus that
+ * of the format. All figures have the same unit. */
+typedef struct {
+    double loss, se;
+    double assumed_se; /* as in forecast */
+    size_t problems;   /* at least 2 */
+} forecast_loss;
+
+/* The probability that the loss is above @margin, if (true loss - loss) / se has Student's t
+ * distribution with problems - 1 degrees of freedom. It is also 1 minus the p-value of the
+ * one-sided test of "the loss is at most the margin". With se 0 it is 0 or 1. */
+double forecast_loss_above(const forecast_loss *l, double margin);
+
+/* A forecast with its covariances. All figures have the same unit. */
+typedef struct {
+    double delta, se, assumed_se; /* as in forecast; not NAN */
+    const double *seen;           /* [problems] as in forecast_make() */
+    size_t problems;
+} forecast_summary;
+
+/* The loss of format @now, where another format or build of it was predicted by @before from the
+ * same number of problems in the same order. The standard error is that of the paired differences
+ * of the covariances, because usually both covariances of a problem come from the same answers. The
+ * errors of the two factors for unseen answers are taken to be independent. If both forecasts are
+ * the same, the loss is exactly 0. SNAP_E_NOMEM. */
+snap_status forecast_loss_between(const forecast_summary *before, const forecast_summary *now,
+                                  forecast_loss *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The number of problems with which forecast_loss_above() would leave the range from @alpha to
+ * 1 - @alpha with probability 90 %, if the true loss is the predicted one. 0: no number of
+ * problems up to a million is enough. */
+size_t forecast_problems_needed(const forecast_loss *l, double margin, double alpha);
 
 #endif

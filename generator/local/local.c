@@ -143,6 +143,10 @@ void local_close(local_model *m) {
     *m = (local_model){0};
 }
 
+const char *local_device_of(const char *device, int i) {
+    return i || text_equal(device, "cuda") ? device : NULL;
+}
+
 snap_status local_prompt(local_model *m, const gen_message *messages, int n, tok_ids *ids,
                          snap_err *err) {
     snap_status st;

@@ -52,6 +52,11 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
 
+/* The device of format @i, from 0, when several cache formats of one checkpoint are compared with
+ * the first one on @device. "cuda" runs all formats. Another device runs all but the first, so that
+ * a kernel under test is compared with the program's own BF16 kernel. */
+const char *local_device_of(const char *device, int i);
+
 /* Appends the token ids of the prompt to @ids. The prompt is rendered by chat_render() in the
  * model's chat style. With CHAT_NONE the tokenizer adds its special tokens to it, such as begin of
  * sentence. */

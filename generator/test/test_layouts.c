@@ -30,7 +30,7 @@ typedef struct {
     int format, piece;
     int parts;          /* TP: kRanks, or 1 for DP */
     int one_shot_bytes; /* of sums_options */
-    char dir[kRanks][64], out[80];
+    char dir[64], out[80];
 } plan;
 
 static int32_t token_at(int i, const model_shape *s) {
@@ -107,14 +107,17 @@ static snap_status open_comm(const plan *p, ranks *g, host_comm *host, comm **ou
     return sums_cuda_open(out, &how, err);
 }
 
-/* Opens a checkpoint without the assertions of tiny_read(), which need a running test. */
-static snap_status open_model(const char *dir, checkpoint **files, model_weights *w,
+/* Opens the share of a rank, without the assertions of tiny_read(), which need a running test. */
+static snap_status open_share(const plan *p, int rank, checkpoint **files, model_weights *w,
                               snap_err *err) {
     model_shape shape;
-    snap_status st = model_shape_open(&shape, dir, err);
+    const weights_share share = {p->parts > 1 ? rank : 0, p->parts};
+    snap_status st = model_shape_open(&shape, p->dir, err);
     if (st == SNAP_OK)
-        st = checkpoint_open(files, dir, err);
-    return st == SNAP_OK ? weights_bind(w, &shape, *files, err) : st;
+        st = checkpoint_open(files, p->dir, err);
+    if (st == SNAP_OK)
+        st = rank_layout_split(&shape, p->parts, err);
+    return st == SNAP_OK ? weights_bind_share(w, &shape, &share, *files, err) : st;
 }
 
 static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
@@ -123,7 +126,7 @@ static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
     host_comm host;
     comm *c = NULL;
     char path[112];
-    snap_status st = open_model(p->dir[p->parts > 1 ? ranks_rank(g) : 0], &files, &w, err);
+    snap_status st = open_share(p, ranks_rank(g), &files, &w, err);
     size_t n = (size_t)TINY_TOKENS * (size_t)w.shape.vocab_size;
     float *logits = calloc(n + 1, sizeof *logits);
     if (st == SNAP_OK && !logits)
@@ -180,8 +183,8 @@ static void test_rank(void) {
     if (!is_rank())
         return;
     opt.on_stuck = end_rank;
-    if (sscanf(text, "%15s %d %d %d %d %63s %63s %79s", p.device, &p.format, &p.piece, &p.parts,
-               &p.one_shot_bytes, p.dir[0], p.dir[1], p.out) != 8)
+    if (sscanf(text, "%15s %d %d %d %d %63s %79s", p.device, &p.format, &p.piece, &p.parts,
+               &p.one_shot_bytes, p.dir, p.out) != 7)
         _exit(2);
     snap_status st = rank_place_read(&place, &err);
     if (st == SNAP_OK)
@@ -204,8 +207,8 @@ static void launch(const plan *p) {
     snap_err err = {0};
     char *argv[] = {(char[]){"generator"}, (char[]){"--suite"}, (char[]){"layouts"}, NULL};
     launch_options o = {.size = kRanks, .grace_s = 10};
-    (void)snprintf(text, sizeof text, "%s %d %d %d %d %s %s %s", p->device, p->format, p->piece,
-                   p->parts, p->one_shot_bytes, p->dir[0], p->dir[1], p->out);
+    (void)snprintf(text, sizeof text, "%s %d %d %d %d %s %s", p->device, p->format, p->piece,
+                   p->parts, p->one_shot_bytes, p->dir, p->out);
     CU_ASSERT_EQUAL_FATAL(setenv(kPlan, text, 1), 0);
     CU_ASSERT_EQUAL(launch_ranks(&o, "/proc/self/exe", argv, &err), SNAP_OK);
     if (err.code != SNAP_OK)
@@ -262,15 +265,12 @@ static void compare(const char *name, const plan *p, const tiny_model *whole, co
 
 /* Checks the logits of two ranks: both have the same bits, and they are at most @most from those
  * of the whole model on the same device. On a CUDA device, the logits of a split model are also at
- * most kRounding from those on the CPU. */
-static void check(const char *name, plan p, double most) {
-    tiny_model whole, share[kRanks];
+ * most kRounding from those on the CPU. Both ranks read the files of the whole model. */
+static void check_as(const char *name, tiny_flavour flavour, plan p, double most) {
+    tiny_model whole;
     buf got[kRanks] = {0};
-    tiny_open(&whole, name);
-    for (int i = 0; i < kRanks; i++) {
-        tiny_open_share(&share[i], name, i, kRanks);
-        (void)snprintf(p.dir[i], sizeof p.dir[i], "%s", p.parts > 1 ? share[i].dir : whole.dir);
-    }
+    tiny_open_as(&whole, name, flavour);
+    (void)snprintf(p.dir, sizeof p.dir, "%s", whole.dir);
     (void)snprintf(p.out, sizeof p.out, "%s.logits", whole.dir);
     launch(&p);
     size_t bytes = (size_t)TINY_TOKENS * (size_t)whole.shape.vocab_size * sizeof(float);
@@ -282,11 +282,13 @@ static void check(const char *name, plan p, double most) {
     compare(name, &p, &whole, p.device, logits, most);
     if (p.parts > 1 && strcmp(p.device, "cuda") == 0)
         compare(name, &p, &whole, "cpu", logits, kRounding);
-    for (int i = 0; i < kRanks; i++) {
+    for (int i = 0; i < kRanks; i++)
         buf_release(&got[i]);
-        tiny_close(&share[i]);
-    }
     tiny_close(&whole);
+}
+
+static void check(const char *name, plan p, double most) {
+    check_as(name, TINY_PLAIN, p, most);
 }
 
 static plan plan_of(const char *device, kv_format format, int piece, int parts, int one_shot) {
@@ -299,6 +301,7 @@ static void test_split_on_the_cpu(void) {
     check("v3", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
     check("longcat", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
     check("minicpm3", plan_of("cpu", CACHE_BF16, 1, kRanks, -1), kRounding);
+    check_as("r1", TINY_E4M3, plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
 }
 
 static void test_replicas_on_the_cpu(void) {
@@ -338,6 +341,12 @@ static void test_fp8_on_cuda(void) {
         return;
     check("v3", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), kRounding);
     check("longcat", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), kRounding);
+}
+
+static void test_e4m3_weights_on_cuda(void) {
+    static const char *const names[] = {"v2-lite", "r1", "longcat", NULL};
+    for (int i = 0; names[i] && tiny_on_cuda(); i++)
+        check_as(names[i], TINY_E4M3, plan_of("cuda", CACHE_BF16, kPiece, kRanks, -1), kRounding);
 }
 
 /* The bits of one GPU, because replicas exchange nothing. */
@@ -446,6 +455,7 @@ CU_TestInfo tests_layouts[] = {
     {"a split model on CUDA", test_split_on_cuda},
     {"long sums on CUDA", test_long_sums_on_cuda},
     {"a split model with an FP8 cache on CUDA", test_fp8_on_cuda},
+    {"a split model with e4m3 weights on CUDA", test_e4m3_weights_on_cuda},
     {"replicas on CUDA", test_replicas_on_cuda},
     CU_TEST_INFO_NULL,
 };

@@ -116,6 +116,7 @@ static void check_run(const run_record *r, verify_findings *f) {
     check_hashes(r, f);
     verify_bench(r, f);
     verify_exchange(r, f);
+    verify_predicted(r, f);
     verify_challenge(r, f);
     verify_quality(r, f);
     verify_origin(r, f);

@@ -345,6 +345,7 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
                                       .max_samples = kMaxSamples,
                                       .min_time_s = o->min_time_s,
                                       .timeout_s = o->timeout_s},
+                           .limit_s = o->limit_s,
                            .rest = o->rest,
                            .sustained_s = o->sustained_s,
                            .kernel_hash = d->hashed ? d->hash : NULL,

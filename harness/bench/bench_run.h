@@ -32,6 +32,7 @@ typedef struct {
     double min_time_s, timeout_s; /* least measured time of a cell, unless a limit ends it before;
                                      limit on the wall clock of one shape and scope, all arms
                                      together, without the probes */
+    double limit_s;               /* limit on the time of all cells together (sweep.h); 0 = none */
     int64_t min_samples;
     double rest;               /* idle time between blocks of samples (interleave.h) */
     double sustained_s;        /* length of a loop in seconds (sustained.h); 0 = single steps */

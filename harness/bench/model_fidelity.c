@@ -77,7 +77,7 @@ static snap_status open_models(comparison *c, snap_err *err) {
                              .context = i ? c->tokens : o->max_tokens,
                              .sequences = 1,
                              .threads = o->threads,
-                             .device = o->device,
+                             .device = local_device_of(o->device, i),
                              .chat_template = "none"};
         TRY(local_open(m, o->dir, &how, err));
         if (i == 0)

@@ -56,7 +56,8 @@ typedef struct {
                             model's limit if that is smaller */
     bool chunks;         /* run the text as a prompt in chunks, not step by step */
     int threads;
-    const char *device; /* "cuda", or NULL for the CPU; the layers can be studied only on the CPU */
+    const char *device; /* as in local_options; local_device_of() says which formats use it. The
+                           layers can be studied only on the CPU */
     int64_t moments[MODEL_FIDELITY_MOMENTS]; /* context lengths at which the layers are studied,
                                                 besides the end of the text */
     int n_moments;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "harness/bench/interleave.h"
 #include "harness/bench/sustained.h"
@@ -76,22 +77,11 @@ void sweep_find_code(lane *l, const char *kernel) {
     code->kernel = kernel;
 }
 
-/* How steps of the arm start with a cold cache: "flush"; "rotate", also for loops over one set of
- * at least four times the cache's size; or "none": the cache may be warm. */
-static const char *coldness(const sweep *s, const lane *l) {
-    size_t cache = l->context.backend.cache_bytes;
-    if (s->flush)
-        return "flush";
-    bool large = bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache);
-    return cache && (!l->context.sustained || large) ? "rotate" : "none";
-}
-
 static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     cell *c = &l->cell;
     double need = needed_bytes(s, l), have = (double)l->context.backend.memory_bytes;
     snap_err why = {0};
     snap_status st;
-    c->cold = coldness(s, l);
     if (have > 0 && need > kMemoryShare * have)
         st = err_set(&why, SNAP_E_NOMEM, "the shape needs %.1f GiB, the device has %.1f GiB",
                      need / 0x1p30, have / 0x1p30);
@@ -101,6 +91,28 @@ static snap_status build_arm(sweep *s, lane *l, snap_err *err) {
     if (st == SNAP_OK)
         sweep_find_code(l, bench_arm_kernel(c->arm));
     return settle(c, st, &why, err);
+}
+
+/* Whether the steps of an arm start with a cold cache, although no flush precedes them: because
+ * they rotate through copies of the data, or because the one copy of a loop has at least four times
+ * the size of the cache. */
+static bool starts_cold(const sweep *s, const lane *l) {
+    size_t cache = l->context.backend.cache_bytes;
+    return l->context.sustained ? bench_arm_is_large(&s->shape, l->of.kind, l->of.format, cache)
+                                : cache > 0;
+}
+
+/* How steps of the shape start with a cold cache: "flush"; "rotate", if no flush precedes them but
+ * every arm starts cold; or "none": the cache may be warm. All arms get the same name, because
+ * times are compared within a shape. An arm that could not be created has no times, so it does
+ * not count. */
+static const char *coldness(const sweep *s) {
+    bool cold = true;
+    for (int i = 0; i < s->n; i++)
+        cold &= !s->lanes[i].cell.arm || starts_cold(s, &s->lanes[i]);
+    if (s->flush)
+        return "flush";
+    return cold ? "rotate" : "none";
 }
 
 static snap_status build_arms(sweep *s, snap_err *err) {
@@ -115,6 +127,7 @@ static snap_status build_arms(sweep *s, snap_err *err) {
             l->cell.why = l->of.why;
         }
     }
+    s->cold = coldness(s);
     return st;
 }
 
@@ -239,6 +252,7 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
     sweep_take_moment(s, &before);
     TRY(time_arms(s, scope, err));
     sweep_take_moment(s, &after);
+    sweep_note_speed(s);
     for (int i = 0; i < s->n; i++)
         if (takes_part(&s->lanes[i], scope) && s->lanes[i].cell.status == ROW_PASSED)
             TRY(check_again(s, &s->lanes[i].cell, scope, err));
@@ -246,6 +260,22 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         if (sweep_is_requested(&s->lanes[i], scope))
             TRY(sweep_add_row(s, i, scope, &before, &after, err));
 cleanup:
+    return st;
+}
+
+/* Adds the rows of a scope for which no time is left. */
+static snap_status skip_scope(sweep *s, bench_scope scope, const snap_err *why, snap_err *err) {
+    snap_status st = SNAP_OK;
+    moment now;
+    sweep_take_moment(s, &now);
+    for (int i = 0; i < s->n && st == SNAP_OK; i++) {
+        if (!sweep_is_requested(&s->lanes[i], scope))
+            continue;
+        const lane *l = &s->lanes[i];
+        s->lanes[i].cell.status = l->of.backend ? ROW_SKIPPED : ROW_ERROR;
+        s->lanes[i].cell.why = l->of.backend ? *why : l->of.why;
+        st = sweep_add_row(s, i, scope, &now, &now, err);
+    }
     return st;
 }
 
@@ -260,7 +290,10 @@ static bool shape_found(const sweep *s) {
 
 static snap_status run_shape(sweep *s, snap_err *err) {
     snap_status st = SNAP_OK;
-    if (!shape_found(s))
+    snap_err why = {0};
+    bool late = sweep_is_late(s, &why);
+    s->cold = NULL;
+    if (!late && !shape_found(s))
         TRY(build_arms(s, err));
     for (int scope = 0; scope < BENCH_SCOPES; scope++) {
         if (!s->opt->grid->scope[scope])
@@ -269,6 +302,8 @@ static snap_status run_shape(sweep *s, snap_err *err) {
             TRY(err_set(err, SNAP_E_CANCELLED, "stopped by a signal"));
         if (sweep_scope_found(s, (bench_scope)scope))
             TRY(sweep_take_over(s, (bench_scope)scope, err));
+        else if (late || (late = sweep_is_late(s, &why)))
+            TRY(skip_scope(s, (bench_scope)scope, &why, err));
         else
             TRY(run_scope(s, (bench_scope)scope, err));
     }
@@ -363,6 +398,7 @@ snap_status sweep_run(const sweep_options *opt, js *rows, snap_err *err) {
     sweep s = {.opt = opt, .rows = rows, .n = list_arms(opt, arms)};
     snap_status st = SNAP_OK;
     s.flush = can_flush(arms, s.n) && !(opt->sustained_s > 0);
+    s.started = clock_now_ns();
     s.lanes = calloc((size_t)s.n + 1, sizeof *s.lanes);
     if (!s.lanes)
         return err_set(err, SNAP_E_NOMEM, "out of memory for %d arms", s.n);

@@ -44,6 +44,10 @@ typedef struct {
     uint64_t seed;
     stop_limits limits;                  /* when the timing of each arm ends; timeout_s limits one
                                             shape and scope, all arms together */
+    double limit_s;                      /* limit on the time of the sweep; 0 = none. A shape and
+                                            scope is skipped if its fewest possible steps would
+                                            exceed the limit, at the highest speed that each arm
+                                            had before, or if no time is left */
     double rest;                         /* idle time (interleave.h), on a backend that can flush
                                             its caches */
     double sustained_s;                  /* length of a loop in seconds (sustained.h); 0 = single

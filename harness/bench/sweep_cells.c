@@ -42,7 +42,7 @@ snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *befo
                       .reason = c->why.text,
                       .kernel = l->code.kernel,
                       .kernel_hash = l->code.known ? l->code.hash : NULL,
-                      .cold = c->cold,
+                      .cold = l->of.backend ? s->cold : NULL,
                       .not_captured = c->arm && !bench_arm_is_captured(c->arm),
                       .host_limited = c->host_limited,
                       .without_lse = c->arm && !bench_arm_has_lse(c->arm),

@@ -12,7 +12,6 @@ typedef struct {
     stop_rule timing;
     row_status status; /* status in the current scope; if `arm` is NULL, in all scopes */
     snap_err why;
-    const char *cold;
     double power_w;
     bool host_limited; /* bench_arm_is_host_limited() after timing */
 } cell;
@@ -34,6 +33,7 @@ typedef struct {
     energy_meter *meter; /* NULL for an arm without a backend */
     kernel_code code;
     cell cell;            /* the arm's cell for the current shape */
+    double ns_per_work;   /* least time of a step per row and token so far; 0 = no step was timed */
     paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
 } lane;
 
@@ -46,9 +46,18 @@ typedef struct {
                                          (opt->lengths) */
     lane *lanes;                      /* [n] */
     int n;
-    bool flush; /* the backends' caches are flushed before each step */
+    bool flush;       /* the backends' caches are flushed before each step */
+    const char *cold; /* how steps of the current shape start with a cold cache: "flush", "rotate"
+                         or "none" */
     int done;
+    int64_t started; /* clock_now_ns() */
 } sweep;
+
+/* Notes how fast the arms computed the current shape and scope. */
+void sweep_note_speed(sweep *s);
+
+/* Whether the current shape and scope would exceed the time limit. Then *why says so. */
+bool sweep_is_late(const sweep *s, snap_err *why);
 
 /* The state of the machine and of each arm's device at one moment. */
 typedef struct {

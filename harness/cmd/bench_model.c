@@ -6,6 +6,7 @@
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/device_table.h"
 #include "harness/cmd/model_layout.h"
+#include "harness/cmd/model_predict.h"
 #include "harness/cmd/print.h"
 #include "harness/view/bench_tables.h"
 
@@ -16,6 +17,9 @@ static model_bench_options o = {.device = DEVICE_DEFAULTS,
                                 .contexts = "8192",
                                 .one_shot_kib = -1,
                                 .seconds = 0.25};
+
+static bool predicts;
+static predict_options p = {.from = {.network = "ib-ndr"}, .weights = "bf16"};
 
 static const opt options[] = {
     {.type = OPT_GROUP, .help = "What"},
@@ -32,7 +36,9 @@ static const opt options[] = {
      1 << 20},
     {.type = OPT_GROUP, .help = "Several GPUs"},
     {OPT_STR, "layout", 0, &o.layout, "LAYOUT",
-     "how the model is divided over GPUs: DPd/TPt, DPd or TPt", 0, 0},
+     "how the model is divided over GPUs: DPd/TPt, DPd or TPt; with --predict a list, whose layouts "
+     "may end in /EPn",
+     0, 0},
     {OPT_STR, "devices", 0, &devices, "LIST",
      "numbers of the GPUs of this machine, one for each rank; the program starts the ranks itself, "
      "unless a launcher such as mpirun or srun has started it",
@@ -47,6 +53,26 @@ static const opt options[] = {
      3600},
     {OPT_FLAG, "parts", 0, &o.parts, NULL,
      "also time attention, exchange, experts and the rest of each decode step", 0, 0},
+    {.type = OPT_GROUP, .help = "Predicting"},
+    {OPT_FLAG, "predict", 0, &predicts, NULL,
+     "predict the steps from measured parts instead of measuring them; needs no GPU", 0, 0},
+    {OPT_STR, "measured", 0, &p.from.measured, "LIST",
+     "result files to predict from: of 'bench model --parts' and 'bench kernel' on one GPU, and of "
+     "'bench exchange'",
+     0, 0},
+    {OPT_STR, "gpus", 0, &p.gpus, "LIST",
+     "instead of --layout: for each number of GPUs the layout with most tokens per second", 0, 0},
+    {OPT_NUM, "gpu-memory", 0, &p.memory_gb, "GB",
+     "memory of each GPU for weights, buffers and cache, in GB; 0 = no limit", 0, 1e6},
+    {OPT_STR, "weights", 0, &p.weights, "NAME",
+     "number format of the weights: bf16, e4m3 (which 'bench model' cannot run)", 0, 0},
+    {OPT_STR, "link", 0, &p.from.link, "NAME",
+     "link between the GPUs of a node, from configs/links.json, instead of the measured exchange",
+     0, 0},
+    {OPT_STR, "network", 0, &p.from.network, "NAME",
+     "link between nodes of 8 GPUs, from configs/links.json", 0, 0},
+    {OPT_STR, "against", 0, &p.against, "LIST",
+     "predict the steps in these result files of 'bench model', and print the errors", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
     {OPT_STR, "out", 'o', &o.out, "PATH", "write the result file: a .json file or a run's folder",
      0, 0},
@@ -82,9 +108,34 @@ static snap_status measure_and_show(opt_shared *shared, bool shows, snap_err *er
     return st;
 }
 
+/* Options that the other kind of run would ignore are refused. */
+static snap_status check_options(snap_err *err) {
+    if (predicts && (devices || o.prompt || o.parts || o.memory_gb > 0))
+        return err_set(err, SNAP_E_USAGE,
+                       "--predict measures nothing: leave out --devices, --prompt, --parts and "
+                       "--memory (--gpu-memory limits the batch)");
+    if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.memory_gb > 0))
+        return err_set(err, SNAP_E_USAGE,
+                       "--measured, --gpus, --gpu-memory, --link and --against need --predict");
+    return SNAP_OK;
+}
+
+static snap_status predict(opt_shared *shared, snap_err *err) {
+    p.model_config = o.model_config;
+    p.arms = o.arms;
+    p.contexts = o.contexts;
+    p.batches = o.batches;
+    p.layouts = o.layout;
+    p.out = o.out;
+    return model_predict_run(&p, shared, err);
+}
+
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
     rank_layout l = {1, 1};
+    TRY(check_options(err));
+    if (predicts)
+        return predict(shared, err);
     o.cancel = &cmd_cancelled;
     if (devices && !o.layout)
         return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
@@ -113,11 +164,20 @@ const opt_command cmd_bench_model = {
              "time of a step is that of the slowest rank. The columns of bytes are those of\n"
              "rank 0. NCCL is loaded only if a sum over the ranks needs it: libnccl.so.2, or the\n"
              "file that the environment variable SNAPMLA_NCCL names. If one rank fails, all end\n"
-             "within 30 seconds, and the message names the rank.",
+             "within 30 seconds, and the message names the rank.\n"
+             "\n"
+             "With --predict, nothing is measured. The time of a step follows from measured parts\n"
+             "of a step on one GPU, cells of the attention kernel and exchange curves, by the\n"
+             "rules that are printed below the rows. /EPn puts whole experts on each of the n\n"
+             "GPUs. Rows have the origin 'predicted'. An interval covers the errors of the rules\n"
+             "for measured steps that were left out, and the range of the exchange.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN\n"
-                "  snapmla bench model --model-config deepseek-v2-lite --layout TP2 --devices 0,1",
+                "  snapmla bench model --model-config deepseek-v2-lite --layout TP2 --devices 0,1\n"
+                "  snapmla bench model --predict --model-config deepseek-v3 --weights e4m3 \\\n"
+                "      --layout DP8/TP1/EP8,DP4/TP2/EP8 --batch max --gpu-memory 138 \\\n"
+                "      --measured parts.json,kernel.json,exchange.json",
     .options = options,
     .run = run,
     .of = &cmd_bench,

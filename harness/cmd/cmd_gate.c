@@ -5,18 +5,25 @@
 #include "harness/gate/check.h"
 #include "harness/gate/worker.h"
 
-static gate_check_options o;
+static gate_check_options o = {.margin = 2};
 static int64_t seed = 1;
 static double error_growth_pct = 10;
 static gate_deciding deciding = GATE_DECIDING_DEFAULTS;
 static gate_output output = GATE_OUTPUT_DEFAULTS;
 
 static const opt options[] = {
-    {.type = OPT_GROUP, .help = "Two result files or run folders"},
-    {OPT_STR, "baseline", 0, &o.baseline, "PATH", "the result to compare with", 0, 0},
+    {.type = OPT_GROUP, .help = "One or two result files or run folders"},
+    {OPT_STR, "baseline", 0, &o.baseline, "PATH",
+     "the result to compare with; without it, only the comparisons of arms and the predictions in "
+     "the current result are judged",
+     0, 0},
     {OPT_STR, "current", 0, &o.current, "PATH", "the result to judge", 0, 0},
     {OPT_NUM, "error-growth", 0, &error_growth_pct, "PCT",
      "largest growth of a numerical error that counts as no change, in percent", 0, 1e6},
+    {OPT_NUM, "margin", 0, &o.margin, "PP",
+     "largest loss of accuracy that counts as no change in a prediction of 'fidelity --predict', "
+     "in percentage points",
+     0.01, 100},
     {OPT_FLAG, "allow-shared", 0, &o.allow_shared, NULL,
      "judge cells that were measured while other programs used the processors by the ordinary "
      "thresholds; without this option, only changes above the measured disturbance are judged",
@@ -53,13 +60,17 @@ cleanup:
 static const opt_command verb_check = {
     .name = "gate check",
     .summary = "compare two result files in speed, numerical error, quality and serving",
-    .synopsis = "--baseline PATH --current PATH [options]",
+    .synopsis = "[--baseline PATH] --current PATH [options]",
     .about = "Compares two result files or runs by their samples, and fails if the current one\n"
              "is slower or worse than the baseline by more than the thresholds. If other\n"
              "programs used the processors, the threshold is at least the disturbance that the\n"
-             "samples of both files show.",
+             "samples of both files show. Predictions of 'snapmla fidelity --predict' fail if\n"
+             "the predicted loss of accuracy is above --margin with probability 95 % (--alpha),\n"
+             "and pass if it is not above it with the same probability. They and the comparisons\n"
+             "of arms in a run need no --baseline.",
     .exits = GATE_EXITS,
     .examples = "  snapmla gate check --baseline base.json --current now.json\n"
+                "  snapmla gate check --current predicted.json --margin 1\n"
                 "  snapmla gate check --baseline OLD_RUN --current RUN --history times.jsonl",
     .options = options,
     .run = run,

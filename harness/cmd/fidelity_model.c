@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "harness/bench/model_fidelity.h"
 #include "harness/cmd/fidelity_rows.h"
 #include "harness/cmd/print.h"
@@ -24,7 +25,7 @@ static snap_status print_kind(const js *rows, model_fidelity_kind kind, snap_err
 static snap_status open_results(fidelity_rows *s, const opt_shared *shared, snap_err *err) {
     mla_backend *be = NULL;
     device_options where = *s->args->device;
-    if (!fidelity_on_cuda(s->args))
+    if (!fidelity_device(s->args))
         where.backend = "cpu";
     snap_status st = device_open(&be, &where, err);
     if (st == SNAP_OK)
@@ -43,9 +44,14 @@ static snap_status check(const fidelity_model_args *a, snap_err *err) {
         return err_set(err, SNAP_E_USAGE,
                        "--predict answers the problems of a suite: leave out --text, --layers, "
                        "--diverge and --prefill");
-    if (a->layers && fidelity_on_cuda(a))
+    if (a->layers && fidelity_device(a))
+        return err_set(err, SNAP_E_USAGE, "--layers works on the CPU only: leave out --backend %s",
+                       fidelity_device(a));
+    if (a->prefill && fidelity_device(a) && !text_equal(fidelity_device(a), "cuda"))
         return err_set(err, SNAP_E_USAGE,
-                       "--layers works on the CPU only: leave out --backend cuda");
+                       "--backend %s computes the attention of decode steps only: leave out "
+                       "--prefill",
+                       fidelity_device(a));
     if (a->diverge && a->prefill)
         return err_set(err, SNAP_E_USAGE,
                        "--diverge decodes the text token by token: leave out --prefill");

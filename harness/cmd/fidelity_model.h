@@ -16,9 +16,9 @@ typedef struct {
 } fidelity_model_args;
 
 /* Measures a model, prints the tables and saves the result file if @a names one. SNAP_E_USAGE if
- * neither a text nor a suite is given, for --layers on a CUDA device, for --diverge with --prefill,
- * and for a suite together with options of a text. Also the errors of reading, running and
- * saving. */
+ * neither a text nor a suite is given, for --layers on a device other than the CPU, for --prefill
+ * on a plugin or OpenCL, for --diverge with --prefill, and for a suite together with options of a
+ * text. Also the errors of reading, running and saving. */
 snap_status fidelity_model_run(const fidelity_model_args *a, const opt_shared *shared,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -12,8 +12,9 @@
 #include "harness/cmd/cmd.h"
 #include "harness/eval/forecast_run.h"
 
-bool fidelity_on_cuda(const fidelity_model_args *a) {
-    return text_equal(a->device->backend, "cuda");
+const char *fidelity_device(const fidelity_model_args *a) {
+    const char *name = a->device->backend;
+    return text_equal(name, "auto") || text_equal(name, "cpu") ? NULL : name;
 }
 
 /* The last component of the path, with slashes at its end if there are any. It is used as the name
@@ -59,7 +60,7 @@ static snap_status measure(fidelity_rows *s, const char *text, snap_err *err) {
                                    .max_tokens = a->max_tokens,
                                    .chunks = a->prefill,
                                    .threads = (int)a->device->threads,
-                                   .device = fidelity_on_cuda(a) ? "cuda" : NULL,
+                                   .device = fidelity_device(a),
                                    .diverge = (int)a->diverge,
                                    .diverge_places = (int)a->places,
                                    .seed = (uint64_t)a->seed,
@@ -101,7 +102,7 @@ static snap_status predict(fidelity_rows *s, snap_err *err) {
                                    .temperature = a->temperature,
                                    .seed = (uint64_t)a->seed,
                                    .threads = (int)a->device->threads,
-                                   .device = fidelity_on_cuda(a) ? "cuda" : NULL,
+                                   .device = fidelity_device(a),
                                    .cancel = &cmd_cancelled,
                                    .emit = take_row,
                                    .progress = show_answers,

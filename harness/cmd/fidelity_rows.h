@@ -14,9 +14,10 @@ typedef struct {
     term_progress progress;
 } fidelity_rows;
 
-/* A CUDA device is used only if it is named. The default is the CPU on every machine, so that
- * results of different machines are comparable. */
-bool fidelity_on_cuda(const fidelity_model_args *a);
+/* The device that --backend names, as in local_options; NULL for "auto" and "cpu". Other devices
+ * are used only if they are named. The default is the CPU on every machine, so that results of
+ * different machines are comparable. */
+const char *fidelity_device(const fidelity_model_args *a);
 
 /* Measures on the text, or predicts for the suite of the arguments. Errors: those of reading,
  * of running the model, and SNAP_E_NOMEM. */

@@ -83,6 +83,10 @@ const opt bench_kernel_options[] = {
      "minimum measured time of one cell, in seconds", 0, 3600},
     {OPT_NUM, "timeout", 0, &bench_kernel_given.timeout_s, "S",
      "maximum wall time of one shape and scope, in seconds", 0, 3600},
+    {OPT_NUM, "time-limit", 0, &bench_kernel_given.limit_s, "S",
+     "time for all cells together, in seconds; 0 = none. A shape and scope that would exceed it, "
+     "by the speed of the cells before it, is skipped",
+     0, 1e6},
     {OPT_NUM, "rest", 0, &bench_kernel_given.rest, "N",
      "on a GPU: idle time between blocks of samples (A B B A), as a multiple of the block's time; "
      "with pauses the clock is not lowered by the power limit",

@@ -22,6 +22,7 @@ typedef struct {
     task_set set; /* of the current task */
     follow *follow;
     forecast_answer *answers;    /* [n][problems][samples of the task] */
+    double *seen;                /* [problems] as in forecast_make(), of the format of a row */
     double kl[FORECAST_FORMATS]; /* follow_reading.kl, summed over the answers of the task */
     int64_t done;                /* answers of all tasks */
 } forecasting;
@@ -88,7 +89,7 @@ static snap_status open_models(forecasting *f, snap_err *err) {
         const local_options how = {.precision = f->precision[i],
                                    .sequences = f->samples,
                                    .threads = f->opt->threads,
-                                   .device = f->opt->device};
+                                   .device = local_device_of(f->opt->device, i)};
         TRY(local_open(&f->model[i], f->opt->dir, &how, err));
     }
 cleanup:
@@ -155,7 +156,7 @@ cleanup:
 static snap_status emit(const forecasting *f, const suite_task *t, int format, snap_err *err) {
     forecast made;
     snap_status st = forecast_make(answer_of(f, format, 0, t->samples), f->set.n,
-                                   (size_t)t->samples, &made, err);
+                                   (size_t)t->samples, f->seen, &made, err);
     if (st != SNAP_OK)
         return st;
     model_record row = model_record_new("forecast");
@@ -165,6 +166,7 @@ static snap_status emit(const forecasting *f, const suite_task *t, int format, s
     row.data_sha256 = f->set.sha256;
     row.problems = (int64_t)f->set.n;
     row.answers = row.problems * t->samples;
+    row.mixed_problems = (int64_t)made.mixed;
     row.temperature = t->sampling.temperature;
     row.top_p = t->sampling.top_p;
     row.accuracy_pct = 100 * made.accuracy;
@@ -174,6 +176,11 @@ static snap_status emit(const forecasting *f, const suite_task *t, int format, s
     row.delta_pp = 100 * made.delta;
     row.ci95_pp[0] = 100 * made.ci95.lo;
     row.ci95_pp[1] = 100 * made.ci95.hi;
+    row.se_pp = 100 * made.se;
+    row.assumed_se_pp = 100 * made.assumed_se;
+    for (size_t i = 0; i < f->set.n; i++)
+        f->seen[i] *= 100;
+    row.seen_pp = (record_numbers){f->seen, f->set.n};
     return f->opt->emit(f->opt->ctx, &row, err);
 }
 
@@ -184,7 +191,8 @@ static snap_status run_task(forecasting *f, const suite_task *t, const char *dat
     memset(f->kl, 0, sizeof f->kl);
     TRY(load_task(f, t, data, err));
     f->answers = calloc((size_t)f->n * f->set.n * (size_t)t->samples, sizeof *f->answers);
-    if (!f->answers)
+    f->seen = calloc(f->set.n, sizeof *f->seen);
+    if (!f->answers || !f->seen)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for answers"));
     TRY(follow_create(&f->follow, &what, err));
     for (size_t i = 0; i < f->set.n; i++)
@@ -196,6 +204,8 @@ cleanup:
     f->follow = NULL;
     free(f->answers);
     f->answers = NULL;
+    free(f->seen);
+    f->seen = NULL;
     task_set_release(&f->set);
     f->set = (task_set){0};
     return st;

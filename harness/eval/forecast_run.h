@@ -29,7 +29,8 @@ typedef struct {
     double temperature;     /* below 0: as in the suite */
     uint64_t seed;
     int threads;
-    const char *device;                  /* "cuda", or NULL for the CPU */
+    const char *device;                  /* as in local_options; local_device_of() says which
+                                            formats use it */
     const volatile sig_atomic_t *cancel; /* may be NULL */
     snap_status (*emit)(void *ctx, const model_record *row, snap_err *err);
     void (*progress)(void *ctx, int64_t answers); /* answers so far, all tasks; may be NULL */

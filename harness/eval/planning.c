@@ -125,16 +125,17 @@ static snap_status plan_auto_damaged(planning *e, eval_arm *a, snap_err *err) {
 }
 
 /* Sets the precision of damaged local arms that have none, such as "damaged=auto": that of the
- * first task that names one, else C. */
+ * first task that names one, else int4: a kept run shows that a model loses its answers in it
+ * (docs/lab/2026-11-29-damage-seen.md). */
 static void choose_damage(eval_plan *p, const suite *s) {
-    static const char kCoarsest[] = "C";
+    static const char kCoarse[] = "int4";
     const char *precision = NULL;
     for (size_t i = 0; i < s->n && !precision; i++)
         precision = s->tasks[i].task->damaged;
     for (size_t i = 0; i < p->n_arms; i++)
         if (p->arms[i].control == CONTROL_DAMAGED && text_equal(p->arms[i].kind, "local") &&
             !p->arms[i].precision)
-            p->arms[i].precision = precision ? precision : kCoarsest;
+            p->arms[i].precision = precision ? precision : kCoarse;
 }
 
 static snap_status plan_control(planning *e, int i, snap_err *err) {

@@ -316,10 +316,11 @@ snap_status gate_check_quality(const results *baseline, const results *current,
     run_record before, after;
     double *p = NULL;
     snap_status st = SNAP_OK;
-    TRY(run_read(&before, baseline, &mem, err));
+    if (baseline)
+        TRY(run_read(&before, baseline, &mem, err));
     TRY(run_read(&after, current, &mem, err));
     bool ok = add_pairs(&l, &after.evals);
-    if (ok && opt->baseline_samples && opt->current_samples)
+    if (ok && baseline && opt->baseline_samples && opt->current_samples)
         TRY(add_runs(&l, &before, &after, opt, err));
     p = malloc((l.n + 1) * sizeof *p);
     ok = ok && p;
@@ -329,7 +330,7 @@ snap_status gate_check_quality(const results *baseline, const results *current,
         stats_holm(p, l.n);
     for (size_t i = 0; i < l.n && ok; i++)
         ok = js_push_new(rows, row_of(&l.all[i], p[i], opt->alpha));
-    ok = ok && add_missing(&before, &after, rows);
+    ok = ok && (!baseline || add_missing(&before, &after, rows));
     st = ok ? SNAP_OK : no_memory(err);
 cleanup:
     free(p);

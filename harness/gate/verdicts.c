@@ -194,6 +194,7 @@ static const outcome kOutcomes[] = {
     {NULL, "wrong", SNAP_E_WRONG, "gave a wrong result"},
     {"environment", "invalid", SNAP_E_ENV, "can't be judged"},
     {"quality", "regressed", SNAP_E_WORSE, "regressed in quality"},
+    {"forecast", "regressed", SNAP_E_WORSE, "predict a loss of accuracy"},
     {"fidelity", "regressed", SNAP_E_WORSE, "regressed in numerical error"},
     {"speed", "regressed", SNAP_E_SLOWER, "regressed in speed"},
     {"serving", "regressed", SNAP_E_SLOWER, "regressed under load"},
@@ -209,6 +210,8 @@ static snap_status report(const verdict_list *all, const outcome *o, size_t n, s
     char by[48] = "";
     if (!isnan(first->ratio))
         (void)snprintf(by, sizeof by, " (%+.1f %%)", 100 * (first->ratio - 1));
+    else if (strcmp(o->verdict, "regressed") == 0 && !isnan(first->delta_pp))
+        (void)snprintf(by, sizeof by, " (%+.1f pp)", first->delta_pp);
     return err_set(err, o->status, "%zu of %zu verdicts %s, first: %s%s%s%s%s%s", n,
                    all->n - verdict_list_count(all, NULL, ""), o->text, first->name,
                    first->statistic[0] ? ", " : "", first->statistic, by,

@@ -7,7 +7,7 @@
  *   inconclusive   neither was shown                                       4
  *   missing        an arm or the current run lacks the cell, task or value 4
  *   regressed      slower: a row of kind speed or serving                  1
- *                  worse: a row of kind quality or fidelity                5
+ *                  worse: a row of kind quality, forecast or fidelity      5
  *   invalid        throttled, disturbed or not comparable; a self-test     6
  *                  with too many false alarms
  *   wrong          the output failed its check                             7

@@ -96,7 +96,7 @@ static js *config_row(const char *dir, const char *name) {
     return o;
 }
 
-static js *configs(void) {
+js *shipped_configs(void) {
     char *dir = share_find("configs");
     struct dirent **entries = NULL;
     js *rows = js_new_array();
@@ -147,7 +147,8 @@ snap_status machine_info(js **out, snap_err *err) {
         ok = ok && js_set_new(doc, parts[i], js_copy(js_get(provenance, parts[i])));
     ok = ok && js_set_str(doc, "libc", gnu_get_libc_version()) &&
          js_set_int(doc, "threads", parallel_cpus()) && js_set_new(doc, "backends", backends()) &&
-         js_set_new(doc, "code_judge", code_judge_state()) && js_set_new(doc, "configs", configs());
+         js_set_new(doc, "code_judge", code_judge_state()) &&
+         js_set_new(doc, "configs", shipped_configs());
     results_free(r);
     *out = doc;
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory");

@@ -11,6 +11,11 @@
  * the call. Afterwards the caller owns it, even after an error. SNAP_E_NOMEM. */
 snap_status machine_info(js **out, snap_err *err) SNAP_CHECK_RESULT;
 
+/* The shipped configurations in the order of their names: [{"name", "path", "why"}]. The caller
+ * owns the array. It lacks what does not fit into memory, and a fault is noted (fault.h). NULL: not
+ * even the array fits. */
+js *shipped_configs(void);
+
 /* Opens a backend, lists its properties and closes it. Errors: those of device_open(); SNAP_E_IO if
  * the file of a plugin cannot be hashed; SNAP_E_NOMEM. *out must be NULL before the call.
  * Afterwards the caller owns it, even after an error. */

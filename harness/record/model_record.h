@@ -60,6 +60,7 @@ typedef struct {
     const char *task;
     const char *data_sha256;     /* of the problems, as in eval rows */
     int64_t problems, answers;   /* answers: over all problems */
+    int64_t mixed_problems;      /* with both right and wrong answers; missing in older rows */
     double temperature, top_p;   /* of the draws */
     double accuracy_pct;         /* of the answers */
     double kl_answer;            /* mean over answers of the sum of KL divergences, in nats */
@@ -68,6 +69,8 @@ typedef struct {
     double unseen_pct;           /* share of this format's answers about which the answers of the
                                   first one say nothing */
     double delta_pp, ci95_pp[2]; /* predicted accuracy minus that of the first format */
+    double se_pp, assumed_se_pp; /* as in evals/forecast.h; missing in older rows */
+    record_numbers seen_pp;      /* covariance of each problem; empty in older rows */
     /* predictions, divergence, depth, forecast */
     const char *precision, *reference; /* the cache format, and the first format */
     /* layer, values, bound, depth */

@@ -13,9 +13,9 @@
 
 static const char kName[] = "snapmla.run";
 static const size_t kFileLimit = (size_t)256 << 20; /* bytes of a result file at most */
-static const char *const kSections[] = {"ceilings", "bench",    "fidelity", "model_fidelity",
-                                        "e2e",      "exchange", "evals",    "pooled",
-                                        "serving",  "verdicts"};
+static const char *const kSections[] = {"ceilings", "bench",    "fidelity",  "model_fidelity",
+                                        "e2e",      "exchange", "predicted", "evals",
+                                        "pooled",   "serving",  "verdicts"};
 enum { SECTIONS = sizeof kSections / sizeof *kSections };
 
 struct results {

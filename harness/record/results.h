@@ -3,7 +3,8 @@
  *   results_new()  ->  results_set_backend()  ->  results_add()...  ->  results_save()
  *
  * The document is {"schema", "provenance", "ceilings", "bench", "fidelity", "model_fidelity",
- * "e2e", "exchange", "evals", "pooled", "serving", "verdicts"}; a joined file also has "sources".
+ * "e2e", "exchange", "predicted", "evals", "pooled", "serving", "verdicts"}; a joined file also has
+ * "sources".
  * The rows of each section are C structs with a table of fields (field.h, run.h). The schema of the
  * document follows from these tables. A file is checked against the schema when it is written and
  * when it is read. The published schema is harness/record/snapmla.run.schema.json. A test compares
@@ -59,8 +60,8 @@ snap_status results_set_gpu(results *r, js *gpu, snap_err *err) SNAP_CHECK_RESUL
 /**
  * results_add - append a row to a section
  *
- * @section: "ceilings", "bench", "fidelity", "model_fidelity", "e2e", "exchange", "evals",
- *           "pooled", "serving" or "verdicts"
+ * @section: "ceilings", "bench", "fidelity", "model_fidelity", "e2e", "exchange", "predicted",
+ *           "evals", "pooled", "serving" or "verdicts"
  * @row:     taken over, also on failure; NULL counts as out of memory
  *
  * Returns SNAP_E_INPUT if the row does not fit the schema; it is then not added. The message has

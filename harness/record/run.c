@@ -23,6 +23,7 @@ static const field fields[] = {
     {R(model_fidelity), FIELD_RECORDS, FIELD_OPTIONAL, .of = &model_type},
     {R(e2e), FIELD_RECORDS, .of = &step_type},
     {R(exchange), FIELD_RECORDS, FIELD_OPTIONAL, .of = &exchange_type},
+    {R(predicted), FIELD_RECORDS, FIELD_OPTIONAL, .of = &prediction_type},
     {R(evals), FIELD_RECORDS, .of = &eval_type},
     {R(pooled), FIELD_RECORDS, FIELD_OPTIONAL, .of = &pair_type,
      .about = "comparisons over all tasks of a run: the mean difference over all problems"},

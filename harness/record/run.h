@@ -9,6 +9,7 @@
 #include "harness/record/fidelity_record.h"
 #include "harness/record/model_record.h"
 #include "harness/record/origin.h"
+#include "harness/record/prediction.h"
 #include "harness/record/results.h"
 #include "harness/record/serving.h"
 #include "harness/record/step.h"
@@ -30,6 +31,7 @@ typedef struct {
     model_list model_fidelity;
     step_list e2e;
     exchange_list exchange;
+    prediction_list predicted;
     eval_list evals;
     pair_list pooled; /* comparisons over all tasks of a run */
     serving_list serving;

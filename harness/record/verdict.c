@@ -2,7 +2,7 @@
 
 /* clang-format off */
 static const char *const kKinds[] = {"speed", "geomean", "quality", "fidelity", "environment",
-                                     "selftest", "change", "serving", NULL};
+                                     "selftest", "change", "serving", "forecast", NULL};
 static const char *const kVerdicts[] = {"ok", "noise", "inconclusive", "missing", "regressed",
                                         "invalid", "wrong", NULL};
 static const char *const kStatistics[] = {"lower quartile", "mean", "p99", "median", NULL};
@@ -20,6 +20,7 @@ enum {
     CASE = VERDICT_CASE,
     SMALLEST = VERDICT_SMALLEST,
     CHANGE = VERDICT_CHANGE,
+    FORECAST = VERDICT_FORECAST,
 };
 
 static const field noise_fields[] = {
@@ -43,13 +44,13 @@ static const field fields[] = {
     {V(ratio), FIELD_NUMBER, ABOVE_0, COMPARED | MEAN | ERROR | CHANGE,
      .about = "current over baseline: times, from the Hodges-Lehmann estimate of the ratio's "
               "logarithm, or errors"},
-    {V(ci90), FIELD_INTERVAL, NUL, COMPARED | MEAN | QUALITY,
-     .about = "of the ratio; of delta_pp where the kind is quality"},
+    {V(ci90), FIELD_INTERVAL, NUL, COMPARED | MEAN | QUALITY | FORECAST,
+     .about = "of the ratio; of delta_pp where the kind is quality or forecast"},
     {V(threshold), FIELD_NUMBER, ABOVE_0, COMPARED | ERROR},
     {V(statistic), FIELD_TEXT, OPT, COMPARED, .words = kStatistics,
      .about = "of the times of steps; older rows: the lower quartile, or the median of two files"},
     {V(p_slower), FIELD_NUMBER, FROM_0, COMPARED},
-    {V(p_holm), FIELD_NUMBER, FROM_0, COMPARED | QUALITY},
+    {V(p_holm), FIELD_NUMBER, FROM_0, COMPARED | QUALITY | FORECAST},
     {V(p_within), FIELD_NUMBER, FROM_0, COMPARED},
     {V(baseline_ns), FIELD_NUMBER, ABOVE_0, COMPARED | CHANGE},
     {V(current_ns), FIELD_NUMBER, ABOVE_0, COMPARED | CHANGE},
@@ -71,8 +72,10 @@ static const field fields[] = {
     {V(current_samples_ns), FIELD_NUMBERS, FIELD_ABOVE_0, TIMED},
     {V(flags), FIELD_TEXTS, FIELD_NAME, TIMED},
     {V(cells), FIELD_COUNT, 0, MEAN | CASE},
-    {V(delta_pp), FIELD_NUMBER, NUL, QUALITY},
-    {V(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0, QUALITY},
+    {V(delta_pp), FIELD_NUMBER, NUL, QUALITY | FORECAST},
+    {V(margin_pp), FIELD_NUMBER, FIELD_ABOVE_0, QUALITY | FORECAST},
+    {V(p_loss), FIELD_NUMBER, FROM_0, FORECAST,
+     .about = "probability that the predicted loss is above margin_pp"},
     {V(delay_pct), FIELD_NUMBER, FROM_0, CASE},
     {V(spike_ms), FIELD_NUMBER, FROM_0 | OPT, CASE, .about = "added to every spike_every-th step"},
     {V(spike_every), FIELD_COUNT, OPT, CASE, .about = "0: never"},

@@ -15,6 +15,7 @@ enum {
     VERDICT_CASE = 1 << 5,     /* a self-test: one arm is slowed on purpose, or both are equal */
     VERDICT_SMALLEST = 1 << 6, /* the smallest delay that the gate would detect */
     VERDICT_CHANGE = 1 << 7,   /* a change point in the history of a cell */
+    VERDICT_FORECAST = 1 << 8, /* a predicted difference in accuracy is judged */
 };
 
 /* The sessions of one cell with equal arms in a self-test, each twice: as it was, and with the arms
@@ -36,14 +37,15 @@ typedef struct {
 typedef struct {
     unsigned parts;
     const char *kind; /* "speed", "geomean", "quality", "fidelity", "environment", "selftest",
-                         "change", "serving" */
+                         "change", "serving", "forecast" */
     const char *name; /* name of the cell or comparison */
     /* "ok", "noise", "inconclusive", "missing", "regressed", "invalid", "wrong"; "" = the row
      * decides nothing */
     const char *verdict;
     const char *reason;
     double ratio;   /* current over baseline: of times, or of errors in rows of kind "fidelity" */
-    double ci90[2]; /* 90 % interval of the ratio; in rows of kind "quality", of delta_pp */
+    double ci90[2]; /* 90 % interval of the ratio; in rows of kind "quality" and "forecast", of
+                       delta_pp */
     double threshold;
     const char *statistic; /* which statistic of the steps' times is compared: "lower quartile",
                               "mean", "p99"; "median" in rows of two result files */
@@ -65,7 +67,8 @@ typedef struct {
     record_texts flags;                                     /* "throttled", "shared" */
     int64_t cells;                                          /* number of cells; VERDICT_MEAN,
                                                                VERDICT_CASE */
-    double delta_pp, margin_pp;                             /* VERDICT_QUALITY */
+    double delta_pp, margin_pp;                             /* VERDICT_QUALITY, VERDICT_FORECAST */
+    double p_loss; /* VERDICT_FORECAST: probability that the loss is above the margin */
     /* the part VERDICT_CASE; spike_ms more in every spike_every-th step, slow_pct more in every
      * slow_every-th turn */
     double delay_pct, spike_ms, slow_pct;

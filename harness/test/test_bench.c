@@ -90,6 +90,7 @@ static struct {
     size_t memory;
     int clock_from; /* first time that is measured by a clock that runs backwards; 0 = never */
     int times;
+    double reported_ns; /* the time that is reported for each step; 0 = the measured one */
 } plot;
 
 static void fake_describe(const mla_backend *be, mla_backend_info *out) {
@@ -130,6 +131,8 @@ static snap_status fake_timer_stop(mla_backend *be, double *ns, snap_err *err) {
     plot.times++;
     if (plot.clock_from && plot.times >= plot.clock_from)
         *ns = -*ns;
+    if (plot.reported_ns > 0)
+        *ns = plot.reported_ns;
     return st;
 }
 
@@ -466,6 +469,78 @@ static void test_remembered_loops(void) {
     js_free(rows);
 }
 
+/* Checks the state of the cache in loops over one sequence of @context tokens, whose arms are
+ * @arms. The fake backend's cache has 256 KiB. */
+static void expect_loops(const char *arms, const char *context, const char *cold) {
+    bench_grid_text t = tiny;
+    t.arms = arms;
+    t.scopes = "kernel";
+    t.heads = t.s_q = t.batch = "1";
+    t.context = context;
+    bench_grid g = parse(t);
+    mla_backend *be = open_fake();
+    js *rows = js_new_array();
+    sweep_options opt = options(be, &g);
+    opt.sustained_s = 1e-9;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
+    CU_ASSERT((int)js_len(rows) == sweep_count(&g));
+    for (size_t i = 0; i < js_len(rows); i++)
+        CU_ASSERT(is(js_at(rows, i), "status", "passed") && is(js_at(rows, i), "cold", cold));
+    js_free(rows);
+    close_fake(be);
+}
+
+/* 4096 tokens have 1.25 MiB in BF16 and less than 1 MiB in FP8. So a loop of the BF16 arm alone
+ * starts cold, and beside an FP8 arm neither arm is called cold. */
+static void test_loops_are_cold_together(void) {
+    expect_loops("bf16", "4096", "rotate");
+    expect_loops("fp8", "4096", "none");
+    expect_loops("bf16,fp8", "4096", "none");
+    expect_loops("bf16,fp8", "8192", "rotate");
+    expect_loops("bf16,fp8", "1024", "none");
+}
+
+/* ---- a time limit ---- */
+
+/* Runs a sweep over three contexts in the scope kernel, with steps that are reported to take 1000
+ * seconds each. Checks the statuses of the shapes. */
+static void expect_within(double limit_s, const char *const status[3], const char *reason) {
+    bench_grid_text t = tiny;
+    t.scopes = "kernel";
+    t.heads = "5";
+    t.s_q = "1";
+    t.context = "70,140,1";
+    bench_grid g = parse(t);
+    mla_backend *be = open_fake();
+    plot.reported_ns = 1e12;
+    js *rows = js_new_array();
+    sweep_options opt = options(be, &g);
+    opt.limit_s = limit_s;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK && js_len(rows) == 6);
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        bool skipped = strcmp(status[i / 2], "skipped") == 0;
+        const char *why = js_get_str(row, "reason");
+        CU_ASSERT(is(row, "status", status[i / 2]));
+        CU_ASSERT((js_get(row, "performance") == NULL) == skipped);
+        CU_ASSERT(skipped ? why && strstr(why, reason) : !why);
+    }
+    CU_ASSERT(sweep_verdict(rows, NULL) == SNAP_OK);
+    js_free(rows);
+    close_fake(be);
+}
+
+/* The second shape needs 7 steps of both arms, of 2000 s each; the third 14 of 1000 / 70 s. */
+static void test_time_limit(void) {
+    static const char *const all[] = {"passed", "passed", "passed"},
+                             *const some[] = {"passed", "skipped", "passed"},
+                             *const none[] = {"skipped", "skipped", "skipped"};
+    expect_within(0, all, "");
+    expect_within(40000, all, "");
+    expect_within(20000, some, "it would take 2.8e+04 s or more");
+    expect_within(1e-9, none, "0 s are left of the time limit of 1e-09 s");
+}
+
 /* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. */
 static void test_missing_page(void) {
     bench_grid_text t = tiny;
@@ -636,15 +711,16 @@ static void test_resume(void) {
 
 /* ---- devices that misbehave ---- */
 
-/* The clock of the timer runs backwards from the 20th measured time on. The rows that are timed
- * with it have an error, and the sweep goes on. */
-static void test_backwards_clock(void) {
+/* The clock of the timer runs backwards from the @from-th measured time on. The rows that are timed
+ * with it have an error, and the sweep goes on. @sustained_s as in rows_with(). */
+static void expect_backwards(int from, double sustained_s) {
     mla_backend *be = open_fake();
     bench_grid g = parse(tiny);
-    diary d = {.kept = js_new_object()};
     js *rows = js_new_array();
-    plot.clock_from = 20;
-    CU_ASSERT(sweep_with(&d, be, &g, rows) == SNAP_OK);
+    sweep_options opt = options(be, &g);
+    opt.sustained_s = sustained_s;
+    plot.clock_from = from;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
     CU_ASSERT((int)js_len(rows) == sweep_count(&g));
     size_t errors = 0;
     for (size_t i = 0; i < js_len(rows); i++)
@@ -652,10 +728,14 @@ static void test_backwards_clock(void) {
             errors++;
             CU_ASSERT_PTR_NOT_NULL(strstr(js_get_str(js_at(rows, i), "reason"), "ran backwards"));
         }
-    CU_ASSERT(errors > 0);
+    CU_ASSERT(errors > 0 && errors < js_len(rows));
     js_free(rows);
-    js_free(d.kept);
     close_fake(be);
+}
+
+static void test_backwards_clock(void) {
+    expect_backwards(60, 0);
+    expect_backwards(60, 1e-9);
 }
 
 /* NVML's reason for a reduced clock counts also if the clock is back when the row ends. */
@@ -993,6 +1073,8 @@ CU_TestInfo tests_bench[] = {
     {"a clock that runs backwards", test_backwards_clock},
     {"a device that throttles in the middle", test_throttling_in_the_middle},
     {"results that a backend remembers from loops", test_remembered_loops},
+    {"shapes that exceed the time limit", test_time_limit},
+    {"loops are called cold for all arms or for none", test_loops_are_cold_together},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},
     {"a wrong append is found", test_wrong_append},

@@ -199,6 +199,10 @@ static void test_commands(void) {
                    "--distribution normal --shapes 1/1/1/256");
     CU_ASSERT(js_set_str(row(b, 0), "arm", "bf16") && js_set_str(row(b, 0), "cold", "none"));
     expect_command(a, b, "none: the cache was warm, which no option sets");
+    CU_ASSERT(js_set_str(row(b, 0), "mode", "sustained")); /* warm because the data fit the cache */
+    expect_command(a, b,
+                   "snapmla bench --backend cuda --threads 1 --scope kernel --sustained 2 "
+                   "--distribution normal --shapes 1/1/1/256");
     results_free(a);
     results_free(b);
 }
@@ -216,6 +220,102 @@ static void test_commands_of_named_arms(void) {
                    "--scope kernel --distribution normal --shapes 16/1/1/99");
     CU_ASSERT(js_set_str(row(b, 2), "options", "plugin:./mine.so"));
     expect_command(a, b, "none: the arm is a plugin or a Python file");
+    results_free(a);
+    results_free(b);
+}
+
+/* ---- commands for many shapes ---- */
+
+static void add_shape(results *r, int64_t heads, int64_t s_q, int64_t batch, int64_t context) {
+    js *copy = js_copy(row(r, 0)), *shape = js_get_object(copy, "shape");
+    CU_ASSERT(js_set_int(shape, "heads", heads) && js_set_int(shape, "s_q", s_q) &&
+              js_set_int(shape, "batch", batch) && js_set_int(shape, "context", context));
+    CU_ASSERT(js_push_new(results_section(r, "bench"), copy));
+}
+
+/* Adds the shapes of a shipped configuration that lists them. */
+static void add_config(results *r, const char *path) {
+    js *file = js_parse_file(path, 1 << 20, NULL);
+    const js *list = js_get_array(file, "shapes");
+    CU_ASSERT_FATAL(js_len(list) > 0);
+    for (size_t i = 0; i < js_len(list); i++) {
+        int heads, s_q, batch, context;
+        CU_ASSERT(sscanf(js_str(js_at(list, i)), "%d/%d/%d/%d", &heads, &s_q, &batch, &context) ==
+                  4);
+        add_shape(r, heads, s_q, batch, context);
+    }
+    js_free(file);
+}
+
+static const char command[] =
+    "snapmla bench --backend cpu --threads 1 --scope kernel --distribution normal ";
+
+/* Checks the commands for the cells that file a lacks and file b has. */
+static void expect_commands(results *a, results *b, const char *const *want, size_t n) {
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_lacking(m, &mem, &t));
+    for (size_t i = 0; i < t.n_rows && t.n_rows != n; i++)
+        printf("  %s\n", table_at(&t, i, 3));
+    CU_ASSERT_FATAL(t.n_rows == n);
+    for (size_t i = 0; i < n; i++) {
+        const char *got = table_at(&t, i, 3);
+        CU_ASSERT_STRING_EQUAL(table_at(&t, i, 0), "1");
+        CU_ASSERT_FATAL(strncmp(got, command, strlen(command)) == 0);
+        CU_ASSERT_STRING_EQUAL(got + strlen(command), want[i]);
+    }
+    arena_release(&mem);
+    report_model_free(m);
+}
+
+/* File b has two shipped configurations and three more shapes. */
+static void test_configurations(void) {
+    results *a = load(), *b = load();
+    static const char *const want[] = {"--config random-shapes", "--config vendor",
+                                       "--shapes 3/1/1/77,3/1/2/77,5/1/1/77"};
+    add_shape(b, 3, 1, 1, 77);
+    add_config(b, "configs/vendor.json");
+    add_shape(b, 3, 1, 2, 77);
+    add_config(b, "configs/random-shapes.json");
+    add_shape(b, 5, 1, 1, 77);
+    expect_commands(a, b, want, 3);
+    static const char *const one_less[] = {
+        "--shapes 1/1/8/8192,16/1/1/131072,16/1/8/8192,64/1/4/8192,64/1/64/8192,128/1/8/8192,"
+        "128/2/4/8192"};
+    results_free(b);
+    b = load();
+    add_config(b, "configs/vendor.json");
+    add_shape(a, 16, 1, 1, 1024); /* file a has the first shape */
+    expect_commands(a, b, one_less, 1);
+    results_free(a);
+    results_free(b);
+}
+
+/* 1080 combinations are given as four lists. Without one of them, the shapes are listed in
+ * commands of at most 512. */
+static void test_grids(void) {
+    static const char *const grid[] = {
+        "--heads 3,5,7 --s-q 3,4 --batch 3,5,6,7,9,10 --context "
+        "100,101,102,103,104,105,106,107,108,109,110,111,112,113,114,115,116,117,118,119,120,121,"
+        "122,123,124,125,126,127,128,129"};
+    static const int batches[] = {3, 5, 6, 7, 9, 10};
+    results *a = load(), *b = load();
+    for (int i = 0; i < 1080; i++)
+        add_shape(b, 3 + 2 * (i / 360), 3 + i / 180 % 2, batches[i / 30 % 6], 100 + i % 30);
+    expect_commands(a, b, grid, 1);
+    add_shape(a, 3, 3, 3, 100);
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_lacking(m, &mem, &t) && t.n_rows == 3);
+    static const char *const cells[] = {"512", "512", "55"};
+    for (size_t i = 0; i < 3; i++)
+        CU_ASSERT_STRING_EQUAL(table_at(&t, i, 2), cells[i]);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 3) + strlen(table_at(&t, 2, 3)) - 21,
+                           "7/4/10/128,7/4/10/129");
+    arena_release(&mem);
+    report_model_free(m);
     results_free(a);
     results_free(b);
 }
@@ -318,6 +418,51 @@ static void test_a_slow_device(void) {
     results_free(b);
 }
 
+/* A third file without a cell of another one is in the table of machines, too. */
+static void test_a_file_apart(void) {
+    results *r[] = {load(), load(), load()};
+    const char *const names[] = {"a.json", "b.json", "c.json"};
+    report_model *m = NULL;
+    for (size_t i = 0; i < js_len(results_section(r[1], "bench")); i++)
+        (void)moved(r[1], i, 77);
+    CU_ASSERT_FATAL(report_model_new(&m, r, names, 3, NULL) == SNAP_OK);
+    CU_ASSERT(report_compare(m, NULL, NULL, 0, NULL) == SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 5);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 2), "b.json");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 4), "0");
+    arena_release(&mem);
+    report_model_free(m);
+    for (int i = 0; i < 3; i++)
+        results_free(r[i]);
+}
+
+/* A device that was throttled during one of two cells: its relative speed is that of the other
+ * cell, and the table counts the flag. */
+static void test_a_throttled_device(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(a, "bench")); i++)
+        CU_ASSERT(js_set_new(row(a, i), "flags", js_new_array()) &&
+                  js_set_new(row(b, i), "flags", js_new_array()));
+    js *perf = js_get_object(row(b, 0), "performance");
+    CU_ASSERT(js_push_new(js_get_array(row(b, 0), "flags"), js_new_str("throttled")) &&
+              js_set_num(perf, "median_ns", js_get_num(perf, "median_ns", 0) * 100));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 3), "bf16");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 4), "2");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 6), "1");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 2, 7), "1.00×");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 6), "0");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 static void test_refusals(void) {
     results *a = load(), *b = load();
     static const char *const prices[] = {
@@ -348,8 +493,12 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"a file does not lack what it has as skipped", test_refused_cells},
                                {"commands for all kinds of cells", test_commands},
                                {"commands for named arms", test_commands_of_named_arms},
+                               {"shapes of shipped configurations", test_configurations},
+                               {"many shapes in one command", test_grids},
                                {"files of another input", test_unlike_files},
                                {"files of another arithmetic", test_unlike_arithmetic},
                                {"a slow device", test_a_slow_device},
+                               {"a file that shares no cell", test_a_file_apart},
+                               {"a throttled device", test_a_throttled_device},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/test/temp_folder.h"
+#include "harness/eval/planning.h"
 #include "harness/test/eval_place.h"
 #include "harness/view/eval_text.h"
 #include "harness/view/run_report.h"
@@ -106,6 +107,50 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
     }
 }
 
+/* The precision of the arm "damaged" that --control damaged=auto adds. */
+static void expect_damage(const eval_place *p, const char *suite, const char *data,
+                          const char *precision) {
+    eval_options o = eval_options_of(p);
+    eval_plan plan = {0};
+    arena mem = {0};
+    snap_err err = {0};
+    o.suite = suite;
+    o.data = data;
+    o.arms.items[0] = "a=local:/nonexistent,threads=1";
+    o.arms.items[1] = "b=local:/nonexistent,threads=1,precision=fp8";
+    with_control(&o, "damaged=auto");
+    CU_ASSERT_EQUAL(planning_make(&plan, &o, &mem, &err), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT_EQUAL_FATAL(plan.n_arms, 3);
+    CU_ASSERT_STRING_EQUAL(plan.arms[2].name, "damaged");
+    CU_ASSERT_STRING_EQUAL(plan.arms[2].spec, plan.arms[0].spec);
+    CU_ASSERT_STRING_EQUAL(plan.arms[2].precision, precision);
+    CU_ASSERT_EQUAL(plan.arms[2].control, CONTROL_DAMAGED);
+    plan_release(&plan);
+    arena_release(&mem);
+}
+
+static void test_the_damage_that_is_made(void) {
+    static const char task[] =
+        "{\"task\": \"mine\", \"data\": \"mine.jsonl\", \"prompt\": \"{{q}}\", \"answer\": "
+        "\"{{a}}\", \"grader\": \"exact\", \"damaged\": \"kivi2\"}";
+    eval_place p;
+    buf text = {0};
+    char task_file[120], data_file[120];
+    eval_place_open(&p);
+    expect_damage(&p, "synth_aime", p.data, "int4");
+    (void)snprintf(task_file, sizeof task_file, "%s/mine.json", p.dir);
+    (void)snprintf(data_file, sizeof data_file, "%s/mine.jsonl", p.dir);
+    (void)buf_puts(&text, task);
+    eval_write_text(task_file, &text);
+    buf_clear(&text);
+    (void)buf_puts(&text, "{\"q\": \"1?\", \"a\": \"1\"}\n{\"q\": \"2?\", \"a\": \"2\"}\n");
+    eval_write_text(data_file, &text);
+    expect_damage(&p, task_file, p.dir, "kivi2");
+    buf_release(&text);
+    eval_place_close(&p);
+}
+
 /* A damaged arm with other sampling is not compared, so it has no sensitivity. */
 static void test_a_damaged_arm_can_be_refused(void) {
     eval_place p;
@@ -128,6 +173,7 @@ static void test_a_damaged_arm_can_be_refused(void) {
 CU_TestInfo tests_eval_controls[] = {
     {"impossible controls are refused", test_controls_that_cannot_be},
     {"a damaged arm shows which loss is detected", test_a_damaged_arm_shows_what_is_seen},
+    {"the damaged arm that is made", test_the_damage_that_is_made},
     {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
     CU_TEST_INFO_NULL,
 };

@@ -67,6 +67,7 @@ static snap_status keep(void *ctx, const model_record *row, snap_err *err) {
     (void)snprintf(k->precision[k->n], sizeof k->precision[0], "%s", row->precision);
     (void)snprintf(k->task[k->n], sizeof k->task[0], "%s", row->task);
     CU_ASSERT_STRING_EQUAL(row->reference, "bf16");
+    CU_ASSERT_EQUAL(row->seen_pp.n, row->problems);
     js *written = record_write(&model_type, row);
     CU_ASSERT_STRING_EQUAL(js_get_str(written, "kind"), "forecast");
     js_free(written);
@@ -111,6 +112,7 @@ static void test_rows(void) {
         CU_ASSERT(r->accuracy_pct > 0 && r->accuracy_pct < 100);
         CU_ASSERT_EQUAL(r->accuracy_pct, k.row[0].accuracy_pct);
         CU_ASSERT(r->temperature == 1 && r->top_p < 1);
+        CU_ASSERT(r->se_pp >= r->assumed_se_pp && r->assumed_se_pp >= 0);
     }
     /* the same format makes no difference, and a coarser one makes a larger one */
     CU_ASSERT_STRING_EQUAL(k.precision[0], "bf16");
@@ -121,6 +123,31 @@ static void test_rows(void) {
     CU_ASSERT(k.row[2].kl_answer > k.row[1].kl_answer);
     CU_ASSERT(k.row[2].diverged_pct > k.row[1].diverged_pct);
     CU_ASSERT(k.row[1].ci95_pp[0] < k.row[1].delta_pp && k.row[1].delta_pp < k.row[1].ci95_pp[1]);
+    remove_dir(dir);
+}
+
+/* The first format runs on the CPU, the others use the kernel of the plugin. Its BF16 attention
+ * rounds otherwise than that of the CPU, so it is seen to have been used. */
+static void test_plugin(void) {
+    char dir[64], task[128];
+    kept cpu = {0}, plugin = {0};
+    make_dir(dir, task);
+    forecast_options o = options_of(dir, task, &cpu);
+    o.formats = "bf16,bf16";
+    CU_ASSERT_EQUAL(forecast_run(&o, NULL), SNAP_OK);
+    o = options_of(dir, task, &plugin);
+    o.formats = "bf16,bf16";
+    o.device = "plugin:" PLUGINS "/plugins/attend.so";
+    CU_ASSERT_EQUAL(forecast_run(&o, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(plugin.n, 1);
+    CU_ASSERT_EQUAL(cpu.row[0].kl_answer, 0);
+    CU_ASSERT(plugin.row[0].kl_answer > 0 && plugin.row[0].kl_answer < 1e-3);
+    /* the answers are those of the CPU */
+    CU_ASSERT_EQUAL(plugin.row[0].accuracy_pct, cpu.row[0].accuracy_pct);
+    o.formats = "bf16,fp8"; /* attend.so has no FP8 kernel */
+    snap_err err = {0};
+    CU_ASSERT_NOT_EQUAL(forecast_run(&o, &err), SNAP_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "fp8"));
     remove_dir(dir);
 }
 
@@ -177,6 +204,7 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_forecast_run[] = {
     {"a row for each format", test_rows},
+    {"the kernel of a plugin", test_plugin},
     {"greedy decoding", test_greedy},
     {"what cannot be predicted", test_refusals},
     CU_TEST_INFO_NULL,

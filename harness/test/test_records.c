@@ -84,6 +84,7 @@ static int load_one(const char *path, const struct stat *sb, int kind, struct FT
     expect_same_rows(r, "model_fidelity", &model_type);
     expect_same_rows(r, "e2e", &step_type);
     expect_same_rows(r, "exchange", &exchange_type);
+    expect_same_rows(r, "predicted", &prediction_type);
     expect_same_rows(r, "evals", &eval_type);
     expect_same_rows(r, "verdicts", &verdict_type);
     results_free(r);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
+
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
 }
@@ -20,6 +22,31 @@ static snap_status check_clock(compare_files *all, compare_file *in, snap_err *e
         in->why = arena_strdup(&all->texts, buf_str(&why));
     buf_release(&why);
     return in->why ? SNAP_OK : no_memory(err);
+}
+
+/* Adds the file that a name means to the list of missing ones, if there is no such file. */
+static snap_status check_exists(const char *name, buf *missing, int *n, snap_err *err) {
+    char *path = results_file_of(name);
+    if (!path)
+        return no_memory(err);
+    if (!fs_exists(path))
+        (void)buf_printf(missing, "%s'%s'", (*n)++ ? ", " : "", path);
+    free(path);
+    return missing->failed ? no_memory(err) : SNAP_OK;
+}
+
+/* Fails if files do not exist, before any file is read. The message names them all. */
+static snap_status check_names(const char *const *names, int n, snap_err *err) {
+    buf missing = {0};
+    int n_missing = 0;
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < n && st == SNAP_OK; i++)
+        st = check_exists(names[i], &missing, &n_missing, err);
+    if (st == SNAP_OK && n_missing)
+        st = err_set(err, SNAP_E_USAGE, "%d of %d files do not exist: %s", n_missing, n,
+                     buf_str(&missing));
+    buf_release(&missing);
+    return st;
 }
 
 /* A file of another schema or version is refused, and so is one whose clock ran backwards during
@@ -85,6 +112,7 @@ snap_status compare_files_read(compare_files *in, const char *const *names, int 
                           .refused = calloc(many, sizeof *in->refused)};
     if (!in->all || !in->runs || !in->names || !in->refused)
         return no_memory(err);
+    TRY(check_names(names, n, err));
     for (int i = 0; i < n; i++)
         in->all[i].name = names[i];
     for (int i = 0; i < in->n; i++)

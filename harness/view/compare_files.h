@@ -32,7 +32,8 @@ typedef struct {
  * and a file whose cells all have another input or another arithmetic than the files before it. The
  * others are kept.
  *
- * Errors: SNAP_E_ENV if files were refused and fewer than two are left; SNAP_E_IO, SNAP_E_NOMEM.
+ * Errors: SNAP_E_USAGE if files are missing, and the message names them all; SNAP_E_ENV if files
+ * were refused and fewer than two are left; SNAP_E_IO, SNAP_E_NOMEM.
  * The caller calls compare_files_release(), also after an error.
  */
 snap_status compare_files_read(compare_files *out, const char *const *names, int n,

@@ -122,8 +122,8 @@ static void put_record(line *l, const record_type *type, const void *record) {
 
 static void add_columns(line *l) {
     static const record_type *const types[] = {
-        &ceiling_type, &cell_type, &fidelity_type, &model_type,    &eval_type,
-        &arm_type,     &pair_type, &serving_type,  &exchange_type, NULL};
+        &ceiling_type, &cell_type,    &fidelity_type, &model_type,      &eval_type, &arm_type,
+        &pair_type,    &serving_type, &exchange_type, &prediction_type, NULL};
     for (size_t i = 0; i < sizeof kOrder / sizeof *kOrder; i++)
         add_column(l, kOrder[i]);
     for (const record_type *const *t = types; *t; t++)
@@ -253,6 +253,14 @@ static void write_exchanges(const report_model *m, line *l, buf *out) {
     }
 }
 
+static void write_predicted(const report_model *m, line *l, buf *out) {
+    for (size_t i = 0; i < m->n_predicted; i++) {
+        start(l, "predicted", m->files[m->predicted[i].file]);
+        put_record(l, &prediction_type, m->predicted[i].row);
+        finish(l, out);
+    }
+}
+
 static void write_serving(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_serving; i++) {
         start(l, m->serving[i].row->kind, m->files[m->serving[i].file]);
@@ -343,6 +351,7 @@ static void write_rows(const report_model *m, line *l, buf *out) {
     }
     write_serving(m, l, out);
     write_exchanges(m, l, out);
+    write_predicted(m, l, out);
     write_paper(m, l, out);
 }
 
@@ -363,7 +372,7 @@ const char *const csv_sections[] = {
     "ceiling", "bench",       "versus",     "fidelity", "arm",      "pair",       "failure",
     "pooled",  "predictions", "divergence", "layer",    "values",   "bound",      "depth",
     "quote",   "step",        "load",       "latency",  "target",   "difference", "series",
-    "knee",    "ratio",       "part",       "forecast", "exchange", NULL};
+    "knee",    "ratio",       "part",       "forecast", "exchange", "predicted",  NULL};
 
 void write_csv_section(const report_model *m, const char *section, buf *out) {
     line l = {.only = section, .marking = true};

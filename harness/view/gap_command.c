@@ -3,13 +3,16 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "harness/bench/grid.h"
 #include "harness/view/conditions.h"
 #include "harness/view/gaps.h"
+
+enum { kFew = 8 }; /* shapes that a command lists rather than to name four lists */
 
 typedef bool (*same_fn)(const report_cell *a, const report_cell *b);
 typedef void (*put_fn)(buf *out, const report_cell *c);
 
-static bool same_shape(const report_cell *a, const report_cell *b) {
+bool gap_same_shape(const report_cell *a, const report_cell *b) {
     return a->shape->heads == b->shape->heads && a->shape->s_q == b->shape->s_q &&
            a->shape->batch == b->shape->batch && a->shape->context == b->shape->context;
 }
@@ -28,24 +31,76 @@ static void put_heads(buf *out, const report_cell *c) {
     (void)buf_printf(out, "%lld", (long long)c->shape->heads);
 }
 
-/* Whether cell @at is in the gap, and none before it is the same. */
-static bool is_new(const report_model *m, const gap *g, same_fn same, size_t at) {
-    bool found = gap_has(m, g, &m->cells[at]);
-    for (size_t i = 0; found && i < at; i++)
-        found = !(same(&m->cells[i], &m->cells[at]) && gap_has(m, g, &m->cells[i]));
-    return found;
+static bool same_s_q(const report_cell *a, const report_cell *b) {
+    return a->shape->s_q == b->shape->s_q;
+}
+
+static void put_s_q(buf *out, const report_cell *c) {
+    (void)buf_printf(out, "%lld", (long long)c->shape->s_q);
+}
+
+static bool same_batch(const report_cell *a, const report_cell *b) {
+    return a->shape->batch == b->shape->batch;
+}
+
+static void put_batch(buf *out, const report_cell *c) {
+    (void)buf_printf(out, "%lld", (long long)c->shape->batch);
+}
+
+static bool same_context(const report_cell *a, const report_cell *b) {
+    return a->shape->context == b->shape->context;
+}
+
+static void put_context(buf *out, const report_cell *c) {
+    (void)buf_printf(out, "%lld", (long long)c->shape->context);
+}
+
+/* Whether no cell of a gap before cell @at is the same. */
+static bool is_new(const gap *g, same_fn same, size_t at) {
+    for (size_t i = 0; i < at; i++)
+        if (same(g->cells[i], g->cells[at]))
+            return false;
+    return true;
+}
+
+static size_t count_new(const gap *g, same_fn same) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_cells; i++)
+        n += is_new(g, same, i);
+    return n;
 }
 
 /* Appends a list of what the cells of a gap have, each once. */
-static void put_list(const report_model *m, const gap *g, same_fn same, put_fn put, buf *out) {
+static void put_list(const gap *g, same_fn same, put_fn put, buf *out) {
     const char *before = "";
-    for (size_t i = 0; i < m->n_cells; i++) {
-        if (!is_new(m, g, same, i))
+    for (size_t i = 0; i < g->n_cells; i++) {
+        if (!is_new(g, same, i))
             continue;
         (void)buf_puts(out, before);
-        put(out, &m->cells[i]);
+        put(out, g->cells[i]);
         before = ",";
     }
+}
+
+/* The lists of `bench` whose combinations are its shapes. */
+static const struct {
+    const char *option;
+    same_fn same;
+    put_fn put;
+} kAxes[] = {{"heads", same_heads, put_heads},
+             {"s-q", same_s_q, put_s_q},
+             {"batch", same_batch, put_batch},
+             {"context", same_context, put_context}};
+
+bool gap_is_grid(const gap *g) {
+    size_t product = 1, shapes = count_new(g, gap_same_shape);
+    for (size_t i = 0; i < sizeof kAxes / sizeof *kAxes; i++) {
+        size_t n = count_new(g, kAxes[i].same);
+        if (n > GRID_AXIS)
+            return false;
+        product *= n;
+    }
+    return shapes > kFew && product == shapes;
 }
 
 static const origin_record *origin_of(const report_model *m, int file) {
@@ -124,19 +179,34 @@ static bool same_name(const report_cell *a, const report_cell *b) {
 }
 
 static void put_arms(const report_model *m, const gap *g, buf *out) {
-    if (!g->first->row->name[0]) {
+    if (!g->cells[0]->row->name[0]) {
         put_device(m, g->file, out);
-        (void)buf_puts(out, report_is_ablated(g->first) ? " --ablation" : "");
+        (void)buf_puts(out, report_is_ablated(g->cells[0]) ? " --ablation" : "");
         return;
     }
-    for (size_t i = 0; i < m->n_cells; i++)
-        if (is_new(m, g, same_name, i))
-            put_arm(m, g->file, m->cells[i].row, out);
+    for (size_t i = 0; i < g->n_cells; i++)
+        if (is_new(g, same_name, i))
+            put_arm(m, g->file, g->cells[i]->row, out);
+}
+
+/* Appends the shapes of a gap whose sequences have equal lengths. */
+static void put_shapes(const gap *g, buf *out) {
+    if (g->config) {
+        (void)buf_printf(out, " --config %s", g->config);
+    } else if (gap_is_grid(g)) {
+        for (size_t i = 0; i < sizeof kAxes / sizeof *kAxes; i++) {
+            (void)buf_printf(out, " --%s ", kAxes[i].option);
+            put_list(g, kAxes[i].same, kAxes[i].put, out);
+        }
+    } else {
+        (void)buf_puts(out, " --shapes ");
+        put_list(g, gap_same_shape, put_shape, out);
+    }
 }
 
 static void put_work(const report_model *m, const gap *g, buf *out) {
-    const cell_record *r = g->first->row;
-    const origin_record *from = origin_of(m, g->first->file);
+    const cell_record *r = g->cells[0]->row;
+    const origin_record *from = origin_of(m, g->cells[0]->file);
     if (r->challenge.exists) {
         (void)buf_printf(out, " --challenge-tokens %lld --challenge ",
                          (long long)r->challenge.tokens);
@@ -144,20 +214,19 @@ static void put_work(const report_model *m, const gap *g, buf *out) {
         return;
     }
     (void)buf_printf(out, " --distribution %s", r->distribution);
-    if (g->first->shape->d_c != 512 || g->first->shape->d_r != 64)
-        (void)buf_printf(out, " --d-c %lld --d-r %lld", (long long)g->first->shape->d_c,
-                         (long long)g->first->shape->d_r);
+    if (g->cells[0]->shape->d_c != 512 || g->cells[0]->shape->d_r != 64)
+        (void)buf_printf(out, " --d-c %lld --d-r %lld", (long long)g->cells[0]->shape->d_c,
+                         (long long)g->cells[0]->shape->d_r);
     if (!r->lengths.exists) {
-        (void)buf_puts(out, " --shapes ");
-        put_list(m, g, same_shape, put_shape, out);
+        put_shapes(g, out);
         return;
     }
     (void)buf_puts(out, " --lengths ");
     put_word(out, r->lengths.distribution);
     (void)buf_printf(out, " --seed %lld --s-q %lld --batch %lld --heads ",
-                     (long long)(from ? from->seed : 1), (long long)g->first->shape->s_q,
-                     (long long)g->first->shape->batch);
-    put_list(m, g, same_heads, put_heads, out);
+                     (long long)(from ? from->seed : 1), (long long)g->cells[0]->shape->s_q,
+                     (long long)g->cells[0]->shape->batch);
+    put_list(g, same_heads, put_heads, out);
 }
 
 bool gap_needs_file(const report_cell *c) {
@@ -177,24 +246,24 @@ static bool is_drawn(const cell_lengths *l) {
     return false;
 }
 
-/* Why no command measures the cells of a gap; NULL if one does. */
-static const char *obstacle(const report_model *m, const gap *g) {
-    const cell_record *r = g->first->row;
+const char *gap_obstacle(const report_model *m, const gap *g) {
+    const cell_record *r = g->cells[0]->row;
     const char *backend = backend_of(m, g->file);
-    if (strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
+    bool loops = strcmp(condition_value(r, CONDITION_MODE), "sustained") == 0;
+    if (!loops && strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
         return "the cache was warm, which no option sets";
     if (r->lengths.exists && !r->challenge.exists && !is_drawn(&r->lengths))
         return "the lengths are those of a file";
-    if (gap_needs_file(g->first))
+    if (gap_needs_file(g->cells[0]))
         return "the arm is a plugin or a Python file";
-    if (gap_needs_cuda(g->first) && !(backend && strcmp(backend, "cuda") == 0))
+    if (gap_needs_cuda(g->cells[0]) && !(backend && strcmp(backend, "cuda") == 0))
         return "the arm runs on CUDA devices only";
     return r->name[0] && !backend ? "the backend of this file is not known" : NULL;
 }
 
 void gap_command(const report_model *m, const gap *g, buf *out) {
-    const cell_record *r = g->first->row;
-    const char *why = obstacle(m, g);
+    const cell_record *r = g->cells[0]->row;
+    const char *why = gap_obstacle(m, g);
     if (why) {
         (void)buf_printf(out, "none: %s", why);
         return;

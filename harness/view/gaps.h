@@ -8,16 +8,38 @@
 /* Cells that one command measures: they share the scope, the widths, how they are timed, and the
  * arms or the file that names them. */
 typedef struct {
-    int file;                 /* the file that lacks them */
-    const report_cell *first; /* one of them */
-    size_t cells;
+    int file;                  /* the file that lacks them */
+    const report_cell **cells; /* [n_cells], different ones; each is in another file */
+    size_t n_cells;
+    const char *config; /* the shipped configuration that has all their shapes, which the command
+                           names; NULL = the command lists the shapes */
 } gap;
+
+/**
+ * gaps_find - the gaps of all files, one for each command
+ *
+ * @mem: owns the gaps
+ *
+ * Cells without a command have gaps of their own. A gap names a configuration if it lacks all of
+ * its shapes, or more than 32 of them. Then the command may measure shapes again that the file has.
+ * Other shapes are listed. A command lists at most GRID_LIST shapes, so further ones are another
+ * gap. NULL: out of memory.
+ */
+gap *gaps_find(const report_model *m, arena *mem, size_t *n);
 
 /* Whether only a plugin or Python file has the arm of a cell, or only a CUDA device. */
 bool gap_needs_file(const report_cell *c);
 bool gap_needs_cuda(const report_cell *c);
 
-bool gap_has(const report_model *m, const gap *g, const report_cell *c);
+/* Whether two cells have the same heads, query tokens, batch and context. */
+bool gap_same_shape(const report_cell *a, const report_cell *b);
+
+/* Whether the cells of a gap have more than 8 shapes, and these are all combinations of some heads,
+ * query tokens, batches and contexts. The command then has four lists. */
+bool gap_is_grid(const gap *g);
+
+/* Why no command measures the cells of a gap; NULL if one does. */
+const char *gap_obstacle(const report_model *m, const gap *g);
 
 /* Appends the command that measures the cells on the device of the file that lacks them, or
  * "none: " and the reason. */

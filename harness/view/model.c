@@ -80,7 +80,7 @@ static run_record *read_runs(report_model *m, results *const *runs, int n) {
 
 static bool reserve(report_model *m, const run_record *runs, int n) {
     size_t sources = 0, ceilings = 0, cells = 0, fidelity = 0, model_rows = 0, exchanges = 0,
-           evals = 0, pooled = 0, serving = 0;
+           predicted = 0, evals = 0, pooled = 0, serving = 0;
     for (int i = 0; i < n; i++) {
         sources += sources_of(&runs[i]);
         ceilings += runs[i].ceilings.n;
@@ -88,6 +88,7 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
         fidelity += runs[i].fidelity.n;
         model_rows += runs[i].model_fidelity.n;
         exchanges += runs[i].exchange.n;
+        predicted += runs[i].predicted.n;
         evals += runs[i].evals.n;
         pooled += runs[i].pooled.n;
         serving += runs[i].serving.n;
@@ -100,11 +101,12 @@ static bool reserve(report_model *m, const run_record *runs, int n) {
     m->fidelity = arena_alloc(&m->mem, fidelity + 1, sizeof *m->fidelity);
     m->model_rows = arena_alloc(&m->mem, model_rows + 1, sizeof *m->model_rows);
     m->exchanges = arena_alloc(&m->mem, exchanges + 1, sizeof *m->exchanges);
+    m->predicted = arena_alloc(&m->mem, predicted + 1, sizeof *m->predicted);
     m->evals = arena_alloc(&m->mem, evals + 1, sizeof *m->evals);
     m->pooled = arena_alloc(&m->mem, pooled + 1, sizeof *m->pooled);
     m->serving = arena_alloc(&m->mem, serving + 1, sizeof *m->serving);
     return m->files && m->sources && m->ceilings && m->cells && m->speeds && m->fidelity &&
-           m->model_rows && m->exchanges && m->evals && m->pooled && m->serving;
+           m->model_rows && m->exchanges && m->predicted && m->evals && m->pooled && m->serving;
 }
 
 static bool add_run(report_model *m, const run_record *r, int file) {
@@ -122,6 +124,8 @@ static bool add_run(report_model *m, const run_record *r, int file) {
         m->model_rows[m->n_model_rows++] = model_row_of(&r->model_fidelity.at[i], file);
     for (size_t i = 0; i < r->exchange.n; i++)
         m->exchanges[m->n_exchanges++] = (report_exchange){file, &r->exchange.at[i]};
+    for (size_t i = 0; i < r->predicted.n; i++)
+        m->predicted[m->n_predicted++] = (report_predicted){file, &r->predicted.at[i]};
     for (size_t i = 0; i < r->pooled.n; i++)
         m->pooled[m->n_pooled++] = (report_pooled){file, &r->pooled.at[i]};
     for (size_t i = 0; i < r->serving.n; i++)

@@ -53,6 +53,12 @@ typedef struct {
     const exchange_record *row;
 } report_exchange;
 
+/* A row of the section predicted. */
+typedef struct {
+    int file;
+    const prediction_record *row;
+} report_predicted;
+
 typedef struct {
     int file;
     const eval_record *row;
@@ -123,12 +129,13 @@ struct report_model {
     size_t n_named;
     report_fidelity *fidelity;
     report_model_row *model_rows;
-    report_exchange *exchanges; /* in the order of the files */
+    report_exchange *exchanges;  /* in the order of the files */
+    report_predicted *predicted; /* in the order of the files */
     report_eval *evals;
     report_pooled *pooled;
     report_serving *serving; /* in the order of the files */
-    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_exchanges, n_evals,
-        n_pooled, n_serving;
+    size_t n_sources, n_ceilings, n_cells, n_speeds, n_fidelity, n_model_rows, n_exchanges,
+        n_predicted, n_evals, n_pooled, n_serving;
     size_t n_measured;                /* number of measured cells; reported ones follow them */
     report_samples *samples;          /* list of the runs with samples; NULL = none */
     report_gain gains[REPORT_SCOPES]; /* one for the scope kernel, one for served */

@@ -125,6 +125,32 @@ static void put_energy(pen *p, const report_model *m, int file) {
         pen_text(p, source);
 }
 
+/* Whether a file of a comparison has no cell of another file. */
+static bool is_apart(const report_model *m, int file) {
+    for (size_t i = 0; i < m->n_compared; i++)
+        if (m->compared[i].cell->file == file)
+            return false;
+    return m->n_compared > 0;
+}
+
+static void put_machine(pen *p, const report_model *m, int file, const char *arm) {
+    gain g = gain_of(m, file, arm);
+    pen_fixed(p, file + 1, 0);
+    pen_text(p, report_device_of(m, file));
+    pen_file(p, m, file);
+    pen_text(p, arm);
+    pen_fixed(p, (double)g.rows, 0);
+    pen_fixed(p, (double)g.differ, 0);
+    pen_fixed(p, (double)g.flagged, 0);
+    put_speed(p, &g);
+    pen_fixed(p, roofline_of(m, file, arm), 1);
+    if (g.rows)
+        put_energy(p, m, file);
+    else
+        pen_text(p, "");
+    pen_fixed(p, price_of(m, file), 2);
+}
+
 bool report_table_machines(const report_model *m, arena *mem, table *t) {
     static const char *const arms[] = {"bf16", "fp8"};
     const char *note = machines_note(m, mem);
@@ -145,29 +171,21 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
                              {"energy", "", TABLE_TEXT, true},
                              {"$/h", "", TABLE_NUMBER, true}}};
     size_t rows = 0;
-    for (int f = 0; f < m->n_files; f++)
+    for (int f = 0; f < m->n_files; f++) {
+        rows += is_apart(m, f);
         for (int a = 0; a < 2; a++)
             rows += gain_of(m, f, arms[a]).rows > 0;
+    }
     if (!pen_start(t, mem, rows))
         return false;
     pen p = {t, mem, false};
-    for (int f = 0; f < m->n_files; f++)
-        for (int a = 0; a < 2; a++) {
-            gain g = gain_of(m, f, arms[a]);
-            if (!g.rows)
-                continue;
-            pen_fixed(&p, f + 1, 0);
-            pen_text(&p, report_device_of(m, f));
-            pen_file(&p, m, f);
-            pen_text(&p, arms[a]);
-            pen_fixed(&p, (double)g.rows, 0);
-            pen_fixed(&p, (double)g.differ, 0);
-            pen_fixed(&p, (double)g.flagged, 0);
-            put_speed(&p, &g);
-            pen_fixed(&p, roofline_of(m, f, arms[a]), 1);
-            put_energy(&p, m, f);
-            pen_fixed(&p, price_of(m, f), 2);
-        }
+    for (int f = 0; f < m->n_files; f++) {
+        if (is_apart(m, f))
+            put_machine(&p, m, f, ""); /* so that no file is missing from the table */
+        for (int a = 0; a < 2; a++)
+            if (gain_of(m, f, arms[a]).rows)
+                put_machine(&p, m, f, arms[a]);
+    }
     return !p.failed;
 }
 

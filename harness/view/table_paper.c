@@ -8,7 +8,7 @@
 #include "harness/view/paper.h"
 #include "harness/view/pen.h"
 
-static const char kMeasured[] = "measured", kReported[] = "reported";
+static const char kMeasured[] = "measured", kReported[] = "reported", kPredicted[] = "predicted";
 
 #define REPORTED_NOTE                                                                              \
     " Rows marked 'reported' are figures that the source states for its own machines and models. " \
@@ -67,13 +67,42 @@ static void put_speed_quote(pen *p, const report_quote *q) {
     pen_text(p, q->source);
 }
 
+/* A predicted FP8 row with its gain over BF16. Rows beside measured ones check the prediction and
+ * are left out here. */
+static bool is_speed(const prediction_record *r) {
+    return isfinite(r->fp8_over_bf16) && !isfinite(r->measured_ns);
+}
+
+static size_t count_predicted(const report_model *m) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_predicted; i++)
+        n += is_speed(m->predicted[i].row);
+    return n;
+}
+
+static void put_predicted(pen *p, const report_model *m, const report_predicted *x) {
+    const prediction_record *r = x->row;
+    pen_put(p, kPredicted);
+    put_name(p, r->model_config);
+    pen_printf(p, "%lld %s, %s, weights in %s", (long long)r->gpus, r->gpus == 1 ? "GPU" : "GPUs",
+               r->layout, r->weights);
+    pen_context(p, r->context);
+    pen_fixed(p, record_count(r->batch), 0);
+    pen_fixed(p, r->tokens_s / r->fp8_over_bf16, 0);
+    pen_fixed(p, r->tokens_s, 0);
+    pen_times(p, r->fp8_over_bf16);
+    put_run(p, m, x->file);
+}
+
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
     *t = (table){
         .id = "paper-speed",
         .caption = "Decoding speed of whole models in tokens/s",
-        .note = "Measured rows are decode steps of a model with random weights. The rows of one "
-                "model and context include the largest batch that fits into a given memory; it is "
-                "smaller for BF16." REPORTED_NOTE,
+        .note =
+            "Measured rows are decode steps of a model with random weights. The rows of one "
+            "model and context include the largest batch that fits into a given memory; it is "
+            "smaller for BF16. Rows marked 'predicted' were not measured: bench model --predict "
+            "computed them from measured parts of a step." REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, true},
                     {"device or conditions", "", TABLE_TEXT, true},
@@ -83,11 +112,14 @@ bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
                     {"FP8", "", TABLE_NUMBER, true},
                     {"speed-up", "", TABLE_NUMBER, true},
                     {"source", "", TABLE_TEXT, true}}};
-    if (!pen_start(t, mem, m->n_steps + count_quotes(m, "speed")))
+    if (!pen_start(t, mem, m->n_steps + count_predicted(m) + count_quotes(m, "speed")))
         return false;
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_steps; i++)
         put_step(&p, &m->steps[i]);
+    for (size_t i = 0; i < m->n_predicted; i++)
+        if (is_speed(m->predicted[i].row))
+            put_predicted(&p, m, &m->predicted[i]);
     for (size_t i = 0; i < m->n_quotes; i++)
         if (strcmp(m->quotes[i].about, "speed") == 0)
             put_speed_quote(&p, &m->quotes[i]);

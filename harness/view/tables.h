@@ -40,6 +40,7 @@ bool report_table_divergence(const report_model *m, arena *mem, table *t);
 bool report_table_forecast(const report_model *m, arena *mem, table *t);
 bool report_table_depth(const report_model *m, arena *mem, table *t);
 bool report_table_exchange(const report_model *m, arena *mem, table *t);
+bool report_table_predicted(const report_model *m, arena *mem, table *t);
 bool report_table_reported(const report_model *m, arena *mem, table *t);
 bool report_table_serving(const report_model *m, arena *mem, table *t);
 bool report_table_latencies(const report_model *m, arena *mem, table *t);

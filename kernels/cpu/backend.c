@@ -14,15 +14,22 @@ enum { kHugePage = 2 << 20 };
 
 static const double kFirstProbeSeconds = 0.3;
 
-/* Large allocations use huge pages if the system has them: a cold read then has fewer TLB
- * misses. */
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* since Linux 6.1; older systems refuse it */
+#endif
+
+/* Large allocations use huge pages if the system has them: a cold read then has fewer TLB misses.
+ * MADV_HUGEPAGE makes pages huge that are touched later. MADV_COLLAPSE does the same with pages
+ * that the process touched before it freed this memory, see keep_memory(). */
 void *cpu_memory(size_t bytes) {
     size_t align = bytes >= kHugePage ? kHugePage : MLA_ALIGN;
     if (bytes > machine_memory_bytes())
         return NULL;
     void *p = aligned_alloc(align, (bytes / align + 1) * align);
-    if (p && align == kHugePage)
+    if (p && align == kHugePage) {
         (void)madvise(p, bytes, MADV_HUGEPAGE);
+        (void)madvise(p, bytes, MADV_COLLAPSE);
+    }
     return p;
 }
 

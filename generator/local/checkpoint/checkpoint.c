@@ -201,6 +201,11 @@ void checkpoint_close(checkpoint *c) {
     free(c);
 }
 
+void checkpoint_drop_pages(const checkpoint *c) {
+    for (size_t i = 0; i < c->n_shards; i++)
+        safetensors_drop_pages(&c->shards[i]);
+}
+
 const tensor *checkpoint_find(const checkpoint *c, const char *name) {
     const tensor key = {.name = name};
     return bsearch(&key, c->tensors, c->n, sizeof *c->tensors, by_name);

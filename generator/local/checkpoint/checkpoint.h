@@ -27,6 +27,11 @@ void checkpoint_close(checkpoint *c); /* NULL is allowed */
 snap_status checkpoint_of(checkpoint **out, tensor *tensors, size_t n, arena *mem,
                           snap_err *err) SNAP_CHECK_RESULT;
 
+/* Releases the memory of the file pages that have been read so far, so that a process that copies
+ * one tensor after another to a device does not hold the whole checkpoint. The tensors stay valid,
+ * also for other threads: a page is read again when it is next used. */
+void checkpoint_drop_pages(const checkpoint *c);
+
 /* NULL if no tensor has this name. */
 const tensor *checkpoint_find(const checkpoint *c, const char *name);
 

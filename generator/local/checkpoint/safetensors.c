@@ -227,6 +227,11 @@ snap_status safetensors_open(safetensors *out, const char *path, snap_err *err) 
     return st;
 }
 
+void safetensors_drop_pages(const safetensors *s) {
+    if (s->map)
+        (void)madvise(s->map, s->map_bytes, MADV_DONTNEED);
+}
+
 void safetensors_close(safetensors *s) {
     arena_release(&s->mem);
     if (s->map)

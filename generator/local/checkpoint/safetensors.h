@@ -29,4 +29,8 @@ snap_status safetensors_parse(safetensors *out, const void *bytes, size_t n, con
 snap_status safetensors_open(safetensors *out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 void safetensors_close(safetensors *s);
 
+/* Releases the memory of the pages of a mapped file that have been read. They are read again when
+ * they are next used. Does nothing for a file that was parsed from memory. */
+void safetensors_drop_pages(const safetensors *s);
+
 #endif

@@ -30,6 +30,7 @@ struct loader {
     const model_shape *shape;
     snap_err *err;
     snap_status st;
+    const checkpoint *files;
     bool random;
     uint64_t seed;
     std::vector<float> row;
@@ -89,10 +90,16 @@ struct loader {
         return p;
     }
 
+    /* Numbers from one row to the next in what rows_of() returns. */
+    static int64_t pitch_of(const mat &m) {
+        return m.w->dtype == DTYPE_BF16 ? mat_stride(&m) : m.cols;
+    }
+
     /* The rows of a matrix from @first on in BF16: in place if they are BF16, else converted. */
     const uint16_t *rows_of(const mat &m, int64_t first, int64_t n) {
         if (m.w->dtype == DTYPE_BF16)
-            return reinterpret_cast<const uint16_t *>(m.w->data) + (m.first_row + first) * m.cols;
+            return reinterpret_cast<const uint16_t *>(m.w->data) +
+                   (m.first_row + first) * mat_stride(&m) + m.first_col;
         row.resize(static_cast<size_t>(m.cols));
         band.resize(static_cast<size_t>(n * m.cols));
         for (int64_t i = 0; i < n; i++) {
@@ -104,27 +111,30 @@ struct loader {
         return band.data();
     }
 
-    void stage(staging *buffer, const void *from, size_t bytes) {
+    /* Copies @rows rows of @width bytes, which are @pitch bytes apart, to a buffer without gaps. */
+    void stage(staging *buffer, const void *from, int64_t pitch, int64_t width, int64_t rows) {
+        const size_t bytes = static_cast<size_t>(width * rows);
         if (buffer->bytes < bytes) {
             cudaFree(buffer->at);
             *buffer = {};
             check(cudaMalloc(&buffer->at, bytes), "device memory for weights");
             buffer->bytes = st == SNAP_OK ? bytes : 0;
         }
-        const int64_t n = static_cast<int64_t>(bytes);
-        copy(buffer->at, n, from, n, n, 1);
+        copy(buffer->at, width, from, pitch, width, rows);
     }
 
     /* Converts rows from @first on and columns from @col on of an e4m3 matrix. */
     void place_scaled(const mat &m, int64_t first, int64_t n, int64_t col, int64_t width,
                       bool by_eights, bf16 *dst) {
         const auto *codes = static_cast<const uint8_t *>(m.w->data);
-        stage(&code, codes + (m.first_row + first) * m.cols, static_cast<size_t>(n * m.cols));
-        stage(&scale, m.scale->data, m.scale->bytes);
+        const int64_t row = m.first_row + first, at = m.first_col + col, stride = mat_stride(&m),
+                      bytes = static_cast<int64_t>(m.scale->bytes);
+        stage(&code, codes + row * stride + at, stride, width, n);
+        stage(&scale, m.scale->data, bytes, bytes, 1);
         if (st == SNAP_OK)
             check(scaled_to_bf16(s, {static_cast<const uint8_t *>(code.at),
                                      static_cast<const float *>(scale.at), m.block,
-                                     m.first_row + first, n, m.cols, col, width, by_eights, dst}),
+                                     m.scale->shape[1], row, n, at, width, by_eights, dst}),
                   "copying weights");
     }
 
@@ -136,12 +146,12 @@ struct loader {
                 place_scaled(m, r, n, col, width, false, dst + r * width);
                 continue;
             }
-            copy(dst + r * width, 2 * width, rows_of(m, r, n) + col, 2 * m.cols, 2 * width, n);
+            copy(dst + r * width, 2 * width, rows_of(m, r, n) + col, 2 * pitch_of(m), 2 * width, n);
         }
     }
 
     /* Copies the rows first .. first + n - 1 to alternate blocks of eight rows. @half: 0 = gate, 1
-     * = up projection. */
+     * = up projection, which are never split by columns. */
     void interleave(const mat &m, int64_t first, int64_t n, int half, bf16 *dst) {
         for (int64_t r = 0; r < n && st == SNAP_OK && !random; r += kBand) {
             const int64_t now = std::min<int64_t>(kBand, n - r);
@@ -236,6 +246,8 @@ struct loader {
             ffn(k.ffn, shape->intermediate_size, &b->ffn_in, &b->ffn_out);
         if (k.moe)
             moe(k.experts, b);
+        if (files)
+            checkpoint_drop_pages(files);
     }
 };
 
@@ -250,7 +262,8 @@ snap_status weights_load(weights *out, const stream_of &s, const model_weights *
     l.s = s;
     l.shape = &m;
     l.err = err;
-    l.random = from->embed.w == nullptr;
+    l.files = from->files;
+    l.random = from->files == nullptr;
     out->embed = l.matrix(m.vocab_size, m.hidden_size);
     l.place(from->embed, 0, m.hidden_size, out->embed);
     out->head = out->embed;

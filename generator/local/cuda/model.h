@@ -115,6 +115,7 @@ struct cuda_model {
     std::vector<void *> owned, pinned;
     bool single;       /* decode steps of one row use single_layer() */
     part_marks *marks; /* NULL = no events are recorded */
+    bool skips_sums;   /* while a step without the sums over the ranks is recorded, to time it */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */

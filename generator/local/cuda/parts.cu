@@ -1,4 +1,5 @@
-/* Times the parts of a decode step with events inside its graph. */
+/* Times the parts of a decode step: attention, experts and the rest with events inside its graph,
+ * and the sums over the ranks by leaving them out. */
 #include <algorithm>
 
 #include "generator/local/cuda/model.h"
@@ -67,6 +68,67 @@ snap_status replay_timed(cuda_model *m, lab_recording *r, const part_marks &mark
     return SNAP_OK;
 }
 
+/* The mean time of @steps replays, which follow one another without a pause. So the ranks of a
+ * split model wait for each other in the first exchange, and then as in a longer run. */
+snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns, snap_err *err) {
+    cudaEvent_t from = nullptr, to = nullptr;
+    float ms = 0;
+    cudaError_t e = cudaEventCreate(&from);
+    if (e == cudaSuccess)
+        e = cudaEventCreate(&to);
+    snap_status st = cuda_check(e, "events", err);
+    for (int i = -1; i < steps && st == SNAP_OK; i++) { /* the first one only warms up */
+        if (i == 0)
+            st = cuda_check(cudaEventRecord(from, m->s.stream), "events", err);
+        if (st == SNAP_OK)
+            st = lab_replay(m->be, r, err);
+    }
+    if (st == SNAP_OK)
+        st = cuda_check(cudaEventRecord(to, m->s.stream), "events", err);
+    if (st == SNAP_OK)
+        st = wait_for_ranks(m, err);
+    if (st == SNAP_OK)
+        st = cuda_check(cudaEventSynchronize(to), "device work", err);
+    if (st == SNAP_OK)
+        st = cuda_check(cudaEventElapsedTime(&ms, from, to), "the time of a part", err);
+    if (from)
+        cudaEventDestroy(from);
+    if (to)
+        cudaEventDestroy(to);
+    *ns = static_cast<double>(ms) * 1e6 / steps;
+    return st;
+}
+
+/* The time of a step without events, with or without the sums over the ranks. */
+snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int steps, double *ns,
+                       snap_err *err) {
+    lab_recording *r = nullptr;
+    m->skips_sums = !sums;
+    snap_status st = record_step(m, step, &r, err);
+    m->skips_sums = false;
+    if (st == SNAP_OK)
+        st = time_in_a_row(m, r, steps, ns, err);
+    if (r)
+        lab_recording_free(m->be, r);
+    return st;
+}
+
+/* The time that the sums over the ranks add to a step. Events around each sum would take longer
+ * than a short sum. */
+snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, double *ns,
+                          snap_err *err) {
+    double with = 0, without = 0;
+    snap_status st = SNAP_OK;
+    *ns = 0;
+    if (!comm_splits(m->opt.comm))
+        return SNAP_OK;
+    st = time_whole(m, step, true, steps, &with, err);
+    if (st == SNAP_OK)
+        st = time_whole(m, step, false, steps, &without, err);
+    *ns = std::max(with - without, 0.0);
+    return st;
+}
+
 } // namespace
 
 extern "C" snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count,
@@ -81,6 +143,8 @@ extern "C" snap_status cuda_model_time_parts(cuda_model *m, const model_piece *p
         st = record_with_marks(m, step, &marks, &r, err);
     if (st == SNAP_OK)
         st = replay_timed(m, r, marks, steps, ns, err);
+    if (st == SNAP_OK)
+        st = time_exchange(m, step, steps, &ns[STEP_EXCHANGE], err);
     if (r)
         lab_recording_free(m->be, r);
     marks.release();

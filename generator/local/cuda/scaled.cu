@@ -14,14 +14,13 @@ __device__ __forceinline__ float number(uint8_t code) {
 
 __global__ void __launch_bounds__(kThreads) multiply(scaled_rows a) {
     wait_previous();
-    const int64_t blocks = (a.cols + a.block - 1) / a.block;
     for (int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x; i < a.rows * a.width;
          i += gridDim.x * int64_t(kThreads)) {
         const int64_t row = i / a.width, col = a.col + i % a.width;
-        const float scale = a.scale[(a.first + row) / a.block * blocks + col / a.block];
+        const float scale = a.scale[(a.first + row) / a.block * a.across + col / a.block];
         const int64_t to = a.by_eights ? row / 8 * 16 + row % 8 : row;
         a.to[to * a.width + i % a.width] =
-            __float2bfloat16_rn(__fmul_rn(number(a.code[row * a.cols + col]), scale));
+            __float2bfloat16_rn(__fmul_rn(number(a.code[i]), scale));
     }
 }
 

@@ -7,14 +7,14 @@
 
 namespace device {
 
-/* The rows first .. first + rows - 1 of a matrix with @cols columns. All pointers are device
- * memory. */
+/* The rows first .. first + rows - 1 and columns col .. col + width - 1 of a matrix. All pointers
+ * are device memory. */
 struct scaled_rows {
-    const uint8_t *code; /* [rows][cols] e4m3 */
-    const float *scale;  /* [..][ceil(cols / block)] scales of the whole matrix */
+    const uint8_t *code; /* [rows][width] e4m3 */
+    const float *scale;  /* [..][across] scales of the blocks of the whole matrix */
     int block;
-    int64_t first, rows, cols;
-    int64_t col, width; /* the columns to convert */
+    int64_t across;
+    int64_t first, rows, col, width;
     /* Destination, with rows of @width numbers. Row r goes to row r; with by_eights, to row
      * r / 8 * 16 + r % 8 (the layout of ends_gate, cuda_gemm.h). */
     bool by_eights;

@@ -101,7 +101,13 @@ mat mat_rows(const mat *m, int64_t first, int64_t count) {
 }
 
 void mat_read_row(const mat *m, int64_t row, float *out) {
-    tensor_read_f32(m->w, m->scale, m->block, m->first_row + row, 0, m->cols, out);
+    tensor_read_f32(m->w, m->scale, m->block, m->first_row + row, m->first_col, m->cols, out);
+}
+
+/* The address of a number of a matrix that is used in place. */
+static const void *address(const gemm *g, const mat *m, int64_t row, int64_t col) {
+    int64_t at = (m->first_row + row) * mat_stride(m) + m->first_col + col;
+    return (const char *)m->w->data + (size_t)at * gemm_element(g);
 }
 
 /* Whether the weights can be used in place: they have the type of the arithmetic and are
@@ -182,11 +188,11 @@ static void deep_rows(const gemm *g, const gemm_tile *t) {
 
 static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t n, char *scratch) {
     const mat *w = &job->w;
-    size_t row_bytes = (size_t)w->cols * gemm_element(g);
     gemm_tile t = {
         .x = job->x, .ldx = job->ldx, .ldw = w->cols, .ldy = job->ldy, .m = job->m, .k = w->cols};
     if (direct(g, w)) {
-        t.w = (const char *)w->w->data + (size_t)(w->first_row + first) * row_bytes;
+        t.w = address(g, w, first, 0);
+        t.ldw = mat_stride(w);
         t.y = job->y + first;
         t.n = n;
         deep_rows(g, &t);
@@ -204,7 +210,6 @@ static void rows_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
 
 static void cols_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t n, char *scratch) {
     const mat *w = &job->w;
-    size_t element = gemm_element(g);
     gemm_tile t = {.x = job->x,
                    .ldx = job->ldx,
                    .ldw = w->cols,
@@ -214,7 +219,8 @@ static void cols_tile(const gemm *g, const gemm_job *job, int64_t first, int64_t
                    .n = n,
                    .k = w->rows};
     if (direct(g, w)) {
-        t.w = (const char *)w->w->data + (size_t)(w->first_row * w->cols + first) * element;
+        t.w = address(g, w, 0, first);
+        t.ldw = mat_stride(w);
     } else {
         char *converted = scratch + (size_t)w->cols * sizeof(float);
         convert(g, w, 0, w->rows, (float *)(void *)scratch, converted);

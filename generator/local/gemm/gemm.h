@@ -23,13 +23,19 @@
 
 typedef enum { GEMM_BF16, GEMM_F32 } gemm_arith;
 
-/* A matrix of a checkpoint, or some of its rows. The tensors are borrowed. */
+/* A matrix of a checkpoint, or some of its rows and columns. The tensors are borrowed. */
 typedef struct {
-    const tensor *w;     /* [.., cols] */
-    const tensor *scale; /* scales of e4m3 blocks with @block rows and columns; else NULL */
+    const tensor *w;     /* a whole matrix of the checkpoint */
+    const tensor *scale; /* scales of its e4m3 blocks with @block rows and columns; else NULL. The
+                            rows and columns of a mat may begin and end inside a block */
     int block;
-    int64_t first_row, rows, cols;
+    int64_t first_row, rows, first_col, cols;
 } mat;
+
+/* Elements from a row to the next one in memory. */
+static inline int64_t mat_stride(const mat *m) {
+    return m->w->shape[1];
+}
 
 /* The rows first .. first + count - 1 of @m. */
 mat mat_rows(const mat *m, int64_t first, int64_t count);

@@ -11,18 +11,29 @@ enum { kPrefixMax = 64, kNameMax = 96 };
 
 typedef struct {
     model_weights *w;
-    const model_shape *s;
+    const model_shape *s; /* of the rank */
+    weights_share share;
     const checkpoint *c;
     snap_err *err;
     char prefix[kPrefixMax]; /* "", or for example "model.layers.3." */
 } binding;
 
+/* How a matrix is divided over the ranks of a split replica. */
+typedef enum { ON_EACH_RANK, BY_ROWS, BY_COLUMNS } division;
+
+/* @rows, @cols: of the rank's share. */
 static snap_status matrix(const binding *b, const char *name, int64_t rows, int64_t cols,
-                          mat *out) {
+                          division how, mat *out) {
     char full[kPrefixMax + kNameMax + 8];
+    int64_t up = how == BY_ROWS ? b->share.parts : 1,
+            across = how == BY_COLUMNS ? b->share.parts : 1;
     (void)snprintf(full, sizeof full, "%s%.95s.weight", b->prefix, name);
-    *out = (mat){.block = b->s->fp8_block, .rows = rows, .cols = cols};
-    return inventory_need(b->s, b->c, full, rows, cols, &out->w, &out->scale, b->err);
+    *out = (mat){.block = b->s->fp8_block,
+                 .first_row = how == BY_ROWS ? b->share.rank * rows : 0,
+                 .rows = rows,
+                 .first_col = how == BY_COLUMNS ? b->share.rank * cols : 0,
+                 .cols = cols};
+    return inventory_need(b->s, b->c, full, rows * up, cols * across, &out->w, &out->scale, b->err);
 }
 
 static snap_status vector(const binding *b, const char *name, int64_t n, const float **out) {
@@ -50,11 +61,11 @@ static snap_status bind_ffn(const binding *b, const char *stem, int64_t inner, f
     char name[kNameMax];
     int64_t hidden = b->s->hidden_size;
     (void)snprintf(name, sizeof name, "%.80s.gate_proj", stem);
-    TRY(matrix(b, name, inner, hidden, &f->gate));
+    TRY(matrix(b, name, inner, hidden, BY_ROWS, &f->gate));
     (void)snprintf(name, sizeof name, "%.80s.up_proj", stem);
-    TRY(matrix(b, name, inner, hidden, &f->up));
+    TRY(matrix(b, name, inner, hidden, BY_ROWS, &f->up));
     (void)snprintf(name, sizeof name, "%.80s.down_proj", stem);
-    TRY(matrix(b, name, hidden, inner, &f->down));
+    TRY(matrix(b, name, hidden, inner, BY_COLUMNS, &f->down));
 cleanup:
     return st;
 }
@@ -69,7 +80,7 @@ static snap_status bind_moe(const binding *b, moe_weights *m) {
     if (!m->expert)
         return err_set(b->err, SNAP_E_NOMEM, "out of memory for %d experts", s->n_routed_experts);
     TRY(matrix(b, longcat ? "mlp.router.classifier" : "mlp.gate", experts, s->hidden_size,
-               &m->router));
+               ON_EACH_RANK, &m->router));
     if (shape_has_router_bias(s))
         TRY(vector(
             b, longcat ? "mlp.router.e_score_correction_bias" : "mlp.gate.e_score_correction_bias",
@@ -95,17 +106,19 @@ static snap_status bind_attention(const binding *outer, const char *at, attentio
     int64_t queries = heads * (s->qk_nope_head_dim + s->qk_rope_head_dim);
     (void)snprintf(own.prefix, sizeof own.prefix, "%.40s%.20s", outer->prefix, at);
     if (s->q_lora_rank) {
-        TRY(matrix(b, "q_a_proj", s->q_lora_rank, hidden, &a->q_a));
+        TRY(matrix(b, "q_a_proj", s->q_lora_rank, hidden, ON_EACH_RANK, &a->q_a));
         TRY(vector(b, "q_a_layernorm.weight", s->q_lora_rank, &a->q_a_norm));
-        TRY(matrix(b, "q_b_proj", queries, s->q_lora_rank, &a->q_b));
+        TRY(matrix(b, "q_b_proj", queries, s->q_lora_rank, BY_ROWS, &a->q_b));
     } else {
-        TRY(matrix(b, "q_proj", queries, hidden, &a->q));
+        TRY(matrix(b, "q_proj", queries, hidden, BY_ROWS, &a->q));
     }
-    TRY(matrix(b, "kv_a_proj_with_mqa", rank + s->qk_rope_head_dim, hidden, &a->kv_a));
+    TRY(matrix(b, "kv_a_proj_with_mqa", rank + s->qk_rope_head_dim, hidden, ON_EACH_RANK,
+               &a->kv_a));
     if (!s->plain_latent)
         TRY(vector(b, "kv_a_layernorm.weight", rank, &a->kv_a_norm));
-    TRY(matrix(b, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), rank, &a->kv_b));
-    TRY(matrix(b, "o_proj", hidden, heads * s->v_head_dim, &a->o));
+    TRY(matrix(b, "kv_b_proj", heads * (s->qk_nope_head_dim + s->v_head_dim), rank, BY_ROWS,
+               &a->kv_b));
+    TRY(matrix(b, "o_proj", hidden, heads * s->v_head_dim, BY_COLUMNS, &a->o));
 cleanup:
     return st;
 }
@@ -200,23 +213,29 @@ cleanup:
     return st;
 }
 
-snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
-                         snap_err *err) {
+snap_status weights_bind_share(model_weights *out, const model_shape *shape,
+                               const weights_share *share, const checkpoint *c, snap_err *err) {
     snap_status st;
     TRY(weights_outline(out, shape, err));
+    out->files = c;
     const model_shape *s = &out->shape;
     bool longcat = s->arch == ARCH_LONGCAT_FLASH;
-    binding b = {.w = out, .s = s, .c = c, .err = err};
-    TRY(matrix(&b, "model.embed_tokens", s->vocab_size, s->hidden_size, &out->embed));
+    binding b = {.w = out, .s = s, .share = *share, .c = c, .err = err};
+    TRY(matrix(&b, "model.embed_tokens", s->vocab_size, s->hidden_size, ON_EACH_RANK, &out->embed));
     TRY(vector(&b, "model.norm.weight", s->hidden_size, &out->norm));
     if (s->tie_word_embeddings)
         out->head = out->embed;
     else
-        TRY(matrix(&b, "lm_head", s->vocab_size, s->hidden_size, &out->head));
+        TRY(matrix(&b, "lm_head", s->vocab_size, s->hidden_size, ON_EACH_RANK, &out->head));
     for (int i = 0; i < s->num_hidden_layers; i++)
         TRY(longcat ? bind_longcat_layer(&b, i) : bind_layer(&b, i));
 cleanup:
     return st;
+}
+
+snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
+                         snap_err *err) {
+    return weights_bind_share(out, shape, &(weights_share){0, 1}, c, err);
 }
 
 void weights_release(model_weights *w) {

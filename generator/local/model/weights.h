@@ -41,6 +41,7 @@ typedef struct {
 
 typedef struct {
     model_shape shape;
+    const checkpoint *files; /* borrowed; NULL without tensors */
     mat embed, head;
     const float *norm;
     block_weights *block;
@@ -55,6 +56,25 @@ typedef struct {
 snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
+
+/* Which rank of a split replica a process is. */
+typedef struct {
+    int rank, parts; /* rank 0 .. parts - 1 */
+} weights_share;
+
+/**
+ * weights_bind_share - bind the share of one rank (comm.h) to the checkpoint of the whole model
+ *
+ * @shape: that of a rank (rank_layout_split(), ranks/layout.h)
+ * @c:     the whole model; must outlive *out
+ *
+ * Only the numbers of this rank are read later: its rows of the matrices that are split by rows,
+ * its columns of those that are split by columns, and the others whole. Everything else is as with
+ * weights_bind(). Rows and columns may begin and end inside a block of an e4m3 weight.
+ */
+snap_status weights_bind_share(model_weights *out, const model_shape *shape,
+                               const weights_share *share, const checkpoint *c,
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 /* Like weights_bind(), but without tensors: only the blocks of a shape. For a device that makes its
  * weights at random. */

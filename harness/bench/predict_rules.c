@@ -1,0 +1,372 @@
+#include "harness/bench/predict_rules.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- least squares ---- */
+
+/* The terms are scaled to at most 1 before. A smaller pivot means that terms depend on each
+ * other. */
+static const double kSingular = 1e-9;
+
+/* Solves the normal equations for the terms in the set of bits @used. False if they have no unique
+ * solution. */
+static bool solve(const predict_terms *x, const double *y, const double *size, int n, unsigned used,
+                  predict_terms *out) {
+    double a[PREDICT_TERMS][PREDICT_TERMS + 1] = {{0}};
+    int at[PREDICT_TERMS], m = 0;
+    for (int t = 0; t < PREDICT_TERMS; t++)
+        if (used >> t & 1)
+            at[m++] = t;
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < m; r++) {
+            for (int c = 0; c < m; c++)
+                a[r][c] += x[i].of[at[r]] * x[i].of[at[c]] / (size[i] * size[i]);
+            a[r][m] += x[i].of[at[r]] * y[i] / (size[i] * size[i]);
+        }
+    for (int p = 0; p < m; p++) {
+        if (!(a[p][p] > kSingular * n))
+            return false;
+        for (int r = 0; r < m; r++) {
+            double f = r == p ? 0 : a[r][p] / a[p][p];
+            for (int c = p; c <= m; c++)
+                a[r][c] -= f * a[p][c];
+        }
+    }
+    *out = (predict_terms){{0}};
+    for (int r = 0; r < m; r++)
+        out->of[at[r]] = a[r][m] / a[r][r];
+    return true;
+}
+
+static double residual(const predict_terms *x, const double *y, const double *size, int n,
+                       const predict_terms *of) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        double e = y[i] / size[i];
+        for (int t = 0; t < PREDICT_TERMS; t++)
+            e -= x[i].of[t] * of->of[t] / size[i];
+        sum += e * e;
+    }
+    return sum;
+}
+
+bool fit_nonnegative(const predict_terms *x, const double *y, const double *size, int n,
+                     predict_terms *out) {
+    double best = (double)INFINITY, scale[PREDICT_TERMS];
+    predict_terms scaled[PREDICT_ROWS];
+    *out = (predict_terms){{0}};
+    if (n < 1 || n > PREDICT_ROWS)
+        return false;
+    for (int t = 0; t < PREDICT_TERMS; t++) {
+        scale[t] = 0;
+        for (int i = 0; i < n; i++)
+            scale[t] = fmax(scale[t], fabs(x[i].of[t] / size[i]));
+        for (int i = 0; i < n; i++)
+            scaled[i].of[t] = scale[t] > 0 ? x[i].of[t] / scale[t] : 0;
+    }
+    for (unsigned used = 1; used < 1U << PREDICT_TERMS; used++) {
+        predict_terms of;
+        bool good = solve(scaled, y, size, n, used, &of);
+        for (int t = 0; t < PREDICT_TERMS && good; t++)
+            good = of.of[t] >= 0;
+        double r = good ? residual(scaled, y, size, n, &of) : (double)INFINITY;
+        if (r < best) {
+            best = r;
+            for (int t = 0; t < PREDICT_TERMS; t++)
+                out->of[t] = scale[t] > 0 ? of.of[t] / scale[t] : 0;
+        }
+    }
+    return isfinite(best);
+}
+
+/* ---- the kernel's time for each cached token ---- */
+
+double kernel_slope_at(const kernel_slopes *k, kv_format arm, double heads) {
+    int a = arm == CACHE_FP8, n = k->n[a];
+    const kernel_slope *s = k->of[a];
+    if (!n)
+        return (double)NAN;
+    if (heads <= s[0].heads)
+        return s[0].ns;
+    for (int i = 1; i < n; i++)
+        if (heads <= s[i].heads)
+            return s[i - 1].ns + (s[i].ns - s[i - 1].ns) * (heads - s[i - 1].heads) /
+                                     (s[i].heads - s[i - 1].heads);
+    return s[n - 1].ns;
+}
+
+/* ---- terms ---- */
+
+static void attention_terms(const rule_book *b, kv_format arm, const predict_work *w,
+                            predict_terms *x) {
+    x->of[0] = w->blocks;
+    x->of[1] = w->blocks * w->rows * w->heads;
+    x->of[2] = w->cached * kernel_slope_at(&b->slopes, arm, w->heads);
+}
+
+static double query_weights_ns(const rule_book *b, const predict_work *w) {
+    return w->query_bytes / b->read_rate * 1e9;
+}
+
+static void expert_terms(const predict_work *w, predict_terms *x) {
+    bool many = predict_range(w->expert_rows) == 2;
+    x->of[0] = many ? w->experts : w->moe_layers;
+    x->of[1] = w->expert_bytes;
+    x->of[2] = many ? w->expert_moved : 0;
+}
+
+static double apply(const rule *r, const predict_terms *x) {
+    double ns = 0;
+    for (int t = 0; t < PREDICT_TERMS; t++)
+        ns += r->per.of[t] * x->of[t];
+    return r->n ? ns : (double)NAN;
+}
+
+/* ---- fitting ---- */
+
+typedef struct {
+    predict_terms x[PREDICT_ROWS];
+    double y[PREDICT_ROWS], size[PREDICT_ROWS];
+    int n;
+} sample;
+
+/* @known: the part of the measured time @ns that no coefficient of the fit explains. */
+static void add(sample *s, const predict_terms *x, double ns, double known) {
+    if (!(ns > 0) || s->n == PREDICT_ROWS)
+        return;
+    s->x[s->n] = *x;
+    s->y[s->n] = ns - known;
+    s->size[s->n++] = ns;
+}
+
+static rule fit(const sample *s) {
+    rule r = {0};
+    r.n = fit_nonnegative(s->x, s->y, s->size, s->n, &r.per) ? s->n : 0;
+    return r;
+}
+
+/* The steps that a rule is fitted to. */
+typedef struct {
+    const measured_step *at;
+    left_out_cell without;
+    int n, first, last; /* ranges */
+} fitted_steps;
+
+static bool uses(const fitted_steps *f, const measured_step *m) {
+    bool out = m->batch == f->without.batch && m->context == f->without.context;
+    int range = predict_range(m->work.rows);
+    return range >= f->first && range <= f->last && !out;
+}
+
+/* @per_block: of another range; 0 = it is fitted. */
+static rule fit_attention(const rule_book *b, int arm, double per_block, const fitted_steps *f) {
+    sample s = {.n = 0};
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
+        predict_terms x;
+        if (!uses(f, m) || (m->arm == CACHE_FP8) != arm)
+            continue;
+        attention_terms(b, m->arm, &m->work, &x);
+        double known = query_weights_ns(b, &m->work) + per_block * x.of[0];
+        x.of[0] = per_block > 0 ? 0 : x.of[0];
+        add(&s, &x, m->part_ns[STEP_ATTENTION], known);
+    }
+    rule r = fit(&s);
+    r.per.of[0] = per_block > 0 ? per_block : r.per.of[0];
+    return r;
+}
+
+/* @per_byte: of another range; 0 = it is fitted. */
+static rule fit_experts(double per_byte, const fitted_steps *f) {
+    sample s = {.n = 0};
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
+        predict_terms x;
+        expert_terms(&m->work, &x);
+        double known = per_byte * x.of[1];
+        x.of[1] = per_byte > 0 ? 0 : x.of[1];
+        if (uses(f, m))
+            add(&s, &x, m->part_ns[STEP_EXPERTS], known);
+    }
+    rule r = fit(&s);
+    r.per.of[1] = per_byte > 0 ? per_byte : r.per.of[1];
+    return r;
+}
+
+static double rest_ns(const rule *r, const predict_work *w) {
+    double read = r->per.of[1] * w->rest_bytes, computed = r->per.of[2] * w->rest_flop;
+    return r->n ? r->per.of[0] * w->launches + fmax(read, computed) : (double)NAN;
+}
+
+/* The rule if arithmetic limits the steps with more than @most FLOP for each byte of weights, and
+ * memory the others. */
+static rule fit_rest_above(double most, double per_byte, const fitted_steps *f, double *error) {
+    sample s = {.n = 0};
+    for (int i = 0; i < f->n; i++) {
+        const predict_work *w = &f->at[i].work;
+        bool computed = w->rest_flop > most * w->rest_bytes;
+        const predict_terms x = {{w->launches, 0, computed ? w->rest_flop : 0}};
+        if (uses(f, &f->at[i]))
+            add(&s, &x, f->at[i].part_ns[STEP_REST], computed ? 0 : per_byte * w->rest_bytes);
+    }
+    rule r = fit(&s);
+    r.per.of[1] = per_byte;
+    *error = 0;
+    for (int i = 0; i < f->n; i++) {
+        double e = rest_ns(&r, &f->at[i].work) / f->at[i].part_ns[STEP_REST] - 1;
+        *error += uses(f, &f->at[i]) ? e * e : 0;
+    }
+    return r;
+}
+
+/* Tries each measured step as the limit between memory and arithmetic. With few rows, memory is the
+ * limit of all steps. A product is not faster than the measured ceiling. */
+static rule fit_rest(const rule_book *b, double per_byte, const fitted_steps *f) {
+    double least, error;
+    rule best = fit_rest_above((double)INFINITY, per_byte, f, &least);
+    for (int i = 0; i < f->n; i++) {
+        const predict_work *w = &f->at[i].work;
+        if (f->first == 0 || !uses(f, &f->at[i]))
+            continue;
+        rule r = fit_rest_above(w->rest_flop / w->rest_bytes * (1 - 1e-9), per_byte, f, &error);
+        if (error < least) {
+            best = r;
+            least = error;
+        }
+    }
+    best.per.of[2] = fmax(best.per.of[2], 1e9 / b->product_rate);
+    return best;
+}
+
+/* How the steps differ from the sums of their parts, for one row or for more. Sets the overlap to
+ * NAN without such steps. */
+static void fit_overlap(bool one, const fitted_steps *f, double *overlap, double *slowdown) {
+    double saved = 0, ratio = 0;
+    int of = 0;
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
+        double parts = 0;
+        for (int p = 0; p < STEP_PARTS; p++)
+            parts += m->part_ns[p];
+        if (!uses(f, m) || (m->work.rows <= 1) != one)
+            continue;
+        saved += (parts - m->step_ns) / m->work.blocks;
+        ratio += m->step_ns / parts;
+        of++;
+    }
+    *overlap = of ? fmax(0, saved / of) : (double)NAN;
+    *slowdown = of && saved < 0 ? fmax(1, ratio / of) : 1;
+}
+
+static void copy_overlap(rules *to, int at, const rules *from, int other) {
+    if (!isnan(to->overlap[at]))
+        return;
+    to->overlap[at] = from->overlap[other];
+    to->slowdown[at] = from->slowdown[other];
+}
+
+static void fill_from(rules *to, const rules *from) {
+    for (int a = 0; a < 2; a++)
+        if (!to->attention[a].n)
+            to->attention[a] = from->attention[a];
+    if (!to->experts.n)
+        to->experts = from->experts;
+    if (!to->rest.n)
+        to->rest = from->rest;
+    for (int i = 0; i < 2; i++) {
+        copy_overlap(to, i, from, i);
+        copy_overlap(to, i, from, 1 - i);
+    }
+}
+
+/* A range without steps takes the rules of its neighbour: of that with fewer rows, if there is
+ * one. */
+static void fill_rules(rule_book *b) {
+    for (int r = 1; r < PREDICT_RANGES; r++)
+        fill_from(&b->range[r], &b->range[r - 1]);
+    for (int r = PREDICT_RANGES - 2; r >= 0; r--)
+        fill_from(&b->range[r], &b->range[r + 1]);
+    for (int r = 0; r < PREDICT_RANGES; r++)
+        for (int i = 0; i < 2; i++)
+            copy_overlap(&b->range[r], i, &b->range[r], 1 - i);
+}
+
+void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell without) {
+    for (int r = 0; r < PREDICT_RANGES; r++) {
+        const fitted_steps range = {steps, without, n, r, r},
+                           wide = {steps, without, n, r ? 1 : 0, r ? PREDICT_RANGES - 1 : 0};
+        rules *to = &b->range[r];
+        for (int a = 0; a < 2; a++)
+            to->attention[a] =
+                fit_attention(b, a, r ? b->range[0].attention[a].per.of[0] : 0, &wide);
+        to->experts = fit_experts(r == 2 ? b->range[1].experts.per.of[1] : 0, &range);
+        double per_byte = b->range[r ? 1 : 0].experts.per.of[1];
+        to->rest = fit_rest(b, per_byte > 0 ? per_byte : 1e9 / b->read_rate, &wide);
+        for (int i = 0; i < 2; i++)
+            fit_overlap(i == 0, &range, &to->overlap[i], &to->slowdown[i]);
+    }
+    fill_rules(b);
+}
+
+/* ---- predicting ---- */
+
+/* The bytes are those of the rule of the experts; arithmetic has the speed of the rest. */
+static double experts_ns(const rule_book *b, const predict_work *w) {
+    const rules *r = &b->range[predict_range(w->expert_rows)];
+    predict_terms x;
+    if (w->moe_layers <= 0)
+        return 0;
+    expert_terms(w, &x);
+    double read = r->experts.per.of[1] * x.of[1], computed = r->rest.per.of[2] * w->expert_flop;
+    return apply(&r->experts, &x) + fmax(0, computed - read);
+}
+
+void rules_apply(const rule_book *b, kv_format arm, const predict_work *w, double ns[STEP_PARTS]) {
+    const rules *r = &b->range[predict_range(w->rows)];
+    predict_terms x;
+    attention_terms(b, arm, w, &x);
+    ns[STEP_ATTENTION] = apply(&r->attention[arm == CACHE_FP8], &x) + query_weights_ns(b, w);
+    ns[STEP_EXPERTS] = experts_ns(b, w);
+    ns[STEP_REST] = rest_ns(&r->rest, w);
+}
+
+double rules_step(const rule_book *b, const predict_work *w, const double ns[STEP_PARTS],
+                  bool split) {
+    const rules *r = &b->range[predict_range(w->rows)];
+    int at = w->rows <= 1 && !(split && b->single) ? 0 : 1;
+    double sum = 0;
+    for (int p = 0; p < STEP_PARTS; p++)
+        sum += ns[p];
+    return sum * r->slowdown[at] - r->overlap[at] * w->blocks;
+}
+
+/* ---- errors ---- */
+
+static double larger_error(double so_far, double predicted, double measured) {
+    double e = fabs(predicted / measured - 1);
+    return measured > 0 && e > so_far ? e : so_far;
+}
+
+static void check_step(rule_book *to, const rule_book *b, const measured_step *m) {
+    rules *r = &to->range[predict_range(m->work.rows)];
+    double ns[STEP_PARTS] = {0};
+    rules_apply(b, m->arm, &m->work, ns);
+    for (int p = 0; p < STEP_PARTS; p++)
+        if (p != STEP_EXCHANGE)
+            r->error[p] = larger_error(r->error[p], ns[p], m->part_ns[p]);
+    r->step_error = larger_error(r->step_error, rules_step(b, &m->work, ns, false), m->step_ns);
+}
+
+void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
+    for (int r = 0; r < PREDICT_RANGES; r++) {
+        memset(b->range[r].error, 0, sizeof b->range[r].error);
+        b->range[r].step_error = 0;
+    }
+    rule_book without = *b;
+    for (int i = 0; i < n; i++) {
+        rules_fit(&without, steps, n, (left_out_cell){steps[i].batch, steps[i].context});
+        check_step(b, &without, &steps[i]);
+    }
+    rules_fit(b, steps, n, (left_out_cell){0, 0});
+}

@@ -1,0 +1,127 @@
+/* predict_rules.h - the rules that turn the work of a decode step (predict_work.h) into a time.
+ *
+ * A step has the four parts that `bench model --parts` times on a GPU. The rules:
+ *
+ *   attention   time for each block + time for each query (row x head of the rank)
+ *               + factor x cached tokens x the attention kernel's time for each cached token at the
+ *                 rank's number of heads, from cells of `bench`
+ *               + bytes of W_UK / read bandwidth
+ *   experts     up to 64 rows: time for each layer with experts; with more rows: time for each
+ *               expert that is read + time for each number moved to and from the experts
+ *               + the longer of two times: bytes of weights, and arithmetic as in the rest
+ *   rest        time for each launch + the longer of two times: bytes of weights at the experts'
+ *               time for each byte, and floating-point operations x time for each of them
+ *   exchange    exchange curves (predict_links.h); no rule
+ *
+ *   step        the sum of the parts - overlap for each block, because the kernels of different
+ *               parts overlap in a step without events. If measured steps took longer than their
+ *               parts, the sum x their ratio instead: the clocks of a GPU fall under a longer load.
+ *
+ * The number of rows decides which kernels compute the products, so there are rules for three
+ * ranges: at most 8 rows, at most 64, more (generator/local/cuda). The rules of attention and of
+ * the rest are the same above 8 rows. Two terms are taken from the range with fewer rows, because
+ * they hardly show in the measured steps: the time for each block of attention above 8 rows, and
+ * the time for each byte of experts above 64 rows, where a step reads nearly all experts.
+ *
+ * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
+ * coefficient negative. The attention rules differ between the arms. */
+#ifndef SNAPMLA_HARNESS_BENCH_PREDICT_RULES_H
+#define SNAPMLA_HARNESS_BENCH_PREDICT_RULES_H
+
+#include "generator/local/model/runner.h"
+#include "harness/bench/predict_work.h"
+
+enum { PREDICT_TERMS = 3, PREDICT_RANGES = 3, PREDICT_ROWS = 512, PREDICT_SLOPES = 32 };
+
+/* The time of the attention kernel for each cached token, by number of heads. */
+typedef struct {
+    int heads;
+    double ns; /* median time / cached tokens, of the measured cell with most cached tokens */
+    int64_t tokens;
+} kernel_slope;
+
+typedef struct {
+    kernel_slope of[2][PREDICT_SLOPES]; /* [BF16, FP8], by ascending number of heads */
+    int n[2];
+} kernel_slopes;
+
+/* Nanoseconds for each cached token: interpolated between measured numbers of heads. Beyond the
+ * smallest and the largest, the time of that number; NAN without any. */
+double kernel_slope_at(const kernel_slopes *k, kv_format arm, double heads);
+
+/* A measured decode step of one GPU. */
+typedef struct {
+    kv_format arm;
+    int64_t batch, context;
+    double part_ns[STEP_PARTS], step_ns;
+    predict_work work;
+} measured_step;
+
+typedef struct {
+    double of[PREDICT_TERMS];
+} predict_terms;
+
+typedef struct {
+    predict_terms per; /* 0 = the term is not used */
+    int n;             /* number of steps that it was fitted to; 0 = there is no rule */
+} rule;
+
+typedef struct {
+    rule attention[2];        /* [BF16, FP8]; for each block, query, and factor of the kernel */
+    rule experts;             /* for each layer or expert, byte, number moved */
+    rule rest;                /* for each launch, byte, floating-point operation */
+    double overlap[2];        /* ns for each block: [one row, more rows] */
+    double slowdown[2];       /* factor; 1 if the overlap is used */
+    double error[STEP_PARTS]; /* largest relative error of a rule when the cell that it
+                                         predicts is left out of the fit; 0 if that was not
+                                         possible */
+    double step_error;        /* the same for whole steps */
+} rules;
+
+typedef struct {
+    rules range[PREDICT_RANGES]; /* at most 8 rows, at most 64, more */
+    kernel_slopes slopes;
+    double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
+    bool single; /* one row has a step of its own on one GPU (generator/local/cuda/single.cu),
+                         whose parts cannot be timed */
+} rule_book;
+
+static inline int predict_range(double rows) {
+    return rows <= 8 ? 0 : rows <= 64 ? 1 : 2;
+}
+
+/* A measured cell whose steps are left out of a fit; batch 0 = none. */
+typedef struct {
+    int64_t batch, context;
+} left_out_cell;
+
+/* Fits all rules to @n steps. book->slopes, the rates and single must be set. Steps of another
+ * range or arm do not matter to a rule. */
+void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell without);
+
+/* Like rules_fit(), and computes the errors of leaving out each cell. */
+void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);
+
+/* Times of attention, experts and rest in @ns; ns[STEP_EXCHANGE] is not changed. A part without a
+ * rule is NAN. */
+void rules_apply(const rule_book *book, kv_format arm, const predict_work *w,
+                 double ns[STEP_PARTS]);
+
+/* The time of a step with these parts. @split: it is a step of several GPUs with sums. */
+double rules_step(const rule_book *book, const predict_work *w, const double ns[STEP_PARTS],
+                  bool split);
+
+/**
+ * fit_nonnegative - least squares without negative coefficients
+ *
+ * @x:    [n]; y is about the sum of x.of[t] * out->of[t]
+ * @y:    [n]
+ * @size: [n], above 0; the errors relative to these numbers are minimised
+ * @out:  coefficients; 0 for terms that are not used
+ *
+ * Returns false if n is 0.
+ */
+bool fit_nonnegative(const predict_terms *x, const double *y, const double *size, int n,
+                     predict_terms *out);
+
+#endif

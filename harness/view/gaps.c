@@ -1,0 +1,232 @@
+#include "harness/view/gaps.h"
+
+#include <string.h>
+
+#include "harness/view/compare.h"
+#include "harness/view/conditions.h"
+#include "harness/view/shipped_shapes.h"
+
+enum { kListed = 32 }; /* shapes that a command lists rather than to measure others with them */
+
+/* Whether the device of a file refuses a cell: its file has the cell as a skipped row. */
+static bool refuses(const report_model *m, int file, const report_cell *c) {
+    for (size_t i = 0; i < m->n_cells; i++) {
+        const report_cell *own = &m->cells[i];
+        if (own->file == file && strcmp(own->row->status, "skipped") == 0 &&
+            compare_same_cell(own, c))
+            return true;
+    }
+    return false;
+}
+
+static bool lacks(const report_model *m, int file, const report_cell *c) {
+    if (!compare_usable(c) || c->file == file)
+        return false;
+    for (size_t i = 0; i < m->n_cells; i++) {
+        const report_cell *own = &m->cells[i];
+        if (own->file == file && compare_usable(own) && compare_same_cell(own, c) &&
+            compare_same_conditions(own, c))
+            return false;
+    }
+    return !refuses(m, file, c);
+}
+
+/* Whether an earlier row of the model is the same cell, so that this one need not be counted. */
+static bool is_repeated(const report_model *m, int file, size_t at) {
+    const report_cell *c = &m->cells[at];
+    for (size_t i = 0; i < at; i++) {
+        const report_cell *other = &m->cells[i];
+        if (other->file != file && compare_usable(other) && compare_same_cell(other, c) &&
+            compare_same_conditions(other, c))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what one command can measure ----------------------------------------------------------- */
+
+static bool same_lengths(const report_cell *a, const report_cell *b) {
+    const cell_lengths *x = &a->row->lengths, *y = &b->row->lengths;
+    if (x->exists != y->exists)
+        return false;
+    return !x->exists || (strcmp(x->distribution, y->distribution) == 0 && a->file == b->file &&
+                          a->shape->s_q == b->shape->s_q && a->shape->batch == b->shape->batch);
+}
+
+static bool same_challenge(const report_cell *a, const report_cell *b) {
+    const cell_challenge *x = &a->row->challenge, *y = &b->row->challenge;
+    if (x->exists != y->exists)
+        return false;
+    return !x->exists || (strcmp(x->seed, y->seed) == 0 && x->tokens == y->tokens);
+}
+
+/* The arms of a run: both precisions, these and the ablation, or named ones of one file. Named arms
+ * that not every backend has are apart. */
+static bool same_arms(const report_cell *a, const report_cell *b) {
+    if (a->row->name[0] || b->row->name[0])
+        return a->row->name[0] && b->row->name[0] && a->file == b->file &&
+               gap_needs_file(a) == gap_needs_file(b) && gap_needs_cuda(a) == gap_needs_cuda(b);
+    return report_is_ablated(a) == report_is_ablated(b);
+}
+
+static bool same_timing(const report_cell *a, const report_cell *b) {
+    static const condition kTiming[] = {CONDITION_INPUT, CONDITION_COLD, CONDITION_MODE};
+    for (size_t i = 0; i < sizeof kTiming / sizeof *kTiming; i++)
+        if (condition_differs(a->row, b->row, kTiming[i]))
+            return false;
+    return true;
+}
+
+static bool same_gap(const report_cell *a, const report_cell *b) {
+    return strcmp(a->row->scope, b->row->scope) == 0 && same_timing(a, b) && same_arms(a, b) &&
+           (same_challenge(a, b) && (a->row->challenge.exists || same_lengths(a, b))) &&
+           a->shape->d_c == b->shape->d_c && a->shape->d_r == b->shape->d_r;
+}
+
+/* ---- gaps ------------------------------------------------------------------------------------ */
+
+/* Gaps in the order in which they were found. */
+typedef struct {
+    const report_model *m;
+    arena *mem;
+    gap *all;
+    size_t n;
+    bool failed; /* out of memory */
+} gap_list;
+
+/* Adds a gap with room for @room cells. NULL: out of memory. */
+static gap *add_gap(gap_list *l, int file, const char *config, size_t room) {
+    const report_cell **cells = arena_alloc(l->mem, room + 1, sizeof(report_cell *));
+    l->failed |= !cells;
+    if (!cells)
+        return NULL;
+    l->all[l->n] = (gap){.file = file, .config = config, .cells = cells};
+    return &l->all[l->n++];
+}
+
+/* Collects the cells that a file lacks in gaps whose cells one command could measure, if it could
+ * list any number of shapes. */
+static void collect(gap_list *l, int file) {
+    const report_model *m = l->m;
+    const size_t from = l->n;
+    for (size_t i = 0; i < m->n_cells && !l->failed; i++) {
+        const report_cell *c = &m->cells[i];
+        size_t g = from;
+        if (!lacks(m, file, c) || is_repeated(m, file, i))
+            continue;
+        while (g < l->n && !same_gap(l->all[g].cells[0], c))
+            g++;
+        if (g == l->n && !add_gap(l, file, NULL, m->n_cells))
+            return;
+        l->all[g].cells[l->all[g].n_cells++] = c;
+    }
+}
+
+/* ---- gaps divided by the shapes that a command can name -------------------------------------- */
+
+typedef struct {
+    const shipped_shapes *at;
+    size_t n;
+} config_list;
+
+static bool is_shape(const bench_shape *s, const report_cell *c) {
+    return s->heads == c->shape->heads && s->s_q == c->shape->s_q && s->batch == c->shape->batch &&
+           s->context == c->shape->context && s->d_c == c->shape->d_c && s->d_r == c->shape->d_r;
+}
+
+static bool has_shape(const shipped_shapes *config, const report_cell *c) {
+    for (int i = 0; i < config->n; i++)
+        if (is_shape(&config->shapes[i], c))
+            return true;
+    return false;
+}
+
+/* How many shapes of a configuration the cells of a gap have. */
+static int count_shapes(const shipped_shapes *config, const gap *g) {
+    int n = 0;
+    for (int i = 0; i < config->n; i++) {
+        bool found = false;
+        for (size_t k = 0; k < g->n_cells && !found; k++)
+            found = is_shape(&config->shapes[i], g->cells[k]);
+        n += found;
+    }
+    return n;
+}
+
+/* The configuration that measures most of a gap's shapes and few others; NULL if there is none. */
+static const shipped_shapes *best_config(const config_list *configs, const gap *g) {
+    const shipped_shapes *best = NULL;
+    int most = 1; /* a single shape is listed */
+    for (size_t i = 0; i < configs->n; i++) {
+        int n = count_shapes(&configs->at[i], g);
+        if (n <= most || (n < configs->at[i].n && n <= kListed))
+            continue;
+        most = n;
+        best = &configs->at[i];
+    }
+    return best;
+}
+
+/* Moves the cells whose shapes a configuration has from a gap to a new one. */
+static void divide_off(gap_list *l, gap *from, const shipped_shapes *config) {
+    gap *to = add_gap(l, from->file, config->name, from->n_cells);
+    size_t kept = 0;
+    for (size_t i = 0; to && i < from->n_cells; i++)
+        if (has_shape(config, from->cells[i]))
+            to->cells[to->n_cells++] = from->cells[i];
+        else
+            from->cells[kept++] = from->cells[i];
+    from->n_cells = kept;
+}
+
+/* Adds the cells of a gap as gaps of at most GRID_LIST shapes. */
+static void add_listed(gap_list *l, const gap *from) {
+    size_t *number = arena_alloc(l->mem, from->n_cells + 1, sizeof *number); /* of a cell's shape */
+    size_t shapes = 0;
+    l->failed |= !number;
+    for (size_t i = 0, k; number && i < from->n_cells; i++) {
+        for (k = 0; k < i && !gap_same_shape(from->cells[k], from->cells[i]);)
+            k++;
+        number[i] = k < i ? number[k] : shapes++;
+    }
+    for (size_t first = 0; first < shapes && !l->failed; first += GRID_LIST) {
+        gap *to = add_gap(l, from->file, NULL, from->n_cells);
+        for (size_t i = 0; to && i < from->n_cells; i++)
+            if (number[i] >= first && number[i] < first + GRID_LIST)
+                to->cells[to->n_cells++] = from->cells[i];
+    }
+}
+
+/* Adds a gap as one or several, so that one command can name the shapes of each. */
+static void divide(gap_list *l, gap g, const config_list *configs) {
+    const cell_record *r = g.cells[0]->row;
+    const shipped_shapes *config;
+    if (r->lengths.exists || r->challenge.exists || gap_obstacle(l->m, &g)) {
+        l->all[l->n++] = g;
+        return;
+    }
+    while (!l->failed && (config = best_config(configs, &g)))
+        divide_off(l, &g, config);
+    if (gap_is_grid(&g))
+        l->all[l->n++] = g;
+    else
+        add_listed(l, &g);
+}
+
+gap *gaps_find(const report_model *m, arena *mem, size_t *n) {
+    const size_t room = m->n_cells * (size_t)m->n_files + 1; /* each gap has a cell of its own */
+    gap_list whole = {.m = m, .mem = mem, .all = arena_alloc(mem, room, sizeof *whole.all)};
+    gap_list out = {.m = m, .mem = mem, .all = arena_alloc(mem, room, sizeof *out.all)};
+    shipped_shapes *at;
+    config_list configs;
+    *n = 0;
+    if (!whole.all || !out.all || !shipped_shapes_list(mem, &at, &configs.n))
+        return NULL;
+    configs.at = at;
+    for (int f = 0; f < m->n_files && !whole.failed; f++)
+        collect(&whole, f);
+    for (size_t i = 0; i < whole.n; i++)
+        divide(&out, whole.all[i], &configs);
+    *n = out.n;
+    return whole.failed || out.failed ? NULL : out.all;
+}
