@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes held-out problems of our own generator. Their levels are chosen so that models/snapmla-10m
-# answers 70 to 90 % of the samples of a set correctly:
+# Writes held-out problems of our own generator. Their levels are chosen so that version 1 of
+# models/snapmla-10m answered 70 to 90 % of the samples of a set correctly:
 #   synth.sh PROGRAM FOLDER [PROBLEMS]      writes FOLDER/synth_aime.jsonl and the other three
 # AIME, MATH, GPQA and CODE in the environment are other lists of levels.
 set -eu
