@@ -393,7 +393,7 @@ engine_times() {
             v["prefix_cache_queries_total"] + 0, v["prefix_cache_hits_total"] + 0 }'
 }
 # step_parts BEFORE AFTER: the mean time of the parts of a step, and the mean number of experts of a
-# layer, between two calls of engine_times
+# layer, between two calls of engine_times. The two requests that fit the lengths of prompts are in it.
 step_parts() {
     printf '%s\n%s\n' "$1" "$2" | awk '{ for (i = 1; i <= NF; i++) d[i] = $i - d[i] }
         function ms(x) { return sprintf("%.3f", 1e3 * x / d[1]) }
@@ -424,7 +424,7 @@ measure() {
     "$@" >"$out/logs/$name-command.txt" 2>&1
     cpu1=$(threads "$pid") engine1=$(engine_times "$at") gaps1=$(metrics "$at" inter_token_latency)
     gap=$(since "$gaps0" "$gaps1")
-    rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
+    rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g + 0 > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
     say "HTTP, $name: mean gap in the server $gap ms, so $rate tokens/s; $(step_parts "$engine0" "$engine1"); $(busiest "$pid" "$cpu0" "$cpu1")"
 }
 
@@ -438,7 +438,7 @@ run_http() {
         one="--concurrency $streams --requests $streams --blocks 1 --warmup 0 --prefix-share 1 --input 64"
         # Computes the prompt, and records the step of this number of sequences.
         # shellcheck disable=SC2086
-        load "warm-$arm" 20 $one --output 8
+        load "warm-$arm" 60 $one --output 8
         one="$one --output $output"
         # shellcheck disable=SC2086
         measure "streams-1-$arm" "$1" $at load "streams-1-$arm" 60 $one && a=$rate
@@ -446,7 +446,7 @@ run_http() {
         measure "choices-2-$arm" "$1" $at choices $at "$output" && c=$rate
         # shellcheck disable=SC2086
         measure "streams-2-$arm" "$1" $at load "streams-2-$arm" 60 $one && d=$rate
-        share=$(awk -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN { if (a + d > 0 && b + c > 0) printf "%.1f", 100 * (a + d) / (b + c); else print "unknown" }')
+        share=$(awk -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN { if (a + 0 > 0 && b + 0 > 0 && c + 0 > 0 && d + 0 > 0) printf "%.1f", 100 * (a + d) / (b + c); else print "unknown" }')
         # the files name a single arm, so its number is 0
         say "HTTP, $arm: $streams streams have $share % of the speed of one request with $streams choices;" \
             "at the client: $(decode_rate "streams-1-$arm" bf16), $(decode_rate "streams-2-$arm" bf16) tokens/s"
