@@ -9,16 +9,17 @@
 # complete up to its last step. The seconds below are estimates for one H200 (see the notebook
 # docs/lab/2026-11-24-serving-h200.md for the speeds they come from).
 #
-#   knee     For each input length: closed loops, and a search for the highest rate within the targets.
-#            The prompts are in the cache, so the servers mostly decode, as in Figure 1 of the paper. There
-#            are so many that the second-level cache of the device does not hold them (48 of 8k, 12 of 32k,
-#            2 of 128k). The times per token in the closed loops, at two numbers of users, give the range of
-#            the search. Computing the prompts: 20 s (8k), 32 s (32k), 40 s (128k). Closed loops: 92 s for
-#            each length. A load of the search: 46 s, and 5 or 6 loads bring both knees within 20 %.
+#   knee     For each input length: closed loops with a list of numbers of users, whose answers have 32 to
+#            96 tokens. The highest number within the targets is the knee; more and longer blocks at few
+#            loads decide more in the same time than a search. The prompts are in the cache, so the servers
+#            mostly decode, as in Figure 1 of the paper. There are so many that the second-level cache of
+#            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). Computing the prompts: 20 s
+#            (8k), 32 s (32k), 40 s (128k). Each number of users: 75 s. So measure one length at a time,
+#            or set LIMIT=1100; a part that is stopped keeps the loads that are complete.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
-#            to the first token at the client minus that in the server: at most 1 ms. 90 s.
+#            to the first token at the client minus that in the server: at most 1 ms. 80 s.
 #   client   `bench serving` against servers that only send: 2,000 streams of 50 tokens per second, one
 #            process on one core, the same with packets handled by other cores where that can be chosen,
 #            then two processes. It needs no GPU. 70 s.
@@ -40,10 +41,8 @@
 #   CLOSED_CACHE_MB=8192       the same in the part closed, so that the loads fill it within the time
 #   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
 #   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
-#   SEARCH                     ranges of the searches, for example "concurrency:100-320 rate:60-220". Then the
-#                              closed loops are left out. Default: one range of rates, from the closed loops
-#   USERS                      users of the second closed loop of the part knee, twice those of the first;
-#                              default: 1.2 million divided by the input length, at most 128
+#   LOADS                      numbers of users in the part knee, for example 130,160; default: loads_of()
+#   SEARCH                     searches in the part knee instead, for example "concurrency:100-320 rate:60-220"
 #   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
 #   LIMIT                      seconds for everything; default: 570
 #   SCALE=1                    factor of the times of single loads
@@ -55,7 +54,7 @@ parts=${*:-knee http client chunked decode closed}
 if [ -n "${DRY:-}" ]; then
     DEVICE=${DEVICE:-cpu} SHAPE=${SHAPE:-models/snapmla-10m/config.json} CACHE_MB=${CACHE_MB:-256}
     CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
-    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} USERS=${USERS:-3}
+    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} LOADS=${LOADS:-2,3}
     LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
     TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
 fi
@@ -122,9 +121,9 @@ row() {
     sed -n "/\"arm\": *\"$2\"/{/$3/s/.*\"$4\": *\([^,}]*\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
         awk '{ v = $1 } END { if (v == "" || v == "null") print "unknown"; else printf "%.4g\n", v }'
 }
-# interval RUN ARM MEMBER: an interval of the last row of kind load
+# interval RUN ARM PATTERN MEMBER: an interval of the last row of kind load with PATTERN
 interval() {
-    sed -n "/\"arm\": *\"$2\"/{/\"kind\": *\"load\"/s/.*\"$3\": *\(\[[^]]*\]\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
+    sed -n "/\"arm\": *\"$2\"/{/\"kind\": *\"load\".*$3/s/.*\"$4\": *\(\[[^]]*\]\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
         tail -n 1
 }
 requests() { # RUN ARM: its lines of requests.jsonl
@@ -244,50 +243,55 @@ both() {
 
 # ---- the parts knee, decode and closed ----
 
-# say_loop NAME TITLE: tokens and requests per second, and goodput, of both arms, with their intervals
+# say_loop NAME TITLE USERS: tokens and requests per second, and goodput, of both arms with this load,
+# with their intervals
 say_loop() {
+    at="\"load\": *$3[.,]"
     for arm in bf16 fp8; do
-        say "$2, $arm: $(row "$1" $arm '"kind": *"load"' output_tok_s) tokens/s $(interval "$1" $arm output_tok_s_ci95)," \
-            "$(row "$1" $arm '"kind": *"load"' requests_s) requests/s, $(row "$1" $arm '"kind": *"load"' goodput_s) within the targets," \
-            "TPOT p50 $(row "$1" $arm '"kind": *"latency".*"metric": *"tpot"' p50_ms) ms"
+        say "$2, $arm: $(row "$1" $arm "\"kind\": *\"load\".*$at" output_tok_s) tokens/s $(interval "$1" $arm "$at" output_tok_s_ci95)," \
+            "$(row "$1" $arm "\"kind\": *\"load\".*$at" requests_s) requests/s, $(row "$1" $arm "\"kind\": *\"load\".*$at" goodput_s) within the targets," \
+            "TPOT p50 $(row "$1" $arm "\"kind\": *\"latency\".*$at.*\"metric\": *\"tpot\"" p50_ms) ms"
     done
 }
 
-# knee_guess NAME ARM USERS TOKENS: the rate at which a time per token of 20 ms is expected, if that time
-# grows linearly from half of the users to all of them
-knee_guess() {
-    for n in $(($3 / 2)) "$3"; do
-        row "$1" "$2" "\"kind\": *\"latency\".*\"load\": *${n}[.,].*\"metric\": *\"tpot\"" p50_ms
-    done | awk -v n="$3" -v tokens="$4" '{ t[NR] = $1 + 0 } END {
-        each = (t[2] - t[1]) / (n - int(n / 2))
-        if (t[1] > 0 && each > 0) at = int(n / 2) + (20 - t[1]) / each
-        if (at > 0) print at * 50 / tokens }'
+# say_knee NAME INPUT: the knees of both arms, which are between two loads that were decided
+say_knee() {
+    for arm in bf16 fp8; do
+        say "knee, input $2, $arm: from $(row "$1" $arm '"kind": *"knee"' knee_lo) to" \
+            "$(row "$1" $arm '"kind": *"knee"' knee_hi) $(unit_of "$1") (unknown: not found)"
+    done
+    say "knee, input $2: $(sed -n '/"kind": *"ratio"/s/.*"headline": *"\([^"]*\)".*/\1/p' "$out/$1/run.json" 2>/dev/null)"
 }
-# rates NAME INPUT USERS TOKENS: the range of the search, from 0.8 of the lower guess to 1.25 of the higher one
-rates() {
-    for arm in bf16 fp8; do knee_guess "$1" $arm "$3" "$4"; done | sort -g | awk -v input="$2" '
-        NR == 1 { from = $1 } { to = $1 } END { if (NR < 2) { from = 750000 / input; to = 1600000 / input }
-            printf "rate:%.3g-%.3g", 0.8 * from, 1.25 * to }'
+unit_of() { case $1 in *-rate) echo requests/s ;; *) echo users ;; esac }
+
+# loads_of INPUT: numbers of users below and above the knees of both precisions on one H200: there the
+# median time per token is 20 ms with 156 (BF16) and 259 users (FP8) at 8k, 56 and 85 at 32k, 17 and
+# about 26 at 128k (docs/lab/2026-11-29-streams-and-knees.md)
+loads_of() {
+    [ -z "${LOADS:-}" ] || { echo "$LOADS" && return; }
+    case $1 in
+    8192) echo 150,165,245,290 ;;
+    32768) echo 53,59,80,90 ;;
+    131072) echo 15,18,24,29 ;;
+    *) echo "$1" | awk '{ n = 1200000 / $1; printf "%d,%d,%d,%d\n", n + 1, 1.25 * n + 2, 1.6 * n + 3, 2 * n + 4 }' ;;
+    esac
 }
 
 # search INPUT RANGE SECONDS: the knees of both arms in this range, of rates or of numbers of users
 search() {
-    name=knee-$1-${2%%:*} unit=requests/s
-    case $2 in concurrency:*) unit=users ;; esac
     # 6 s are kept for the result, which is computed after the search has ended
     # shellcheck disable=SC2086
-    load "$name" $(($3 - 6)) --slo $targets --search "$2" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
-        --warmup 8 $shared --output $((output / 8))
-    for arm in bf16 fp8; do
-        say "knee, input $1, $arm, searched in $2: from $(row "$name" $arm '"kind": *"knee"' knee_lo) to" \
-            "$(row "$name" $arm '"kind": *"knee"' knee_hi) $unit (unknown: not found)"
-    done
+    load "knee-$1-${2%%:*}" $(($3 - 6)) --slo $targets --search "$2" --duration "$(scaled 10)" --drain "$(scaled 4)" --blocks 2 \
+        --warmup 8 $shared --output $lengths
+    say_knee "knee-$1-${2%%:*}" "$1"
 }
 
 run_knee() {
     both "$most_cache"
     n=$(count "$inputs")
     targets=ttft_p75=500ms,tpot_p75=20ms # p75 needs fewer requests in a block than p90
+    # Drawn lengths: with equal ones, all users begin and end in the same steps.
+    lengths=uniform:$((output / 16))-$((3 * output / 16))
     for input in $(echo "$inputs" | tr ',' ' '); do
         part_left=$(($(left) / n))
         n=$((n - 1))
@@ -297,26 +301,23 @@ run_knee() {
         [ "$input" -lt 131072 ] || most=2
         [ $prefixes -le $most ] || prefixes=$most
         [ $prefixes -ge 1 ] || prefixes=1
-        users=${USERS:-$((1200000 / input))}
-        [ "$users" -le 128 ] || users=128
-        [ "$users" -ge 2 ] || users=2
         shared="--prefix-share 1 --prefixes $prefixes --input $input"
         # Computes the prompts: of 5 * N random choices among N prompts, all but 1 % are chosen.
         # shellcheck disable=SC2086 # a list of options
-        load "prompts-$input" 120 --concurrency "$(((users + 1) / 2))" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
+        load "prompts-$input" 120 --concurrency "$prefixes" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
             $shared --output 1
-        ranges=${SEARCH:-}
-        if [ -z "$ranges" ]; then
-            # shellcheck disable=SC2086
-            load "cached-$input" 130 --concurrency "$((users / 2)),$users" --duration "$(scaled 10)" --drain "$(scaled 5)" \
-                --blocks 2 --warmup 8 $shared --output $((output / 4)) --slo $targets
-            say_loop "cached-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users"
-            ranges=$(rates "cached-$input" "$input" "$users" $((output / 8)))
-        fi
         input_left=$((part_left - ($(date +%s) - begun_input)))
-        for range in $ranges; do
-            search "$input" "$range" $((input_left / $(echo "$ranges" | wc -w)))
+        for range in ${SEARCH:-}; do
+            search "$input" "$range" $((input_left / $(echo "$SEARCH" | wc -w)))
         done
+        [ -z "${SEARCH:-}" ] || continue
+        # shellcheck disable=SC2086
+        load "knee-$input" $((input_left - 6)) --concurrency "$(loads_of "$input")" --duration "$(scaled 15)" \
+            --drain "$(scaled 3)" --blocks 2 --warmup 8 $shared --output $lengths --slo $targets
+        for users in $(loads_of "$input" | tr ',' ' '); do
+            say_loop "knee-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users" "$users"
+        done
+        say_knee "knee-$input" "$input"
     done
 }
 
@@ -347,7 +348,7 @@ run_closed() {
         load "closed-$input" $(($(left) / n)) --concurrency $users --duration "$(scaled $seconds)" --warmup 1 \
             --drain "$(scaled 16)" --blocks 2 --input "$input" --output "$output" --slo tpot_p90=30ms
         n=$((n - 1))
-        say_loop "closed-$input" "closed loop, different prompts of $input tokens, $users users"
+        say_loop "closed-$input" "closed loop, different prompts of $input tokens, $users users" "$users"
     done
 }
 
@@ -362,9 +363,14 @@ fetch() {
 print(u.urlopen(sys.argv[1], *(s.encode() for s in sys.argv[2:]), timeout=60).read().decode())' "$@"
     fi 2>/dev/null
 }
+# The prompt of the streams: what `bench serving` sends with --input 64 --prefix-share 1, because the
+# tokenizer of random weights has one token for each byte. Sequences with the same prompt choose
+# similar experts, and how similar depends on the prompt. So one request with many choices is the same
+# work only with this prompt.
+stream_prompt='Text others land member piece war place price lot month music industry'
 # choices PORT TOKENS: one request with as many choices as there are streams
 choices() {
-    fetch "http://127.0.0.1:$1/v1/completions" "{\"prompt\": \"$(printf '%064d' 0)\", \"n\": $streams, \"max_tokens\": $2, \"temperature\": 1, \"ignore_eos\": true}" |
+    fetch "http://127.0.0.1:$1/v1/chat/completions" "{\"messages\": [{\"role\": \"user\", \"content\": \"$stream_prompt\"}], \"n\": $streams, \"max_tokens\": $2, \"temperature\": 1, \"ignore_eos\": true}" |
         sed 's/.*"completion_tokens": *\([0-9]*\).*/one request: \1 tokens/' | tail -n 1
 }
 # metrics PORT NAME: a time that the server measures: its sum and its number of values
@@ -376,15 +382,26 @@ metrics() {
 since() {
     echo "$1 $2" | awk '{ if ($4 > $2) printf "%.4f", 1e3 * ($3 - $1) / ($4 - $2); else print "unknown" }'
 }
-# engine_times PORT: the engine's steps so far, its time with work, and the part of it in the model (s)
+# engine_times PORT: sums of the engine so far: steps; seconds with work; those in the model, those of
+# them in which work was started, graphs were recorded, and results were awaited; recorded steps; layers
+# and experts counted; tokens of prompts, and those that were in the cache
 engine_times() {
-    fetch "http://127.0.0.1:$1/metrics" | awk '/^snapmla:engine_/ { sub(/{.*/, "", $1); v[$1] = $2 }
-        END { print v["snapmla:engine_steps_total"] + 0, v["snapmla:engine_busy_seconds_total"] + 0, v["snapmla:engine_model_seconds_total"] + 0 }'
+    fetch "http://127.0.0.1:$1/metrics" | awk '/^(snapmla:(engine|model)|vllm:prefix)_/ { sub(/{.*/, "", $1); sub(/^[a-z]*:/, "", $1); v[$1] = $2 }
+        END { print v["engine_steps_total"] + 0, v["engine_busy_seconds_total"] + 0, v["engine_model_seconds_total"] + 0,
+            v["model_launch_seconds_total"] + 0, v["model_record_seconds_total"] + 0, v["model_wait_seconds_total"] + 0,
+            v["model_recorded_total"] + 0, v["model_layers_total"] + 0, v["model_experts_total"] + 0,
+            v["prefix_cache_queries_total"] + 0, v["prefix_cache_hits_total"] + 0 }'
 }
-# step_parts BEFORE AFTER: the mean time of a step in the model and outside it, between two calls of engine_times
+# step_parts BEFORE AFTER: the mean time of the parts of a step, and the mean number of experts of a
+# layer, between two calls of engine_times. The two requests that fit the lengths of prompts are in it.
 step_parts() {
-    echo "$1 $2" | awk '{ n = $4 - $1; if (n > 0) printf "%d steps of %.3f ms in the model and %.3f ms outside", n,
-        1e3 * ($6 - $3) / n, 1e3 * ($5 - $2 - $6 + $3) / n; else print "no steps" }'
+    printf '%s\n%s\n' "$1" "$2" | awk '{ for (i = 1; i <= NF; i++) d[i] = $i - d[i] }
+        function ms(x) { return sprintf("%.3f", 1e3 * x / d[1]) }
+        END { if (!(d[1] > 0)) { print "no steps"; exit }
+            printf "%d steps of %s ms in the model (launch %s, of this %s for %d recordings; wait %s) and %s ms outside", d[1], ms(d[3]),
+                ms(d[4]), ms(d[5]), d[7], ms(d[6]), ms(d[2] - d[3])
+            if (d[8] > 0) printf "; %.1f experts of a layer in use", d[9] / d[8]
+            if (d[10] > d[11]) printf "; %d tokens of prompts were not in the cache", d[10] - d[11] }'
 }
 # threads PID: the processor time of each thread so far, in ticks; and the time now
 threads() {
@@ -407,7 +424,7 @@ measure() {
     "$@" >"$out/logs/$name-command.txt" 2>&1
     cpu1=$(threads "$pid") engine1=$(engine_times "$at") gaps1=$(metrics "$at" inter_token_latency)
     gap=$(since "$gaps0" "$gaps1")
-    rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
+    rate=$(awk -v n="$streams" -v g="$gap" 'BEGIN { if (g + 0 > 0) printf "%.1f", 1e3 * n / g; else print "unknown" }')
     say "HTTP, $name: mean gap in the server $gap ms, so $rate tokens/s; $(step_parts "$engine0" "$engine1"); $(busiest "$pid" "$cpu0" "$cpu1")"
 }
 
@@ -418,21 +435,25 @@ run_http() {
     set -- $pids
     for arm in bf16 fp8; do
         case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
-        one="--concurrency $streams --requests $streams --blocks 1 --warmup 2 --prefix-share 1 --input 64 --output $((2 * output))"
+        one="--concurrency $streams --requests $streams --blocks 1 --warmup 0 --prefix-share 1 --input 64"
+        # Computes the prompt, and records the step of this number of sequences.
+        # shellcheck disable=SC2086
+        load "warm-$arm" 60 $one --output 8
+        one="$one --output $output"
         # shellcheck disable=SC2086
         measure "streams-1-$arm" "$1" $at load "streams-1-$arm" 60 $one && a=$rate
-        measure "choices-1-$arm" "$1" $at choices $at $((2 * output)) && b=$rate
-        measure "choices-2-$arm" "$1" $at choices $at $((2 * output)) && c=$rate
+        measure "choices-1-$arm" "$1" $at choices $at "$output" && b=$rate
+        measure "choices-2-$arm" "$1" $at choices $at "$output" && c=$rate
         # shellcheck disable=SC2086
         measure "streams-2-$arm" "$1" $at load "streams-2-$arm" 60 $one && d=$rate
-        share=$(awk -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN { if (a + d > 0 && b + c > 0) printf "%.1f", 100 * (a + d) / (b + c); else print "unknown" }')
+        share=$(awk -v a="$a" -v b="$b" -v c="$c" -v d="$d" 'BEGIN { if (a + 0 > 0 && b + 0 > 0 && c + 0 > 0 && d + 0 > 0) printf "%.1f", 100 * (a + d) / (b + c); else print "unknown" }')
         # the files name a single arm, so its number is 0
         say "HTTP, $arm: $streams streams have $share % of the speed of one request with $streams choices;" \
             "at the client: $(decode_rate "streams-1-$arm" bf16), $(decode_rate "streams-2-$arm" bf16) tokens/s"
         check "$share" at-least 95
         # the server's metrics also have the two requests that fit the length of prompts
         before=$(metrics $at time_to_first_token)
-        load "ttft-$arm" 20 --concurrency 1 --requests "${TTFT_REQUESTS:-200}" --blocks 1 --warmup 0 --input 512 --output 8
+        load "ttft-$arm" 20 --concurrency 1 --requests "${TTFT_REQUESTS:-100}" --blocks 1 --warmup 0 --input 512 --output 8
         after=$(metrics $at time_to_first_token)
         at=$((at + 1))
         shift

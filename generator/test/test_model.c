@@ -389,6 +389,49 @@ static void test_what_a_step_refuses(void) {
     tiny_close(&t);
 }
 
+/* ---- counts of experts ----------------------------------------------------------------------- */
+
+/* The number of different experts below @routed that the tokens from @from to @to chose in the MoE
+ * layer @layer of @layers. @experts: [tokens][layers][k] */
+static int64_t experts_of(const int32_t *experts, int from, int to, int layer, int layers, int k,
+                          int routed) {
+    int64_t n = 0;
+    for (int e = 0; e < routed; e++) {
+        bool used = false;
+        for (int i = from; i < to; i++)
+            for (int j = 0; j < k; j++)
+                used |= experts[((int64_t)i * layers + layer) * k + j] == e;
+        n += used;
+    }
+    return n;
+}
+
+static void test_experts_are_counted(void) {
+    enum { kPiece = 33 };
+    for (int m = 0; tiny_names[m]; m++) {
+        tiny_model t;
+        tiny_open(&t, tiny_names[m]);
+        int k = t.shape.num_experts_per_tok, layers = k ? t.per_token / k : 0;
+        int32_t *chosen = calloc((size_t)TINY_TOKENS * (size_t)t.per_token + 1, sizeof *chosen);
+        runner *r = start(&t, CACHE_BF16, NULL);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        free(watched_logits_of(&t, r, kPiece, chosen));
+        int64_t used = 0, counted = 0;
+        for (int at = 0; at < TINY_TOKENS; at += kPiece, counted += layers)
+            for (int l = 0; l < layers; l++)
+                used +=
+                    experts_of(chosen, at, at + kPiece < TINY_TOKENS ? at + kPiece : TINY_TOKENS, l,
+                               layers, k, t.shape.n_routed_experts);
+        runner_stats s = runner_stats_of(r);
+        CU_ASSERT_EQUAL(s.layers, counted);
+        CU_ASSERT_EQUAL(s.experts, used);
+        CU_ASSERT_EQUAL(s.launch_ns + s.wait_ns + s.recorded, 0); /* only a GPU has these */
+        free(chosen);
+        runner_free(r);
+        tiny_close(&t);
+    }
+}
+
 CU_TestInfo tests_model[] = {
     {"FP32 logits are transformers', whole, in chunks, step by step", test_fp32_is_transformers},
     {"BF16 logits are transformers' up to rounding", test_bf16_is_transformers},
@@ -397,5 +440,6 @@ CU_TestInfo tests_model[] = {
     {"e4m3 weights are their numbers written out", test_e4m3_weights},
     {"instruction sets", test_instruction_sets},
     {"what a step refuses", test_what_a_step_refuses},
+    {"the experts that a step uses are counted", test_experts_are_counted},
     CU_TEST_INFO_NULL,
 };

@@ -77,6 +77,9 @@ typedef struct {
     /* target */
     const char *target;                                     /* "ttft_p99" */
     double limit_ms, share_pct, share_pct_ci[2], level_pct; /* level_pct: of share_pct_ci */
+    double percentile_ms, percentile_ms_ci[2]; /* the percentile that the target names; missing: not
+                                                  tested, or the share alone decided */
+    double percentile_level_pct;               /* of percentile_ms_ci */
     int64_t values_needed; /* values that would be enough for "meets" if none exceeded the limit */
     const char *state;     /* "open", "meets", "fails"; of a load: of all targets together, "" =
                               there is none */

@@ -89,6 +89,27 @@ static void write_finished(const writer *w, const serve_metrics *m) {
     }
 }
 
+/* The parts of the model's time on a device, and the experts of its layers. */
+static void write_model(const writer *w, const runner_stats *s) {
+    write_one(w, "snapmla:model_launch_seconds_total", "counter",
+              "The part of the model's seconds in which the host started the work of a GPU.",
+              (double)s->launch_ns / 1e9);
+    write_one(w, "snapmla:model_wait_seconds_total", "counter",
+              "The part of the model's seconds in which the host waited for a GPU's results.",
+              (double)s->wait_ns / 1e9);
+    write_one(w, "snapmla:model_record_seconds_total", "counter",
+              "The part of the launch seconds in which CUDA graphs were recorded.",
+              (double)s->record_ns / 1e9);
+    write_one(w, "snapmla:model_recorded_total", "counter",
+              "Steps that were recorded, because their number of sequences was new.",
+              (double)s->recorded);
+    write_one(w, "snapmla:model_layers_total", "counter",
+              "Layers whose experts were counted: on a GPU those of every 64th step.",
+              (double)s->layers);
+    write_one(w, "snapmla:model_experts_total", "counter",
+              "Different experts that the tokens of these layers used.", (double)s->experts);
+}
+
 static void write_engine(const writer *w, const serve_load *load) {
     double used = load->now.pages ? (double)load->now.pages_used / load->now.pages : 0;
     write_one(w, "vllm:num_requests_running", "gauge", "Sequences that are decoded now.",
@@ -114,6 +135,7 @@ static void write_engine(const writer *w, const serve_load *load) {
     write_one(w, "snapmla:engine_model_seconds_total", "counter",
               "The part of these seconds in which the model computed.",
               (double)load->stats.model_ns / 1e9);
+    write_model(w, &load->stats.model);
 }
 
 static void write_replicas(const writer *w, const serve_totals *load) {

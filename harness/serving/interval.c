@@ -102,6 +102,32 @@ double sliced_effect(const sliced_arm *arm, serving_time l) {
     return effect_at(arm, l, sliced_quantile(arm, l, 0.5));
 }
 
+bool sliced_log_quantiles(const sliced_arm *arm, serving_time l, const double *totals, double q,
+                          double *out) {
+    enum { kValuesBeyond = 5 };
+    const sliced_values *v = &arm->latency[l];
+    double seen[SLICES_MOST] = {0}, low[SLICES_MOST] = {0}, high[SLICES_MOST] = {0};
+    for (size_t s = 0; s < arm->slices; s++)
+        if (v->count[s] < kValuesBeyond / fmin(q, 1 - q) - 1e-9 ||
+            fabs(v->count[s] - totals[s]) > 0)
+            return false;
+    for (size_t i = 0; i < v->n; i++) {
+        size_t s = v->slice[i];
+        double below = floor((v->count[s] - 1) * q), k = seen[s]++;
+        if (k <= below)
+            low[s] = v->value[i];
+        if (k <= below + 1)
+            high[s] = v->value[i];
+    }
+    for (size_t s = 0; s < arm->slices; s++) {
+        double at = (v->count[s] - 1) * q;
+        out[s] = log(low[s] + (at - floor(at)) * (high[s] - low[s]));
+        if (!isfinite(out[s]))
+            return false;
+    }
+    return true;
+}
+
 void sliced_quantile_interval(const sliced_arm *arm, serving_time l, double q, double ci[2]) {
     double n = (double)arm->latency[l].n, share[2];
     ci[0] = ci[1] = (double)NAN;

@@ -38,6 +38,12 @@ double sliced_effect(const sliced_arm *arm, serving_time l);
  * factor. */
 double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
 
+/* The logarithm of quantile @q of the values of each slice, out [slices]. False if a slice has
+ * fewer than 5 / min(q, 1 - q) values, or if its number of values is not that in @totals: requests
+ * without a value, such as failed ones, have no place in the order. */
+bool sliced_log_quantiles(const sliced_arm *arm, serving_time l, const double *totals, double q,
+                          double *out);
+
 /* The 95 % interval of quantile @q (Woodruff 1952): the interval of the share of values up to the
  * quantile, turned back into values. The design effect is the largest of those at the median, at
  * the quantile and by clusters. The upper end is INFINITY if the values beyond it are worth less

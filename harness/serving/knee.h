@@ -18,9 +18,9 @@
  *      measured at the open load.
  *
  * Interval: the knee lies between the highest load that meets and the lowest that fails. Each
- * decision is wrong with a probability of at most (1 - level) / 2, with the level of the tests of
- * targets. So d decisions give an interval that holds the knee with a probability of at least
- * 1 - d (1 - level) / 2. */
+ * decision is wrong with a probability of at most 0.55 (1 - level), with the level of the tests of
+ * targets (slo_test_values()). So d decisions give an interval that holds the knee with a
+ * probability of at least 1 - 0.55 d (1 - level). */
 #ifndef SNAPMLA_HARNESS_SERVING_KNEE_H
 #define SNAPMLA_HARNESS_SERVING_KNEE_H
 

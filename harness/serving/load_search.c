@@ -55,11 +55,13 @@ load_point load_range_point(const load_range *range, double load, arrival_patter
     return point;
 }
 
-/* Whether the arm is open and has too few values for "meets" even if all were within a limit. */
+/* Whether the arm is open and has too few values for "meets" even if all were within a limit. If
+ * the percentile was tested, the values are enough. */
 static bool has_few(const serving_arm *a, size_t targets) {
     bool few = false;
     for (size_t i = 0; i < targets; i++)
-        few |= a->target[i].state == SLO_OPEN && a->target[i].n < a->target[i].needed;
+        few |= a->target[i].state == SLO_OPEN && a->target[i].n < a->target[i].needed &&
+               isnan(a->target[i].value);
     return few && a->state == SLO_OPEN;
 }
 

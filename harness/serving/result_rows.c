@@ -145,6 +145,10 @@ static snap_status add_target(const serving_measured *l, int arm, size_t k,
     r.share_pct_ci[0] = 100 * result->lo;
     r.share_pct_ci[1] = 100 * result->hi;
     r.level_pct = 100 * c->options->level;
+    r.percentile_ms = kMs * result->value;
+    r.percentile_ms_ci[0] = kMs * result->value_ci[0];
+    r.percentile_ms_ci[1] = kMs * result->value_ci[1];
+    r.percentile_level_pct = 100 * slo_value_level(c->options->level);
     r.state = slo_state_name(result->state);
     snap_status st = buf_check(&name, "the name of a target", err);
     if (st == SNAP_OK)

@@ -170,7 +170,10 @@ void slo_share_interval(double share, double independent, size_t slices, double 
 
 slo_result slo_test(const slo_target *t, const double *hits, const double *totals, size_t slices,
                     double effect, double level) {
-    slo_result r = {(double)NAN, 0, 1, 0, 0, SLO_OPEN};
+    slo_result r = {.share = (double)NAN,
+                    .hi = 1,
+                    .value = (double)NAN,
+                    .value_ci = {(double)NAN, (double)NAN}};
     double within = 0, n = 0, ci[2];
     for (size_t i = 0; i < slices; i++) {
         within += hits[i];
@@ -191,4 +194,32 @@ slo_result slo_test(const slo_target *t, const double *hits, const double *total
     else if (r.hi < t->quantile)
         r.state = SLO_FAILS;
     return r;
+}
+
+double slo_value_level(double level) {
+    return 1 - (1 - level) / 10;
+}
+
+void slo_test_values(const slo_target *t, const double *logs, size_t slices, double level,
+                     slo_result *r) {
+    double n = (double)slices, mean = 0, squares = 0, least = (double)INFINITY, most = -least;
+    if (r->state != SLO_OPEN || fmin(t->quantile, 1 - t->quantile) * n < 2 - 1e-9)
+        return;
+    for (size_t i = 0; i < slices; i++) {
+        mean += logs[i] / n;
+        least = fmin(least, logs[i]);
+        most = fmax(most, logs[i]);
+    }
+    for (size_t i = 0; i < slices; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    double half = student_quantile(0.5 + slo_value_level(level) / 2, n - 1) *
+                  sqrt(squares / (n - 1) / n),
+           limit = log(t->limit_s);
+    r->value = exp(mean);
+    r->value_ci[0] = exp(mean - half);
+    r->value_ci[1] = exp(mean + half);
+    if (fmax(most, mean + half) <= limit)
+        r->state = SLO_MEETS;
+    else if (fmin(least, mean - half) > limit)
+        r->state = SLO_FAILS;
 }

@@ -44,8 +44,8 @@ bool slo_all_met(const slo_list *t, const serving_request *r);
 
 typedef enum {
     SLO_OPEN,  /* the values are too few or too close to the limit to decide */
-    SLO_MEETS, /* the interval of the share lies at or above the quantile */
-    SLO_FAILS, /* the interval lies below the quantile */
+    SLO_MEETS, /* the interval of the share lies at or above the quantile, or slo_test_values() */
+    SLO_FAILS, /* the interval lies below the quantile, or slo_test_values() */
 } slo_state;
 const char *slo_state_name(slo_state s); /* "open", "meets", "fails" */
 
@@ -56,6 +56,10 @@ typedef struct {
     size_t n;      /* values */
     size_t needed; /* values that would be enough for "meets" if none exceeded the limit */
     slo_state state;
+    /* The percentile of the target, s: geometric mean of those of the slices, with its interval at
+     * the level of slo_test_values(). NAN if the share has decided, or if that test is not
+     * possible. */
+    double value, value_ci[2];
 } slo_result;
 
 /* The design effect of a share of values that are counted in slices of time: the ratio of its
@@ -76,5 +80,29 @@ void slo_share_interval(double share, double independent, size_t slices, double 
  * little about how they vary from slice to slice. */
 slo_result slo_test(const slo_target *t, const double *hits, const double *totals, size_t slices,
                     double effect, double level);
+
+/* The level of the intervals of slo_test_values(), for a level of slo_test(). */
+double slo_value_level(double level);
+
+/**
+ * slo_test_values - decide a target that is open by the percentile of each slice
+ *
+ * @logs: [slices] logarithm of the percentile of the target in each slice
+ * @r:    changed only if it is open: its value, interval and state
+ *
+ * In a server that works in steps, all requests of a slice are equally fast. Their share within the
+ * limit is then 0 or 1 in most slices, and 8 such slices do not prove a share of 75 %. But if the
+ * percentiles of all slices are close to each other and far from the limit, the target is decided.
+ * The interval is that of the mean of the logarithms, by Student's t (batch quantiles: Seila 1982).
+ * "Meets" needs its upper end and every slice at or below the limit, "fails" its lower end and
+ * every slice above it. The part of the slices that may miss the target must be at least two
+ * slices: a disturbance that takes whole slices has then probably been seen. So p75 needs 8 slices,
+ * p90 needs 20, and p99 is never decided in this way.
+ *
+ * The level is stricter than that of slo_test(): a wrong decision has a probability of at most
+ * (1 - level) / 20, so both tests together have at most 1.1 times that of slo_test() alone.
+ */
+void slo_test_values(const slo_target *t, const double *logs, size_t slices, double level,
+                     slo_result *r);
 
 #endif

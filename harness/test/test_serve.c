@@ -537,6 +537,8 @@ static void test_other_endpoints(void) {
     double busy = serve_metric(&c, "snapmla:engine_busy_seconds_total"),
            in_model = serve_metric(&c, "snapmla:engine_model_seconds_total");
     CU_ASSERT_TRUE(in_model > 0 && in_model < busy);
+    CU_ASSERT_EQUAL(serve_metric(&c, "snapmla:model_wait_seconds_total"), 0); /* no GPU */
+    CU_ASSERT_TRUE(serve_metric(&c, "snapmla:model_layers_total") > 0);
     serve_child_stop(&c);
     serve_child_remove(&c);
 }

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
+#include "harness/measure/stats.h"
 #include "harness/serving/headline.h"
+#include "harness/serving/interval.h"
 #include "harness/serving/load_search.h"
 #include "harness/serving/measured.h"
 #include "harness/test/serving_sim.h"
@@ -75,6 +78,159 @@ static void test_one_request_and_its_targets(void) {
     r.cut = false;
     r.failed = true;
     CU_ASSERT(!slo_met(&t.at[0], &r));
+}
+
+/* ---- targets decided by the percentiles of the slices ---- */
+
+enum { kHandSlices = 8 };
+
+/* Slices whose percentiles are alternately 1 % below and above 10 ms, on a logarithmic scale. */
+static slo_result test_by_values(double quantile, double limit_s, slo_state before) {
+    const slo_target t = {SERVING_TPOT, quantile, limit_s};
+    slo_result r = {.state = before, .value = (double)NAN};
+    double logs[kHandSlices];
+    for (int i = 0; i < kHandSlices; i++)
+        logs[i] = log(0.010) + (i % 2 ? 0.01 : -0.01);
+    slo_test_values(&t, logs, kHandSlices, 0.99, &r);
+    return r;
+}
+
+static void test_values_decide(void) {
+    slo_result r = test_by_values(0.75, 0.0103, SLO_OPEN);
+    CU_ASSERT(r.state == SLO_MEETS);
+    CU_ASSERT_DOUBLE_EQUAL(r.value, 0.010, 1e-9);
+    /* Student's t of 7 degrees of freedom is 5.4079 at a level of 99.9 % (from tables). */
+    double half = 5.4079 * 0.01 * sqrt(8.0 / 7) / sqrt(8);
+    CU_ASSERT_DOUBLE_EQUAL(r.value_ci[0], 0.010 * exp(-half), 1e-7);
+    CU_ASSERT_DOUBLE_EQUAL(r.value_ci[1], 0.010 * exp(half), 1e-7);
+    CU_ASSERT(test_by_values(0.75, 0.0097, SLO_OPEN).state == SLO_FAILS);
+    CU_ASSERT(test_by_values(0.75, 0.01015, SLO_OPEN).state == SLO_OPEN); /* in the interval */
+    CU_ASSERT(test_by_values(0.25, 0.0103, SLO_OPEN).state == SLO_MEETS);
+    /* a part of 10 % of 8 slices is less than two slices */
+    CU_ASSERT(test_by_values(0.9, 0.0103, SLO_OPEN).state == SLO_OPEN);
+    CU_ASSERT(isnan(test_by_values(0.9, 0.0103, SLO_OPEN).value));
+    /* a decision that the share has made stays */
+    CU_ASSERT(test_by_values(0.75, 0.0103, SLO_FAILS).state == SLO_FAILS);
+}
+
+/* One slice beyond the limit leaves the target open, although the interval does not hold it. */
+static void test_one_slice_beyond(void) {
+    const slo_target t = {SERVING_TPOT, 0.75, 0.020};
+    slo_result r = {.state = SLO_OPEN};
+    double logs[32];
+    for (int i = 0; i < 32; i++)
+        logs[i] = log(i ? 0.010 : 0.021);
+    slo_test_values(&t, logs, 32, 0.99, &r);
+    CU_ASSERT(r.value_ci[1] < 0.020 && r.state == SLO_OPEN);
+}
+
+/* Requests of a server that works in steps: those of the same time are equally fast. The time per
+ * token drifts slowly around 16 ms. */
+enum { kDriftEach = 750, kDriftBlocks = 2 };
+static const double kDriftSpread = 0.01, kDriftStep = 0.5; /* of the logarithm; s */
+
+static void fill_drifting(serving_request *to, float *gap, int block, uint64_t seed) {
+    const double keeps = 0.8;
+    rng r = rng_make(seed, (uint64_t)block);
+    double drift = kDriftSpread * rng_normal(&r), at = 0;
+    for (int i = 0; i < kDriftEach; i++) {
+        double due = 0.02 * i;
+        for (; at + kDriftStep < due; at += kDriftStep)
+            drift = keeps * drift + sqrt(1 - keeps * keeps) * kDriftSpread * rng_normal(&r);
+        double tpot = 0.016 * exp(drift + 1e-4 * rng_normal(&r));
+        gap[i] = (float)(31 * tpot);
+        to[i] = (serving_request){.block = block,
+                                  .index = i,
+                                  .due_s = due,
+                                  .sent_s = due,
+                                  .first_s = due + tpot,
+                                  .end_s = due + 32 * tpot,
+                                  .prompt_tokens = 10,
+                                  .completion_tokens = 32,
+                                  .pieces = 2,
+                                  .gap_s = &gap[i]};
+    }
+}
+
+/* Two blocks of 15 s with 1,500 requests, which are worth a few independent ones. */
+static slo_result measure_drifting(double limit_s, uint64_t seed) {
+    static serving_request log[kDriftBlocks * kDriftEach];
+    static float gap[kDriftBlocks * kDriftEach];
+    serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    serving_measured *l;
+    snap_err err = {0};
+    o.arms = 1;
+    o.targets = (slo_list){{{SERVING_TPOT, 0.75, limit_s}}, 1};
+    for (int b = 0; b < kDriftBlocks; b++)
+        fill_drifting(log + (ptrdiff_t)b * kDriftEach, gap + (ptrdiff_t)b * kDriftEach, b, seed);
+    CU_ASSERT_FATAL(serving_measure_point(log, kDriftBlocks * kDriftEach, 0, &o, &l, &err) ==
+                    SNAP_OK);
+    slo_result r = l->arm[0].target[0];
+    free(l);
+    return r;
+}
+
+/* Limits 10 % from the true percentile are decided, although the shares leave them open. Limits
+ * 0.5 % from it are hardly ever decided wrongly: with 0.55 % for each, 0.4 of the 80 decisions
+ * would be wrong. */
+static void test_drifting_server(void) {
+    enum { kRuns = 40, kFar = 10 };
+    double truth = 0.016 * exp(0.67449 * kDriftSpread); /* of a logarithmic normal distribution */
+    int wrong = 0, by_values = 0;
+    for (uint64_t i = 0; i < kFar; i++) {
+        slo_result high = measure_drifting(1.1 * truth, i), low = measure_drifting(0.9 * truth, i);
+        CU_ASSERT(high.state == SLO_MEETS);
+        CU_ASSERT(low.state == SLO_FAILS);
+        by_values += !isnan(high.value) + !isnan(low.value);
+    }
+    CU_ASSERT(by_values > 0);
+    for (uint64_t i = 0; i < kRuns; i++) {
+        wrong += measure_drifting(0.995 * truth, 1000 + i).state == SLO_MEETS;
+        wrong += measure_drifting(1.005 * truth, 1000 + i).state == SLO_FAILS;
+    }
+    CU_ASSERT(wrong <= 2);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n%d of %d decided by values, %d of %d wrong", by_values, 2 * kFar, wrong,
+                     2 * kRuns);
+}
+
+/* ---- percentiles of slices ---- */
+
+static int by_number(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static void test_percentiles_of_slices(void) {
+    enum { kEach = 4 };
+    sim_log log = {0};
+    arena mem = {0};
+    snap_err err = {0};
+    sliced_arm arm;
+    const slo_list targets = {{{SERVING_E2E, 0.75, 0.5}}, 1};
+    double got[SLICES_MOST];
+    sim_mm1(&log, &(sim_block){.rate = 5, .seconds = 200, .seed = 3, .noise = 4}, 10, 3);
+    sliced_block b = {log.at, log.n, {.from = 0, .to = 200, .cohort_to = 200, .steady = true}};
+    double *own = calloc(log.n, sizeof *own);
+    CU_ASSERT_FATAL(sliced_make(&arm, &b, 1, kEach, &targets, 0, &mem, &err) == SNAP_OK);
+    CU_ASSERT_FATAL(sliced_log_quantiles(&arm, SERVING_E2E, arm.totals[0], 0.75, got));
+    for (int s = 0; s < kEach; s++) {
+        size_t n = 0;
+        for (size_t i = 0; i < log.n; i++)
+            if (sliced_place(&b, 0, kEach, log.at[i].due_s, 200) == s)
+                own[n++] = serving_time_of(&log.at[i], SERVING_E2E);
+        qsort(own, n, sizeof *own, by_number);
+        CU_ASSERT_DOUBLE_EQUAL(exp(got[s]), stats_quantile(own, n, 0.75), 1e-12);
+    }
+    /* 250 values of a slice are too few for p99 */
+    CU_ASSERT(!sliced_log_quantiles(&arm, SERVING_E2E, arm.totals[0], 0.99, got));
+    log.at[7].failed = true; /* a failed request has no value */
+    arena_release(&mem);
+    CU_ASSERT_FATAL(sliced_make(&arm, &b, 1, kEach, &targets, 0, &mem, &err) == SNAP_OK);
+    CU_ASSERT(!sliced_log_quantiles(&arm, SERVING_E2E, arm.totals[0], 0.75, got));
+    arena_release(&mem);
+    free(own);
+    sim_release(&log);
 }
 
 /* ---- the search on an exact server ---- */
@@ -450,6 +606,10 @@ CU_TestInfo tests_serving_knee[] = {
     {"targets are read", test_targets_are_read},
     {"targets are refused", test_targets_are_refused},
     {"one request and its targets", test_one_request_and_its_targets},
+    {"percentiles of slices", test_percentiles_of_slices},
+    {"percentiles of slices decide a target", test_values_decide},
+    {"one slice beyond the limit", test_one_slice_beyond},
+    {"a server whose speed drifts", test_drifting_server},
     {"exact search", test_exact_search},
     {"ends of the search", test_ends_of_the_search},
     {"open loads", test_open_loads},

@@ -34,8 +34,8 @@ snap_status cuda_model_use(const cuda_model *m, snap_err *err) SNAP_CHECK_RESULT
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int cuda_model_cublaslt(const cuda_model *m);
 
-/* What a step returns. Each pointer may be NULL, but @wanted needs @got and @logits, and excludes
- * @next and @not_finite. */
+/* What a step returns. Each pointer but @stats may be NULL, but @wanted needs @got and @logits, and
+ * excludes @next and @not_finite. */
 typedef struct {
     float *logits;    /* [rows] with rows = the sum of piece.logits; each row has vocab numbers */
     int32_t *next;    /* [rows] the likeliest token of each row; -1 if a logit of the row is NaN or
@@ -47,6 +47,7 @@ typedef struct {
     reading_result *got;   /* [rows] the results of @wanted */
     int64_t *not_finite;   /* the first row with a logit that is NaN or infinite; unchanged if there
                               is none */
+    runner_stats *stats;   /* the step is added to it */
 } cuda_model_results;
 
 /* Runs one step. In @experts, decoded pieces come first. With @wanted, @logits holds only the rows

@@ -5,6 +5,7 @@
 #include "kernels/cuda/c_contract.h"
 
 extern "C" {
+#include "base/clock.h"
 #include "generator/local/cuda/cuda_model.h"
 #include "generator/local/model/rope.h"
 #include "generator/local/model/route.h"

@@ -121,6 +121,8 @@ struct cuda_model {
     reading_buffers read, read_host; /* [read_rows] */
     int read_rows;
     int *want_host, *chosen_host;
+    int64_t launched_ns; /* when the host had started the kernels of the current step */
+    int64_t counted;     /* steps so far, to choose those whose experts are counted */
     std::vector<lab_recording *> recorded; /* [max_decode + 1] recorded steps, by number of
                                               sequences */
 };

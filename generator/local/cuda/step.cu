@@ -118,17 +118,26 @@ namespace {
 
 /* Runs a step of one new token for each sequence. It is recorded the first time that its number of
  * sequences occurs. */
-snap_status run_recorded(cuda_model *m, const step_shape &step, snap_err *err) {
+snap_status run_recorded(cuda_model *m, const step_shape &step, runner_stats *stats,
+                         snap_err *err) {
     lab_recording *&r = m->recorded[static_cast<size_t>(step.rows)];
-    snap_status st = r ? SNAP_OK : record_step(m, step, &r, err);
+    snap_status st = SNAP_OK;
+    if (!r) {
+        const int64_t begun_ns = clock_now_ns();
+        st = record_step(m, step, &r, err);
+        stats->recorded++;
+        stats->record_ns += clock_now_ns() - begun_ns;
+    }
     if (st == SNAP_OK)
         st = lab_replay(m->be, r, err);
+    m->launched_ns = clock_now_ns();
     return st == SNAP_OK ? wait_for_ranks(m, err) : st;
 }
 
 snap_status run_eager(cuda_model *m, const step_shape &step, const cuda_model_results *out,
                       snap_err *err) {
     snap_status st = forward(m, step, err);
+    m->launched_ns = clock_now_ns();
     if (st == SNAP_OK)
         st = wait_for_ranks(m, err);
     for (int first = 0; first < step.wanted && st == SNAP_OK; first += m->logit_rows) {
@@ -149,10 +158,25 @@ void reorder_experts(const cuda_model *m, int rows, int32_t *to) {
                    static_cast<size_t>(k) * sizeof *to);
 }
 
+/* Counts the experts that the tokens of each layer have chosen. */
+void count_experts(const cuda_model *m, int rows, runner_stats *stats) {
+    const int k = m->how.chosen;
+    for (int l = 0; l < m->moe_layers; l++) {
+        const int *chosen = m->chosen_host + static_cast<int64_t>(l) * m->opt.max_rows * k;
+        bool used[ROUTE_MAX_EXPERTS] = {};
+        for (int i = 0; i < rows * k; i++)
+            used[chosen[i]] = true;
+        for (int e = 0; e < m->shape.n_routed_experts; e++)
+            stats->experts += used[e];
+        stats->layers++;
+    }
+}
+
 snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_results *out,
                      snap_err *err) {
     cudaError_t e = cudaSuccess;
-    const bool experts = out->experts && m->moe_layers;
+    const bool counts = m->counted++ % RUNNER_EXPERTS_EVERY == 0,
+               experts = (out->experts || counts) && m->moe_layers;
     const size_t chosen = static_cast<size_t>(m->moe_layers) * m->opt.max_rows * m->how.chosen;
     if (experts)
         e = cudaMemcpyAsync(m->chosen_host, m->b.chosen, chosen * sizeof(int),
@@ -166,8 +190,10 @@ snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_res
     for (int i = step.wanted - 1; i >= 0 && out->not_finite; i--)
         if (m->key_host[i] == KEY_NOT_FINITE)
             *out->not_finite = i;
-    if (experts)
+    if (experts && out->experts)
         reorder_experts(m, step.rows, out->experts);
+    if (experts && counts)
+        count_experts(m, step.rows, out->stats);
     return SNAP_OK;
 }
 
@@ -175,6 +201,7 @@ snap_status copy_out(cuda_model *m, const step_shape &step, const cuda_model_res
 
 extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
                                        const cuda_model_results *out, snap_err *err) {
+    const int64_t begun_ns = clock_now_ns();
     step_shape step = {};
     snap_status st = lay_out(m, pieces, count, &step, err);
     if (st == SNAP_OK && out->wanted && step.wanted > m->read_rows)
@@ -187,9 +214,15 @@ extern "C" snap_status cuda_model_step(cuda_model *m, const model_piece *pieces,
     if (step.gathers) {
         st = run_eager(m, step, out, err);
     } else {
-        st = run_recorded(m, step, err);
+        st = run_recorded(m, step, out->stats, err);
         if (st == SNAP_OK)
             st = read_logits(m, 0, step.rows, out, err);
     }
-    return st == SNAP_OK ? copy_out(m, step, out, err) : st;
+    if (st == SNAP_OK)
+        st = copy_out(m, step, out, err);
+    if (st == SNAP_OK) {
+        out->stats->launch_ns += m->launched_ns - begun_ns;
+        out->stats->wait_ns += clock_now_ns() - m->launched_ns;
+    }
+    return st;
 }

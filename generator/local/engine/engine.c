@@ -348,6 +348,7 @@ int engine_pending(const engine *e) {
 
 engine_stats engine_stats_of(const engine *e) {
     engine_stats s = e->stats;
+    s.model = runner_stats_of(e->r);
     s.mean_running = e->running_steps ? (double)e->running_sum / (double)e->running_steps : 0;
     return s;
 }

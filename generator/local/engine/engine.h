@@ -81,7 +81,8 @@ typedef struct {
                                           queue to be computed again */
     int64_t recomputed;                /* tokens of the sequences that were put back to be computed
                                           again */
-    int64_t model_ns; /* time in the steps of the model, with the wait for a device, in ns */
+    int64_t model_ns;   /* time in the steps of the model, with the wait for a device, in ns */
+    runner_stats model; /* the parts of that time on a device, and the experts used */
     int most_running, most_pages;
     double mean_running; /* running sequences per step, over the steps that had any */
 } engine_stats;

@@ -91,10 +91,12 @@ static snap_status run_experts(runner *r, const moe_weights *m, int pairs, snap_
     gate_context ctx = {r, inner};
     int jobs = 0;
     runner_rows(r, pairs, gather_row, r);
+    r->stats.layers++;
     for (int e = 0; e < r->s->n_routed_experts; e++) {
         int first = r->e.first[e], rows = r->e.first[e + 1] - first;
         if (!rows)
             continue;
+        r->stats.experts++;
         gemm_job job = {.w = m->expert[e].gate,
                         .x = (const char *)r->e.x + (size_t)(first * hidden) * r->element,
                         .ldx = hidden,

@@ -97,6 +97,7 @@ struct runner {
     expert_buffers e;
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
+    runner_stats stats;
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* number of MoE layers; the one that runs now */

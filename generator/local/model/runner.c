@@ -205,6 +205,10 @@ int runner_cublaslt(const runner *r) {
     return r->cuda ? cuda_model_cublaslt(r->cuda) : 0;
 }
 
+runner_stats runner_stats_of(const runner *r) {
+    return r->stats;
+}
+
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) {
     if (!r->cuda)
         return err_set(err, SNAP_E_UNSUPPORTED, "a random cache is supported on CUDA only");

@@ -126,6 +126,23 @@ typedef enum {
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
                               double *ns, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Sums over all steps so far. */
+typedef struct {
+    /* Time of steps on "cuda", in ns; 0 on other devices. */
+    int64_t launch_ns; /* the host checks a step, copies its inputs and starts its kernels */
+    int64_t wait_ns;   /* then the host waits for the results and copies them */
+    /* Steps whose number of sequences had not occurred before, so that a CUDA graph was recorded;
+     * the time for that is a part of launch_ns. */
+    int64_t recorded, record_ns;
+    /* How many different experts the tokens of a layer used. Each layer of a step is counted once
+     * in `layers`, and each of its experts that had a token in `experts`. On "cuda" every
+     * RUNNER_EXPERTS_EVERY-th step is counted, because the counting costs a copy. Experts that all
+     * tokens share, and zero-computation experts, do not count. */
+    int64_t layers, experts;
+} runner_stats;
+enum { RUNNER_EXPERTS_EVERY = 64 };
+runner_stats runner_stats_of(const runner *r);
+
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);
 

@@ -281,8 +281,11 @@ static snap_status check_rows(const runner *r, const model_piece *pieces, int co
 static snap_status run_on_cuda(runner *r, const model_piece *pieces, int count, float *logits,
                                int32_t *next, snap_err *err) {
     int64_t bad = -1;
-    cuda_model_results out = {
-        .logits = logits, .next = next, .experts = r->watch, .not_finite = &bad};
+    cuda_model_results out = {.logits = logits,
+                              .next = next,
+                              .experts = r->watch,
+                              .not_finite = &bad,
+                              .stats = &r->stats};
     snap_status st = cuda_model_step(r->cuda, pieces, count, &out, err);
     return st == SNAP_OK && bad >= 0 ? refuse_row(r, pieces, count, bad, err) : st;
 }
@@ -306,8 +309,11 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
     snap_status st;
     TRY(check_pieces(r, pieces, count, err));
     if (r->cuda) {
-        cuda_model_results out = {
-            .logits = logits, .experts = r->watch, .wanted = wanted, .got = got};
+        cuda_model_results out = {.logits = logits,
+                                  .experts = r->watch,
+                                  .wanted = wanted,
+                                  .got = got,
+                                  .stats = &r->stats};
         return cuda_model_step(r->cuda, pieces, count, &out, err);
     }
     TRY(run_on_cpu(r, pieces, count, logits, err));

@@ -7,7 +7,9 @@
  * The load is the rate of arrivals times the mean service time (1 s) per server. The true values
  * come from one long simulation. For each metric the program prints the share of the stated
  * intervals that hold the true value, in how many runs an interval was stated, and the median of
- * the width over the value. */
+ * the width over the value. For targets whose limits are 1 % below and above the true percentile
+ * and half as high again, it prints how often they were decided, and how often only by the values
+ * (slo_test_values()). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +19,13 @@
 #include "harness/serving/measured.h"
 #include "harness/test/serving_sim.h"
 
-enum { kMetrics = 6, kTruthRequests = 2000000 };
+enum { kMetrics = 6, kTruthRequests = 2000000, kTargets = 6 };
+
+/* Targets of the latency e2e: a percentile, and the limit as a multiple of its true value. */
+static const struct {
+    double quantile, times;
+} kTarget[kTargets] = {{0.75, 0.99}, {0.75, 1.01}, {0.75, 1.5},
+                       {0.9, 0.99},  {0.9, 1.01},  {0.9, 1.5}};
 
 typedef struct {
     sim_queue queue;
@@ -47,7 +55,7 @@ static void simulate(sim_log *log, const setting *s, double seconds, int block, 
                     &s->queue);
 }
 
-static void find_truth(const setting *s, double truth[kMetrics]) {
+static void find_truth(const setting *s, double truth[kMetrics], slo_list *targets) {
     static const double quantiles[] = {0.5, 0.9, 0.95, 0.99};
     double rate = s->load * s->queue.servers, sum = 0;
     sim_log log = {0};
@@ -63,16 +71,42 @@ static void find_truth(const setting *s, double truth[kMetrics]) {
     for (int k = 0; k < 4; k++)
         truth[k + 1] = stats_quantile(e2e, n, quantiles[k]);
     truth[5] = rate;
+    targets->n = kTargets;
+    for (int k = 0; k < kTargets; k++)
+        targets->at[k] =
+            (slo_target){SERVING_E2E, kTarget[k].quantile,
+                         kTarget[k].times * stats_quantile(e2e, n, kTarget[k].quantile)};
     free(e2e);
     sim_release(&log);
 }
 
-static void run(const setting *s, const double truth[kMetrics]) {
+/* How often each target had each state; [1]: only because of the values. */
+typedef int decisions[kTargets][2][3];
+
+static void count_decisions(decisions d, const serving_arm *arm) {
+    for (int k = 0; k < kTargets; k++)
+        d[k][!isnan(arm->target[k].value)][arm->target[k].state]++;
+}
+
+static void print_decisions(decisions d, int runs) {
+    for (int k = 0; k < kTargets; k++)
+        printf("p%.0f, limit %.2f of the true value: meets %.3f (by values %.3f), fails %.3f (by "
+               "values %.3f)\n",
+               100 * kTarget[k].quantile, kTarget[k].times,
+               (double)(d[k][0][SLO_MEETS] + d[k][1][SLO_MEETS]) / runs,
+               (double)d[k][1][SLO_MEETS] / runs,
+               (double)(d[k][0][SLO_FAILS] + d[k][1][SLO_FAILS]) / runs,
+               (double)d[k][1][SLO_FAILS] / runs);
+}
+
+static void run(const setting *s, const double truth[kMetrics], const slo_list *targets) {
     static const char *const names[] = {"mean", "p50", "p90", "p95", "p99", "requests/s"};
     double *width = calloc((size_t)s->runs * kMetrics, sizeof *width);
     int held[kMetrics] = {0}, stated[kMetrics] = {0}, below[kMetrics] = {0};
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
+    decisions found = {{{0}}};
     o.arms = 1;
+    o.targets = *targets;
     for (int i = 0; i < s->runs && width; i++) {
         sim_log log = {0};
         serving_measured *m;
@@ -89,9 +123,11 @@ static void run(const setting *s, const double truth[kMetrics]) {
             held[k] += e->ci95[0] <= truth[k] && truth[k] <= e->ci95[1];
             below[k] += e->ci95[1] < truth[k];
         }
+        count_decisions(found, &m->arm[0]);
         free(m);
         sim_release(&log);
     }
+    print_decisions(found, s->runs);
     for (int k = 0; k < kMetrics && width; k++) {
         qsort(width + k * s->runs, (size_t)stated[k], sizeof *width, by_number);
         printf("%-10s true %8.4g  held %.3f  too low %.3f  stated %d of %d  width %.2f\n", names[k],
@@ -119,10 +155,11 @@ int main(int argc, char **argv) {
                        .runs = (int)option(argc, argv, "--runs", 100),
                        .seed = (uint64_t)option(argc, argv, "--seed", 1000000)};
     double truth[kMetrics];
+    slo_list targets;
     if (s.queue.servers < 1 || s.queue.servers > 64 || !(s.load > 0) || s.load >= 1 ||
         s.blocks < 1 || s.blocks > SLICES_MOST || s.runs < 1)
         return 2;
-    find_truth(&s, truth);
-    run(&s, truth);
+    find_truth(&s, truth, &targets);
+    run(&s, truth, &targets);
     return 0;
 }
