@@ -1,5 +1,5 @@
-/* The shipped model answers held-out problems of the second level, and finds codes in short texts, in
- * both precisions. Sampling is greedy, so the answers are the same each time. */
+/* The shipped model answers held-out problems of the second level, and finds codes in short texts,
+ * in both precisions. Sampling is greedy, so the answers are the same each time. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

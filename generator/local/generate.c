@@ -1,5 +1,5 @@
-/* generate.c - the local generator behind generator.h. Requests become sequences of an engine; their
- * tokens become text and times.
+/* generate.c - the local generator behind generator.h. Requests become sequences of an engine;
+ * their tokens become text and times.
  *
  * With several replicas, each runs in a thread of its own. There is one queue, which is the source:
  * a replica takes a request when it has room. A mutex keeps the calls of the source and the sink

@@ -1,5 +1,5 @@
-/* forecast_gate.h - the part of `gate check` for predicted accuracies: does a cache format or kernel
- * lose more accuracy than the margin?
+/* forecast_gate.h - the part of `gate check` for predicted accuracies: does a cache format or a
+ * kernel lose more accuracy than the margin?
  *
  * The rows are those of `fidelity --model DIR --predict SUITE` (kind "forecast" of the section
  * model_fidelity). Within the current run, each format is judged by its predicted loss against the

@@ -29,8 +29,8 @@ typedef struct {
     uint64_t seed;
 } gate_quality_options;
 
-/* Appends rows of kind quality. @baseline: NULL = none. SNAP_E_INPUT: a malformed sample; the message names file and line.
- * SNAP_E_IO, SNAP_E_NOMEM. */
+/* Appends rows of kind quality. @baseline: NULL = none. SNAP_E_INPUT: a malformed sample; the
+ * message names file and line. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status gate_check_quality(const results *baseline, const results *current,
                                const gate_quality_options *opt, js *rows,
                                snap_err *err) SNAP_CHECK_RESULT;

@@ -1,5 +1,5 @@
-/* serve_replicas.h - distributes the jobs of a server over the replicas of a model. Each replica has
- * an engine with a thread of its own (serve_engine.h). All functions belong to the server's thread.
+/* serve_replicas.h - distributes the jobs of a server over the replicas of a model. Each replica
+ * has an engine with a thread of its own (serve_engine.h). All functions belong to the server's thread.
  *
  * With one replica, jobs go to its engine at once. With several, there is one queue. Its first job
  * goes to a replica as soon as one holds fewer than twice as many sequences as it decodes at once:

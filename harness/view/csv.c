@@ -54,7 +54,7 @@ static const char *const kOrder[] = {
     "mode",          "device",        "tok_j",          "tok_usd",
     "against_first", "differs",       "what",           "bf16",
     "fp8",           "peak_pct",      "task_sha256"};
-enum { COLUMNS_MAX = 320, NAME_MAX_BYTES = 48 };
+enum { COLUMNS_MAX = 400, NAME_MAX_BYTES = 48 };
 
 typedef struct {
     char name[NAME_MAX_BYTES];
