@@ -9,7 +9,7 @@
 #include "harness/view/format.h"
 #include "harness/view/pages.h"
 
-enum { kSheetFields = 320 };
+enum { kSheetFields = 400 };
 typedef struct {
     char *fields[kSheetFields];
     int n;

@@ -353,6 +353,15 @@ engine_stats engine_stats_of(const engine *e) {
     return s;
 }
 
+static runner_stats runner_stats_sum(runner_stats a, runner_stats b) {
+    return (runner_stats){.launch_ns = a.launch_ns + b.launch_ns,
+                          .wait_ns = a.wait_ns + b.wait_ns,
+                          .recorded = a.recorded + b.recorded,
+                          .record_ns = a.record_ns + b.record_ns,
+                          .layers = a.layers + b.layers,
+                          .experts = a.experts + b.experts};
+}
+
 engine_stats engine_stats_sum(engine_stats a, engine_stats b) {
     double steps = (double)(a.steps + b.steps);
     double running = a.mean_running * (double)a.steps + b.mean_running * (double)b.steps;
@@ -363,6 +372,7 @@ engine_stats engine_stats_sum(engine_stats a, engine_stats b) {
                           .preemptions = a.preemptions + b.preemptions,
                           .recomputed = a.recomputed + b.recomputed,
                           .model_ns = a.model_ns + b.model_ns,
+                          .model = runner_stats_sum(a.model, b.model),
                           .most_running =
                               a.most_running > b.most_running ? a.most_running : b.most_running,
                           .most_pages = a.most_pages > b.most_pages ? a.most_pages : b.most_pages,
