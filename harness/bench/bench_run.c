@@ -474,11 +474,14 @@ static snap_status save(bench *b, snap_err *err) {
     return st;
 }
 
-/* Whether the result file exists and is that of a run that was not interrupted. */
+/* Whether the result file exists, unless it is known to be that of an interrupted run. A file that
+ * cannot be read may be complete, too. */
 static bool has_complete_file(const bench *b) {
     char *path = results_file_of(b->o->out);
     results *r = NULL;
-    bool complete = path && results_load(&r, path, NULL) == SNAP_OK && !results_interrupted(r);
+    bool interrupted =
+        path && results_load(&r, path, NULL) == SNAP_OK && results_interrupted(r) != NULL;
+    bool complete = !path || (fs_exists(path) && !interrupted);
     results_free(r);
     free(path);
     return complete;

@@ -128,6 +128,8 @@ static const char *why_not(const model_record *a, const model_record *b) {
         return "the numbers of answers differ";
     if (a->temperature != b->temperature || a->top_p != b->top_p)
         return "the sampling differs";
+    if (a->accuracy_pct != b->accuracy_pct) /* each loss is relative to these answers */
+        return "the reference's answers differ";
     return NULL;
 }
 
