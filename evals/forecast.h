@@ -55,8 +55,8 @@ typedef struct {
     double accuracy;   /* of the reference's answers */
     double diverged;   /* share of answers that differ, if the draws agree as often as they can */
     double unseen;     /* share of the other format's answers that are unseen, see above */
-    size_t mixed;      /* problems with both right and wrong answers. Only these tell right from
-                          wrong answers, so with few of them the interval is too narrow */
+    size_t mixed;      /* problems with both right and wrong answers. Only these show whether the
+                          format prefers right answers, so with few the interval is too narrow */
     double seen_delta; /* mean covariance over the problems; 0 with one answer to each problem */
     double delta;      /* predicted accuracy minus that of the reference; NAN: no prediction */
     double se;         /* standard error of delta; NAN if there is no interval */
@@ -86,8 +86,8 @@ typedef struct {
 } forecast_loss;
 
 /* The probability that the loss is above @margin, if (true loss - loss) / se has Student's t
- * distribution with problems - 1 degrees of freedom. It is also 1 minus the p-value of the
- * one-sided test of "the loss is at most the margin". With se 0 it is 0 or 1. */
+ * distribution with problems - 1 degrees of freedom. The result is also 1 minus the p-value of the
+ * one-sided test of "the loss is at most the margin". If se is 0, the result is 0 or 1. */
 double forecast_loss_above(const forecast_loss *l, double margin);
 
 /* A forecast with its covariances. All figures have the same unit. */
@@ -97,9 +97,9 @@ typedef struct {
     size_t problems;
 } forecast_summary;
 
-/* The loss of format @now, where another format or build of it was predicted by @before from the
- * same number of problems in the same order. The standard error is that of the paired differences
- * of the covariances, because usually both covariances of a problem come from the same answers. The
+/* The loss from @before to @now: the forecasts of two formats, or of one format in two builds, from
+ * the same number of problems in the same order. The standard error is that of the paired
+ * differences of the covariances. Usually both covariances come from the same answers. The
  * errors of the two factors for unseen answers are taken to be independent. If both forecasts are
  * the same, the loss is exactly 0. SNAP_E_NOMEM. */
 snap_status forecast_loss_between(const forecast_summary *before, const forecast_summary *now,

@@ -1,7 +1,7 @@
 /* local.h - opens a checkpoint and makes it ready to generate. local_model holds all parts: the
  * weights, the tokenizer, the chat template, the runner with its KV cache, and the engine. With a
- * layout DPn it also holds n - 1 further replicas. Code that does not use them runs on the first
- * one. */
+ * layout DPn it also holds n - 1 further replicas. Code that ignores them uses the first replica
+ * only. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
@@ -71,9 +71,10 @@ static inline local_model *local_replica(local_model *m, int i) {
     return i ? &m->more[i - 1] : m;
 }
 
-/* The device of format @i, from 0, when several cache formats of one checkpoint are compared with
- * the first one on @device. "cuda" runs all formats. Another device runs all but the first, so that
- * a kernel under test is compared with the program's own BF16 kernel. */
+/* The device that runs cache format @i (from 0) of a command that compares the formats of one
+ * checkpoint with the first of them. @device: the device that the user named. "cuda" runs all
+ * formats. Another device runs all but the first, so that a kernel under test is compared with the
+ * program's own BF16 kernel. */
 const char *local_device_of(const char *device, int i);
 
 /* Appends the token ids of the prompt to @ids. The prompt is rendered by chat_render() in the

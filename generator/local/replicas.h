@@ -2,7 +2,7 @@
  *
  * A replica is a runner with a cache and an engine of its own. Replicas in one process share the
  * checkpoint's files and the tokenizer, and on the CPU also the weights. Each request runs on one
- * replica, so on the CPU its answer does not depend on which. */
+ * replica. On the CPU its answer is the same on every replica. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_REPLICAS_H
 #define SNAPMLA_GENERATOR_LOCAL_REPLICAS_H
 
@@ -20,7 +20,7 @@ typedef struct {
  * replica_devices_parse - read which devices the replicas of a checkpoint use
  *
  * @device: a device of runner_options; "cuda:3" for CUDA device 3; "cuda:0,1" for one replica on
- *          each of these devices, which may be equal
+ *          each device of the list, in which a device may occur twice
  * @layout: "DPn" for n replicas; NULL = "DP1". With "cuda" they use the devices 0 .. n - 1
  *
  * SNAP_E_USAGE if one of them is malformed, if they state different numbers of replicas, or for

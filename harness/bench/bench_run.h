@@ -5,9 +5,10 @@
  *   RUN/arm-NAME=FILE                      a copy of the plugin or Python file of a named arm
  *
  * A run that was killed or interrupted continues when the same command is given again: it reuses
- * the journal's rows of each shape and scope whose arms were all finished. The result file of a run
- * that was interrupted has the complete shapes and scopes, and says that it was interrupted
- * (results_save_unfinished()). It does not replace a complete result. */
+ * the journal's rows of each shape and scope whose arms were all finished. A run that was
+ * interrupted also writes a result file. It has the complete shapes and scopes, and states that the
+ * run was interrupted (results_save_unfinished()). It replaces an existing file only if that is
+ * also of an interrupted run. */
 #ifndef SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 #define SNAPMLA_HARNESS_BENCH_BENCH_RUN_H
 
@@ -49,12 +50,12 @@ typedef struct {
  * bench_run - time the cells of a grid and compare them with the ceilings of the device
  *
  * @config: the resolved options, for the result file and the journal (bench_journal.h)
- * @out:    the result, saved if @o names a file; caller owns it, results_free(); NULL after errors
- *          without a result
+ * @out:    the result, saved if @o names a file; caller owns it, results_free(); NULL after errors,
+ *          except where stated below
  *
  * SNAP_E_DEVICE or SNAP_E_WRONG, with *out set: a cell had an error or failed (sweep_verdict()).
  * SNAP_E_USAGE: wrong options. SNAP_E_ENV: the ceilings are of another device.
- * SNAP_E_CANCELLED, with *out set if that worked: the run was interrupted.
+ * SNAP_E_CANCELLED: the run was interrupted. *out is set if a result could be made.
  * Also the errors of opening the backend and of reading and writing the files. Of several named
  * arms, some may fail to open: their rows have that error. If none opens, the error is that of the
  * first.

@@ -15,8 +15,8 @@ typedef struct {
     uint64_t seed; /* chooses them */
 } packed_sample;
 
-/* The results of the oracle for the samples of one shape. Arms with the same format, input and rows
- * have the same ones, so they are computed once. {0} is an empty list. */
+/* The results of the oracle for the samples of one shape. They are the same for all arms with the
+ * same format, input and rows, so they are computed once. {0} is an empty list. */
 typedef struct packed_reference packed_reference;
 typedef struct {
     packed_reference *first;

@@ -2,8 +2,9 @@
  * one GPU and from exchange curves: from options to rows and a result file.
  *
  * A predicted row has the origin `predicted` and is never ranked with measured rows. With
- * `against`, the rows are those of measured result files, each beside its measured time. A measured
- * step of one GPU is then predicted without the steps of its batch and context. */
+ * `against`, the steps of measured result files are predicted, and each row also has the measured
+ * time. The rules for a step of one GPU are then fitted without the steps of its batch and
+ * context. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_H
 
@@ -16,8 +17,8 @@ typedef struct {
     predict_sources from;
     const char *model_config;
     const char *arms, *contexts, *batches; /* as in model_bench.h; batches are those of all GPUs */
-    const char *layouts; /* a list; NULL = those of `gpus`, or with neither one GPU */
-    const char *gpus;    /* a list of numbers of GPUs: of all layouts the one with most tokens/s */
+    const char *layouts; /* a list; NULL = those of `gpus`; one GPU if that is NULL, too */
+    const char *gpus;    /* a list of numbers of GPUs; for each, the layout with most tokens/s */
     const char *weights; /* "bf16", "e4m3" */
     double memory_gb;    /* of each GPU for weights, buffers and cache, in 10^9 bytes; 0 = no
                             limit */
@@ -44,8 +45,8 @@ void predict_release(predict_result *p);
 typedef struct {
     int n; /* number of rows with a measured time */
     double median_pct, most_pct;
-    double part_pct[STEP_PARTS]; /* mean of (predicted - measured part) / measured step; NAN if the
-                                    parts were not timed */
+    double part_pct[STEP_PARTS]; /* mean of 100 x (predicted - measured part) / measured step; NAN
+                                    if the parts were not timed */
 } predict_agreement;
 predict_agreement predict_agreement_of(const predict_result *p, const char *layout);
 

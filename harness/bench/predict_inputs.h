@@ -26,9 +26,9 @@ typedef struct {
  *   e2e         decode steps of one GPU with timed parts. The model must be a name in
  *               configs/models
  *   bench       cells of the attention kernel (scope kernel, single steps, cold, one query for each
- *               sequence); of each number of heads and arm the one with most cached tokens
+ *               sequence); for each number of heads and arm, the cell with most cached tokens
  *   exchange    operations inside a graph
- *   ceilings    the bandwidth of reads and the rate of BF16 products; of several the highest
+ *   ceilings    the bandwidth of reads and the rate of BF16 products, the highest of each
  *
  * SNAP_E_USAGE: no file, or a kind of row that is needed is in none of them. Also the errors of
  * reading files.

@@ -2,9 +2,10 @@
  * a link with a latency and a bandwidth from configs/links.json.
  *
  * A curve is linear between measured sizes. Below the smallest it is constant, and above the
- * largest it continues with the bandwidth of the largest. A curve of other than the measured number
- * of ranks is read at the size for which each link carries the same number of bytes, so the latency
- * is that of the measured ranks. All GPUs of a node are taken to be connected by the same switch.
+ * largest it continues with the bandwidth of the largest. For another number of ranks than the
+ * measured one, the time is that of the measured size at which each link carries as many bytes. So
+ * the latency is that of the measured ranks. All GPUs of a node are taken to be connected by the
+ * same switch.
  *
  * Exchanges of more than PREDICT_NODE ranks leave the node. The part of an all-to-all that goes to
  * other nodes uses the network, and both parts run at the same time. */
@@ -38,8 +39,9 @@ typedef struct {
 } predict_link;
 
 typedef struct {
-    exchange_curve one_shot, all_reduce, all_gather, all_to_all; /* of the node */
-    double read_rate; /* bytes/s of the GPU's memory: NCCL's sums are added by one more kernel */
+    exchange_curve one_shot, all_reduce, all_gather, all_to_all; /* inside a node */
+    double read_rate; /* bytes/s of the GPU's memory, for the kernel that adds a sum of NCCL to the
+                         residual stream */
     bool has_link;    /* the link replaces the curves */
     predict_link link, network;
 } predict_links;

@@ -13,9 +13,10 @@
  *               time for each byte, and floating-point operations x time for each of them
  *   exchange    exchange curves (predict_links.h); no rule
  *
- *   step        the sum of the parts - overlap for each block, because the kernels of different
- *               parts overlap in a step without events. If measured steps took longer than their
- *               parts, the sum x their ratio instead: the clocks of a GPU fall under a longer load.
+ *   step        the sum of the parts - a time for each block, because the kernels of different
+ *               parts overlap in a step without events. If the measured steps took longer than
+ *               their parts, it is the sum x their ratio instead: the clocks of a GPU fall under a
+ *               longer load.
  *
  * The number of rows decides which kernels compute the products, so there are rules for three
  * ranges: at most 8 rows, at most 64, more (generator/local/cuda). The rules of attention and of
@@ -45,8 +46,8 @@ typedef struct {
     int n[2];
 } kernel_slopes;
 
-/* Nanoseconds for each cached token: interpolated between measured numbers of heads. Beyond the
- * smallest and the largest, the time of that number; NAN without any. */
+/* Nanoseconds for each cached token, interpolated between measured numbers of heads. Beyond the
+ * smallest or the largest measured number, the time of that number. NAN if none was measured. */
 double kernel_slope_at(const kernel_slopes *k, kv_format arm, double heads);
 
 /* A measured decode step of one GPU. */
@@ -67,9 +68,9 @@ typedef struct {
 } rule;
 
 typedef struct {
-    rule attention[2];        /* [BF16, FP8]; for each block, query, and factor of the kernel */
-    rule experts;             /* for each layer or expert, byte, number moved */
-    rule rest;                /* for each launch, byte, floating-point operation */
+    rule attention[2];        /* [BF16, FP8]; ns for each block and query; factor of the kernel */
+    rule experts;             /* ns for each layer or expert, byte, number moved */
+    rule rest;                /* ns for each launch, byte, floating-point operation */
     double overlap[2];        /* ns for each block: [one row, more rows] */
     double slowdown[2];       /* factor; 1 if the overlap is used */
     double error[STEP_PARTS]; /* largest relative error of a rule when the cell that it
@@ -82,8 +83,8 @@ typedef struct {
     rules range[PREDICT_RANGES]; /* at most 8 rows, at most 64, more */
     kernel_slopes slopes;
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
-    bool single; /* one row has a step of its own on one GPU (generator/local/cuda/single.cu),
-                         whose parts cannot be timed */
+    bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be
+                    timed (generator/local/cuda/single.cu) */
 } rule_book;
 
 static inline int predict_range(double rows) {

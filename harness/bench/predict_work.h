@@ -32,7 +32,7 @@ static inline int predict_gpus(const predict_layout *l) {
 snap_status predict_layout_check(const predict_layout *l, const model_shape *s,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
-/* All of it is for one step on one rank. */
+/* All numbers are those of one step on one rank. */
 typedef struct {
     double rows;         /* sequences of the rank's replica */
     int heads;           /* of the rank */
@@ -41,12 +41,12 @@ typedef struct {
     double launches;     /* of kernels in the rest of the step */
     double cached;       /* cached tokens that are read, over all blocks */
     double query_bytes;  /* weights that absorb the queries, W_UK */
-    double experts;      /* that are read, with the shared ones, over all layers */
-    double expert_rows;  /* rows x experts of a row that the rank computes, divided by the number of
-                            experts that a row has */
+    double experts;      /* experts that are read, with the shared ones, over all layers */
+    double expert_rows;  /* pairs of a row and one of its experts that the rank computes in a layer,
+                            divided by the number of experts of a row */
     double expert_bytes; /* weights of routers and of those experts that are read */
     double expert_flop;
-    double expert_moved; /* numbers of rows that go to experts and come back */
+    double expert_moved; /* numbers in the rows that go to experts and come back */
     double rest_bytes;   /* weights of all other products */
     double rest_flop;
 

@@ -35,7 +35,7 @@ struct lane {
     energy_meter *meter;     /* NULL for an arm without a backend */
     kernel_code code;
     cell cell;            /* the arm's cell for the current shape */
-    double ns_per_work;   /* least time of a step per row and token so far; 0 = no step was timed */
+    double ns_per_work;   /* least time of a step so far, for each row and token; 0 = none timed */
     paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
 };
 
@@ -59,7 +59,7 @@ typedef struct {
 /* Notes how fast the arms computed the current shape and scope. */
 void sweep_note_speed(sweep *s);
 
-/* Whether the current shape and scope would exceed the time limit. Then *why says so. */
+/* Whether the current shape and scope would exceed the time limit. If so, *why has the message. */
 bool sweep_is_late(const sweep *s, snap_err *why);
 
 /* The state of the machine and of each arm's device at one moment. */
@@ -82,12 +82,11 @@ bool sweep_is_requested(const lane *l, bench_scope scope);
 snap_status sweep_add_row(sweep *s, int i, bench_scope scope, const moment *before,
                           const moment *after, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether an earlier run has the rows of all arms in the scope that could be opened. Arms are timed
+/* Whether an earlier run has the rows in the scope of all arms that could be opened. Arms are timed
  * alternately, so the rows of a scope are either all reused or all measured again. */
 bool sweep_scope_found(const sweep *s, bench_scope scope);
 
-/* Adds those rows, and the rows with the error of the arms that could not be opened. SNAP_E_NOMEM.
- */
+/* Adds those rows, and a row with the error for each arm that could not be opened. SNAP_E_NOMEM. */
 snap_status sweep_take_over(sweep *s, bench_scope scope, snap_err *err) SNAP_CHECK_RESULT;
 
 #endif

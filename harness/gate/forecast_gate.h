@@ -7,12 +7,13 @@
  * losses in both files, paired by problem. P is the probability that the loss is above the margin
  * (evals/forecast.h), and the verdict is the first of these that applies:
  *
- *   invalid        the two files have other problems, answers, draws or another checkpoint, or a
- *                  row lacks the figures that older versions did not write
- *   inconclusive   no loss above the margin can be seen: the prediction has no interval, the
- *                  reference's accuracy is not above the margin, or more answers diverge than
- *                  the margin allows and they are greedy, or fewer than FORECAST_GATE_MIXED
- *                  problems have both right and wrong answers
+ *   invalid        the two files differ in checkpoint, problems, number of answers, sampling or the
+ *                  accuracy of the first format, or a row lacks the figures that older versions
+ *                  did not write
+ *   inconclusive   no loss above the margin can be seen: the prediction has no interval; the
+ *                  reference's accuracy is not above the margin; or the percentage of answers
+ *                  that diverge is above the margin, and either the answers are greedy, or fewer
+ *                  than FORECAST_GATE_MIXED problems have both right and wrong answers
  *   regressed      1 - P, after Holm's correction over all predictions, is at most alpha
  *   ok             P is at most alpha, and at most 30 % of the answers diverge
  *   inconclusive   neither; the reason says how many problems would decide, or to run eval
@@ -23,8 +24,8 @@
 
 #include "harness/record/results.h"
 
-/* Problems that are always right or always wrong add nothing to a prediction. With fewer other ones
- * than this, its interval is too narrow. */
+/* The least number of problems with both right and wrong answers. Other problems add nothing to a
+ * prediction, so with fewer of these its interval is too narrow. */
 enum { FORECAST_GATE_MIXED = 10 };
 
 typedef struct {

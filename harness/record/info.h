@@ -12,8 +12,8 @@
 snap_status machine_info(js **out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The shipped configurations in the order of their names: [{"name", "path", "why"}]. The caller
- * owns the array. It lacks what does not fit into memory, and a fault is noted (fault.h). NULL: not
- * even the array fits. */
+ * owns the array. If memory is exhausted, entries are missing and a fault is noted (fault.h). NULL:
+ * there is no memory for the array. */
 js *shipped_configs(void);
 
 /* Opens a backend, lists its properties and closes it. Errors: those of device_open(); SNAP_E_IO if

@@ -63,11 +63,11 @@ struct serve_job {
     struct serve_job *next_news; /* next in the list of serve_engine_collect() */
 
     /* used by serve_replicas.c only */
-    struct serve_engine *engine; /* that has the job; NULL while the job is in the queue */
+    struct serve_engine *engine; /* the engine that has the job; NULL while it is in the queue */
     uint64_t prompt_hash;        /* of the first prompt; 0 = the job shares no prompt */
 
-    /* used by serve_engine.c only. next_in is the link of a queue, before that of
-     * serve_replicas.c. */
+    /* used by serve_engine.c only, except that next_in is also the link of the queue in
+     * serve_replicas.c, before an engine gets the job */
     serve_choice *choice;
     int left;
     bool listed;               /* the job is in the list that serve_engine_collect() makes */

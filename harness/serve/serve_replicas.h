@@ -1,15 +1,16 @@
 /* serve_replicas.h - distributes the jobs of a server over the replicas of a model. Each replica
- * has an engine with a thread of its own (serve_engine.h). All functions belong to the server's thread.
+ * has an engine with a thread of its own (serve_engine.h). Only the server's thread calls these
+ * functions.
  *
  * With one replica, jobs go to its engine at once. With several, there is one queue. Its first job
- * goes to a replica as soon as one holds fewer than twice as many sequences as it decodes at once:
- * then an engine has the prompts of its next sequences, but no replica is idle while jobs wait for
- * another one. The replica is chosen in this order:
+ * goes to a replica as soon as one of them holds fewer than twice as many sequences as it decodes
+ * at once. So each engine has the prompts of its next sequences early, and no replica is idle while
+ * jobs wait for another one. The replica is chosen in this order:
  *
- *   1. one that has got the same prompt among its last SERVE_PROMPTS ones, and can decode the job's
- *      sequences at once, unless it holds SERVE_AHEAD sequences more than another replica
- *   2. the one that holds the fewest sequences; of these the one with the most free pages; of these
- *      the one that has got the fewest sequences so far
+ *   1. one that has this prompt among its last SERVE_PROMPTS ones, can decode the job's sequences
+ *      at once, and holds fewer than SERVE_AHEAD sequences more than the replica of rule 2
+ *   2. the one that holds the fewest sequences; among equals the one with the most free pages; then
+ *      the one that has received the fewest sequences so far
  *
  * All sequences of a job go to the same replica. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_REPLICAS_H
@@ -25,7 +26,7 @@ typedef struct serve_replicas serve_replicas;
 typedef struct {
     serve_load all;
     int replicas;
-    int64_t begun[LOCAL_REPLICAS]; /* sequences that each replica has got */
+    int64_t begun[LOCAL_REPLICAS]; /* sequences that each replica has begun */
 } serve_totals;
 
 /* Starts an engine for each replica of @m, which is borrowed until serve_replicas_stop(). @wake: an

@@ -44,8 +44,9 @@ bool slo_all_met(const slo_list *t, const serving_request *r);
 
 typedef enum {
     SLO_OPEN,  /* the values are too few or too close to the limit to decide */
-    SLO_MEETS, /* the interval of the share lies at or above the quantile, or slo_test_values() */
-    SLO_FAILS, /* the interval lies below the quantile, or slo_test_values() */
+    SLO_MEETS, /* the interval of the share lies at or above the quantile, or slo_test_values()
+                  decides so */
+    SLO_FAILS, /* the interval lies below the quantile, or slo_test_values() decides so */
 } slo_state;
 const char *slo_state_name(slo_state s); /* "open", "meets", "fails" */
 
@@ -56,9 +57,9 @@ typedef struct {
     size_t n;      /* values */
     size_t needed; /* values that would be enough for "meets" if none exceeded the limit */
     slo_state state;
-    /* The percentile of the target, s: geometric mean of those of the slices, with its interval at
-     * the level of slo_test_values(). NAN if the share has decided, or if that test is not
-     * possible. */
+    /* The percentile of the target, in seconds: the geometric mean of the percentiles of the
+     * slices, with its interval at slo_value_level(). NAN if the share has decided, or if
+     * slo_test_values() is not possible. */
     double value, value_ci[2];
 } slo_result;
 
@@ -90,14 +91,15 @@ double slo_value_level(double level);
  * @logs: [slices] logarithm of the percentile of the target in each slice
  * @r:    changed only if it is open: its value, interval and state
  *
- * In a server that works in steps, all requests of a slice are equally fast. Their share within the
- * limit is then 0 or 1 in most slices, and 8 such slices do not prove a share of 75 %. But if the
- * percentiles of all slices are close to each other and far from the limit, the target is decided.
+ * In a server whose requests advance in the same steps, all requests of a slice are equally fast.
+ * The share within the limit is then 0 or 1 in most slices, and 8 such slices do not prove a share
+ * of 75 %. But if the percentiles of all slices are close to each other and far from the limit, the
+ * target is decided.
  * The interval is that of the mean of the logarithms, by Student's t (batch quantiles: Seila 1982).
  * "Meets" needs its upper end and every slice at or below the limit, "fails" its lower end and
- * every slice above it. The part of the slices that may miss the target must be at least two
- * slices: a disturbance that takes whole slices has then probably been seen. So p75 needs 8 slices,
- * p90 needs 20, and p99 is never decided in this way.
+ * every slice above it. The fraction of values that may miss the target (25 % for p75) must be at
+ * least two slices. A disturbance that takes whole slices has then probably been seen. So p75 needs
+ * 8 slices, p90 needs 20, and p99 is never decided in this way.
  *
  * The level is stricter than that of slo_test(): a wrong decision has a probability of at most
  * (1 - level) / 20, so both tests together have at most 1.1 times that of slo_test() alone.

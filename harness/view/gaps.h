@@ -9,7 +9,7 @@
  * arms or the file that names them. */
 typedef struct {
     int file;                  /* the file that lacks them */
-    const report_cell **cells; /* [n_cells], different ones; each is in another file */
+    const report_cell **cells; /* [n_cells] all different; each is a cell of some other file */
     size_t n_cells;
     const char *config; /* the shipped configuration that has all their shapes, which the command
                            names; NULL = the command lists the shapes */
@@ -20,10 +20,10 @@ typedef struct {
  *
  * @mem: owns the gaps
  *
- * Cells without a command have gaps of their own. A gap names a configuration if it lacks all of
- * its shapes, or more than 32 of them. Then the command may measure shapes again that the file has.
- * Other shapes are listed. A command lists at most GRID_LIST shapes, so further ones are another
- * gap. NULL: out of memory.
+ * Cells that no command measures have gaps of their own. If the file lacks all shapes of a shipped
+ * configuration, or more than 32 of them, these are a gap that names the configuration. Its command
+ * may measure shapes again that the file has. Other shapes are listed. A command lists at most
+ * GRID_LIST shapes, so further ones are another gap. NULL: out of memory.
  */
 gap *gaps_find(const report_model *m, arena *mem, size_t *n);
 

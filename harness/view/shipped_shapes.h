@@ -13,9 +13,9 @@ typedef struct {
 } shipped_shapes;
 
 /* Lists the configurations whose keys only name shapes, the scope, the distribution of the numbers
- * and how long a cell is timed. What does not name all its shapes is left out: a list of them, or
- * all four axes. The arena @mem owns the lists. *n is 0 if there are no shipped files. False if
- * memory is exhausted. */
+ * and how long a cell is timed. A configuration must name its shapes completely: by a list, or by
+ * all four axes. Others are left out. The arena @mem owns the lists. *n is 0 if there are no
+ * shipped files. False if memory is exhausted. */
 bool shipped_shapes_list(arena *mem, shipped_shapes **out, size_t *n);
 
 #endif

@@ -221,7 +221,7 @@ snap_status cache_format_rows(ref_rows *out, const cache_format *f, const cache_
                               const int32_t *table_row, int64_t tokens,
                               snap_err *err) SNAP_CHECK_RESULT;
 
-/* Allocates rows of zeros for so many tokens. The caller releases @out. SNAP_E_NOMEM. */
+/* Allocates rows of zeros for @tokens tokens. The caller releases @out. SNAP_E_NOMEM. */
 snap_status cache_format_rows_init(ref_rows *out, const cache_format *f, int64_t tokens,
                                    snap_err *err) SNAP_CHECK_RESULT;
 
@@ -256,9 +256,9 @@ snap_status cache_oracle_init(cache_oracle *o, const cache_format *f, const floa
                               int64_t tokens, snap_err *err) SNAP_CHECK_RESULT;
 void cache_oracle_release(cache_oracle *o);
 
-/* The same in parts, for sequences that are packed part by part. @like: a cache with the values
- * that all tokens share, see cache_format_pack_like(). The tokens are 0 until cache_oracle_add()
- * sets them. */
+/* Like cache_oracle_init(), for a sequence that is packed part by part. @like: a cache with the
+ * values that all tokens share, see cache_format_pack_like(). The tokens are 0 until
+ * cache_oracle_add() sets them. */
 snap_status cache_oracle_begin(cache_oracle *o, const cache_format *f, const float *q,
                                int64_t queries, const cache_bytes *like, int64_t tokens,
                                snap_err *err) SNAP_CHECK_RESULT;

@@ -44,8 +44,8 @@ snap_status python_backend_open(mla_backend **out, const char *file, const mla_b
 /* Whether a function of this header opened the backend. */
 bool attend_is_backend(const mla_backend *be);
 
-/* The built-in backend whose memory, clock and probes such a backend uses, owned by it. For any
- * other backend, @be itself. */
+/* The built-in backend whose memory, clock and probes the backend @be uses, if a function of this
+ * header opened it; @be owns the result. For any other backend, @be itself. */
 mla_backend *attend_built_in(mla_backend *be);
 
 /* ---- the checks on the host ---- */

@@ -115,14 +115,14 @@ struct cuda_model {
     std::vector<void *> owned, pinned;
     bool single;       /* decode steps of one row use single_layer() */
     part_marks *marks; /* NULL = no events are recorded */
-    bool skips_sums;   /* while a step without the sums over the ranks is recorded, to time it */
+    bool skips_sums;   /* true while a step without sums over the ranks is recorded, to time it */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */
     int read_rows;
     int *want_host, *chosen_host;
     int64_t launched_ns; /* when the host had started the kernels of the current step */
-    int64_t counted;     /* steps so far, to choose those whose experts are counted */
+    int64_t counted;     /* number of steps so far; it decides whose experts are counted */
     std::vector<lab_recording *> recorded; /* [max_decode + 1] recorded steps, by number of
                                               sequences */
 };

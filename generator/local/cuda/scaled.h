@@ -13,7 +13,7 @@ struct scaled_rows {
     const uint8_t *code; /* [rows][width] e4m3 */
     const float *scale;  /* [..][across] scales of the blocks of the whole matrix */
     int block;
-    int64_t across;
+    int64_t across; /* number of blocks in a row of the whole matrix */
     int64_t first, rows, col, width;
     /* Destination, with rows of @width numbers. Row r goes to row r; with by_eights, to row
      * r / 8 * 16 + r % 8 (the layout of ends_gate, cuda_gemm.h). */

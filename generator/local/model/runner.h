@@ -54,9 +54,9 @@ snap_status runner_create(runner **out, const model_weights *w, const runner_opt
                           snap_err *err) SNAP_CHECK_RESULT;
 void runner_free(runner *r); /* NULL is allowed */
 
-/* Makes the runner's CUDA device current for the calling thread, which does this before it runs
- * steps, unless it has created the runner and no other since then. Nothing to do on other devices.
- * SNAP_E_DEVICE. */
+/* Makes the runner's CUDA device current for the calling thread. A thread calls this before it runs
+ * steps. It need not if it created the runner, and no other runner since then. Does nothing for
+ * other kinds of devices. SNAP_E_DEVICE. */
 snap_status runner_use(runner *r, snap_err *err) SNAP_CHECK_RESULT;
 
 kv_cache *runner_cache(runner *r);
@@ -129,8 +129,8 @@ snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, i
 /* Sums over all steps so far. */
 typedef struct {
     /* Time of steps on "cuda", in ns; 0 on other devices. */
-    int64_t launch_ns; /* the host checks a step, copies its inputs and starts its kernels */
-    int64_t wait_ns;   /* then the host waits for the results and copies them */
+    int64_t launch_ns; /* in which the host checks a step, copies its inputs, starts its kernels */
+    int64_t wait_ns;   /* in which the host then waits for the results and copies them */
     /* Steps whose number of sequences had not occurred before, so that a CUDA graph was recorded;
      * the time for that is a part of launch_ns. */
     int64_t recorded, record_ns;

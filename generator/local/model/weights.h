@@ -63,14 +63,14 @@ typedef struct {
 } weights_share;
 
 /**
- * weights_bind_share - bind the share of one rank (comm.h) to the checkpoint of the whole model
+ * weights_bind_share - like weights_bind(), for one rank of a split model (comm.h)
  *
  * @shape: that of a rank (rank_layout_split(), ranks/layout.h)
  * @c:     the whole model; must outlive *out
  *
- * Only the numbers of this rank are read later: its rows of the matrices that are split by rows,
- * its columns of those that are split by columns, and the others whole. Everything else is as with
- * weights_bind(). Rows and columns may begin and end inside a block of an e4m3 weight.
+ * The weights refer only to the numbers of this rank: its rows of the matrices that are split by
+ * rows, its columns of those that are split by columns, and all other matrices whole. Rows and
+ * columns may begin and end inside a block of an e4m3 weight.
  */
 snap_status weights_bind_share(model_weights *out, const model_shape *shape,
                                const weights_share *share, const checkpoint *c,

@@ -4,7 +4,7 @@
  * (peer memory, over NVLink or PCIe), waits until those of all ranks have arrived in its own inbox,
  * and adds them up. A message crosses the link once, so the time is about one launch and one trip
  * over the link. NCCL's ranks synchronise more often. Between two H200, 16 KB take 2.8 us in a CUDA
- * graph, and 6.6 us through NCCL (docs/measuring.md).
+ * graph, and 6.7 us through NCCL (docs/measuring.md).
  *
  * There is no flag for a whole message. The inbox consists of words of 64 bits. Each has 32 bits of
  * the numbers and a 32-bit tag, which is the number of the exchange. If the tag of a word has
