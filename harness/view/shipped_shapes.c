@@ -84,11 +84,13 @@ bool shipped_shapes_list(arena *mem, shipped_shapes **out, size_t *n) {
     *out = arena_alloc(mem, js_len(rows) + 1, sizeof **out);
     for (size_t i = 0; *out && i < js_len(rows); i++) {
         snap_err unused;
-        const char *path = js_get_str(js_at(rows, i), "path");
+        const char *path = js_get_str(js_at(rows, i), "path"),
+                   *name = js_get_str(js_at(rows, i), "name");
         js *file = path ? js_parse_file(path, kFileLimit, &unused) : NULL;
         shipped_shapes *s = &(*out)[*n];
-        s->name = arena_strdup(mem, js_get_str(js_at(rows, i), "name"));
-        if (file && has_plain_keys(file) && read_shapes(mem, file, &s->shapes, &s->n) && s->n)
+        s->name = name ? arena_strdup(mem, name) : NULL;
+        if (s->name && file && has_plain_keys(file) && read_shapes(mem, file, &s->shapes, &s->n) &&
+            s->n)
             (*n)++;
         js_free(file);
     }
