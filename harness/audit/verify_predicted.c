@@ -1,5 +1,5 @@
-/* verify_predicted.c - checks the rows of predicted decode steps: layouts and numbers of GPUs, rates
- * and errors that follow from times, intervals, and the largest part. */
+/* verify_predicted.c - checks the rows of predicted decode steps: layouts and numbers of GPUs,
+ * rates and errors that follow from times, intervals, and the largest part. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

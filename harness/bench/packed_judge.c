@@ -214,10 +214,10 @@ cleanup:
 static snap_status compute(packed_reference **out, const packed_sample *in, snap_err *err) {
     packed_reference *r = reference_new(in);
     parallel *pool = NULL;
-    snap_status st =
-        r ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for checking an output");
-    if (st == SNAP_OK)
-        st = parallel_create(&pool, 0, err);
+    *out = NULL;
+    if (!r)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for checking an output");
+    snap_status st = parallel_create(&pool, 0, err);
     for (int i = 0; i < in->sequences && st == SNAP_OK; i++)
         st = compute_sequence(r, in, i, pool, err);
     parallel_free(pool);
@@ -253,7 +253,7 @@ snap_status packed_judge(judge_error *out, const packed_sample *in, packed_refer
     packed_reference *r = find(known, in);
     bool made = !r;
     snap_status st = made ? compute(&r, in, err) : SNAP_OK;
-    if (st != SNAP_OK)
+    if (st != SNAP_OK || !r)
         return st;
     compare(out, in, r);
     if (made && known) {

@@ -36,7 +36,8 @@ static const opt options[] = {
      1 << 20},
     {.type = OPT_GROUP, .help = "Several GPUs"},
     {OPT_STR, "layout", 0, &o.layout, "LAYOUT",
-     "how the model is divided over GPUs: DPd/TPt, DPd or TPt; with --predict a list, whose layouts "
+     "how the model is divided over GPUs: DPd/TPt, DPd or TPt; with --predict a list, whose "
+     "layouts "
      "may end in /EPn",
      0, 0},
     {OPT_STR, "devices", 0, &devices, "LIST",

@@ -34,7 +34,8 @@ static const opt options[] = {
     {.type = OPT_GROUP, .help = "Predictions of a model"},
     {OPT_STR, "model", 'm', &model.dir, "DIR",
      "folder of a checkpoint: measure perplexity, KL divergence and changed tokens on --text; on "
-     "the CPU, or on a device with --backend cuda (not fp32); with --backend opencl or plugin:PATH, "
+     "the CPU, or on a device with --backend cuda (not fp32); with --backend opencl or "
+     "plugin:PATH, "
      "all precisions but the first use its attention kernel in decode steps",
      0, 0},
     {OPT_STR, "text", 0, &model.text, "FILE", "file with the text; - = standard input", 0, 0},

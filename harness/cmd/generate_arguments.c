@@ -59,7 +59,8 @@ const opt cmd_generate_options[] = {
     {OPT_INT, "context", 0, &cmd_generate_given.model.context, "N",
      "maximum tokens of a sequence; 0 = 32768, or the model's limit if smaller", 0, 1 << 20},
     {OPT_INT, "cache-mb", 0, &cmd_generate_given.cache_mb, "N",
-     "size of the cache of each replica in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or less if enough",
+     "size of the cache of each replica in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or "
+     "less if enough",
      0, 1 << 24},
     {OPT_FLAG, "recompute", 0, &cmd_generate_given.model.recompute, NULL,
      "compute an evicted sequence again, do not swap it to memory; its tokens may change", 0, 0},

@@ -45,7 +45,8 @@ const opt cmd_serve_options[] = {
      "2048 with --device cuda",
      0, 1 << 18},
     {OPT_INT, "cache-mb", 0, &cmd_serve_given.cache_mb, "N",
-     "size of the cache of each replica in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or less if enough",
+     "size of the cache of each replica in MiB; 0 = 4096, or 1/8 of a CUDA device's memory, or "
+     "less if enough",
      0, 1 << 24},
     {OPT_FLAG, "recompute", 0, &cmd_serve_given.model.recompute, NULL,
      "compute an evicted sequence again, do not swap it to memory; its tokens may change", 0, 0},
