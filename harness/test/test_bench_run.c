@@ -65,8 +65,8 @@ static bench_options options(void) {
                            .cancel = &cancelled};
 }
 
-/* Runs the benchmark. With @interrupt, it is interrupted by the signal of the second arm. Returns
- * the result, or NULL. */
+/* Runs the benchmark and returns its result, or NULL. With @interrupt, the second arm sends the
+ * process a signal that interrupts the run; otherwise the signal is ignored. */
 static results *run(const bench_options *o, bool interrupt, snap_status want, snap_err *err) {
     struct sigaction act = {.sa_handler = interrupt ? cancel : SIG_IGN}, before;
     js *config = js_new_object();

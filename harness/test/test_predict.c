@@ -87,8 +87,9 @@ static void test_weights_that_are_read(void) {
     }
 }
 
-/* A weight that is used by a row costs two FLOP. `bench model` counts those of a prompt. A prompt
- * of one token has the logits of one row, and attends to itself. */
+/* `bench model` counts the FLOP of a prompt: two for each weight that a row is multiplied with, and
+ * those of attention. For a prompt of one token, they equal the predicted FLOP of a decode step of
+ * one row and the attention of the token to itself. */
 static void test_flop(void) {
     model_shape s = shape_named("longcat-flash");
     predict_layout one = layout_named("DP1");
