@@ -117,6 +117,7 @@ static void check_run(const run_record *r, verify_findings *f) {
     }
     check_hashes(r, f);
     verify_bench(r, f);
+    verify_steps(r, f);
     verify_exchange(r, f);
     verify_predicted(r, f);
     verify_challenge(r, f);

@@ -295,6 +295,30 @@ cleanup:
     return st;
 }
 
+typedef struct {
+    bench *b;
+    const e2e_row *row;
+    step_fn step;
+} energy_step;
+
+static snap_status run_energy_step(void *ctx, snap_err *err) {
+    const energy_step *e = ctx;
+    return e->step(e->b, e->row, err);
+}
+
+/* Measures the energy of the steps that time_row() has timed. */
+static snap_status measure_energy(bench *b, step_fn step, e2e_row *row, snap_err *err) {
+    const e2e_options *o = b->opt;
+    energy_step of = {b, row, step};
+    step_energy_options how = {.seconds = o->energy_s,
+                               .step_ns = row->median_ns,
+                               .group = o->group,
+                               .own = o->meter,
+                               .cancel = o->cancel};
+    return o->energy_s > 0 ? step_energy_measure(&row->energy, &how, run_energy_step, &of, err)
+                           : SNAP_OK;
+}
+
 /* How many different routed experts the tokens of the last step chose, summed over the layers. */
 static double chosen_experts(const bench *b, int batch) {
     double all = 0;
@@ -351,6 +375,7 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     runner_watch_experts(b->r, NULL);
     TRY(compare_tokens(b, err));
     TRY(time_parts(b, row, err));
+    TRY(measure_energy(b, decode_once, row, err));
     row->weight_bytes = e2e_weight_bytes(b->shape, chosen_experts(b, b->now));
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
@@ -361,7 +386,8 @@ cleanup:
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
     row->flop = e2e_prompt_flop(b->shape, (double)row->context);
     row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
-    return time_row(b, prompt_once, row, err);
+    snap_status st = time_row(b, prompt_once, row, err);
+    return st == SNAP_OK ? measure_energy(b, prompt_once, row, err) : st;
 }
 
 static snap_status run_arm(bench *b, int blocks, e2e_row *rows, int *n, snap_err *err) {

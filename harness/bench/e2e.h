@@ -20,6 +20,7 @@
 #include "generator/local/model/runner.h"
 #include "generator/local/ranks/layout.h"
 #include "generator/local/ranks/ranks.h"
+#include "harness/bench/step_energy.h"
 #include "kernels/ceilings.h"
 
 enum {
@@ -47,6 +48,7 @@ typedef struct {
     double floor_ns;
     int cublaslt; /* version of cuBLASLt if it computed dense products (runner_cublaslt()); else
                      0 */
+    step_energy energy; /* steps = 0: not measured */
 } e2e_row;
 
 typedef struct {
@@ -62,7 +64,9 @@ typedef struct {
                             or its prompt needs */
     double seconds;      /* least measured time of a row, unless it reaches 2000 samples before */
     const mla_ceilings *ceilings;
-    bool parts; /* also time the parts of decode steps */
+    bool parts;      /* also time the parts of decode steps */
+    double energy_s; /* also measure the energy of a step in a loop of so many seconds; 0 = no */
+    energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
 
     /* With several GPUs: the group, the layout, and the communicator if a replica is split. @shape
      * is then that of a rank. Without a group these are NULL, {1, 1} and NULL. */

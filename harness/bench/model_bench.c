@@ -21,6 +21,8 @@ static const double kProbeSeconds = 0.3;
 typedef struct {
     e2e_options run;
     model_shape shape; /* of a rank */
+    gpu *gpu;          /* for the energy; NULL = none */
+    energy_meter *meter;
     int64_t contexts[GRID_AXIS], batches[GRID_AXIS];
     results *results;
 } request;
@@ -59,6 +61,11 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     if (!o->model_config)
         return err_set(err, SNAP_E_USAGE, "bench model needs --model-config");
     TRY(model_config_open(&r->shape, o->model_config, err));
+    if (o->energy_s != 0 && o->energy_s < STEP_ENERGY_LEAST_S)
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "--energy must be 0 or at least %g seconds, because the energy counter moves "
+                    "only about ten times a second",
+                    STEP_ENERGY_LEAST_S));
     TRY(bench_parse_list(o->contexts, "--context", 1, r->shape.max_position_embeddings, r->contexts,
                          GRID_AXIS, &r->run.n_contexts, err));
     TRY(text_split(o->batches, ',', "--batch", add_batch, r, err));
@@ -72,6 +79,7 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     r->run.ceilings = &m->ceilings.best;
     r->run.cancel = o->cancel;
     r->run.parts = o->parts;
+    r->run.energy_s = o->energy_s;
     r->run.group = o->group;
     r->run.layout = (rank_layout){1, 1};
     if (o->layout)
@@ -85,8 +93,16 @@ cleanup:
 
 /* ---- rows ---- */
 
+double model_bench_tokens(const e2e_row *r) {
+    return r->prompt ? (double)r->context * r->batch : r->batch;
+}
+
 double model_bench_tokens_s(const e2e_row *r) {
-    return (r->prompt ? (double)r->context * r->batch : r->batch) / r->median_ns * 1e9;
+    return model_bench_tokens(r) / r->median_ns * 1e9;
+}
+
+double model_bench_joules(const e2e_row *r) {
+    return r->energy.steps ? r->energy.joules / model_bench_tokens(r) : (double)NAN;
 }
 
 double model_bench_gain(const e2e_row *rows, int n, int at) {
@@ -106,6 +122,17 @@ static void set_parts(step_record *s, const e2e_row *r) {
     s->exchange_ns = r->part_ns[STEP_EXCHANGE];
     s->experts_ns = r->part_ns[STEP_EXPERTS];
     s->rest_ns = r->part_ns[STEP_REST];
+}
+
+static void set_energy(step_record *s, const e2e_row *r, int n) {
+    if (!r->energy.steps || isnan(r->energy.joules))
+        return;
+    s->energy_steps = r->energy.steps;
+    s->energy_s = r->energy.seconds;
+    s->joules_step = r->energy.joules;
+    s->joules_token = model_bench_joules(r);
+    if (n > 1)
+        s->rank_joules = (record_numbers){r->energy.rank, (size_t)n};
 }
 
 static js *row_json(const model_bench *m, int i) {
@@ -136,6 +163,7 @@ static js *row_json(const model_bench *m, int i) {
         s.cublaslt = r->cublaslt;
         s.roofline_pct = 100 * r->floor_ns / r->median_ns;
         set_parts(&s, r);
+        set_energy(&s, r, m->ranks);
     }
     return record_write(&step_type, &s);
 }
@@ -192,6 +220,11 @@ static snap_status probe_device(request *r, const model_bench_options *o, const 
     r->run.isa = o->device.isa;
     TRY(results_of_device(&r->results, be, &o->device, "bench", config, 0, err));
     TRY(ceilings_measure(&m->ceilings, be, kProbeRounds, kProbeSeconds, err));
+    if (o->energy_s > 0) {
+        r->gpu = gpu_open(info.pci);
+        TRY(energy_open(&r->meter, "/sys", &info, r->gpu, err));
+        r->run.meter = r->meter;
+    }
 cleanup:
     mla_backend_close(be);
     return st;
@@ -235,10 +268,14 @@ snap_status model_bench_run(const model_bench_options *o, const js *config, mode
     TRY(connect_ranks(r, o, out, err));
     TRY(probe_device(r, o, config, out, err));
     TRY(e2e_run(&r->run, out->rows, &out->n, err));
+    if (r->meter && energy_missing(r->meter))
+        (void)snprintf(out->no_energy, sizeof out->no_energy, "%s", energy_missing(r->meter));
     if (o->out && (!o->group || ranks_rank(o->group) == 0))
         TRY(save(r, o, out, err));
 cleanup:
     disconnect_ranks(r, st, err);
+    energy_close(r->meter);
+    gpu_close(r->gpu);
     results_free(r->results);
     free(r);
     return st;

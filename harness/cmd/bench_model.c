@@ -54,6 +54,10 @@ static const opt options[] = {
      3600},
     {OPT_FLAG, "parts", 0, &o.parts, NULL,
      "also time attention, exchange, experts and the rest of each decode step", 0, 0},
+    {OPT_NUM, "energy", 0, &o.energy_s, "S",
+     "also measure the joules of each row's step, in a loop of at least S seconds; at least 1, "
+     "because the GPU's energy counter moves only about ten times a second; 0 = not",
+     0, 3600},
     {.type = OPT_GROUP, .help = "Predicting"},
     {OPT_FLAG, "predict", 0, &predicts, NULL,
      "predict the steps from measured parts instead of measuring them; needs no GPU", 0, 0},
@@ -93,6 +97,8 @@ static snap_status show(opt_shared *shared, const model_bench *m, snap_err *err)
     }
     if (st == SNAP_OK && m->layout.parts > 1 && m->one_shot_bytes == 0 && m->why_not[0])
         term_warn("no sums over peer memory: %s", m->why_not);
+    if (st == SNAP_OK && m->no_energy[0])
+        term_warn("the energy was not measured: %s", m->no_energy);
     table_release(&t);
     js_free(rows);
     return st;
@@ -111,10 +117,10 @@ static snap_status measure_and_show(opt_shared *shared, bool shows, snap_err *er
 
 /* Options that the other kind of run would ignore are refused. */
 static snap_status check_options(snap_err *err) {
-    if (predicts && (devices || o.prompt || o.parts || o.memory_gb > 0))
+    if (predicts && (devices || o.prompt || o.parts || o.memory_gb > 0 || o.energy_s > 0))
         return err_set(err, SNAP_E_USAGE,
-                       "--predict measures nothing: leave out --devices, --prompt, --parts and "
-                       "--memory (--gpu-memory limits the batch)");
+                       "--predict measures nothing: leave out --devices, --prompt, --parts, "
+                       "--energy and --memory (--gpu-memory limits the batch)");
     if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.memory_gb > 0))
         return err_set(err, SNAP_E_USAGE,
                        "--measured, --gpus, --gpu-memory, --link and --against need --predict");
@@ -166,6 +172,10 @@ const opt_command cmd_bench_model = {
              "rank 0. NCCL is loaded only if a sum over the ranks needs it: libnccl.so.2, or the\n"
              "file that the environment variable SNAPMLA_NCCL names. If one rank fails, all end\n"
              "within 30 seconds, and the message names the rank.\n"
+             "\n"
+             "With --energy S, each row's step runs again in a loop of at least S seconds, and\n"
+             "the GPU's energy counter (NVML) is read before and after it. J/token is the energy\n"
+             "of all GPUs divided by the tokens. Where there is no counter, the cell is empty.\n"
              "\n"
              "With --predict, nothing is measured. The time of a step follows from measured parts\n"
              "of a step on one GPU, cells of the attention kernel and exchange curves, by the\n"

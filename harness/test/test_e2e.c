@@ -1,8 +1,11 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fs.h"
+#include "base/test/temp_folder.h"
 #include "harness/bench/e2e.h"
 #include "harness/bench/together.h"
 
@@ -126,6 +129,86 @@ static void test_beginning_together(void) {
     CU_ASSERT_EQUAL(together_start(7, latest), 7);
 }
 
+/* ---- energy ---- */
+
+static const char kZone[] = "class/powercap/intel-rapl:0";
+
+typedef struct {
+    char sysfs[TEMP_FOLDER];
+    energy_meter *meter;
+    int64_t steps, microjoules, each; /* steps so far; the counter; what a step adds to it */
+} counted_steps;
+
+static void put_counter(const counted_steps *c) {
+    char text[32];
+    int n = snprintf(text, sizeof text, "%lld\n", (long long)c->microjoules);
+    temp_folder_put(c->sysfs, kZone, "energy_uj", text, (size_t)n);
+}
+
+static void open_counter(counted_steps *c, int64_t each) {
+    mla_backend_info info = {.host_memory = true};
+    *c = (counted_steps){.each = each};
+    temp_folder_open(c->sysfs, "step-energy");
+    temp_folder_put(c->sysfs, kZone, "name", "package-0\n", 10);
+    put_counter(c);
+    CU_ASSERT_EQUAL_FATAL(energy_open(&c->meter, c->sysfs, &info, NULL, NULL), SNAP_OK);
+}
+
+static void close_counter(counted_steps *c) {
+    energy_close(c->meter);
+    temp_folder_remove(c->sysfs);
+}
+
+/* A step of 50 ms that uses a known energy. */
+static snap_status count_step(void *ctx, snap_err *err) {
+    counted_steps *c = ctx;
+    (void)err;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    c->microjoules += c->each;
+    c->steps++;
+    put_counter(c);
+    return SNAP_OK;
+}
+
+static void test_energy_of_steps(void) {
+    counted_steps c;
+    step_energy got;
+    snap_err err = {0};
+    open_counter(&c, 3500000);
+    step_energy_options o = {.seconds = 0.2, .step_ns = 5e7, .own = c.meter};
+    CU_ASSERT_EQUAL(step_energy_measure(&got, &o, count_step, &c, &err), SNAP_OK);
+    CU_ASSERT(got.steps > 1 && got.steps == c.steps);
+    CU_ASSERT(got.seconds >= STEP_ENERGY_LEAST_S); /* although 0.2 s were given */
+    CU_ASSERT_DOUBLE_EQUAL(got.joules, 3.5, 1e-9);
+    CU_ASSERT_DOUBLE_EQUAL(got.rank[0], 3.5, 1e-9);
+    close_counter(&c);
+}
+
+/* A counter that does not move is not a measurement of 0 J. */
+static void test_counter_that_does_not_move(void) {
+    counted_steps c;
+    step_energy got;
+    snap_err err = {0};
+    open_counter(&c, 0);
+    step_energy_options o = {.seconds = 1, .step_ns = 5e7, .own = c.meter};
+    CU_ASSERT_EQUAL(step_energy_measure(&got, &o, count_step, &c, &err), SNAP_OK);
+    CU_ASSERT(isnan(got.joules));
+    CU_ASSERT_PTR_NOT_NULL(energy_missing(c.meter));
+    close_counter(&c);
+}
+
+static void test_energy_is_cancelled(void) {
+    counted_steps c;
+    step_energy got;
+    snap_err err = {0};
+    volatile sig_atomic_t cancel = 1;
+    open_counter(&c, 1);
+    step_energy_options o = {.seconds = 1, .step_ns = 5e7, .own = c.meter, .cancel = &cancel};
+    CU_ASSERT_EQUAL(step_energy_measure(&got, &o, count_step, &c, &err), SNAP_E_CANCELLED);
+    CU_ASSERT_EQUAL(c.steps, 0);
+    close_counter(&c);
+}
+
 CU_TestInfo tests_e2e[] = {
     {"weight bytes of all experts are the published parameters", test_weight_bytes_of_all_experts},
     {"FLOP of one token", test_flop_of_one_token},
@@ -136,5 +219,8 @@ CU_TestInfo tests_e2e[] = {
     {"rows of a replica", test_rows_of_a_replica},
     {"idle replicas", test_idle_replicas},
     {"ranks begin together", test_beginning_together},
+    {"energy of steps", test_energy_of_steps},
+    {"a counter that does not move", test_counter_that_does_not_move},
+    {"energy is cancelled", test_energy_is_cancelled},
     CU_TEST_INFO_NULL,
 };
