@@ -19,6 +19,11 @@ static snap_status read_layout(const char *text, int *replicas, snap_err *err) {
                        "layout '%s': a checkpoint cannot be split over several GPUs (TP); only "
                        "'bench model' splits models",
                        text);
+    if (l.whole_experts)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "layout '%s': experts on different GPUs (EP) need the same steps on all "
+                       "GPUs, which only 'bench model' runs",
+                       text);
     *replicas = l.replicas;
     return SNAP_OK;
 }

@@ -59,6 +59,8 @@ static void test_devices(void) {
         {"cuda:0,1", NULL, NULL, 0, {0}},
         {"cuda:0,1", "DP3", NULL, 0, {0}},
         {"cuda:0,1", "TP2", NULL, 0, {0}},
+        {"cuda:0,1", "EP2", NULL, 0, {0}},
+        {"cpu", "DP2/EP2", NULL, 0, {0}},
         {"cuda:", NULL, NULL, 0, {0}},
         {"cuda:0,", "DP2", NULL, 0, {0}},
         {"cuda:-1", NULL, NULL, 0, {0}},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "generator/local/model/route.h"
 #include "harness/bench/together.h"
 #include "harness/measure/stats.h"
 
@@ -51,9 +52,23 @@ static double fixed_numbers(const model_shape *s) {
 }
 
 double e2e_weight_bytes(const model_shape *s, double experts) {
-    double router = count_blocks(s).sparse * s->hidden_size *
+    double routers = count_blocks(s).sparse * s->hidden_size *
                     (double)(s->n_routed_experts + s->zero_expert_num);
-    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * router;
+    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * routers;
+}
+
+/* The shape for counting work. With TP and EP, a rank has whole routed experts and its part of the
+ * shared ones. That is the work of parts times as many experts of a part of the width. */
+static model_shape work_shape(const e2e_options *o) {
+    model_shape s = *o->shape;
+    if (o->layout.whole_experts)
+        s.moe_intermediate_size /= o->layout.parts;
+    return s;
+}
+
+static double rank_weight_bytes(const e2e_options *o, double experts) {
+    model_shape s = work_shape(o);
+    return e2e_weight_bytes(&s, experts * (o->layout.whole_experts ? o->layout.parts : 1));
 }
 
 double e2e_prompt_flop(const model_shape *s, double tokens) {
@@ -73,6 +88,7 @@ typedef struct {
     const e2e_options *opt;
     kv_format arm;
     runner *r;
+    const model_weights *w;
     const model_shape *shape;
     int64_t pool; /* pages */
     int replica;  /* of this rank */
@@ -119,6 +135,12 @@ static int whole_batch(const bench *b, int64_t named, int64_t context) {
     for (int i = 0; i < b->opt->layout.replicas; i++)
         all += batch_of(b, i, named, context);
     return all;
+}
+
+weights_share e2e_share(const rank_layout *l, int rank) {
+    bool divides = l->whole_experts;
+    return (weights_share){rank % l->parts, l->parts, divides ? rank : 0,
+                           divides ? rank_layout_size(l) : 1};
 }
 
 int64_t e2e_most_rows(const e2e_options *o) {
@@ -173,7 +195,7 @@ static snap_status allocate(bench *b, snap_err *err) {
     for (int64_t i = 0; i < b->pool; i++)
         b->pages[i] = (int32_t)i;
     for (int64_t i = 0; i < b->opt->prompt; i++)
-        b->prompt[i] = (int32_t)(i * 7919 % b->shape->vocab_size);
+        b->prompt[i] = (int32_t)((i + b->replica) * 7919 % b->shape->vocab_size);
     return SNAP_OK;
 }
 
@@ -203,10 +225,13 @@ static snap_status bench_open(bench *b, const model_weights *w, snap_err *err) {
                           .max_decode = b->most_batch,
                           .device = o->device,
                           .isa = o->isa,
-                          .comm = o->comm};
+                          .comm = o->layout.parts > 1 ? o->comm : NULL,
+                          .experts = o->layout.whole_experts ? o->comm : NULL};
+    b->w = w;
     TRY(allocate(b, err));
     TRY(runner_create(&b->r, w, &how, err));
-    TRY(runner_fill_cache(b->r, 1, err));
+    /* Replicas have different contents, so that with EP their rows choose different experts. */
+    TRY(runner_fill_cache(b->r, (uint64_t)(1 + b->replica), err));
     TRY(wait_for_models(o->group, err));
 cleanup:
     return st;
@@ -319,18 +344,42 @@ static snap_status measure_energy(bench *b, step_fn step, e2e_row *row, snap_err
                            : SNAP_OK;
 }
 
-/* How many different routed experts the tokens of the last step chose, summed over the layers. */
-static double chosen_experts(const bench *b, int batch) {
-    double all = 0;
-    int k = b->shape->num_experts_per_tok, routed = b->shape->n_routed_experts;
-    for (int l = 0; l < b->moe_layers; l++)
-        for (int e = 0; e < routed; e++) {
-            bool any = false;
-            for (int i = 0; i < batch * k && !any; i++)
-                any = b->experts[((int64_t)(i / k) * b->moe_layers + l) * k + i % k] == e;
-            all += any;
-        }
-    return all;
+typedef struct {
+    bool used[ROUTE_MAX_EXPERTS];
+} used_experts;
+
+/* With EP, the rows of all ranks go to the experts. */
+static snap_status join_used(const bench *b, used_experts *u, snap_err *err) {
+    if (!b->opt->layout.whole_experts)
+        return SNAP_OK;
+    used_experts *all = calloc((size_t)b->ranks, sizeof *all);
+    if (!all)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for the chosen experts");
+    snap_status st = ranks_all_gather(b->opt->group, "the chosen experts", u, sizeof *u, all, err);
+    for (int r = 0; r < b->ranks && st == SNAP_OK; r++)
+        for (int e = 0; e < ROUTE_MAX_EXPERTS; e++)
+            u->used[e] |= all[r].used[e];
+    free(all);
+    return st;
+}
+
+/* How many different routed experts of this rank the tokens of the last step chose, summed over the
+ * layers. */
+static snap_status chosen_experts(const bench *b, double *all, snap_err *err) {
+    int k = b->shape->num_experts_per_tok, first = weights_first_expert(b->w),
+        end = first + weights_experts(b->w);
+    *all = 0;
+    for (int l = 0; l < b->moe_layers; l++) {
+        used_experts u = {0};
+        for (int i = 0; i < b->now * k; i++)
+            u.used[b->experts[((int64_t)(i / k) * b->moe_layers + l) * k + i % k]] = true;
+        snap_status st = join_used(b, &u, err);
+        if (st != SNAP_OK)
+            return st;
+        for (int e = first; e < end; e++)
+            *all += u.used[e];
+    }
+    return SNAP_OK;
 }
 
 /* FNV-1a */
@@ -367,6 +416,7 @@ static snap_status time_parts(bench *b, e2e_row *row, snap_err *err) {
 
 static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err) {
     snap_status st;
+    double experts = 0;
     if (!row->batch)
         return SNAP_OK;
     TRY(time_row(b, decode_once, row, err));
@@ -376,7 +426,8 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     TRY(compare_tokens(b, err));
     TRY(time_parts(b, row, err));
     TRY(measure_energy(b, decode_once, row, err));
-    row->weight_bytes = e2e_weight_bytes(b->shape, chosen_experts(b, b->now));
+    TRY(chosen_experts(b, &experts, err));
+    row->weight_bytes = rank_weight_bytes(b->opt, experts);
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
 cleanup:
@@ -384,7 +435,8 @@ cleanup:
 }
 
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
-    row->flop = e2e_prompt_flop(b->shape, (double)row->context);
+    model_shape s = work_shape(b->opt);
+    row->flop = e2e_prompt_flop(&s, (double)row->context);
     row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
     snap_status st = time_row(b, prompt_once, row, err);
     return st == SNAP_OK ? measure_energy(b, prompt_once, row, err) : st;
@@ -416,6 +468,12 @@ cleanup:
 
 /* The ranks of split replicas count their steps together, so no replica may be idle. */
 static snap_status check_batches(const e2e_options *o, snap_err *err) {
+    for (int j = 0; j < o->n_batches && o->layout.whole_experts; j++)
+        if (o->batches[j] % o->layout.replicas)
+            return err_set(err, SNAP_E_USAGE,
+                           "--batch %lld: with EP, all ranks must have equally many sequences, and "
+                           "%d replicas do not divide it",
+                           (long long)o->batches[j], o->layout.replicas);
     for (int j = 0; j < o->n_batches && o->layout.parts > 1; j++)
         if (o->batches[j] && o->batches[j] < o->layout.replicas)
             return err_set(err, SNAP_E_USAGE,
@@ -446,6 +504,7 @@ snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err
     }
     TRY(check_batches(opt, err));
     TRY(weights_outline(&w, opt->shape, err));
+    w.share = e2e_share(&opt->layout, opt->group ? ranks_rank(opt->group) : 0);
     for (int a = 0; a < opt->n_arms; a++) {
         *b = bench_of(opt, a);
         TRY(check_prompt(b, w.blocks, err));

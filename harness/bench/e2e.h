@@ -68,8 +68,9 @@ typedef struct {
     double energy_s; /* also measure the energy of a step in a loop of so many seconds; 0 = no */
     energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
 
-    /* With several GPUs: the group, the layout, and the communicator if a replica is split. @shape
-     * is then that of a rank. Without a group these are NULL, {1, 1} and NULL. */
+    /* With several GPUs: the group, the layout, and the communicator if the layout has TP or EP
+     * (but not DP, TP and EP together). @shape is then that of a rank. Without a group these are
+     * NULL, {1, 1, false} and NULL. */
     ranks *group;
     rank_layout layout;
     comm *comm;
@@ -85,6 +86,9 @@ double e2e_weight_bytes(const model_shape *s, double experts);
  * of routed experts, and attention over expanded heads. */
 double e2e_prompt_flop(const model_shape *s, double tokens);
 
+/* The share of the weights that rank @rank has. */
+weights_share e2e_share(const rank_layout *l, int rank);
+
 /* The most rows of a step with these options: of the largest batch, and of the prompt. */
 int64_t e2e_most_rows(const e2e_options *opt);
 
@@ -93,7 +97,8 @@ int64_t e2e_most_rows(const e2e_options *opt);
  *
  * @rows: [E2E_ROWS]; the first *n are filled
  *
- * SNAP_E_USAGE: more than E2E_ROWS rows, or the prompt does not fit into cache_bytes. SNAP_E_NOMEM:
+ * SNAP_E_USAGE: more than E2E_ROWS rows, the prompt does not fit into cache_bytes, or a batch that
+ * the layout cannot divide. SNAP_E_NOMEM:
  * weights and cache do not fit. SNAP_E_CANCELLED. SNAP_E_WRONG: the ranks of a replica have chosen
  * different tokens. Also the errors of runner_create(), of the steps and of the group.
  */

@@ -55,6 +55,17 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return st;
 }
 
+snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) {
+    snap_status st = rank_layout_parse(out, text, err);
+    if (st == SNAP_OK && out->whole_experts && out->replicas > 1 && out->parts > 1)
+        st = err_set(
+            err, SNAP_E_UNSUPPORTED,
+            "--layout %s: DP, TP and EP together can only be predicted (--predict); measure "
+            "DPn/EPn or TPn/EPn",
+            text);
+    return st;
+}
+
 static snap_status read_request(request *r, const model_bench_options *o, model_bench *m,
                                 snap_err *err) {
     snap_status st;
@@ -81,10 +92,10 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     r->run.parts = o->parts;
     r->run.energy_s = o->energy_s;
     r->run.group = o->group;
-    r->run.layout = (rank_layout){1, 1};
+    r->run.layout = (rank_layout){1, 1, false};
     if (o->layout)
-        TRY(rank_layout_parse(&r->run.layout, o->layout, err));
-    TRY(rank_layout_split(&r->shape, r->run.layout.parts, err));
+        TRY(model_bench_layout(&r->run.layout, o->layout, err));
+    TRY(rank_layout_shape(&r->shape, &r->run.layout, err));
     m->layout = r->run.layout;
     m->ranks = o->group ? ranks_size(o->group) : 1;
 cleanup:
@@ -137,11 +148,11 @@ static void set_energy(step_record *s, const e2e_row *r, int n) {
 
 static js *row_json(const model_bench *m, int i) {
     const e2e_row *r = &m->rows[i];
-    char layout[32];
+    char layout[RANK_LAYOUT_TEXT];
     step_record s;
     record_init(&step_type, &s);
     if (m->ranks > 1) {
-        (void)snprintf(layout, sizeof layout, "DP%d/TP%d", m->layout.replicas, m->layout.parts);
+        rank_layout_text(&m->layout, layout);
         s.layout = layout;
         s.rank_median_ns = (record_numbers){r->rank_ns, (size_t)m->ranks};
     }
@@ -230,18 +241,30 @@ cleanup:
     return st;
 }
 
-/* Connects the GPUs of a replica. */
+/* What the ranks of the layout exchange: sums over a replica (TP), or messages and sums over all
+ * ranks (EP). */
+static sums_options exchange_options_of(const request *r, const model_bench_options *o) {
+    const rank_layout *l = &r->run.layout;
+    int size = l->whole_experts ? rank_layout_size(l) : l->parts;
+    int64_t rows = e2e_most_rows(&r->run), hidden = r->shape.hidden_size;
+    sums_options how = {.group = o->group,
+                        .first = ranks_rank(o->group) / size * size,
+                        .size = size,
+                        .most_bytes = rows * hidden * 4,
+                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+    if (l->whole_experts && l->parts == 1)
+        how.gather_bytes = rows * (hidden * 2 + (int64_t)r->shape.num_experts_per_tok * 8 + 16);
+    return how;
+}
+
+/* Connects the GPUs of the ranks, unless they exchange nothing. */
 static snap_status connect_ranks(request *r, const model_bench_options *o, model_bench *m,
                                  snap_err *err) {
     const char *why_not = "";
-    int parts = r->run.layout.parts;
-    if (!o->group || parts < 2)
+    const rank_layout *l = &r->run.layout;
+    if (!o->group || (l->parts < 2 && !l->whole_experts))
         return SNAP_OK;
-    sums_options how = {.group = o->group,
-                        .first = ranks_rank(o->group) / parts * parts,
-                        .size = parts,
-                        .most_bytes = e2e_most_rows(&r->run) * r->shape.hidden_size * 4,
-                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+    sums_options how = exchange_options_of(r, o);
     snap_status st = sums_cuda_open(&r->run.comm, &how, err);
     if (st != SNAP_OK)
         return st;

@@ -19,7 +19,7 @@ typedef struct {
     bool parts;                            /* also time the parts of decode steps */
     double energy_s;                       /* also measure the energy of each row's step in a loop
                                               of so many seconds; 0 = no */
-    const char *layout;                    /* rank_layout_parse(); NULL = one GPU */
+    const char *layout;                    /* model_bench_layout(); NULL = one GPU */
     ranks *group;                          /* all ranks of the layout; NULL = one GPU */
     int64_t one_shot_kib; /* longest sum over ranks that does not use NCCL; -1 = the default */
     const volatile sig_atomic_t *cancel;
@@ -36,6 +36,10 @@ typedef struct {
     char why_not[300];      /* why it is 0 */
     char no_energy[400];    /* why the energy of this rank's GPU is missing; "" if it is not */
 } model_bench;
+
+/* Reads a layout that can be measured. SNAP_E_USAGE: it is none. SNAP_E_UNSUPPORTED: it can only be
+ * predicted. */
+snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
  * that file. SNAP_E_USAGE: a wrong list, or no model is named. SNAP_E_UNSUPPORTED: the backend's

@@ -79,7 +79,7 @@ static bool has_single_step(const model_shape *s) {
 
 static snap_status add_step(predict_inputs *in, const step_record *s, const char *file,
                             snap_err *err) {
-    const predict_layout one = {.ranks = {1, 1}};
+    const predict_layout one = {.ranks = {1, 1, false}};
     measured_step *m = &in->steps[in->n];
     model_shape shape = {0};
     if (!is_timed(s) || s->layout[0] || !isfinite(s->attention_ns))

@@ -19,37 +19,16 @@ static const int64_t kExpanded = (int64_t)1 << 30; /* limit for the expanded key
 /* ---- layouts ---- */
 
 snap_status predict_layout_parse(predict_layout *out, const char *text, snap_err *err) {
-    char ranks[32];
-    const char *ep = strstr(text, "/EP");
-    size_t n = ep ? (size_t)(ep - text) : strlen(text);
-    char *end = NULL;
-    *out = (predict_layout){.whole_experts = ep != NULL};
-    (void)snprintf(ranks, sizeof ranks, "%.*s", (int)(n < sizeof ranks ? n : sizeof ranks - 1),
-                   text);
-    snap_status st = rank_layout_parse(&out->ranks, ranks, err);
-    if (st != SNAP_OK)
-        return st;
-    if (ep && (strtol(ep + 3, &end, 10) != predict_gpus(out) || end == ep + 3 || *end))
-        return err_set(err, SNAP_E_USAGE, "--layout '%s': EP must be the number of all GPUs, %d",
-                       text, predict_gpus(out));
-    return SNAP_OK;
+    return rank_layout_parse(&out->ranks, text, err);
 }
 
 void predict_layout_text(const predict_layout *l, char out[32]) {
-    int n = snprintf(out, 32, "DP%d/TP%d", l->ranks.replicas, l->ranks.parts);
-    if (l->whole_experts)
-        (void)snprintf(out + n, 32 - (size_t)n, "/EP%d", predict_gpus(l));
+    rank_layout_text(&l->ranks, out);
 }
 
 snap_status predict_layout_check(const predict_layout *l, const model_shape *s, snap_err *err) {
     model_shape part = *s;
-    if (l->whole_experts)
-        part.moe_intermediate_size = l->ranks.parts; /* experts are not split */
-    snap_status st = rank_layout_split(&part, l->ranks.parts, err);
-    if (st == SNAP_OK && l->whole_experts && s->n_routed_experts % predict_gpus(l) != 0)
-        return err_set(err, SNAP_E_UNSUPPORTED, "%d ranks do not divide n_routed_experts %d",
-                       predict_gpus(l), s->n_routed_experts);
-    return st;
+    return rank_layout_shape(&part, &l->ranks, err);
 }
 
 /* ---- the work ---- */
@@ -100,7 +79,7 @@ static void set_experts(predict_work *w, const model_shape *s, const predict_lay
            shared = s->n_shared_experts, router = 4.0 * s->hidden_size * all,
            routed = s->num_experts_per_tok * s->n_routed_experts / fmax(all, 1),
            number = predict_number_bytes(e4m3);
-    if (l->whole_experts) {
+    if (l->ranks.whole_experts) {
         double here = s->n_routed_experts / gpus, rows = w->rows * l->ranks.replicas,
                read = predict_experts(here, all, s->num_experts_per_tok, rows);
         w->experts = w->moe_layers * (read + shared);
@@ -130,7 +109,7 @@ static void set_exchange(predict_work *w, const model_shape *s, const predict_la
     double parts = l->ranks.parts, gpus = predict_gpus(l), hidden = s->hidden_size,
            all = s->n_routed_experts + s->zero_expert_num,
            routed = s->num_experts_per_tok * s->n_routed_experts / fmax(all, 1);
-    bool moved = l->whole_experts && l->ranks.replicas > 1;
+    bool moved = l->ranks.whole_experts && l->ranks.replicas > 1;
     w->sum_bytes = w->rows * hidden * 4;
     w->sums = parts > 1 ? c->blocks + c->dense + (moved ? 0 : c->moe) : 0;
     if (!moved)
@@ -259,11 +238,11 @@ predict_memory predict_memory_of(const model_shape *s, const predict_layout *l, 
     model_shape rank = *s;
     int parts = l->ranks.parts;
     int64_t words = kMostChunks + rows + rows + 1, tables = rows + kMostChunks,
-            experts =
-                l->whole_experts ? s->n_routed_experts / predict_gpus(l) : s->n_routed_experts;
+            experts = l->ranks.whole_experts ? s->n_routed_experts / predict_gpus(l)
+                                             : s->n_routed_experts;
     rank.num_attention_heads /= parts;
     rank.intermediate_size /= parts;
-    rank.moe_intermediate_size /= l->whole_experts ? 1 : parts;
+    rank.moe_intermediate_size /= l->ranks.whole_experts ? 1 : parts;
     mla_page_bytes page =
         mla_cache_page_bytes(cache_precision(arm), s->kv_lora_rank, s->qk_rope_head_dim);
     int64_t readings = rows + kMostChunks; /* the results of reading.h: 24 bytes and a list */

@@ -16,7 +16,6 @@
 
 typedef struct {
     rank_layout ranks;
-    bool whole_experts; /* with EP */
 } predict_layout;
 
 /* SNAP_E_USAGE for a text that is no layout. */

@@ -60,7 +60,7 @@ snap_status model_layout_run(model_bench_options *o, const char *devices, const 
     snap_status st;
     rank_place place;
     rank_devices d;
-    int size = l->replicas * l->parts;
+    int size = rank_layout_size(l);
     TRY(rank_devices_read(&d, devices, err));
     TRY(rank_place_read(&place, err));
     if (size > E2E_RANKS)

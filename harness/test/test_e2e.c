@@ -69,7 +69,7 @@ static void test_prompt_beyond_the_memory(void) {
                      .n_batches = 1,
                      .prompt = 4096,
                      .device = "cpu",
-                     .layout = {1, 1},
+                     .layout = {1, 1, false},
                      .ceilings = &ceilings,
                      .cache_bytes = 4096 * token};
     snap_err fits = {0}, err = {0};
@@ -93,7 +93,7 @@ static void test_weight_bytes_of_a_rank(void) {
 
 static void test_rows_of_a_replica(void) {
     const int64_t batches[] = {1, 9}, most[] = {0};
-    e2e_options o = {.batches = batches, .n_batches = 2, .layout = {2, 1}};
+    e2e_options o = {.batches = batches, .n_batches = 2, .layout = {2, 1, false}};
     CU_ASSERT_EQUAL(e2e_most_rows(&o), 5 + 1);
     o.prompt = 700;
     CU_ASSERT_EQUAL(e2e_most_rows(&o), 700);
@@ -112,7 +112,7 @@ static void test_idle_replicas(void) {
                      .n_contexts = 1,
                      .batches = batches,
                      .n_batches = 2,
-                     .layout = {4, 2}};
+                     .layout = {4, 2, false}};
     snap_err err = {0};
     int n;
     CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
@@ -127,6 +127,40 @@ static void test_beginning_together(void) {
     CU_ASSERT_EQUAL(together_start(latest - 40000, latest), together_start(latest, latest));
     CU_ASSERT(together_start(latest, latest) > latest);
     CU_ASSERT_EQUAL(together_start(7, latest), 7);
+}
+
+/* With EP, all ranks run steps with the same number of rows. */
+static void test_batches_with_experts(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
+    const int64_t contexts[] = {64}, batches[] = {4, 3};
+    e2e_row rows[E2E_ROWS];
+    e2e_options o = {.shape = &s,
+                     .n_arms = 1,
+                     .contexts = contexts,
+                     .n_contexts = 1,
+                     .batches = batches,
+                     .n_batches = 2,
+                     .layout = {2, 1, true}};
+    snap_err err = {0};
+    int n;
+    CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "--batch 3: with EP, all ranks must have equally many "
+                                     "sequences, and 2 replicas do not divide it");
+}
+
+static void expect_share(rank_layout l, int rank, weights_share want) {
+    weights_share got = e2e_share(&l, rank);
+    CU_ASSERT_EQUAL(got.rank, want.rank);
+    CU_ASSERT_EQUAL(got.parts, want.parts);
+    CU_ASSERT_EQUAL(got.expert_rank, want.expert_rank);
+    CU_ASSERT_EQUAL(got.expert_ranks, want.expert_ranks);
+}
+
+static void test_shares_of_ranks(void) {
+    expect_share((rank_layout){2, 1, false}, 1, (weights_share){0, 1, 0, 1});
+    expect_share((rank_layout){2, 4, false}, 6, (weights_share){2, 4, 0, 1});
+    expect_share((rank_layout){4, 1, true}, 3, (weights_share){0, 1, 3, 4});
+    expect_share((rank_layout){1, 4, true}, 3, (weights_share){3, 4, 3, 4});
 }
 
 /* ---- energy ---- */
@@ -219,6 +253,8 @@ CU_TestInfo tests_e2e[] = {
     {"rows of a replica", test_rows_of_a_replica},
     {"idle replicas", test_idle_replicas},
     {"ranks begin together", test_beginning_together},
+    {"batches with divided experts", test_batches_with_experts},
+    {"shares of ranks", test_shares_of_ranks},
     {"energy of steps", test_energy_of_steps},
     {"a counter that does not move", test_counter_that_does_not_move},
     {"energy is cancelled", test_energy_is_cancelled},

@@ -39,7 +39,7 @@ static void test_layouts(void) {
     l = layout_named("DP4/TP2/EP8");
     CU_ASSERT_EQUAL(l.ranks.replicas, 4);
     CU_ASSERT_EQUAL(l.ranks.parts, 2);
-    CU_ASSERT(l.whole_experts);
+    CU_ASSERT(l.ranks.whole_experts);
     predict_layout_text(&l, text);
     CU_ASSERT_STRING_EQUAL(text, "DP4/TP2/EP8");
     l = layout_named("TP2");
@@ -78,7 +78,7 @@ static void test_weights_that_are_read(void) {
         model_shape s = shape_named(models[i]);
         for (int parts = 1; parts <= 4; parts *= 2) {
             model_shape rank = s;
-            predict_layout l = {.ranks = {1, parts}};
+            predict_layout l = {.ranks = {1, parts, false}};
             CU_ASSERT_EQUAL_FATAL(rank_layout_split(&rank, parts, NULL), SNAP_OK);
             predict_work w = predict_work_of(&s, &l, false, 8, 4096, 5);
             double expected = e2e_weight_bytes(&rank, 5 * w.moe_layers);
@@ -281,7 +281,7 @@ static predict_links links_of_two(void) {
 
 static double sums_ns(const predict_links *l, int parts, double bytes) {
     const predict_work w = {.sums = 2, .sum_bytes = bytes};
-    const predict_layout layout = {.ranks = {1, parts}};
+    const predict_layout layout = {.ranks = {1, parts, false}};
     predict_time t = {0};
     CU_ASSERT_EQUAL_FATAL(predict_links_time(l, &w, &layout, &t, NULL), SNAP_OK);
     return t.ns;
@@ -307,7 +307,7 @@ static void test_measured_curves(void) {
 static void test_networks(void) {
     predict_links l = links_of_two();
     l.network = (predict_link){"n", {1, 4, 9}, {40, 20, 10}};
-    const predict_layout layout = {.ranks = {16, 1}, .whole_experts = true};
+    const predict_layout layout = {.ranks = {16, 1, true}};
     predict_work w = {.moves = 1, .out_bytes = 15 << 20, .back_bytes = 0};
     predict_time t;
     CU_ASSERT_EQUAL_FATAL(predict_links_time(&l, &w, &layout, &t, NULL), SNAP_OK);
@@ -330,7 +330,7 @@ static void test_links_replace_curves(void) {
 
 static void test_missing_curves(void) {
     predict_links l = links_of_two();
-    const predict_layout layout = {.ranks = {2, 2}, .whole_experts = true};
+    const predict_layout layout = {.ranks = {2, 2, true}};
     const predict_work w = {.gathers = 1, .gather_bytes = 1024};
     predict_time t;
     snap_err err = {0};

@@ -28,6 +28,7 @@ struct loader {
     weights *to;
     stream_of s;
     const model_shape *shape;
+    const model_weights *from;
     snap_err *err;
     snap_status st;
     const checkpoint *files;
@@ -70,13 +71,19 @@ struct loader {
         return p;
     }
 
-    bf16 *matrix(int64_t rows, int64_t cols) {
+    /* @first: number of the first row of a larger matrix of random weights, of which these are some
+     * rows. The numbers of a row do not depend on which rank has it. */
+    bf16 *matrix_of(int64_t rows, int64_t cols, uint64_t of_seed, int64_t first) {
         bf16 *p = static_cast<bf16 *>(take(static_cast<size_t>(rows * cols) * sizeof(bf16)));
         if (random && p) /* a product keeps the variance of its input */
             check(fill_bf16(s, p, rows * cols, std::sqrt(3.0f / static_cast<float>(cols)),
-                            seed += 1ull << 40),
+                            of_seed + static_cast<uint64_t>(first * cols)),
                   "random weights");
         return p;
+    }
+
+    bf16 *matrix(int64_t rows, int64_t cols) {
+        return matrix_of(rows, cols, seed += 1ull << 40, 0);
     }
 
     float *vector(const float *from, int64_t n) {
@@ -222,6 +229,10 @@ struct loader {
         const int64_t hidden = m.hidden_size, inner = m.moe_intermediate_size,
                       all = m.n_routed_experts + shared_experts(m);
         gate_of(e, m.n_routed_experts + m.zero_expert_num, b);
+        if (weights_divide_experts(from)) {
+            own_experts(e, b);
+            return;
+        }
         b->experts_in = matrix(all * 2 * inner, hidden);
         b->experts_out = matrix(all * hidden, inner);
         for (int64_t i = 0; i < all && st == SNAP_OK && !random; i++) {
@@ -232,6 +243,31 @@ struct loader {
             interleave(f.up, at, inner, 1, b->experts_in + i * 2 * inner * hidden);
             place(f.down, at, inner, b->experts_out + i * hidden * inner);
         }
+    }
+
+    /* With EP: the routed experts of this rank, and its part of the shared ones. */
+    void own_experts(const moe_weights &e, block *b) {
+        const model_shape &m = *shape;
+        const int64_t hidden = m.hidden_size, inner = m.moe_intermediate_size,
+                      routed = m.n_routed_experts, first = weights_first_expert(from),
+                      count = weights_experts(from), shared = weights_shared_inner(from);
+        const uint64_t in = seed + (1ull << 40), out = in + (1ull << 40);
+        seed = out; /* of experts_in and experts_out of the whole model */
+        b->experts_in = matrix_of(count * 2 * inner, hidden, in, first * 2 * inner);
+        b->experts_out = matrix_of(count * hidden, inner, out, first * hidden);
+        for (int64_t i = 0; i < count && st == SNAP_OK && !random; i++) {
+            const ffn_weights &f = e.expert[first + i];
+            interleave(f.gate, 0, inner, 0, b->experts_in + i * 2 * inner * hidden);
+            interleave(f.up, 0, inner, 1, b->experts_in + i * 2 * inner * hidden);
+            place(f.down, 0, inner, b->experts_out + i * hidden * inner);
+        }
+        if (!shared)
+            return;
+        b->shared_in = matrix_of(2 * shared, hidden, in, routed * 2 * inner);
+        b->shared_out = matrix_of(hidden, shared, out, routed * hidden);
+        interleave(e.shared.gate, 0, shared, 0, b->shared_in);
+        interleave(e.shared.up, 0, shared, 1, b->shared_in);
+        place(e.shared.down, 0, shared, b->shared_out);
     }
 
     void load_block(const block_weights &k, block *b) {
@@ -261,6 +297,7 @@ snap_status weights_load(weights *out, const stream_of &s, const model_weights *
     l.to = out;
     l.s = s;
     l.shape = &m;
+    l.from = from;
     l.err = err;
     l.files = from->files;
     l.random = from->files == nullptr;

@@ -23,6 +23,10 @@ struct block {
     bf16 *ffn_in, *ffn_out;         /* [2 inner][hidden], [hidden][inner] */
     float *gate, *bias;             /* [experts][hidden], [experts] or NULL */
     bf16 *experts_in, *experts_out; /* [routed + shared][2 inner][hidden], [..][hidden][inner] */
+    /* If the experts are divided over ranks (EP), experts_in and experts_out have the routed
+     * experts of this rank only. The shared ones are one feed-forward of a width of their own,
+     * which TP divides. Else NULL. */
+    bf16 *shared_in, *shared_out; /* [2 inner][hidden], [hidden][inner] */
 };
 
 struct weights {

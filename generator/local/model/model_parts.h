@@ -57,15 +57,23 @@ typedef struct {
  * gate, up, inner and down, with a row of the step in place of a pair. The attention of decoding
  * uses jobs. */
 typedef struct {
-    int *first;       /* [experts + 1] first pair of each expert */
+    int *first;       /* [experts of this rank + 1] first pair of each expert */
     int *row, *place; /* [pairs]: row of a pair; place[row * chosen + i] is the pair of a row's
-                         choice i, or -1 for a zero-computation expert */
+                         choice i, or PLACE_ZERO or PLACE_ELSEWHERE */
     void *x;          /* [pairs][hidden] packed */
     float *gate, *up; /* [pairs][inner] */
     void *inner;      /* packed */
     float *down;      /* [pairs][hidden] */
     gemm_job *jobs;   /* [2 * experts + heads] */
 } expert_buffers;
+
+/* With EP: the rows of all ranks, [size * max_rows]; those of rank i of a step begin at i * rows. */
+typedef struct {
+    void *x; /* [hidden] packed */
+    int32_t *chosen;
+    float *weight;
+    float *sum; /* [hidden] outputs of this rank's experts */
+} gathered_buffers;
 
 /* Buffers for the attention of a chunk, which processes the keys block by block. */
 typedef struct {
@@ -95,6 +103,7 @@ struct runner {
     step_state step;
     step_buffers b;
     expert_buffers e;
+    gathered_buffers all; /* NULL pointers if no rows are gathered (comm_gathers()) */
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_stats stats;

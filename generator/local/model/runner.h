@@ -37,8 +37,12 @@ typedef struct {
     int device_number;     /* "cuda": number of the device, from 0 */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
-    comm *comm; /* borrowed; for a rank of a split model, else NULL. The devices "cuda" and "cpu"
-                   need different ones (comm.h) */
+    comm
+        *experts; /* borrowed; if the routed experts are divided over ranks (EP), else NULL. Must be
+                      equal to comm if that is given, too. @w must have the experts of this rank
+                      (weights_share) */
+    comm *comm;   /* borrowed; for a rank of a split model (TP), else NULL. The devices "cuda" and
+                      "cpu" need different communicators (comm.h) */
 } runner_options;
 
 typedef struct runner runner;
