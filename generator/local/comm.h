@@ -1,10 +1,10 @@
 /* comm.h - what the ranks of a model exchange that is divided over several devices: sums over the
  * ranks of a split model (TP), and rows on their way to experts and back (EP).
  *
- * TP. A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows of
- * W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward layer,
- * routed and shared experts included (rows of gate and up, columns of down). Everything else is
- * complete on every rank, for example embedding, norms, the latent and its cache, router and
+ * TP. A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows
+ * of W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward
+ * layer, routed and shared experts included (rows of gate and up, columns of down). Everything else
+ * is complete on every rank, for example embedding, norms, the latent and its cache, router and
  * logits. So all ranks run the same steps. The output of W_O and the output of the down projections
  * are partial sums, so they are added up over the ranks: two sums per block, three in a LongCat
  * block that has experts beside its dense feed-forward. A zero-computation expert returns its input
@@ -21,8 +21,8 @@
  * All ranks run the same steps with the same number of rows, so the host knows all sizes. Shared
  * experts, zero-computation experts and dense layers only concern the rows of a rank. If TP splits
  * the replica over the same ranks, all ranks have the same rows. Then there is no further exchange:
- * each rank computes its own experts for all rows and its part of the shared ones, and the sum of TP
- * adds them up.
+ * each rank computes its own experts for all rows and its part of the shared ones, and the sum of
+ * TP adds them up.
  *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
  * GPUs. For models on the CPU, only tests implement it. */
@@ -76,8 +76,8 @@ static inline bool comm_splits(const comm *c) {
     return c && c->size > 1;
 }
 
-/* Whether the rows of other ranks go to this rank's experts: the experts are divided over ranks, and
- * the ranks have different rows. @sums, @experts: as in runner_options. */
+/* Whether the rows of other ranks go to this rank's experts: the experts are divided over ranks,
+ * and the ranks have different rows. @sums, @experts: as in runner_options. */
 static inline bool comm_gathers(const comm *sums, const comm *experts) {
     return comm_splits(experts) && !comm_splits(sums);
 }

@@ -53,7 +53,7 @@ static double fixed_numbers(const model_shape *s) {
 
 double e2e_weight_bytes(const model_shape *s, double experts) {
     double routers = count_blocks(s).sparse * s->hidden_size *
-                    (double)(s->n_routed_experts + s->zero_expert_num);
+                     (double)(s->n_routed_experts + s->zero_expert_num);
     return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * routers;
 }
 

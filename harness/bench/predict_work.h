@@ -2,11 +2,13 @@
  *
  * These numbers follow from the model's shape alone. predict_rules.h turns the work into a time.
  *
- * A layout is written "DP8/TP1", "DP4/TP2" or "DP8/TP1/EP8". DP and TP are those of
- * generator/local/ranks/layout.h. Without EP, each expert is split over the ranks of its replica,
- * as `bench model` does it. With EP, each rank has whole experts, and the rows of a step go to the
- * ranks of their experts and back (all-to-all). EP must then be the number of all ranks. This
- * program predicts such steps and cannot run them. */
+ * A layout is written "DP8/TP1", "DP4/TP2" or "DP8/TP1/EP8" (generator/local/ranks/layout.h).
+ * Without EP, each expert is split over the ranks of its replica, as `bench model` does it. With
+ * EP, each rank has whole experts, and the rows of a step go to the ranks of their experts and back
+ * through an all-to-all that moves each row once to each of these ranks. `bench model` measures
+ * DPn/EPn with an all-gather and a reduce-scatter in FP32 instead (generator/local/cuda/README.md).
+ * On two GPUs these move about as many bytes to the experts, and twice as many back. On more GPUs
+ * they move more. Their buffers hold the rows of all ranks, which are not counted here. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 

@@ -153,8 +153,8 @@ cleanup:
 }
 
 /* Adds up a row's expert outputs, in the order of its experts. A zero-computation expert returns
- * the row's input. Only one rank adds it, so that it counts once: the rank that has the row, or rank
- * 0 if all ranks have the same rows. */
+ * the row's input. Only one rank adds it, so that it counts once: the rank that has the row, or
+ * rank 0 if all ranks have the same rows. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const expert_rows *a = ctx;

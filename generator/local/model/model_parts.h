@@ -67,7 +67,8 @@ typedef struct {
     gemm_job *jobs;   /* [2 * experts + heads] */
 } expert_buffers;
 
-/* With EP: the rows of all ranks, [size * max_rows]; those of rank i of a step begin at i * rows. */
+/* With EP: the rows of all ranks, [size * max_rows]. In a step of n rows, those of rank i begin at
+ * row i * n. */
 typedef struct {
     void *x; /* [hidden] packed */
     int32_t *chosen;

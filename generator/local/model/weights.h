@@ -94,7 +94,8 @@ static inline int64_t weights_shared_inner(const model_weights *w) {
  *
  * The weights refer only to the numbers of this rank: its rows of the matrices that are split by
  * rows, its columns of those that are split by columns, and all other matrices whole. With EP, only
- * the tensors of the rank's own routed experts are needed. Rows and columns may begin and end inside a block of an e4m3 weight.
+ * the tensors of the rank's own routed experts are needed. Rows and columns may begin and end
+ * inside a block of an e4m3 weight.
  */
 snap_status weights_bind_share(model_weights *out, const model_shape *shape,
                                const weights_share *share, const checkpoint *c,

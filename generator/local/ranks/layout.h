@@ -23,8 +23,9 @@ static inline int rank_layout_size(const rank_layout *l) {
     return l->replicas * l->parts;
 }
 
-/* Reads "DPd/TPt/EPn"; DP and TP may be missing and are 1 then. "EPn" alone is DPn/EPn. SNAP_E_USAGE
- * if @text is no layout, has more than RANKS_MOST ranks, or if n is not the number of all ranks. */
+/* Reads "DPd/TPt/EPn"; DP and TP may be missing and are 1 then. "EPn" alone is DPn/EPn.
+ * SNAP_E_USAGE if @text is no layout, has more than RANKS_MOST ranks, or if n is not the number of
+ * all ranks. */
 snap_status rank_layout_parse(rank_layout *out, const char *text, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Writes "DPd/TPt" or "DPd/TPt/EPn". */
