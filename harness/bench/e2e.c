@@ -5,82 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "generator/local/model/route.h"
+#include "harness/bench/step_work.h"
 #include "harness/bench/together.h"
 #include "harness/measure/stats.h"
 
 enum { kWarmup = 3, kLeastSamples = 5, kMostSamples = 2000, kPartSteps = 10 };
 static const double kWeightsLimit = 120; /* seconds */
-
-/* ---- the work of a step ---- */
-
-static double attention_numbers(const model_shape *s) {
-    double hidden = s->hidden_size, heads = s->num_attention_heads, rank = s->kv_lora_rank,
-           queries = heads * (s->qk_nope_head_dim + s->qk_rope_head_dim),
-           q = s->q_lora_rank ? s->q_lora_rank * (hidden + queries) : hidden * queries;
-    return q + hidden * (rank + s->qk_rope_head_dim) +
-           rank * heads * (s->qk_nope_head_dim + s->v_head_dim) + heads * s->v_head_dim * hidden;
-}
-
-typedef struct {
-    double attention, dense, sparse; /* number of blocks of each kind in the model */
-} block_counts;
-
-static block_counts count_blocks(const model_shape *s) {
-    block_counts c = {0};
-    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
-    for (int i = 0; i < s->num_hidden_layers; i++) {
-        bool sparse = longcat || shape_is_sparse(s, i);
-        c.attention += longcat ? 2 : 1;
-        c.dense += longcat ? 2 : !sparse;
-        c.sparse += sparse;
-    }
-    return c;
-}
-
-static double expert_numbers(const model_shape *s) {
-    return 3.0 * s->hidden_size * s->moe_intermediate_size;
-}
-
-/* Weights of the dense products outside the routed experts and the router. */
-static double fixed_numbers(const model_shape *s) {
-    block_counts c = count_blocks(s);
-    return c.attention * attention_numbers(s) +
-           c.dense * 3.0 * s->hidden_size * s->intermediate_size +
-           c.sparse * s->n_shared_experts * expert_numbers(s) +
-           (double)s->vocab_size * s->hidden_size;
-}
-
-double e2e_weight_bytes(const model_shape *s, double experts) {
-    double routers = count_blocks(s).sparse * s->hidden_size *
-                     (double)(s->n_routed_experts + s->zero_expert_num);
-    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * routers;
-}
-
-/* The shape for counting work. With TP and EP, a rank has whole routed experts and its part of the
- * shared ones. That is the work of parts times as many experts of a part of the width. */
-static model_shape work_shape(const e2e_options *o) {
-    model_shape s = *o->shape;
-    if (o->layout.whole_experts)
-        s.moe_intermediate_size /= o->layout.parts;
-    return s;
-}
-
-static double rank_weight_bytes(const e2e_options *o, double experts) {
-    model_shape s = work_shape(o);
-    return e2e_weight_bytes(&s, experts * (o->layout.whole_experts ? o->layout.parts : 1));
-}
-
-double e2e_prompt_flop(const model_shape *s, double tokens) {
-    block_counts c = count_blocks(s);
-    double routed = s->num_experts_per_tok * (double)s->n_routed_experts /
-                    fmax(1, s->n_routed_experts + s->zero_expert_num),
-           head = (double)s->vocab_size * s->hidden_size,
-           products = fixed_numbers(s) - head + c.sparse * routed * expert_numbers(s),
-           pairs = tokens * (tokens + 1) / 2 * s->num_attention_heads,
-           widths = s->qk_nope_head_dim + s->qk_rope_head_dim + s->v_head_dim;
-    return 2 * (tokens * products + head + c.attention * pairs * widths);
-}
 
 /* ---- a model with a full cache ---- */
 
@@ -344,42 +274,16 @@ static snap_status measure_energy(bench *b, step_fn step, e2e_row *row, snap_err
                            : SNAP_OK;
 }
 
-typedef struct {
-    bool used[ROUTE_MAX_EXPERTS];
-} used_experts;
-
-/* With EP, the rows of all ranks go to the experts. */
-static snap_status join_used(const bench *b, used_experts *u, snap_err *err) {
-    if (!b->opt->layout.whole_experts)
-        return SNAP_OK;
-    used_experts *all = calloc((size_t)b->ranks, sizeof *all);
-    if (!all)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for the chosen experts");
-    snap_status st = ranks_all_gather(b->opt->group, "the chosen experts", u, sizeof *u, all, err);
-    for (int r = 0; r < b->ranks && st == SNAP_OK; r++)
-        for (int e = 0; e < ROUTE_MAX_EXPERTS; e++)
-            u->used[e] |= all[r].used[e];
-    free(all);
-    return st;
-}
-
-/* How many different routed experts of this rank the tokens of the last step chose, summed over the
- * layers. */
+/* How many different routed experts of this rank the rows of the last step chose. */
 static snap_status chosen_experts(const bench *b, double *all, snap_err *err) {
-    int k = b->shape->num_experts_per_tok, first = weights_first_expert(b->w),
-        end = first + weights_experts(b->w);
-    *all = 0;
-    for (int l = 0; l < b->moe_layers; l++) {
-        used_experts u = {0};
-        for (int i = 0; i < b->now * k; i++)
-            u.used[b->experts[((int64_t)(i / k) * b->moe_layers + l) * k + i % k]] = true;
-        snap_status st = join_used(b, &u, err);
-        if (st != SNAP_OK)
-            return st;
-        for (int e = first; e < end; e++)
-            *all += u.used[e];
-    }
-    return SNAP_OK;
+    const chosen_rows c = {.experts = b->experts,
+                           .rows = b->now,
+                           .layers = b->moe_layers,
+                           .each = b->shape->num_experts_per_tok,
+                           .first = weights_first_expert(b->w),
+                           .count = weights_experts(b->w),
+                           .group = b->opt->layout.whole_experts ? b->opt->group : NULL};
+    return step_work_experts(&c, all, err);
 }
 
 /* FNV-1a */
@@ -427,7 +331,7 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     TRY(time_parts(b, row, err));
     TRY(measure_energy(b, decode_once, row, err));
     TRY(chosen_experts(b, &experts, err));
-    row->weight_bytes = rank_weight_bytes(b->opt, experts);
+    row->weight_bytes = step_work_rank_bytes(b->shape, &b->opt->layout, experts);
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
 cleanup:
@@ -435,8 +339,7 @@ cleanup:
 }
 
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
-    model_shape s = work_shape(b->opt);
-    row->flop = e2e_prompt_flop(&s, (double)row->context);
+    row->flop = step_work_rank_flop(b->shape, &b->opt->layout, (double)row->context);
     row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
     snap_status st = time_row(b, prompt_once, row, err);
     return st == SNAP_OK ? measure_energy(b, prompt_once, row, err) : st;

@@ -77,15 +77,6 @@ typedef struct {
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
- * for each of the others. @experts: number of routed experts that are read, summed over the
- * layers. */
-double e2e_weight_bytes(const model_shape *s, double experts);
-
-/* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number
- * of routed experts, and attention over expanded heads. */
-double e2e_prompt_flop(const model_shape *s, double tokens);
-
 /* The share of the weights that rank @rank has. */
 weights_share e2e_share(const rank_layout *l, int rank);
 

@@ -6,7 +6,7 @@
 
 #include "base/share.h"
 #include "base/text.h"
-#include "harness/bench/e2e.h"
+#include "harness/bench/step_work.h"
 #include "harness/bench/model_config.h"
 #include "harness/record/run.h"
 
@@ -93,7 +93,7 @@ static snap_status add_step(predict_inputs *in, const step_record *s, const char
         return st;
     predict_work none = predict_work_of(&shape, &one, false, 0, 0, 0);
     double expert = 6.0 * shape.hidden_size * shape.moe_intermediate_size,
-           read = (s->weight_bytes - e2e_weight_bytes(&shape, 0)) / expert;
+           read = (s->weight_bytes - step_work_bytes(&shape, 0)) / expert;
     *m = (measured_step){.arm = m->arm,
                          .batch = s->batch,
                          .context = s->context,

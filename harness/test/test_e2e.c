@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/test/temp_folder.h"
 #include "harness/bench/e2e.h"
+#include "harness/bench/step_work.h"
 #include "harness/bench/together.h"
 
 static model_shape shape_of(const char *path) {
@@ -25,7 +26,7 @@ static void test_weight_bytes_of_all_experts(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     double all = 15706484224.0, embedding = 102400.0 * 2048, norms = 27 * (2 * 2048 + 512) + 2048,
            router = 26.0 * 64 * 2048;
-    CU_ASSERT_EQUAL(e2e_weight_bytes(&s, 26 * 64),
+    CU_ASSERT_EQUAL(step_work_bytes(&s, 26 * 64),
                     2 * (all - embedding - norms - router) + 4 * router);
 }
 
@@ -33,9 +34,9 @@ static void test_weight_bytes_of_all_experts(void) {
  * the router are the FLOP of the products. The token also attends to itself. */
 static void test_flop_of_one_token(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
-    double router = 26.0 * 64 * 2048, touched = e2e_weight_bytes(&s, 26 * 6) - 4 * router,
+    double router = 26.0 * 64 * 2048, touched = step_work_bytes(&s, 26 * 6) - 4 * router,
            itself = 27.0 * 16 * (128 + 64 + 128);
-    CU_ASSERT_EQUAL(e2e_prompt_flop(&s, 1), touched + 2 * itself);
+    CU_ASSERT_EQUAL(step_work_flop(&s, 1), touched + 2 * itself);
 }
 
 /* Zero-computation experts are counted as chosen as often as others, and cost no arithmetic. */
@@ -43,7 +44,7 @@ static void test_flop_of_zero_computation_experts(void) {
     model_shape s = shape_of("configs/models/longcat-flash-rank-of-64.json"), none = s;
     double expert = 3.0 * 6144 * 2048;
     none.n_routed_experts = 0;
-    CU_ASSERT_DOUBLE_EQUAL(e2e_prompt_flop(&s, 1) - e2e_prompt_flop(&none, 1), 2 * 28 * 8 * expert,
+    CU_ASSERT_DOUBLE_EQUAL(step_work_flop(&s, 1) - step_work_flop(&none, 1), 2 * 28 * 8 * expert,
                            1);
 }
 
@@ -87,8 +88,8 @@ static void test_weight_bytes_of_a_rank(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json"), half = s;
     double router = 26.0 * 64 * 2048, head = 102400.0 * 2048, latent = 27.0 * 2048 * (512 + 64);
     CU_ASSERT_EQUAL_FATAL(rank_layout_split(&half, 2, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL(2 * e2e_weight_bytes(&half, 26 * 6),
-                    e2e_weight_bytes(&s, 26 * 6) + 2 * (head + latent) + 4 * router);
+    CU_ASSERT_EQUAL(2 * step_work_bytes(&half, 26 * 6),
+                    step_work_bytes(&s, 26 * 6) + 2 * (head + latent) + 4 * router);
 }
 
 static void test_rows_of_a_replica(void) {
@@ -127,6 +128,35 @@ static void test_beginning_together(void) {
     CU_ASSERT_EQUAL(together_start(latest - 40000, latest), together_start(latest, latest));
     CU_ASSERT(together_start(latest, latest) > latest);
     CU_ASSERT_EQUAL(together_start(7, latest), 7);
+}
+
+/* With EP, a rank reads the experts that were chosen among its own. With TP2/EP2, it reads half of
+ * the two shared experts of each layer, too. */
+static void test_weight_bytes_with_experts(void) {
+    model_shape s = shape_of("configs/models/deepseek-v2-lite.json"), dp = s, tp = s, half = s;
+    const rank_layout two = {2, 1, true}, split = {1, 2, true};
+    double expert = 2 * 3.0 * 2048 * 1408;
+    CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&dp, &two, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&tp, &split, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(rank_layout_split(&half, 2, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(step_work_rank_bytes(&dp, &two, 26 * 4), step_work_bytes(&s, 26 * 4));
+    CU_ASSERT_EQUAL(step_work_rank_bytes(&tp, &split, 26 * 4),
+                    step_work_bytes(&half, 0) + 26 * 4 * expert);
+    CU_ASSERT_EQUAL(step_work_rank_flop(&dp, &two, 9), step_work_flop(&s, 9));
+    CU_ASSERT_EQUAL(step_work_rank_flop(&tp, &split, 9), step_work_flop(&half, 9));
+}
+
+/* Three rows chose experts in two layers. The rank has the experts 2 and 3. */
+static void test_chosen_experts(void) {
+    static const int32_t experts[3][2][2] = {{{0, 2}, {2, 3}}, {{2, 5}, {2, 3}}, {{1, 4}, {0, 1}}};
+    chosen_rows c = {&experts[0][0][0], 3, 2, 2, 2, 2, NULL};
+    double all = -1;
+    CU_ASSERT_EQUAL(step_work_experts(&c, &all, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(all, 1 + 2);
+    c.first = 0;
+    c.count = 6;
+    CU_ASSERT_EQUAL(step_work_experts(&c, &all, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(all, 5 + 4);
 }
 
 /* With EP, all ranks run steps with the same number of rows. */
@@ -253,6 +283,8 @@ CU_TestInfo tests_e2e[] = {
     {"rows of a replica", test_rows_of_a_replica},
     {"idle replicas", test_idle_replicas},
     {"ranks begin together", test_beginning_together},
+    {"weight bytes with divided experts", test_weight_bytes_with_experts},
+    {"chosen experts of a rank", test_chosen_experts},
     {"batches with divided experts", test_batches_with_experts},
     {"shares of ranks", test_shares_of_ranks},
     {"energy of steps", test_energy_of_steps},

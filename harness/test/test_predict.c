@@ -11,6 +11,7 @@
 #include "harness/bench/e2e.h"
 #include "harness/bench/model_config.h"
 #include "harness/bench/predict.h"
+#include "harness/bench/step_work.h"
 #include "harness/record/run.h"
 #include "harness/test/report_fixture.h"
 #include "harness/view/pages.h"
@@ -81,7 +82,7 @@ static void test_weights_that_are_read(void) {
             predict_layout l = {.ranks = {1, parts, false}};
             CU_ASSERT_EQUAL_FATAL(rank_layout_split(&rank, parts, NULL), SNAP_OK);
             predict_work w = predict_work_of(&s, &l, false, 8, 4096, 5);
-            double expected = e2e_weight_bytes(&rank, 5 * w.moe_layers);
+            double expected = step_work_bytes(&rank, 5 * w.moe_layers);
             CU_ASSERT_DOUBLE_EQUAL(weights_of(&w) / expected, 1, 1e-12);
         }
     }
@@ -96,8 +97,8 @@ static void test_flop(void) {
     predict_work w = predict_work_of(&s, &one, false, 1, 1, (double)NAN);
     double queries = w.query_bytes, /* 2 bytes and 2 FLOP for each number of W_UK */
         itself = 2.0 * 56 * 64 * (128 + 64 + 128);
-    CU_ASSERT_DOUBLE_EQUAL(
-        (w.expert_flop + w.rest_flop + queries + itself) / e2e_prompt_flop(&s, 1), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL((w.expert_flop + w.rest_flop + queries + itself) / step_work_flop(&s, 1),
+                           1, 1e-12);
 }
 
 /* All choices of two rows: each chooses 2 of 4 experts. */
@@ -419,7 +420,7 @@ static js *made_up_step(bool fp8, int rows, int64_t context, const char *layout,
     s.median_ns = s.best_ns = s.worst_ns =
         factor * step_ns(fp8, rows, (double)context, parts, exchange);
     s.tokens_s = rows / s.median_ns * 1e9;
-    s.weight_bytes = e2e_weight_bytes(&shape, 26 * experts_read(rows));
+    s.weight_bytes = step_work_bytes(&shape, 26 * experts_read(rows));
     s.cache_bytes = 1;
     s.flop = 0;
     s.cublaslt = 0;
