@@ -72,7 +72,7 @@ step_kernel() {
 }
 
 step_correct() {
-    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 150 "$tests" --suite layouts
+    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 300 "$tests" --suite layouts
 }
 
 step_sums() {
