@@ -47,7 +47,8 @@ static bool add_load(setting *s, const serving_record *r) {
     return true;
 }
 
-/* Adds the target of a row once: every arm and load point has the same ones. */
+/* Adds the target of a row once: every arm and load point has the same ones. Rows without the level
+ * of the percentile are of a build that left a target open if the share did not decide it. */
 static bool add_target(setting *s, const serving_record *r) {
     char text[128];
     slo_list one = {.n = 0};
@@ -57,6 +58,7 @@ static bool add_target(setting *s, const serving_record *r) {
         return false;
     one.at[0].limit_s = r->limit_ms / 1e3;
     s->options.level = r->level_pct / 100;
+    s->options.shares_only |= isnan(r->percentile_level_pct);
     for (size_t i = 0; i < all->n; i++)
         if (all->at[i].latency == one.at[0].latency &&
             fabs(all->at[i].quantile - one.at[0].quantile) < 1e-9)

@@ -259,7 +259,8 @@ static void test_targets(serving_arm *arm, const sliced_arm *s, const serving_me
             fmax(sliced_effect(s, t->latency), sliced_cluster_effect(s, t->latency, t->limit_s)),
             o->level);
         double logs[SLICES_MOST];
-        if (arm->slices && sliced_log_quantiles(s, t->latency, s->totals[k], t->quantile, logs))
+        if (!o->shares_only && arm->slices &&
+            sliced_log_quantiles(s, t->latency, s->totals[k], t->quantile, logs))
             slo_test_values(t, logs, s->slices, o->level, &arm->target[k]);
         all &= arm->target[k].state == SLO_MEETS;
         fails |= arm->target[k].state == SLO_FAILS;

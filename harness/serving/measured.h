@@ -19,6 +19,8 @@ typedef struct {
     uint64_t seed;    /* seed of the bootstrap */
     bool states_only; /* leave out intervals and differences, which take most of the time; the
                          states of the targets do not depend on them */
+    bool shares_only; /* leave a target open that its share does not decide. Files from before
+                         slo_test_values() were computed in this way */
 } serving_measure_options;
 #define SERVING_MEASURE_DEFAULTS                                                                   \
     { .open = true, .arms = 2, .margin = 0.05, .level = 0.99, .seed = 1 }
