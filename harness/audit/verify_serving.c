@@ -39,6 +39,7 @@ static bool add_load(setting *s, const serving_record *r) {
         return false;
     s->at[r->point] = (serving_point){strcmp(r->loop, "open") == 0, r->load};
     s->options.gpus = isnan(r->gpus) ? 0 : r->gpus;
+    s->options.correlated_untested &= isnan(r->independence_p);
     if (arm_of(s, r->arm) >= 0)
         return true;
     if (s->options.arms == SERVING_ARMS_MAX)
@@ -74,6 +75,7 @@ static bool add_target(setting *s, const serving_record *r) {
 static bool read_setting(setting *s, const run_record *r, serving_point *points) {
     bool ok = true;
     *s = (setting){.options = SERVING_MEASURE_DEFAULTS, .at = points};
+    s->options.correlated_untested = true;
     s->options.arms = 0;
     s->options.seed = (uint64_t)r->provenance.seed;
     for (size_t i = 0; i < r->serving.n; i++) /* points that were not measured have no row */

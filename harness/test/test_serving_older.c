@@ -1,5 +1,5 @@
-/* verify-run of results of earlier builds, which decided targets by another rule. They are
- * computed again by that rule. */
+/* verify-run of results of earlier builds, which decided targets and set the flag `correlated` by
+ * other rules. They are computed again by those rules. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +119,14 @@ static void test_targets_by_shares(void) {
     expect_old_rule(&old, 0.01, "percentile_level_pct");
 }
 
+/* The values of a server without drift are independent. */
+static void test_flag_by_one_standard_error(void) {
+    serving_measure_options old = options();
+    old.correlated_untested = true;
+    expect_old_rule(&old, 0, "independence_p");
+}
+
 CU_TestInfo tests_serving_older[] = {
     {"targets by shares", test_targets_by_shares},
+    {"the flag correlated by one standard error", test_flag_by_one_standard_error},
     CU_TEST_INFO_NULL};
