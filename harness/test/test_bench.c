@@ -541,6 +541,40 @@ static void test_time_limit(void) {
     expect_within(1e-9, none, "0 s are left of the time limit of 1e-09 s");
 }
 
+/* One shape in two scopes, with steps of 1000 seconds. @limit_s: of the time */
+static js *rows_within(double limit_s) {
+    mla_backend *be = open_fake();
+    const bench_grid g = one_shape();
+    plot.reported_ns = 1e12;
+    js *rows = js_new_array();
+    sweep_options opt = options(be, &g);
+    opt.limit_s = limit_s;
+    CU_ASSERT(sweep_run(&opt, rows, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(js_len(rows), 4);
+    close_fake(be);
+    return rows;
+}
+
+/* A scope that is skipped after another one has nothing of it in its rows: they are as if the time
+ * had been over from the beginning. */
+static void test_skipped_scope_is_empty(void) {
+    static const char *const keys[] = {"status", "correctness", "performance", "flags"};
+    js *all = rows_within(0), *half = rows_within(10000), *none = rows_within(1e-9);
+    for (size_t i = 0; i < 4; i++) {
+        const js *row = js_at(half, i), *skipped = js_at(none, i);
+        CU_ASSERT(is(js_at(all, i), "status", "passed") && is(skipped, "status", "skipped"));
+        CU_ASSERT_PTR_NOT_NULL(js_get(js_at(all, i), "correctness"));
+        CU_ASSERT(is(row, "status", is(row, "scope", "kernel") ? "passed" : "skipped"));
+        for (size_t k = 0; k < sizeof keys / sizeof *keys && is(row, "status", "skipped"); k++) {
+            const js *value = js_get(row, keys[k]), *wanted = js_get(skipped, keys[k]);
+            CU_ASSERT(value && wanted ? js_equal(value, wanted) : !value && !wanted);
+        }
+    }
+    js_free(all);
+    js_free(half);
+    js_free(none);
+}
+
 /* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. */
 static void test_missing_page(void) {
     bench_grid_text t = tiny;
@@ -1120,6 +1154,7 @@ CU_TestInfo tests_bench[] = {
     {"a device that throttles in the middle", test_throttling_in_the_middle},
     {"results that a backend remembers from loops", test_remembered_loops},
     {"shapes that exceed the time limit", test_time_limit},
+    {"a skipped scope has nothing of the one before", test_skipped_scope_is_empty},
     {"loops are called cold for all arms or for none", test_loops_are_cold_together},
     {"a missing page of 4096 is found", test_missing_page},
     {"a wrong page of the last sequences is found", test_wrong_page},
