@@ -44,4 +44,5 @@ typedef struct {
  */
 size_t slice_series_merge(slice_series *series, size_t n, size_t blocks, size_t each,
                           slice_dependence *out);
+
 #endif

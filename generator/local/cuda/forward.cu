@@ -162,12 +162,20 @@ bool splits(const chain *c) {
     return comm_splits(c->m->opt.comm);
 }
 
+/* Whether the step adds up over the ranks. A step that is timed without the sums (parts.cu) adds
+ * the rank's own parts to the residual stream instead, in the kernels that compute them. If it left
+ * them out, each layer would get the embeddings. Rows with equal tokens would then choose equal
+ * experts, so the step would read fewer weights than one with the sums. */
+bool sums(const chain *c) {
+    return splits(c) && !c->m->skips_sums;
+}
+
 /* Adds b.part to the residual stream, summed over the ranks. */
 void add_part(chain *c, float factor) {
     cuda_model *m = c->m;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
-    if (c->ok() && !m->skips_sums)
+    if (c->ok())
         c->run(m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream,
                                     c->err));
     c->part(STEP_REST);
@@ -176,11 +184,11 @@ void add_part(chain *c, float factor) {
 /* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
  * part of a sum over the ranks. */
 void add_product(chain *c, gemm_args a, const char *what) {
-    a.end = splits(c) ? ends_f32 : ends_add_f32;
-    a.y = splits(c) ? c->m->b.part : c->m->b.x;
+    a.end = sums(c) ? ends_f32 : ends_add_f32;
+    a.y = sums(c) ? c->m->b.part : c->m->b.x;
     a.factor = c->m->branch;
     c->product(a, what);
-    if (splits(c))
+    if (sums(c))
         add_part(c, c->m->branch);
 }
 
@@ -192,9 +200,11 @@ void add_experts(chain *c) {
     if (m->opt.comm->rank != 0)
         join.identity = nullptr;
     c->part(STEP_EXPERTS);
-    c->run(join_rows(m->s, c->step.rows, m->shape.hidden_size, join, m->b.part),
+    c->run(join_rows(m->s, c->step.rows, m->shape.hidden_size, join, !sums(c),
+                     sums(c) ? m->b.part : m->b.x),
            "outputs of experts");
-    add_part(c, 1.0f);
+    if (sums(c))
+        add_part(c, 1.0f);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
