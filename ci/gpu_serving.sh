@@ -1,8 +1,8 @@
 #!/bin/sh
 # Measures `snapmla serve` under load on a machine with a GPU, in both precisions, with random weights.
-#   gpu_serving.sh OUT [PART...]     PART: knee, http, client, chunked, decode, closed; default: all
+#   gpu_serving.sh OUT [PART...]     PART: knee, open, http, client, chunked, decode, closed; default: all
 # It needs only the program, from a build tree or from a bundle of `make dist`, and for the part client
-# also build/test/load_server. In the parts knee, http, decode and closed, two servers share the device,
+# also build/test/load_server. In the parts knee, open, http, decode and closed, two servers share the device,
 # one for each precision, with caches of the same size. Only one of them gets requests at any time.
 # Results go to OUT: one folder or file for each step, logs in OUT/logs, OUT/summary.txt. Each step
 # writes its results when it ends or when its time is over, so those of a script that was stopped are
@@ -16,6 +16,8 @@
 #            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). Computing the prompts: 20 s
 #            (8k), 32 s (32k), 40 s (128k). Each number of users: 75 s. So measure one length at a time,
 #            or set LIMIT=1100; a part that is stopped keeps the loads that are complete.
+#   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
+#            The knee is the highest rate within the targets.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
@@ -42,19 +44,20 @@
 #   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
 #   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
 #   LOADS                      numbers of users in the part knee, for example 130,160; default: loads_of()
+#   RATES                      requests per second in the part open; default: rates_of()
 #   SEARCH                     searches in the part knee instead, for example "concurrency:100-320 rate:60-220"
 #   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
 #   LIMIT                      seconds for everything; default: 570
 #   SCALE=1                    factor of the times of single loads
 # Exits with 1 if a step failed or a limit was missed.
 set -u
-out=${1:?usage: gpu_serving.sh OUT [knee|http|client|chunked|decode|closed]...}
+out=${1:?usage: gpu_serving.sh OUT [knee|open|http|client|chunked|decode|closed]...}
 shift
-parts=${*:-knee http client chunked decode closed}
+parts=${*:-knee open http client chunked decode closed}
 if [ -n "${DRY:-}" ]; then
     DEVICE=${DEVICE:-cpu} SHAPE=${SHAPE:-models/snapmla-10m/config.json} CACHE_MB=${CACHE_MB:-256}
     CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
-    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} LOADS=${LOADS:-2,3}
+    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} LOADS=${LOADS:-2,3} RATES=${RATES:-1,2}
     LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
     TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
 fi
@@ -262,7 +265,7 @@ say_knee() {
     done
     say "knee, input $2: $(sed -n '/"kind": *"ratio"/s/.*"headline": *"\([^"]*\)".*/\1/p' "$out/$1/run.json" 2>/dev/null)"
 }
-unit_of() { case $1 in *-rate) echo requests/s ;; *) echo users ;; esac }
+unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac }
 
 # loads_of INPUT: numbers of users below and above the knees of both precisions on one H200: there the
 # median time per token is 20 ms with 156 (BF16) and 259 users (FP8) at 8k, 56 and 85 at 32k, 17 and
@@ -277,6 +280,13 @@ loads_of() {
     esac
 }
 
+# rates_of INPUT: rates below and above the knees of both precisions, from the numbers of users of loads_of():
+# a user has an answer of 64 tokens after 64 times 20 ms
+rates_of() {
+    [ -z "${RATES:-}" ] || { echo "$RATES" && return; }
+    loads_of "$1" | tr ',' '\n' | awk '{ printf "%s%.3g", (NR > 1 ? "," : ""), $1 / 1.28 }'
+}
+
 # search INPUT RANGE SECONDS: the knees of both arms in this range, of rates or of numbers of users
 search() {
     # 6 s are kept for the result, which is computed after the search has ended
@@ -286,7 +296,38 @@ search() {
     say_knee "knee-$1-${2%%:*}" "$1"
 }
 
-run_knee() {
+# prompts PART INPUT: computes the prompts of this length. They go to $shared, as options of `bench serving`, and
+# their number to $prefixes
+prompts() {
+    prefixes=$((cache * ${BF16_TOKENS_MB:-34} * 3 / 5 / $2))
+    most=$((393216 / $2))
+    [ "$2" -lt 131072 ] || most=2
+    [ $prefixes -le $most ] || prefixes=$most
+    [ $prefixes -ge 1 ] || prefixes=1
+    shared="--prefix-share 1 --prefixes $prefixes --input $2"
+    # Of 5 * N random choices among N prompts, all but 1 % are chosen.
+    # shellcheck disable=SC2086 # a list of options
+    load "prompts-$1-$2" 120 --concurrency "$prefixes" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
+        $shared --output 1
+}
+
+# loops PART INPUT SECONDS: closed loops (knee) or open ones (open) of this input length
+loops() {
+    case $1 in
+    knee) kind=closed option=--concurrency of=users list=$(loads_of "$2") ;;
+    open) kind=open option=--rate of=requests/s list=$(rates_of "$2") ;;
+    esac
+    # shellcheck disable=SC2086
+    load "$1-$2" "$3" $option "$list" --duration "$(scaled 15)" --drain "$(scaled 3)" --blocks 2 --warmup 8 \
+        $shared --output $lengths --slo $targets
+    for number in $(echo "$list" | tr ',' ' '); do
+        say_loop "$1-$2" "$kind loop, $prefixes prompts of $2 tokens in the cache, $number $of" "$number"
+    done
+    say_knee "$1-$2" "$2"
+}
+
+# knees PART: all input lengths
+knees() {
     both "$most_cache"
     n=$(count "$inputs")
     targets=ttft_p75=500ms,tpot_p75=20ms # p75 needs fewer requests in a block than p90
@@ -296,30 +337,19 @@ run_knee() {
         part_left=$(($(left) / n))
         n=$((n - 1))
         begun_input=$(date +%s)
-        prefixes=$((cache * ${BF16_TOKENS_MB:-34} * 3 / 5 / input))
-        most=$((393216 / input))
-        [ "$input" -lt 131072 ] || most=2
-        [ $prefixes -le $most ] || prefixes=$most
-        [ $prefixes -ge 1 ] || prefixes=1
-        shared="--prefix-share 1 --prefixes $prefixes --input $input"
-        # Computes the prompts: of 5 * N random choices among N prompts, all but 1 % are chosen.
-        # shellcheck disable=SC2086 # a list of options
-        load "prompts-$input" 120 --concurrency "$prefixes" --requests $((5 * prefixes)) --blocks 1 --warmup 0 \
-            $shared --output 1
+        prompts "$1" "$input"
         input_left=$((part_left - ($(date +%s) - begun_input)))
-        for range in ${SEARCH:-}; do
+        if [ "$1" = open ] || [ -z "${SEARCH:-}" ]; then
+            loops "$1" "$input" $((input_left - 6))
+            continue
+        fi
+        for range in $SEARCH; do
             search "$input" "$range" $((input_left / $(echo "$SEARCH" | wc -w)))
         done
-        [ -z "${SEARCH:-}" ] || continue
-        # shellcheck disable=SC2086
-        load "knee-$input" $((input_left - 6)) --concurrency "$(loads_of "$input")" --duration "$(scaled 15)" \
-            --drain "$(scaled 3)" --blocks 2 --warmup 8 $shared --output $lengths --slo $targets
-        for users in $(loads_of "$input" | tr ',' ' '); do
-            say_loop "knee-$input" "closed loop, $prefixes prompts of $input tokens in the cache, $users users" "$users"
-        done
-        say_knee "knee-$input" "$input"
     done
 }
+run_knee() { knees knee; }
+run_open() { knees open; }
 
 run_decode() {
     finish # bench model needs the memory of the device
@@ -588,7 +618,7 @@ run_chunked() {
 }
 
 share_of() {
-    case $1 in knee) echo 330 ;; http) echo 100 ;; client) echo 80 ;; chunked) echo 150 ;; decode) echo 70 ;; closed) echo 200 ;;
+    case $1 in knee | open) echo 330 ;; http) echo 100 ;; client) echo 80 ;; chunked) echo 150 ;; decode) echo 70 ;; closed) echo 200 ;;
     *) echo "unknown part: $1" >&2 && return 2 ;;
     esac
 }
