@@ -159,8 +159,8 @@ static void apply_verdict(cell *c) {
     c->why = c->verdict.why;
 }
 
-/* Removes what the scope before left in the arm's cell, but for the verdict: verify_arm() keeps it if
- * the output is the same. */
+/* Removes what the scope before left in the arm's cell, except the verdict: verify_arm() keeps it
+ * if the output is the same. */
 static void clear_scope(lane *l) {
     cell *c = &l->cell;
     stop_release(&c->timing);

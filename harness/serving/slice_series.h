@@ -1,14 +1,14 @@
 /* slice_series.h - series of values in slices of time (slices.h): merging neighbours, and testing
  * whether slices are independent.
  *
- * Two rules use the correlation of neighbours within a block. The deviations are those from the mean
- * of all blocks, so blocks that differ from each other are correlated too.
+ * Two rules use the correlation of neighbours within a block. The deviations are those from the
+ * mean of all blocks, so blocks that differ from each other are correlated too.
  *
  *   merging   Slices are merged in pairs as long as the correlation of some series exceeds one
  *             standard error. Merging too early costs little: longer slices are still valid.
  *   testing   Many series are compared with one standard error, so that rule alone often finds a
  *             correlation that is not there. The test has a known rate of false alarms: it permutes
- *             the slices, those of all series in the same way. Of independent slices every order is
+ *             the slices, those of all series in the same way. All orders of independent slices are
  *             equally likely. So the p value is right for any number of slices, and for series that
  *             depend on each other. Its statistic is the largest correlation of all series and
  *             divisions, in standard errors. */
