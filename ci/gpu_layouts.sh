@@ -19,41 +19,18 @@
 # each measurement, correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || {
-    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-out=$1
+. ci/gpu_ranks.sh
+begin "$@"
 shift
-snapmla=${SNAPMLA:-build/snapmla}
-devices=${DEVICES:-0,1}
+steps=${*:-kernel correct sums lite v3 nccl energy faults}
+export NCCL_NVLS_ENABLE=0
 contexts=${CONTEXTS:-8192,32768,131072}
 batches=${BATCHES:-2,8,64,max}
 layouts=${LAYOUTS:-DP2 TP2 EP2 TP2/EP2}
 v3=deepseek-v3-7-layers
-steps=${*:-kernel correct sums lite v3 nccl energy faults}
-export NCCL_NVLS_ENABLE=0
-bad=0
-mkdir -p "$out"
-: >"$out/summary.txt"
-. ci/gpu_ranks.sh
 check=build/test/cuda/check_exchange
 tests=build/test/generator
-for program in "$snapmla" "$check" "$tests"; do
-    [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
-done
-
-# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its
-# errors to NAME.err.
-run() {
-    name=$1
-    limit=$2
-    shift 2
-    code=0
-    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
-    cat "$out/$name.txt" "$out/$name.err"
-    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
-}
+make_missing "$snapmla" "$check" "$tests"
 
 # model NAME CONFIG MEMORY CONTEXTS BATCHES OPTION...: one run of `bench model`
 model() {
@@ -63,20 +40,20 @@ model() {
     at=$4
     of=$5
     shift 5
-    run "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
+    show "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
         --context "$at" --batch "$of" --min-time 0.1 --parts --out "$out/$name.json" "$@"
 }
 
 step_kernel() {
-    run kernel 30 "$check"
+    show kernel 30 "$check"
 }
 
 step_correct() {
-    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 300 "$tests" --suite layouts
+    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 show correct 300 "$tests" --suite layouts
 }
 
 step_sums() {
-    run sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
+    show sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
         --sizes 8192,16384,32768,65536,131072,262144,524288,1048576,2097152,4194304,16777216 \
         --min-time 0.02 --out "$out/sums.json"
 }
@@ -140,10 +117,5 @@ step_faults() {
 
 find_nccl
 note_machine
-for step in $steps; do
-    step_begun=$(date +%s)
-    echo "== $step"
-    "step_$step"
-    say "$step: $(($(date +%s) - step_begun)) s"
-done
+run_steps
 exit $bad

@@ -2,30 +2,14 @@
 #include <CUnit/CUnit.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
 #include "generator/test/drive.h"
 #include "generator/test/tiny_model.h"
 
-enum { kRequests = 40, kVocab = 640 };
-
-static void make_dir(char dir[64], const char *name) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-replicas-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, name, kVocab);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
-}
+enum { kRequests = 40 };
 
 static generator *open_layout(const char *dir, const char *layout, const char *precision,
                               const volatile sig_atomic_t *cancel) {
@@ -91,7 +75,7 @@ static void test_layouts_give_the_same_answers(void) {
     static drive one, several;
     static const char *const layouts[] = {"DP2", "DP3"}, *const precisions[] = {"bf16", "fp8"};
     char dir[64];
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     for (int p = 0; p < 2; p++) {
         generator *g = open_layout(dir, NULL, precisions[p], NULL);
         CU_ASSERT_EQUAL(drive_run(&one, g, kRequests), SNAP_OK);
@@ -156,7 +140,7 @@ static snap_status count(void *ctx, const gen_request *req, const gen_result *re
 static void test_each_replica_takes_requests(void) {
     endless e = {0};
     char dir[64];
-    make_dir(dir, "minicpm3");
+    tiny_folder(dir, "minicpm3");
     generator *g = open_layout(dir, "DP2", NULL, NULL);
     CU_ASSERT_EQUAL(generator_run(g, give, &e, count, &e, NULL), SNAP_OK);
     CU_ASSERT(e.results[0] >= kEach && e.results[1] >= kEach);
@@ -169,7 +153,7 @@ static void test_a_run_that_ends_early(void) {
     static drive d;
     volatile sig_atomic_t cancel = 0;
     char dir[64];
-    make_dir(dir, "minicpm3");
+    tiny_folder(dir, "minicpm3");
     generator *g = open_layout(dir, "DP2", NULL, &cancel);
     d = (drive){.fail_after = 3};
     CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_E_IO);
@@ -208,7 +192,7 @@ static void test_samples_of_a_prompt(void) {
     static local_answers one, two;
     snap_err err = {0};
     char dir[64];
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     CU_ASSERT_EQUAL_FATAL(answer(dir, NULL, false, &one, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(answer(dir, "DP2", false, &two, &err), SNAP_OK);
     CU_ASSERT_EQUAL(two.n, 5);

@@ -42,6 +42,11 @@ void verify_release(verify_findings *f);
 void verify_add(verify_findings *f, verify_kind kind, const char *where, const char *fmt, ...)
     SNAP_PRINTF(4, 5);
 
+/* The largest relative difference that rounding in the JSON text may cause, and whether two numbers
+ * differ by at most that. */
+extern const double verify_rounding; /* 1e-6 */
+bool verify_is_near(double a, double b);
+
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 

@@ -768,23 +768,17 @@ static void test_changed_rows(void) {
     open_fixture(&f, 1);
     f.o.against = f.two;
     predict_again(&f);
-    const prediction_record good = f.p->rows[0];
-    prediction_record row = good;
-    CU_ASSERT_EQUAL(findings_in(&row), 0);
-    row.tokens_s *= 1.01;
-    CU_ASSERT(findings_in(&row) > 0);
-    row = good;
-    row.error_pct += 0.1;
-    CU_ASSERT(findings_in(&row) > 0);
-    row = good;
-    row.gpus = 3;
-    CU_ASSERT(findings_in(&row) > 0);
-    row = good;
-    row.interval_ns[1] = row.median_ns / 2;
-    CU_ASSERT(findings_in(&row) > 0);
-    row = good;
-    row.limit = "exchange"; /* which takes the least time here */
-    CU_ASSERT(findings_in(&row) > 0);
+    prediction_record changed[5];
+    CU_ASSERT_EQUAL(findings_in(&f.p->rows[0]), 0);
+    for (int i = 0; i < 5; i++)
+        changed[i] = f.p->rows[0];
+    changed[0].tokens_s *= 1.01;
+    changed[1].error_pct += 0.1;
+    changed[2].gpus = 3;
+    changed[3].interval_ns[1] = changed[3].median_ns / 2;
+    changed[4].limit = "exchange"; /* which takes the least time here */
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT(findings_in(&changed[i]) > 0);
     close_fixture(&f);
 }
 

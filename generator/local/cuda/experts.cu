@@ -113,7 +113,8 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
         {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
 }
 
-/* Adds the sums of b.part over the ranks to the rows of this rank. */
+/* Adds the sums of b.part over the ranks to the rows of this rank. A step that is timed without
+ * exchanges adds nothing here: its choices are those of the messages that came last. */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.experts;
@@ -128,11 +129,15 @@ void scatter_part(chain *c) {
 
 /* ---- for forward.cu -------------------------------------------------------------------------- */
 
+bool adds_up(const chain *c) {
+    return comm_splits(c->m->opt.comm) && !c->m->skips_sums;
+}
+
 void add_part(chain *c, float factor) {
     cuda_model *m = c->m;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
-    if (c->ok() && !m->skips_sums)
+    if (c->ok())
         c->run(
             m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream, c->err));
     c->part(STEP_REST);
@@ -166,14 +171,17 @@ void add_experts(chain *c, const block &b) {
     if (!divides_experts(m) && m->opt.comm->rank != 0)
         join.identity = nullptr;
     c->part(STEP_EXPERTS);
-    c->run(join_rows(m->s, rows, m->shape.hidden_size, join, m->b.part), "outputs of experts");
+    const bool parts = gathers_rows(m) || adds_up(c);
+    float *to = parts ? m->b.part : m->b.x;
+    c->run(join_rows(m->s, rows, m->shape.hidden_size, join, !parts, to), "outputs of experts");
     if (gathers_rows(m)) {
         scatter_part(c);
         return;
     }
     if (divides_experts(m))
-        add_shared(c, b, m->b.part);
-    add_part(c, 1.0f);
+        add_shared(c, b, to);
+    if (adds_up(c))
+        add_part(c, 1.0f);
 }
 
 } // namespace device

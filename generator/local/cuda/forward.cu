@@ -156,12 +156,12 @@ join_from no_join() {
 /* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
  * part of a sum over the ranks. */
 void add_product(chain *c, gemm_args a, const char *what) {
-    const bool splits = comm_splits(c->m->opt.comm);
-    a.end = splits ? ends_f32 : ends_add_f32;
-    a.y = splits ? c->m->b.part : c->m->b.x;
+    const bool sums = adds_up(c);
+    a.end = sums ? ends_f32 : ends_add_f32;
+    a.y = sums ? c->m->b.part : c->m->b.x;
     a.factor = c->m->branch;
     c->product(a, what);
-    if (splits)
+    if (sums)
         add_part(c, c->m->branch);
 }
 

@@ -123,7 +123,8 @@ struct cuda_model {
     std::vector<void *> owned, pinned;
     bool single;       /* decode steps of one row use single_layer() */
     part_marks *marks; /* NULL = no events are recorded */
-    bool skips_sums;   /* true while a step without sums over the ranks is recorded, to time it */
+    bool skips_sums;   /* true while a step is recorded that adds only this rank's parts of the
+                          sums over the ranks, to time it */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */

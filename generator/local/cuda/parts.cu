@@ -99,7 +99,9 @@ snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns
     return st;
 }
 
-/* The time of a step without events, with or without the sums over the ranks. */
+/* The time of a step without events, with or without the sums over the ranks. Without them, each
+ * rank adds its own parts only. So the rows differ between the ranks, and their tokens are not
+ * used. */
 snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int steps, double *ns,
                        snap_err *err) {
     lab_recording *r = nullptr;

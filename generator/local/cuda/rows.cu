@@ -95,15 +95,19 @@ __device__ __forceinline__ void load_choices(const join_from &join, int64_t row,
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(1024) join_row(int hidden, join_from join, float *out) {
+__global__ void __launch_bounds__(1024)
+    join_row(int hidden, join_from join, bool adds, float *out) {
     __shared__ choices chosen;
     let_next();
     wait_previous();
     const int64_t row = blockIdx.x;
     load_choices(join, row, chosen);
-    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x)
-        *reinterpret_cast<float4 *>(out + row * hidden + i) =
-            joined<true>(join, chosen, row, hidden, i);
+    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x) {
+        float4 *at = reinterpret_cast<float4 *>(out + row * hidden + i);
+        float4 v = adds ? *at : float4{};
+        add_scaled(v, 1.0f, joined<true>(join, chosen, row, hidden, i));
+        *at = v;
+    }
 }
 
 __global__ void __launch_bounds__(1024)
@@ -273,9 +277,10 @@ cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const 
                   static_cast<size_t>(hidden) * sizeof(float), x, hidden, join, norm);
 }
 
-cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, float *out) {
+cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, bool adds,
+                      float *out) {
     return launch(s, join_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, hidden), 0,
-                  hidden, join, out);
+                  hidden, join, adds, out);
 }
 
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,

@@ -41,9 +41,11 @@ struct norm_to {
 cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,
                       const norm_to &norm);
 
-/* out [rows][hidden] = the joined expert outputs, without join.factor. Choices elsewhere are left
- * out, and so are zero-computation experts if join.identity is NULL. */
-cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, float *out);
+/* out [rows][hidden] = the joined expert outputs, without join.factor; if @adds, they are added to
+ * it. Choices elsewhere are left out, and so are zero-computation experts if join.identity is
+ * NULL. */
+cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, bool adds,
+                      float *out);
 
 /* packed [rows][n] = norm of in [rows][n]; rows of @in are in_row floats apart. */
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,
