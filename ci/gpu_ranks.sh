@@ -1,5 +1,5 @@
 #!/bin/sh
-# What gpu_exchange.sh, gpu_layouts.sh and gpu_replicas.sh share. They set $out (the folder of results),
+# What gpu_exchange.sh, gpu_layouts.sh, gpu_replicas.sh and gpu_tp.sh share. They set $out (the folder of results),
 # $snapmla and bad=0, and read this file with the command `.`.
 
 say() {

@@ -65,9 +65,9 @@ void split_fail(split *s, snap_err *err);
 /* Ends the other ranks and waits for their processes. Free the runner before. NULL is allowed. */
 void split_close(split *s);
 
-/* Runs one of the other ranks, until rank 0 ends. Returns false, and does nothing, if rank 0 has not
- * started this process. @end: ends this process after a failure of the group, if the model hangs.
- * @err: an error of this rank, which has been sent to rank 0. */
+/* Runs one of the other ranks, until rank 0 ends. Returns false, and does nothing, if rank 0 has
+ * not started this process. @end: ends this process after a failure of the group, if the model
+ * hangs. @err: an error of this rank, which has been sent to rank 0. */
 bool split_follow(void (*end)(const snap_err *error), snap_err *err) SNAP_CHECK_RESULT;
 
 #endif
