@@ -10,6 +10,9 @@
 #include "generator/local/ranks/layout.h"
 #include "generator/local/split_order.h"
 
+/* On a GPU, the next call usually comes within this time (in seconds) after a step. */
+static const double kSpin = 1e-3;
+
 typedef struct {
     channel lead; /* to rank 0 */
     split_order order;
@@ -109,6 +112,7 @@ cleanup:
 }
 
 static snap_status repeat_calls(split_rank *k, snap_err *err) {
+    k->lead.spin_s = k->order.cuda ? kSpin : 0;
     for (;;) {
         wire_message m;
         snap_status st = channel_receive(&k->lead, WIRE_CALL, true, &m, err);

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "generator/local/split.h"
 
+static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable */
 static char kName[] = "rank-of-a-test", kOption[] = "--suite";
 
 static void end(const snap_err *why) {
@@ -28,10 +30,20 @@ void split_ranks_prepare(const char *suite) {
     split_set_program(&(split_program){.argv = argv, .end = end});
 }
 
+void split_ranks_limit(int64_t bytes) {
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lld", (long long)bytes);
+    (void)setenv(kLimit, text, 1);
+}
+
 void split_ranks_follow(void) {
     snap_err err = {0};
+    const char *limit = getenv(kLimit);
     if (strcmp(program_invocation_name, kName) != 0)
         return;
+    rlim_t bytes = limit ? strtoul(limit, NULL, 10) : 0;
+    if (bytes && setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) != 0)
+        _exit(2);
     _exit(split_follow(end_silently, &err) ? err_exit_code(err.code) : 2);
 }
 

@@ -3,6 +3,7 @@
 #define SNAPMLA_GENERATOR_TEST_SPLIT_RANKS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -14,6 +15,9 @@ void split_ranks_prepare(const char *suite);
 /* In a process that split_open() has started: runs the rank, and ends the process. Otherwise it
  * does nothing. */
 void split_ranks_follow(void);
+
+/* Limits the address space of the ranks that are started from now on, in bytes; 0 = no limit. */
+void split_ranks_limit(int64_t bytes);
 
 enum { SPLIT_RANKS_MOST = 8 };
 

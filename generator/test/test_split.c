@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/test/sanitized.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
 #include "generator/test/drive.h"
@@ -204,6 +205,26 @@ static void test_refusals(void) {
     split_ranks_prepare("split");
 }
 
+/* The address space of rank 1 is smaller than the cache. Rank 0 has room for it. */
+static void test_no_memory(void) {
+    local_model m;
+    snap_err err = {0};
+    local_options how = {.layout = "TP2",
+                         .threads = 1,
+                         .context = 32768,
+                         .sequences = 64,
+                         .cache_bytes = (int64_t)2 << 30};
+    if (kSanitized)
+        return;
+    split_ranks_limit((int64_t)1 << 30);
+    CU_ASSERT_EQUAL(local_open(&m, kShipped, &how, &err), SNAP_E_NOMEM);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "rank 1: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "memory"));
+    local_close(&m);
+    split_ranks_limit(0);
+    expect_no_ranks();
+}
+
 /* ---- failures -------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -320,6 +341,7 @@ CU_TestInfo tests_split[] = {
     {"swapping and recomputing", test_swapping},
     {"random weights", test_random_weights},
     {"refusals", test_refusals},
+    {"a rank without memory", test_no_memory},
     {"a killed rank", test_killed},
     {"a stopped rank", test_stopped},
     {"rank 0 is killed", test_rank_0_killed},

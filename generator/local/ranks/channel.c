@@ -47,6 +47,9 @@ snap_status channel_send(channel *c, wire_type type, const void *bytes, size_t n
  * failed. @end_ns: 0 = no limit. */
 static snap_status wait_for_bytes(channel *c, int64_t end_ns, snap_err *err) {
     struct pollfd at = {.fd = c->w.fd, .events = POLLIN};
+    int64_t spin_ns = c->spin_s > 0 ? clock_now_ns() + (int64_t)(c->spin_s * 1e9) : 0;
+    while (spin_ns && poll(&at, 1, 0) == 0 && clock_now_ns() < spin_ns)
+        continue;
     while (poll(&at, 1, kPollMs) <= 0) {
         snap_status st = failure(c, err);
         if (st != SNAP_OK)
