@@ -1,6 +1,6 @@
 #!/bin/sh
-# What gpu_exchange.sh, gpu_layouts.sh and gpu_replicas.sh share. They change to the folder of the repository, read
-# this file with the command `.`, call begin() with their arguments, set $steps, and call run_steps().
+# What gpu_exchange.sh, gpu_layouts.sh, gpu_replicas.sh and gpu_tp.sh share. They change to the folder of the
+# repository, read this file with the command `.`, call begin() with their arguments, set $steps, and call run_steps().
 # shellcheck disable=SC2034,SC2154
 
 # Prints the comment at the head of the script.

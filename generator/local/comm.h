@@ -25,7 +25,7 @@
  * TP adds them up.
  *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
- * GPUs. For models on the CPU, only tests implement it. */
+ * GPUs, and ranks/host_sums.h for processes on the CPU. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 

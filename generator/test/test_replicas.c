@@ -28,7 +28,7 @@ static generator *open_layout(const char *dir, const char *layout, const char *p
 static void test_devices(void) {
     static const struct {
         const char *device, *layout, *kind;
-        int n; /* 0: refused */
+        int n; /* replicas or ranks; 0: refused */
         int number[3];
     } cases[] = {
         {NULL, NULL, NULL, 1, {0}},
@@ -42,9 +42,17 @@ static void test_devices(void) {
         {"opencl", "DP1", "opencl", 1, {0}},
         {"cuda:0,1", NULL, NULL, 0, {0}},
         {"cuda:0,1", "DP3", NULL, 0, {0}},
-        {"cuda:0,1", "TP2", NULL, 0, {0}},
+        {"cuda:1,0", "TP2", "cuda", 2, {1, 0}},
+        {"cuda", "TP3", "cuda", 3, {0, 1, 2}},
+        {"cpu", "TP2", "cpu", 2, {0}},
+        {"cuda:0", "TP2", NULL, 0, {0}},
+        {"cuda:0,1", "DP2/TP2", NULL, 0, {0}},
+        {"cuda:0,1,2,3", "DP2/TP2", NULL, 0, {0}},
+        {"cpu", "TP17", NULL, 0, {0}},
+        {"opencl", "TP2", NULL, 0, {0}},
         {"cuda:0,1", "EP2", NULL, 0, {0}},
         {"cpu", "DP2/EP2", NULL, 0, {0}},
+        {"cpu", "TP2/EP2", NULL, 0, {0}},
         {"cuda:", NULL, NULL, 0, {0}},
         {"cuda:0,", "DP2", NULL, 0, {0}},
         {"cuda:-1", NULL, NULL, 0, {0}},
@@ -62,10 +70,11 @@ static void test_devices(void) {
         CU_ASSERT_EQUAL(st == SNAP_OK, !err.text[0]);
         if (st != SNAP_OK)
             continue;
-        CU_ASSERT_EQUAL(d.n, cases[i].n);
+        CU_ASSERT_EQUAL(replica_devices_count(&d), cases[i].n);
+        CU_ASSERT_EQUAL(d.parts > 1, cases[i].layout && text_starts(cases[i].layout, "TP"));
         CU_ASSERT(text_equal(d.device, cases[i].kind));
         CU_ASSERT(strcmp(cases[i].device ? cases[i].device : "cpu", "cpu") == 0 ||
-                  memcmp(d.number, cases[i].number, (size_t)d.n * sizeof *d.number) == 0);
+                  memcmp(d.number, cases[i].number, (size_t)cases[i].n * sizeof *d.number) == 0);
     }
 }
 

@@ -7,12 +7,7 @@
 #include "harness/audit/audit.h"
 #include "harness/bench/step_energy.h"
 
-static const double kSame = 1e-6; /* relative difference that rounding in the JSON text may cause */
 static const double kMostWatts = 3000; /* more than any GPU uses */
-
-static bool is_near(double a, double b) {
-    return fabs(a - b) <= kSame * fmax(fabs(a), fabs(b));
-}
 
 /* Tokens of a step. */
 static double tokens_of(const step_record *row) {
@@ -25,7 +20,7 @@ static void check_times(verify_findings *f, const step_record *row, const char *
     f->checks += 2;
     if (row->best_ns > row->median_ns || row->worst_ns < row->median_ns)
         verify_add(f, VERIFY_FORM, where, "its times are not in order");
-    if (!is_near(row->tokens_s, rate))
+    if (!verify_is_near(row->tokens_s, rate))
         verify_add(f, VERIFY_PHYSICS, where, "tokens_s is %.10g, but batch and time give %.10g",
                    row->tokens_s, rate);
 }
@@ -40,10 +35,10 @@ static void check_energy(verify_findings *f, const step_record *row, const char 
     if (!(row->energy_s >= STEP_ENERGY_LEAST_S))
         verify_add(f, VERIFY_FORM, where, "its energy is of %.3g s, and the least is %g s",
                    row->energy_s, STEP_ENERGY_LEAST_S);
-    if (!is_near(row->joules_step, sum))
+    if (!verify_is_near(row->joules_step, sum))
         verify_add(f, VERIFY_PHYSICS, where, "joules_step is %.10g, but its ranks add up to %.10g",
                    row->joules_step, sum);
-    if (!is_near(row->joules_token * tokens_of(row), row->joules_step))
+    if (!verify_is_near(row->joules_token * tokens_of(row), row->joules_step))
         verify_add(f, VERIFY_PHYSICS, where, "joules_token is %.10g, but the step gives %.10g",
                    row->joules_token, row->joules_step / tokens_of(row));
     if (!(watts <= kMostWatts * (double)gpus))

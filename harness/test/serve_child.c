@@ -67,6 +67,7 @@ static int serve(const serve_child *c, serve_options o, int sequences, int fd) {
                          .sequences = sequences,
                          .threads = 1,
                          .layout = c->layout,
+                         .precision = c->precision,
                          .cache_bytes = 1 << 26,
                          .chat_template = c->chat_template};
     (void)signal(SIGTERM, on_signal);

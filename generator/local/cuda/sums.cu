@@ -20,6 +20,7 @@ struct cuda_sums {
     comm base;
     ranks *group;
     exchange_part part;
+    int device;
     nccl *library;
     nccl_comm *joined; /* NULL = NCCL is not used */
     exchange_peers peers;
@@ -235,9 +236,9 @@ snap_status open(cuda_sums *c, const sums_options *opt, snap_err *err) {
     cudaStream_t stream = nullptr;
     int major = 0;
     const double limit = ranks_set_limit(c->group, kOpenLimit);
-    cudaError_t e = cudaSetDevice(0);
+    cudaError_t e = cudaSetDevice(c->device);
     if (e == cudaSuccess)
-        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, c->device);
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     c->overlap = major >= 9;
@@ -262,6 +263,7 @@ extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_
         return err_set(err, SNAP_E_NOMEM, "out of memory for a communicator");
     c->group = opt->group;
     c->part = {opt->first, opt->size};
+    c->device = opt->device;
     c->base.rank = ranks_rank(opt->group) - opt->first;
     c->base.size = opt->size;
     c->base.add_sum = add_sum;
@@ -283,6 +285,7 @@ extern "C" void sums_cuda_close(comm *base) {
     if (!base)
         return;
     cuda_sums *c = sums_of(base);
+    (void)cudaSetDevice(c->device);
     if (ranks_check(c->group, nullptr) != SNAP_OK)
         stop(c); /* nccl_leave() may wait for the others */
     else if (c->library)

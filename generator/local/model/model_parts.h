@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_MODEL_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_MODEL_PARTS_H
 
+#include "base/buf.h"
 #include "generator/local/cuda/cuda_model.h"
 #include "generator/local/model/rope.h"
 #include "generator/local/model/route.h"
@@ -108,11 +109,27 @@ struct runner {
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_stats stats;
+    buf call; /* the last message of calls.h that was sent or received */
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* number of MoE layers; the one that runs now */
     arena mem;
 };
+
+/* Send a call to the other ranks, on rank 0 of a split model. On other runners they do nothing. */
+snap_status calls_send_step(runner *r, const model_piece *pieces, int count,
+                            snap_err *err) SNAP_CHECK_RESULT;
+snap_status calls_send_copy(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
+snap_status calls_send_page(runner *r, int32_t page, const void *host,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+/* Ends the other ranks if a call that was sent to them has failed here. @st: the status of the
+ * call. Returns that of the failure. */
+snap_status calls_end(runner *r, snap_status st, snap_err *err);
+
+/* Runs a step whose results nobody reads. On the CPU without the logits. */
+snap_status runner_step_unread(runner *r, const model_piece *pieces, int count,
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
 

@@ -185,6 +185,7 @@ void runner_free(runner *r) {
     gemm_free(r->g);
     gemm_free(r->g32);
     parallel_free(r->pool);
+    buf_release(&r->call);
     arena_release(&r->mem);
     free(r);
 }
@@ -210,9 +211,19 @@ parallel *runner_pool(runner *r) {
 }
 
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) {
-    if (r->cuda)
-        return cuda_model_copy_page(r->cuda, from, to, err);
-    return kv_cache_copy_page(r->cache, from, to, err);
+    snap_status st = calls_send_copy(r, from, to, err);
+    if (st != SNAP_OK)
+        return st;
+    st = r->cuda ? cuda_model_copy_page(r->cuda, from, to, err)
+                 : kv_cache_copy_page(r->cache, from, to, err);
+    return calls_end(r, st, err);
+}
+
+snap_status runner_write_page(runner *r, int32_t page, const void *host, snap_err *err) {
+    snap_status st = calls_send_page(r, page, host, err);
+    if (st != SNAP_OK)
+        return st;
+    return calls_end(r, kv_cache_write_page(r->cache, page, host, err), err);
 }
 
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) {
