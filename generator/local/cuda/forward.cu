@@ -25,6 +25,13 @@ gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, 
     return a;
 }
 
+gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, void *y,
+                 gemm_end end) {
+    gemm_args a = linear(w.w, n, k, x, rows, y, end);
+    a.w_codes = {w.code, w.scale};
+    return a;
+}
+
 project_args projected(const cuda_model *m, const block &b, int layer) {
     const model_shape &s = m->shape;
     const int queries = s.num_attention_heads * (s.qk_nope_head_dim + s.qk_rope_head_dim),
@@ -168,8 +175,8 @@ void add_part(chain *c, float factor) {
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
     if (c->ok() && !m->skips_sums)
-        c->run(m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream,
-                                    c->err));
+        c->run(
+            m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream, c->err));
     c->part(STEP_REST);
 }
 
@@ -301,7 +308,7 @@ void experts(chain *c, const device::block &b, int moe_layer) {
     const model_shape &s = m->shape;
     const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
               pairs = rows * m->slots;
-    const bool gathered = takes_many(m, rows);
+    const bool many = takes_many(m, rows), gathered = many && !b.experts_in.code;
     c->part(STEP_EXPERTS);
     c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
     if (gathered)
@@ -312,7 +319,7 @@ void experts(chain *c, const device::block &b, int moe_layer) {
                           rows, m->b.expert_inner, ends_gate);
     up.w_group = static_cast<int64_t>(2) * inner * hidden;
     up.listed = true;
-    up.groups = gathered ? m->experts : std::min(m->experts, pairs);
+    up.groups = many ? m->experts : std::min(m->experts, pairs);
     up.x_rows = pairs;
     up.experts = {
         m->b.first,        m->b.active,        m->b.count, gathered ? nullptr : m->b.pair_row,

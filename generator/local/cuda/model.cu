@@ -5,6 +5,7 @@
 #include <new>
 
 #include "generator/local/cuda/chain.h"
+#include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/maps.h"
 #include "generator/local/cuda/round.h"
 #include "generator/local/cuda/single.h"
@@ -184,6 +185,22 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     return a.st;
 }
 
+/* Memory for the quantised operand of any product of e4m3 weights. Must be called after
+ * weights_load(). */
+snap_status take_codes(cuda_model *m, snap_err *err) {
+    allocator a = {m, err, SNAP_OK};
+    const model_shape &s = m->shape;
+    const int64_t rows = m->opt.max_rows, pairs = rows * m->slots,
+                  widest = std::max({s.hidden_size, s.q_lora_rank, s.intermediate_size,
+                                     s.num_attention_heads * s.v_head_dim}),
+                  of_pairs = std::max(s.hidden_size, s.moe_intermediate_size);
+    if (!m->w.coded || rows <= kFewRows)
+        return SNAP_OK;
+    a.take(&m->b.code, std::max(rows * widest, pairs * of_pairs));
+    a.take(&m->b.code_scale, std::max(rows * code_blocks(widest), pairs * code_blocks(of_pairs)));
+    return a.st;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct bound {
@@ -248,6 +265,10 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_few_sm90_init();
     if (e == cudaSuccess)
+        e = gemm_few_codes_init();
+    if (e == cudaSuccess)
+        e = gemm_many_codes_init();
+    if (e == cudaSuccess)
         e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;
 }
@@ -266,8 +287,9 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
-    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) &&
-                single_supports_all(m);
+    if (st == SNAP_OK)
+        st = take_codes(m, err);
+    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && single_supports_all(m);
     return st;
 }
 

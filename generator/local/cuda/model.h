@@ -9,7 +9,8 @@
 enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
     kLogitRows = 256, /* rows whose logits are computed at a time; max_decode + 1 if that is more */
-    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
+    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() or, with
+                         e4m3 weights, to gemm_few_codes() */
     kGatedRows = 512, /* most rows of a dense product with a gate that cuBLASLt computes */
 };
 
@@ -53,6 +54,8 @@ struct row_buffers {
     device::bf16 *pair_x;       /* [pairs][hidden] */
     device::bf16 *expert_inner; /* [pairs][inner] */
     float *down;                /* [pairs][hidden] outputs of the experts */
+    uint8_t *code;              /* the operand of a product of e4m3 weights: [most_code] codes */
+    float *code_scale;          /* and their scales (codes.h) */
     float *part; /* if the model is split: [max_rows][hidden] sums of this rank, before they are
                     added up over the ranks (comm.h) */
     float *identity, *scores;
