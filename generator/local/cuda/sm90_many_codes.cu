@@ -1,18 +1,19 @@
 /* gemm_many_codes: products of e4m3 activations and e4m3 weights with Hopper's tensor cores, in one of
- * three tile sizes.
+ * four tile sizes.
  *
- *   128 rows by 128 weights    the usual case
- *   128 rows by 64 weights     if 128 weights would give too few tiles for the device
+ *   128 rows by 256 weights    the usual case
+ *   128 rows by 128 or 64      if larger tiles would be too few for the device
  *   64 rows by 256 weights     for experts with few rows, which are bound by loading weights
  *
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied by
  * the scale of the row and the scale of eight weights, and added to an FP32 sum in other registers.
- * While one of the two warpgroups does that, the other one's products run.
+ * While one of the two warpgroups does that, the other one's products run. A warpgroup computes up
+ * to 128 weights at a time, because the registers hold one more such part beside its sums.
  *   loads      tiles of 128 k and the scales of the weights by TMA, several stages deep. Scales of
  *              rows are plain loads, one stage ahead
- *   products   m64n128k32 or m64n64k32; four instructions for each stage and warpgroup
- * Shared memory for the stages, in the order of the tile sizes above: 6 x (16 384 + 16 384 + 128),
- * 8 x (16 384 + 8192 + 128) or 5 x (8192 + 32 768 + 256) bytes, plus barriers. */
+ *   products   m64n128k32 or m64n64k32, four instructions for 128 k
+ * Shared memory for the stages, in the order above: 4 x (16 384 + 32 768 + 256), 6 x (16 384 +
+ * 16 384 + 128), 8 x (16 384 + 8192 + 64) or 5 x (8192 + 32 768 + 256) bytes, plus barriers. */
 #include <algorithm>
 
 #include "generator/local/cuda/codes.h"
@@ -43,6 +44,18 @@ struct __align__(1024) shared_memory {
     uint8_t w[STAGES][COLS * TILE_K];
     float scale[STAGES][SCALE_PITCH];
     uint64_t full[STAGES], empty[STAGES];
+};
+
+/* The numbers that a warpgroup computes of a tile: 64 rows, and PARTS times PART_COLS weights. A
+ * thread has N of the numbers of a part. */
+template <int ROWS, int COLS>
+struct share {
+    enum {
+        OWN_COLS = ROWS == 64 ? COLS / 2 : COLS,
+        PART_COLS = OWN_COLS < 128 ? OWN_COLS : 128,
+        PARTS = OWN_COLS / PART_COLS,
+        N = PART_COLS / 2,
+    };
 };
 
 struct params {
@@ -121,15 +134,25 @@ __device__ __forceinline__ void add_scaled(float (&sum)[N], const float (&part)[
     }
 }
 
+/* Starts the products of 128 k. */
+template <int N>
+__device__ __forceinline__ void start(float (&part)[N], uint32_t x, uint32_t w) {
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < TILE_K / 32; i++)
+        product(part, ptx::descriptor_128(x + 2 * i), ptx::descriptor_128(w + 2 * i), i > 0);
+    ptx::wgmma_commit();
+}
+
 /* Computes the sums of one tile. */
-template <int ROWS, int COLS, int N>
-__device__ __forceinline__ void multiply(float (&sum)[N], shared_memory<ROWS, COLS> &s,
+template <int ROWS, int COLS, int PARTS, int N>
+__device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS> &s,
                                          row_scales rows, int steps, int &step, int half) {
     const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
     float part[N];
 #pragma unroll
-    for (int i = 0; i < N; i++)
-        sum[i] = 0;
+    for (int i = 0; i < PARTS * N; i++)
+        sum[i / N][i % N] = 0;
     for (int k = 0; k < steps; k++, step++) {
         const int stage = step % stages;
         const float2 row = rows.next();
@@ -137,42 +160,46 @@ __device__ __forceinline__ void multiply(float (&sum)[N], shared_memory<ROWS, CO
         const uint32_t x =
             ptx::descriptor_low_128(ptx::smem_addr(s.x[stage] + half * (ROWS - 64) * TILE_K));
         const uint32_t w = ptx::descriptor_low_128(ptx::smem_addr(s.w[stage] + cols * TILE_K));
-        ptx::wgmma_fence();
-#pragma unroll
-        for (int i = 0; i < TILE_K / 32; i++)
-            product(part, ptx::descriptor_128(x + 2 * i), ptx::descriptor_128(w + 2 * i), i > 0);
-        ptx::wgmma_commit();
-        float2 scale[N / 8];
         const float *from = s.scale[stage] + cols / 16 * kScalesAtOnce + k % 2 * 2;
 #pragma unroll
-        for (int i = 0; i < N / 8; i++)
-            scale[i] = *reinterpret_cast<const float2 *>(from + i * kScalesAtOnce);
-        ptx::wgmma_wait<0>();
-        ptx::pin(part);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0)
-            ptx::mbarrier_arrive(&s.empty[stage]);
-        add_scaled(sum, part, row, scale);
+        for (int i = 0; i < PARTS; i++) {
+            float2 scale[N / 8];
+            start(part, x, w + i * 2 * N * TILE_K / 16);
+#pragma unroll
+            for (int j = 0; j < N / 8; j++)
+                scale[j] = ptx::load_shared_v2(
+                    reinterpret_cast<const float2 *>(from + (i * N / 8 + j) * kScalesAtOnce));
+            ptx::wgmma_wait<0>();
+            ptx::pin(part);
+            __syncwarp();
+            if (i == PARTS - 1 && threadIdx.x % 32 == 0)
+                ptx::mbarrier_arrive(&s.empty[stage]);
+            add_scaled(sum[i], part, row, scale);
+        }
     }
 }
 
 template <int ROWS, int COLS>
 __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory<ROWS, COLS> &s) {
+    using own_share = share<ROWS, COLS>;
     walk<ROWS, COLS> w(p.a);
     tile t;
     const int half = threadIdx.x / 128 - 1, lane = threadIdx.x % 128;
     const int own = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
     const int steps = (p.a.k + TILE_K - 1) / TILE_K;
     int step = 0;
-    float sum[ROWS * COLS / 256];
+    float sum[own_share::PARTS][own_share::N];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
         const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
-        multiply<ROWS, COLS>(sum, s, row_scales(p.a, row, steps), steps, step, half);
+        multiply(sum, s, row_scales(p.a, row, steps), steps, step, half);
         const int64_t at = row * p.a.y_row + t.group * p.a.y_group;
-        if (row < t.end)
-            store_row(p.a, sum, 0, at, col);
-        if (row + 8 < t.end)
-            store_row(p.a, sum, 2, at + 8 * p.a.y_row, col);
+#pragma unroll
+        for (int i = 0; i < own_share::PARTS; i++) {
+            if (row < t.end)
+                store_row(p.a, sum[i], 0, at, col + i * own_share::PART_COLS);
+            if (row + 8 < t.end)
+                store_row(p.a, sum[i], 2, at + 8 * p.a.y_row, col + i * own_share::PART_COLS);
+        }
     }
 }
 
@@ -240,17 +267,21 @@ int64_t tiles_of(const gemm_args &a, int cols) {
 cudaError_t gemm_many_codes_init() {
     cudaError_t e = allow_memory<128, 64>();
     if (e == cudaSuccess)
+        e = allow_memory<128, 128>();
+    if (e == cudaSuccess)
         e = allow_memory<64, 256>();
-    return e == cudaSuccess ? allow_memory<128, 128>() : e;
+    return e == cudaSuccess ? allow_memory<128, 256>() : e;
 }
 
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {
     if (a.listed)
         return a.rows <= kNarrowRows ? launch_tiles<64, 256>(s, a, s.sms)
-                                     : launch_tiles<128, 128>(s, a, s.sms);
+                                     : launch_tiles<128, 256>(s, a, s.sms);
     if (tiles_of(a, 128) < s.sms)
         return launch_tiles<128, 64>(s, a, tiles_of(a, 64));
-    return launch_tiles<128, 128>(s, a, tiles_of(a, 128));
+    if (tiles_of(a, 256) < s.sms)
+        return launch_tiles<128, 128>(s, a, tiles_of(a, 128));
+    return launch_tiles<128, 256>(s, a, tiles_of(a, 256));
 }
 
 } // namespace device
