@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "harness/bench/predict_work.h"
 #include "harness/bench/together.h"
 #include "harness/measure/stats.h"
 
@@ -50,21 +51,45 @@ static double fixed_numbers(const model_shape *s) {
            (double)s->vocab_size * s->hidden_size;
 }
 
+static bool is_e4m3(const model_shape *s) {
+    return s->fp8_block == 128; /* generator/local/cuda/cuda_weights.h */
+}
+
+/* Those of fixed_numbers() that are never e4m3. */
+static double bf16_numbers(const model_shape *s) {
+    return (double)s->vocab_size * s->hidden_size + count_blocks(s).attention * s->kv_lora_rank *
+                                                        (double)s->num_attention_heads *
+                                                        (s->qk_nope_head_dim + s->v_head_dim);
+}
+
 double e2e_weight_bytes(const model_shape *s, double experts) {
     double router = count_blocks(s).sparse * s->hidden_size *
-                    (double)(s->n_routed_experts + s->zero_expert_num);
-    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * router;
+                    (double)(s->n_routed_experts + s->zero_expert_num),
+           number = is_e4m3(s) ? predict_number_bytes(true) : 2,
+           others = fixed_numbers(s) - bf16_numbers(s) + experts * expert_numbers(s);
+    return 2 * bf16_numbers(s) + number * others + 4 * router;
+}
+
+/* How many routed experts a token chooses that have weights. */
+static double chosen_with_weights(const model_shape *s) {
+    return s->num_experts_per_tok * (double)s->n_routed_experts /
+           fmax(1, s->n_routed_experts + s->zero_expert_num);
 }
 
 double e2e_prompt_flop(const model_shape *s, double tokens) {
     block_counts c = count_blocks(s);
-    double routed = s->num_experts_per_tok * (double)s->n_routed_experts /
-                    fmax(1, s->n_routed_experts + s->zero_expert_num),
-           head = (double)s->vocab_size * s->hidden_size,
-           products = fixed_numbers(s) - head + c.sparse * routed * expert_numbers(s),
+    double head = (double)s->vocab_size * s->hidden_size,
+           products =
+               fixed_numbers(s) - head + c.sparse * chosen_with_weights(s) * expert_numbers(s),
            pairs = tokens * (tokens + 1) / 2 * s->num_attention_heads,
            widths = s->qk_nope_head_dim + s->qk_rope_head_dim + s->v_head_dim;
     return 2 * (tokens * products + head + c.attention * pairs * widths);
+}
+
+double e2e_prompt_e4m3_flop(const model_shape *s, double tokens) {
+    double numbers = fixed_numbers(s) - bf16_numbers(s) +
+                     count_blocks(s).sparse * chosen_with_weights(s) * expert_numbers(s);
+    return is_e4m3(s) ? 2 * tokens * numbers : 0;
 }
 
 /* ---- a model with a full cache ---- */
@@ -74,9 +99,10 @@ typedef struct {
     kv_format arm;
     runner *r;
     const model_shape *shape;
-    int64_t pool; /* pages */
-    int replica;  /* of this rank */
-    int ranks;    /* in the group */
+    model_shape held; /* the same, with fp8_block 0 if the device has no e4m3 weights */
+    int64_t pool;     /* pages */
+    int replica;      /* of this rank */
+    int ranks;        /* in the group */
     int most_batch, moe_layers;
     int now;                         /* sequences that this rank decodes in the present row */
     int32_t *pages, *next, *experts; /* [pool], [most_batch], [most_batch][MoE layers][experts of a
@@ -206,6 +232,9 @@ static snap_status bench_open(bench *b, const model_weights *w, snap_err *err) {
                           .comm = o->comm};
     TRY(allocate(b, err));
     TRY(runner_create(&b->r, w, &how, err));
+    b->held = *b->shape;
+    if (!runner_holds_e4m3(b->r))
+        b->held.fp8_block = 0;
     TRY(runner_fill_cache(b->r, 1, err));
     TRY(wait_for_models(o->group, err));
 cleanup:
@@ -351,7 +380,7 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     runner_watch_experts(b->r, NULL);
     TRY(compare_tokens(b, err));
     TRY(time_parts(b, row, err));
-    row->weight_bytes = e2e_weight_bytes(b->shape, chosen_experts(b, b->now));
+    row->weight_bytes = e2e_weight_bytes(&b->held, chosen_experts(b, b->now));
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
 cleanup:
@@ -359,8 +388,11 @@ cleanup:
 }
 
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
-    row->flop = e2e_prompt_flop(b->shape, (double)row->context);
-    row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
+    double tokens = (double)row->context, e4m3 = e2e_prompt_e4m3_flop(&b->held, tokens);
+    row->flop = e2e_prompt_flop(b->shape, tokens);
+    row->floor_ns =
+        ((row->flop - e4m3) / b->opt->ceilings->bf16.rate + e4m3 / b->opt->ceilings->fp8.rate) *
+        1e9;
     return time_row(b, prompt_once, row, err);
 }
 

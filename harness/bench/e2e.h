@@ -73,13 +73,17 @@ typedef struct {
 } e2e_options;
 
 /* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
- * for each of the others. @experts: number of routed experts that are read, summed over the
- * layers. */
+ * for each of the others. If fp8_block is 128, numbers of all matrices but the routers, kv_b and the
+ * logits have 1 byte and a share of their scale, as on a Hopper device. @experts: number of routed
+ * experts that are read, summed over the layers. */
 double e2e_weight_bytes(const model_shape *s, double experts);
 
 /* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number
  * of routed experts, and attention over expanded heads. */
 double e2e_prompt_flop(const model_shape *s, double tokens);
+
+/* The part of e2e_prompt_flop() that multiplies e4m3 weights; 0 unless fp8_block is 128. */
+double e2e_prompt_e4m3_flop(const model_shape *s, double tokens);
 
 /* The most rows of a step with these options: of the largest batch, and of the prompt. */
 int64_t e2e_most_rows(const e2e_options *opt);

@@ -51,11 +51,11 @@ struct row_buffers {
     float *gated;               /* with cuBLASLt: [kGatedRows][2 intermediate] sums before the gate
                                    is applied */
     device::bf16 *inner;        /* [max_rows][intermediate] */
-    device::bf16 *pair_x;       /* [pairs][hidden] */
+    device::bf16 *pair_x;       /* [pairs][hidden]; NULL if the experts are e4m3 */
     device::bf16 *expert_inner; /* [pairs][inner] */
     float *down;                /* [pairs][hidden] outputs of the experts */
-    uint8_t *code;              /* the operand of a product of e4m3 weights: [most_code] codes */
-    float *code_scale;          /* and their scales (codes.h) */
+    uint8_t *code;              /* [numbers] the operand of a product of e4m3 weights */
+    float *code_scale;          /* and its scales (codes.h) */
     float *part; /* if the model is split: [max_rows][hidden] sums of this rank, before they are
                     added up over the ranks (comm.h) */
     float *identity, *scores;
