@@ -8,7 +8,9 @@
 #include "generator/test/random_model.h"
 
 enum { kPages = 4, kTokens = 8, kLoadings = 4 };
-static const double kCoarse = 0.15; /* relative distance of logits after products in e4m3 */
+static const double kCoarse = 0.3; /* relative distance of logits after products in e4m3; that of
+                                      unrelated logits is about 1.4 */
+enum { kLeast = 5 };               /* tokens that must choose the same experts */
 
 /* The logits of some tokens, first as a prompt and then decoded, because these use different copies
  * of W_UK. *n = their number; *e4m3 = runner_holds_e4m3(). */
@@ -96,9 +98,9 @@ static void test_block_scales(void) {
 }
 
 /* On Hopper, weights with blocks of 128 by 128 stay e4m3. Steps of up to eight rows must give the
- * bits of the same weights in BF16. Without q_lora, the BF16 model decodes one row by single_layer(),
- * which adds in another order, so only its prompt is compared. With isa "portable" the weights
- * become BF16. The CPU reads both kinds of weights as they are. */
+ * bits of the same weights in BF16. Without q_lora, the BF16 model decodes one row by
+ * single_layer(), which adds in another order, so only its prompt is compared. With isa "portable"
+ * the weights become BF16. The CPU reads both kinds of weights as they are. */
 static void compare_with_written(const char *config, const char *device, const char *isa,
                                  bool prompt_only) {
     tiny_model kept, written;
@@ -130,9 +132,9 @@ static void test_kept_e4m3(void) {
     compare_with_written(random_wide_v2, "cuda", "portable", false);
 }
 
-/* Products of more than eight rows round their operands to e4m3, with a relative error of up to 1/16
- * for each number. So the logits of a prompt may differ from those of single steps by more than in
- * BF16, and some tokens choose other experts. With isa "portable", both are those of BF16. */
+/* Products of more than eight rows round their operands to e4m3, with a relative error of up to
+ * 1/16 for each number. So the logits of a prompt may differ from those of single steps by more
+ * than in BF16, and some tokens choose other experts. With isa "portable", both are as in BF16. */
 static void check_prompt(const char *config) {
     subject s;
     subject_open(&s, "e4m3 weights", config);
@@ -149,8 +151,8 @@ static void check_prompt(const char *config) {
                   SUBJECT_ROUNDING);
     subject_show(&s, "e4m3, prompt, against BF16", of_whole);
     subject_show(&s, "e4m3, chunks of 37, against BF16", of_chunks);
-    CU_ASSERT(of_whole.median < kCoarse && of_whole.compared * 10 >= s.n);
-    CU_ASSERT(of_chunks.median < kCoarse && of_chunks.compared * 10 >= s.n);
+    CU_ASSERT(of_whole.median < kCoarse && of_whole.compared >= kLeast);
+    CU_ASSERT(of_chunks.median < kCoarse && of_chunks.compared >= kLeast);
     outcome_free(&steps);
     outcome_free(&whole);
     outcome_free(&chunks);

@@ -73,9 +73,9 @@ typedef struct {
 } e2e_options;
 
 /* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
- * for each of the others. If fp8_block is 128, numbers of all matrices but the routers, kv_b and the
- * logits have 1 byte and a share of their scale, as on a Hopper device. @experts: number of routed
- * experts that are read, summed over the layers. */
+ * for each of the others. If fp8_block is 128, numbers of all matrices but the routers, kv_b and
+ * the logits have 1 byte and a share of their scale, as on a Hopper device. @experts: number of
+ * routed experts that are read, summed over the layers. */
 double e2e_weight_bytes(const model_shape *s, double experts);
 
 /* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number

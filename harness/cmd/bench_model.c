@@ -66,8 +66,8 @@ static const opt options[] = {
     {OPT_NUM, "gpu-memory", 0, &p.memory_gb, "GB",
      "memory of each GPU for weights, buffers and cache, in GB; 0 = no limit", 0, 1e6},
     {OPT_STR, "weights", 0, &p.weights, "NAME",
-     "number format of the weights: bf16 or e4m3; e4m3 if config.json has e4m3 weights in blocks of "
-     "128",
+     "number format of the weights: bf16 or e4m3; e4m3 if config.json has e4m3 weights in blocks "
+     "of 128",
      0, 0},
     {OPT_STR, "link", 0, &p.from.link, "NAME",
      "link between the GPUs of a node, from configs/links.json, instead of the measured exchange",

@@ -47,8 +47,8 @@ struct code_scale_rows {
 cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a);
 
 /* Quantises the activations of gemm_many_codes(): for each row and CODE_BLOCK columns, the scale is
- * the largest magnitude / 448 (of at least 1e-10), and a code is x / scale, rounded to e4m3. Numbers
- * that are not finite give NaN. */
+ * the largest magnitude / 448 (of at least 1e-10), and a code is x / scale, rounded to e4m3.
+ * Numbers that are not finite give NaN. */
 struct quantise_args {
     const bf16 *x;
     int64_t x_row;    /* distance of rows, a multiple of 8 */

@@ -7,8 +7,8 @@
  *
  * Weights can also be e4m3 codes with scales (codes.h), on sm_90a only:
  *
- *   gemm_few_codes    memory-bound: each weight becomes code * scale, rounded to BF16, in registers.
- *                     The results have the same bits as those of gemm_few() with these BF16 weights
+ *   gemm_few_codes    memory-bound: each weight becomes code * scale, rounded to BF16, in registers
+ *                     (the results have the bits that gemm_few() gives for these BF16 weights)
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32

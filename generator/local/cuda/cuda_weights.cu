@@ -216,7 +216,7 @@ struct loader {
                   "copying weights");
     }
 
-    /* place() to the rows from @to_row on of matrix number @group, whose size is @rows by @width. */
+    /* place() to matrix number @group, whose size is @rows by @width, from row @to_row on. */
     void place_any(const mat &m, int64_t col, int64_t width, const weight_matrix &dst,
                    int64_t group, int64_t rows, int64_t to_row) {
         const int64_t at = (group * rows + to_row) * width;

@@ -175,8 +175,8 @@ void add_part(chain *c, float factor) {
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
     if (c->ok() && !m->skips_sums)
-        c->run(
-            m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream, c->err));
+        c->run(m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream,
+                                    c->err));
     c->part(STEP_REST);
 }
 

@@ -20,7 +20,7 @@ struct element {
     CUtensorMapSwizzle swizzle;
 };
 
-/* Matrices in memory; pitches in numbers. groups = 0: one matrix, and the map has two dimensions. */
+/* Matrices in memory; pitches in numbers. groups = 0: one matrix and a map of two dimensions. */
 struct matrices {
     int64_t cols, rows, pitch, groups, group_pitch;
 };

@@ -292,7 +292,8 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = weights_load(&m->w, m->s, w, err);
     if (st == SNAP_OK)
         st = take_operands(m, err);
-    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && single_supports_all(m);
+    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) &&
+                single_supports_all(m);
     return st;
 }
 

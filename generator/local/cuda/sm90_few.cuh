@@ -1,5 +1,5 @@
-/* sm90_few.cuh - what both kernels of products of few rows on Hopper share: the tiles of a block, the
- * barriers of its ring of stages, and how the eight warps that multiply divide k. */
+/* sm90_few.cuh - what both kernels of products of few rows on Hopper share: the tiles of a block,
+ * the barriers of its ring of stages, and how the eight warps that multiply divide k. */
 #pragma once
 #include "generator/local/cuda/few.cuh"
 #include "generator/local/cuda/once.cuh"

@@ -1,10 +1,10 @@
-/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. A thread turns codes
- * into BF16 weights in registers, so memory is read at one byte for each weight.
+/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. A thread turns
+ * codes into BF16 weights in registers, so memory is read at one byte for each weight.
  *
  * A stage of the ring holds at most 2048 k of 16 rows, and their scales. Everything else is as in
- * sm90_few.cu, also the order of the sums: so the results are those of gemm_few() with BF16 weights,
- * bit for bit. The row pitch is 32 bytes more than a multiple of 128, so half a warp, which reads 32
- * bytes of each of four rows, has no bank conflicts. */
+ * sm90_few.cu, also the order of the sums: so the results are those of gemm_few() with BF16
+ * weights, bit for bit. The row pitch is 32 bytes more than a multiple of 128, so half a warp,
+ * which reads 32 bytes of each of four rows, has no bank conflicts. */
 #include <algorithm>
 #include <cuda_fp16.h>
 

@@ -1,6 +1,6 @@
-/* sm90_many.cuh - what both kernels of products of many rows on Hopper share: their tiles, and the end
- * of a tile. A block has one warpgroup that loads and two that multiply. With tiles of 128 rows each
- * of the two has 64 rows; with 64 rows each has half of the weights. */
+/* sm90_many.cuh - what both kernels of products of many rows on Hopper share: their tiles, and the
+ * end of a tile. A block has one warpgroup that loads and two that multiply. With tiles of 128 rows
+ * each of the two has 64 rows; with 64 rows each has half of the weights. */
 #pragma once
 #include "generator/local/cuda/cuda_gemm.h"
 #include "generator/local/cuda/maps.h"

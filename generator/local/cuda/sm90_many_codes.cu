@@ -1,19 +1,22 @@
-/* gemm_many_codes: products of e4m3 activations and e4m3 weights with Hopper's tensor cores, in one of
- * four tile sizes.
+/* gemm_many_codes: products of e4m3 activations and e4m3 weights with Hopper's tensor cores, in one
+ * of five tile sizes.
  *
  *   128 rows by 256 weights    the usual case
  *   128 rows by 128 or 64      if larger tiles would be too few for the device
- *   64 rows by 256 weights     for experts with few rows, which are bound by loading weights
+ *   64 rows by 256 weights     for experts with few rows, and products of up to 64 rows, which are
+ *                              bound by loading weights
+ *   64 rows by 64 weights      if these would be too few
  *
- * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied by
- * the scale of the row and the scale of eight weights, and added to an FP32 sum in other registers.
- * While one of the two warpgroups does that, the other one's products run. A warpgroup computes up
- * to 128 weights at a time, because the registers hold one more such part beside its sums.
+ * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
+ * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
+ * registers. While one of the two warpgroups does that, the other one's products run. A warpgroup
+ * computes up to 128 weights at a time, because the registers hold one more such part beside its
+ * sums.
  *   loads      tiles of 128 k and the scales of the weights by TMA, several stages deep. Scales of
  *              rows are plain loads, one stage ahead
- *   products   m64n128k32 or m64n64k32, four instructions for 128 k
- * Shared memory for the stages, in the order above: 4 x (16 384 + 32 768 + 256), 6 x (16 384 +
- * 16 384 + 128), 8 x (16 384 + 8192 + 64) or 5 x (8192 + 32 768 + 256) bytes, plus barriers. */
+ *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
+ * A stage has 128 bytes for each row of both tiles, and the scales. All stages together have at
+ * most 206 080 bytes. */
 #include <algorithm>
 
 #include "generator/local/cuda/codes.h"
@@ -33,9 +36,9 @@ enum {
 template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum {
-        STAGES = COLS == 256   ? 5
-                 : COLS == 128 ? 6
-                               : 8,
+        STAGES = ROWS + COLS > 320   ? 4
+                 : ROWS + COLS > 256 ? 5
+                                     : 1536 / (ROWS + COLS),
         SCALES = COLS / 16 * kScalesAtOnce,
         STAGE_BYTES = (ROWS + COLS) * TILE_K + SCALES * 4,
         SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
@@ -84,6 +87,10 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
 
 __device__ __forceinline__ void product(float (&sum)[64], uint64_t x, uint64_t w, bool add) {
     ptx::wgmma_ss_e4m3_n128(sum, x, w, add);
+}
+
+__device__ __forceinline__ void product(float (&sum)[16], uint64_t x, uint64_t w, bool add) {
+    ptx::wgmma_ss_e4m3_n32(sum, x, w, add);
 }
 
 __device__ __forceinline__ void product(float (&sum)[32], uint64_t x, uint64_t w, bool add) {
@@ -242,6 +249,7 @@ cudaError_t make_maps(params *p, int rows, int cols) {
 
 template <int ROWS, int COLS>
 cudaError_t allow_memory() {
+    static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
     return cudaFuncSetAttribute(many_codes<ROWS, COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 sizeof(shared_memory<ROWS, COLS>) + 1024);
 }
@@ -269,6 +277,8 @@ cudaError_t gemm_many_codes_init() {
     if (e == cudaSuccess)
         e = allow_memory<128, 128>();
     if (e == cudaSuccess)
+        e = allow_memory<64, 64>();
+    if (e == cudaSuccess)
         e = allow_memory<64, 256>();
     return e == cudaSuccess ? allow_memory<128, 256>() : e;
 }
@@ -277,6 +287,9 @@ cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {
     if (a.listed)
         return a.rows <= kNarrowRows ? launch_tiles<64, 256>(s, a, s.sms)
                                      : launch_tiles<128, 256>(s, a, s.sms);
+    if (a.rows <= 64)
+        return tiles_of(a, 256) < s.sms ? launch_tiles<64, 64>(s, a, tiles_of(a, 64))
+                                        : launch_tiles<64, 256>(s, a, tiles_of(a, 256));
     if (tiles_of(a, 128) < s.sms)
         return launch_tiles<128, 64>(s, a, tiles_of(a, 64));
     if (tiles_of(a, 256) < s.sms)

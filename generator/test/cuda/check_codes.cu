@@ -299,6 +299,8 @@ const test_case few_cases[] = {
 
 const test_case many_cases[] = {
     {"9 rows", 9, 64, 256, device::ends_f32, 0, 0, 0},
+    {"64 rows", 64, 328, 2192, device::ends_f32, 0, 0, 0},
+    {"50 rows, tiles of 256", 50, 34056, 144, device::ends_bf16, 0, 0, 8},
     {"ragged", 77, 328, 592, device::ends_f32, 0, 0, 8},
     {"one block of k", 16, 200, 128, device::ends_f32, 0, 0, 0},
     {"k below a block", 16, 72, 48, device::ends_bf16, 0, 0, 0},
