@@ -9,7 +9,11 @@
  *   scale [ceil(n / 16)][code_pitch(k)][2]
  *
  * So the scales of one tile are contiguous, as gemm_few_codes() copies them. A product has such a
- * matrix for each group, one after another. */
+ * matrix for each group, one after another.
+ *
+ * Scales are "uniform" if all pairs of the rows 128 i .. 128 i + 127 are equal, for each i and each
+ * block of columns. This is so if the blocks of the checkpoint begin at these rows, or, if gate and
+ * up projections alternate, at every other one. gemm_many_codes() is faster then. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
 

@@ -53,8 +53,9 @@ struct coded {
 struct gemm_args {
     const bf16 *w; /* [groups][n][k] */
     int64_t w_group;
-    coded w_codes; /* the e4m3 weights, without gaps between groups; code is NULL if w is used */
-    const bf16 *x; /* [rows][k], rows x_row elements apart, groups x_group apart */
+    coded w_codes;  /* the e4m3 weights, without gaps between groups; code is NULL if w is used */
+    bool w_uniform; /* their scales are uniform (codes.h) */
+    const bf16 *x;  /* [rows][k], rows x_row elements apart, groups x_group apart */
     int64_t x_row, x_group;
     void *y;
     int64_t y_row, y_group;

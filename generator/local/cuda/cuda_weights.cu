@@ -101,7 +101,7 @@ struct loader {
             m.w = matrix(groups * rows, cols);
             return m;
         }
-        to->coded = true;
+        to->coded = m.uniform = true; /* as long as no part says otherwise */
         m.code = static_cast<uint8_t *>(take(static_cast<size_t>(codes)));
         m.scale = static_cast<float *>(take(static_cast<size_t>(scales) * sizeof(float)));
         if (!m.scale)
@@ -114,8 +114,7 @@ struct loader {
         }
         const float spread = std::sqrt(3.0f / static_cast<float>(cols)) / 256;
         check(fill_e4m3(s, m.code, codes, seed += 1ull << 40), "random weights");
-        check(fill_f32(s, m.scale, scales, spread, spread / 4, seed += 1ull << 40),
-              "random weights");
+        check(fill_f32(s, m.scale, scales, spread, 0, 0), "random weights");
         return m;
     }
 
@@ -217,8 +216,8 @@ struct loader {
     }
 
     /* place() to matrix number @group, whose size is @rows by @width, from row @to_row on. */
-    void place_any(const mat &m, int64_t col, int64_t width, const weight_matrix &dst,
-                   int64_t group, int64_t rows, int64_t to_row) {
+    void place_any(const mat &m, int64_t col, int64_t width, weight_matrix &dst, int64_t group,
+                   int64_t rows, int64_t to_row) {
         const int64_t at = (group * rows + to_row) * width;
         if (random || st != SNAP_OK)
             return;
@@ -230,12 +229,13 @@ struct loader {
              static_cast<const uint8_t *>(m.w->data) + m.first_row * mat_stride(&m) + m.first_col +
                  col,
              mat_stride(&m), width, m.rows);
+        dst.uniform = dst.uniform && (m.first_row - to_row) % CODE_BLOCK == 0;
         place_scales(m, 0, m.rows, col, width, to_row, false,
                      dst.scale + group * code_scales(rows, width));
     }
 
     /* interleave() to matrix number @group, which has 2 * @n rows. */
-    void interleave_any(const mat &m, int64_t first, int64_t n, int half, const weight_matrix &dst,
+    void interleave_any(const mat &m, int64_t first, int64_t n, int half, weight_matrix &dst,
                         int64_t group) {
         const int64_t at = group * 2 * n * m.cols;
         if (random || st != SNAP_OK)
@@ -247,6 +247,7 @@ struct loader {
         copy(dst.code + at + 8 * half * m.cols, 16 * m.cols,
              static_cast<const uint8_t *>(m.w->data) + (m.first_row + first) * m.cols, 8 * m.cols,
              8 * m.cols, n / 8);
+        dst.uniform = dst.uniform && (m.first_row + first) % (CODE_BLOCK / 2) == 0;
         place_scales(m, first, n, 0, m.cols, 8 * half, true,
                      dst.scale + group * code_scales(2 * n, m.cols));
     }

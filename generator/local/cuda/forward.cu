@@ -29,6 +29,7 @@ gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, 
                  gemm_end end) {
     gemm_args a = linear(w.w, n, k, x, rows, y, end);
     a.w_codes = {w.code, w.scale};
+    a.w_uniform = w.uniform;
     return a;
 }
 

@@ -126,13 +126,14 @@ struct row_scales {
     }
 };
 
-/* sum += part * the scales. @scale: those of each eight columns. */
-template <int N>
+/* sum += part * the scales. @scale: those of each 16 columns, or, if uniform, of all columns. */
+template <int N, int SCALES>
 __device__ __forceinline__ void add_scaled(float (&sum)[N], const float (&part)[N],
-                                           const float2 &row, const float2 (&scale)[N / 8]) {
+                                           const float2 &row, const float2 (&scale)[SCALES]) {
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
-        const float w = j % 2 ? scale[j / 2].y : scale[j / 2].x;
+        const float2 &both = scale[j / 2 % SCALES];
+        const float w = j % 2 ? both.y : both.x;
         const float upper = row.x * w, lower = row.y * w;
         sum[4 * j] += part[4 * j] * upper;
         sum[4 * j + 1] += part[4 * j + 1] * upper;
@@ -152,7 +153,7 @@ __device__ __forceinline__ void start(float (&part)[N], uint32_t x, uint32_t w) 
 }
 
 /* Computes the sums of one tile. */
-template <int ROWS, int COLS, int PARTS, int N>
+template <bool UNIFORM, int ROWS, int COLS, int PARTS, int N>
 __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS> &s,
                                          row_scales rows, int steps, int &step, int half) {
     const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
@@ -170,10 +171,10 @@ __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<R
         const float *from = s.scale[stage] + cols / 16 * kScalesAtOnce + k % 2 * 2;
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
-            float2 scale[N / 8];
+            float2 scale[UNIFORM ? 1 : N / 8];
             start(part, x, w + i * 2 * N * TILE_K / 16);
 #pragma unroll
-            for (int j = 0; j < N / 8; j++)
+            for (int j = 0; j < (UNIFORM ? 1 : N / 8); j++)
                 scale[j] = ptx::load_shared_v2(
                     reinterpret_cast<const float2 *>(from + (i * N / 8 + j) * kScalesAtOnce));
             ptx::wgmma_wait<0>();
@@ -186,19 +187,19 @@ __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<R
     }
 }
 
-template <int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory<ROWS, COLS> &s) {
     using own_share = share<ROWS, COLS>;
     walk<ROWS, COLS> w(p.a);
     tile t;
-    const int half = threadIdx.x / 128 - 1, lane = threadIdx.x % 128;
+    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
     const int own = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
     const int steps = (p.a.k + TILE_K - 1) / TILE_K;
     int step = 0;
     float sum[own_share::PARTS][own_share::N];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
         const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
-        multiply(sum, s, row_scales(p.a, row, steps), steps, step, half);
+        multiply<UNIFORM>(sum, s, row_scales(p.a, row, steps), steps, step, half);
         const int64_t at = row * p.a.y_row + t.group * p.a.y_group;
 #pragma unroll
         for (int i = 0; i < own_share::PARTS; i++) {
@@ -210,7 +211,7 @@ __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory<RO
     }
 }
 
-template <int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant__ params p) {
     extern __shared__ uint8_t raw[];
     auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
@@ -231,7 +232,7 @@ __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant_
             load_tiles(p, s);
     } else {
         ptx::registers_set<kMultiplyRegisters, kEntryRegisters>();
-        multiply_tiles(p, s);
+        multiply_tiles<UNIFORM>(p, s);
     }
 }
 
@@ -247,11 +248,24 @@ cudaError_t make_maps(params *p, int rows, int cols) {
                             : e;
 }
 
-template <int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 cudaError_t allow_memory() {
     static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
-    return cudaFuncSetAttribute(many_codes<ROWS, COLS>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    return cudaFuncSetAttribute(many_codes<UNIFORM, ROWS, COLS>,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 sizeof(shared_memory<ROWS, COLS>) + 1024);
+}
+
+template <bool UNIFORM>
+cudaError_t allow_all() {
+    cudaError_t e = allow_memory<UNIFORM, 128, 64>();
+    if (e == cudaSuccess)
+        e = allow_memory<UNIFORM, 128, 128>();
+    if (e == cudaSuccess)
+        e = allow_memory<UNIFORM, 64, 64>();
+    if (e == cudaSuccess)
+        e = allow_memory<UNIFORM, 64, 256>();
+    return e == cudaSuccess ? allow_memory<UNIFORM, 128, 256>() : e;
 }
 
 template <int ROWS, int COLS>
@@ -261,7 +275,7 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) 
     const cudaError_t e = make_maps(&p, ROWS, COLS);
     if (e != cudaSuccess)
         return e;
-    return launch(s, many_codes<ROWS, COLS>,
+    return launch(s, a.w_uniform ? many_codes<true, ROWS, COLS> : many_codes<false, ROWS, COLS>,
                   dim3(static_cast<unsigned>(std::min<int64_t>(tiles, s.sms))), kThreads,
                   sizeof(shared_memory<ROWS, COLS>) + 1024, p);
 }
@@ -273,14 +287,8 @@ int64_t tiles_of(const gemm_args &a, int cols) {
 } // namespace
 
 cudaError_t gemm_many_codes_init() {
-    cudaError_t e = allow_memory<128, 64>();
-    if (e == cudaSuccess)
-        e = allow_memory<128, 128>();
-    if (e == cudaSuccess)
-        e = allow_memory<64, 64>();
-    if (e == cudaSuccess)
-        e = allow_memory<64, 256>();
-    return e == cudaSuccess ? allow_memory<128, 256>() : e;
+    const cudaError_t e = allow_all<false>();
+    return e == cudaSuccess ? allow_all<true>() : e;
 }
 
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {

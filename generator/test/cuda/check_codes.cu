@@ -68,11 +68,12 @@ struct subject {
     device::gemm_args args;
     size_t numbers;
 
-    subject(const test_case &t, uint64_t seed)
-        : t(t), w(t.experts ? t.experts : 1, t.n, t.k, seed),
+    subject(const test_case &t, bool uniform, uint64_t seed)
+        : t(t), w(t.experts ? t.experts : 1, t.n, t.k, uniform, seed),
           x(t.rows, t.k, t.k + t.gap, seed + (1ull << 50)), args{} {
         args.w = w.dev_w;
         args.w_group = static_cast<int64_t>(t.n) * t.k;
+        args.w_uniform = uniform;
         args.x = x.dev_x;
         args.x_row = x.pitch;
         args.y_row = t.end == device::ends_gate ? t.n / 2 : t.n;
@@ -160,7 +161,7 @@ struct subject {
 
 void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
     char what[96];
-    subject c(t, seed);
+    subject c(t, false, seed);
     const std::vector<float> bf16_y =
                                  c.run([&](const device::gemm_args &a) { return gemm_few(s, a); }),
                              y = c.run([&](device::gemm_args a) {
@@ -188,9 +189,9 @@ bool quantised(subject &c, const uint8_t *code, const float *scale, int memory_r
     return true;
 }
 
-void check_many(const device::stream_of &s, const test_case &t, uint64_t seed) {
+void check_many(const device::stream_of &s, const test_case &t, bool uniform, uint64_t seed) {
     char what[96];
-    subject c(t, seed);
+    subject c(t, uniform, seed);
     /* The memory has more rows than pairs exist, as in a model. */
     const int memory_rows = static_cast<int>(c.row_of.size()) + (t.experts ? 5 : 0);
     uint8_t *code = allocate<uint8_t>(static_cast<size_t>(memory_rows) * t.k);
@@ -208,14 +209,15 @@ void check_many(const device::stream_of &s, const test_case &t, uint64_t seed) {
     });
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
-    snprintf(what, sizeof what, "many: %s: FP64 of the codes", t.name);
+    snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
+             uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
 void check_all_codes(const device::stream_of &s) {
     const test_case t = {"all codes", 9, 256, 128, device::ends_f32, 0, 0, 0};
-    subject c(t, 77);
+    subject c(t, false, 77);
     bool few = true, many = true;
     c.w.code.assign(c.w.code.size(), 0);
     for (int i = 0; i < 256; i++) {
@@ -245,7 +247,7 @@ void check_all_codes(const device::stream_of &s) {
 /* A row that is not finite must not change the others. */
 void check_not_finite(const device::stream_of &s, float bad) {
     const test_case t = {"", 20, 64, 256, device::ends_f32, 0, 0, 0};
-    subject c(t, 5);
+    subject c(t, false, 5);
     bool ok = true;
     c.x.x[3 * 256 + 17] = __float2bfloat16_rn(bad);
     CHECK(cudaMemcpy(c.x.dev_x, c.x.x.data(), c.x.x.size() * sizeof(bf16), cudaMemcpyHostToDevice));
@@ -342,7 +344,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
         check_few(s, few_cases[i], 1000 * i);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
-        check_many(s, many_cases[i], 1000 * i);
+        for (int uniform = 0; uniform < 2; uniform++)
+            check_many(s, many_cases[i], uniform == 1, 1000 * i);
     check_not_finite(s, NAN);
     check_not_finite(s, INFINITY);
     printf(failures ? "%d checks failed\n" : "all checks passed: ok\n", failures);

@@ -69,8 +69,8 @@ inline float rounded(float x) {
     return __bfloat162float(__float2bfloat16_rn(x));
 }
 
-/* Weights of some matrices with random codes, but never NaN, and random scales. Every 13th scale is
- * 0. */
+/* Weights of some matrices with random codes, but never NaN, and random scales, uniform ones
+ * (codes.h) on demand. Some scales are 0. */
 struct weights {
     int groups, n, k;
     std::vector<uint8_t> code;   /* [groups][n][k] */
@@ -80,7 +80,7 @@ struct weights {
     const float *dev_scale;
     const device::bf16 *dev_w;
 
-    weights(int groups, int n, int k, uint64_t seed)
+    weights(int groups, int n, int k, bool uniform, uint64_t seed)
         : groups(groups), n(n), k(k), code(static_cast<size_t>(groups) * n * k),
           scale(static_cast<size_t>(groups * device::code_scales(n, k))) {
         for (size_t i = 0; i < code.size(); i++) {
@@ -89,7 +89,11 @@ struct weights {
                 code[i]--;
         }
         for (size_t i = 0; i < scale.size(); i++)
-            scale[i] = i % 13 == 7 ? 0 : 0.01f * (1.5f + uniform(seed + (1ull << 40) + i));
+            scale[i] = i % 13 == 7 ? 0 : 0.01f * (1.5f + codes::uniform(seed + (1ull << 40) + i));
+        for (int g = 0; g < groups && uniform; g++)
+            for (int row = 0; row < n; row += 8)
+                for (int col = 0; col < k; col += 128)
+                    scale_at(g, row, col) = scale_at(g, row / 128 * 128 + row % 16, col);
         finish();
     }
 
