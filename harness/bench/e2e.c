@@ -20,9 +20,10 @@ typedef struct {
     runner *r;
     const model_weights *w;
     const model_shape *shape;
-    int64_t pool; /* pages */
-    int replica;  /* of this rank */
-    int ranks;    /* in the group */
+    model_shape held; /* the same, with fp8_block 0 if the device has no e4m3 weights */
+    int64_t pool;     /* pages */
+    int replica;      /* of this rank */
+    int ranks;        /* in the group */
     int most_batch, moe_layers;
     int now;                         /* sequences that this rank decodes in the present row */
     int32_t *pages, *next, *experts; /* [pool], [most_batch], [most_batch][MoE layers][experts of a
@@ -160,6 +161,9 @@ static snap_status bench_open(bench *b, const model_weights *w, snap_err *err) {
     b->w = w;
     TRY(allocate(b, err));
     TRY(runner_create(&b->r, w, &how, err));
+    b->held = *b->shape;
+    if (!runner_holds_e4m3(b->r))
+        b->held.fp8_block = 0;
     /* Replicas have different contents, so that with EP their rows choose different experts. */
     TRY(runner_fill_cache(b->r, (uint64_t)(1 + b->replica), err));
     TRY(wait_for_models(o->group, err));
@@ -331,7 +335,7 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     TRY(time_parts(b, row, err));
     TRY(measure_energy(b, decode_once, row, err));
     TRY(chosen_experts(b, &experts, err));
-    row->weight_bytes = step_work_rank_bytes(b->shape, &b->opt->layout, experts);
+    row->weight_bytes = step_work_rank_bytes(&b->held, &b->opt->layout, experts);
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
 cleanup:
@@ -339,8 +343,12 @@ cleanup:
 }
 
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
-    row->flop = step_work_rank_flop(b->shape, &b->opt->layout, (double)row->context);
-    row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
+    const rank_layout *l = &b->opt->layout;
+    double tokens = (double)row->context, e4m3 = step_work_rank_e4m3_flop(&b->held, l, tokens);
+    row->flop = step_work_rank_flop(b->shape, l, tokens);
+    row->floor_ns =
+        ((row->flop - e4m3) / b->opt->ceilings->bf16.rate + e4m3 / b->opt->ceilings->fp8.rate) *
+        1e9;
     snap_status st = time_row(b, prompt_once, row, err);
     return st == SNAP_OK ? measure_energy(b, prompt_once, row, err) : st;
 }

@@ -89,8 +89,8 @@ int64_t e2e_most_rows(const e2e_options *opt);
  * @rows: [E2E_ROWS]; the first *n are filled
  *
  * SNAP_E_USAGE: more than E2E_ROWS rows, the prompt does not fit into cache_bytes, or a batch that
- * the layout cannot divide. SNAP_E_NOMEM:
- * weights and cache do not fit. SNAP_E_CANCELLED. SNAP_E_WRONG: the ranks of a replica have chosen
+ * the layout cannot divide. SNAP_E_NOMEM: weights and cache do not fit. SNAP_E_CANCELLED.
+ * SNAP_E_WRONG: the ranks of a replica have chosen
  * different tokens. Also the errors of runner_create(), of the steps and of the group.
  */
 snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err) SNAP_CHECK_RESULT;

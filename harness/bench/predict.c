@@ -91,7 +91,7 @@ static snap_status read_request(request *q, snap_err *err) {
     const predict_options *o = q->o;
     TRY(check_options(q, err));
     TRY(model_config_open(&q->shape, o->model_config, err));
-    q->e4m3 = strcmp(o->weights, "e4m3") == 0;
+    q->e4m3 = strcmp(o->weights, "e4m3") == 0 || q->shape.fp8_block == 128;
     q->model = provenance_cut_folders(o->model_config);
     if (!q->model)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a prediction"));
@@ -191,7 +191,7 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     r->model_config = keep(q, q->model);
     r->layout = keep(q, layout);
     r->gpus = predict_gpus(l);
-    r->weights = q->o->weights;
+    r->weights = q->e4m3 ? "e4m3" : "bf16";
     r->link = links->has_link ? links->link.name : "measured";
     r->network = r->gpus > PREDICT_NODE && l->ranks.whole_experts ? links->network.name : "";
     r->arm = kv_format_name(c->arm);

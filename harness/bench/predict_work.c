@@ -8,8 +8,9 @@
 #include "generator/local/model/reading.h"
 
 enum {
-    kScaleBlock = 128, /* rows and columns of a block of e4m3 numbers */
-    kMostChunks = 64,  /* these three are those of generator/local/cuda/model.h */
+    kScaleRows = 8, /* rows and columns of a block of e4m3 numbers on the device */
+    kScaleBlock = 128,
+    kMostChunks = 64, /* these four are those of generator/local/cuda/model.h */
     kLogitRows = 256,
     kGatedRows = 512,
     kFewRows = 8
@@ -50,7 +51,7 @@ static counts count_layers(const model_shape *s) {
 }
 
 double predict_number_bytes(bool e4m3) {
-    return e4m3 ? 1 + 4.0 / (kScaleBlock * kScaleBlock) : 2;
+    return e4m3 ? 1 + 4.0 / (kScaleRows * kScaleBlock) : 2;
 }
 
 double predict_experts(double here, double all, double chosen, double rows) {
@@ -129,6 +130,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
     double heads = (double)s->num_attention_heads / parts, number = predict_number_bytes(e4m3),
            head = (double)s->vocab_size * s->hidden_size,
            dense = 3.0 * s->hidden_size * s->intermediate_size / parts,
+           values = c.blocks * s->kv_lora_rank * heads * s->v_head_dim,
            rest = c.blocks * attention_numbers(s, heads) + c.dense * dense;
     predict_work w = {.rows = rows,
                       .heads = (int)heads,
@@ -137,7 +139,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
                       .launches = rest_launches(s, &c, rows),
                       .cached = c.blocks * rows * (double)context};
     w.query_bytes = c.blocks * 2 * heads * s->qk_nope_head_dim * s->kv_lora_rank;
-    w.rest_bytes = number * rest + 2 * head;
+    w.rest_bytes = number * (rest - values) + 2 * (values + head);
     w.rest_flop = 2 * rows * (rest + head);
     set_experts(&w, s, l, e4m3, experts);
     set_exchange(&w, s, l, &c, e4m3);
@@ -147,9 +149,8 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
 /* ---- memory ---- */
 
 static int64_t matrix_bytes(int64_t rows, int64_t cols, bool e4m3) {
-    int64_t down = (rows + kScaleBlock - 1) / kScaleBlock,
-            across = (cols + kScaleBlock - 1) / kScaleBlock;
-    return e4m3 ? rows * cols + 4 * down * across : 2 * rows * cols;
+    int64_t down = (rows + 15) / 16, across = (cols + 2 * kScaleBlock - 1) / (2 * kScaleBlock);
+    return e4m3 ? rows * cols + 4 * 4 * down * across : 2 * rows * cols;
 }
 
 static int64_t attention_bytes(const model_shape *s, bool e4m3) {
@@ -159,7 +160,7 @@ static int64_t attention_bytes(const model_shape *s, bool e4m3) {
             norms = 4 * (2 * hidden + (s->plain_latent ? 0 : rank) + s->q_lora_rank);
     return norms + matrix_bytes(first + rank + s->qk_rope_head_dim, hidden, e4m3) +
            (s->q_lora_rank ? matrix_bytes(queries, s->q_lora_rank, e4m3) : 0) +
-           matrix_bytes(heads * (s->qk_nope_head_dim + s->v_head_dim), rank, e4m3) +
+           matrix_bytes(heads * (s->qk_nope_head_dim + s->v_head_dim), rank, false) +
            2 * heads * rank * s->qk_nope_head_dim + /* W_UK again, transposed */
            matrix_bytes(hidden, heads * s->v_head_dim, e4m3);
 }
@@ -188,6 +189,10 @@ static int64_t larger(int64_t a, int64_t b) {
 
 static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+static int64_t blocks_of(int64_t cols) {
+    return (cols + kScaleBlock - 1) / kScaleBlock;
 }
 
 static int64_t pages_of(int64_t tokens) {
@@ -220,13 +225,26 @@ static int64_t chunk_bytes(const model_shape *s, int64_t context) {
     return 2 * context * (s->kv_lora_rank + s->qk_rope_head_dim + kv * at_once);
 }
 
-static int64_t expert_buffers(const model_shape *s, int64_t layers, int64_t rows) {
+/* The quantised operand of a product of e4m3 weights: a code for each number, and a scale for each
+ * kScaleBlock numbers. */
+static int64_t operand_bytes(const model_shape *s, int64_t layers, int64_t rows) {
+    int64_t pairs = layers ? rows * (s->num_experts_per_tok + s->n_shared_experts) : 0,
+            values = (int64_t)s->num_attention_heads * s->v_head_dim,
+            widest = larger(larger(s->hidden_size, s->q_lora_rank),
+                            larger(s->intermediate_size, values)),
+            of_pairs = larger(s->hidden_size, s->moe_intermediate_size);
+    return rows <= kFewRows ? 0
+                            : larger(rows * widest, pairs * of_pairs) +
+                                  4 * larger(rows * blocks_of(widest), pairs * blocks_of(of_pairs));
+}
+
+static int64_t expert_buffers(const model_shape *s, bool e4m3, int64_t layers, int64_t rows) {
     int64_t slots = s->num_experts_per_tok + s->n_shared_experts, pairs = rows * slots,
             all = s->n_routed_experts + s->zero_expert_num,
             experts = s->n_routed_experts + s->n_shared_experts;
     if (!layers)
         return 0;
-    return pairs * (2 * (int64_t)s->hidden_size + 2 * s->moe_intermediate_size +
+    return pairs * ((e4m3 ? 0 : 2 * (int64_t)s->hidden_size) + 2 * s->moe_intermediate_size +
                     4 * (int64_t)s->hidden_size + 16) +
            rows * (4 * all + 4 * layers * s->num_experts_per_tok + 4) +
            (s->zero_expert_num ? 4 * rows * s->hidden_size : 0) + 4 * (3 * experts + 3);
@@ -246,14 +264,16 @@ predict_memory predict_memory_of(const model_shape *s, const predict_layout *l, 
     mla_page_bytes page =
         mla_cache_page_bytes(cache_precision(arm), s->kv_lora_rank, s->qk_rope_head_dim);
     int64_t readings = rows + kMostChunks; /* the results of reading.h: 24 bytes and a list */
-    return (predict_memory){
-        .weights = weight_bytes(&rank, experts, e4m3),
-        .buffers = 4 * (words + tables * pages_of(context)) +
-                   row_bytes(&rank, parts > 1, rows + 1, context) + decode_bytes(&rank, arm, rows) +
-                   chunk_bytes(&rank, context) + expert_buffers(&rank, (int64_t)c.moe, rows + 1) +
-                   readings * (READING_MOST * 8 + 24 + (int64_t)sizeof(reading)),
-        .cache = rows * pages_of(context) * (int64_t)c.blocks *
-                 (int64_t)(page.content + page.rope + page.scale)};
+    return (predict_memory){.weights = weight_bytes(&rank, experts, e4m3),
+                            .buffers =
+                                4 * (words + tables * pages_of(context)) +
+                                row_bytes(&rank, parts > 1, rows + 1, context) +
+                                decode_bytes(&rank, arm, rows) + chunk_bytes(&rank, context) +
+                                expert_buffers(&rank, e4m3, (int64_t)c.moe, rows + 1) +
+                                (e4m3 ? operand_bytes(&rank, (int64_t)c.moe, rows + 1) : 0) +
+                                readings * (READING_MOST * 8 + 24 + (int64_t)sizeof(reading)),
+                            .cache = rows * pages_of(context) * (int64_t)c.blocks *
+                                     (int64_t)(page.content + page.rope + page.scale)};
 }
 
 int64_t predict_largest(const model_shape *s, const predict_layout *l, bool e4m3, kv_format arm,

@@ -60,7 +60,8 @@ typedef struct {
 } predict_work;
 
 /* Bytes of one number of a weight matrix: 2 for BF16, a little more than 1 for e4m3 with one FP32
- * scale for each 128 x 128 numbers. Embedding, logits and routers stay as they are. */
+ * scale for each 8 x 128 numbers, as the device stores them (generator/local/cuda/codes.h).
+ * Embedding, logits, routers and kv_b stay as they are. */
 double predict_number_bytes(bool e4m3);
 
 /* Each replica has @rows sequences of @context cached tokens. @experts: how many routed experts are

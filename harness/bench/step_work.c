@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "generator/local/model/route.h"
+#include "harness/bench/predict_work.h"
 
 static double attention_numbers(const model_shape *s) {
     double hidden = s->hidden_size, heads = s->num_attention_heads, rank = s->kv_lora_rank,
@@ -42,21 +43,45 @@ static double fixed_numbers(const model_shape *s) {
            (double)s->vocab_size * s->hidden_size;
 }
 
+static bool is_e4m3(const model_shape *s) {
+    return s->fp8_block == 128; /* generator/local/cuda/cuda_weights.h */
+}
+
+/* Those of fixed_numbers() that are never e4m3. */
+static double bf16_numbers(const model_shape *s) {
+    return (double)s->vocab_size * s->hidden_size + count_blocks(s).attention * s->kv_lora_rank *
+                                                        (double)s->num_attention_heads *
+                                                        (s->qk_nope_head_dim + s->v_head_dim);
+}
+
 double step_work_bytes(const model_shape *s, double experts) {
     double routers = count_blocks(s).sparse * s->hidden_size *
-                     (double)(s->n_routed_experts + s->zero_expert_num);
-    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * routers;
+                     (double)(s->n_routed_experts + s->zero_expert_num),
+           number = is_e4m3(s) ? predict_number_bytes(true) : 2,
+           others = fixed_numbers(s) - bf16_numbers(s) + experts * expert_numbers(s);
+    return 2 * bf16_numbers(s) + number * others + 4 * routers;
+}
+
+/* How many routed experts a token chooses that have weights. */
+static double chosen_with_weights(const model_shape *s) {
+    return s->num_experts_per_tok * (double)s->n_routed_experts /
+           fmax(1, s->n_routed_experts + s->zero_expert_num);
 }
 
 double step_work_flop(const model_shape *s, double tokens) {
     block_counts c = count_blocks(s);
-    double routed = s->num_experts_per_tok * (double)s->n_routed_experts /
-                    fmax(1, s->n_routed_experts + s->zero_expert_num),
-           head = (double)s->vocab_size * s->hidden_size,
-           products = fixed_numbers(s) - head + c.sparse * routed * expert_numbers(s),
+    double head = (double)s->vocab_size * s->hidden_size,
+           products =
+               fixed_numbers(s) - head + c.sparse * chosen_with_weights(s) * expert_numbers(s),
            pairs = tokens * (tokens + 1) / 2 * s->num_attention_heads,
            widths = s->qk_nope_head_dim + s->qk_rope_head_dim + s->v_head_dim;
     return 2 * (tokens * products + head + c.attention * pairs * widths);
+}
+
+double step_work_e4m3_flop(const model_shape *s, double tokens) {
+    double numbers = fixed_numbers(s) - bf16_numbers(s) +
+                     count_blocks(s).sparse * chosen_with_weights(s) * expert_numbers(s);
+    return is_e4m3(s) ? 2 * tokens * numbers : 0;
 }
 
 /* ---- on one rank ---- */
@@ -78,6 +103,11 @@ double step_work_rank_bytes(const model_shape *s, const rank_layout *l, double e
 double step_work_rank_flop(const model_shape *s, const rank_layout *l, double tokens) {
     model_shape narrow = narrow_experts(s, l);
     return step_work_flop(&narrow, tokens);
+}
+
+double step_work_rank_e4m3_flop(const model_shape *s, const rank_layout *l, double tokens) {
+    model_shape narrow = narrow_experts(s, l);
+    return step_work_e4m3_flop(&narrow, tokens);
 }
 
 typedef struct {

@@ -8,19 +8,24 @@
 #include "generator/local/ranks/ranks.h"
 
 /* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
- * for each of the others. @experts: number of routed experts that are read, summed over the
- * layers. */
+ * for each of the others. If fp8_block is 128, numbers of all matrices but the routers, kv_b and
+ * the logits have 1 byte and a share of their scale, as on a Hopper device. @experts: number of
+ * routed experts that are read, summed over the layers. */
 double step_work_bytes(const model_shape *s, double experts);
 
 /* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number
  * of routed experts, and attention over expanded heads. */
 double step_work_flop(const model_shape *s, double tokens);
 
+/* The part of step_work_flop() that multiplies e4m3 weights; 0 unless fp8_block is 128. */
+double step_work_e4m3_flop(const model_shape *s, double tokens);
+
 /* The same on one rank of a layout. @s: the shape of a rank (rank_layout_shape()). @experts: routed
  * experts that this rank reads. With EP, the FLOP are those of a prompt on each replica, if all
  * experts are equally likely. */
 double step_work_rank_bytes(const model_shape *s, const rank_layout *l, double experts);
 double step_work_rank_flop(const model_shape *s, const rank_layout *l, double tokens);
+double step_work_rank_e4m3_flop(const model_shape *s, const rank_layout *l, double tokens);
 
 /* The experts that the rows of a step chose. */
 typedef struct {

@@ -69,7 +69,9 @@ static const opt options[] = {
     {OPT_NUM, "gpu-memory", 0, &p.memory_gb, "GB",
      "memory of each GPU for weights, buffers and cache, in GB; 0 = no limit", 0, 1e6},
     {OPT_STR, "weights", 0, &p.weights, "NAME",
-     "number format of the weights: bf16, e4m3 (which 'bench model' cannot run)", 0, 0},
+     "number format of the weights: bf16 or e4m3; e4m3 if config.json has e4m3 weights in blocks "
+     "of 128",
+     0, 0},
     {OPT_STR, "link", 0, &p.from.link, "NAME",
      "link between the GPUs of a node, from configs/links.json, instead of the measured exchange",
      0, 0},
@@ -159,11 +161,12 @@ const opt_command cmd_bench_model = {
     .synopsis = "--model-config FILE [options]",
     .about =
         "Times decode steps of a whole model in both arms, on CUDA devices. The model is\n"
-        "given by its config.json, and its weights are random. Each pair of a batch and a\n"
-        "context from the lists is one row per arm. The column '% roof' is the shortest\n"
-        "possible time in percent of the measured time. For a decode step, the shortest\n"
-        "possible time is the time to read the step's bytes at the measured bandwidth. For\n"
-        "a prompt, it is the time of the arithmetic at the measured rate.\n"
+        "given by its config.json, and its weights are random. They are e4m3 if the file\n"
+        "has a quantization_config with blocks of 128 by 128, else BF16. Each pair of a\n"
+        "batch and a context from the lists is one row per arm. The column '% roof' is\n"
+        "the shortest possible time in percent of the measured time. For a decode step,\n"
+        "the shortest possible time is the time to read the step's bytes at the measured\n"
+        "bandwidth. For a prompt, it is the time of the arithmetic at the measured rate.\n"
         "\n"
         "With --layout, each GPU is a rank. DP2 has two replicas of the model, which divide\n"
         "the sequences. TP2 splits one replica over two GPUs: the heads of attention and\n"

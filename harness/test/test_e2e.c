@@ -48,6 +48,18 @@ static void test_flop_of_zero_computation_experts(void) {
                            1);
 }
 
+/* A prompt's products with e4m3 weights: all but those of kv_b, the logits and attention. The
+ * expected number of experts of a token is the one that it chooses. */
+static void test_flop_of_e4m3_weights(void) {
+    model_shape s = shape_of("configs/models/deepseek-v3.json");
+    double hidden = 7168, expert = 3 * hidden * 2048,
+           attention = hidden * (1536 + 576) + 1536 * 128.0 * 192 + 128 * 128 * hidden;
+    CU_ASSERT_EQUAL(step_work_e4m3_flop(&s, 5), 0);
+    s.fp8_block = 128;
+    CU_ASSERT_EQUAL(step_work_e4m3_flop(&s, 5),
+                    2 * 5 * (61 * attention + 3 * 3 * hidden * 18432 + 58 * 9 * expert));
+}
+
 static void test_shares_are_models(void) {
     model_shape v3 = shape_of("configs/models/deepseek-v3-rank-of-32.json");
     CU_ASSERT_EQUAL(v3.n_routed_experts, v3.num_experts_per_tok);
@@ -277,6 +289,7 @@ CU_TestInfo tests_e2e[] = {
     {"weight bytes of all experts are the published parameters", test_weight_bytes_of_all_experts},
     {"FLOP of one token", test_flop_of_one_token},
     {"FLOP of zero-computation experts", test_flop_of_zero_computation_experts},
+    {"prompt FLOP of e4m3 weights", test_flop_of_e4m3_weights},
     {"shares of models are models", test_shares_are_models},
     {"a prompt beyond the memory", test_prompt_beyond_the_memory},
     {"weight bytes of a rank", test_weight_bytes_of_a_rank},

@@ -84,6 +84,10 @@ static void test_weights_that_are_read(void) {
             predict_work w = predict_work_of(&s, &l, false, 8, 4096, 5);
             double expected = step_work_bytes(&rank, 5 * w.moe_layers);
             CU_ASSERT_DOUBLE_EQUAL(weights_of(&w) / expected, 1, 1e-12);
+            rank.fp8_block = 128;
+            w = predict_work_of(&s, &l, true, 8, 4096, 5);
+            expected = step_work_bytes(&rank, 5 * w.moe_layers);
+            CU_ASSERT_DOUBLE_EQUAL(weights_of(&w) / expected, 1, 1e-12);
         }
     }
 }
@@ -153,6 +157,20 @@ typedef struct {
     double bytes;
 } tally;
 
+/* Projections but kv_b in e4m3 with a scale for each 8 by 128 numbers, the rest as below. All
+ * widths of DeepSeek-V3 are multiples of 256, so no scale is stored in vain. */
+static snap_status count_e4m3_tensor(void *ctx, const char *name, int64_t rows, int64_t cols,
+                                     snap_err *err) {
+    tally *t = ctx;
+    bool router = strstr(name, ".mlp.gate.weight") != NULL,
+         e4m3 = strstr(name, "_proj") && !strstr(name, "kv_b_proj");
+    (void)err;
+    t->bytes += (double)(rows * (cols ? cols : 1)) * (router || !cols ? 4
+                                                      : e4m3          ? 1 + 4.0 / (8 * 128)
+                                                                      : 2);
+    return SNAP_OK;
+}
+
 /* Matrices are stored in BF16; routers and vectors in FP32. */
 static snap_status count_tensor(void *ctx, const char *name, int64_t rows, int64_t cols,
                                 snap_err *err) {
@@ -175,6 +193,16 @@ static void test_memory_of_weights(void) {
         predict_memory m = predict_memory_of(&s, &one, false, CACHE_BF16, 1, 64);
         CU_ASSERT_EQUAL((double)m.weights, t.bytes + w.query_bytes);
     }
+}
+
+static void test_memory_of_e4m3_weights(void) {
+    model_shape s = shape_named("deepseek-v3");
+    predict_layout one = layout_named("DP1");
+    tally t = {0};
+    CU_ASSERT_EQUAL_FATAL(inventory_each(&s, count_e4m3_tensor, &t, NULL), SNAP_OK);
+    predict_work w = predict_work_of(&s, &one, true, 1, 1, 0);
+    predict_memory m = predict_memory_of(&s, &one, true, CACHE_BF16, 1, 64);
+    CU_ASSERT_EQUAL((double)m.weights, t.bytes + w.query_bytes);
 }
 
 /* The published number of parameters of DeepSeek-V3 is 671 B. Ranks with whole experts hold all of
@@ -833,6 +861,7 @@ CU_TestInfo tests_predict[] = {
     {"the ranks' arithmetic is that of one GPU", test_arithmetic_is_divided},
     {"sums over ranks", test_sums},
     {"memory of weights", test_memory_of_weights},
+    {"memory: weights that stay e4m3", test_memory_of_e4m3_weights},
     {"memory of ranks", test_memory_of_ranks},
     {"memory of the cache", test_memory_of_the_cache},
     {"the largest batch", test_largest_batch},

@@ -42,6 +42,8 @@ struct chain {
 
 /* A product of @rows rows of x [rows][k] with w [n][k]. */
 gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end);
+gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, void *y,
+                 gemm_end end);
 
 /* The arguments of a layer's kernels, and of the last norm of a step. */
 norm_to norm_of(const cuda_model *m, const float *weight);

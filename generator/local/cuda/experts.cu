@@ -24,7 +24,7 @@ void pair_products(chain *c, const block &b, const expert_input &in) {
     const model_shape &s = m->shape;
     const int hidden = s.hidden_size, inner = s.moe_intermediate_size,
               pairs = in.rows * std::min(m->slots, m->experts);
-    const bool gathered = takes_many(m, in.rows);
+    const bool many = takes_many(m, in.rows), gathered = many && !b.experts_in.code;
     if (gathered)
         c->run(gather(m->s, in.x, in.x_row, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
                       m->b.pair_x),
@@ -34,7 +34,7 @@ void pair_products(chain *c, const block &b, const expert_input &in) {
     up.x_row = gathered ? hidden : in.x_row;
     up.w_group = static_cast<int64_t>(2) * inner * hidden;
     up.listed = true;
-    up.groups = gathered ? m->experts : std::min(m->experts, pairs);
+    up.groups = many ? m->experts : std::min(m->experts, pairs);
     up.x_rows = pairs;
     up.experts = {m->b.first, m->b.active,
                   m->b.count, gathered ? nullptr : m->b.pair_row,
@@ -58,7 +58,7 @@ void pair_products(chain *c, const block &b, const expert_input &in) {
 void add_shared(chain *c, const block &b, float *y) {
     cuda_model *m = c->m;
     const int hidden = m->shape.hidden_size, inner = m->shared_inner, rows = c->step.rows;
-    if (!b.shared_in)
+    if (!b.moe || !inner)
         return;
     c->product(linear(b.shared_in, 2 * inner, hidden, m->b.packed, rows, m->b.inner, ends_gate),
                "shared experts");

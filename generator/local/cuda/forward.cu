@@ -60,6 +60,14 @@ gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, 
     return a;
 }
 
+gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, void *y,
+                 gemm_end end) {
+    gemm_args a = linear(w.w, n, k, x, rows, y, end);
+    a.w_codes = {w.code, w.scale};
+    a.w_uniform = w.uniform;
+    return a;
+}
+
 norm_to norm_of(const cuda_model *m, const float *weight) {
     return {weight, static_cast<float>(m->shape.rms_norm_eps), 1.0f, m->b.packed, nullptr};
 }

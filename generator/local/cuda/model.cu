@@ -5,6 +5,7 @@
 #include <new>
 
 #include "generator/local/cuda/chain.h"
+#include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/maps.h"
 #include "generator/local/cuda/round.h"
 #include "generator/local/cuda/single.h"
@@ -158,7 +159,6 @@ void take_experts(allocator *a) {
         return;
     if (divides_experts(m))
         take_messages(a);
-    a->take(&b.pair_x, pairs * s.hidden_size);
     a->take(&b.expert_inner, pairs * s.moe_intermediate_size);
     a->take(&b.down, pairs * s.hidden_size);
     a->take(&b.identity, s.zero_expert_num ? rows * s.hidden_size : 0);
@@ -205,6 +205,26 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     a.take_host(&m->want_host, m->opt.max_rows);
     if (a.st == SNAP_OK)
         a.check(make_angles(m->s, m->rotary, m->opt.context, m->b.angle), "rotary angles");
+    return a.st;
+}
+
+/* Memory that depends on the format of the weights, so it must be taken after weights_load(). The
+ * rows of experts are gathered as BF16, or they become e4m3, as other operands of e4m3 weights. */
+snap_status take_operands(cuda_model *m, snap_err *err) {
+    allocator a = {m, err, SNAP_OK};
+    const model_shape &s = m->shape;
+    const int64_t rows = m->opt.max_rows, pairs = expert_pairs(m, m->opt.max_rows),
+                  widest = std::max({s.hidden_size, s.q_lora_rank, s.intermediate_size,
+                                     m->shared_inner, s.num_attention_heads * s.v_head_dim}),
+                  of_pairs = std::max(s.hidden_size, s.moe_intermediate_size);
+    bool gathers = false;
+    for (const block &b : m->w.blocks)
+        gathers = gathers || (b.moe && !b.experts_in.code);
+    a.take(&m->b.pair_x, gathers ? pairs * s.hidden_size : 0);
+    if (!m->w.coded || expert_rows(m, m->opt.max_rows) <= kFewRows)
+        return a.st;
+    a.take(&m->b.code, std::max(rows * widest, pairs * of_pairs));
+    a.take(&m->b.code_scale, std::max(rows * code_blocks(widest), pairs * code_blocks(of_pairs)));
     return a.st;
 }
 
@@ -274,6 +294,10 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_few_sm90_init();
     if (e == cudaSuccess)
+        e = gemm_few_codes_init();
+    if (e == cudaSuccess)
+        e = gemm_many_codes_init();
+    if (e == cudaSuccess)
         e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;
 }
@@ -292,6 +316,8 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
+    if (st == SNAP_OK)
+        st = take_operands(m, err);
     m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && !divides_experts(m) &&
                 single_supports_all(m);
     return st;
@@ -316,6 +342,10 @@ int count_moe(const model_weights *w) {
 
 extern "C" int cuda_model_cublaslt(const cuda_model *m) {
     return m->library ? static_cast<int>(cublaslt_version(m->library)) : 0;
+}
+
+extern "C" bool cuda_model_holds_e4m3(const cuda_model *m) {
+    return m->w.coded;
 }
 
 extern "C" snap_status cuda_model_use(const cuda_model *m, snap_err *err) {

@@ -9,7 +9,8 @@
 enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
     kLogitRows = 256, /* rows whose logits are computed at a time; max_decode + 1 if that is more */
-    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
+    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() or, with
+                         e4m3 weights, to gemm_few_codes() */
     kGatedRows = 512, /* most rows of a dense product with a gate that cuBLASLt computes */
 };
 
@@ -53,9 +54,11 @@ struct row_buffers {
     device::bf16 *message, *gathered; /* with EP: the rows of this rank on their way to the experts,
                                          and those of all ranks, [ranks][rows of the step]; rows of
                                          message_row() numbers (rows.h) */
-    device::bf16 *pair_x;             /* [pairs][hidden] */
+    device::bf16 *pair_x;             /* [pairs][hidden]; NULL if the experts are e4m3 */
     device::bf16 *expert_inner;       /* [pairs][inner] */
     float *down;                      /* [pairs][hidden] outputs of the experts */
+    uint8_t *code;                    /* [numbers] the operand of a product of e4m3 weights */
+    float *code_scale;                /* and its scales (codes.h) */
     float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
                     this rank, before they are added up over the ranks (comm.h); if rows are
                     gathered, [ranks * max_rows][hidden] */

@@ -238,6 +238,10 @@ int runner_cublaslt(const runner *r) {
     return r->cuda ? cuda_model_cublaslt(r->cuda) : 0;
 }
 
+bool runner_holds_e4m3(const runner *r) {
+    return r->cuda && cuda_model_holds_e4m3(r->cuda);
+}
+
 runner_stats runner_stats_of(const runner *r) {
     return r->stats;
 }
