@@ -1,5 +1,6 @@
 #include "generator/test/split_ranks.h"
 
+#include <CUnit/CUnit.h>
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -10,9 +11,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
 #include "generator/local/split.h"
+#include "generator/test/tiny_model.h"
 
 static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable */
+enum { kVocab = 640 };
 static char kName[] = "rank-of-a-test", kOption[] = "--suite";
 
 static void end(const snap_err *why) {
@@ -86,4 +91,33 @@ bool split_ranks_gone(pid_t pid) {
         clock_sleep_ns(10000000);
     }
     return false;
+}
+
+void split_ranks_expect_none(void) {
+    pid_t left[SPLIT_RANKS_MOST];
+    CU_ASSERT_EQUAL(split_ranks_of(getpid(), left), 0);
+}
+
+/* Gives a tiny model a longer context. */
+static void lengthen_context(const char *dir) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    js *config = js_parse_file(path, 1 << 20, NULL);
+    CU_ASSERT_FATAL(config && js_set_int(config, "max_position_embeddings", SPLIT_RANKS_CONTEXT));
+    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
+    js_free(config);
+}
+
+void split_ranks_model(char dir[64], const char *name) {
+    char path[128];
+    buf b = {0};
+    (void)snprintf(dir, 64, "/tmp/snapmla-split-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    tiny_write(dir, name, kVocab);
+    lengthen_context(dir);
+    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
+                          SNAP_OK);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
+    buf_release(&b);
 }

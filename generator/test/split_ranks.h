@@ -24,6 +24,15 @@ enum { SPLIT_RANKS_MOST = 8 };
 /* The processes that @pid has started. Returns their number. */
 int split_ranks_of(pid_t pid, pid_t out[SPLIT_RANKS_MOST]);
 
+/* Asserts that this process has no such processes. */
+void split_ranks_expect_none(void);
+
+enum { SPLIT_RANKS_CONTEXT = 512 };
+
+/* Makes a folder with a tiny model, whose context is longer than that of the fixture, and a
+ * tokenizer. Remove it with tiny_remove(). */
+void split_ranks_model(char dir[64], const char *name);
+
 /* Waits, at most 20 s, until a process that is no child of this one has ended. */
 bool split_ranks_gone(pid_t pid);
 

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/test/sanitized.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
 #include "generator/test/drive.h"
@@ -17,41 +16,12 @@
 #include "generator/test/split_ranks.h"
 #include "generator/test/tiny_model.h"
 
-enum { kVocab = 640, kRequests = 24, kSamples = 6, kTokens = 40, kContext = 512 };
+enum { kRequests = 24, kSamples = 6, kTokens = 40 };
 static const char kShipped[] = "models/snapmla-10m";
 
 static void test_rank(void) {
     split_ranks_follow();
     split_ranks_prepare("split");
-}
-
-/* Gives a tiny model a longer context. */
-static void lengthen_context(const char *dir) {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/config.json", dir);
-    js *config = js_parse_file(path, 1 << 20, NULL);
-    CU_ASSERT_FATAL(config && js_set_int(config, "max_position_embeddings", kContext));
-    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
-    js_free(config);
-}
-
-static void make_dir(char dir[64], const char *name) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-split-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, name, kVocab);
-    lengthen_context(dir);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
-}
-
-static void expect_no_ranks(void) {
-    pid_t left[SPLIT_RANKS_MOST];
-    CU_ASSERT_EQUAL(split_ranks_of(getpid(), left), 0);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -77,7 +47,7 @@ static void test_generators(void) {
     static const char *const names[] = {"v3", "longcat", "minicpm3"};
     for (int m = 0; m < 3; m++) {
         char dir[64];
-        make_dir(dir, names[m]);
+        split_ranks_model(dir, names[m]);
         run_arm(&one, dir, NULL, "fp32");
         run_arm(&two, dir, "TP2", "fp32");
         CU_ASSERT_EQUAL(two.n_kept, kRequests);
@@ -92,7 +62,7 @@ static void test_generators(void) {
         drive_release(&two);
         tiny_remove(dir);
     }
-    expect_no_ranks();
+    split_ranks_expect_none();
 }
 
 /* A prompt with several samples. @how: its layout is set here. */
@@ -151,14 +121,15 @@ static void test_shipped_model(void) {
     CU_ASSERT_EQUAL(compare(kShipped, "TP4", &f32, 1, kTokens), 0);
     CU_ASSERT(compare(kShipped, "TP2", &bf16, 1, kTokens) < kSamples);
     CU_ASSERT(compare(kShipped, "TP2", &fp8, 1, kTokens) < kSamples);
-    expect_no_ranks();
+    split_ranks_expect_none();
 }
 
 /* The cache has room for some of the samples, so sequences are swapped out and in. */
 static void test_swapping(void) {
     char dir[64];
-    make_dir(dir, "v3");
-    local_options how = {.precision = "fp32", .sequences = kSamples, .context = kContext};
+    split_ranks_model(dir, "v3");
+    local_options how = {
+        .precision = "fp32", .sequences = kSamples, .context = SPLIT_RANKS_CONTEXT};
     local_model m;
     CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, NULL), SNAP_OK);
     how.cache_bytes = 8 * (int64_t)kv_cache_page_bytes(runner_cache(m.runner));
@@ -175,54 +146,6 @@ static void test_random_weights(void) {
         model_shape_parse(&shape, random_wide_v3, strlen(random_wide_v3), "config", NULL), SNAP_OK);
     local_options how = {.random = &shape, .precision = "fp32", .context = 128, .sequences = 4};
     CU_ASSERT_EQUAL(compare("random", "TP2", &how, 1, 20), 0);
-}
-
-/* ---- refusals -------------------------------------------------------------------------------- */
-
-static void expect_refused(const char *dir, const char *layout, snap_status st, const char *text) {
-    local_model m;
-    snap_err err = {0};
-    local_options how = {.layout = layout, .threads = 1};
-    CU_ASSERT_EQUAL(local_open(&m, dir, &how, &err), st);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, text));
-    if (!strstr(err.text, text))
-        (void)fprintf(stderr, "%s\n", err.text);
-    local_close(&m);
-    expect_no_ranks();
-}
-
-static void test_refusals(void) {
-    static char no_rank[] = "false", suite[] = "--list";
-    static char *argv[] = {no_rank, suite, NULL}; /* a process that ends at once */
-    expect_refused(kShipped, "TP3", SNAP_E_UNSUPPORTED,
-                   "3 ranks do not divide num_attention_heads");
-    expect_refused(kShipped, "DP2/TP2", SNAP_E_UNSUPPORTED, "several replicas");
-    expect_refused(kShipped, "TP17", SNAP_E_USAGE, "the layout must be DPn");
-    split_set_program(&(split_program){0});
-    expect_refused(kShipped, "TP2", SNAP_E_UNSUPPORTED, "cannot start the ranks");
-    split_set_program(&(split_program){.argv = argv});
-    expect_refused(kShipped, "TP2", SNAP_E_NET, "rank 1: its process has ended");
-    split_ranks_prepare("split");
-}
-
-/* The address space of rank 1 is smaller than the cache. Rank 0 has room for it. */
-static void test_no_memory(void) {
-    local_model m;
-    snap_err err = {0};
-    local_options how = {.layout = "TP2",
-                         .threads = 1,
-                         .context = 32768,
-                         .sequences = 64,
-                         .cache_bytes = (int64_t)2 << 30};
-    if (kSanitized)
-        return;
-    split_ranks_limit((int64_t)1 << 30);
-    CU_ASSERT_EQUAL(local_open(&m, kShipped, &how, &err), SNAP_E_NOMEM);
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "rank 1: "));
-    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "memory"));
-    local_close(&m);
-    split_ranks_limit(0);
-    expect_no_ranks();
 }
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -340,8 +263,6 @@ CU_TestInfo tests_split[] = {
     {"the shipped model", test_shipped_model},
     {"swapping and recomputing", test_swapping},
     {"random weights", test_random_weights},
-    {"refusals", test_refusals},
-    {"a rank without memory", test_no_memory},
     {"a killed rank", test_killed},
     {"a stopped rank", test_stopped},
     {"rank 0 is killed", test_rank_0_killed},
