@@ -201,7 +201,7 @@ CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
 # more sources for the tests of a layer: an allocator that fails; temporary folders; the scripted server, tiny checkpoints
 TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
-TEST_ALSO_harness := base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/tiny_model.c
+TEST_ALSO_harness := base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
@@ -239,13 +239,17 @@ test-units: $(TEST_PROGRAMS) $(GRID_TEST)
 	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built with CUDA=1, run by hand ----
-CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst kernels/cuda/test/%.cu,$(BUILD)/test/cuda/%,$(wildcard kernels/cuda/test/check_*.cu)))
+CUDA_CHECK_SOURCES := $(wildcard kernels/cuda/test/check_*.cu generator/test/cuda/check_*.cu)
+CUDA_CHECKS := $(if $(filter 1,$(CUDA)),$(patsubst %.cu,$(BUILD)/test/cuda/%,$(notdir $(CUDA_CHECK_SOURCES))))
 $(BUILD)/test/cuda/%: $(BUILD)/obj/kernels/cuda/test/%.cu.o $(call libs,kernels)
+	@echo "  LINK    $@"
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/test/cuda/%: $(BUILD)/obj/generator/test/cuda/%.cu.o $(call libs,generator)
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 .PHONY: cuda-checks
 cuda-checks: $(CUDA_CHECKS)
-.SECONDARY: $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(CUDA_CHECKS) $(GRID_TEST))
+.SECONDARY: $(CUDA_CHECK_SOURCES:%=$(BUILD)/obj/%.o) $(patsubst $(BUILD)/test/cuda/%,$(BUILD)/obj/kernels/cuda/test/%.cu.o,$(GRID_TEST))
 
 # ---- the two commands of README.md ----
 .PHONY: demo test

@@ -44,7 +44,8 @@ shape = dict(heads=heads, d_c=D_C, d_r=D_R, batch=BATCH, s_q=s_q, max_tokens=CON
 kinds = {"content": ("bf16", D_C), "rope": ("bf16", D_R)}
 pages = torch.zeros(BATCH * CONTEXT // PAGE, PAGE, D_C + D_R, dtype=torch.bfloat16)
 planes = {"content": pages[..., :D_C], "rope": pages[..., D_C:]}
-cache = Record(pages=len(pages), page_tokens=PAGE, plane=planes.get)
+page_bytes = pages.view(torch.uint8).view(len(pages), -1)
+cache = Record(pages=len(pages), page_tokens=PAGE, plane=planes.get, pool=[page_bytes].__getitem__)
 step = Record(page_tokens=PAGE, softmax_scale=0.07, stream=0, **shape)
 step.seqlens = torch.full([BATCH], CONTEXT, dtype=torch.int32)
 step.block_table = torch.arange(len(pages), dtype=torch.int32).view(BATCH, -1)

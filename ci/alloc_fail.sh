@@ -94,6 +94,7 @@ fetch          400  200 fetch --list --dir $dir/none
 fetch-files    300  100 fetch --manifest $dir/manifest.json --retries 0 --dir FILES tiny
 serve           20   30 serve --port 0 --threads 1 --context 256 --sequences 2
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
+generate-split  40   20 generate --layout TP2 --prompt Hi --max-tokens 4 --temperature 0 --threads 2 --context 64 models/snapmla-10m
 END
 }
 

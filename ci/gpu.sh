@@ -79,6 +79,7 @@ start lab "$checks/check_lab"
 start exchange "$checks/check_exchange"
 start backend "$checks/check_backend"
 start step "$checks/check_step" check
+start codes "$checks/check_codes"
 generator=$build/test/generator
 if [ -x "$generator" ]; then
     start model "$generator" --suite cuda_model --suite cuda_engine

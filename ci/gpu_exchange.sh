@@ -18,42 +18,24 @@
 # step failed.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || {
-    sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-out=$1
+. ci/gpu_ranks.sh
+begin "$@"
 shift
-snapmla=${SNAPMLA:-build/snapmla}
-devices=${DEVICES:-0,1}
 steps=${*:-kernel goal curves fp32 sockets mpirun faults}
 export NCCL_NVLS_ENABLE=0
-bad=0
-mkdir -p "$out"
-: >"$out/summary.txt"
-. ci/gpu_ranks.sh
 check=build/test/cuda/check_exchange
-for program in "$snapmla" "$check"; do
-    [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
-done
+make_missing "$snapmla" "$check"
 
 # measure NAME SECONDS OPTION...: one run of `bench exchange` with a time limit, a result file and a table
 measure() {
     name=$1
     limit=$2
     shift 2
-    code=0
-    timeout -k 5 "$limit" "$snapmla" bench exchange --devices "$devices" --out "$out/$name.json" "$@" \
-        >"$out/$name.txt" 2>"$out/$name.err" || code=$?
-    cat "$out/$name.txt" "$out/$name.err"
-    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+    show "$name" "$limit" "$snapmla" bench exchange --devices "$devices" --out "$out/$name.json" "$@"
 }
 
 step_kernel() {
-    code=0
-    timeout -k 5 30 "$check" >"$out/kernel.txt" 2>&1 || code=$?
-    cat "$out/kernel.txt"
-    [ "$code" = 0 ] || fail "kernel: exit $code: $(tail -n 1 "$out/kernel.txt")"
+    show kernel 30 "$check"
 }
 
 step_goal() {
@@ -86,11 +68,8 @@ step_mpirun() {
         say "mpirun: not on this machine"
         return 0
     }
-    code=0
-    MASTER_ADDR=127.0.0.1 timeout -k 5 40 mpirun --allow-run-as-root -n 2 "$snapmla" bench exchange \
-        --operations all_reduce --sizes 16384 >"$out/mpirun.txt" 2>"$out/mpirun.err" || code=$?
-    cat "$out/mpirun.txt" "$out/mpirun.err"
-    [ "$code" = 0 ] || fail "mpirun: exit $code"
+    MASTER_ADDR=127.0.0.1 show mpirun 40 mpirun --allow-run-as-root -n 2 "$snapmla" bench exchange \
+        --operations all_reduce --sizes 16384
 }
 
 # Sends signal $1 to rank $2 during a run, whose message must contain $3.
@@ -123,10 +102,5 @@ step_faults() {
 
 find_nccl
 note_machine
-for step in $steps; do
-    step_begun=$(date +%s)
-    echo "== $step"
-    "step_$step"
-    say "$step: $(($(date +%s) - step_begun)) s"
-done
+run_steps
 exit $bad

@@ -1,56 +1,36 @@
 #!/bin/sh
-# Checks and measures models on two GPUs: layouts DP2 and TP2, and one GPU for comparison. It takes at most
-# seven minutes without the build. Each run has a time limit. A failed step does not stop the others.
+# Checks and measures models on two GPUs: layouts DP2, TP2, EP2 and TP2/EP2, and one GPU for comparison. It takes
+# at most twelve minutes without the build. Each run has a time limit. A failed step does not stop the others.
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
 #   correct   small models on two GPUs: their logits are compared with those of one GPU and of the CPU
 #             (build/test/generator --suite layouts)
 #   sums      all-reduces of FP32 numbers from 8 KB to 16 MB, as in the steps of a model
-#   lite      DeepSeek-V2-Lite: one GPU, DP2, TP2
-#   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU, DP2, TP2
-#   nccl      TP2 of both models again, with NCCL for all sums
+#   lite      DeepSeek-V2-Lite: one GPU and all layouts
+#   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU and all layouts
+#   nccl      TP2 and EP2 of both models again, with NCCL for all exchanges
+#   energy    joules for each token of both models: one GPU and all layouts
 #   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
-# the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (1,8,64,max). NVLink
-# multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of each measurement,
-# correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
+# the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
+# TP2 EP2 TP2/EP2). NVLink multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of
+# each measurement, correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || {
-    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-out=$1
-shift
-snapmla=${SNAPMLA:-build/snapmla}
-devices=${DEVICES:-0,1}
-contexts=${CONTEXTS:-8192,32768,131072}
-batches=${BATCHES:-1,8,64,max}
-steps=${*:-kernel correct sums lite v3 nccl faults}
-export NCCL_NVLS_ENABLE=0
-bad=0
-mkdir -p "$out"
-: >"$out/summary.txt"
 . ci/gpu_ranks.sh
+begin "$@"
+shift
+steps=${*:-kernel correct sums lite v3 nccl energy faults}
+export NCCL_NVLS_ENABLE=0
+contexts=${CONTEXTS:-8192,32768,131072}
+batches=${BATCHES:-2,8,64,max}
+layouts=${LAYOUTS:-DP2 TP2 EP2 TP2/EP2}
+v3=deepseek-v3-7-layers
 check=build/test/cuda/check_exchange
 tests=build/test/generator
-for program in "$snapmla" "$check" "$tests"; do
-    [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
-done
-
-# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its
-# errors to NAME.err.
-run() {
-    name=$1
-    limit=$2
-    shift 2
-    code=0
-    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
-    cat "$out/$name.txt" "$out/$name.err"
-    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
-}
+make_missing "$snapmla" "$check" "$tests"
 
 # model NAME CONFIG MEMORY CONTEXTS BATCHES OPTION...: one run of `bench model`
 model() {
@@ -60,57 +40,64 @@ model() {
     at=$4
     of=$5
     shift 5
-    run "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
+    show "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
         --context "$at" --batch "$of" --min-time 0.1 --parts --out "$out/$name.json" "$@"
 }
 
 step_kernel() {
-    run kernel 30 "$check"
+    show kernel 30 "$check"
 }
 
 step_correct() {
-    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 run correct 150 "$tests" --suite layouts
+    LAYOUT_DEVICES=$devices SHOW_FIGURES=1 show correct 300 "$tests" --suite layouts
 }
 
 step_sums() {
-    run sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
+    show sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
         --sizes 8192,16384,32768,65536,131072,262144,524288,1048576,2097152,4194304,16777216 \
         --min-time 0.02 --out "$out/sums.json"
 }
 
+# all NAME CONFIG MEMORY OPTION...: one GPU, which also decodes a single sequence, and then all layouts
+all() {
+    prefix=$1
+    shape=$2
+    cache=$3
+    shift 3
+    model "$prefix-one" "$shape" "$cache" "$contexts" "1,$batches" "$@"
+    for layout in $layouts; do
+        model "$prefix-$(echo "$layout" | tr -d /)" "$shape" "$cache" "$contexts" "$batches" \
+            --layout "$layout" --devices "$devices" "$@"
+    done
+}
+
 step_lite() {
-    model lite-one deepseek-v2-lite 90 "$contexts" "$batches"
-    for layout in DP2 TP2; do
-        model "lite-$layout" deepseek-v2-lite 90 "$contexts" "$batches" --layout "$layout" \
-            --devices "$devices"
-    done
+    all lite deepseek-v2-lite 90
 }
 
-# DeepSeek-V3 with 7 layers: its four layers of experts take 91 GB in BF16.
-make_v3() {
-    sed -e 's/"n_routed_experts": 8\b/"n_routed_experts": 256/' \
-        -e 's/"num_hidden_layers": 61/"num_hidden_layers": 7/' \
-        -e 's/"n_group": 1\b/"n_group": 8/' -e 's/"topk_group": 1\b/"topk_group": 4/' \
-        configs/models/deepseek-v3-rank-of-32.json >"$out/deepseek-v3-7-layers.json"
-    grep -q '"n_routed_experts": 256' "$out/deepseek-v3-7-layers.json"
-    grep -q '"num_hidden_layers": 7' "$out/deepseek-v3-7-layers.json"
-}
-
+# The four layers of experts take 91 GB in BF16.
 step_v3() {
-    make_v3
-    model v3-one "$out/deepseek-v3-7-layers.json" 28 "$contexts" "$batches"
-    for layout in DP2 TP2; do
-        model "v3-$layout" "$out/deepseek-v3-7-layers.json" 28 "$contexts" "$batches" \
-            --layout "$layout" --devices "$devices"
-    done
+    all v3 $v3 28
 }
 
 step_nccl() {
-    make_v3
-    model lite-tp2-nccl deepseek-v2-lite 90 32768 1,64 --layout TP2 --devices "$devices" \
-        --one-shot-kib 0
-    model v3-tp2-nccl "$out/deepseek-v3-7-layers.json" 28 32768 1,64 --layout TP2 \
-        --devices "$devices" --one-shot-kib 0
+    for layout in TP2 EP2; do
+        model "lite-$layout-nccl" deepseek-v2-lite 90 32768 2,64 --layout "$layout" \
+            --devices "$devices" --one-shot-kib 0
+        model "v3-$layout-nccl" $v3 28 32768 2,64 --layout "$layout" --devices "$devices" \
+            --one-shot-kib 0
+    done
+}
+
+step_energy() {
+    kept_contexts=$contexts
+    kept_batches=$batches
+    contexts=32768
+    batches=64,max
+    all lite-energy deepseek-v2-lite 90 --energy 2
+    all v3-energy $v3 28 --energy 2
+    contexts=$kept_contexts
+    batches=$kept_batches
 }
 
 # Sends signal $1 to rank 1 while it times steps. The message of the run must contain $2. A row ends after 2000
@@ -130,10 +117,5 @@ step_faults() {
 
 find_nccl
 note_machine
-for step in $steps; do
-    step_begun=$(date +%s)
-    echo "== $step"
-    "step_$step"
-    say "$step: $(($(date +%s) - step_begun)) s"
-done
+run_steps
 exit $bad

@@ -1,6 +1,24 @@
 #!/bin/sh
-# What gpu_exchange.sh, gpu_layouts.sh and gpu_replicas.sh share. They set $out (the folder of results),
-# $snapmla and bad=0, and read this file with the command `.`.
+# What gpu_exchange.sh, gpu_layouts.sh, gpu_replicas.sh and gpu_tp.sh share. They change to the folder of the
+# repository, read this file with the command `.`, call begin() with their arguments, set $steps, and call run_steps().
+# shellcheck disable=SC2034,SC2154
+
+# Prints the comment at the head of the script.
+usage() {
+    sed -n '2,/^[^#]/s/^# \{0,1\}//p' "ci/$(basename "$0")" >&2
+    exit 2
+}
+
+# begin OUT [STEP...]: sets $snapmla, $devices and $out, the folder of the results.
+begin() {
+    [ $# -ge 1 ] || usage
+    out=$1
+    snapmla=${SNAPMLA:-build/snapmla}
+    devices=${DEVICES:-0,1}
+    bad=0
+    mkdir -p "$out"
+    : >"$out/summary.txt"
+}
 
 say() {
     echo "$*" | tee -a "$out/summary.txt"
@@ -9,6 +27,40 @@ say() {
 fail() {
     say "FAILED: $*"
     bad=1
+}
+
+# make_missing PROGRAM...
+make_missing() {
+    for program in "$@"; do
+        [ -x "$program" ] || make -j"$(nproc)" CUDA=1 "$program"
+    done
+}
+
+# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its errors to
+# NAME.err.
+run() {
+    name=$1
+    limit=$2
+    shift 2
+    code=0
+    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
+    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
+}
+
+# show NAME SECONDS COMMAND...: run(), and prints the output and the errors
+show() {
+    run "$@"
+    cat "$out/$1.txt" "$out/$1.err"
+}
+
+# Calls the function step_X for each X in $steps. $bad is 1 afterwards if a step failed.
+run_steps() {
+    for step in $steps; do
+        step_begun=$(date +%s)
+        echo "== $step"
+        "step_$step"
+        say "$step: $(($(date +%s) - step_begun)) s"
+    done
 }
 
 find_nccl() {

@@ -15,36 +15,16 @@
 # Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || {
-    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-out=$1
+. ci/gpu_ranks.sh
+begin "$@"
 shift
 steps=${*:-texts eval serve}
-snapmla=${SNAPMLA:-build/snapmla}
-devices=${DEVICES:-0,1}
 first=cuda:${devices%%,*} second=cuda:${devices##*,} both=cuda:$devices
 if [ -n "${DRY:-}" ]; then
     first=cpu second=cpu both=cpu TOKENS=20 PROBLEMS=2
     SHAPE=${SHAPE:-models/snapmla-10m/config.json} USERS=${USERS:-2} INPUT=${INPUT:-64} OUTPUT=${OUTPUT:-16}
 fi
 shape=${SHAPE:-deepseek-v2-lite} users=${USERS:-64} input=${INPUT:-8192} output=${OUTPUT:-256} port=${PORT:-8300}
-bad=0
-mkdir -p "$out"
-: >"$out/summary.txt"
-. ci/gpu_ranks.sh
-
-# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its errors to
-# NAME.err.
-run() {
-    name=$1
-    limit=$2
-    shift 2
-    code=0
-    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
-    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
-}
 
 # texts NAME DEVICE LAYOUT
 texts() {
@@ -106,11 +86,7 @@ step_serve() {
 }
 
 REQUESTS=${REQUESTS:-2}
-[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
+make_missing "$snapmla"
 [ -n "${DRY:-}" ] || note_machine
-for step in $steps; do
-    begun=$(date +%s)
-    "step_$step"
-    say "$step: $(($(date +%s) - begun)) s"
-done
+run_steps
 exit $bad

@@ -77,8 +77,10 @@ snap_status forecast_make(const forecast_answer *answers, size_t problems, size_
 
 /* ---- is the predicted loss above a margin? ---- */
 
-/* A predicted loss of accuracy: the accuracy of the reference, or of an earlier build, minus that
- * of the format. All figures have the same unit. */
+/* A predicted loss of accuracy. It is that of a format: the accuracy of the reference minus the
+ * accuracy of the format. Or it is that between two forecasts (forecast_loss_between()), for
+ * instance of the same format in an earlier and a later build of the kernels: the accuracy
+ * predicted by the first minus that predicted by the second. All figures have the same unit. */
 typedef struct {
     double loss, se;
     double assumed_se; /* as in forecast */

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "harness/cmd/cmd.h"
 #include "harness/cmd/print.h"
+#include "harness/cmd/rank_process.h"
 #include "harness/completion.h"
 #include "harness/record/results.h"
 
@@ -160,6 +161,8 @@ static snap_status dispatch(int argc, const char **argv, snap_err *err) {
         (void)printf("snapmla %s (%s)\n", results_program_version(), results_program_commit());
     else if (strcmp(name, "--man-options") == 0)
         return manual(err);
+    else if (strcmp(name, RANK_FOLLOW) == 0)
+        rank_follow();
     else if (strcmp(name, "--completion") == 0)
         return completion(argc > 2 ? argv[2] : NULL, err);
     else if (!find(name))
@@ -172,6 +175,7 @@ static snap_status dispatch(int argc, const char **argv, snap_err *err) {
 int main(int argc, char **argv) {
     (void)setlocale(LC_ALL, "C"); /* numbers in files have the same form in every locale */
     install_signals();
+    rank_prepare_split();
     snap_err err = {0};
     snap_status st = dispatch(argc, (const char **)(void *)argv, &err);
     st = fault_of_process(st, &err);

@@ -1,16 +1,31 @@
-/* comm.h - the sum over the ranks of a model that is split over several devices.
+/* comm.h - what the ranks of a model exchange that is divided over several devices: sums over the
+ * ranks of a split model (TP), and rows on their way to experts and back (EP).
  *
- * A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows of
- * W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward layer,
- * routed and shared experts included (rows of gate and up, columns of down). Everything else is
- * complete on every rank, for example embedding, norms, the latent and its cache, router and
+ * TP. A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows
+ * of W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward
+ * layer, routed and shared experts included (rows of gate and up, columns of down). Everything else
+ * is complete on every rank, for example embedding, norms, the latent and its cache, router and
  * logits. So all ranks run the same steps. The output of W_O and the output of the down projections
  * are partial sums, so they are added up over the ranks: two sums per block, three in a LongCat
  * block that has experts beside its dense feed-forward. A zero-computation expert returns its input
  * and has no weights to split, so rank 0 alone adds that input.
  *
+ * EP. Each rank has its part of the routed experts, whole, and everything else of its replica. A
+ * layer with experts has two exchanges, if the ranks have different rows (DP):
+ *
+ *   all-gather      each rank normalises its rows and chooses their experts. Then all ranks get all
+ *                   rows, with the chosen experts and their weights
+ *   reduce-scatter  each rank computes its own experts for all rows. The outputs are added up over
+ *                   the ranks, and each rank gets the sums of its own rows
+ *
+ * All ranks run the same steps with the same number of rows, so the host knows all sizes. Shared
+ * experts, zero-computation experts and dense layers only concern the rows of a rank. If TP splits
+ * the replica over the same ranks, all ranks have the same rows. Then there is no further exchange:
+ * each rank computes its own experts for all rows and its part of the shared ones, and the sum of
+ * TP adds them up.
+ *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
- * GPUs. For models on the CPU, only tests implement it. */
+ * GPUs, and ranks/host_sums.h for processes on the CPU. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_COMM_H
 #define SNAPMLA_GENERATOR_LOCAL_COMM_H
 
@@ -39,11 +54,32 @@ struct comm {
     snap_status (*add_sum)(comm *c, float *x, float *part, int64_t n, float factor, void *stream,
                            snap_err *err);
     snap_status (*wait)(comm *c, void *stream, snap_err *err);
+
+    /* For EP on the CPU, else NULL: all [size][bytes] = mine [bytes] of each rank. Called like
+     * all_reduce(), which EP uses, too. */
+    snap_status (*all_gather)(comm *c, const void *mine, void *all, int64_t bytes, snap_err *err);
+
+    /* For EP on a GPU, else NULL. Called like add_sum().
+     *
+     * gather() enqueues all [size][bytes] = mine [bytes] of each rank, a multiple of 16 bytes.
+     *
+     * scatter_sum() enqueues x [n] += the sum over all ranks of their part [rank] with this rank's
+     * number. part is [size][n], and undefined afterwards. */
+    snap_status (*gather)(comm *c, const void *mine, void *all, int64_t bytes, void *stream,
+                          snap_err *err);
+    snap_status (*scatter_sum)(comm *c, float *x, float *part, int64_t n, void *stream,
+                               snap_err *err);
 };
 
 /* Whether the model is split over several ranks. */
 static inline bool comm_splits(const comm *c) {
     return c && c->size > 1;
+}
+
+/* Whether the rows of other ranks go to this rank's experts: the experts are divided over ranks,
+ * and the ranks have different rows. @sums, @experts: as in runner_options. */
+static inline bool comm_gathers(const comm *sums, const comm *experts) {
+    return comm_splits(experts) && !comm_splits(sums);
 }
 
 /* Sums @x over the ranks. Does nothing for a model that is not split (NULL, or one rank). */

@@ -5,35 +5,37 @@
 
 #include "base/text.h"
 #include "generator/local/random_model.h"
+#include "generator/local/ranks/layout.h"
 
-/* Opens a model with random weights of the shape opt->random. With "cuda" only the outline of the
- * weights is made here; cuda_weights.cu fills them on the device. */
-static snap_status make_random(local_model *m, const local_options *opt, snap_err *err) {
+/* Opens the weights of m->shape or, if the model is split over @parts ranks, rank 0's share. With
+ * "cuda" only the outline of random weights is made here; cuda_weights.cu fills them on the
+ * device. */
+static snap_status open_weights(local_model *m, const char *dir, const local_options *opt,
+                                int parts, snap_err *err) {
     snap_status st;
-    m->shape = *opt->random;
-    TRY(random_tokenizer(&m->tokenizer, m->shape.vocab_size, err));
-    if (text_equal(opt->device, "cuda"))
-        return weights_outline(&m->weights, &m->shape, err);
-    TRY(random_checkpoint(&m->files, &m->shape, err));
-    TRY(weights_bind(&m->weights, &m->shape, m->files, err));
+    model_shape shape = m->shape;
+    weights_share share = {.rank = 0, .parts = parts};
+    TRY(rank_layout_split(&shape, parts, err));
+    if (opt->random && text_equal(opt->device, "cuda"))
+        return weights_outline(&m->weights, &shape, err);
+    TRY(opt->random ? random_checkpoint(&m->files, &m->shape, err)
+                    : checkpoint_open(&m->files, dir, err));
+    TRY(parts > 1 ? weights_bind_share(&m->weights, &shape, &share, m->files, err)
+                  : weights_bind(&m->weights, &shape, m->files, err));
 cleanup:
     return st;
 }
 
-static snap_status open_files(local_model *m, const char *dir, snap_err *err) {
-    snap_status st;
-    TRY(model_shape_open(&m->shape, dir, err));
-    TRY(checkpoint_open(&m->files, dir, err));
-    TRY(weights_bind(&m->weights, &m->shape, m->files, err));
-    TRY(tokenizer_open(&m->tokenizer, dir, err));
-cleanup:
-    return st;
-}
-
-static snap_status open_parts(local_model *m, const char *dir, const local_options *opt,
+static snap_status open_parts(local_model *m, const char *dir, const local_options *opt, int parts,
                               snap_err *err) {
-    snap_status st;
-    TRY(opt->random ? make_random(m, opt, err) : open_files(m, dir, err));
+    snap_status st = SNAP_OK;
+    if (opt->random)
+        m->shape = *opt->random;
+    else
+        TRY(model_shape_open(&m->shape, dir, err));
+    TRY(open_weights(m, dir, opt, parts, err));
+    TRY(opt->random ? random_tokenizer(&m->tokenizer, m->shape.vocab_size, err)
+                    : tokenizer_open(&m->tokenizer, dir, err));
     TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
     if (tokenizer_size(m->tokenizer) > m->shape.vocab_size)
         TRY(err_set(err, SNAP_E_INPUT, "%s: the tokenizer has %d ids, the model %d", dir,
@@ -113,16 +115,34 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
                                 (long long)bytes);
 }
 
-/* The share of one replica in the threads of all. */
+/* The share of one replica in the threads of all. Each rank of a split model has that of rank
+ * 0. */
 static int threads_of(const local_options *opt, const replica_devices *d, int i) {
-    int all = opt->threads ? opt->threads : parallel_cpus();
-    int share = all / d->n + (i < all % d->n);
-    return d->n == 1 ? opt->threads : share > 1 ? share : 1;
+    int all = opt->threads ? opt->threads : parallel_cpus(), n = replica_devices_count(d);
+    int share = all / n + (d->parts == 1 && i < all % n);
+    return n == 1 ? opt->threads : share > 1 ? share : 1;
+}
+
+/* Starts the other ranks of a split model, and connects the runner of rank 0 with them. */
+static snap_status open_split(local_model *m, const char *dir, const local_options *opt,
+                              const replica_devices *d, runner_options *r, snap_err *err) {
+    split_options how = {.dir = dir,
+                         .random = opt->random,
+                         .hidden_size = m->shape.hidden_size,
+                         .parts = d->parts,
+                         .devices = d->number,
+                         .runner = r};
+    snap_status st = split_open(&m->split, &how, err);
+    if (st != SNAP_OK)
+        return st;
+    r->comm = split_comm(m->split);
+    r->calls = split_calls(m->split);
+    return SNAP_OK;
 }
 
 /* Makes the runner and the engine of replica @i. */
-static snap_status make_engine(local_model *m, const local_options *opt, const replica_devices *d,
-                               int i, snap_err *err) {
+static snap_status make_engine(local_model *m, const char *dir, const local_options *opt,
+                               const replica_devices *d, int i, snap_err *err) {
     snap_status st;
     bool cuda = text_equal(d->device, "cuda");
     runner_options r = {.threads = threads_of(opt, d, i),
@@ -137,7 +157,11 @@ static snap_status make_engine(local_model *m, const local_options *opt, const r
     r.max_decode = opt->sequences ? opt->sequences : LOCAL_SEQUENCES;
     r.max_rows = r.max_decode + (opt->chunk ? opt->chunk : cuda ? LOCAL_CUDA_CHUNK : LOCAL_CHUNK);
     TRY(cache_pages(m, opt, &r, &r.pages, err));
+    if (d->parts > 1)
+        TRY(open_split(m, dir, opt, d, &r, err));
     TRY(runner_create(&m->runner, &m->weights, &r, err));
+    if (m->split)
+        TRY(split_wait(m->split, err));
     TRY(engine_create(&m->engine, m->runner, err));
     engine_recompute(m->engine, opt->recompute);
 cleanup:
@@ -153,8 +177,9 @@ static void name_replica(local_model *m, const replica_devices *d, int i) {
 }
 
 /* Makes a further replica, which borrows from @first what replicas share. */
-static snap_status make_replica(local_model *m, const local_model *first, const local_options *opt,
-                                const replica_devices *d, int i, snap_err *err) {
+static snap_status make_replica(local_model *m, const local_model *first, const char *dir,
+                                const local_options *opt, const replica_devices *d, int i,
+                                snap_err *err) {
     snap_status st;
     *m = *first;
     m->runner = NULL;
@@ -165,7 +190,7 @@ static snap_status make_replica(local_model *m, const local_model *first, const 
     m->replicas = 1;
     name_replica(m, d, i);
     TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
-    TRY(make_engine(m, opt, d, i, err));
+    TRY(make_engine(m, dir, opt, d, i, err));
 cleanup:
     if (st != SNAP_OK)
         err_prefix(err, "%s", m->name);
@@ -181,10 +206,10 @@ snap_status local_open(local_model *m, const char *dir, const local_options *giv
     TRY(replica_devices_parse(&d, given->device, given->layout, err));
     opt.device = d.device;
     TRY(kv_format_parse(opt.precision ? opt.precision : "bf16", &format, err));
-    TRY(open_parts(m, dir, &opt, err));
+    TRY(open_parts(m, dir, &opt, d.parts, err));
     TRY(choose_template(m, dir, &opt, err));
     collect_stops(m);
-    TRY(make_engine(m, &opt, &d, 0, err));
+    TRY(make_engine(m, dir, &opt, &d, 0, err));
     if (d.n == 1)
         return SNAP_OK;
     m->more = calloc((size_t)d.n - 1, sizeof *m->more);
@@ -193,9 +218,11 @@ snap_status local_open(local_model *m, const char *dir, const local_options *giv
     name_replica(m, &d, 0);
     for (int i = 1; i < d.n; i++) {
         m->replicas = i + 1;
-        TRY(make_replica(local_replica(m, i), m, &opt, &d, i, err));
+        TRY(make_replica(local_replica(m, i), m, dir, &opt, &d, i, err));
     }
 cleanup:
+    if (st != SNAP_OK && m->split)
+        split_fail(m->split, err);
     return st;
 }
 
@@ -205,6 +232,7 @@ static void close_replica(local_model *m) {
     tok_encoder_free(m->encoder);
     if (m->borrows)
         return;
+    split_close(m->split);
     tokenizer_free(m->tokenizer);
     weights_release(&m->weights);
     checkpoint_close(m->files);

@@ -1,13 +1,15 @@
 /* local.h - opens a checkpoint and makes it ready to generate. local_model holds all parts: the
  * weights, the tokenizer, the chat template, the runner with its KV cache, and the engine. With a
  * layout DPn it also holds n - 1 further replicas. Code that ignores them uses the first replica
- * only. */
+ * only. With a layout TPn its weights and its runner are those of rank 0, and the other ranks are
+ * processes (split.h). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
 #include "generator/local/chat/chat.h"
 #include "generator/local/engine/engine.h"
 #include "generator/local/replicas.h"
+#include "generator/local/split.h"
 #include "generator/local/tokenizer/tokenizer.h"
 
 typedef struct {
@@ -21,11 +23,11 @@ typedef struct {
     int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with
                         "cuda" */
     bool recompute;  /* engine_recompute() */
-    int threads;     /* of all replicas together, at least 1 for each; 0 = all cores; "cuda" uses at
-                        most RUNNER_HOST_THREADS for each replica */
+    int threads; /* of all replicas or ranks together, at least 1 for each; 0 = all cores; "cuda"
+                        uses at most RUNNER_HOST_THREADS for each replica or rank */
     const char *device;        /* NULL or "cpu", "cuda", "cuda:0,1", "opencl", "plugin:PATH"; see
                                   replicas.h and runner.h */
-    const char *layout;        /* "DPn": n replicas; NULL = one. See replicas.h */
+    const char *layout;        /* "DPn": n replicas; "TPn": n ranks; NULL = one. See replicas.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
     const model_shape
         *random; /* weights are random, of this shape, and no folder is read; NULL = the
@@ -43,12 +45,13 @@ enum { LOCAL_CONTEXT = 32768, LOCAL_SEQUENCES = 32, LOCAL_CHUNK = 256, LOCAL_CUD
  * parts from the first one. */
 typedef struct local_model local_model;
 struct local_model {
-    model_shape shape;
+    model_shape shape; /* of the whole model */
     checkpoint *files;
     model_weights weights;
     tokenizer *tokenizer;
     tok_encoder *encoder;
     chat_style style;
+    split *split; /* the other ranks of a split model; NULL if it is not split */
     runner *runner;
     engine *engine;
     int32_t stop_ids[SHAPE_EOS + 1];

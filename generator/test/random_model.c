@@ -53,15 +53,62 @@ const char random_narrow_v2[] =
     "\"topk_group\":1,\"scoring_func\":\"softmax\",\"norm_topk_prob\":false,"
     "\"routed_scaling_factor\":1.0}";
 
+enum { kBlock = 128 }; /* rows and columns of e4m3 weights that share a scale */
+
+/* How the projections are written: in BF16; in e4m3; the numbers of e4m3 in BF16. */
+typedef enum { PLAIN, E4M3, E4M3_AS_BF16 } projections;
+
 typedef struct {
     buf header, data;
     uint64_t draw;
+    projections how;
 } writing;
+
+static void add_entry(writing *w, const char *name, const char *type, int64_t rows, int64_t cols,
+                      size_t start) {
+    (void)buf_printf(&w->header, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld", name, type,
+                     (long long)rows);
+    if (cols)
+        (void)buf_printf(&w->header, ",%lld", (long long)cols);
+    (void)buf_printf(&w->header, "],\"data_offsets\":[%zu,%zu]}", start, w->data.len);
+}
+
+/* Random codes below 256, and scales that give the numbers the size of other weights. */
+static void add_e4m3(writing *w, const char *name, int64_t rows, int64_t cols) {
+    char scale_name[160];
+    int64_t across = (cols + kBlock - 1) / kBlock, down = (rows + kBlock - 1) / kBlock;
+    rng r = rng_make(rng_stream_of(name), w->draw);
+    float *scale = calloc((size_t)(down * across), sizeof *scale);
+    size_t start = w->data.len;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(scale);
+    for (int64_t i = 0; i < down * across; i++)
+        scale[i] = sqrtf(3.0f / (float)cols) / 256 * (0.5f + (float)(rng_u32(&r) >> 8) * 0x1p-24f);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        float u = (float)(rng_u32(&r) >> 8) * 0x1p-23f - 1.0f;
+        uint8_t code = e4m3_from_f32(256 * u);
+        uint16_t x = bf16_from_f32(e4m3_to_f32(code) *
+                                   scale[i / cols / kBlock * across + i % cols / kBlock]);
+        (void)buf_append(&w->data, w->how == E4M3 ? (void *)&code : (void *)&x,
+                         w->how == E4M3 ? 1 : 2);
+    }
+    add_entry(w, name, w->how == E4M3 ? "F8_E4M3" : "BF16", rows, cols, start);
+    (void)snprintf(scale_name, sizeof scale_name, "%s_scale_inv", name);
+    start = w->data.len;
+    if (w->how == E4M3) {
+        (void)buf_append(&w->data, scale, (size_t)(down * across) * sizeof *scale);
+        add_entry(w, scale_name, "F32", down, across, start);
+    }
+    free(scale);
+}
 
 static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t cols,
                               snap_err *err) {
     (void)err;
     writing *w = ctx;
+    if (w->how != PLAIN && strstr(name, "_proj")) {
+        add_e4m3(w, name, rows, cols);
+        return SNAP_OK;
+    }
     size_t start = w->data.len;
     rng r = rng_make(rng_stream_of(name), w->draw);
     float spread = cols ? sqrtf(3.0f / (float)cols) : 0.1f, centre = cols ? 0 : 1;
@@ -71,11 +118,7 @@ static snap_status add_random(void *ctx, const char *name, int64_t rows, int64_t
         uint16_t x = bf16_from_f32(bias ? 0.05f * u : centre + spread * u);
         (void)buf_append(&w->data, &x, sizeof x);
     }
-    (void)buf_printf(&w->header, ",\"%s\":{\"dtype\":\"BF16\",\"shape\":[%lld", name,
-                     (long long)rows);
-    if (cols)
-        (void)buf_printf(&w->header, ",%lld", (long long)cols);
-    (void)buf_printf(&w->header, "],\"data_offsets\":[%zu,%zu]}", start, w->data.len);
+    add_entry(w, name, "BF16", rows, cols, start);
     return SNAP_OK;
 }
 
@@ -85,9 +128,9 @@ static void write_file(const char *dir, const char *name, const void *data, size
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
 }
 
-static void write_checkpoint(const char *dir, const char *config, uint64_t draw) {
+static void write_checkpoint(const char *dir, const char *config, uint64_t draw, projections how) {
     model_shape shape;
-    writing w = {.draw = draw};
+    writing w = {.draw = draw, .how = how};
     buf file = {0};
     snap_err err = {0};
     CU_ASSERT_EQUAL_FATAL(model_shape_parse(&shape, config, strlen(config), "config", &err),
@@ -125,6 +168,18 @@ char *random_changed(const char *config, const char *const (*change)[2], int n) 
 
 void random_open(tiny_model *t, const char *config, uint64_t draw) {
     tiny_make(t);
-    write_checkpoint(t->dir, config, draw);
+    write_checkpoint(t->dir, config, draw, PLAIN);
     tiny_read(t);
+}
+
+void random_open_e4m3(tiny_model *t, const char *config, bool written) {
+    static const char *const quantised[][2] = {
+        {"\"torch_dtype\":\"bfloat16\"",
+         "\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}"}};
+    char *now = written ? strdup(config) : random_changed(config, quantised, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(now);
+    tiny_make(t);
+    write_checkpoint(t->dir, now, 0, written ? E4M3_AS_BF16 : E4M3);
+    tiny_read(t);
+    free(now);
 }

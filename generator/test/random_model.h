@@ -20,4 +20,8 @@ char *random_changed(const char *config, const char *const (*change)[2], int n);
  * the test on an error. Release with tiny_close(). */
 void random_open(tiny_model *t, const char *config, uint64_t draw);
 
+/* Like random_open(), but the projections are e4m3, with one scale for each 128 by 128 numbers. If
+ * @written, they are the same numbers, rounded to BF16. */
+void random_open_e4m3(tiny_model *t, const char *config, bool written);
+
 #endif

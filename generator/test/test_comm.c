@@ -1,5 +1,5 @@
-/* A model that is split over ranks, which are threads of one process. Tests that the sums over
- * ranks (generator/local/comm.h) are made in the right places. */
+/* A model that is divided over ranks, which are threads of one process. Tests that the exchanges
+ * between ranks (generator/local/comm.h) are made in the right places. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>
@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "generator/local/model/runner.h"
+#include "generator/local/ranks/layout.h"
 #include "generator/test/tiny_model.h"
 
 enum { kRanks = 2, kMost = TINY_TOKENS * 512 };
 
-/* Shared by the ranks: each stores its numbers and adds up those of all ranks, in order. */
+/* Shared by the ranks: each stores its numbers, and reads those of all ranks, in order. */
 typedef struct {
     pthread_barrier_t all;
     float *x[kRanks];
@@ -20,7 +21,7 @@ typedef struct {
 typedef struct {
     comm base;
     shared_sums *with;
-    int64_t sums;
+    int64_t sums, gathers;
 } rank_comm;
 
 static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
@@ -37,13 +38,27 @@ static snap_status all_reduce(comm *c, float *x, int64_t n, snap_err *err) {
     return SNAP_OK;
 }
 
+static snap_status all_gather(comm *c, const void *mine, void *all, int64_t bytes, snap_err *err) {
+    rank_comm *r = (rank_comm *)c;
+    shared_sums *m = r->with;
+    if (bytes > kMost * (int64_t)sizeof(float))
+        return err_set(err, SNAP_E_SHAPE, "more bytes than this test has room for");
+    memcpy(m->x[c->rank], mine, (size_t)bytes);
+    (void)pthread_barrier_wait(&m->all);
+    for (int i = 0; i < kRanks; i++)
+        memcpy((char *)all + i * bytes, m->x[i], (size_t)bytes);
+    (void)pthread_barrier_wait(&m->all);
+    r->gathers++;
+    return SNAP_OK;
+}
+
 /* A whole model or a rank's share of it. part_run() may run in a thread, so it makes no
  * assertions. */
 typedef struct {
     tiny_model t;
     kv_format format;
     int piece; /* tokens per step */
-    comm *comm;
+    comm *comm, *experts;
     runner *r;
     float *logits; /* [TINY_TOKENS][vocab] */
     snap_status st;
@@ -57,7 +72,8 @@ static void part_start(part *k) {
                           .max_rows = TINY_TOKENS,
                           .max_decode = 1,
                           .threads = 1,
-                          .comm = k->comm};
+                          .comm = k->comm,
+                          .experts = k->experts};
     k->logits = calloc((size_t)TINY_TOKENS * (size_t)k->t.shape.vocab_size, sizeof *k->logits);
     CU_ASSERT_PTR_NOT_NULL_FATAL(k->logits);
     CU_ASSERT_EQUAL_FATAL(runner_create(&k->r, &k->t.weights, &opt, &err), SNAP_OK);
@@ -141,6 +157,96 @@ static void test_two_ranks_are_the_whole(void) {
     }
 }
 
+/* ---- experts divided over the ranks (EP) ---- */
+
+/* Binds the weights of one rank from the whole checkpoint in t->files. */
+static void take_experts(tiny_model *t, const weights_share *share) {
+    const rank_layout l = {share->expert_ranks / share->parts, share->parts, true};
+    model_shape shape = t->shape;
+    snap_err err = {0};
+    weights_release(&t->weights);
+    CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&shape, &l, &err), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(weights_bind_share(&t->weights, &shape, share, t->files, &err), SNAP_OK);
+}
+
+/* The second rank decodes other tokens than the first. */
+static void shift_tokens(tiny_model *t, int by) {
+    for (int i = 0; i < TINY_TOKENS; i++)
+        t->tokens[i] = (t->tokens[i] + by) % t->shape.vocab_size;
+}
+
+/* @splits: TP2/EP2, in which both ranks have the same tokens; else DP2/EP2. */
+static void open_rank(part *k, const char *name, int rank, bool splits) {
+    const weights_share share = {splits ? rank : 0, splits ? kRanks : 1, rank, kRanks};
+    tiny_open(&k->t, name);
+    take_experts(&k->t, &share);
+    shift_tokens(&k->t, splits ? 0 : rank);
+    part_start(k);
+}
+
+static void check_rank(const part *rank, const char *name, int shift, double most) {
+    part whole = {.format = rank->format, .piece = rank->piece};
+    int64_t n = (int64_t)TINY_TOKENS * rank->t.shape.vocab_size;
+    tiny_open(&whole.t, name);
+    shift_tokens(&whole.t, shift);
+    part_start(&whole);
+    (void)part_run(&whole);
+    CU_ASSERT(distance(rank->logits, whole.logits, n) < most);
+    part_end(&whole);
+}
+
+static void check_experts(const char *name, bool splits, kv_format format, int piece, double most) {
+    shared_sums m = {0};
+    rank_comm comms[kRanks];
+    part ranks[kRanks];
+    for (int i = 0; i < kRanks; i++) {
+        comms[i] = (rank_comm){
+            .base = {.rank = i, .size = kRanks, .all_reduce = all_reduce, .all_gather = all_gather},
+            .with = &m};
+        ranks[i] = (part){.format = format, .piece = piece, .experts = &comms[i].base};
+        ranks[i].comm = splits ? &comms[i].base : NULL;
+        open_rank(&ranks[i], name, i, splits);
+    }
+    run_together(ranks, &m);
+    for (int i = 0; i < kRanks; i++)
+        check_rank(&ranks[i], name, splits ? 0 : i, most);
+    CU_ASSERT_EQUAL(comms[0].gathers > 0, !splits);
+    CU_ASSERT(comms[0].sums > 0);
+    for (int i = 0; i < kRanks; i++)
+        part_end(&ranks[i]);
+}
+
+/* Of the ranks, each has half of the routed experts and other sequences than the other, or half of
+ * the heads, too. */
+static void test_divided_experts(void) {
+    static const char *const names[] = {"v2", "v2-lite", "v3", "longcat", NULL};
+    for (int i = 0; names[i]; i++)
+        for (int splits = 0; splits < 2; splits++) {
+            check_experts(names[i], splits, CACHE_F32, TINY_TOKENS, 1e-5);
+            check_experts(names[i], splits, CACHE_F32, 1, 1e-5);
+        }
+}
+
+static void test_other_communicators(void) {
+    tiny_model t;
+    runner *r = NULL;
+    snap_err err = {0};
+    comm two = {.size = 2, .all_reduce = all_reduce, .all_gather = all_gather}, other = two;
+    runner_options opt = {.pages = 2, .context = 8, .max_rows = 1, .max_decode = 1};
+    tiny_open(&t, "v3");
+    opt.experts = &two;
+    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "the weights have the experts of rank 0 of 1, and the "
+                                     "communicator is that of rank 0 of 2");
+    opt.comm = &other;
+    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, NULL), SNAP_E_UNSUPPORTED);
+    opt.comm = NULL;
+    two.all_gather = NULL;
+    take_experts(&t, &(weights_share){0, 1, 0, 2});
+    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, NULL), SNAP_E_UNSUPPORTED);
+    tiny_close(&t);
+}
+
 /* Decodes with the kernels of the arms. The model has no experts, because rounding could change
  * their choice. */
 static void test_arms(void) {
@@ -174,6 +280,8 @@ static void test_a_rank_that_has_gone(void) {
 CU_TestInfo tests_comm[] = {
     {"two ranks are the whole model", test_two_ranks_are_the_whole},
     {"in either arm", test_arms},
+    {"experts divided over ranks", test_divided_experts},
+    {"communicators that do not fit", test_other_communicators},
     {"a rank that has gone", test_a_rank_that_has_gone},
     CU_TEST_INFO_NULL,
 };

@@ -3,10 +3,8 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "generator/local/answer.h"
 #include "generator/local/follow.h"
 #include "generator/test/tiny_model.h"
@@ -20,16 +18,7 @@ typedef struct {
 
 static void set_up(fixture *x) {
     static const char *const precisions[kModels] = {"bf16", "int4"};
-    char path[128];
-    buf b = {0};
-    (void)snprintf(x->dir, sizeof x->dir, "/tmp/snapmla-follow-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(x->dir));
-    tiny_write(x->dir, "v3", 640);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", x->dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
+    tiny_folder(x->dir, "v3");
     for (int i = 0; i < kModels; i++) {
         const local_options how = {.precision = precisions[i], .sequences = kAnswers, .threads = 1};
         CU_ASSERT_EQUAL_FATAL(local_open(&x->model[i], x->dir, &how, NULL), SNAP_OK);

@@ -29,6 +29,7 @@ typedef struct {
     char device[16]; /* "cpu", "cuda" */
     int format, piece;
     int parts;          /* TP: kRanks, or 1 for DP */
+    int experts;        /* EP: kRanks, or 1 */
     int one_shot_bytes; /* of sums_options */
     char dir[64], out[80];
 } plan;
@@ -37,9 +38,10 @@ static int32_t token_at(int i, const model_shape *s) {
     return (int32_t)((int64_t)i * 37 % s->vocab_size);
 }
 
-/* Writes the logits of all tokens to @logits [TINY_TOKENS][vocab]. */
-static snap_status run_tokens(const plan *p, const model_weights *w, comm *c, float *logits,
-                              snap_err *err) {
+/* Writes the logits of all tokens to @logits [TINY_TOKENS][vocab]. @sums, @experts: as in
+ * runner_options. @shift: added to each token. */
+static snap_status run_tokens(const plan *p, const model_weights *w, comm *sums, comm *experts,
+                              int shift, float *logits, snap_err *err) {
     static const int32_t pages[kPages] = {1, 0};
     const model_shape *s = &w->shape;
     int32_t tokens[TINY_TOKENS];
@@ -51,10 +53,11 @@ static snap_status run_tokens(const plan *p, const model_weights *w, comm *c, fl
                           .max_decode = 1,
                           .threads = 1,
                           .device = p->device,
-                          .comm = c};
+                          .comm = sums,
+                          .experts = experts};
     snap_status st = runner_create(&r, w, &opt, err);
     for (int i = 0; i < TINY_TOKENS; i++)
-        tokens[i] = token_at(i, s);
+        tokens[i] = token_at(i + shift, s);
     for (int at = 0; at < TINY_TOKENS && st == SNAP_OK; at += p->piece) {
         int n = TINY_TOKENS - at < p->piece ? TINY_TOKENS - at : p->piece;
         model_piece piece = {.tokens = tokens + at,
@@ -94,15 +97,35 @@ static snap_status host_sum(comm *c, float *x, int64_t n, snap_err *err) {
     return st;
 }
 
+static snap_status host_gather(comm *c, const void *mine, void *all, int64_t bytes, snap_err *err) {
+    host_comm *h = (host_comm *)c;
+    char got[kRanks][RANKS_BLOB_MOST];
+    snap_status st = SNAP_OK;
+    for (int64_t at = 0; at < bytes && st == SNAP_OK; at += RANKS_BLOB_MOST) {
+        size_t now = (size_t)(bytes - at < RANKS_BLOB_MOST ? bytes - at : RANKS_BLOB_MOST);
+        st = ranks_all_gather(h->group, "the rows", (const char *)mine + at, now, got, err);
+        for (int r = 0; r < kRanks && st == SNAP_OK; r++)
+            memcpy((char *)all + r * bytes + at, (const char *)got + (size_t)r * now, now);
+    }
+    return st;
+}
+
+/* NULL for replicas, which exchange nothing. */
 static snap_status open_comm(const plan *p, ranks *g, host_comm *host, comm **out, snap_err *err) {
-    *host = (host_comm){.base = {.rank = ranks_rank(g), .size = kRanks, .all_reduce = host_sum},
+    enum { kMostRow = 128 }; /* the widest row of a fixture */
+    *host = (host_comm){.base = {.rank = ranks_rank(g),
+                                 .size = kRanks,
+                                 .all_reduce = host_sum,
+                                 .all_gather = host_gather},
                         .group = g};
-    *out = p->parts > 1 ? &host->base : NULL;
-    if (p->parts == 1 || strcmp(p->device, "cpu") == 0)
+    *out = p->parts > 1 || p->experts > 1 ? &host->base : NULL;
+    if (!*out || strcmp(p->device, "cpu") == 0)
         return SNAP_OK;
+    int64_t row = kMostRow * (int64_t)sizeof(float), gathers = p->parts == 1;
     sums_options how = {.group = g,
                         .size = kRanks,
-                        .most_bytes = TINY_TOKENS * 128 * (int64_t)sizeof(float),
+                        .most_bytes = TINY_TOKENS * row,
+                        .gather_bytes = gathers * TINY_TOKENS * row,
                         .one_shot_bytes = p->one_shot_bytes};
     return sums_cuda_open(out, &how, err);
 }
@@ -111,13 +134,20 @@ static snap_status open_comm(const plan *p, ranks *g, host_comm *host, comm **ou
 static snap_status open_share(const plan *p, int rank, checkpoint **files, model_weights *w,
                               snap_err *err) {
     model_shape shape;
-    const weights_share share = {p->parts > 1 ? rank : 0, p->parts};
+    const weights_share share = {p->parts > 1 ? rank : 0, p->parts, p->experts > 1 ? rank : 0,
+                                 p->experts};
+    const rank_layout layout = {kRanks / p->parts, p->parts, p->experts > 1};
     snap_status st = model_shape_open(&shape, p->dir, err);
     if (st == SNAP_OK)
         st = checkpoint_open(files, p->dir, err);
     if (st == SNAP_OK)
-        st = rank_layout_split(&shape, p->parts, err);
+        st = rank_layout_shape(&shape, &layout, err);
     return st == SNAP_OK ? weights_bind_share(w, &shape, &share, *files, err) : st;
+}
+
+/* With EP, replicas run different tokens, because they exchange rows. */
+static int shift_of(const plan *p, int rank) {
+    return p->parts == 1 && p->experts > 1 ? rank : 0;
 }
 
 static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
@@ -134,7 +164,8 @@ static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
     if (st == SNAP_OK)
         st = open_comm(p, g, &host, &c, err);
     if (st == SNAP_OK)
-        st = run_tokens(p, &w, c, logits, err);
+        st = run_tokens(p, &w, p->parts > 1 ? c : NULL, p->experts > 1 ? c : NULL,
+                        shift_of(p, ranks_rank(g)), logits, err);
     (void)snprintf(path, sizeof path, "%s.%d", p->out, ranks_rank(g));
     if (st == SNAP_OK)
         st = fs_write_atomic(path, logits, n * sizeof *logits, err);
@@ -183,8 +214,8 @@ static void test_rank(void) {
     if (!is_rank())
         return;
     opt.on_stuck = end_rank;
-    if (sscanf(text, "%15s %d %d %d %d %63s %79s", p.device, &p.format, &p.piece, &p.parts,
-               &p.one_shot_bytes, p.dir, p.out) != 7)
+    if (sscanf(text, "%15s %d %d %d %d %d %63s %79s", p.device, &p.format, &p.piece, &p.parts,
+               &p.experts, &p.one_shot_bytes, p.dir, p.out) != 8)
         _exit(2);
     snap_status st = rank_place_read(&place, &err);
     if (st == SNAP_OK)
@@ -207,8 +238,8 @@ static void launch(const plan *p) {
     snap_err err = {0};
     char *argv[] = {(char[]){"generator"}, (char[]){"--suite"}, (char[]){"layouts"}, NULL};
     launch_options o = {.size = kRanks, .grace_s = 10};
-    (void)snprintf(text, sizeof text, "%s %d %d %d %d %s %s", p->device, p->format, p->piece,
-                   p->parts, p->one_shot_bytes, p->dir, p->out);
+    (void)snprintf(text, sizeof text, "%s %d %d %d %d %d %s %s", p->device, p->format, p->piece,
+                   p->parts, p->experts, p->one_shot_bytes, p->dir, p->out);
     CU_ASSERT_EQUAL_FATAL(setenv(kPlan, text, 1), 0);
     CU_ASSERT_EQUAL(launch_ranks(&o, "/proc/self/exe", argv, &err), SNAP_OK);
     if (err.code != SNAP_OK)
@@ -246,26 +277,30 @@ static double distance(const float *a, const float *b, int vocab) {
 
 /* Compares the logits of a rank with those of the whole model on @device in this process. */
 static void compare(const char *name, const plan *p, const tiny_model *whole, const char *device,
-                    const float *got, double most) {
+                    int rank, const float *got, double most) {
     plan here = *p;
     snap_err err = {0};
     int vocab = whole->shape.vocab_size;
     float *want = calloc((size_t)TINY_TOKENS * (size_t)vocab, sizeof *want);
     CU_ASSERT_PTR_NOT_NULL_FATAL(want);
     (void)snprintf(here.device, sizeof here.device, "%s", device);
-    CU_ASSERT_EQUAL(run_tokens(&here, &whole->weights, NULL, want, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(run_tokens(&here, &whole->weights, NULL, NULL, shift_of(p, rank), want, &err),
+                    SNAP_OK);
     double d = distance(got, want, vocab);
     if (getenv("SHOW_FIGURES"))
         (void)printf(
-            "\n| %s | %s, TP%d, format %d, pieces of %d, one shot %d | against %s | %.1e |", name,
-            p->device, p->parts, p->format, p->piece, p->one_shot_bytes, device, d);
+            "\n| %s | %s, TP%d, EP%d, format %d, pieces of %d, one shot %d | rank %d against %s | "
+            "%.1e |",
+            name, p->device, p->parts, p->experts, p->format, p->piece, p->one_shot_bytes, rank,
+            device, d);
     CU_ASSERT(d <= most);
     free(want);
 }
 
-/* Checks the logits of two ranks: both have the same bits, and they are at most @most from those
- * of the whole model on the same device. On a CUDA device, the logits of a split model are also at
- * most kRounding from those on the CPU. Both ranks read the files of the whole model. */
+/* Checks the logits of two ranks: they are at most @most from those of the whole model on the same
+ * device. On a CUDA device, the logits of a divided model are also at most kRounding from those on
+ * the CPU. Ranks with the same tokens have the same bits. Both ranks read the files of the whole
+ * model. */
 static void check_as(const char *name, tiny_flavour flavour, plan p, double most) {
     tiny_model whole;
     buf got[kRanks] = {0};
@@ -277,11 +312,14 @@ static void check_as(const char *name, tiny_flavour flavour, plan p, double most
     for (int i = 0; i < kRanks; i++)
         read_logits(&p, i, &got[i]);
     CU_ASSERT_FATAL(got[0].len == bytes && got[1].len == bytes);
-    CU_ASSERT_EQUAL(memcmp(got[0].data, got[1].data, bytes), 0);
-    const float *logits = (const float *)(const void *)got[0].data;
-    compare(name, &p, &whole, p.device, logits, most);
-    if (p.parts > 1 && strcmp(p.device, "cuda") == 0)
-        compare(name, &p, &whole, "cpu", logits, kRounding);
+    bool same = memcmp(got[0].data, got[1].data, bytes) == 0;
+    CU_ASSERT_EQUAL(same, shift_of(&p, 0) == shift_of(&p, 1));
+    for (int i = 0; i < (same ? 1 : kRanks); i++) {
+        const float *logits = (const float *)(const void *)got[i].data;
+        compare(name, &p, &whole, p.device, i, logits, most);
+        if ((p.parts > 1 || p.experts > 1) && strcmp(p.device, "cuda") == 0)
+            compare(name, &p, &whole, "cpu", i, logits, kRounding);
+    }
     for (int i = 0; i < kRanks; i++)
         buf_release(&got[i]);
     tiny_close(&whole);
@@ -292,8 +330,18 @@ static void check(const char *name, plan p, double most) {
 }
 
 static plan plan_of(const char *device, kv_format format, int piece, int parts, int one_shot) {
-    plan p = {.format = (int)format, .piece = piece, .parts = parts, .one_shot_bytes = one_shot};
+    plan p = {.format = (int)format,
+              .piece = piece,
+              .parts = parts,
+              .experts = 1,
+              .one_shot_bytes = one_shot};
     (void)snprintf(p.device, sizeof p.device, "%s", device);
+    return p;
+}
+
+/* The routed experts are divided over the ranks: DP2/EP2 (@parts 1) or TP2/EP2. */
+static plan with_experts(plan p) {
+    p.experts = kRanks;
     return p;
 }
 
@@ -306,6 +354,14 @@ static void test_split_on_the_cpu(void) {
 
 static void test_replicas_on_the_cpu(void) {
     check("v2-lite", plan_of("cpu", CACHE_FP8, kPiece, 1, -1), 0);
+}
+
+static void test_experts_on_the_cpu(void) {
+    static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
+    for (int i = 0; names[i]; i++)
+        for (int parts = 1; parts <= kRanks; parts++)
+            check(names[i], with_experts(plan_of("cpu", CACHE_F32, kPiece, parts, -1)), 1e-5);
+    check_as("r1", TINY_E4M3, with_experts(plan_of("cpu", CACHE_F32, kPiece, 1, -1)), 1e-5);
 }
 
 static bool two_devices(void) {
@@ -334,6 +390,41 @@ static void test_long_sums_on_cuda(void) {
     else
         (void)setenv("SNAPMLA_NCCL", "/nonexistent/libnccl.so", 1);
     check_cuda("v3", 4096);
+}
+
+/* Steps of 1 and 37 rows on each rank: the experts of 2 rows are computed by other kernels than
+ * those of 74 rows, and the choices of 74 rows are sorted by other kernels, too. Exchanges of up to
+ * @one_shot bytes take one kernel over peer memory. */
+static void check_experts_on_cuda(const char *name, int parts, int one_shot) {
+    check(name, with_experts(plan_of("cuda", CACHE_BF16, kPiece, parts, one_shot)), kRounding);
+    check(name, with_experts(plan_of("cuda", CACHE_BF16, 1, parts, one_shot)), kRounding);
+}
+
+static void test_experts_on_cuda(void) {
+    static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
+    for (int i = 0; names[i] && tiny_on_cuda(); i++)
+        check_experts_on_cuda(names[i], 1, -1);
+    if (tiny_on_cuda()) /* several rows, and still the kernels of few */
+        check("v3", with_experts(plan_of("cuda", CACHE_BF16, 4, 1, -1)), kRounding);
+}
+
+static void test_split_with_experts_on_cuda(void) {
+    if (!tiny_on_cuda())
+        return;
+    check_experts_on_cuda("v3", kRanks, -1);
+    check_experts_on_cuda("longcat", kRanks, -1);
+}
+
+/* As in test_long_sums_on_cuda(). */
+static void test_long_exchanges_on_cuda(void) {
+    if (!tiny_on_cuda())
+        return;
+    if (two_devices())
+        check_experts_on_cuda("v3", 1, 0);
+    else
+        (void)setenv("SNAPMLA_NCCL", "/nonexistent/libnccl.so", 1);
+    check_experts_on_cuda("v3", 1, 4096);
+    check_as("r1", TINY_E4M3, with_experts(plan_of("cuda", CACHE_FP8, kPiece, 1, -1)), kRounding);
 }
 
 static void test_fp8_on_cuda(void) {
@@ -366,15 +457,32 @@ static void expect_layout(const char *text, int replicas, int parts) {
     CU_ASSERT_EQUAL(l.parts, parts);
 }
 
+/* Reads @text, and writes it again as @want. */
+static void expect_experts(const char *text, const char *want) {
+    rank_layout l;
+    char out[RANK_LAYOUT_TEXT];
+    CU_ASSERT_EQUAL(rank_layout_parse(&l, text, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(l.whole_experts, strstr(want, "EP") != NULL);
+    rank_layout_text(&l, out);
+    CU_ASSERT_STRING_EQUAL(out, want);
+}
+
 static void test_parse(void) {
     static const char *const wrong[] = {
-        "",    "2",        "DP0",     "TP",   "DP2/",  "/TP2",      "TP2/2",   "TP2/DP2",
-        "dp2", "DP2/TP2x", "DP2 TP2", "DP-1", "TP257", "DP16/TP17", "DP2/DP2", NULL};
+        "",    "2",        "DP0",     "TP",   "DP2/",    "/TP2",        "TP2/2",   "TP2/DP2",
+        "dp2", "DP2/TP2x", "DP2 TP2", "DP-1", "TP257",   "DP16/TP17",   "DP2/DP2", "EP",
+        "EP0", "/EP2",     "EP2/DP2", "EP2/", "DP2/EP3", "DP2/TP2/EP2", "EP257",   NULL};
     expect_layout("DP2", 2, 1);
     expect_layout("TP8", 1, 8);
     expect_layout("DP4/TP2", 4, 2);
     expect_layout("DP1/TP1", 1, 1);
     expect_layout("DP16/TP16", 16, 16);
+    expect_experts("EP2", "DP2/TP1/EP2");
+    expect_experts("DP2/EP2", "DP2/TP1/EP2");
+    expect_experts("TP2/EP2", "DP1/TP2/EP2");
+    expect_experts("DP4/TP2/EP8", "DP4/TP2/EP8");
+    expect_experts("EP1", "DP1/TP1"); /* one rank has all experts */
+    expect_experts("DP2", "DP2/TP1");
     for (int i = 0; wrong[i]; i++) {
         rank_layout l;
         CU_ASSERT_EQUAL(rank_layout_parse(&l, wrong[i], NULL), SNAP_E_USAGE);
@@ -384,7 +492,7 @@ static void test_parse(void) {
 static void test_sequences(void) {
     for (int replicas = 1; replicas < 6; replicas++)
         for (int n = 0; n < 20; n++) {
-            const rank_layout l = {replicas, 1};
+            const rank_layout l = {replicas, 1, false};
             int64_t all = 0;
             for (int i = 0; i < replicas; i++) {
                 int64_t share = rank_layout_share(&l, i, n);
@@ -413,6 +521,41 @@ static void test_shape(void) {
     CU_ASSERT_EQUAL(s.intermediate_size, share.shape.intermediate_size);
     tiny_close(&whole);
     tiny_close(&share);
+}
+
+static void expect_refused(const model_shape *whole, const char *layout, const char *why) {
+    model_shape s = *whole;
+    rank_layout l;
+    snap_err err = {0};
+    CU_ASSERT_EQUAL_FATAL(rank_layout_parse(&l, layout, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(rank_layout_shape(&s, &l, &err), SNAP_E_UNSUPPORTED);
+    CU_ASSERT_STRING_EQUAL(err.text, why);
+}
+
+/* With EP, the router and the width of an expert are those of the whole model. */
+static void test_shape_with_experts(void) {
+    tiny_model whole, dense;
+    const rank_layout dp = {2, 1, true}, tp = {1, 2, true};
+    tiny_open(&whole, "v3");
+    tiny_open(&dense, "minicpm3");
+    model_shape s = whole.shape;
+    CU_ASSERT_EQUAL(rank_layout_shape(&s, &dp, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(memcmp(&s, &whole.shape, sizeof s), 0);
+    CU_ASSERT_EQUAL(rank_layout_shape(&s, &tp, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(s.num_attention_heads, whole.shape.num_attention_heads / 2);
+    CU_ASSERT_EQUAL(s.intermediate_size, whole.shape.intermediate_size / 2);
+    CU_ASSERT_EQUAL(s.moe_intermediate_size, whole.shape.moe_intermediate_size);
+    CU_ASSERT_EQUAL(s.n_routed_experts, whole.shape.n_routed_experts);
+    expect_refused(&dense.shape, "EP2", "EP divides experts, and this model has none");
+    s = whole.shape;
+    s.n_routed_experts = 7;
+    expect_refused(&s, "EP2", "2 ranks do not divide n_routed_experts 7");
+    s = whole.shape;
+    s.moe_intermediate_size = 33;
+    s.n_shared_experts = 1;
+    expect_refused(&s, "TP2/EP2", "2 ranks do not divide the inner width 33 of the shared experts");
+    tiny_close(&whole);
+    tiny_close(&dense);
 }
 
 static void expect_visible(const char *before, int device, const char *want) {
@@ -448,14 +591,19 @@ CU_TestInfo tests_layouts[] = {
     {"names of layouts", test_parse},
     {"sequences of a replica", test_sequences},
     {"the shape of a rank", test_shape},
+    {"shape of a rank with whole experts", test_shape_with_experts},
     {"the GPU of a rank", test_visible_devices},
     {"how a sum is computed", test_paths},
     {"a split model on the CPU", test_split_on_the_cpu},
     {"replicas on the CPU", test_replicas_on_the_cpu},
+    {"divided experts on the CPU", test_experts_on_the_cpu},
     {"a split model on CUDA", test_split_on_cuda},
     {"long sums on CUDA", test_long_sums_on_cuda},
     {"a split model with an FP8 cache on CUDA", test_fp8_on_cuda},
     {"a split model with e4m3 weights on CUDA", test_e4m3_weights_on_cuda},
     {"replicas on CUDA", test_replicas_on_cuda},
+    {"divided experts on CUDA", test_experts_on_cuda},
+    {"divided experts of a split model on CUDA", test_split_with_experts_on_cuda},
+    {"divided experts with long exchanges on CUDA", test_long_exchanges_on_cuda},
     CU_TEST_INFO_NULL,
 };

@@ -11,21 +11,7 @@
 #include "generator/test/drive.h"
 #include "generator/test/tiny_model.h"
 
-enum { kRequests = 9, kVocab = 640 };
-
-/* Makes a folder with a tiny model and a tokenizer; the caller removes it. */
-static void make_dir(char dir[64], const char *name) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-local-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, name, kVocab);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
-}
+enum { kRequests = 9 };
 
 static generator *open_local(const char *dir, const generator_options *opt, snap_err *err) {
     char spec[128];
@@ -53,7 +39,7 @@ static void test_answers_do_not_depend_on_the_batch(void) {
     static drive one, many;
     static const char *const precisions[] = {"bf16", "fp8", "A"};
     char dir[64];
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     for (int p = 0; p < 3; p++) {
         run(dir, precisions[p], 1, 1, &one);
         run(dir, precisions[p], 5, p == 1 ? 2 : 1, &many);
@@ -85,7 +71,7 @@ static void test_a_run_that_ends_early(void) {
     volatile sig_atomic_t cancel = 0;
     generator_options opt = {.threads = 1, .in_flight = 4, .cancel = &cancel};
     char dir[64];
-    make_dir(dir, "minicpm3");
+    tiny_folder(dir, "minicpm3");
     generator *g = open_local(dir, &opt, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(g);
     d = (drive){.fail_after = 2};
@@ -114,7 +100,7 @@ static void test_pipes_as_files(void) {
         char dir[64];
         snap_err err = {0};
         generator_options opt = {.threads = 1};
-        make_dir(dir, "v2-lite");
+        tiny_folder(dir, "v2-lite");
         char *path = fs_join(dir, names[i]);
         (void)unlink(path);
         CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
@@ -132,7 +118,7 @@ static void test_damaged_weights(void) {
     static drive d;
     char dir[64];
     generator_options opt = {.threads = 1, .in_flight = 3};
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     tiny_spoil(dir, "model.layers.1.self_attn.o_proj.weight", 7, 1, NAN);
     generator *g = open_local(dir, &opt, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(g);
@@ -153,7 +139,7 @@ static void test_refusals(void) {
     static drive d;
     snap_err err = {0};
     char dir[64];
-    make_dir(dir, "v2-lite");
+    tiny_folder(dir, "v2-lite");
     generator_options opt = {.threads = 1, .precision = "int5"};
     CU_ASSERT_PTR_NULL(open_local(dir, &opt, &err));
     CU_ASSERT_EQUAL(err.code, SNAP_E_USAGE);

@@ -2,30 +2,14 @@
 #include <CUnit/CUnit.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/fs.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
 #include "generator/test/drive.h"
 #include "generator/test/tiny_model.h"
 
-enum { kRequests = 40, kVocab = 640 };
-
-static void make_dir(char dir[64], const char *name) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-replicas-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, name, kVocab);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
-}
+enum { kRequests = 40 };
 
 static generator *open_layout(const char *dir, const char *layout, const char *precision,
                               const volatile sig_atomic_t *cancel) {
@@ -44,7 +28,7 @@ static generator *open_layout(const char *dir, const char *layout, const char *p
 static void test_devices(void) {
     static const struct {
         const char *device, *layout, *kind;
-        int n; /* 0: refused */
+        int n; /* replicas or ranks; 0: refused */
         int number[3];
     } cases[] = {
         {NULL, NULL, NULL, 1, {0}},
@@ -58,7 +42,17 @@ static void test_devices(void) {
         {"opencl", "DP1", "opencl", 1, {0}},
         {"cuda:0,1", NULL, NULL, 0, {0}},
         {"cuda:0,1", "DP3", NULL, 0, {0}},
-        {"cuda:0,1", "TP2", NULL, 0, {0}},
+        {"cuda:1,0", "TP2", "cuda", 2, {1, 0}},
+        {"cuda", "TP3", "cuda", 3, {0, 1, 2}},
+        {"cpu", "TP2", "cpu", 2, {0}},
+        {"cuda:0", "TP2", NULL, 0, {0}},
+        {"cuda:0,1", "DP2/TP2", NULL, 0, {0}},
+        {"cuda:0,1,2,3", "DP2/TP2", NULL, 0, {0}},
+        {"cpu", "TP17", NULL, 0, {0}},
+        {"opencl", "TP2", NULL, 0, {0}},
+        {"cuda:0,1", "EP2", NULL, 0, {0}},
+        {"cpu", "DP2/EP2", NULL, 0, {0}},
+        {"cpu", "TP2/EP2", NULL, 0, {0}},
         {"cuda:", NULL, NULL, 0, {0}},
         {"cuda:0,", "DP2", NULL, 0, {0}},
         {"cuda:-1", NULL, NULL, 0, {0}},
@@ -76,10 +70,11 @@ static void test_devices(void) {
         CU_ASSERT_EQUAL(st == SNAP_OK, !err.text[0]);
         if (st != SNAP_OK)
             continue;
-        CU_ASSERT_EQUAL(d.n, cases[i].n);
+        CU_ASSERT_EQUAL(replica_devices_count(&d), cases[i].n);
+        CU_ASSERT_EQUAL(d.parts > 1, cases[i].layout && text_starts(cases[i].layout, "TP"));
         CU_ASSERT(text_equal(d.device, cases[i].kind));
         CU_ASSERT(strcmp(cases[i].device ? cases[i].device : "cpu", "cpu") == 0 ||
-                  memcmp(d.number, cases[i].number, (size_t)d.n * sizeof *d.number) == 0);
+                  memcmp(d.number, cases[i].number, (size_t)cases[i].n * sizeof *d.number) == 0);
     }
 }
 
@@ -89,7 +84,7 @@ static void test_layouts_give_the_same_answers(void) {
     static drive one, several;
     static const char *const layouts[] = {"DP2", "DP3"}, *const precisions[] = {"bf16", "fp8"};
     char dir[64];
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     for (int p = 0; p < 2; p++) {
         generator *g = open_layout(dir, NULL, precisions[p], NULL);
         CU_ASSERT_EQUAL(drive_run(&one, g, kRequests), SNAP_OK);
@@ -154,7 +149,7 @@ static snap_status count(void *ctx, const gen_request *req, const gen_result *re
 static void test_each_replica_takes_requests(void) {
     endless e = {0};
     char dir[64];
-    make_dir(dir, "minicpm3");
+    tiny_folder(dir, "minicpm3");
     generator *g = open_layout(dir, "DP2", NULL, NULL);
     CU_ASSERT_EQUAL(generator_run(g, give, &e, count, &e, NULL), SNAP_OK);
     CU_ASSERT(e.results[0] >= kEach && e.results[1] >= kEach);
@@ -167,7 +162,7 @@ static void test_a_run_that_ends_early(void) {
     static drive d;
     volatile sig_atomic_t cancel = 0;
     char dir[64];
-    make_dir(dir, "minicpm3");
+    tiny_folder(dir, "minicpm3");
     generator *g = open_layout(dir, "DP2", NULL, &cancel);
     d = (drive){.fail_after = 3};
     CU_ASSERT_EQUAL(drive_run(&d, g, kRequests), SNAP_E_IO);
@@ -206,7 +201,7 @@ static void test_samples_of_a_prompt(void) {
     static local_answers one, two;
     snap_err err = {0};
     char dir[64];
-    make_dir(dir, "v3");
+    tiny_folder(dir, "v3");
     CU_ASSERT_EQUAL_FATAL(answer(dir, NULL, false, &one, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(answer(dir, "DP2", false, &two, &err), SNAP_OK);
     CU_ASSERT_EQUAL(two.n, 5);

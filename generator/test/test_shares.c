@@ -82,7 +82,7 @@ static void bind_shares(model_weights *w, const tiny_model *whole, int parts) {
     snap_err err = {0};
     for (int r = 0; r < parts; r++) {
         model_shape shape = whole->shape;
-        const weights_share share = {r, parts};
+        const weights_share share = {r, parts, 0, 1};
         CU_ASSERT_EQUAL_FATAL(rank_layout_split(&shape, parts, &err), SNAP_OK);
         CU_ASSERT_EQUAL_FATAL(weights_bind_share(&w[r], &shape, &share, whole->files, &err),
                               SNAP_OK);
@@ -287,7 +287,7 @@ static int64_t read_share(const model_shape *whole, int rank, int parts, sparse_
     model_weights w = {0};
     snap_err err = {0};
     model_shape shape = *whole;
-    const weights_share share = {rank, parts};
+    const weights_share share = {rank, parts, 0, 1};
     sparse_open(f, whole);
     CU_ASSERT_EQUAL_FATAL(checkpoint_open(&c, f->dir, &err), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(rank_layout_split(&shape, parts, &err), SNAP_OK);
@@ -339,6 +339,61 @@ static void test_bytes_touched(void) {
     }
 }
 
+/* ---- whole experts on each rank (EP) ---- */
+
+/* Whether an expert has the tensors of the whole model. */
+static bool is_whole(const ffn_weights *f, const ffn_weights *of) {
+    return f->gate.w == of->gate.w && f->up.w == of->up.w && f->down.w == of->down.w &&
+           f->gate.rows == of->gate.rows && f->gate.first_row == 0 &&
+           f->down.cols == of->down.cols && f->down.first_col == 0;
+}
+
+static void check_experts(const moe_weights *m, const moe_weights *whole, int experts, int rank,
+                          int ranks) {
+    CU_ASSERT_PTR_EQUAL(m->router.w, whole->router.w);
+    CU_ASSERT_EQUAL(m->router.rows, whole->router.rows);
+    for (int e = 0; e < experts; e++) {
+        bool own = e / (experts / ranks) == rank;
+        CU_ASSERT_EQUAL(is_whole(&m->expert[e], &whole->expert[e]), own);
+        CU_ASSERT_EQUAL(m->expert[e].gate.w != NULL, own);
+    }
+}
+
+/* Each routed expert is whole on exactly one rank. The shared experts are whole, or divided by TP.
+ * Their columns then are a part of those of the whole. */
+static void check_whole_experts(const char *name, const rank_layout *l) {
+    tiny_model t;
+    int ranks = rank_layout_size(l);
+    tiny_open(&t, name);
+    for (int r = 0; r < ranks; r++) {
+        model_weights w = {0};
+        model_shape shape = t.shape;
+        const weights_share share = {r % l->parts, l->parts, r, ranks};
+        CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&shape, l, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL_FATAL(weights_bind_share(&w, &shape, &share, t.files, NULL), SNAP_OK);
+        CU_ASSERT_EQUAL(weights_experts(&w) * ranks, t.shape.n_routed_experts);
+        for (int i = 0; i < w.blocks; i++) {
+            const moe_weights *m = &w.block[i].experts, *whole = &t.weights.block[i].experts;
+            if (!w.block[i].moe)
+                continue;
+            check_experts(m, whole, t.shape.n_routed_experts, r, ranks);
+            CU_ASSERT_EQUAL(m->shared.gate.rows * l->parts, whole->shared.gate.rows);
+            CU_ASSERT_EQUAL(m->shared.down.first_col, r % l->parts * m->shared.down.cols);
+        }
+        weights_release(&w);
+    }
+    tiny_close(&t);
+}
+
+static void test_whole_experts(void) {
+    static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
+    const rank_layout dp = {2, 1, true}, tp = {1, 2, true};
+    for (int i = 0; names[i]; i++) {
+        check_whole_experts(names[i], &dp);
+        check_whole_experts(names[i], &tp);
+    }
+}
+
 static void check_drop(const checkpoint *c, const mat *m) {
     float *before = read_mat(m);
     checkpoint_drop_pages(c);
@@ -368,7 +423,7 @@ static void test_dropped_pages(void) {
 static snap_status bind_second(const tiny_model *t, const model_shape *whole, snap_err *err) {
     model_weights w = {0};
     model_shape shape = *whole;
-    const weights_share share = {1, 2};
+    const weights_share share = {1, 2, 0, 1};
     CU_ASSERT_EQUAL_FATAL(rank_layout_split(&shape, 2, err), SNAP_OK);
     snap_status st = weights_bind_share(&w, &shape, &share, t->files, err);
     weights_release(&w);
@@ -412,6 +467,7 @@ CU_TestInfo tests_shares[] = {
     {"a share is the checkpoint of a rank", test_checkpoint_of_a_rank},
     {"a rank touches its bytes only", test_bytes_touched},
     {"dropped pages", test_dropped_pages},
+    {"each routed expert is on one rank", test_whole_experts},
     {"files of another model", test_other_files},
     {"a truncated file", test_truncated},
     CU_TEST_INFO_NULL,

@@ -311,6 +311,19 @@ void tiny_open(tiny_model *t, const char *name) {
     tiny_open_as(t, name, TINY_PLAIN);
 }
 
+void tiny_folder(char dir[64], const char *name) {
+    char path[128];
+    buf b = {0};
+    (void)snprintf(dir, 64, "/tmp/snapmla-tiny-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    tiny_write(dir, name, TINY_VOCAB);
+    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
+                          SNAP_OK);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
+    buf_release(&b);
+}
+
 void tiny_remove(const char *dir) {
     static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
     for (int i = 0; i < 3; i++) {

@@ -28,6 +28,11 @@ extern const char *const tiny_names[]; /* NULL-terminated */
 void tiny_write(const char *dir, const char *name, int vocab);
 void tiny_remove(const char *dir); /* removes those files, tokenizer.json and the folder */
 
+/* Makes a folder in /tmp with such files and the tokenizer of generator/test/tokenizer/bytes, which
+ * has TINY_VOCAB ids. Remove it with tiny_remove(). */
+enum { TINY_VOCAB = 640 };
+void tiny_folder(char dir[64], const char *name);
+
 /* tiny_make() makes a folder for a checkpoint. tiny_read() opens what was written into it, without
  * tokens or reference. Both fail the test on an error. Release with tiny_close(). */
 void tiny_make(tiny_model *t);

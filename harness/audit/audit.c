@@ -1,11 +1,18 @@
 #include "harness/audit/audit.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
+
+const double verify_rounding = 1e-6;
+
+bool verify_is_near(double a, double b) {
+    return fabs(a - b) <= verify_rounding * fmax(fabs(a), fabs(b));
+}
 
 static const char *kind_name(verify_kind k) {
     static const char *const names[] = {"form", "correctness", "physics", "mixed", "note"};
@@ -117,6 +124,7 @@ static void check_run(const run_record *r, verify_findings *f) {
     }
     check_hashes(r, f);
     verify_bench(r, f);
+    verify_steps(r, f);
     verify_exchange(r, f);
     verify_predicted(r, f);
     verify_challenge(r, f);

@@ -42,12 +42,18 @@ void verify_release(verify_findings *f);
 void verify_add(verify_findings *f, verify_kind kind, const char *where, const char *fmt, ...)
     SNAP_PRINTF(4, 5);
 
+/* The largest relative difference that rounding in the JSON text may cause, and whether two numbers
+ * differ by at most that. */
+extern const double verify_rounding; /* 1e-6 */
+bool verify_is_near(double a, double b);
+
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* Parts of verify_document(): bench rows; exchanges between GPUs; predicted decode steps; evals and
+/* Parts of verify_document(): bench rows; steps of whole models; exchanges between GPUs; predicted decode steps; evals and
  * verdicts; the backend, its plugin, and the checkpoints of arms. */
 void verify_bench(const run_record *r, verify_findings *f);
+void verify_steps(const run_record *r, verify_findings *f);
 void verify_exchange(const run_record *r, verify_findings *f);
 void verify_predicted(const run_record *r, verify_findings *f);
 void verify_quality(const run_record *r, verify_findings *f);

@@ -11,8 +11,6 @@
 #include "harness/measure/stats.h"
 #include "kernels/judge.h"
 
-static const double kSame = 1e-6; /* relative difference that rounding in the JSON text may cause */
-
 typedef struct {
     verify_findings *f;
     const cell_list *rows;
@@ -29,10 +27,6 @@ static bool is_measured(const cell_record *row) {
     return strcmp(row->origin, "measured") == 0;
 }
 
-static bool is_near(double a, double b) {
-    return fabs(a - b) <= kSame * fmax(fabs(a), fabs(b));
-}
-
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -46,7 +40,7 @@ static void check_figure(const checker *c, const cell_performance *perf, const c
     if (isnan(stored)) /* older rows have fewer figures */
         return;
     c->f->checks++;
-    if (!is_near(stored, want))
+    if (!verify_is_near(stored, want))
         verify_add(c->f, VERIFY_FORM, where, "%s is %.10g, but the samples give %.10g", key, stored,
                    want);
 }
@@ -107,7 +101,7 @@ static void check_format(const checker *c, const cell_record *row, const char *w
     } checks[] = {
         {"name", strcmp(stored->name, f.name) == 0},
         {"sha256", strcmp(stored->sha256, hex) == 0},
-        {"bytes_per_token", is_near(stored->bytes_per_token, cache_format_token_bytes(&f))},
+        {"bytes_per_token", verify_is_near(stored->bytes_per_token, cache_format_token_bytes(&f))},
         {"page_tokens", stored->page_tokens == f.page_tokens},
         {"arm", strcmp(row->arm, bench_kind_name(arm_format_kind(&f))) == 0},
     };
@@ -149,7 +143,7 @@ static void check_rate(const checker *c, const cell_record *stored, const cell_r
     double a = record_number(&cell_performance_type, &stored->performance, key);
     double b = record_number(&cell_performance_type, &want->performance, key);
     c->f->checks++;
-    if (!isnan(a) && !isnan(b) && !is_near(a, b))
+    if (!isnan(a) && !isnan(b) && !verify_is_near(a, b))
         verify_add(c->f, VERIFY_PHYSICS, where, "%s is %.6g; from shape and time it is %.6g", key,
                    a, b);
 }
@@ -158,7 +152,7 @@ static void check_floor(const checker *c, const cell_record *row, const char *wh
     bool cold = row->cold[0] && strcmp(row->cold, "none") != 0;
     double ns = row->performance.median_ns, floor_ns = row->performance.floor_ns;
     c->f->checks++;
-    if (cell_has_flag(row, "below_floor") || (cold && ns < floor_ns * (1 - kSame)))
+    if (cell_has_flag(row, "below_floor") || (cold && ns < floor_ns * (1 - verify_rounding)))
         verify_add(c->f, VERIFY_PHYSICS, where, "a time of %.6g us, below the floor of %.6g us",
                    ns / 1e3, floor_ns / 1e3);
 }
@@ -247,7 +241,7 @@ static void check_pair(const checker *c, const cell_record *bf16, const cell_rec
             verify_add(c->f, VERIFY_MIXED, where, "the two arms differ in %s", keys[i]);
     }
     c->f->checks++;
-    if (times > floors * (1 + kSame) && !cell_has_flag(fp8, "weak_baseline"))
+    if (times > floors * (1 + verify_rounding) && !cell_has_flag(fp8, "weak_baseline"))
         verify_add(c->f, VERIFY_PHYSICS, where,
                    "a speed-up of %.3f, above the ratio %.3f of the floors, without the flag "
                    "weak_baseline",
@@ -295,9 +289,9 @@ static void check_against(const checker *c, const cell_record *row, const char *
                                                 pairs */
         want = (paired_ratio){base->performance.median_ns / row->performance.median_ns, (double)NAN,
                               (double)NAN};
-    bool same =
-        is_near(a->ratio, want.ratio) && isnan(a->interval[0]) == isnan(want.lo) &&
-        (isnan(want.lo) || (is_near(a->interval[0], want.lo) && is_near(a->interval[1], want.hi)));
+    bool same = verify_is_near(a->ratio, want.ratio) && isnan(a->interval[0]) == isnan(want.lo) &&
+                (isnan(want.lo) || (verify_is_near(a->interval[0], want.lo) &&
+                                    verify_is_near(a->interval[1], want.hi)));
     if (!same)
         verify_add(c->f, VERIFY_FORM, where,
                    "the ratio to '%.40s' is %.6g (%.6g to %.6g), but the samples give %.6g (%.6g "

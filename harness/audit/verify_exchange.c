@@ -1,17 +1,10 @@
 /* verify_exchange.c - checks the rows of exchanges between GPUs: their checks, the order of their
  * times, and the bandwidths that follow from time and size. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/audit/audit.h"
 #include "harness/bench/exchange_bench.h"
-
-static const double kSame = 1e-6; /* relative difference that rounding in the JSON text may cause */
-
-static bool is_near(double a, double b) {
-    return fabs(a - b) <= kSame * fmax(fabs(a), fabs(b));
-}
 
 static exchange_operation operation_of(const exchange_record *row) {
     if (strcmp(row->operation, "all_reduce") == 0)
@@ -37,11 +30,11 @@ static void check_times(verify_findings *f, const exchange_record *row, const ch
     f->checks += 3;
     if (row->best_ns > row->median_ns || row->p99_ns < row->median_ns)
         verify_add(f, VERIFY_FORM, where, "its times are not in order");
-    if (!is_near(row->algorithm_bytes_s, algorithm))
+    if (!verify_is_near(row->algorithm_bytes_s, algorithm))
         verify_add(f, VERIFY_PHYSICS, where,
                    "algorithm_bytes_s is %.10g, but size and time give %.10g",
                    row->algorithm_bytes_s, algorithm);
-    if (!is_near(row->bus_bytes_s, bus))
+    if (!verify_is_near(row->bus_bytes_s, bus))
         verify_add(f, VERIFY_PHYSICS, where, "bus_bytes_s is %.10g, but size and time give %.10g",
                    row->bus_bytes_s, bus);
 }

@@ -7,14 +7,8 @@
 #include "harness/audit/audit.h"
 #include "harness/bench/predict_work.h"
 
-static const double kSame = 1e-6; /* relative difference that rounding in the JSON text may cause */
-
-static bool is_near(double a, double b) {
-    return fabs(a - b) <= kSame * fmax(fabs(a), fabs(b));
-}
-
 static bool is_in(const double ends[2], double x) {
-    return ends[0] <= x * (1 + kSame) && ends[1] >= x * (1 - kSame);
+    return ends[0] <= x * (1 + verify_rounding) && ends[1] >= x * (1 - verify_rounding);
 }
 
 static const char *largest_part(const prediction_record *row) {
@@ -37,7 +31,7 @@ static void check_layout(verify_findings *f, const prediction_record *row, const
 static void check_times(verify_findings *f, const prediction_record *row, const char *where) {
     double rate = (double)row->batch / row->median_ns * 1e9;
     f->checks += 3;
-    if (!is_near(row->tokens_s, rate))
+    if (!verify_is_near(row->tokens_s, rate))
         verify_add(f, VERIFY_PHYSICS, where, "tokens_s is %.10g, but batch and time give %.10g",
                    row->tokens_s, rate);
     if (!is_in(row->interval_ns, row->median_ns) || !is_in(row->tokens_s_interval, row->tokens_s))

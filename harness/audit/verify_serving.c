@@ -39,6 +39,7 @@ static bool add_load(setting *s, const serving_record *r) {
         return false;
     s->at[r->point] = (serving_point){strcmp(r->loop, "open") == 0, r->load};
     s->options.gpus = isnan(r->gpus) ? 0 : r->gpus;
+    s->options.correlated_untested &= isnan(r->independence_p);
     if (arm_of(s, r->arm) >= 0)
         return true;
     if (s->options.arms == SERVING_ARMS_MAX)
@@ -47,7 +48,8 @@ static bool add_load(setting *s, const serving_record *r) {
     return true;
 }
 
-/* Adds the target of a row once: every arm and load point has the same ones. */
+/* Adds the target of a row once: every arm and load point has the same ones. Rows without the level
+ * of the percentile are of a build that left a target open if the share did not decide it. */
 static bool add_target(setting *s, const serving_record *r) {
     char text[128];
     slo_list one = {.n = 0};
@@ -57,6 +59,7 @@ static bool add_target(setting *s, const serving_record *r) {
         return false;
     one.at[0].limit_s = r->limit_ms / 1e3;
     s->options.level = r->level_pct / 100;
+    s->options.shares_only |= isnan(r->percentile_level_pct);
     for (size_t i = 0; i < all->n; i++)
         if (all->at[i].latency == one.at[0].latency &&
             fabs(all->at[i].quantile - one.at[0].quantile) < 1e-9)
@@ -72,6 +75,7 @@ static bool add_target(setting *s, const serving_record *r) {
 static bool read_setting(setting *s, const run_record *r, serving_point *points) {
     bool ok = true;
     *s = (setting){.options = SERVING_MEASURE_DEFAULTS, .at = points};
+    s->options.correlated_untested = true;
     s->options.arms = 0;
     s->options.seed = (uint64_t)r->provenance.seed;
     for (size_t i = 0; i < r->serving.n; i++) /* points that were not measured have no row */

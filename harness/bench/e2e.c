@@ -5,67 +5,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "harness/bench/step_work.h"
 #include "harness/bench/together.h"
 #include "harness/measure/stats.h"
 
 enum { kWarmup = 3, kLeastSamples = 5, kMostSamples = 2000, kPartSteps = 10 };
 static const double kWeightsLimit = 120; /* seconds */
-
-/* ---- the work of a step ---- */
-
-static double attention_numbers(const model_shape *s) {
-    double hidden = s->hidden_size, heads = s->num_attention_heads, rank = s->kv_lora_rank,
-           queries = heads * (s->qk_nope_head_dim + s->qk_rope_head_dim),
-           q = s->q_lora_rank ? s->q_lora_rank * (hidden + queries) : hidden * queries;
-    return q + hidden * (rank + s->qk_rope_head_dim) +
-           rank * heads * (s->qk_nope_head_dim + s->v_head_dim) + heads * s->v_head_dim * hidden;
-}
-
-typedef struct {
-    double attention, dense, sparse; /* number of blocks of each kind in the model */
-} block_counts;
-
-static block_counts count_blocks(const model_shape *s) {
-    block_counts c = {0};
-    bool longcat = s->arch == ARCH_LONGCAT_FLASH;
-    for (int i = 0; i < s->num_hidden_layers; i++) {
-        bool sparse = longcat || shape_is_sparse(s, i);
-        c.attention += longcat ? 2 : 1;
-        c.dense += longcat ? 2 : !sparse;
-        c.sparse += sparse;
-    }
-    return c;
-}
-
-static double expert_numbers(const model_shape *s) {
-    return 3.0 * s->hidden_size * s->moe_intermediate_size;
-}
-
-/* Weights of the dense products outside the routed experts and the router. */
-static double fixed_numbers(const model_shape *s) {
-    block_counts c = count_blocks(s);
-    return c.attention * attention_numbers(s) +
-           c.dense * 3.0 * s->hidden_size * s->intermediate_size +
-           c.sparse * s->n_shared_experts * expert_numbers(s) +
-           (double)s->vocab_size * s->hidden_size;
-}
-
-double e2e_weight_bytes(const model_shape *s, double experts) {
-    double router = count_blocks(s).sparse * s->hidden_size *
-                    (double)(s->n_routed_experts + s->zero_expert_num);
-    return 2 * (fixed_numbers(s) + experts * expert_numbers(s)) + 4 * router;
-}
-
-double e2e_prompt_flop(const model_shape *s, double tokens) {
-    block_counts c = count_blocks(s);
-    double routed = s->num_experts_per_tok * (double)s->n_routed_experts /
-                    fmax(1, s->n_routed_experts + s->zero_expert_num),
-           head = (double)s->vocab_size * s->hidden_size,
-           products = fixed_numbers(s) - head + c.sparse * routed * expert_numbers(s),
-           pairs = tokens * (tokens + 1) / 2 * s->num_attention_heads,
-           widths = s->qk_nope_head_dim + s->qk_rope_head_dim + s->v_head_dim;
-    return 2 * (tokens * products + head + c.attention * pairs * widths);
-}
 
 /* ---- a model with a full cache ---- */
 
@@ -73,10 +18,12 @@ typedef struct {
     const e2e_options *opt;
     kv_format arm;
     runner *r;
+    const model_weights *w;
     const model_shape *shape;
-    int64_t pool; /* pages */
-    int replica;  /* of this rank */
-    int ranks;    /* in the group */
+    model_shape held; /* the same, with fp8_block 0 if the device has no e4m3 weights */
+    int64_t pool;     /* pages */
+    int replica;      /* of this rank */
+    int ranks;        /* in the group */
     int most_batch, moe_layers;
     int now;                         /* sequences that this rank decodes in the present row */
     int32_t *pages, *next, *experts; /* [pool], [most_batch], [most_batch][MoE layers][experts of a
@@ -119,6 +66,12 @@ static int whole_batch(const bench *b, int64_t named, int64_t context) {
     for (int i = 0; i < b->opt->layout.replicas; i++)
         all += batch_of(b, i, named, context);
     return all;
+}
+
+weights_share e2e_share(const rank_layout *l, int rank) {
+    bool divides = l->whole_experts;
+    return (weights_share){rank % l->parts, l->parts, divides ? rank : 0,
+                           divides ? rank_layout_size(l) : 1};
 }
 
 int64_t e2e_most_rows(const e2e_options *o) {
@@ -173,7 +126,7 @@ static snap_status allocate(bench *b, snap_err *err) {
     for (int64_t i = 0; i < b->pool; i++)
         b->pages[i] = (int32_t)i;
     for (int64_t i = 0; i < b->opt->prompt; i++)
-        b->prompt[i] = (int32_t)(i * 7919 % b->shape->vocab_size);
+        b->prompt[i] = (int32_t)((i + b->replica) * 7919 % b->shape->vocab_size);
     return SNAP_OK;
 }
 
@@ -203,10 +156,16 @@ static snap_status bench_open(bench *b, const model_weights *w, snap_err *err) {
                           .max_decode = b->most_batch,
                           .device = o->device,
                           .isa = o->isa,
-                          .comm = o->comm};
+                          .comm = o->layout.parts > 1 ? o->comm : NULL,
+                          .experts = o->layout.whole_experts ? o->comm : NULL};
+    b->w = w;
     TRY(allocate(b, err));
     TRY(runner_create(&b->r, w, &how, err));
-    TRY(runner_fill_cache(b->r, 1, err));
+    b->held = *b->shape;
+    if (!runner_holds_e4m3(b->r))
+        b->held.fp8_block = 0;
+    /* Replicas have different contents, so that with EP their rows choose different experts. */
+    TRY(runner_fill_cache(b->r, (uint64_t)(1 + b->replica), err));
     TRY(wait_for_models(o->group, err));
 cleanup:
     return st;
@@ -295,18 +254,40 @@ cleanup:
     return st;
 }
 
-/* How many different routed experts the tokens of the last step chose, summed over the layers. */
-static double chosen_experts(const bench *b, int batch) {
-    double all = 0;
-    int k = b->shape->num_experts_per_tok, routed = b->shape->n_routed_experts;
-    for (int l = 0; l < b->moe_layers; l++)
-        for (int e = 0; e < routed; e++) {
-            bool any = false;
-            for (int i = 0; i < batch * k && !any; i++)
-                any = b->experts[((int64_t)(i / k) * b->moe_layers + l) * k + i % k] == e;
-            all += any;
-        }
-    return all;
+typedef struct {
+    bench *b;
+    const e2e_row *row;
+    step_fn step;
+} energy_step;
+
+static snap_status run_energy_step(void *ctx, snap_err *err) {
+    const energy_step *e = ctx;
+    return e->step(e->b, e->row, err);
+}
+
+/* Measures the energy of the steps that time_row() has timed. */
+static snap_status measure_energy(bench *b, step_fn step, e2e_row *row, snap_err *err) {
+    const e2e_options *o = b->opt;
+    energy_step of = {b, row, step};
+    step_energy_options how = {.seconds = o->energy_s,
+                               .step_ns = row->median_ns,
+                               .group = o->group,
+                               .own = o->meter,
+                               .cancel = o->cancel};
+    return o->energy_s > 0 ? step_energy_measure(&row->energy, &how, run_energy_step, &of, err)
+                           : SNAP_OK;
+}
+
+/* How many different routed experts of this rank the rows of the last step chose. */
+static snap_status chosen_experts(const bench *b, double *all, snap_err *err) {
+    const chosen_rows c = {.experts = b->experts,
+                           .rows = b->now,
+                           .layers = b->moe_layers,
+                           .each = b->shape->num_experts_per_tok,
+                           .first = weights_first_expert(b->w),
+                           .count = weights_experts(b->w),
+                           .group = b->opt->layout.whole_experts ? b->opt->group : NULL};
+    return step_work_experts(&c, all, err);
 }
 
 /* FNV-1a */
@@ -343,6 +324,7 @@ static snap_status time_parts(bench *b, e2e_row *row, snap_err *err) {
 
 static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err) {
     snap_status st;
+    double experts = 0;
     if (!row->batch)
         return SNAP_OK;
     TRY(time_row(b, decode_once, row, err));
@@ -351,7 +333,9 @@ static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err)
     runner_watch_experts(b->r, NULL);
     TRY(compare_tokens(b, err));
     TRY(time_parts(b, row, err));
-    row->weight_bytes = e2e_weight_bytes(b->shape, chosen_experts(b, b->now));
+    TRY(measure_energy(b, decode_once, row, err));
+    TRY(chosen_experts(b, &experts, err));
+    row->weight_bytes = step_work_rank_bytes(&b->held, &b->opt->layout, experts);
     row->cache_bytes = (double)(b->now * row->context * token_bytes(b, blocks));
     row->floor_ns = (row->weight_bytes + row->cache_bytes) / b->opt->ceilings->read.rate * 1e9;
 cleanup:
@@ -359,9 +343,14 @@ cleanup:
 }
 
 static snap_status prompt_row(bench *b, e2e_row *row, snap_err *err) {
-    row->flop = e2e_prompt_flop(b->shape, (double)row->context);
-    row->floor_ns = row->flop / b->opt->ceilings->bf16.rate * 1e9;
-    return time_row(b, prompt_once, row, err);
+    const rank_layout *l = &b->opt->layout;
+    double tokens = (double)row->context, e4m3 = step_work_rank_e4m3_flop(&b->held, l, tokens);
+    row->flop = step_work_rank_flop(b->shape, l, tokens);
+    row->floor_ns =
+        ((row->flop - e4m3) / b->opt->ceilings->bf16.rate + e4m3 / b->opt->ceilings->fp8.rate) *
+        1e9;
+    snap_status st = time_row(b, prompt_once, row, err);
+    return st == SNAP_OK ? measure_energy(b, prompt_once, row, err) : st;
 }
 
 static snap_status run_arm(bench *b, int blocks, e2e_row *rows, int *n, snap_err *err) {
@@ -390,6 +379,12 @@ cleanup:
 
 /* The ranks of split replicas count their steps together, so no replica may be idle. */
 static snap_status check_batches(const e2e_options *o, snap_err *err) {
+    for (int j = 0; j < o->n_batches && o->layout.whole_experts; j++)
+        if (o->batches[j] % o->layout.replicas)
+            return err_set(err, SNAP_E_USAGE,
+                           "--batch %lld: with EP, all ranks must have equally many sequences, and "
+                           "%d replicas do not divide it",
+                           (long long)o->batches[j], o->layout.replicas);
     for (int j = 0; j < o->n_batches && o->layout.parts > 1; j++)
         if (o->batches[j] && o->batches[j] < o->layout.replicas)
             return err_set(err, SNAP_E_USAGE,
@@ -420,6 +415,7 @@ snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err
     }
     TRY(check_batches(opt, err));
     TRY(weights_outline(&w, opt->shape, err));
+    w.share = e2e_share(&opt->layout, opt->group ? ranks_rank(opt->group) : 0);
     for (int a = 0; a < opt->n_arms; a++) {
         *b = bench_of(opt, a);
         TRY(check_prompt(b, w.blocks, err));

@@ -20,6 +20,7 @@
 #include "generator/local/model/runner.h"
 #include "generator/local/ranks/layout.h"
 #include "generator/local/ranks/ranks.h"
+#include "harness/bench/step_energy.h"
 #include "kernels/ceilings.h"
 
 enum {
@@ -47,6 +48,7 @@ typedef struct {
     double floor_ns;
     int cublaslt; /* version of cuBLASLt if it computed dense products (runner_cublaslt()); else
                      0 */
+    step_energy energy; /* steps = 0: not measured */
 } e2e_row;
 
 typedef struct {
@@ -62,24 +64,21 @@ typedef struct {
                             or its prompt needs */
     double seconds;      /* least measured time of a row, unless it reaches 2000 samples before */
     const mla_ceilings *ceilings;
-    bool parts; /* also time the parts of decode steps */
+    bool parts;      /* also time the parts of decode steps */
+    double energy_s; /* also measure the energy of a step in a loop of so many seconds; 0 = no */
+    energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
 
-    /* With several GPUs: the group, the layout, and the communicator if a replica is split. @shape
-     * is then that of a rank. Without a group these are NULL, {1, 1} and NULL. */
+    /* With several GPUs: the group, the layout, and the communicator if the layout has TP or EP
+     * (but not DP, TP and EP together). @shape is then that of a rank. Without a group these are
+     * NULL, {1, 1, false} and NULL. */
     ranks *group;
     rank_layout layout;
     comm *comm;
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* Bytes of weights that the products of a decode step read: 4 for each number of the routers and 2
- * for each of the others. @experts: number of routed experts that are read, summed over the
- * layers. */
-double e2e_weight_bytes(const model_shape *s, double experts);
-
-/* Floating-point operations of a prompt of @tokens tokens: dense products with the expected number
- * of routed experts, and attention over expanded heads. */
-double e2e_prompt_flop(const model_shape *s, double tokens);
+/* The share of the weights that rank @rank has. */
+weights_share e2e_share(const rank_layout *l, int rank);
 
 /* The most rows of a step with these options: of the largest batch, and of the prompt. */
 int64_t e2e_most_rows(const e2e_options *opt);
@@ -89,8 +88,9 @@ int64_t e2e_most_rows(const e2e_options *opt);
  *
  * @rows: [E2E_ROWS]; the first *n are filled
  *
- * SNAP_E_USAGE: more than E2E_ROWS rows, or the prompt does not fit into cache_bytes. SNAP_E_NOMEM:
- * weights and cache do not fit. SNAP_E_CANCELLED. SNAP_E_WRONG: the ranks of a replica have chosen
+ * SNAP_E_USAGE: more than E2E_ROWS rows, the prompt does not fit into cache_bytes, or a batch that
+ * the layout cannot divide. SNAP_E_NOMEM: weights and cache do not fit. SNAP_E_CANCELLED.
+ * SNAP_E_WRONG: the ranks of a replica have chosen
  * different tokens. Also the errors of runner_create(), of the steps and of the group.
  */
 snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err) SNAP_CHECK_RESULT;

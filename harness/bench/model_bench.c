@@ -21,6 +21,8 @@ static const double kProbeSeconds = 0.3;
 typedef struct {
     e2e_options run;
     model_shape shape; /* of a rank */
+    gpu *gpu;          /* for the energy; NULL = none */
+    energy_meter *meter;
     int64_t contexts[GRID_AXIS], batches[GRID_AXIS];
     results *results;
 } request;
@@ -53,12 +55,28 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return st;
 }
 
+snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) {
+    snap_status st = rank_layout_parse(out, text, err);
+    if (st == SNAP_OK && out->whole_experts && out->replicas > 1 && out->parts > 1)
+        st = err_set(
+            err, SNAP_E_UNSUPPORTED,
+            "--layout %s: DP, TP and EP together can only be predicted (--predict); measure "
+            "DPn/EPn or TPn/EPn",
+            text);
+    return st;
+}
+
 static snap_status read_request(request *r, const model_bench_options *o, model_bench *m,
                                 snap_err *err) {
     snap_status st;
     if (!o->model_config)
         return err_set(err, SNAP_E_USAGE, "bench model needs --model-config");
     TRY(model_config_open(&r->shape, o->model_config, err));
+    if (o->energy_s != 0 && o->energy_s < STEP_ENERGY_LEAST_S)
+        TRY(err_set(err, SNAP_E_USAGE,
+                    "--energy must be 0 or at least %g seconds, because the energy counter moves "
+                    "only about ten times a second",
+                    STEP_ENERGY_LEAST_S));
     TRY(bench_parse_list(o->contexts, "--context", 1, r->shape.max_position_embeddings, r->contexts,
                          GRID_AXIS, &r->run.n_contexts, err));
     TRY(text_split(o->batches, ',', "--batch", add_batch, r, err));
@@ -72,11 +90,12 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     r->run.ceilings = &m->ceilings.best;
     r->run.cancel = o->cancel;
     r->run.parts = o->parts;
+    r->run.energy_s = o->energy_s;
     r->run.group = o->group;
-    r->run.layout = (rank_layout){1, 1};
+    r->run.layout = (rank_layout){1, 1, false};
     if (o->layout)
-        TRY(rank_layout_parse(&r->run.layout, o->layout, err));
-    TRY(rank_layout_split(&r->shape, r->run.layout.parts, err));
+        TRY(model_bench_layout(&r->run.layout, o->layout, err));
+    TRY(rank_layout_shape(&r->shape, &r->run.layout, err));
     m->layout = r->run.layout;
     m->ranks = o->group ? ranks_size(o->group) : 1;
 cleanup:
@@ -85,8 +104,16 @@ cleanup:
 
 /* ---- rows ---- */
 
+double model_bench_tokens(const e2e_row *r) {
+    return r->prompt ? (double)r->context * r->batch : r->batch;
+}
+
 double model_bench_tokens_s(const e2e_row *r) {
-    return (r->prompt ? (double)r->context * r->batch : r->batch) / r->median_ns * 1e9;
+    return model_bench_tokens(r) / r->median_ns * 1e9;
+}
+
+double model_bench_joules(const e2e_row *r) {
+    return r->energy.steps ? r->energy.joules / model_bench_tokens(r) : (double)NAN;
 }
 
 double model_bench_gain(const e2e_row *rows, int n, int at) {
@@ -108,13 +135,24 @@ static void set_parts(step_record *s, const e2e_row *r) {
     s->rest_ns = r->part_ns[STEP_REST];
 }
 
+static void set_energy(step_record *s, const e2e_row *r, int n) {
+    if (!r->energy.steps || isnan(r->energy.joules))
+        return;
+    s->energy_steps = r->energy.steps;
+    s->energy_s = r->energy.seconds;
+    s->joules_step = r->energy.joules;
+    s->joules_token = model_bench_joules(r);
+    if (n > 1)
+        s->rank_joules = (record_numbers){r->energy.rank, (size_t)n};
+}
+
 static js *row_json(const model_bench *m, int i) {
     const e2e_row *r = &m->rows[i];
-    char layout[32];
+    char layout[RANK_LAYOUT_TEXT];
     step_record s;
     record_init(&step_type, &s);
     if (m->ranks > 1) {
-        (void)snprintf(layout, sizeof layout, "DP%d/TP%d", m->layout.replicas, m->layout.parts);
+        rank_layout_text(&m->layout, layout);
         s.layout = layout;
         s.rank_median_ns = (record_numbers){r->rank_ns, (size_t)m->ranks};
     }
@@ -136,6 +174,7 @@ static js *row_json(const model_bench *m, int i) {
         s.cublaslt = r->cublaslt;
         s.roofline_pct = 100 * r->floor_ns / r->median_ns;
         set_parts(&s, r);
+        set_energy(&s, r, m->ranks);
     }
     return record_write(&step_type, &s);
 }
@@ -192,23 +231,40 @@ static snap_status probe_device(request *r, const model_bench_options *o, const 
     r->run.isa = o->device.isa;
     TRY(results_of_device(&r->results, be, &o->device, "bench", config, 0, err));
     TRY(ceilings_measure(&m->ceilings, be, kProbeRounds, kProbeSeconds, err));
+    if (o->energy_s > 0) {
+        r->gpu = gpu_open(info.pci);
+        TRY(energy_open(&r->meter, "/sys", &info, r->gpu, err));
+        r->run.meter = r->meter;
+    }
 cleanup:
     mla_backend_close(be);
     return st;
 }
 
-/* Connects the GPUs of a replica. */
+/* What the ranks of the layout exchange: sums over a replica (TP), or messages and sums over all
+ * ranks (EP). */
+static sums_options exchange_options_of(const request *r, const model_bench_options *o) {
+    const rank_layout *l = &r->run.layout;
+    int size = l->whole_experts ? rank_layout_size(l) : l->parts;
+    int64_t rows = e2e_most_rows(&r->run), hidden = r->shape.hidden_size;
+    sums_options how = {.group = o->group,
+                        .first = ranks_rank(o->group) / size * size,
+                        .size = size,
+                        .most_bytes = rows * hidden * 4,
+                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+    if (l->whole_experts && l->parts == 1)
+        how.gather_bytes = rows * (hidden * 2 + (int64_t)r->shape.num_experts_per_tok * 8 + 16);
+    return how;
+}
+
+/* Connects the GPUs of the ranks, unless they exchange nothing. */
 static snap_status connect_ranks(request *r, const model_bench_options *o, model_bench *m,
                                  snap_err *err) {
     const char *why_not = "";
-    int parts = r->run.layout.parts;
-    if (!o->group || parts < 2)
+    const rank_layout *l = &r->run.layout;
+    if (!o->group || (l->parts < 2 && !l->whole_experts))
         return SNAP_OK;
-    sums_options how = {.group = o->group,
-                        .first = ranks_rank(o->group) / parts * parts,
-                        .size = parts,
-                        .most_bytes = e2e_most_rows(&r->run) * r->shape.hidden_size * 4,
-                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+    sums_options how = exchange_options_of(r, o);
     snap_status st = sums_cuda_open(&r->run.comm, &how, err);
     if (st != SNAP_OK)
         return st;
@@ -235,10 +291,14 @@ snap_status model_bench_run(const model_bench_options *o, const js *config, mode
     TRY(connect_ranks(r, o, out, err));
     TRY(probe_device(r, o, config, out, err));
     TRY(e2e_run(&r->run, out->rows, &out->n, err));
+    if (r->meter && energy_missing(r->meter))
+        (void)snprintf(out->no_energy, sizeof out->no_energy, "%s", energy_missing(r->meter));
     if (o->out && (!o->group || ranks_rank(o->group) == 0))
         TRY(save(r, o, out, err));
 cleanup:
     disconnect_ranks(r, st, err);
+    energy_close(r->meter);
+    gpu_close(r->gpu);
     results_free(r->results);
     free(r);
     return st;

@@ -17,7 +17,9 @@ typedef struct {
     double seconds;                        /* least measured time of a row (e2e.h) */
     const char *out;                       /* a result file, or a run's folder; NULL = none */
     bool parts;                            /* also time the parts of decode steps */
-    const char *layout;                    /* rank_layout_parse(); NULL = one GPU */
+    double energy_s;                       /* also measure the energy of each row's step in a loop
+                                              of so many seconds; 0 = no */
+    const char *layout;                    /* model_bench_layout(); NULL = one GPU */
     ranks *group;                          /* all ranks of the layout; NULL = one GPU */
     int64_t one_shot_kib; /* longest sum over ranks that does not use NCCL; -1 = the default */
     const volatile sig_atomic_t *cancel;
@@ -32,7 +34,12 @@ typedef struct {
     int ranks;
     int64_t one_shot_bytes; /* longest sum over ranks in one kernel; 0 = NCCL computes all */
     char why_not[300];      /* why it is 0 */
+    char no_energy[400];    /* why the energy of this rank's GPU is missing; "" if it is not */
 } model_bench;
+
+/* Reads a layout that can be measured. SNAP_E_USAGE: it is none. SNAP_E_UNSUPPORTED: it can only be
+ * predicted. */
+snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
  * that file. SNAP_E_USAGE: a wrong list, or no model is named. SNAP_E_UNSUPPORTED: the backend's
@@ -41,7 +48,12 @@ typedef struct {
 snap_status model_bench_run(const model_bench_options *o, const js *config, model_bench *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 
+/* Tokens of one step, of all replicas together. */
+double model_bench_tokens(const e2e_row *r);
 double model_bench_tokens_s(const e2e_row *r);
+
+/* Joules of all GPUs for one token; NAN = not measured. */
+double model_bench_joules(const e2e_row *r);
 
 /* Speed-up of FP8 over BF16: tokens per second of row @at over those of the matching BF16 row. NAN
  * for a row of another format than FP8, and if there is no match. */

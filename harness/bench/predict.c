@@ -91,7 +91,7 @@ static snap_status read_request(request *q, snap_err *err) {
     const predict_options *o = q->o;
     TRY(check_options(q, err));
     TRY(model_config_open(&q->shape, o->model_config, err));
-    q->e4m3 = strcmp(o->weights, "e4m3") == 0;
+    q->e4m3 = strcmp(o->weights, "e4m3") == 0 || q->shape.fp8_block == 128;
     q->model = provenance_cut_folders(o->model_config);
     if (!q->model)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a prediction"));
@@ -154,7 +154,7 @@ static snap_status set_times(const request *q, const rule_book *book, const pred
     ns[STEP_EXCHANGE] = exchange.ns;
     rules_apply(book, arm, &w, ns);
     r->parts |= PREDICTION_FITS;
-    r->median_ns = rules_step(book, &w, ns, l->ranks.parts > 1 || l->whole_experts);
+    r->median_ns = rules_step(book, &w, ns, l->ranks.parts > 1 || l->ranks.whole_experts);
     r->tokens_s = (double)r->batch / r->median_ns * 1e9;
     set_parts(r, ns);
     set_interval(r, &book->range[predict_range((double)rows)], ns, &exchange);
@@ -181,7 +181,7 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     predict_memory m =
         predict_memory_of(&q->shape, l, q->e4m3, c->arm, rows ? rows : 1, c->context);
     bool fits = rows && (memory == 0 || predict_memory_sum(&m) <= memory);
-    if (l->whole_experts && c->batch && c->batch < replicas)
+    if (l->ranks.whole_experts && c->batch && c->batch < replicas)
         return err_set(err, SNAP_E_USAGE,
                        "--batch %lld is too small: each of %d replicas needs a sequence",
                        (long long)c->batch, l->ranks.replicas);
@@ -191,9 +191,9 @@ static snap_status predict_cell(request *q, const rule_book *book, const cell *c
     r->model_config = keep(q, q->model);
     r->layout = keep(q, layout);
     r->gpus = predict_gpus(l);
-    r->weights = q->o->weights;
+    r->weights = q->e4m3 ? "e4m3" : "bf16";
     r->link = links->has_link ? links->link.name : "measured";
-    r->network = r->gpus > PREDICT_NODE && l->whole_experts ? links->network.name : "";
+    r->network = r->gpus > PREDICT_NODE && l->ranks.whole_experts ? links->network.name : "";
     r->arm = kv_format_name(c->arm);
     r->context = c->context;
     r->largest = c->batch == 0;
@@ -242,7 +242,7 @@ static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err
         return SNAP_E_USAGE;
     for (int parts = 1; parts <= kWidest && parts <= gpus; parts++)
         for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
-            c->layout = (predict_layout){{(int)gpus / parts, parts}, whole};
+            c->layout = (predict_layout){{(int)gpus / parts, parts, whole}};
             if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
                 continue;
             divides = true;
@@ -271,7 +271,7 @@ static snap_status predict_map(request *q, snap_err *err) {
         for (int a = 0; a < q->n_arms; a++)
             for (int i = 0; i < q->n_contexts; i++)
                 for (int j = 0; j < q->n_batches; j++) {
-                    cell c = {{{1, 1}, false}, q->arms[a], q->contexts[i], q->batches[j]};
+                    cell c = {{{1, 1, false}}, q->arms[a], q->contexts[i], q->batches[j]};
                     TRY(predict_best(q, q->gpus[g], &c, err));
                 }
 cleanup:
@@ -303,7 +303,7 @@ static snap_status add_measured(void *ctx, const step_record *s, const char *fil
     request *q = ctx;
     prediction_record *r = next_row(q->out, err);
     rule_book book = q->out->in.book;
-    cell c = {{{1, 1}, false}, CACHE_BF16, s->context, s->batch};
+    cell c = {{{1, 1, false}}, CACHE_BF16, s->context, s->batch};
     if (!r)
         return SNAP_E_USAGE;
     TRY(check_model(q, s, file, err));

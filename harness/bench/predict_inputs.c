@@ -6,8 +6,8 @@
 
 #include "base/share.h"
 #include "base/text.h"
-#include "harness/bench/e2e.h"
 #include "harness/bench/model_config.h"
+#include "harness/bench/step_work.h"
 #include "harness/record/run.h"
 
 enum { kLinksLimit = 1 << 20 };
@@ -79,7 +79,7 @@ static bool has_single_step(const model_shape *s) {
 
 static snap_status add_step(predict_inputs *in, const step_record *s, const char *file,
                             snap_err *err) {
-    const predict_layout one = {.ranks = {1, 1}};
+    const predict_layout one = {.ranks = {1, 1, false}};
     measured_step *m = &in->steps[in->n];
     model_shape shape = {0};
     if (!is_timed(s) || s->layout[0] || !isfinite(s->attention_ns))
@@ -91,15 +91,17 @@ static snap_status add_step(predict_inputs *in, const step_record *s, const char
         st = kv_format_parse(s->arm, &m->arm, err);
     if (st != SNAP_OK)
         return st;
-    predict_work none = predict_work_of(&shape, &one, false, 0, 0, 0);
-    double expert = 6.0 * shape.hidden_size * shape.moe_intermediate_size,
-           read = (s->weight_bytes - e2e_weight_bytes(&shape, 0)) / expert;
+    bool e4m3 = shape.fp8_block == 128; /* as in step_work_bytes() */
+    predict_work none = predict_work_of(&shape, &one, e4m3, 0, 0, 0);
+    double expert =
+               3.0 * shape.hidden_size * shape.moe_intermediate_size * predict_number_bytes(e4m3),
+           read = (s->weight_bytes - step_work_bytes(&shape, 0)) / expert;
     *m = (measured_step){.arm = m->arm,
                          .batch = s->batch,
                          .context = s->context,
                          .part_ns = {s->attention_ns, s->exchange_ns, s->experts_ns, s->rest_ns},
                          .step_ns = s->median_ns,
-                         .work = predict_work_of(&shape, &one, false, (double)s->batch, s->context,
+                         .work = predict_work_of(&shape, &one, e4m3, (double)s->batch, s->context,
                                                  read / fmax(none.moe_layers, 1))};
     in->book.single |= has_single_step(&shape);
     in->n++;

@@ -8,8 +8,9 @@
 #include "generator/local/model/reading.h"
 
 enum {
-    kScaleBlock = 128, /* rows and columns of a block of e4m3 numbers */
-    kMostChunks = 64,  /* these three are those of generator/local/cuda/model.h */
+    kScaleRows = 8, /* rows and columns of a block of e4m3 numbers on the device */
+    kScaleBlock = 128,
+    kMostChunks = 64, /* these four are those of generator/local/cuda/model.h */
     kLogitRows = 256,
     kGatedRows = 512,
     kFewRows = 8
@@ -19,37 +20,16 @@ static const int64_t kExpanded = (int64_t)1 << 30; /* limit for the expanded key
 /* ---- layouts ---- */
 
 snap_status predict_layout_parse(predict_layout *out, const char *text, snap_err *err) {
-    char ranks[32];
-    const char *ep = strstr(text, "/EP");
-    size_t n = ep ? (size_t)(ep - text) : strlen(text);
-    char *end = NULL;
-    *out = (predict_layout){.whole_experts = ep != NULL};
-    (void)snprintf(ranks, sizeof ranks, "%.*s", (int)(n < sizeof ranks ? n : sizeof ranks - 1),
-                   text);
-    snap_status st = rank_layout_parse(&out->ranks, ranks, err);
-    if (st != SNAP_OK)
-        return st;
-    if (ep && (strtol(ep + 3, &end, 10) != predict_gpus(out) || end == ep + 3 || *end))
-        return err_set(err, SNAP_E_USAGE, "--layout '%s': EP must be the number of all GPUs, %d",
-                       text, predict_gpus(out));
-    return SNAP_OK;
+    return rank_layout_parse(&out->ranks, text, err);
 }
 
 void predict_layout_text(const predict_layout *l, char out[32]) {
-    int n = snprintf(out, 32, "DP%d/TP%d", l->ranks.replicas, l->ranks.parts);
-    if (l->whole_experts)
-        (void)snprintf(out + n, 32 - (size_t)n, "/EP%d", predict_gpus(l));
+    rank_layout_text(&l->ranks, out);
 }
 
 snap_status predict_layout_check(const predict_layout *l, const model_shape *s, snap_err *err) {
     model_shape part = *s;
-    if (l->whole_experts)
-        part.moe_intermediate_size = l->ranks.parts; /* experts are not split */
-    snap_status st = rank_layout_split(&part, l->ranks.parts, err);
-    if (st == SNAP_OK && l->whole_experts && s->n_routed_experts % predict_gpus(l) != 0)
-        return err_set(err, SNAP_E_UNSUPPORTED, "%d ranks do not divide n_routed_experts %d",
-                       predict_gpus(l), s->n_routed_experts);
-    return st;
+    return rank_layout_shape(&part, &l->ranks, err);
 }
 
 /* ---- the work ---- */
@@ -71,7 +51,7 @@ static counts count_layers(const model_shape *s) {
 }
 
 double predict_number_bytes(bool e4m3) {
-    return e4m3 ? 1 + 4.0 / (kScaleBlock * kScaleBlock) : 2;
+    return e4m3 ? 1 + 4.0 / (kScaleRows * kScaleBlock) : 2;
 }
 
 double predict_experts(double here, double all, double chosen, double rows) {
@@ -100,7 +80,7 @@ static void set_experts(predict_work *w, const model_shape *s, const predict_lay
            shared = s->n_shared_experts, router = 4.0 * s->hidden_size * all,
            routed = s->num_experts_per_tok * s->n_routed_experts / fmax(all, 1),
            number = predict_number_bytes(e4m3);
-    if (l->whole_experts) {
+    if (l->ranks.whole_experts) {
         double here = s->n_routed_experts / gpus, rows = w->rows * l->ranks.replicas,
                read = predict_experts(here, all, s->num_experts_per_tok, rows);
         w->experts = w->moe_layers * (read + shared);
@@ -130,7 +110,7 @@ static void set_exchange(predict_work *w, const model_shape *s, const predict_la
     double parts = l->ranks.parts, gpus = predict_gpus(l), hidden = s->hidden_size,
            all = s->n_routed_experts + s->zero_expert_num,
            routed = s->num_experts_per_tok * s->n_routed_experts / fmax(all, 1);
-    bool moved = l->whole_experts && l->ranks.replicas > 1;
+    bool moved = l->ranks.whole_experts && l->ranks.replicas > 1;
     w->sum_bytes = w->rows * hidden * 4;
     w->sums = parts > 1 ? c->blocks + c->dense + (moved ? 0 : c->moe) : 0;
     if (!moved)
@@ -150,6 +130,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
     double heads = (double)s->num_attention_heads / parts, number = predict_number_bytes(e4m3),
            head = (double)s->vocab_size * s->hidden_size,
            dense = 3.0 * s->hidden_size * s->intermediate_size / parts,
+           values = c.blocks * s->kv_lora_rank * heads * s->v_head_dim,
            rest = c.blocks * attention_numbers(s, heads) + c.dense * dense;
     predict_work w = {.rows = rows,
                       .heads = (int)heads,
@@ -158,7 +139,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
                       .launches = rest_launches(s, &c, rows),
                       .cached = c.blocks * rows * (double)context};
     w.query_bytes = c.blocks * 2 * heads * s->qk_nope_head_dim * s->kv_lora_rank;
-    w.rest_bytes = number * rest + 2 * head;
+    w.rest_bytes = number * (rest - values) + 2 * (values + head);
     w.rest_flop = 2 * rows * (rest + head);
     set_experts(&w, s, l, e4m3, experts);
     set_exchange(&w, s, l, &c, e4m3);
@@ -168,9 +149,8 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
 /* ---- memory ---- */
 
 static int64_t matrix_bytes(int64_t rows, int64_t cols, bool e4m3) {
-    int64_t down = (rows + kScaleBlock - 1) / kScaleBlock,
-            across = (cols + kScaleBlock - 1) / kScaleBlock;
-    return e4m3 ? rows * cols + 4 * down * across : 2 * rows * cols;
+    int64_t down = (rows + 15) / 16, across = (cols + 2 * kScaleBlock - 1) / (2 * kScaleBlock);
+    return e4m3 ? rows * cols + 4 * 4 * down * across : 2 * rows * cols;
 }
 
 static int64_t attention_bytes(const model_shape *s, bool e4m3) {
@@ -180,7 +160,7 @@ static int64_t attention_bytes(const model_shape *s, bool e4m3) {
             norms = 4 * (2 * hidden + (s->plain_latent ? 0 : rank) + s->q_lora_rank);
     return norms + matrix_bytes(first + rank + s->qk_rope_head_dim, hidden, e4m3) +
            (s->q_lora_rank ? matrix_bytes(queries, s->q_lora_rank, e4m3) : 0) +
-           matrix_bytes(heads * (s->qk_nope_head_dim + s->v_head_dim), rank, e4m3) +
+           matrix_bytes(heads * (s->qk_nope_head_dim + s->v_head_dim), rank, false) +
            2 * heads * rank * s->qk_nope_head_dim + /* W_UK again, transposed */
            matrix_bytes(hidden, heads * s->v_head_dim, e4m3);
 }
@@ -209,6 +189,10 @@ static int64_t larger(int64_t a, int64_t b) {
 
 static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+static int64_t blocks_of(int64_t cols) {
+    return (cols + kScaleBlock - 1) / kScaleBlock;
 }
 
 static int64_t pages_of(int64_t tokens) {
@@ -241,13 +225,26 @@ static int64_t chunk_bytes(const model_shape *s, int64_t context) {
     return 2 * context * (s->kv_lora_rank + s->qk_rope_head_dim + kv * at_once);
 }
 
-static int64_t expert_buffers(const model_shape *s, int64_t layers, int64_t rows) {
+/* The quantised operand of a product of e4m3 weights: a code for each number, and a scale for each
+ * kScaleBlock numbers. */
+static int64_t operand_bytes(const model_shape *s, int64_t layers, int64_t rows) {
+    int64_t pairs = layers ? rows * (s->num_experts_per_tok + s->n_shared_experts) : 0,
+            values = (int64_t)s->num_attention_heads * s->v_head_dim,
+            widest = larger(larger(s->hidden_size, s->q_lora_rank),
+                            larger(s->intermediate_size, values)),
+            of_pairs = larger(s->hidden_size, s->moe_intermediate_size);
+    return rows <= kFewRows ? 0
+                            : larger(rows * widest, pairs * of_pairs) +
+                                  4 * larger(rows * blocks_of(widest), pairs * blocks_of(of_pairs));
+}
+
+static int64_t expert_buffers(const model_shape *s, bool e4m3, int64_t layers, int64_t rows) {
     int64_t slots = s->num_experts_per_tok + s->n_shared_experts, pairs = rows * slots,
             all = s->n_routed_experts + s->zero_expert_num,
             experts = s->n_routed_experts + s->n_shared_experts;
     if (!layers)
         return 0;
-    return pairs * (2 * (int64_t)s->hidden_size + 2 * s->moe_intermediate_size +
+    return pairs * ((e4m3 ? 0 : 2 * (int64_t)s->hidden_size) + 2 * s->moe_intermediate_size +
                     4 * (int64_t)s->hidden_size + 16) +
            rows * (4 * all + 4 * layers * s->num_experts_per_tok + 4) +
            (s->zero_expert_num ? 4 * rows * s->hidden_size : 0) + 4 * (3 * experts + 3);
@@ -259,22 +256,24 @@ predict_memory predict_memory_of(const model_shape *s, const predict_layout *l, 
     model_shape rank = *s;
     int parts = l->ranks.parts;
     int64_t words = kMostChunks + rows + rows + 1, tables = rows + kMostChunks,
-            experts =
-                l->whole_experts ? s->n_routed_experts / predict_gpus(l) : s->n_routed_experts;
+            experts = l->ranks.whole_experts ? s->n_routed_experts / predict_gpus(l)
+                                             : s->n_routed_experts;
     rank.num_attention_heads /= parts;
     rank.intermediate_size /= parts;
-    rank.moe_intermediate_size /= l->whole_experts ? 1 : parts;
+    rank.moe_intermediate_size /= l->ranks.whole_experts ? 1 : parts;
     mla_page_bytes page =
         mla_cache_page_bytes(cache_precision(arm), s->kv_lora_rank, s->qk_rope_head_dim);
     int64_t readings = rows + kMostChunks; /* the results of reading.h: 24 bytes and a list */
-    return (predict_memory){
-        .weights = weight_bytes(&rank, experts, e4m3),
-        .buffers = 4 * (words + tables * pages_of(context)) +
-                   row_bytes(&rank, parts > 1, rows + 1, context) + decode_bytes(&rank, arm, rows) +
-                   chunk_bytes(&rank, context) + expert_buffers(&rank, (int64_t)c.moe, rows + 1) +
-                   readings * (READING_MOST * 8 + 24 + (int64_t)sizeof(reading)),
-        .cache = rows * pages_of(context) * (int64_t)c.blocks *
-                 (int64_t)(page.content + page.rope + page.scale)};
+    return (predict_memory){.weights = weight_bytes(&rank, experts, e4m3),
+                            .buffers =
+                                4 * (words + tables * pages_of(context)) +
+                                row_bytes(&rank, parts > 1, rows + 1, context) +
+                                decode_bytes(&rank, arm, rows) + chunk_bytes(&rank, context) +
+                                expert_buffers(&rank, e4m3, (int64_t)c.moe, rows + 1) +
+                                (e4m3 ? operand_bytes(&rank, (int64_t)c.moe, rows + 1) : 0) +
+                                readings * (READING_MOST * 8 + 24 + (int64_t)sizeof(reading)),
+                            .cache = rows * pages_of(context) * (int64_t)c.blocks *
+                                     (int64_t)(page.content + page.rope + page.scale)};
 }
 
 int64_t predict_largest(const model_shape *s, const predict_layout *l, bool e4m3, kv_format arm,

@@ -2,11 +2,13 @@
  *
  * These numbers follow from the model's shape alone. predict_rules.h turns the work into a time.
  *
- * A layout is written "DP8/TP1", "DP4/TP2" or "DP8/TP1/EP8". DP and TP are those of
- * generator/local/ranks/layout.h. Without EP, each expert is split over the ranks of its replica,
- * as `bench model` does it. With EP, each rank has whole experts, and the rows of a step go to the
- * ranks of their experts and back (all-to-all). EP must then be the number of all ranks. This
- * program predicts such steps and cannot run them. */
+ * A layout is written "DP8/TP1", "DP4/TP2" or "DP8/TP1/EP8" (generator/local/ranks/layout.h).
+ * Without EP, each expert is split over the ranks of its replica, as `bench model` does it. With
+ * EP, each rank has whole experts, and the rows of a step go to the ranks of their experts and back
+ * through an all-to-all that moves each row once to each of these ranks. `bench model` measures
+ * DPn/EPn with an all-gather and a reduce-scatter in FP32 instead (generator/local/cuda/README.md).
+ * On two GPUs these move about as many bytes to the experts, and twice as many back. On more GPUs
+ * they move more. Their buffers hold the rows of all ranks, which are not counted here. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 
@@ -16,7 +18,6 @@
 
 typedef struct {
     rank_layout ranks;
-    bool whole_experts; /* with EP */
 } predict_layout;
 
 /* SNAP_E_USAGE for a text that is no layout. */
@@ -59,7 +60,8 @@ typedef struct {
 } predict_work;
 
 /* Bytes of one number of a weight matrix: 2 for BF16, a little more than 1 for e4m3 with one FP32
- * scale for each 128 x 128 numbers. Embedding, logits and routers stay as they are. */
+ * scale for each 8 x 128 numbers, as the device stores them (generator/local/cuda/codes.h).
+ * Embedding, logits, routers and kv_b stay as they are. */
 double predict_number_bytes(bool e4m3);
 
 /* Each replica has @rows sequences of @context cached tokens. @experts: how many routed experts are

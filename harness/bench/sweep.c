@@ -159,10 +159,21 @@ static void apply_verdict(cell *c) {
     c->why = c->verdict.why;
 }
 
+/* Removes what the scope before left in the arm's cell, except the verdict: verify_arm() keeps it
+ * if the output is the same. */
+static void clear_scope(lane *l) {
+    cell *c = &l->cell;
+    stop_release(&c->timing);
+    *c = (cell){.arm = c->arm, .verdict = c->verdict};
+    l->probes = (paired_probes){.device = l->device};
+}
+
 static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err) {
     snap_err why = {0};
     note(s, "checking against FP64");
     snap_status st = verify_arm(&c->verdict, c->arm, scope, &s->known, s->opt->seed, &why);
+    if (st != SNAP_OK) /* that of the scope before is not that of this one */
+        verified_release(&c->verdict);
     st = settle(c, st, &why, err);
     apply_verdict(c);
     return st;
@@ -247,9 +258,8 @@ static snap_status run_scope(sweep *s, bench_scope scope, snap_err *err) {
         cell *c = &s->lanes[i].cell;
         if (!takes_part(&s->lanes[i], scope))
             continue;
+        clear_scope(&s->lanes[i]);
         c->status = ROW_PASSED;
-        c->why = (snap_err){0};
-        stop_release(&c->timing);
         TRY(check_cancel(s, err));
         TRY(check_arm(s, c, scope, err));
     }
@@ -278,9 +288,11 @@ static snap_status skip_scope(sweep *s, bench_scope scope, const snap_err *why, 
     for (int i = 0; i < s->n && st == SNAP_OK; i++) {
         if (!sweep_is_requested(&s->lanes[i], scope))
             continue;
-        const lane *l = &s->lanes[i];
-        s->lanes[i].cell.status = l->of.backend ? ROW_SKIPPED : ROW_ERROR;
-        s->lanes[i].cell.why = l->of.backend ? *why : l->of.why;
+        lane *l = &s->lanes[i];
+        verified_release(&l->cell.verdict);
+        clear_scope(l);
+        l->cell.status = l->of.backend ? ROW_SKIPPED : ROW_ERROR;
+        l->cell.why = l->of.backend ? *why : l->of.why;
         st = sweep_add_row(s, i, scope, &now, &now, err);
     }
     return st;

@@ -36,16 +36,15 @@ static const opt options[] = {
      1 << 20},
     {.type = OPT_GROUP, .help = "Several GPUs"},
     {OPT_STR, "layout", 0, &o.layout, "LAYOUT",
-     "how the model is divided over GPUs: DPd/TPt, DPd or TPt; with --predict a list, whose "
-     "layouts "
-     "may end in /EPn",
+     "how the model is divided over GPUs: DPd/TPt, DPd, TPt, DPn/EPn or TPn/EPn; with --predict a "
+     "list, which may have DPd/TPt/EPn",
      0, 0},
     {OPT_STR, "devices", 0, &devices, "LIST",
      "numbers of the GPUs of this machine, one for each rank; the program starts the ranks itself, "
      "unless a launcher such as mpirun or srun has started it",
      0, 0},
     {OPT_INT, "one-shot-kib", 0, &o.one_shot_kib, "N",
-     "longest sum over the ranks, in KiB, that one kernel computes over peer memory; NCCL computes "
+     "longest exchange between the ranks, in KiB, that one kernel does over peer memory; NCCL does "
      "longer ones; -1 = 2048",
      -1, 2048},
     DEVICE_OPTIONS(o.device),
@@ -54,6 +53,10 @@ static const opt options[] = {
      3600},
     {OPT_FLAG, "parts", 0, &o.parts, NULL,
      "also time attention, exchange, experts and the rest of each decode step", 0, 0},
+    {OPT_NUM, "energy", 0, &o.energy_s, "S",
+     "also measure the joules of each row's step, in a loop of at least S seconds; at least 1, "
+     "because the GPU's energy counter moves only about ten times a second; 0 = not",
+     0, 3600},
     {.type = OPT_GROUP, .help = "Predicting"},
     {OPT_FLAG, "predict", 0, &predicts, NULL,
      "predict the steps from measured parts instead of measuring them; needs no GPU", 0, 0},
@@ -66,7 +69,9 @@ static const opt options[] = {
     {OPT_NUM, "gpu-memory", 0, &p.memory_gb, "GB",
      "memory of each GPU for weights, buffers and cache, in GB; 0 = no limit", 0, 1e6},
     {OPT_STR, "weights", 0, &p.weights, "NAME",
-     "number format of the weights: bf16, e4m3 (which 'bench model' cannot run)", 0, 0},
+     "number format of the weights: bf16 or e4m3; e4m3 if config.json has e4m3 weights in blocks "
+     "of 128",
+     0, 0},
     {OPT_STR, "link", 0, &p.from.link, "NAME",
      "link between the GPUs of a node, from configs/links.json, instead of the measured exchange",
      0, 0},
@@ -91,8 +96,10 @@ static snap_status show(opt_shared *shared, const model_bench *m, snap_err *err)
         t = model_bench_table(m);
         st = print_table(&t, err);
     }
-    if (st == SNAP_OK && m->layout.parts > 1 && m->one_shot_bytes == 0 && m->why_not[0])
-        term_warn("no sums over peer memory: %s", m->why_not);
+    if (st == SNAP_OK && m->one_shot_bytes == 0 && m->why_not[0])
+        term_warn("no exchanges over peer memory: %s", m->why_not);
+    if (st == SNAP_OK && m->no_energy[0])
+        term_warn("the energy was not measured: %s", m->no_energy);
     table_release(&t);
     js_free(rows);
     return st;
@@ -111,10 +118,10 @@ static snap_status measure_and_show(opt_shared *shared, bool shows, snap_err *er
 
 /* Options that the other kind of run would ignore are refused. */
 static snap_status check_options(snap_err *err) {
-    if (predicts && (devices || o.prompt || o.parts || o.memory_gb > 0))
+    if (predicts && (devices || o.prompt || o.parts || o.memory_gb > 0 || o.energy_s > 0))
         return err_set(err, SNAP_E_USAGE,
-                       "--predict measures nothing: leave out --devices, --prompt, --parts and "
-                       "--memory (--gpu-memory limits the batch)");
+                       "--predict measures nothing: leave out --devices, --prompt, --parts, "
+                       "--energy and --memory (--gpu-memory limits the batch)");
     if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.memory_gb > 0))
         return err_set(err, SNAP_E_USAGE,
                        "--measured, --gpus, --gpu-memory, --link and --against need --predict");
@@ -133,7 +140,7 @@ static snap_status predict(opt_shared *shared, snap_err *err) {
 
 static snap_status run(opt_shared *shared, snap_err *err) {
     snap_status st;
-    rank_layout l = {1, 1};
+    rank_layout l = {1, 1, false};
     TRY(check_options(err));
     if (predicts)
         return predict(shared, err);
@@ -141,8 +148,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (devices && !o.layout)
         return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
     if (o.layout)
-        TRY(rank_layout_parse(&l, o.layout, err));
-    st = l.replicas * l.parts > 1 ? model_layout_run(&o, devices, &l, shared, measure_and_show, err)
+        TRY(model_bench_layout(&l, o.layout, err));
+    st = rank_layout_size(&l) > 1 ? model_layout_run(&o, devices, &l, shared, measure_and_show, err)
                                   : measure_and_show(shared, true, err);
 cleanup:
     return st;
@@ -152,30 +159,41 @@ const opt_command cmd_bench_model = {
     .name = "bench model",
     .summary = "time decode steps of a whole model with random weights, on one GPU or several",
     .synopsis = "--model-config FILE [options]",
-    .about = "Times decode steps of a whole model in both arms, on CUDA devices. The model is\n"
-             "given by its config.json, and its weights are random. Each pair of a batch and a\n"
-             "context from the lists is one row per arm. The column '% roof' is the shortest\n"
-             "possible time in percent of the measured time. For a decode step, the shortest\n"
-             "possible time is the time to read the step's bytes at the measured bandwidth. For\n"
-             "a prompt, it is the time of the arithmetic at the measured rate.\n"
-             "\n"
-             "With --layout, each GPU is a rank. DP2 has two replicas of the model, which divide\n"
-             "the sequences. TP2 splits one replica over two GPUs: the heads of attention and\n"
-             "the inner width of each feed-forward. All ranks begin each step together, and the\n"
-             "time of a step is that of the slowest rank. The columns of bytes are those of\n"
-             "rank 0. NCCL is loaded only if a sum over the ranks needs it: libnccl.so.2, or the\n"
-             "file that the environment variable SNAPMLA_NCCL names. If one rank fails, all end\n"
-             "within 30 seconds, and the message names the rank.\n"
-             "\n"
-             "With --predict, nothing is measured. The time of a step follows from measured parts\n"
-             "of a step on one GPU, cells of the attention kernel and exchange curves, by the\n"
-             "rules that are printed below the rows. /EPn puts whole experts on each of the n\n"
-             "GPUs. Rows have the origin 'predicted'. An interval covers the errors of the rules\n"
-             "for measured steps that were left out, and the range of the exchange.",
+    .about =
+        "Times decode steps of a whole model in both arms, on CUDA devices. The model is\n"
+        "given by its config.json, and its weights are random. They are e4m3 if the file\n"
+        "has a quantization_config with blocks of 128 by 128, else BF16. Each pair of a\n"
+        "batch and a context from the lists is one row per arm. The column '% roof' is\n"
+        "the shortest possible time in percent of the measured time. For a decode step,\n"
+        "the shortest possible time is the time to read the step's bytes at the measured\n"
+        "bandwidth. For a prompt, it is the time of the arithmetic at the measured rate.\n"
+        "\n"
+        "With --layout, each GPU is a rank. DP2 has two replicas of the model, which divide\n"
+        "the sequences. TP2 splits one replica over two GPUs: the heads of attention and\n"
+        "the inner width of each feed-forward. DP2/EP2 (or EP2) is DP2 with half of the\n"
+        "routed experts on each GPU, whole: rows go to them by an all-gather, and the\n"
+        "results come back by a reduce-scatter. TP2/EP2 splits the heads, and has whole\n"
+        "experts. All ranks begin each step together, and the time of a step is that of the\n"
+        "slowest rank. The columns of bytes are those of rank 0. NCCL is loaded only if an\n"
+        "exchange between the ranks needs it: libnccl.so.2, or the file that the environment\n"
+        "variable SNAPMLA_NCCL names. If one rank fails, all end within 30 seconds, and the\n"
+        "message names the rank.\n"
+        "\n"
+        "With --energy S, each row's step runs again in a loop of at least S seconds, and\n"
+        "the GPU's energy counter (NVML) is read before and after it. J/token is the energy\n"
+        "of all GPUs divided by the tokens. Where there is no counter, the cell is empty.\n"
+        "\n"
+        "With --predict, nothing is measured. The time of a step follows from measured parts\n"
+        "of a step on one GPU, cells of the attention kernel and exchange curves, by the\n"
+        "rules that are printed below the rows. Rows have the origin 'predicted'. An interval\n"
+        "covers the errors of the rules for measured steps that were left out, and the range\n"
+        "of the exchange.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN\n"
                 "  snapmla bench model --model-config deepseek-v2-lite --layout TP2 --devices 0,1\n"
+                "  snapmla bench model --model-config deepseek-v2-lite --layout EP2 --devices 0,1 "
+                "--energy 2\n"
                 "  snapmla bench model --predict --model-config deepseek-v3 --weights e4m3 \\\n"
                 "      --layout DP8/TP1/EP8,DP4/TP2/EP8 --batch max --gpu-memory 138 \\\n"
                 "      --measured parts.json,kernel.json,exchange.json",

@@ -67,8 +67,9 @@ const opt cmd_eval_options[] = {
      "again). Keys of local: precision (bf16; fp8; fp32; noPV; a name that 'snapmla formats' "
      "lists, "
      "or a .json file: the cache is rounded through that format), device (cpu, cuda, cuda:0,1, "
-     "opencl, plugin:PATH), layout (DPn: n replicas of the model, each on one of the devices; for "
-     "cpu or cuda), context, cache_mb (of each replica), threads, template",
+     "opencl, plugin:PATH), layout (DPn: n replicas of the model, each on one of the devices; TPn: "
+     "one model, split over the devices; for cpu or cuda), context, cache_mb (of each replica), "
+     "threads, template",
      0, 0},
     {OPT_INT, "in-flight", 'j', &cmd_eval_given.in_flight, "N",
      "requests in flight for each arm; 0 = the default of the generator", 0, 4096},

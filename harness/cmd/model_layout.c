@@ -17,7 +17,8 @@ static snap_status write_facts(buf *facts, const model_bench_options *o, snap_er
                      o->model_config ? o->model_config : "", o->layout, o->arms, o->batches);
     (void)buf_printf(facts, "context=%.300s\nmemory=%g\nprompt=%lld\none-shot-kib=%lld\n",
                      o->contexts, o->memory_gb, (long long)o->prompt, (long long)o->one_shot_kib);
-    (void)buf_printf(facts, "min-time=%g\nparts=%d\n", o->seconds, o->parts);
+    (void)buf_printf(facts, "min-time=%g\nparts=%d\nenergy=%g\n", o->seconds, o->parts,
+                     o->energy_s);
     return buf_check(facts, "the facts to compare", err);
 }
 
@@ -59,7 +60,7 @@ snap_status model_layout_run(model_bench_options *o, const char *devices, const 
     snap_status st;
     rank_place place;
     rank_devices d;
-    int size = l->replicas * l->parts;
+    int size = rank_layout_size(l);
     TRY(rank_devices_read(&d, devices, err));
     TRY(rank_place_read(&place, err));
     if (size > E2E_RANKS)

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "generator/local/ranks/launch.h"
+#include "generator/local/split.h"
 #include "harness/bench/grid.h"
 #include "harness/cmd/cmd.h"
 #include "harness/record/results.h"
@@ -89,4 +90,25 @@ void rank_end_stuck(const snap_err *why) {
     rank_leave_to_launcher(why);
     (void)fprintf(stderr, "snapmla: %s\n", why->text);
     _exit(err_exit_code(why->code));
+}
+
+/* ---- the ranks of a split model ---- */
+
+/* Ends another rank than rank 0, which prints the failure. */
+static void end_follower(const snap_err *why) {
+    _exit(err_exit_code(why->code));
+}
+
+void rank_prepare_split(void) {
+    static char name[] = "snapmla", follow[] = RANK_FOLLOW;
+    static char *argv[] = {name, follow, NULL};
+    split_set_program(&(split_program){.argv = argv, .end = rank_end_stuck});
+}
+
+_Noreturn void rank_follow(void) {
+    snap_err err = {0};
+    if (!split_follow(end_follower, &err))
+        (void)fprintf(stderr, "snapmla: %s is for processes that the program starts itself\n",
+                      RANK_FOLLOW);
+    _exit(err_exit_code(err.code));
 }

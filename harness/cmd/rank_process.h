@@ -31,4 +31,14 @@ void rank_leave_to_launcher(const snap_err *err);
  * example because it waits for the GPU for ever. */
 void rank_end_stuck(const snap_err *why);
 
+/* The argument with which this program is another rank of a split model (generator/local/split.h).
+ * It is not for users. */
+#define RANK_FOLLOW "--follow-rank-0"
+
+/* Sets how this program starts the other ranks of a split model. Called by main(). */
+void rank_prepare_split(void);
+
+/* Runs another rank of a split model, and ends the process. Rank 0 prints its errors. */
+_Noreturn void rank_follow(void);
+
 #endif

@@ -32,9 +32,10 @@ const opt cmd_serve_options[] = {
      "opencl, plugin:PATH: cache and attention are on the device; with --layout, cuda:N,N lists "
      "GPUs",
      0, 0},
-    {OPT_STR, "layout", 0, &cmd_serve_given.model.layout, "DPn",
-     "n replicas of the model in this process, each on a GPU of its own or, with --device cpu, "
-     "with a share of the threads",
+    {OPT_STR, "layout", 0, &cmd_serve_given.model.layout, "LAYOUT",
+     "DPn: n replicas of the model in this process, each on a GPU of its own or, with --device "
+     "cpu, with a share of the threads; TPn: one model that is split over n GPUs, with a process "
+     "for each (with --device cpu for tests only)",
      0, 0},
     {OPT_INT, "context", 0, &cmd_serve_given.model.context, "N",
      "maximum tokens of a sequence; 0 = 32768, or the model's limit if smaller", 0, 1 << 20},

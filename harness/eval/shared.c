@@ -60,8 +60,8 @@ static bool share_a_device(const eval_arm *a, const eval_arm *b) {
         replica_devices_parse(&y, b->device ? b->device : "cpu", b->layout, NULL) != SNAP_OK ||
         !text_equal(x.device, y.device))
         return false;
-    for (int i = 0; i < x.n && text_equal(x.device, "cuda"); i++)
-        for (int k = 0; k < y.n; k++)
+    for (int i = 0; i < replica_devices_count(&x) && text_equal(x.device, "cuda"); i++)
+        for (int k = 0; k < replica_devices_count(&y); k++)
             if (x.number[i] == y.number[k])
                 return true;
     return !text_equal(x.device, "cuda");

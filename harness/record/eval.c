@@ -125,7 +125,8 @@ static const field arm_fields[] = {
     {A(source), FIELD_TEXT, NUL | OPT},
     {A(device), FIELD_TEXT, NUL | OPT},
     {A(layout), FIELD_TEXT, OPT,
-     .about = "of a local arm with several replicas of the model, such as DP2; absent = one"},
+     .about = "of a local arm on several devices: DP2 = two replicas of the model, TP2 = the model "
+              "is split over two; absent = one"},
     {A(checkpoint_sha256), FIELD_TEXT, NUL | OPT | FIELD_SHA256,
      .about = "of the text that sha256sum prints for the checkpoint's files, sorted by name"},
     {A(format_sha256), FIELD_TEXT, OPT | FIELD_SHA256,

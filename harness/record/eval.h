@@ -79,7 +79,8 @@ typedef struct {
     const char *source; /* what the arm's option named, without folders: "local:NAME"; "" for
                            http */
     const char *device;
-    const char *layout;            /* "DP2": replicas of the model on these devices; "" = one */
+    const char *layout; /* "DP2": replicas of the model on these devices; "TP2": the model is split
+                           over them; "" = one device */
     const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
                                       files, sorted by name */
     const char *format_sha256;     /* of the file of a local arm's cache format; "": it has none */

@@ -70,6 +70,9 @@ static const field fields[] = {
     {S(window_s), FIELD_NUMBER, FROM_0, LOAD, .csv = "window_s"},
     {S(slices), FIELD_COUNT, 0, LOAD, .csv = "slices",
      .about = "slices of time that the bootstrap draws; 0: too few requests for intervals"},
+    {S(independence_p), FIELD_NUMBER, FROM_0 | FIELD_OPTIONAL, LOAD, .csv = "independence_p",
+     .about = "p of \"the slices of all arms are independent\", before they were merged. Older "
+              "files lack it: their flag correlated was not tested"},
     {S(steady), FIELD_BOOL, 0, LOAD, .csv = "steady"},
     {S(saturated), FIELD_BOOL, 0, LOAD, .csv = "saturated"},
     {S(backlog_s), FIELD_NUMBER, NUL, LOAD, .csv = "backlog_s",

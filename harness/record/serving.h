@@ -45,6 +45,7 @@ typedef struct {
     int64_t cohort;           /* requests whose latencies count */
     double block_s, window_s; /* duration of the blocks, and of their steady windows */
     int64_t slices;           /* 0: too few requests for intervals */
+    double independence_p;    /* of "the slices of all arms are independent" (slice_series.h) */
     bool steady, saturated;
     double backlog_s, backlog_pct, backlog_p; /* growth of the requests in flight (steady.h) */
     double prompt_tokens_mean, completion_tokens_mean;

@@ -32,6 +32,16 @@ static const field fields[] = {
      .about = "sums over the ranks, and waiting for them"},
     {S(experts_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED},
     {S(rest_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, STEP_TIMED},
+    {S(energy_steps), FIELD_COUNT, FIELD_OPTIONAL, STEP_TIMED, .low = 1,
+     .about = "steps in the loop that measured the energy"},
+    {S(energy_s), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, STEP_TIMED,
+     .about = "seconds of that loop, on the slowest rank"},
+    {S(joules_step), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, STEP_TIMED,
+     .about = "energy of one step, summed over the GPUs"},
+    {S(joules_token), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, STEP_TIMED,
+     .about = "joules_step divided by the tokens of a step"},
+    {S(rank_joules), FIELD_NUMBERS, FIELD_OPTIONAL | FIELD_ABOVE_0, STEP_TIMED,
+     .about = "energy of one step on the GPU of each rank"},
 };
 #undef S
 const record_type step_type = {

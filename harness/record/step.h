@@ -32,6 +32,12 @@ typedef struct {
     record_numbers rank_median_ns; /* median time of each rank */
     /* parts of a decode step on rank 0, timed with events between them; missing if not timed */
     double attention_ns, exchange_ns, experts_ns, rest_ns;
+    /* the energy of a step, from a loop of steps; missing if it was not measured */
+    int64_t energy_steps;       /* in the loop */
+    double energy_s;            /* seconds of the loop, on the slowest rank */
+    double joules_step;         /* of all GPUs, for one step */
+    double joules_token;        /* joules_step / tokens of a step, of all GPUs */
+    record_numbers rank_joules; /* on several GPUs: of each rank, for one step */
 } step_record;
 
 extern const record_type step_type;

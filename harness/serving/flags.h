@@ -3,7 +3,8 @@
  *   saturated     the queue grows (steady.h). ttft, e2e and goodput then depend on how long the
  *                 blocks are.
  *   unsteady      some block has no steady part
- *   correlated    neighbouring slices are correlated (slices.h), so the intervals are too narrow.
+ *   correlated    neighbouring slices are correlated (slice_series.h), so the intervals are too
+ *                 narrow: by more than one standard error, and the test rejects independence.
  *                 It is the mark of a machine that other programs disturbed in some blocks.
  *   client lag    the client's own lag can change a latency by more than 1 %. A verdict then needs
  *                 an interval that excludes the lag too.

@@ -259,7 +259,8 @@ static void test_targets(serving_arm *arm, const sliced_arm *s, const serving_me
             fmax(sliced_effect(s, t->latency), sliced_cluster_effect(s, t->latency, t->limit_s)),
             o->level);
         double logs[SLICES_MOST];
-        if (arm->slices && sliced_log_quantiles(s, t->latency, s->totals[k], t->quantile, logs))
+        if (!o->shares_only && arm->slices &&
+            sliced_log_quantiles(s, t->latency, s->totals[k], t->quantile, logs))
             slo_test_values(t, logs, s->slices, o->level, &arm->target[k]);
         all &= arm->target[k].state == SLO_MEETS;
         fails |= arm->target[k].state == SLO_FAILS;
@@ -413,9 +414,9 @@ static snap_status estimate(work *w, const serving_measure_options *o, snap_err 
     serving_measured *out = w->out;
     sliced_arm *arms = arena_alloc(&w->mem, (size_t)o->arms, sizeof *arms);
     double *draws = NULL;
-    bool correlated;
-    size_t each = sliced_choose((const sliced_block *const *)w->block, (size_t)o->arms, w->blocks,
-                                &correlated);
+    slice_dependence found;
+    size_t each =
+        sliced_choose((const sliced_block *const *)w->block, (size_t)o->arms, w->blocks, &found);
     snap_status st = SNAP_OK;
     if (!arms)
         return no_memory(err);
@@ -425,7 +426,8 @@ static snap_status estimate(work *w, const serving_measure_options *o, snap_err 
         TRY(sliced_make(&arms[a], w->block[a], w->blocks, each ? each : 1, &o->targets, o->gpus,
                         &w->mem, err));
         arm->slices = each * w->blocks;
-        arm->correlated = correlated;
+        arm->correlated = found.left && (o->correlated_untested || found.p <= slice_test_level);
+        arm->independence_p = found.p;
         set_values(arm, &arms[a]);
         test_targets(arm, &arms[a], o);
     }

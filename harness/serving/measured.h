@@ -19,6 +19,10 @@ typedef struct {
     uint64_t seed;    /* seed of the bootstrap */
     bool states_only; /* leave out intervals and differences, which take most of the time; the
                          states of the targets do not depend on them */
+    bool shares_only; /* leave a target open that its share does not decide. Files from before
+                         slo_test_values() were computed in this way */
+    bool correlated_untested; /* the flag `correlated` follows from one standard error alone. Files
+                                 without independence_p were computed in this way */
 } serving_measure_options;
 #define SERVING_MEASURE_DEFAULTS                                                                   \
     { .open = true, .arms = 2, .margin = 0.05, .level = 0.99, .seed = 1 }
@@ -37,6 +41,7 @@ typedef struct {
     double block_s;                                 /* duration of all blocks together */
     bool steady;                                    /* every block has a steady part */
     bool correlated;        /* neighbouring slices are correlated: the intervals are too narrow */
+    double independence_p;  /* of all arms together (slice_series.h); NAN: not tested */
     size_t slices;          /* 0: there are no intervals */
     steady_backlog backlog; /* only an open loop can be saturated */
     double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */

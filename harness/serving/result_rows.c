@@ -80,6 +80,7 @@ static snap_status add_load(const serving_measured *l, int arm, const serving_ro
     r.block_s = a->block_s;
     r.window_s = a->window_s;
     r.slices = (int64_t)a->slices;
+    r.independence_p = a->independence_p;
     r.steady = a->steady;
     r.saturated = a->backlog.saturated;
     r.backlog_s = a->backlog.slope;

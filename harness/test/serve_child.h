@@ -9,7 +9,8 @@
 typedef struct {
     char dir[64];              /* the checkpoint */
     const char *chat_template; /* NULL = the checkpoint's own */
-    const char *layout;        /* as in local_options */
+    const char *layout;        /* as in local_options, as is precision */
+    const char *precision;
     char url[160];
     int port;
     int files; /* limit on the open files of a server that is started; 0 = that of the test */

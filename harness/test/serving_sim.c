@@ -182,3 +182,25 @@ void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e) {
     }
     free(g.active);
 }
+
+void sim_drifting(sim_log *log, const sim_block *b, double tpot_s, double spread) {
+    const double keeps = 0.8, step_s = 0.5; /* the drift keeps this share of itself for each step */
+    enum { kTokens = 32 };
+    rng random = rng_make(b->noise, (uint64_t)b->block);
+    double drift = spread * rng_normal(&random), at = 0;
+    for (int index = 0; index / b->rate < b->seconds; index++) {
+        double due = index / b->rate;
+        for (; at + step_s < due; at += step_s)
+            drift = keeps * drift + sqrt(1 - keeps * keeps) * spread * rng_normal(&random);
+        double tpot = tpot_s * exp(drift + 1e-4 * rng_normal(&random));
+        size_t i = add(log, b, index, due); /* add() may move the list */
+        serving_request *r = &log->at[i];
+        float *gaps = gaps_of(1);
+        gaps[0] = (float)((kTokens - 1) * tpot);
+        r->first_s = due + tpot;
+        r->end_s = due + kTokens * tpot;
+        r->completion_tokens = kTokens;
+        r->pieces = 2;
+        r->gap_s = gaps;
+    }
+}

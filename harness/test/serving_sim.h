@@ -53,4 +53,9 @@ typedef struct {
 
 void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e);
 
+/* A server that works in steps and answers all requests of the same time equally fast, with 32
+ * tokens in two pieces. Its time per token drifts slowly around @tpot_s, with a standard deviation
+ * @spread of the logarithm. Requests come at equal distances. */
+void sim_drifting(sim_log *log, const sim_block *b, double tpot_s, double spread);
+
 #endif

@@ -2,7 +2,6 @@
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,13 +26,7 @@ static void write_file(const char *dir, const char *name, const char *text) {
 /* A folder with a tiny model, a task file and its data. */
 static void make_dir(char dir[64], char task[128]) {
     buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-forecast-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, "v3", 640);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    write_file(dir, "tokenizer.json", buf_str(&b));
-    buf_clear(&b);
+    tiny_folder(dir, "v3");
     for (int i = 0; i < kProblems; i++)
         (void)buf_printf(&b, "{\"id\": \"p%d\", \"q\": \"%*dth question\"}\n", i, 1 + i, i);
     write_file(dir, "bytes.jsonl", buf_str(&b));

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "generator/local/local.h"
@@ -19,19 +18,6 @@
 static const char kText[] =
     "The cache holds one row a token, and a row holds its content and its place. What is read most "
     "is laid out first. She measured it twice; the second time it was not faster.";
-
-static void make_dir(char dir[64]) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-fidelity-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, "v3", 640);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
-}
 
 /* Perplexity by score_text(), which is itself tested against sampling. */
 static double perplexity(const char *dir, int *n) {
@@ -56,7 +42,7 @@ static void test_formats_against_the_first(void) {
     char dir[64];
     model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     int n, tokens;
-    make_dir(dir);
+    tiny_folder(dir, "v3");
     double want = perplexity(dir, &tokens);
     for (int chunks = 0; chunks < 2; chunks++) {
         model_fidelity_options o = {.dir = dir,
@@ -93,7 +79,7 @@ static void test_described_formats(void) {
     static model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     char dir[64], hex[HASH_HEX];
     int n;
-    make_dir(dir);
+    tiny_folder(dir, "v3");
     model_fidelity_options o = {.dir = dir,
                                 .text = kText,
                                 .formats = "bf16,A,configs/formats/A.json,int8",
@@ -118,7 +104,7 @@ static void test_refusals(void) {
     model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     int n;
     snap_err err = {0};
-    make_dir(dir);
+    tiny_folder(dir, "v3");
     model_fidelity_options o = {.dir = dir, .text = kText, .formats = "bf16,int5", .threads = 1};
     CU_ASSERT_EQUAL(model_fidelity_run(&o, rows, &n, &err), SNAP_E_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "int5"));
@@ -198,7 +184,7 @@ static void test_divergence(void) {
     tok_ids ids = {0};
     int n, changed = 0;
     double equal = 0, whole = 0;
-    make_dir(dir);
+    tiny_folder(dir, "v3");
     lengthen_context(dir);
     for (int i = 0; i < 190; i++)
         text[i] = (char)('a' + i * i % 23);
@@ -299,7 +285,7 @@ static void test_layers(void) {
     char dir[64];
     model_fidelity_row rows[MODEL_FIDELITY_FORMATS];
     int n;
-    make_dir(dir);
+    tiny_folder(dir, "v3");
     for (int chunks = 0; chunks < 2; chunks++) {
         js *list = js_new_array();
         model_fidelity_options o = {.dir = dir,

@@ -124,49 +124,23 @@ static void test_one_slice_beyond(void) {
     CU_ASSERT(r.value_ci[1] < 0.020 && r.state == SLO_OPEN);
 }
 
-/* Requests of a server that works in steps: those of the same time are equally fast. The time per
- * token drifts slowly around 16 ms. */
-enum { kDriftEach = 750, kDriftBlocks = 2 };
-static const double kDriftSpread = 0.01, kDriftStep = 0.5; /* of the logarithm; s */
-
-static void fill_drifting(serving_request *to, float *gap, int block, uint64_t seed) {
-    const double keeps = 0.8;
-    rng r = rng_make(seed, (uint64_t)block);
-    double drift = kDriftSpread * rng_normal(&r), at = 0;
-    for (int i = 0; i < kDriftEach; i++) {
-        double due = 0.02 * i;
-        for (; at + kDriftStep < due; at += kDriftStep)
-            drift = keeps * drift + sqrt(1 - keeps * keeps) * kDriftSpread * rng_normal(&r);
-        double tpot = 0.016 * exp(drift + 1e-4 * rng_normal(&r));
-        gap[i] = (float)(31 * tpot);
-        to[i] = (serving_request){.block = block,
-                                  .index = i,
-                                  .due_s = due,
-                                  .sent_s = due,
-                                  .first_s = due + tpot,
-                                  .end_s = due + 32 * tpot,
-                                  .prompt_tokens = 10,
-                                  .completion_tokens = 32,
-                                  .pieces = 2,
-                                  .gap_s = &gap[i]};
-    }
-}
+static const double kDriftSpread = 0.01;
 
 /* Two blocks of 15 s with 1,500 requests, which are worth a few independent ones. */
 static slo_result measure_drifting(double limit_s, uint64_t seed) {
-    static serving_request log[kDriftBlocks * kDriftEach];
-    static float gap[kDriftBlocks * kDriftEach];
+    sim_log log = {0};
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     serving_measured *l;
     snap_err err = {0};
     o.arms = 1;
     o.targets = (slo_list){{{SERVING_TPOT, 0.75, limit_s}}, 1};
-    for (int b = 0; b < kDriftBlocks; b++)
-        fill_drifting(log + (ptrdiff_t)b * kDriftEach, gap + (ptrdiff_t)b * kDriftEach, b, seed);
-    CU_ASSERT_FATAL(serving_measure_point(log, kDriftBlocks * kDriftEach, 0, &o, &l, &err) ==
-                    SNAP_OK);
+    for (int b = 0; b < 2; b++)
+        sim_drifting(&log, &(sim_block){.block = b, .rate = 50, .seconds = 15, .noise = seed},
+                     0.016, kDriftSpread);
+    CU_ASSERT_FATAL(serving_measure_point(log.at, log.n, 0, &o, &l, &err) == SNAP_OK);
     slo_result r = l->arm[0].target[0];
     free(l);
+    sim_release(&log);
     return r;
 }
 

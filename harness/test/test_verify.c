@@ -1,6 +1,7 @@
 #include <CUnit/CUnit.h>
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -557,6 +558,63 @@ static void test_names_of_files(void) {
     }
 }
 
+/* ---- steps of whole models ---- */
+
+/* A row of two GPUs: 64 tokens in 8 ms, 12 J, in a loop of 2 s. */
+static step_record energetic_step(void) {
+    static const double ranks[] = {5.5, 6.5};
+    step_record s;
+    record_init(&step_type, &s);
+    s.parts = STEP_TIMED;
+    s.step = "decode";
+    s.batch = 64;
+    s.median_ns = s.best_ns = s.worst_ns = 8e6;
+    s.tokens_s = 8000;
+    s.energy_steps = 200;
+    s.energy_s = 2;
+    s.joules_step = 12;
+    s.joules_token = 0.1875;
+    s.rank_joules = (record_numbers){ranks, 2};
+    return s;
+}
+
+static void expect_step(const step_record *s, size_t form, size_t physics) {
+    step_record row = *s;
+    run_record run = {.e2e = {&row, 1}};
+    verify_findings f = {0};
+    verify_steps(&run, &f);
+    CU_ASSERT(f.checks >= 2);
+    CU_ASSERT_EQUAL(f.n[VERIFY_FORM], form);
+    CU_ASSERT_EQUAL(f.n[VERIFY_PHYSICS], physics);
+    verify_release(&f);
+}
+
+static void test_steps(void) {
+    step_record good = energetic_step(), s = good;
+    expect_step(&s, 0, 0);
+    s.best_ns = 9e6;
+    expect_step(&s, 1, 0);
+    s = good;
+    s.tokens_s = 8100;
+    expect_step(&s, 0, 1);
+    s = good;
+    s.energy_s = 0.9;
+    expect_step(&s, 1, 0);
+    s = good;
+    s.joules_token = 0.2;
+    expect_step(&s, 0, 1);
+    s = good;
+    s.joules_step = 13;
+    s.joules_token = 13.0 / 64;
+    expect_step(&s, 0, 1);
+    s = good;
+    s.energy_steps = 200000; /* 600 kW for each GPU */
+    expect_step(&s, 0, 1);
+    s = good;
+    s.joules_step = s.joules_token = (double)NAN; /* not measured */
+    expect_step(&s, 0, 0);
+}
+
 CU_TestInfo tests_verify[] = {{"a bundle has the files of arms", test_bundle_has_files_of_arms},
                               {"a changed file in a bundle", test_changed_file_in_bundle},
                               {"names of files of arms", test_names_of_files},
@@ -567,4 +625,5 @@ CU_TestInfo tests_verify[] = {{"a bundle has the files of arms", test_bundle_has
                               {"verdicts against intervals", test_verdicts},
                               {"accuracies against samples", test_samples},
                               {"bundles", test_bundle},
+                              {"steps of whole models", test_steps},
                               CU_TEST_INFO_NULL};

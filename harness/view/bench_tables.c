@@ -132,6 +132,12 @@ static void add_ranks(table *t, const e2e_row *r, int n) {
     table_number(t, r->batch ? slowest / 1e6 : (double)NAN, 3);
 }
 
+/* Joules of all GPUs. */
+static void add_energy(table *t, const e2e_row *r) {
+    table_number(t, r->energy.steps ? r->energy.joules : (double)NAN, 3);
+    table_number(t, model_bench_joules(r), 4);
+}
+
 static bool has_parts(const model_bench *m) {
     for (int i = 0; i < m->n; i++)
         if (m->rows[i].has_parts)
@@ -139,18 +145,37 @@ static bool has_parts(const model_bench *m) {
     return false;
 }
 
+static bool has_energy(const model_bench *m) {
+    for (int i = 0; i < m->n; i++)
+        if (m->rows[i].energy.steps)
+            return true;
+    return false;
+}
+
+enum { kPlainHeads = 11, kRankHeads = 6, kEnergyHeads = 2 };
+
 table model_bench_table(const model_bench *m) {
-    static const char *const heads[] = {
-        "arm",        "phase",    "context", "batch",        "ms",          "tokens/s",
-        "weights GB", "cache GB", "TFLOPS",  "% roof",       "FP8/BF16",    "attention",
-        "exchange",   "experts",  "rest",    "fastest rank", "slowest rank"};
-    const int plain = 11;
-    bool more = m->ranks > 1 || has_parts(m);
-    table t = table_new(heads, more ? (int)(sizeof heads / sizeof *heads) : plain);
+    static const char *const plain[kPlainHeads] = {"arm",    "phase",    "context",    "batch",
+                                                   "ms",     "tokens/s", "weights GB", "cache GB",
+                                                   "TFLOPS", "% roof",   "FP8/BF16"};
+    static const char *const split[kRankHeads] = {"attention", "exchange",     "experts",
+                                                  "rest",      "fastest rank", "slowest rank"};
+    static const char *const energy[kEnergyHeads] = {"J/step", "J/token"};
+    const char *heads[kPlainHeads + kRankHeads + kEnergyHeads];
+    bool more = m->ranks > 1 || has_parts(m), joules = has_energy(m);
+    int n = kPlainHeads;
+    memcpy(heads, plain, sizeof plain);
+    for (int i = 0; i < kRankHeads && more; i++)
+        heads[n++] = split[i];
+    for (int i = 0; i < kEnergyHeads && joules; i++)
+        heads[n++] = energy[i];
+    table t = table_new(heads, n);
     for (int i = 0; i < m->n; i++) {
         add_step(&t, m, i);
         if (more)
             add_ranks(&t, &m->rows[i], m->ranks);
+        if (joules)
+            add_energy(&t, &m->rows[i]);
     }
     return t;
 }

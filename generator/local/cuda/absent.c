@@ -20,6 +20,11 @@ int cuda_model_cublaslt(const cuda_model *m) {
     return 0;
 }
 
+bool cuda_model_holds_e4m3(const cuda_model *m) {
+    (void)m;
+    return false;
+}
+
 void cuda_model_free(cuda_model *m) {
     (void)m;
 }

@@ -40,6 +40,11 @@ struct chain {
     }
 };
 
+/* A product of @rows rows of x [rows][k] with w [n][k]. */
+gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end);
+gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, void *y,
+                 gemm_end end);
+
 /* The arguments of a layer's kernels, and of the last norm of a step. */
 norm_to norm_of(const cuda_model *m, const float *weight);
 norm_to last_norm(const cuda_model *m);
@@ -51,6 +56,25 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
 /* Attention of the decode queries in q_mla or q8 of m->b over the cache. The result is in
  * m->b.o_mla. */
 void attend_cache(chain *c, int layer);
+
+/* Whether the step adds up over the ranks of a split model. A step that is timed without the sums
+ * (parts.cu) adds the rank's own parts to the residual stream instead, in the kernels that compute
+ * them. If it left them out, each layer would get the embeddings. Rows with equal tokens would then
+ * choose equal experts, so the step would read fewer weights than one with the sums. */
+bool adds_up(const chain *c);
+
+/* Adds b.part to the residual stream, summed over the ranks of a split model. */
+void add_part(chain *c, float factor);
+
+/* Computes the experts of a layer (experts.cu). Also normalises the rows into b.packed. The outputs
+ * of the experts stay in b.down until a kernel joins them by experts_join(), or add_experts() adds
+ * them to the rows. With EP, the shared experts are not in b.down. */
+void experts(chain *c, const block &b, int moe_layer);
+join_from experts_join(const cuda_model *m, int rows);
+
+/* Adds the outputs of experts to the residual stream, if ranks split the model or divide the
+ * experts. @b: the block after which they are added. */
+void add_experts(chain *c, const block &b);
 
 /* The step of one row (single.cu). single_supports_all() decides whether a model uses it
  * (m->single). forward_single() runs its layers, from the embedded row in m->b.x to

@@ -135,9 +135,28 @@ __device__ void choose(const route_args &a, const choice_memory &c, int64_t row)
     }
 }
 
+/* Where the experts of a row and their weights are written: the lists of this rank, or the message
+ * of the row. */
+struct written_choice {
+    int *expert;
+    float *weight;
+
+    __device__ written_choice(const route_args &a, int64_t row) {
+        const int k = a.how.chosen;
+        if (a.message) {
+            expert = reinterpret_cast<int *>(a.message + row * message_row(a.hidden, k) + a.hidden);
+            weight = reinterpret_cast<float *>(expert + k);
+        } else {
+            expert = a.expert + row * (k + a.shared);
+            weight = a.weight + row * (k + a.shared);
+        }
+    }
+};
+
 /* Writes the chosen experts in ascending order, with their weights. The shared experts follow. */
 __device__ void write_choice(const route_args &a, const choice_memory &c, int64_t row) {
-    const int lane = threadIdx.x % 32, k = a.how.chosen, slots = k + a.shared;
+    const int lane = threadIdx.x % 32, k = a.how.chosen;
+    const written_choice to(a, row);
     float sum = 0;
     for (int i = lane; i < k; i += 32)
         sum += c.score[c.expert[i]];
@@ -149,12 +168,12 @@ __device__ void write_choice(const route_args &a, const choice_memory &c, int64_
             rank += c.expert[j] < e;
         const float w = a.how.normalize ? c.score[e] / (sum + 1e-20f) : c.score[e];
         a.chosen[row * k + rank] = e;
-        a.expert[row * slots + rank] = e < a.routed ? e : -1;
-        a.weight[row * slots + rank] = w * a.how.factor;
+        to.expert[rank] = e < a.routed ? e : PLACE_ZERO;
+        to.weight[rank] = w * a.how.factor;
     }
     for (int i = lane; i < a.shared; i += 32) {
-        a.expert[row * slots + k + i] = a.routed + i;
-        a.weight[row * slots + k + i] = 1;
+        to.expert[k + i] = a.routed + i;
+        to.weight[k + i] = 1;
     }
 }
 

@@ -5,6 +5,14 @@
  *               device from compute capability 8.0 on, any number of rows
  *   gemm_many   for compute-bound products: sm_90a only, an even number of weight rows
  *
+ * Weights can also be e4m3 codes with scales (codes.h), on sm_90a only:
+ *
+ *   gemm_few_codes    memory-bound: each weight becomes code * scale, rounded to BF16, in registers
+ *                     (the results have the bits that gemm_few() gives for these BF16 weights)
+ *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
+ *                     add up the products of 128 k. The sum is multiplied by the two scales and
+ *                     added to y's number in FP32
+ *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
  * so a launch depends only on numbers that are known on the host.
@@ -36,10 +44,18 @@ struct expert_list {
     bool settled;    /* the lists were complete before the previous kernel began */
 };
 
+/* e4m3 numbers with scales; of weights, or of activations (codes.h). */
+struct coded {
+    const uint8_t *code;
+    const float *scale;
+};
+
 struct gemm_args {
     const bf16 *w; /* [groups][n][k] */
     int64_t w_group;
-    const bf16 *x; /* [rows][k], rows x_row elements apart, groups x_group apart */
+    coded w_codes;  /* the e4m3 weights, without gaps between groups; code is NULL if w is used */
+    bool w_uniform; /* their scales are uniform (codes.h) */
+    const bf16 *x;  /* [rows][k], rows x_row elements apart, groups x_group apart */
     int64_t x_row, x_group;
     void *y;
     int64_t y_row, y_group;
@@ -50,6 +66,7 @@ struct gemm_args {
                    pairs */
     expert_list experts;
     int64_t x_rows; /* gemm_many: number of rows in the memory of x */
+    coded x_codes;  /* gemm_many_codes: [x_rows][k], which replace x */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
@@ -60,6 +77,12 @@ cudaError_t gemm_few_sm90(const stream_of &s,
 
 cudaError_t gemm_many_init();
 cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
+
+/* n is a multiple of 8, k a multiple of 16, and x_group is 0. */
+cudaError_t gemm_few_codes_init();
+cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
+cudaError_t gemm_many_codes_init();
+cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
 } // namespace device
 

@@ -1,6 +1,6 @@
 /* cuda_model.h - the forward pass of a model on a CUDA device. Weight matrices are resident in BF16
- * (the router's in FP32), the cache has the arm's format, and attention of decoding goes through
- * kernels/mla.h.
+ * (the router's in FP32; on Hopper, e4m3 matrices stay e4m3: cuda_weights.h), the cache has the
+ * arm's format, and attention of decoding goes through kernels/mla.h.
  *
  * A step with one new token for each sequence, in which the logits of every token are wanted, is
  * recorded as a CUDA graph, once for every number of sequences, and replayed from then on. This
@@ -33,6 +33,9 @@ snap_status cuda_model_use(const cuda_model *m, snap_err *err) SNAP_CHECK_RESULT
 
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int cuda_model_cublaslt(const cuda_model *m);
+
+/* Whether matrices of weights are e4m3 in device memory (cuda_weights.h). */
+bool cuda_model_holds_e4m3(const cuda_model *m);
 
 /* What a step returns. Each pointer but @stats may be NULL, but @wanted needs @got and @logits, and
  * excludes @next and @not_finite. */

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 
+#include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/rows.h"
 #include "generator/local/cuda/scaled.h"
 #include "kernels/cuda/device.h"
@@ -28,6 +30,7 @@ struct loader {
     weights *to;
     stream_of s;
     const model_shape *shape;
+    const model_weights *from;
     snap_err *err;
     snap_status st;
     const checkpoint *files;
@@ -70,13 +73,62 @@ struct loader {
         return p;
     }
 
-    bf16 *matrix(int64_t rows, int64_t cols) {
+    /* @first: number of the first row of a larger matrix of random weights, of which these are some
+     * rows. The numbers of a row do not depend on which rank has it. */
+    bf16 *matrix_of(int64_t rows, int64_t cols, uint64_t of_seed, int64_t first) {
         bf16 *p = static_cast<bf16 *>(take(static_cast<size_t>(rows * cols) * sizeof(bf16)));
         if (random && p) /* a product keeps the variance of its input */
             check(fill_bf16(s, p, rows * cols, std::sqrt(3.0f / static_cast<float>(cols)),
-                            seed += 1ull << 40),
+                            of_seed + static_cast<uint64_t>(first * cols)),
                   "random weights");
         return p;
+    }
+
+    bf16 *matrix(int64_t rows, int64_t cols) {
+        return matrix_of(rows, cols, seed += 1ull << 40, 0);
+    }
+
+    /* Whether the parts of a joined matrix of @k columns can stay e4m3 (cuda_weights.h). Random
+     * weights have no parts. */
+    bool stays_coded(std::initializer_list<const mat *> parts, int64_t k) const {
+        if (!s.hopper || shape->fp8_block != CODE_BLOCK || k % 16)
+            return false;
+        for (const mat *m : parts)
+            if (!random &&
+                (!m->scale || m->first_row % 8 || m->rows % 8 || m->first_col % CODE_BLOCK))
+                return false;
+        return true;
+    }
+
+    /* @groups matrices. They are e4m3 if @coded. @of_seed, @first: as in matrix_of(). */
+    weight_matrix matrices_of(int64_t groups, int64_t rows, int64_t cols, bool coded,
+                              uint64_t of_seed, int64_t first) {
+        weight_matrix m = {};
+        const int64_t codes = groups * rows * cols, scales = groups * code_scales(rows, cols);
+        if (!coded) {
+            m.w = matrix_of(groups * rows, cols, of_seed, first);
+            return m;
+        }
+        to->coded = m.uniform = true; /* as long as no part says otherwise */
+        m.code = static_cast<uint8_t *>(take(static_cast<size_t>(codes)));
+        m.scale = static_cast<float *>(take(static_cast<size_t>(scales) * sizeof(float)));
+        if (!m.scale)
+            return m;
+        if (!random) { /* some places have no weights */
+            check(
+                cudaMemsetAsync(m.scale, 0, static_cast<size_t>(scales) * sizeof(float), s.stream),
+                "device memory for weights");
+            return m;
+        }
+        const float spread = std::sqrt(3.0f / static_cast<float>(cols)) / 256;
+        check(fill_e4m3(s, m.code, codes, of_seed + static_cast<uint64_t>(first * cols)),
+              "random weights");
+        check(fill_f32(s, m.scale, scales, spread, 0, 0), "random weights");
+        return m;
+    }
+
+    weight_matrix matrices(int64_t groups, int64_t rows, int64_t cols, bool coded) {
+        return matrices_of(groups, rows, cols, coded, seed += 1ull << 40, 0);
     }
 
     float *vector(const float *from, int64_t n) {
@@ -164,13 +216,62 @@ struct loader {
         }
     }
 
-    void ffn(const ffn_weights &f, int64_t inner, bf16 **in, bf16 **out) {
+    /* Copies the scales of @n rows from @first on, and of the columns from @col on. */
+    void place_scales(const mat &m, int64_t first, int64_t n, int64_t col, int64_t width,
+                      int64_t to_row, bool by_eights, float *dst) {
+        const auto bytes = static_cast<int64_t>(m.scale->bytes);
+        stage(&scale, m.scale->data, bytes, bytes, 1);
+        if (st == SNAP_OK)
+            check(place_code_scales(s, {static_cast<const float *>(scale.at), m.scale->shape[1],
+                                        m.first_row + first, n, m.first_col + col, width, dst,
+                                        to_row, by_eights}),
+                  "copying weights");
+    }
+
+    /* place() to matrix number @group, whose size is @rows by @width, from row @to_row on. */
+    void place_any(const mat &m, int64_t col, int64_t width, weight_matrix &dst, int64_t group,
+                   int64_t rows, int64_t to_row) {
+        const int64_t at = (group * rows + to_row) * width;
+        if (random || st != SNAP_OK)
+            return;
+        if (dst.w) {
+            place(m, col, width, dst.w + at);
+            return;
+        }
+        copy(dst.code + at, width,
+             static_cast<const uint8_t *>(m.w->data) + m.first_row * mat_stride(&m) + m.first_col +
+                 col,
+             mat_stride(&m), width, m.rows);
+        dst.uniform = dst.uniform && (m.first_row - to_row) % CODE_BLOCK == 0;
+        place_scales(m, 0, m.rows, col, width, to_row, false,
+                     dst.scale + group * code_scales(rows, width));
+    }
+
+    /* interleave() to matrix number @group, which has 2 * @n rows. */
+    void interleave_any(const mat &m, int64_t first, int64_t n, int half, weight_matrix &dst,
+                        int64_t group) {
+        const int64_t at = group * 2 * n * m.cols;
+        if (random || st != SNAP_OK)
+            return;
+        if (dst.w) {
+            interleave(m, first, n, half, dst.w + at);
+            return;
+        }
+        copy(dst.code + at + 8 * half * m.cols, 16 * m.cols,
+             static_cast<const uint8_t *>(m.w->data) + (m.first_row + first) * m.cols, 8 * m.cols,
+             8 * m.cols, n / 8);
+        dst.uniform = dst.uniform && (m.first_row + first) % (CODE_BLOCK / 2) == 0;
+        place_scales(m, first, n, 0, m.cols, 8 * half, true,
+                     dst.scale + group * code_scales(2 * n, m.cols));
+    }
+
+    void ffn(const ffn_weights &f, int64_t inner, weight_matrix *in, weight_matrix *out) {
         const int64_t hidden = shape->hidden_size;
-        *in = matrix(2 * inner, hidden);
-        *out = matrix(hidden, inner);
-        interleave(f.gate, 0, inner, 0, *in);
-        interleave(f.up, 0, inner, 1, *in);
-        place(f.down, 0, inner, *out);
+        *in = matrices(1, 2 * inner, hidden, stays_coded({&f.gate, &f.up}, hidden));
+        *out = matrices(1, hidden, inner, stays_coded({&f.down}, inner));
+        interleave_any(f.gate, 0, inner, 0, *in, 0);
+        interleave_any(f.up, 0, inner, 1, *in, 0);
+        place_any(f.down, 0, inner, *out, 0, hidden, 0);
     }
 
     void attention(const attention_weights &a, block *b) {
@@ -179,12 +280,14 @@ struct loader {
         const int64_t queries = heads * (m.qk_nope_head_dim + m.qk_rope_head_dim),
                       first = m.q_lora_rank ? m.q_lora_rank : queries,
                       kv = m.qk_nope_head_dim + m.v_head_dim;
-        b->in = matrix(first + rank + m.qk_rope_head_dim, hidden);
-        place(m.q_lora_rank ? a.q_a : a.q, 0, hidden, b->in);
-        place(a.kv_a, 0, hidden, b->in ? b->in + first * hidden : nullptr);
+        const int64_t in_rows = first + rank + m.qk_rope_head_dim, values = heads * m.v_head_dim;
+        const mat &q = m.q_lora_rank ? a.q_a : a.q;
+        b->in = matrices(1, in_rows, hidden, stays_coded({&q, &a.kv_a}, hidden));
+        place_any(q, 0, hidden, b->in, 0, in_rows, 0);
+        place_any(a.kv_a, 0, hidden, b->in, 0, in_rows, first);
         if (m.q_lora_rank) {
-            b->q_b = matrix(queries, m.q_lora_rank);
-            place(a.q_b, 0, m.q_lora_rank, b->q_b);
+            b->q_b = matrices(1, queries, m.q_lora_rank, stays_coded({&a.q_b}, m.q_lora_rank));
+            place_any(a.q_b, 0, m.q_lora_rank, b->q_b, 0, queries, 0);
             b->q_a_norm = vector(a.q_a_norm, m.q_lora_rank);
         }
         if (!m.plain_latent)
@@ -197,8 +300,8 @@ struct loader {
             check(transpose_heads(s, b->kv_b, static_cast<int>(heads), static_cast<int>(kv),
                                   m.qk_nope_head_dim, static_cast<int>(rank), b->uk),
                   "copying weights");
-        b->o = matrix(hidden, heads * m.v_head_dim);
-        place(a.o, 0, heads * m.v_head_dim, b->o);
+        b->o = matrices(1, hidden, values, stays_coded({&a.o}, values));
+        place_any(a.o, 0, values, b->o, 0, hidden, 0);
     }
 
     void gate_of(const moe_weights &e, int64_t experts, block *b) {
@@ -222,16 +325,61 @@ struct loader {
         const int64_t hidden = m.hidden_size, inner = m.moe_intermediate_size,
                       all = m.n_routed_experts + shared_experts(m);
         gate_of(e, m.n_routed_experts + m.zero_expert_num, b);
-        b->experts_in = matrix(all * 2 * inner, hidden);
-        b->experts_out = matrix(all * hidden, inner);
+        if (weights_divide_experts(from)) {
+            own_experts(e, b);
+            return;
+        }
+        bool in_coded = true, out_coded = inner % CODE_BLOCK == 0 || m.n_shared_experts <= 1;
+        for (int64_t i = 0; i <= m.n_routed_experts; i++) {
+            const bool none = i == m.n_routed_experts && !m.n_shared_experts;
+            const ffn_weights &f = i < m.n_routed_experts && !random ? e.expert[i] : e.shared;
+            in_coded = in_coded && (none || stays_coded({&f.gate, &f.up}, hidden));
+            out_coded = out_coded && (none || stays_coded({&f.down}, inner));
+        }
+        b->experts_in = matrices(all, 2 * inner, hidden, in_coded);
+        b->experts_out = matrices(all, hidden, inner, out_coded);
         for (int64_t i = 0; i < all && st == SNAP_OK && !random; i++) {
             const bool routed = i < m.n_routed_experts;
             const ffn_weights &f = routed ? e.expert[i] : e.shared;
             const int64_t at = routed ? 0 : (i - m.n_routed_experts) * inner;
-            interleave(f.gate, at, inner, 0, b->experts_in + i * 2 * inner * hidden);
-            interleave(f.up, at, inner, 1, b->experts_in + i * 2 * inner * hidden);
-            place(f.down, at, inner, b->experts_out + i * hidden * inner);
+            interleave_any(f.gate, at, inner, 0, b->experts_in, i);
+            interleave_any(f.up, at, inner, 1, b->experts_in, i);
+            place_any(f.down, at, inner, b->experts_out, i, hidden, 0);
         }
+    }
+
+    /* With EP: the routed experts of this rank, and its part of the shared ones. */
+    void own_experts(const moe_weights &e, block *b) {
+        const model_shape &m = *shape;
+        const int64_t hidden = m.hidden_size, inner = m.moe_intermediate_size,
+                      routed = m.n_routed_experts, first = weights_first_expert(from),
+                      count = weights_experts(from), shared = weights_shared_inner(from);
+        const uint64_t in = seed + (1ull << 40), out = in + (1ull << 40);
+        seed = out; /* of experts_in and experts_out of the whole model */
+        bool in_coded = true, out_coded = true;
+        for (int64_t i = 0; i < count; i++) {
+            const ffn_weights &f = random ? e.shared : e.expert[first + i];
+            in_coded = in_coded && stays_coded({&f.gate, &f.up}, hidden);
+            out_coded = out_coded && stays_coded({&f.down}, inner);
+        }
+        b->experts_in = matrices_of(count, 2 * inner, hidden, in_coded, in, first * 2 * inner);
+        b->experts_out = matrices_of(count, hidden, inner, out_coded, out, first * hidden);
+        for (int64_t i = 0; i < count && st == SNAP_OK && !random; i++) {
+            const ffn_weights &f = e.expert[first + i];
+            interleave_any(f.gate, 0, inner, 0, b->experts_in, i);
+            interleave_any(f.up, 0, inner, 1, b->experts_in, i);
+            place_any(f.down, 0, inner, b->experts_out, i, hidden, 0);
+        }
+        if (!shared)
+            return;
+        const ffn_weights &f = e.shared;
+        b->shared_in = matrices_of(1, 2 * shared, hidden, stays_coded({&f.gate, &f.up}, hidden), in,
+                                   routed * 2 * inner);
+        b->shared_out =
+            matrices_of(1, hidden, shared, stays_coded({&f.down}, shared), out, routed * hidden);
+        interleave_any(f.gate, 0, shared, 0, b->shared_in, 0);
+        interleave_any(f.up, 0, shared, 1, b->shared_in, 0);
+        place_any(f.down, 0, shared, b->shared_out, 0, hidden, 0);
     }
 
     void load_block(const block_weights &k, block *b) {
@@ -261,6 +409,7 @@ snap_status weights_load(weights *out, const stream_of &s, const model_weights *
     l.to = out;
     l.s = s;
     l.shape = &m;
+    l.from = from;
     l.err = err;
     l.files = from->files;
     l.random = from->files == nullptr;

@@ -8,23 +8,6 @@ using namespace device;
 
 namespace {
 
-gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end) {
-    gemm_args a = {};
-    a.w = w;
-    a.x = x;
-    a.x_row = k;
-    a.y = y;
-    a.y_row = end == ends_gate ? n / 2 : n;
-    a.groups = 1;
-    a.rows = rows;
-    a.n = n;
-    a.k = k;
-    a.factor = 1;
-    a.end = end;
-    a.x_rows = rows;
-    return a;
-}
-
 project_args projected(const cuda_model *m, const block &b, int layer) {
     const model_shape &s = m->shape;
     const int queries = s.num_attention_heads * (s.qk_nope_head_dim + s.qk_rope_head_dim),
@@ -59,6 +42,31 @@ mla_step decode_step(const cuda_model *m, int rows) {
 } // namespace
 
 namespace device {
+
+gemm_args linear(const bf16 *w, int n, int k, const bf16 *x, int rows, void *y, gemm_end end) {
+    gemm_args a = {};
+    a.w = w;
+    a.x = x;
+    a.x_row = k;
+    a.y = y;
+    a.y_row = end == ends_gate ? n / 2 : n;
+    a.groups = 1;
+    a.rows = rows;
+    a.n = n;
+    a.k = k;
+    a.factor = 1;
+    a.end = end;
+    a.x_rows = rows;
+    return a;
+}
+
+gemm_args linear(const weight_matrix &w, int n, int k, const bf16 *x, int rows, void *y,
+                 gemm_end end) {
+    gemm_args a = linear(w.w, n, k, x, rows, y, end);
+    a.w_codes = {w.code, w.scale};
+    a.w_uniform = w.uniform;
+    return a;
+}
 
 norm_to norm_of(const cuda_model *m, const float *weight) {
     return {weight, static_cast<float>(m->shape.rms_norm_eps), 1.0f, m->b.packed, nullptr};
@@ -112,7 +120,8 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
     r.eps = static_cast<float>(s.rms_norm_eps);
     r.how = m->how;
     r.routed = s.n_routed_experts;
-    r.shared = shared_experts(s);
+    r.shared = divides_experts(m) ? 0 : shared_experts(s);
+    r.message = m->b.message;
     r.packed = m->b.packed;
     r.identity = m->b.identity;
     r.scores = m->b.scores;
@@ -152,49 +161,16 @@ join_from no_join() {
     return {};
 }
 
-join_from experts_join(const cuda_model *m) {
-    return {m->b.down, m->b.place, m->b.weight, m->b.identity, m->slots, 1.0f};
-}
-
-/* ---- sums over the ranks --------------------------------------------------------------------- */
-
-bool splits(const chain *c) {
-    return comm_splits(c->m->opt.comm);
-}
-
-/* Adds b.part to the residual stream, summed over the ranks. */
-void add_part(chain *c, float factor) {
-    cuda_model *m = c->m;
-    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
-    c->part(STEP_EXCHANGE);
-    if (c->ok() && !m->skips_sums)
-        c->run(m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream,
-                                    c->err));
-    c->part(STEP_REST);
-}
-
 /* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
  * part of a sum over the ranks. */
 void add_product(chain *c, gemm_args a, const char *what) {
-    a.end = splits(c) ? ends_f32 : ends_add_f32;
-    a.y = splits(c) ? c->m->b.part : c->m->b.x;
+    const bool sums = adds_up(c);
+    a.end = sums ? ends_f32 : ends_add_f32;
+    a.y = sums ? c->m->b.part : c->m->b.x;
     a.factor = c->m->branch;
     c->product(a, what);
-    if (splits(c))
+    if (sums)
         add_part(c, c->m->branch);
-}
-
-/* Adds the outputs of the experts of a split model to the residual stream. Rank 0 alone adds what
- * zero-computation experts return. */
-void add_experts(chain *c) {
-    const cuda_model *m = c->m;
-    join_from join = experts_join(m);
-    if (m->opt.comm->rank != 0)
-        join.identity = nullptr;
-    c->part(STEP_EXPERTS);
-    c->run(join_rows(m->s, c->step.rows, m->shape.hidden_size, join, m->b.part),
-           "outputs of experts");
-    add_part(c, 1.0f);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -294,42 +270,6 @@ void dense(chain *c, const device::block &b) {
                 "feed-forward");
 }
 
-/* Computes the experts of a layer. Also normalises the rows into b.packed. The outputs of the
- * experts stay in b.down until join_norm() or add_experts() adds them to the rows. */
-void experts(chain *c, const device::block &b, int moe_layer) {
-    cuda_model *m = c->m;
-    const model_shape &s = m->shape;
-    const int hidden = s.hidden_size, inner = s.moe_intermediate_size, rows = c->step.rows,
-              pairs = rows * m->slots;
-    const bool gathered = takes_many(m, rows);
-    c->part(STEP_EXPERTS);
-    c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
-    if (gathered)
-        c->run(gather(m->s, m->b.packed, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
-                      m->b.pair_x),
-               "rows of experts");
-    gemm_args up = linear(b.experts_in, 2 * inner, hidden, gathered ? m->b.pair_x : m->b.packed,
-                          rows, m->b.expert_inner, ends_gate);
-    up.w_group = static_cast<int64_t>(2) * inner * hidden;
-    up.listed = true;
-    up.groups = gathered ? m->experts : std::min(m->experts, pairs);
-    up.x_rows = pairs;
-    up.experts = {
-        m->b.first,        m->b.active,        m->b.count, gathered ? nullptr : m->b.pair_row,
-        shared_experts(s), s.n_routed_experts, false};
-    c->product(up, "experts");
-    gemm_args down =
-        linear(b.experts_out, hidden, inner, m->b.expert_inner, rows, m->b.down, ends_f32);
-    down.w_group = static_cast<int64_t>(hidden) * inner;
-    down.listed = true;
-    down.groups = up.groups;
-    down.x_rows = pairs;
-    down.experts = {m->b.first,        m->b.active,        m->b.count, nullptr,
-                    shared_experts(s), s.n_routed_experts, true};
-    c->product(down, "experts");
-    c->part(STEP_REST);
-}
-
 void feed_forward(chain *c, const device::block &b, int moe_layer) {
     cuda_model *m = c->m;
     if (b.moe)
@@ -370,9 +310,9 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
         attention(&c, b, static_cast<int>(i));
         feed_forward(&c, b, moe_layer);
         moe_layer += b.moe;
-        join = joins || (b.moe && !b.shortcut) ? experts_join(m) : no_join();
-        if (join.down && splits(&c)) {
-            add_experts(&c);
+        join = joins || (b.moe && !b.shortcut) ? experts_join(m, step.rows) : no_join();
+        if (join.down && (comm_splits(m->opt.comm) || divides_experts(m))) {
+            add_experts(&c, b);
             join = no_join();
         }
     }

@@ -1,5 +1,5 @@
-/* maps.h - tensor maps of bf16 matrices for TMA, with 128-byte swizzle, so boxes have at most 64
- * columns. */
+/* maps.h - tensor maps of matrices for TMA. Those of bf16 and e4m3 have 128-byte swizzle, so boxes
+ * have at most 64 and 128 columns. Those of FP32 have no swizzle. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_MAPS_H
 
@@ -20,6 +20,14 @@ cudaError_t map_rows(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t row
 /* Maps @groups such matrices, which are @group_pitch numbers apart. */
 cudaError_t map_groups(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                        int64_t groups, int64_t group_pitch, int box_cols, int box_rows);
+
+/* The same for e4m3 codes, whose rows follow each other without gaps. */
+cudaError_t map_codes(CUtensorMap *map, const uint8_t *at, int64_t cols, int64_t rows,
+                      int64_t groups, int box_cols, int box_rows);
+
+/* The same for FP32. A box is a multiple of 4 columns. */
+cudaError_t map_floats(CUtensorMap *map, const float *at, int64_t cols, int64_t rows,
+                       int64_t groups, int box_cols, int box_rows);
 
 } // namespace device
 

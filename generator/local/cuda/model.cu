@@ -5,6 +5,7 @@
 #include <new>
 
 #include "generator/local/cuda/chain.h"
+#include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/maps.h"
 #include "generator/local/cuda/round.h"
 #include "generator/local/cuda/single.h"
@@ -78,17 +79,19 @@ void take_rows(allocator *a) {
     row_buffers &b = m->b;
     const int64_t rows = m->opt.max_rows, heads = s.num_attention_heads, rank = s.kv_lora_rank,
                   rope = s.qk_rope_head_dim, queries = heads * (s.qk_nope_head_dim + rope),
-                  first = s.q_lora_rank ? s.q_lora_rank : queries, values = heads * s.v_head_dim;
+                  first = s.q_lora_rank ? s.q_lora_rank : queries, values = heads * s.v_head_dim,
+                  widest = std::max(s.intermediate_size, m->shared_inner);
     a->take(&b.x, rows * s.hidden_size);
     a->take(&b.packed, rows * std::max(s.hidden_size, s.q_lora_rank));
     a->take(&b.in, rows * (first + rank + rope));
     a->take(&b.q, s.q_lora_rank ? rows * queries : 0);
     a->take(&b.q_packed, rows * queries);
     a->take(&b.o, rows * values);
-    a->take(&b.part, comm_splits(m->opt.comm) ? rows * s.hidden_size : 0);
-    a->take(&b.inner, rows * s.intermediate_size);
-    a->take(&b.gated,
-            m->library ? std::min<int64_t>(rows, kGatedRows) * 2 * s.intermediate_size : 0);
+    a->take(&b.part, comm_splits(m->opt.comm) || divides_experts(m)
+                         ? static_cast<int64_t>(expert_rows(m, m->opt.max_rows)) * s.hidden_size
+                         : 0);
+    a->take(&b.inner, rows * widest);
+    a->take(&b.gated, m->library ? std::min<int64_t>(rows, kGatedRows) * 2 * widest : 0);
     a->take(&b.logits, static_cast<int64_t>(m->logit_rows) * s.vocab_size);
     a->take(&b.key, rows);
     a->take(&b.want, rows);
@@ -127,22 +130,43 @@ void take_chunk(allocator *a) {
     a->take(&m->b.expanded, m->opt.context * kv * m->heads_at_once);
 }
 
+/* Messages are zero at first, so that they name existing experts even in a step that is timed
+ * without its exchanges (parts.cu). */
+void take_messages(allocator *a) {
+    cuda_model *m = a->m;
+    const int64_t row = message_row(m->shape.hidden_size, m->how.chosen),
+                  own = m->opt.max_rows * row,
+                  all = gathers_rows(m) ? own * m->opt.experts->size : 0;
+    a->take(&m->b.message, own);
+    a->take(&m->b.gathered, all);
+    if (a->st == SNAP_OK)
+        a->check(
+            cudaMemsetAsync(m->b.message, 0, static_cast<size_t>(own) * sizeof(bf16), m->s.stream),
+            "device memory for a step");
+    if (a->st == SNAP_OK && all)
+        a->check(
+            cudaMemsetAsync(m->b.gathered, 0, static_cast<size_t>(all) * sizeof(bf16), m->s.stream),
+            "device memory for a step");
+}
+
 void take_experts(allocator *a) {
     cuda_model *m = a->m;
     const model_shape &s = m->shape;
     row_buffers &b = m->b;
-    const int64_t rows = m->opt.max_rows, pairs = rows * m->slots;
+    const int64_t rows = m->opt.max_rows, pairs = expert_pairs(m, m->opt.max_rows),
+                  choices = static_cast<int64_t>(expert_rows(m, m->opt.max_rows)) * m->slots;
     if (!m->moe_layers)
         return;
-    a->take(&b.pair_x, pairs * s.hidden_size);
+    if (divides_experts(m))
+        take_messages(a);
     a->take(&b.expert_inner, pairs * s.moe_intermediate_size);
     a->take(&b.down, pairs * s.hidden_size);
     a->take(&b.identity, s.zero_expert_num ? rows * s.hidden_size : 0);
     a->take(&b.scores, rows * m->how.experts);
     a->take(&b.chosen, m->moe_layers * rows * m->how.chosen);
-    a->take(&b.expert, pairs);
-    a->take(&b.place, pairs);
-    a->take(&b.weight, pairs);
+    a->take(&b.expert, choices);
+    a->take(&b.place, choices);
+    a->take(&b.weight, choices);
     a->take(&b.first, m->experts + 1);
     a->take(&b.active, m->experts);
     a->take(&b.count, 1);
@@ -184,6 +208,26 @@ snap_status take_all(cuda_model *m, snap_err *err) {
     return a.st;
 }
 
+/* Memory that depends on the format of the weights, so it must be taken after weights_load(). The
+ * rows of experts are gathered as BF16, or they become e4m3, as other operands of e4m3 weights. */
+snap_status take_operands(cuda_model *m, snap_err *err) {
+    allocator a = {m, err, SNAP_OK};
+    const model_shape &s = m->shape;
+    const int64_t rows = m->opt.max_rows, pairs = expert_pairs(m, m->opt.max_rows),
+                  widest = std::max({s.hidden_size, s.q_lora_rank, s.intermediate_size,
+                                     m->shared_inner, s.num_attention_heads * s.v_head_dim}),
+                  of_pairs = std::max(s.hidden_size, s.moe_intermediate_size);
+    bool gathers = false;
+    for (const block &b : m->w.blocks)
+        gathers = gathers || (b.moe && !b.experts_in.code);
+    a.take(&m->b.pair_x, gathers ? pairs * s.hidden_size : 0);
+    if (!m->w.coded || expert_rows(m, m->opt.max_rows) <= kFewRows)
+        return a.st;
+    a.take(&m->b.code, std::max(rows * widest, pairs * of_pairs));
+    a.take(&m->b.code_scale, std::max(rows * code_blocks(widest), pairs * code_blocks(of_pairs)));
+    return a.st;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct bound {
@@ -198,7 +242,8 @@ enum {
 /* Refuses models that the kernels do not support. The limits: the longest row of a norm, the number
  * of experts, rows in multiples of 16 bytes, the head sizes that chunk attention supports, and no
  * cache in FP32. */
-snap_status check_shape(const model_shape &s, const runner_options &o, snap_err *err) {
+snap_status check_shape(const model_shape &s, int shared_inner, const runner_options &o,
+                        snap_err *err) {
     const bound bounds[] = {
         {"hidden_size", s.hidden_size, MAX_NORMED},
         {"q_lora_rank", s.q_lora_rank, MAX_NORMED},
@@ -209,6 +254,7 @@ snap_status check_shape(const model_shape &s, const runner_options &o, snap_err 
         {"v_head_dim modulo 8", s.v_head_dim % 8, 0},
         {"intermediate_size modulo 8", s.intermediate_size % 8, 0},
         {"moe_intermediate_size modulo 8", s.moe_intermediate_size % 8, 0},
+        {"the rank's inner width of the shared experts modulo 8", shared_inner % 8, 0},
         {"qk_nope_head_dim + qk_rope_head_dim", s.qk_nope_head_dim + s.qk_rope_head_dim, MAX_QK},
         {"v_head_dim", s.v_head_dim, MAX_V},
     };
@@ -248,12 +294,16 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_few_sm90_init();
     if (e == cudaSuccess)
+        e = gemm_few_codes_init();
+    if (e == cudaSuccess)
+        e = gemm_many_codes_init();
+    if (e == cudaSuccess)
         e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;
 }
 
 snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
-    snap_status st = check_shape(m->shape, m->opt, err);
+    snap_status st = check_shape(m->shape, m->shared_inner, m->opt, err);
     if (st == SNAP_OK)
         st = cuda_check(attend_init(), "preparing kernels", err);
     if (st == SNAP_OK && m->s.hopper)
@@ -266,9 +316,19 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = take_all(m, err);
     if (st == SNAP_OK)
         st = weights_load(&m->w, m->s, w, err);
-    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) &&
+    if (st == SNAP_OK)
+        st = take_operands(m, err);
+    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && !divides_experts(m) &&
                 single_supports_all(m);
     return st;
+}
+
+void set_experts(cuda_model *m, const model_weights *w) {
+    const int shared = divides_experts(m) ? 0 : shared_experts(m->shape);
+    m->first_expert = weights_first_expert(w);
+    m->experts = weights_experts(w) + shared;
+    m->slots = m->how.chosen + shared;
+    m->shared_inner = divides_experts(m) ? static_cast<int>(weights_shared_inner(w)) : 0;
 }
 
 int count_moe(const model_weights *w) {
@@ -282,6 +342,10 @@ int count_moe(const model_weights *w) {
 
 extern "C" int cuda_model_cublaslt(const cuda_model *m) {
     return m->library ? static_cast<int>(cublaslt_version(m->library)) : 0;
+}
+
+extern "C" bool cuda_model_holds_e4m3(const cuda_model *m) {
+    return m->w.coded;
 }
 
 extern "C" snap_status cuda_model_use(const cuda_model *m, snap_err *err) {
@@ -330,8 +394,7 @@ extern "C" snap_status cuda_model_create(cuda_model **out, mla_backend *be, cons
                     : 1.0f;
     m->table_width = static_cast<int>((opt->context - 1) / MLA_PAGE + 1);
     m->moe_layers = count_moe(w);
-    m->experts = m->shape.n_routed_experts + shared_experts(m->shape);
-    m->slots = m->how.chosen + shared_experts(m->shape);
+    set_experts(m, w);
     m->logit_rows = std::max<int>(kLogitRows, opt->max_decode + 1);
     m->recorded.resize(static_cast<size_t>(opt->max_decode) + 1);
     const snap_status st = create(m, w, err);

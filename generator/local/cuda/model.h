@@ -9,7 +9,8 @@
 enum {
     kMostChunks = 64, /* most chunks of prompts in one step */
     kLogitRows = 256, /* rows whose logits are computed at a time; max_decode + 1 if that is more */
-    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() */
+    kFewRows = 8,     /* on Hopper, products of at most this many rows go to gemm_few() or, with
+                         e4m3 weights, to gemm_few_codes() */
     kGatedRows = 512, /* most rows of a dense product with a gate that cuBLASLt computes */
 };
 
@@ -47,14 +48,20 @@ struct row_buffers {
     device::bf16 *q8_rope;
     float *q8_scale;
     device::bf16 *o_mla, *o;
-    float *gated;               /* with cuBLASLt: [kGatedRows][2 intermediate] sums before the gate
+    float *gated;        /* with cuBLASLt: [kGatedRows][2 intermediate] sums before the gate
                                    is applied */
-    device::bf16 *inner;        /* [max_rows][intermediate] */
-    device::bf16 *pair_x;       /* [pairs][hidden] */
-    device::bf16 *expert_inner; /* [pairs][inner] */
-    float *down;                /* [pairs][hidden] outputs of the experts */
-    float *part; /* if the model is split: [max_rows][hidden] sums of this rank, before they are
-                    added up over the ranks (comm.h) */
+    device::bf16 *inner; /* [max_rows][intermediate] */
+    device::bf16 *message, *gathered; /* with EP: the rows of this rank on their way to the experts,
+                                         and those of all ranks, [ranks][rows of the step]; rows of
+                                         message_row() numbers (rows.h) */
+    device::bf16 *pair_x;             /* [pairs][hidden]; NULL if the experts are e4m3 */
+    device::bf16 *expert_inner;       /* [pairs][inner] */
+    float *down;                      /* [pairs][hidden] outputs of the experts */
+    uint8_t *code;                    /* [numbers] the operand of a product of e4m3 weights */
+    float *code_scale;                /* and its scales (codes.h) */
+    float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
+                    this rank, before they are added up over the ranks (comm.h); if rows are
+                    gathered, [ranks * max_rows][hidden] */
     float *identity, *scores;
     int *chosen; /* [MoE layers][max_rows][chosen] */
     int *expert, *place;
@@ -107,7 +114,11 @@ struct cuda_model {
     router how;
     rope rotary;
     float softmax_scale, branch;
-    int table_width, moe_layers, slots, experts, heads_at_once, logit_rows;
+    int first_expert;   /* the first routed expert of this rank */
+    int experts, slots; /* experts of this rank and choices of a row in the lists of pairs. Shared
+                           experts are among them, except with EP */
+    int shared_inner;   /* with EP: inner width of the shared experts on this rank; else 0 */
+    int table_width, moe_layers, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
     device::cublaslt *library; /* NULL = cuBLASLt is not used */
     step_inputs host, dev;
@@ -115,7 +126,8 @@ struct cuda_model {
     std::vector<void *> owned, pinned;
     bool single;       /* decode steps of one row use single_layer() */
     part_marks *marks; /* NULL = no events are recorded */
-    bool skips_sums;   /* true while a step without sums over the ranks is recorded, to time it */
+    bool skips_sums;   /* true while a step is recorded that adds only this rank's parts of the
+                          sums over the ranks, to time it */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */
@@ -126,6 +138,25 @@ struct cuda_model {
     std::vector<lab_recording *> recorded; /* [max_decode + 1] recorded steps, by number of
                                               sequences */
 };
+
+/* Whether the routed experts are divided over ranks (EP), and whether rows of other ranks go to the
+ * experts of this rank. */
+inline bool divides_experts(const cuda_model *m) {
+    return comm_splits(m->opt.experts);
+}
+inline bool gathers_rows(const cuda_model *m) {
+    return comm_gathers(m->opt.comm, m->opt.experts);
+}
+
+/* How many rows the experts of this rank get in a step of @rows rows, and how many pairs at
+ * most. */
+inline int expert_rows(const cuda_model *m, int rows) {
+    return gathers_rows(m) ? rows * m->opt.experts->size : rows;
+}
+inline int expert_pairs(const cuda_model *m, int rows) {
+    const int each = m->slots < m->experts ? m->slots : m->experts;
+    return expert_rows(m, rows) * each;
+}
 
 /* Whether products of @rows rows go to gemm_many() or cuBLASLt, except those with an odd number of
  * weight rows that cuBLASLt can't compute. */
@@ -154,7 +185,7 @@ snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **o
 snap_status begin_step(cuda_model *m, const model_piece *pieces, int count, step_shape *step,
                        snap_err *err);
 
-/* If the model is split, waits for the step, which waits for the other ranks. */
+/* If the ranks exchange numbers, waits for the step, which waits for the other ranks. */
 snap_status wait_for_ranks(cuda_model *m, snap_err *err);
 
 /* Computes logits and keys of the rows first .. first + count - 1 of b.packed. */

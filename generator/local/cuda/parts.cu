@@ -99,7 +99,9 @@ snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns
     return st;
 }
 
-/* The time of a step without events, with or without the sums over the ranks. */
+/* The time of a step without events, with or without the sums over the ranks. Without them, each
+ * rank adds its own parts only. So the rows differ between the ranks, and their tokens are not
+ * used. */
 snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int steps, double *ns,
                        snap_err *err) {
     lab_recording *r = nullptr;
@@ -120,7 +122,7 @@ snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, doub
     double with = 0, without = 0;
     snap_status st = SNAP_OK;
     *ns = 0;
-    if (!comm_splits(m->opt.comm))
+    if (!comm_splits(m->opt.comm) && !divides_experts(m))
         return SNAP_OK;
     st = time_whole(m, step, true, steps, &with, err);
     if (st == SNAP_OK)

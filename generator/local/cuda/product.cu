@@ -1,4 +1,5 @@
 /* Chooses the function that computes a product. */
+#include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/model.h"
 
 using namespace device;
@@ -45,10 +46,26 @@ bool by_library(cuda_model *m, const gemm_args &a, cudaError_t *e) {
     return a.end == ends_gate ? gated(m, a, e) : cublaslt_gemm(m->library, m->s, a);
 }
 
+/* Weights that stay e4m3. With more than kFewRows rows, the activations become e4m3, too. Then each
+ * row of experts is gathered while it is quantised. */
+cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
+    gemm_args codes = a;
+    if (!takes_many(m, a.rows))
+        return gemm_few_codes(m->s, a);
+    const int *count = a.listed ? a.experts.first + m->experts : nullptr;
+    const int rows = static_cast<int>(a.x_rows);
+    const cudaError_t e = quantise_rows(m->s, {a.x, a.x_row, a.listed ? a.experts.row : nullptr,
+                                               count, rows, a.k, m->b.code, m->b.code_scale});
+    codes.x_codes = {m->b.code, m->b.code_scale};
+    return e == cudaSuccess ? gemm_many_codes(m->s, codes) : e;
+}
+
 } // namespace
 
 cudaError_t product(cuda_model *m, const gemm_args &a) {
     cudaError_t e;
+    if (a.w_codes.code)
+        return coded_product(m, a);
     if (!takes_many(m, a.rows))
         return gemm_few(m->s, a);
     if (by_library(m, a, &e))

@@ -1,6 +1,7 @@
 /* route(): normalises the rows, scores the experts in FP32, chooses them by the rules of
  * model/route.h, and sorts the (row, expert) pairs by expert. Up to kFewRows rows take one launch,
- * more rows take three further launches and a memset for sorting.
+ * more rows take three further launches and a memset for sorting. sort_messages(): the same sorting
+ * for rows whose experts were chosen before, by this rank or another one (EP).
  *
  * A block scores some rows against a slice of the experts. The last block of a row group to finish
  * makes the choice, one warp per row. With few rows, the last block of all then sorts. */
@@ -78,7 +79,7 @@ __device__ void sort_pairs(const route_args &a, int *count) {
     __syncthreads();
     for (int p = threadIdx.x; p < pairs; p += kThreads) {
         const int e = __ldcg(a.expert + p);
-        const int at = e >= 0 ? atomicAdd(count + e, 1) : -1;
+        const int at = e >= 0 ? atomicAdd(count + e, 1) : e;
         a.place[p] = at;
         if (at >= 0)
             a.row[at] = p / slots;
@@ -108,6 +109,9 @@ __device__ void normalise(const route_args &a, float *h, int from, float *scratc
             h[r * a.hidden + i] = x;
             if (blockIdx.y == 0) {
                 a.packed[row * a.hidden + i] = __float2bfloat16_rn(x);
+                if (a.message)
+                    a.message[row * message_row(a.hidden, a.how.chosen) + i] =
+                        __float2bfloat16_rn(x);
                 if (a.identity)
                     a.identity[row * a.hidden + i] = x;
             }
@@ -172,7 +176,7 @@ __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
         }
     }
     __syncthreads();
-    if (ROWS == 1 && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
+    if (ROWS == 1 && !a.message && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
         sort_pairs(a, reinterpret_cast<int *>(memory));
 }
 
@@ -220,7 +224,7 @@ __global__ void __launch_bounds__(kThreads) place_pairs(route_args a) {
         next[e] = next[e] ? atomicAdd(a.total + e, next[e]) : 0;
     __syncthreads();
     for (int p = from + threadIdx.x; p < to; p += kThreads) {
-        const int e = a.expert[p], at = e >= 0 ? atomicAdd(next + e, 1) : -1;
+        const int e = a.expert[p], at = e >= 0 ? atomicAdd(next + e, 1) : e;
         a.place[p] = at;
         if (at >= 0)
             a.row[at] = p / slots;
@@ -237,6 +241,40 @@ cudaError_t sort_many(const stream_of &s, const route_args &a) {
     if (e == cudaSuccess)
         e = launch(s, sum_counts, dim3(1), 32, 0, a);
     return e == cudaSuccess ? launch(s, place_pairs, grid, kThreads, bytes, a) : e;
+}
+
+/* ---- rows that come with their choices ------------------------------------------------------- */
+
+/* Reads choice @pair from its message. Keeps the experts of this rank, and numbers them from 0. */
+__device__ __forceinline__ void unpack(const route_args &a, const rank_rows &own, int pair) {
+    const int k = a.how.chosen, row = pair / k, i = pair % k;
+    const int *expert =
+        reinterpret_cast<const int *>(a.message + row * message_row(a.hidden, k) + a.hidden);
+    const int e = expert[i], here = e - own.first_expert;
+    const bool gives_back = row >= own.first_row && row < own.first_row + own.count;
+    a.weight[pair] = reinterpret_cast<const float *>(expert + k)[i];
+    if (e < 0)
+        a.expert[pair] = gives_back ? PLACE_ZERO : PLACE_ELSEWHERE;
+    else
+        a.expert[pair] = here >= 0 && here < a.routed ? here : PLACE_ELSEWHERE;
+}
+
+__global__ void __launch_bounds__(kThreads) unpack_pairs(route_args a, rank_rows own) {
+    let_next();
+    wait_previous();
+    const int pairs = a.rows * a.how.chosen;
+    for (int p = blockIdx.x * kThreads + threadIdx.x; p < pairs; p += gridDim.x * kThreads)
+        unpack(a, own, p);
+}
+
+__global__ void __launch_bounds__(kThreads) unpack_and_sort(route_args a, rank_rows own) {
+    extern __shared__ int count[];
+    let_next();
+    wait_previous();
+    for (int p = threadIdx.x; p < a.rows * a.how.chosen; p += kThreads)
+        unpack(a, own, p);
+    __syncthreads();
+    sort_pairs(a, count);
 }
 
 /* Sets the kernel's limit of dynamic shared memory, always to the same maximum. The limit belongs
@@ -280,6 +318,16 @@ cudaError_t route(const stream_of &s, const route_args &a) {
     if (a.rows <= kFewRows)
         return launch_rows<1>(s, a);
     const cudaError_t e = a.hidden <= 4096 ? launch_rows<kRowsMany>(s, a) : launch_rows<4>(s, a);
+    return e == cudaSuccess && !a.message ? sort_many(s, a) : e;
+}
+
+cudaError_t sort_messages(const stream_of &s, const route_args &a, const rank_rows &own) {
+    if (a.rows <= kFewRows)
+        return launch(s, unpack_and_sort, dim3(1), kThreads,
+                      static_cast<size_t>(a.routed + 1) * sizeof(int), a, own);
+    const int blocks = (a.rows * a.how.chosen + kThreads - 1) / kThreads;
+    const cudaError_t e =
+        launch(s, unpack_pairs, dim3(static_cast<unsigned>(blocks)), kThreads, 0, a, own);
     return e == cudaSuccess ? sort_many(s, a) : e;
 }
 

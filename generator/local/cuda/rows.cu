@@ -42,8 +42,8 @@ __device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x
 }
 
 /* Four numbers of the weighted sum of a row's expert outputs, added in slot order. Loads
- * kSlotsAtOnce outputs before it adds them. @kDrops: zero-computation experts are left out if there
- * is no j.identity. */
+ * kSlotsAtOnce outputs before it adds them. @kDrops: choices elsewhere are left out, and
+ * zero-computation experts if there is no j.identity. */
 template <bool kDrops>
 __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, int64_t row,
                                          int hidden, int i) {
@@ -54,8 +54,8 @@ __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, i
         for (int s = 0; s < kSlotsAtOnce; s++) {
             const int place = from + s < j.slots ? c.place[from + s] : 0;
             const float *at = place >= 0 ? j.down + static_cast<int64_t>(place) * hidden
-                                         : j.identity + row * hidden;
-            const bool dropped = kDrops && place < 0 && !j.identity;
+                                         : j.identity + (row - j.identity_row) * hidden;
+            const bool dropped = kDrops && (place == PLACE_ELSEWHERE || (place < 0 && !j.identity));
             x[s] = dropped ? float4{} : *reinterpret_cast<const float4 *>(at + i);
         }
 #pragma unroll
@@ -95,15 +95,19 @@ __device__ __forceinline__ void load_choices(const join_from &join, int64_t row,
     __syncthreads();
 }
 
-__global__ void __launch_bounds__(1024) join_row(int hidden, join_from join, float *out) {
+__global__ void __launch_bounds__(1024)
+    join_row(int hidden, join_from join, bool adds, float *out) {
     __shared__ choices chosen;
     let_next();
     wait_previous();
     const int64_t row = blockIdx.x;
     load_choices(join, row, chosen);
-    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x)
-        *reinterpret_cast<float4 *>(out + row * hidden + i) =
-            joined<true>(join, chosen, row, hidden, i);
+    for (int i = 4 * threadIdx.x; i < hidden; i += 4 * blockDim.x) {
+        float4 *at = reinterpret_cast<float4 *>(out + row * hidden + i);
+        float4 v = adds ? *at : float4{};
+        add_scaled(v, 1.0f, joined<true>(join, chosen, row, hidden, i));
+        *at = v;
+    }
 }
 
 __global__ void __launch_bounds__(1024)
@@ -176,14 +180,13 @@ __global__ void __launch_bounds__(kThreads)
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(kThreads)
-    gather_pairs(const bf16 *packed, const int *row, const int *first, int experts, int hidden,
-                 bf16 *to) {
+    gather_pairs(const uint4 *packed, int packed_row, const int *row, const int *first, int experts,
+                 int hidden, bf16 *to) {
     let_next();
     wait_previous();
     const int pairs = first[experts], words = hidden / 8;
     for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
-        const uint4 *source =
-            reinterpret_cast<const uint4 *>(packed + static_cast<int64_t>(row[pair]) * hidden);
+        const uint4 *source = packed + static_cast<int64_t>(row[pair]) * packed_row;
         uint4 *target = reinterpret_cast<uint4 *>(to + static_cast<int64_t>(pair) * hidden);
         for (int i = threadIdx.x; i < words; i += kThreads)
             target[i] = source[i];
@@ -274,10 +277,10 @@ cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const 
                   static_cast<size_t>(hidden) * sizeof(float), x, hidden, join, norm);
 }
 
-cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join,
+cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, bool adds,
                       float *out) {
     return launch(s, join_row, dim3(static_cast<unsigned>(rows)), threads_of(rows, hidden), 0,
-                  hidden, join, out);
+                  hidden, join, adds, out);
 }
 
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,
@@ -286,10 +289,11 @@ cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int r
                   static_cast<size_t>(n) * sizeof(float), in, in_row, n, norm);
 }
 
-cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
-                   int experts, int most_pairs, int hidden, bf16 *x_pairs) {
+cudaError_t gather(const stream_of &s, const bf16 *packed, int64_t packed_row, const int *row,
+                   const int *first, int experts, int most_pairs, int hidden, bf16 *x_pairs) {
     const int blocks = std::min(most_pairs, s.sms * 16);
-    return launch(s, gather_pairs, dim3(static_cast<unsigned>(blocks)), kThreads, 0, packed, row,
+    return launch(s, gather_pairs, dim3(static_cast<unsigned>(blocks)), kThreads, 0,
+                  reinterpret_cast<const uint4 *>(packed), static_cast<int>(packed_row / 8), row,
                   first, experts, hidden, x_pairs);
 }
 

@@ -18,12 +18,13 @@ cudaError_t embed(const stream_of &s, const bf16 *table, const int *token, int r
 /* Outputs of experts that have not been added to their rows yet. */
 struct join_from {
     const float *down;   /* [pairs][hidden]; NULL = none */
-    const int *place;    /* [rows][slots] the pair of each choice; -1 = a zero-computation expert */
+    const int *place;    /* [rows][slots] the pair of each choice; PLACE_ZERO or PLACE_ELSEWHERE */
     const float *weight; /* [rows][slots] */
     const float *identity; /* [rows][hidden] the input, which a zero-computation expert returns; may
                             be NULL */
     int slots;
     float factor;
+    int identity_row; /* identity begins with the input of this row */
 };
 
 enum { MAX_NORMED = 12000 }; /* longest row that can be normalised */
@@ -40,13 +41,22 @@ struct norm_to {
 cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const join_from &join,
                       const norm_to &norm);
 
-/* out [rows][hidden] = the joined expert outputs, without join.factor. If join.identity is NULL,
- * zero-computation experts are left out. */
-cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, float *out);
+/* out [rows][hidden] = the joined expert outputs, without join.factor; if @adds, they are added to
+ * it. Choices elsewhere are left out, and so are zero-computation experts if join.identity is
+ * NULL. */
+cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, bool adds,
+                      float *out);
 
 /* packed [rows][n] = norm of in [rows][n]; rows of @in are in_row floats apart. */
 cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int rows, int n,
                       const norm_to &norm);
+
+/* If the experts are divided over ranks (EP), a row goes to them as a message of message_row()
+ * numbers of BF16: the normalised row, then its chosen experts (int; -1 = a zero-computation
+ * expert) and their weights (float). */
+__host__ __device__ inline int64_t message_row(int hidden, int chosen) {
+    return (static_cast<int64_t>(hidden) + 4 * chosen + 7) / 8 * 8;
+}
 
 struct route_args {
     const float *x; /* [rows][hidden] */
@@ -57,6 +67,7 @@ struct route_args {
     int routed, shared;  /* experts with weights: number of routed ones, number of shared ones */
     bf16 *packed;        /* [rows][hidden] normalised */
     float *identity;     /* [rows][hidden] normalised, in FP32, or NULL */
+    bf16 *message;       /* [rows][message_row()], or NULL without EP */
     float *scores;       /* [rows][experts] */
     int *chosen;         /* [rows][chosen], ascending */
     int *expert, *place; /* [rows][chosen + shared]; expert is -1 for a zero-computation expert */
@@ -67,12 +78,24 @@ struct route_args {
 };
 
 /* Normalises the rows, computes the router's scores, chooses the experts, and sorts the (row,
- * expert) pairs by expert. */
+ * expert) pairs by expert. If there are messages, it writes the choices there and sorts nothing. */
 cudaError_t route(const stream_of &s, const route_args &a);
 
-/* x_pairs [pairs][hidden] = the packed row of each pair. */
-cudaError_t gather(const stream_of &s, const bf16 *packed, const int *row, const int *first,
-                   int experts, int most_pairs, int hidden, bf16 *x_pairs);
+/* What sort_messages() needs to know of this rank. */
+struct rank_rows {
+    int first_expert;     /* the rank has the experts first_expert .. + routed - 1 */
+    int first_row, count; /* the rows whose zero-computation experts this rank adds */
+};
+
+/* Sorts the pairs of the experts of this rank by expert, for the rows in a.message. @a: rows,
+ * hidden, how, the lists and the scratch memory are used; a.routed = number of experts of this
+ * rank, a.shared = 0. Also writes a.weight. */
+cudaError_t sort_messages(const stream_of &s, const route_args &a, const rank_rows &own);
+
+/* x_pairs [pairs][hidden] = the packed row of each pair. The rows of @packed are packed_row numbers
+ * apart. */
+cudaError_t gather(const stream_of &s, const bf16 *packed, int64_t packed_row, const int *row,
+                   const int *first, int experts, int most_pairs, int hidden, bf16 *x_pairs);
 
 /* Raises key [rows] to that of the largest logit of the row. A key holds a logit and the token's
  * id, and of equal logits the lowest id has the largest key. It becomes KEY_NOT_FINITE if a logit

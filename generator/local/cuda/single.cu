@@ -43,8 +43,8 @@ single_experts experts_of(const cuda_model *m, const device::block &b, int moe_l
     e.route.rows = e.route.shared = 1;
     if (b.moe)
         e.route = route_of(m, b, 1, moe_layer);
-    e.up = b.moe ? b.experts_in : b.ffn_in;
-    e.down = b.moe ? b.experts_out : b.ffn_out;
+    e.up = b.moe ? b.experts_in.w : b.ffn_in.w;
+    e.down = b.moe ? b.experts_out.w : b.ffn_out.w;
     e.inner = b.moe ? m->shape.moe_intermediate_size : m->shape.intermediate_size;
     return e;
 }
@@ -62,7 +62,7 @@ single_next next_of(const cuda_model *m, size_t layer) {
     const device::block &b = m->w.blocks[layer];
     n.project = project_of(m, b, static_cast<int>(layer), 1);
     n.absorb = absorb_of(m, b);
-    n.in = b.in;
+    n.in = b.in.w;
     n.columns = static_cast<int>(n.project.kv_row);
     return n;
 }
@@ -80,7 +80,7 @@ single_args args_of(const cuda_model *m, size_t next, int moe_layer) {
         return a;
     const device::block &b = m->w.blocks[next - 1];
     const gemm_args values = values_of(m, b, 1);
-    a.attention = {values.w, values.w_group, values.x, b.o, m->shape.num_attention_heads,
+    a.attention = {values.w, values.w_group, values.x, b.o.w, m->shape.num_attention_heads,
                    values.n, values.k};
     a.experts = experts_of(m, b, moe_layer);
     return a;
@@ -97,7 +97,7 @@ int64_t device::single_exchange_words(const model_shape &s) {
 }
 
 bool device::single_supports_all(const cuda_model *m) {
-    bool supported = m->shape.q_lora_rank == 0 && !m->shape.plain_latent &&
+    bool supported = !m->w.coded && m->shape.q_lora_rank == 0 && !m->shape.plain_latent &&
                      m->how.experts == m->shape.n_routed_experts && m->w.blocks.size() < 256;
     for (size_t i = 0; i <= m->w.blocks.size() && supported; i++)
         supported = single_supports(m->s, args_of(m, i, 0));

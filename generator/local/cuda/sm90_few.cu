@@ -8,20 +8,12 @@
  * rows, has no bank conflicts. */
 #include <algorithm>
 
-#include "generator/local/cuda/few.cuh"
-#include "generator/local/cuda/once.cuh"
-#include "kernels/cuda/ptx/tma.cuh"
+#include "generator/local/cuda/sm90_few.cuh"
 
 namespace device {
 namespace {
 
-enum {
-    kLoadThreads = 32,
-    kSlice = 1024, /* numbers of k per stage */
-    kMostStages = 4,
-    kBlocksPerSm = 2,
-    kRingBytes = 100 * 1024,
-};
+enum { kSlice = 1024 }; /* numbers of k per stage */
 
 struct params {
     gemm_args a;
@@ -32,41 +24,6 @@ struct params {
 __host__ __device__ inline int pitch_of(int slice) {
     return slice * 2 + (64 + 128 - slice * 2 % 128) % 128;
 }
-
-struct shared_memory {
-    uint64_t full[kMostStages], empty[kMostStages];
-};
-
-/* The tiles of a block. If a group has more than TILES * kFewTokens tokens, the weights of its
- * tiles are loaded once for each such number of tokens. */
-template <int TILES>
-struct tiles_of_block {
-    const gemm_args &a;
-    int cols, all;
-
-    __device__ explicit tiles_of_block(const gemm_args &a)
-        : a(a), cols((a.n + kRows - 1) / kRows), all(cols * a.groups) {
-    }
-    /* Must be called after the kernels that write the lists have ended. */
-    __device__ void read_lists() {
-        if (a.listed)
-            all = cols * *a.experts.count;
-    }
-    __device__ bool is_known(int index) const {
-        return !a.listed || index < cols * a.experts.known;
-    }
-    __device__ int group(int index) const {
-        const int at = index / cols;
-        if (!a.listed)
-            return at;
-        return at < a.experts.known ? a.experts.first_known + at : a.experts.active[at];
-    }
-    __device__ int passes(int index, int group) const {
-        const int tokens =
-            is_known(index) ? a.rows : a.experts.first[group + 1] - a.experts.first[group];
-        return (tokens + TILES * kFewTokens - 1) / (TILES * kFewTokens);
-    }
-};
 
 template <int TILES>
 __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, uint8_t *ring) {
@@ -100,36 +57,6 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
                                    &s.full[stage], once);
             }
     }
-}
-
-/* How many half lines (32 numbers of k) of each token a warp reads before it multiplies them. */
-template <int TILES>
-constexpr int kAtOnce = TILES == 1 ? 4 : 2;
-
-__device__ __forceinline__ uint4 read_16(const void *at, bool real) {
-    const uint4 zero = {0, 0, 0, 0};
-    return real ? *static_cast<const uint4 *>(at) : zero;
-}
-
-/* The offset within k of half line @i of this warp, for this thread. */
-__device__ __forceinline__ int half_at(int i) {
-    const int warp = threadIdx.x / 32, t = threadIdx.x % 4;
-    return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
-}
-
-/* Loads the activations of the tokens for the warp's next kAtOnce half lines. The first ones of a
- * stage are loaded before the warp waits for the weights of that stage. */
-template <int TILES>
-__device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
-                                            const bf16 *const (&rows)[TILES], int tiles, int from,
-                                            int k, int width) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce<TILES>; i++)
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            const int col = half_at(from + i);
-            x[i][j] = read_16(rows[j] + k + col, j < tiles && col < width);
-        }
 }
 
 /* Multiplies a warp's part of a stage. Two independent sums shorten the dependency chain; they are
@@ -207,14 +134,7 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     extern __shared__ __align__(128) uint8_t ring[];
     __shared__ shared_memory s;
     __shared__ float scratch[kWarps * TILES * kFewTokens * kPitch];
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < p.stages; i++) {
-            ptx::mbarrier_init(&s.full[i], 1);
-            ptx::mbarrier_init(&s.empty[i], kWarps);
-        }
-        ptx::mbarrier_init_fence();
-    }
-    __syncthreads();
+    s.prepare(p.stages);
     /* The next kernel may read the expert lists before it waits (settled). So if this kernel's own
      * lists may not be complete yet, it permits the next launch only after it has waited for them
      * itself. */

@@ -13,26 +13,12 @@
  * 4 x (8192 + 32 768) bytes, plus barriers. */
 #include <algorithm>
 
-#include "generator/local/cuda/cuda_gemm.h"
-#include "generator/local/cuda/maps.h"
-#include "kernels/cuda/ptx/tma.cuh"
-#include "kernels/cuda/ptx/warp.cuh"
-#include "kernels/cuda/ptx/wgmma.cuh"
+#include "generator/local/cuda/sm90_many.cuh"
 
 namespace device {
 namespace {
 
-enum {
-    TILE_K = 64,
-    kThreads = 384,
-    kBand = 8,             /* row tiles that are processed together, so that their weights stay in
-                              L2 */
-    kNarrowRows = 512,     /* rows of a step up to which experts are assumed to have few rows
-                              each */
-    kEntryRegisters = 168, /* registers with which each of the 384 threads starts */
-    kLoadRegisters = 24,
-    kMultiplyRegisters = 240,
-};
+enum { TILE_K = 64 };
 
 /* The ring of stages. Each holds a tile of x, with ROWS rows, and a tile of w, with COLS rows. */
 template <int ROWS, int COLS>
@@ -46,52 +32,6 @@ struct __align__(1024) shared_memory {
 struct params {
     CUtensorMap x, w;
     gemm_args a;
-};
-
-struct tile {
-    int group, first, row, end, col; /* up to ROWS rows of the group, from first + row on and before
-                                        end; COLS weights from col on */
-};
-
-/* Enumerates the tiles. The loading warp and the multiplying warpgroups each have their own
- * copy. */
-template <int ROWS, int COLS>
-struct walk {
-    const gemm_args &a;
-    int cols, group, base, first, count;
-
-    __device__ explicit walk(const gemm_args &a)
-        : a(a), cols((a.n + COLS - 1) / COLS), group(-1), base(0), first(0), count(0) {
-    }
-
-    __device__ int tiles() const {
-        return (count + ROWS - 1) / ROWS * cols;
-    }
-
-    __device__ bool next_group() {
-        base += tiles();
-        if (++group >= a.groups)
-            return false;
-        first = a.listed ? a.experts.first[group] : 0;
-        count = a.listed ? a.experts.first[group + 1] - first : a.rows;
-        return true;
-    }
-
-    /* Finds tile number @index. Calls must have increasing numbers. */
-    __device__ bool find(int index, tile &t) {
-        while (index >= base + tiles())
-            if (!next_group())
-                return false;
-        const int rows = (count + ROWS - 1) / ROWS, band = index - base;
-        const int from = band / (kBand * cols) * kBand, within = band % (kBand * cols);
-        const int high = min(static_cast<int>(kBand), rows - from);
-        t.group = group;
-        t.first = first;
-        t.row = (from + within % high) * ROWS;
-        t.end = first + count;
-        t.col = within / high * COLS;
-        return true;
-    }
 };
 
 template <int ROWS, int COLS>
@@ -127,13 +67,6 @@ __device__ __forceinline__ void product(float (&sum)[64], uint64_t x, uint64_t w
     ptx::wgmma_ss_bf16_n128(sum, x, w, add);
 }
 
-/* Offset of the second warpgroup's weights, if the warpgroups divide the weights and not the
- * rows. */
-template <int ROWS, int COLS>
-__device__ constexpr int own_cols() {
-    return ROWS == 64 ? COLS / 2 : 0;
-}
-
 /* Computes the sums of one tile. */
 template <int ROWS, int COLS>
 __device__ __forceinline__ void multiply(float (&sum)[ROWS * COLS / 256],
@@ -161,48 +94,6 @@ __device__ __forceinline__ void multiply(float (&sum)[ROWS * COLS / 256],
     ptx::pin(sum);
     if (threadIdx.x % 128 == 0)
         ptx::mbarrier_arrive(&s.empty[(step + stages - 1) % stages]);
-}
-
-__device__ __forceinline__ float silu(float x) {
-    return x / (1.0f + __expf(-x));
-}
-
-__device__ __forceinline__ void store_two(const gemm_args &a, int64_t at, float x, float y) {
-    if (a.end == ends_bf16) {
-        *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + at) =
-            __floats2bfloat162_rn(x, y);
-        return;
-    }
-    float2 *to = reinterpret_cast<float2 *>(static_cast<float *>(a.y) + at);
-    if (a.end == ends_f32) {
-        *to = make_float2(x, y);
-        return;
-    }
-    const float2 old = *to;
-    *to = make_float2(old.x + a.factor * x, old.y + a.factor * y);
-}
-
-/* Stores a thread's numbers of one row, which begins at index @row of y: columns 8 j + 2 t and the
- * next one. */
-template <int N>
-__device__ __forceinline__ void store_row(const gemm_args &a, const float (&sum)[N], int lower,
-                                          int64_t row, int col) {
-    const int t = threadIdx.x % 4;
-    if (a.end == ends_gate) {
-#pragma unroll
-        for (int j = 0; j < N / 4; j += 2) {
-            const float *gate = sum + 4 * j + lower, *up = gate + 4;
-            if (col + 8 * j < a.n)
-                *reinterpret_cast<__nv_bfloat162 *>(static_cast<bf16 *>(a.y) + row +
-                                                    (col + 8 * j) / 2 + 2 * t) =
-                    __floats2bfloat162_rn(silu(gate[0]) * up[0], silu(gate[1]) * up[1]);
-        }
-        return;
-    }
-#pragma unroll
-    for (int j = 0; j < N / 4; j++)
-        if (col + 8 * j + 2 * t < a.n)
-            store_two(a, row + col + 8 * j + 2 * t, sum[4 * j + lower], sum[4 * j + lower + 1]);
 }
 
 template <int ROWS, int COLS>

@@ -110,7 +110,7 @@ snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **o
 }
 
 snap_status wait_for_ranks(cuda_model *m, snap_err *err) {
-    comm *c = m->opt.comm;
+    comm *c = comm_splits(m->opt.comm) ? m->opt.comm : m->opt.experts;
     return comm_splits(c) ? c->wait(c, m->s.stream, err) : SNAP_OK;
 }
 

@@ -20,6 +20,7 @@ struct cuda_sums {
     comm base;
     ranks *group;
     exchange_part part;
+    int device;
     nccl *library;
     nccl_comm *joined; /* NULL = NCCL is not used */
     exchange_peers peers;
@@ -45,16 +46,20 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
+/* Enqueues x [n] += factor * sum [n]. */
+snap_status add_to(float *x, const float *sum, int64_t n, float factor, cudaStream_t stream,
+                   snap_err *err) {
+    const int64_t units = n / 4, blocks = (units + kThreads - 1) / kThreads;
+    add<<<static_cast<unsigned>(std::min<int64_t>(blocks, kMostBlocks)), kThreads, 0, stream>>>(
+        reinterpret_cast<float4 *>(x), reinterpret_cast<const float4 *>(sum), units, factor);
+    return cuda_check(cudaGetLastError(), "adding a sum over the ranks", err);
+}
+
 snap_status by_nccl(cuda_sums *c, float *x, float *part, int64_t n, float factor,
                     cudaStream_t stream, snap_err *err) {
-    const int64_t units = n / 4, blocks = (units + kThreads - 1) / kThreads;
     const snap_status st = nccl_all_reduce(c->library, c->joined, NCCL_FP32, part, part,
                                            static_cast<size_t>(n), stream, err);
-    if (st != SNAP_OK)
-        return st;
-    add<<<static_cast<unsigned>(std::min<int64_t>(blocks, kMostBlocks)), kThreads, 0, stream>>>(
-        reinterpret_cast<float4 *>(x), reinterpret_cast<const float4 *>(part), units, factor);
-    return cuda_check(cudaGetLastError(), "adding a sum over the ranks", err);
+    return st == SNAP_OK ? add_to(x, part, n, factor, stream, err) : st;
 }
 
 snap_status by_one_shot(cuda_sums *c, float *x, float *part, int64_t n, float factor,
@@ -76,6 +81,49 @@ snap_status add_sum(comm *base, float *x, float *part, int64_t n, float factor, 
     return path == SUMS_BY_NCCL ? by_nccl(c, x, part, n, factor, on, err)
                                 : by_one_shot(c, x, part, n, factor, on, err);
 }
+
+/* ---- all-gather and reduce-scatter ---- */
+
+snap_status gather(comm *base, const void *mine, void *all, int64_t bytes, void *stream,
+                   snap_err *err) {
+    cuda_sums *c = sums_of(base);
+    const auto on = static_cast<cudaStream_t>(stream);
+    if (sums_path_of(bytes, c->one_shot, c->joined != nullptr) == SUMS_BY_NCCL)
+        return nccl_all_gather(c->library, c->joined, NCCL_FP32, mine, all,
+                               static_cast<size_t>(bytes) / sizeof(float), on, err);
+    cudaError_t e = cudaSuccess;
+    for (int64_t at = 0; at < bytes && e == cudaSuccess; at += c->one_shot)
+        e = one_shot_gather(c->peers.group, static_cast<const char *>(mine) + at,
+                            static_cast<char *>(all) + at,
+                            static_cast<size_t>(std::min(c->one_shot, bytes - at)),
+                            static_cast<size_t>(bytes), c->overlap, on);
+    return cuda_check(e, "an all-gather over the ranks", err);
+}
+
+/* NCCL writes the sum into this rank's part, which it allows. */
+snap_status scatter_by_nccl(cuda_sums *c, float *x, float *part, int64_t n, cudaStream_t stream,
+                            snap_err *err) {
+    float *own = part + c->base.rank * n;
+    const snap_status st = nccl_reduce_scatter(c->library, c->joined, NCCL_FP32, part, own,
+                                               static_cast<size_t>(n), stream, err);
+    return st == SNAP_OK ? add_to(x, own, n, 1, stream, err) : st;
+}
+
+snap_status scatter_sum(comm *base, float *x, float *part, int64_t n, void *stream, snap_err *err) {
+    cuda_sums *c = sums_of(base);
+    const auto on = static_cast<cudaStream_t>(stream);
+    if (sums_path_of(n * 4, c->one_shot, c->joined != nullptr) == SUMS_BY_NCCL)
+        return scatter_by_nccl(c, x, part, n, on, err);
+    const int64_t most = c->one_shot / static_cast<int64_t>(sizeof *x);
+    cudaError_t e = cudaSuccess;
+    for (int64_t at = 0; at < n && e == cudaSuccess; at += most)
+        e = one_shot_scatter_add(c->peers.group, part + at, x + at,
+                                 static_cast<size_t>(std::min(most, n - at)) * sizeof *x,
+                                 static_cast<size_t>(n) * sizeof *x, c->overlap, on);
+    return cuda_check(e, "a reduce-scatter over the ranks", err);
+}
+
+/* ---- waiting ---- */
 
 /* Ends work that waits for another rank. The communicator can then only be closed. */
 void stop(cuda_sums *c) {
@@ -115,19 +163,32 @@ snap_status wait(comm *base, void *stream, snap_err *err) {
 
 /* ---- opening and closing ---- */
 
+/* One exchange of each kind that the model has, of @bytes. */
+snap_status exchange_once(cuda_sums *c, float *numbers, int64_t bytes, bool gathers,
+                          cudaStream_t stream, snap_err *err) {
+    float *others = numbers + bytes / 4;
+    if (!gathers)
+        return add_sum(&c->base, numbers, others, bytes / 4, 1, stream, err);
+    const snap_status st = gather(&c->base, numbers, others, bytes, stream, err);
+    return st == SNAP_OK ? scatter_sum(&c->base, numbers, others, bytes / 4, stream, err) : st;
+}
+
 /* NCCL connects the ranks when an algorithm is used for the first time, and chooses the algorithm
- * by size. Connecting must not be recorded in a graph, so sums of all sizes are computed here. */
-snap_status warm_up(cuda_sums *c, int64_t most_bytes, cudaStream_t stream, snap_err *err) {
+ * by size. Connecting must not be recorded in a graph, so messages of all sizes are exchanged
+ * here. */
+snap_status warm_up(cuda_sums *c, int64_t most_bytes, bool gathers, cudaStream_t stream,
+                    snap_err *err) {
+    const size_t all =
+        static_cast<size_t>(most_bytes) * static_cast<size_t>(gathers ? 1 + c->base.size : 2);
     float *numbers = nullptr;
-    snap_status st = cuda_check(cudaMalloc(&numbers, 2 * static_cast<size_t>(most_bytes)),
-                                "memory for sums over the ranks", err);
+    snap_status st =
+        cuda_check(cudaMalloc(&numbers, all), "memory for exchanges between the ranks", err);
     if (st == SNAP_OK)
-        st = cuda_check(cudaMemsetAsync(numbers, 0, 2 * static_cast<size_t>(most_bytes), stream),
-                        "memory for sums over the ranks", err);
-    float *part = numbers + most_bytes / 4;
+        st = cuda_check(cudaMemsetAsync(numbers, 0, all, stream),
+                        "memory for exchanges between the ranks", err);
     for (int64_t bytes = std::min(kFirstWarmUp, most_bytes); st == SNAP_OK;
          bytes = std::min(4 * bytes, most_bytes)) {
-        st = add_sum(&c->base, numbers, part, bytes / 4, 1, stream, err);
+        st = exchange_once(c, numbers, bytes, gathers, stream, err);
         if (st == SNAP_OK)
             st = wait(&c->base, stream, err);
         if (bytes == most_bytes)
@@ -157,7 +218,8 @@ snap_status load_nccl(cuda_sums *c, snap_err *err) {
 
 snap_status connect(cuda_sums *c, const sums_options *opt, cudaStream_t stream, snap_err *err) {
     const int64_t wanted = opt->one_shot_bytes < 0 ? SUMS_ONE_SHOT : opt->one_shot_bytes,
-                  most_bytes = (std::max<int64_t>(opt->most_bytes, 16) + 15) / 16 * 16;
+                  most_bytes =
+                      (std::max<int64_t>({opt->most_bytes, opt->gather_bytes, 16}) + 15) / 16 * 16;
     snap_status st = SNAP_OK;
     if (wanted > 0)
         st = exchange_peers_open(&c->peers, c->group, c->part, stream, err);
@@ -167,16 +229,16 @@ snap_status connect(cuda_sums *c, const sums_options *opt, cudaStream_t stream, 
         st = load_nccl(c, err);
     if (st == SNAP_OK && c->library)
         st = exchange_join(c->library, &c->joined, c->group, c->part, err);
-    return st == SNAP_OK ? warm_up(c, most_bytes, stream, err) : st;
+    return st == SNAP_OK ? warm_up(c, most_bytes, opt->gather_bytes > 0, stream, err) : st;
 }
 
 snap_status open(cuda_sums *c, const sums_options *opt, snap_err *err) {
     cudaStream_t stream = nullptr;
     int major = 0;
     const double limit = ranks_set_limit(c->group, kOpenLimit);
-    cudaError_t e = cudaSetDevice(0);
+    cudaError_t e = cudaSetDevice(c->device);
     if (e == cudaSuccess)
-        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+        e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, c->device);
     if (e == cudaSuccess)
         e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
     c->overlap = major >= 9;
@@ -201,10 +263,13 @@ extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_
         return err_set(err, SNAP_E_NOMEM, "out of memory for a communicator");
     c->group = opt->group;
     c->part = {opt->first, opt->size};
+    c->device = opt->device;
     c->base.rank = ranks_rank(opt->group) - opt->first;
     c->base.size = opt->size;
     c->base.add_sum = add_sum;
     c->base.wait = wait;
+    c->base.gather = gather;
+    c->base.scatter_sum = scatter_sum;
     const snap_status st = open(c, opt, err);
     if (st == SNAP_OK) {
         *out = &c->base;
@@ -220,6 +285,7 @@ extern "C" void sums_cuda_close(comm *base) {
     if (!base)
         return;
     cuda_sums *c = sums_of(base);
+    (void)cudaSetDevice(c->device);
     if (ranks_check(c->group, nullptr) != SNAP_OK)
         stop(c); /* nccl_leave() may wait for the others */
     else if (c->library)

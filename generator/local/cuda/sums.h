@@ -1,12 +1,16 @@
-/* sums.h - the communicator (comm.h) of a model that is split over several GPUs, one for each rank
- * of a group or of a part of it.
+/* sums.h - the communicator (comm.h) of a model that is divided over several GPUs, one for each
+ * rank of a group or of a part of it: sums over the ranks, and the all-gather and the
+ * reduce-scatter of EP.
  *
  * Sums are FP32, like the residual stream to which they are added. A short sum goes through peer
  * memory in one kernel (kernels/cuda/exchange/one_shot.h), which also adds it to the residual
  * stream. A longer one goes through NCCL, and so do all sums if the ranks cannot map each other's
  * memory. Without NCCL, a long sum is divided into several short ones. Both paths can be recorded
  * in a CUDA graph. The one-shot kernel adds in the order of the ranks. NCCL may use another order,
- * but gives the same bits to all ranks. */
+ * but gives the same bits to all ranks.
+ *
+ * The all-gather and the reduce-scatter take the same paths by the bytes of one rank's part. The
+ * numbers of a reduce-scatter are FP32, too. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_SUMS_H
 
@@ -18,9 +22,13 @@ enum { SUMS_ONE_SHOT = 2 << 20 }; /* default of one_shot_bytes */
 typedef struct {
     ranks *group;           /* borrowed, and must outlive the communicator */
     int first, size;        /* the model is split over the ranks first .. first + size - 1 */
-    int64_t most_bytes;     /* of one sum of the model: rows * hidden size * 4 */
-    int64_t one_shot_bytes; /* longest sum that is not given to NCCL; -1 = SUMS_ONE_SHOT, 0 = NCCL
-                               computes all sums */
+    int device;             /* number of this rank's CUDA device */
+    int64_t most_bytes;     /* of one sum of the model, or of a rank's part of a reduce-scatter:
+                               rows * hidden size * 4 */
+    int64_t gather_bytes;   /* of a rank's part of an all-gather; 0 = the model has sums, and
+                               neither all-gathers nor reduce-scatters */
+    int64_t one_shot_bytes; /* longest message that is not given to NCCL; -1 = SUMS_ONE_SHOT, 0 =
+                               NCCL does all exchanges */
 } sums_options;
 
 /* How sums of @bytes are computed. */
@@ -37,8 +45,8 @@ static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
 /**
  * sums_cuda_open - connect the GPU of this rank with those of the others
  *
- * The GPU is CUDA device 0 of this process (ranks/place.h). All ranks of the group call it with the
- * same options, except for `first`. NCCL is loaded only if some sum needs it.
+ * All ranks of the group call it with the same options, except for `first` and `device`. The device
+ * is current for the calling thread afterwards. NCCL is loaded only if some sum needs it.
  *
  * SNAP_E_UNSUPPORTED: this build has no CUDA, or NCCL is needed and missing. SNAP_E_IO: the file in
  * SNAPMLA_NCCL cannot be read. SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. An error

@@ -59,7 +59,7 @@ static snap_status swap_in(engine *e, sequence *s, snap_err *err) {
     list_take_out(&e->swapped, s);
     list_push(&e->running, s);
     for (int i = 0; i < s->held; i++)
-        TRY(kv_cache_write_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+        TRY(runner_write_page(e->r, s->pages[i], host + bytes * (size_t)i, err));
 cleanup:
     free(host);
     return st;

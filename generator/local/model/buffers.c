@@ -69,11 +69,28 @@ static void take_decode(allocator *a, int64_t rows) {
     b->o_mla = take(a, queries * s->kv_lora_rank, sizeof(uint16_t));
 }
 
+/* How many rows the experts of this rank get from @rows rows of each rank. */
+static int64_t gathered_rows(const runner *r, int64_t rows) {
+    return comm_gathers(r->opt.comm, r->opt.experts) ? rows * r->opt.experts->size : rows;
+}
+
+static void take_gathered(allocator *a, int64_t rows) {
+    runner *r = a->r;
+    gathered_buffers *g = &r->all;
+    int64_t all = gathered_rows(r, rows);
+    if (!comm_gathers(r->opt.comm, r->opt.experts))
+        return;
+    g->x = take(a, all * r->s->hidden_size, r->element);
+    g->chosen = take(a, all * r->router.chosen, sizeof *g->chosen);
+    g->weight = take(a, all * r->router.chosen, sizeof *g->weight);
+    g->sum = take(a, all * r->s->hidden_size, sizeof *g->sum);
+}
+
 static void take_experts(allocator *a, int64_t rows) {
     runner *r = a->r;
     const model_shape *s = r->s;
     expert_buffers *e = &r->e;
-    int64_t pairs = most(rows * r->router.chosen, 1),
+    int64_t pairs = most(gathered_rows(r, rows) * r->router.chosen, 1),
             inner = most(rows * most(s->intermediate_size,
                                      (int64_t)s->n_shared_experts * s->moe_intermediate_size),
                          pairs * s->moe_intermediate_size);
@@ -107,6 +124,7 @@ snap_status runner_take_buffers(runner *r, snap_err *err) {
     take_rows(&a, r->opt.max_rows);
     take_decode(&a, r->opt.max_decode);
     take_experts(&a, r->opt.max_rows);
+    take_gathered(&a, r->opt.max_rows);
     take_chunk(&a, r->opt.max_rows);
     if (a.failed)
         return err_set(err, SNAP_E_NOMEM, "out of memory for steps of %d tokens", r->opt.max_rows);

@@ -54,68 +54,93 @@ static void choose(const runner *r, const moe_weights *m) {
     }
 }
 
-/* Sorts the (row, expert) pairs by expert and returns their number. Zero-computation experts have
- * no pairs. */
-static int sort_pairs(runner *r) {
-    int k = r->router.chosen, experts = r->s->n_routed_experts, *first = r->e.first;
-    int pairs = r->step.rows * k;
-    memset(first, 0, (size_t)(experts + 1) * sizeof *first);
-    for (int p = 0; p < pairs; p++)
-        if (r->b.chosen[p] < experts)
-            first[r->b.chosen[p] + 1]++;
-    for (int e = 0; e < experts; e++)
-        first[e + 1] += first[e];
-    for (int p = 0; p < pairs; p++) {
-        int e = r->b.chosen[p];
-        r->e.place[p] = e < experts ? first[e]++ : -1;
-        if (e < experts)
-            r->e.row[r->e.place[p]] = p / k;
+/* The rows that the experts of this rank get, with their choices. */
+typedef struct {
+    runner *r;
+    const moe_weights *m;
+    const void *x; /* packed */
+    const int32_t *chosen;
+    const float *weight;
+    int64_t rows;     /* of all ranks, if they were gathered */
+    int64_t own;      /* number of the first row that is one of this rank */
+    int first, count; /* the routed experts of this rank */
+    float *out;       /* [rows][hidden] gets the outputs of the experts added */
+} expert_rows;
+
+/* The place of a choice before sorting: the number of one of this rank's experts, or one of the
+ * negative numbers of model_parts.h. */
+static int expert_of(const expert_rows *a, int64_t pair) {
+    int e = a->chosen[pair];
+    if (e >= a->r->s->n_routed_experts)
+        return PLACE_ZERO;
+    return e >= a->first && e < a->first + a->count ? e - a->first : PLACE_ELSEWHERE;
+}
+
+/* Sorts the (row, expert) pairs by expert and returns their number. */
+static int sort_pairs(const expert_rows *a) {
+    runner *r = a->r;
+    int k = r->router.chosen, *first = r->e.first;
+    int64_t all = a->rows * k;
+    memset(first, 0, (size_t)(a->count + 1) * sizeof *first);
+    for (int64_t p = 0; p < all; p++) {
+        int e = expert_of(a, p);
+        if (e >= 0)
+            first[e + 1]++;
     }
-    for (int e = experts; e > 0; e--)
+    for (int e = 0; e < a->count; e++)
+        first[e + 1] += first[e];
+    for (int64_t p = 0; p < all; p++) {
+        int e = expert_of(a, p);
+        r->e.place[p] = e >= 0 ? first[e]++ : e;
+        if (e >= 0)
+            r->e.row[r->e.place[p]] = (int)(p / k);
+    }
+    for (int e = a->count; e > 0; e--)
         first[e] = first[e - 1];
     first[0] = 0;
-    return first[experts];
+    return first[a->count];
 }
 
 static void gather_row(void *ctx, int worker, int64_t pair) {
     (void)worker;
-    const runner *r = ctx;
-    size_t bytes = (size_t)r->s->hidden_size * r->element;
-    memcpy((char *)r->e.x + (size_t)pair * bytes,
-           (const char *)r->b.packed + (size_t)r->e.row[pair] * bytes, bytes);
+    const expert_rows *a = ctx;
+    size_t bytes = (size_t)a->r->s->hidden_size * a->r->element;
+    memcpy((char *)a->r->e.x + (size_t)pair * bytes,
+           (const char *)a->x + (size_t)a->r->e.row[pair] * bytes, bytes);
 }
 
-static snap_status run_experts(runner *r, const moe_weights *m, int pairs, snap_err *err) {
+static snap_status run_experts(expert_rows *a, int pairs, snap_err *err) {
     snap_status st;
+    runner *r = a->r;
     int64_t hidden = r->s->hidden_size, inner = r->s->moe_intermediate_size;
     gate_context ctx = {r, inner};
     int jobs = 0;
-    runner_rows(r, pairs, gather_row, r);
+    runner_rows(r, pairs, gather_row, a);
     r->stats.layers++;
-    for (int e = 0; e < r->s->n_routed_experts; e++) {
+    for (int e = 0; e < a->count; e++) {
         int first = r->e.first[e], rows = r->e.first[e + 1] - first;
         if (!rows)
             continue;
         r->stats.experts++;
-        gemm_job job = {.w = m->expert[e].gate,
+        gemm_job job = {.w = a->m->expert[a->first + e].gate,
                         .x = (const char *)r->e.x + (size_t)(first * hidden) * r->element,
                         .ldx = hidden,
                         .m = rows,
                         .y = r->e.gate + first * inner,
                         .ldy = inner};
         r->e.jobs[jobs++] = job;
-        job.w = m->expert[e].up;
+        job.w = a->m->expert[a->first + e].up;
         job.y = r->e.up + first * inner;
         r->e.jobs[jobs++] = job;
     }
     TRY(gemm_run(r->g, r->e.jobs, jobs, err));
     runner_rows(r, pairs, apply_gate, &ctx);
     jobs = 0;
-    for (int e = 0; e < r->s->n_routed_experts; e++) {
+    for (int e = 0; e < a->count; e++) {
         int first = r->e.first[e], rows = r->e.first[e + 1] - first;
         if (rows)
             r->e.jobs[jobs++] =
-                (gemm_job){.w = m->expert[e].down,
+                (gemm_job){.w = a->m->expert[a->first + e].down,
                            .x = (const char *)r->e.inner + (size_t)(first * inner) * r->element,
                            .ldx = inner,
                            .m = rows,
@@ -127,36 +152,73 @@ cleanup:
     return st;
 }
 
-typedef struct {
-    const runner *r;
-    float *out;
-} combine_context;
-
 /* Adds up a row's expert outputs, in the order of its experts. A zero-computation expert returns
- * the row's input; only rank 0 adds it, so that it counts once. */
+ * the row's input. Only one rank adds it, so that it counts once: the rank that has the row, or
+ * rank 0 if all ranks have the same rows. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
-    const combine_context *c = ctx;
-    const runner *r = c->r;
+    const expert_rows *a = ctx;
+    const runner *r = a->r;
     int k = r->router.chosen;
-    int64_t hidden = r->s->hidden_size;
-    float *out = c->out + i * hidden;
-    bool gives_back = !r->opt.comm || r->opt.comm->rank == 0;
+    int64_t hidden = r->s->hidden_size, own = i - a->own;
+    float *out = a->out + i * hidden;
+    bool gives_back =
+        own >= 0 && own < r->step.rows && (!comm_splits(r->opt.comm) || r->opt.comm->rank == 0);
     for (int p = 0; p < k; p++) {
         int place = r->e.place[i * k + p];
-        if (place < 0 && !gives_back)
+        if (place == PLACE_ELSEWHERE || (place == PLACE_ZERO && !gives_back))
             continue;
-        const float *from = place >= 0 ? r->e.down + place * hidden : r->b.h + i * hidden;
-        float weight = r->b.weight[i * k + p];
+        const float *from = place >= 0 ? r->e.down + place * hidden : r->b.h + own * hidden;
+        float weight = a->weight[i * k + p];
         for (int64_t j = 0; j < hidden; j++)
             out[j] += weight * from[j];
     }
 }
 
+static snap_status compute_experts(expert_rows *a, snap_err *err) {
+    snap_status st = run_experts(a, sort_pairs(a), err);
+    if (st == SNAP_OK)
+        runner_rows(a->r, a->rows, combine_row, a);
+    return st;
+}
+
+/* Computes the experts of this rank for the rows of all ranks, and adds the sums of this rank's own
+ * rows to @out (comm.h). */
+static snap_status exchange_rows(expert_rows *a, float *out, snap_err *err) {
+    snap_status st;
+    runner *r = a->r;
+    comm *c = r->opt.experts;
+    int64_t rows = r->step.rows, hidden = r->s->hidden_size, choices = rows * r->router.chosen;
+    TRY(c->all_gather(c, a->x, r->all.x, rows * hidden * (int64_t)r->element, err));
+    TRY(c->all_gather(c, a->chosen, r->all.chosen, choices * (int64_t)sizeof *a->chosen, err));
+    TRY(c->all_gather(c, a->weight, r->all.weight, choices * (int64_t)sizeof *a->weight, err));
+    a->x = r->all.x;
+    a->chosen = r->all.chosen;
+    a->weight = r->all.weight;
+    a->rows = rows * c->size;
+    a->own = rows * c->rank;
+    a->out = r->all.sum;
+    memset(a->out, 0, (size_t)(a->rows * hidden) * sizeof *a->out);
+    TRY(compute_experts(a, err));
+    TRY(c->all_reduce(c, a->out, a->rows * hidden, err));
+    for (int64_t i = 0; i < rows * hidden; i++)
+        out[i] += a->out[a->own * hidden + i];
+cleanup:
+    return st;
+}
+
 snap_status moe_forward(runner *r, const moe_weights *m, float *out, snap_err *err) {
     snap_status st;
     const model_shape *s = r->s;
-    combine_context ctx = {r, out};
+    expert_rows rows = {.r = r,
+                        .m = m,
+                        .x = r->b.packed,
+                        .chosen = r->b.chosen,
+                        .weight = r->b.weight,
+                        .rows = r->step.rows,
+                        .first = weights_first_expert(r->w),
+                        .count = weights_experts(r->w),
+                        .out = out};
     gemm_job scores = {.w = m->router,
                        .x = r->b.h,
                        .ldx = s->hidden_size,
@@ -166,11 +228,12 @@ snap_status moe_forward(runner *r, const moe_weights *m, float *out, snap_err *e
     TRY(gemm_run(r->g32, &scores, 1, err));
     choose(r, m);
     r->moe_layer++;
-    TRY(run_experts(r, m, sort_pairs(r), err));
-    runner_rows(r, r->step.rows, combine_row, &ctx);
+    if (comm_gathers(r->opt.comm, r->opt.experts))
+        TRY(exchange_rows(&rows, out, err));
+    else
+        TRY(compute_experts(&rows, err));
     if (s->n_shared_experts)
-        TRY(ffn_forward(r, &m->shared, (int64_t)s->n_shared_experts * s->moe_intermediate_size, out,
-                        err));
+        TRY(ffn_forward(r, &m->shared, weights_shared_inner(r->w), out, err));
 cleanup:
     return st;
 }

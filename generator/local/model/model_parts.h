@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_MODEL_PARTS_H
 #define SNAPMLA_GENERATOR_LOCAL_MODEL_MODEL_PARTS_H
 
+#include "base/buf.h"
 #include "generator/local/cuda/cuda_model.h"
 #include "generator/local/model/rope.h"
 #include "generator/local/model/route.h"
@@ -57,15 +58,24 @@ typedef struct {
  * gate, up, inner and down, with a row of the step in place of a pair. The attention of decoding
  * uses jobs. */
 typedef struct {
-    int *first;       /* [experts + 1] first pair of each expert */
+    int *first;       /* [experts of this rank + 1] first pair of each expert */
     int *row, *place; /* [pairs]: row of a pair; place[row * chosen + i] is the pair of a row's
-                         choice i, or -1 for a zero-computation expert */
+                         choice i, or PLACE_ZERO or PLACE_ELSEWHERE */
     void *x;          /* [pairs][hidden] packed */
     float *gate, *up; /* [pairs][inner] */
     void *inner;      /* packed */
     float *down;      /* [pairs][hidden] */
     gemm_job *jobs;   /* [2 * experts + heads] */
 } expert_buffers;
+
+/* With EP: the rows of all ranks, [size * max_rows]. In a step of n rows, those of rank i begin at
+ * row i * n. */
+typedef struct {
+    void *x; /* [hidden] packed */
+    int32_t *chosen;
+    float *weight;
+    float *sum; /* [hidden] outputs of this rank's experts */
+} gathered_buffers;
 
 /* Buffers for the attention of a chunk, which processes the keys block by block. */
 typedef struct {
@@ -95,14 +105,31 @@ struct runner {
     step_state step;
     step_buffers b;
     expert_buffers e;
+    gathered_buffers all; /* NULL pointers if no rows are gathered (comm_gathers()) */
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_stats stats;
+    buf call; /* the last message of calls.h that was sent or received */
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* number of MoE layers; the one that runs now */
     arena mem;
 };
+
+/* Send a call to the other ranks, on rank 0 of a split model. On other runners they do nothing. */
+snap_status calls_send_step(runner *r, const model_piece *pieces, int count,
+                            snap_err *err) SNAP_CHECK_RESULT;
+snap_status calls_send_copy(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
+snap_status calls_send_page(runner *r, int32_t page, const void *host,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+/* Ends the other ranks if a call that was sent to them has failed here. @st: the status of the
+ * call. Returns that of the failure. */
+snap_status calls_end(runner *r, snap_status st, snap_err *err);
+
+/* Runs a step whose results nobody reads. On the CPU without the logits. */
+snap_status runner_step_unread(runner *r, const model_piece *pieces, int count,
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 enum { kKeyBlock = 256, kQueryBlock = 32, kFewRows = 8 };
 

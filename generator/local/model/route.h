@@ -16,6 +16,12 @@
 
 enum { ROUTE_MAX_EXPERTS = 4096, ROUTE_MAX_GROUPS = 256, ROUTE_MAX_CHOSEN = 64 };
 
+/* The place of a choice for which this rank computes nothing (comm.h). */
+enum {
+    PLACE_ZERO = -1,     /* a zero-computation expert, which returns its input */
+    PLACE_ELSEWHERE = -2 /* an expert of another rank, or one that another rank adds */
+};
+
 typedef struct {
     int experts; /* number of experts, zero-computation ones included */
     int chosen;  /* per token */

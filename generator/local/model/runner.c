@@ -78,11 +78,30 @@ cleanup:
     return st;
 }
 
+/* The communicators must fit each other and the share of the weights. */
+static snap_status check_experts(const runner_options *o, const model_weights *w, snap_err *err) {
+    const comm *c = comm_splits(o->experts) ? o->experts : NULL;
+    int ranks = c ? c->size : 1, have = weights_divide_experts(w) ? w->share.expert_ranks : 1;
+    if (c && comm_splits(o->comm) && o->comm != c)
+        return err_set(err, SNAP_E_UNSUPPORTED,
+                       "experts on all GPUs (EP) of several split replicas (DP and TP) are not "
+                       "supported; use DPn/EPn or TPn/EPn");
+    if (ranks != have || (c && c->rank != w->share.expert_rank))
+        return err_set(
+            err, SNAP_E_USAGE,
+            "the weights have the experts of rank %d of %d, and the communicator is that "
+            "of rank %d of %d",
+            w->share.expert_rank, have, c ? c->rank : 0, ranks);
+    return SNAP_OK;
+}
+
 static snap_status create_on_cuda(runner *r, snap_err *err) {
     snap_status st;
     mla_backend_options be = {.isa = r->opt.isa, .device = r->opt.device_number};
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
-    if (comm_splits(r->opt.comm) && !r->opt.comm->add_sum)
+    const comm *sums = r->opt.comm, *experts = r->opt.experts;
+    if ((comm_splits(sums) && !sums->add_sum) ||
+        (comm_gathers(sums, experts) && !(experts->gather && experts->scatter_sum)))
         TRY(err_set(err, SNAP_E_UNSUPPORTED,
                     "the ranks of a model on 'cuda' need a communicator for GPUs"));
     TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
@@ -108,7 +127,9 @@ static snap_status create_on_cpu(runner *r, snap_err *err) {
     snap_status st;
     if (!r->w->embed.w)
         return err_set(err, SNAP_E_UNSUPPORTED, "weights without a checkpoint need a CUDA device");
-    if (comm_splits(r->opt.comm) && !r->opt.comm->all_reduce)
+    const comm *sums = r->opt.comm, *experts = r->opt.experts;
+    if ((comm_splits(sums) && !sums->all_reduce) ||
+        (comm_gathers(sums, experts) && !(experts->all_gather && experts->all_reduce)))
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the ranks of a model on the CPU need a communicator for the CPU");
     TRY(open_parts(r, err));
@@ -140,6 +161,7 @@ snap_status runner_create(runner **out, const model_weights *w, const runner_opt
     *r = (runner){.w = w, .s = &w->shape, .opt = *opt};
     TRY(choose_device(opt->device, &on_cuda, err));
     TRY(check_options(opt, r->s, err));
+    TRY(check_experts(opt, w, err));
     if (r->opt.max_decode > r->opt.max_rows)
         r->opt.max_decode = r->opt.max_rows;
     for (int i = 0; i < w->blocks; i++)
@@ -163,6 +185,7 @@ void runner_free(runner *r) {
     gemm_free(r->g);
     gemm_free(r->g32);
     parallel_free(r->pool);
+    buf_release(&r->call);
     arena_release(&r->mem);
     free(r);
 }
@@ -188,9 +211,19 @@ parallel *runner_pool(runner *r) {
 }
 
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) {
-    if (r->cuda)
-        return cuda_model_copy_page(r->cuda, from, to, err);
-    return kv_cache_copy_page(r->cache, from, to, err);
+    snap_status st = calls_send_copy(r, from, to, err);
+    if (st != SNAP_OK)
+        return st;
+    st = r->cuda ? cuda_model_copy_page(r->cuda, from, to, err)
+                 : kv_cache_copy_page(r->cache, from, to, err);
+    return calls_end(r, st, err);
+}
+
+snap_status runner_write_page(runner *r, int32_t page, const void *host, snap_err *err) {
+    snap_status st = calls_send_page(r, page, host, err);
+    if (st != SNAP_OK)
+        return st;
+    return calls_end(r, kv_cache_write_page(r->cache, page, host, err), err);
 }
 
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) {
@@ -203,6 +236,10 @@ snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) 
 
 int runner_cublaslt(const runner *r) {
     return r->cuda ? cuda_model_cublaslt(r->cuda) : 0;
+}
+
+bool runner_holds_e4m3(const runner *r) {
+    return r->cuda && cuda_model_holds_e4m3(r->cuda);
 }
 
 runner_stats runner_stats_of(const runner *r) {

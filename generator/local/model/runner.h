@@ -19,6 +19,7 @@
 #include "base/parallel.h"
 #include "generator/local/comm.h"
 #include "generator/local/model/cache.h"
+#include "generator/local/model/calls.h"
 #include "generator/local/model/reading.h"
 #include "generator/local/model/weights.h"
 
@@ -37,11 +38,14 @@ typedef struct {
     int device_number;     /* "cuda": number of the device, from 0 */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
-    comm *comm; /* borrowed; for a rank of a split model, else NULL. The devices "cuda" and "cpu"
-                   need different ones (comm.h) */
+    /* Communicators, borrowed. The devices "cuda" and "cpu" need different ones (comm.h). @experts:
+     * if the routed experts are divided over ranks (EP), else NULL. Then @w must have the experts
+     * of this rank (weights_share). @comm: for a rank of a split model (TP), else NULL. If both are
+     * given, they must be equal. */
+    comm *experts, *comm;
+    call_sender *calls; /* borrowed; for rank 0 of a split model whose other ranks repeat its
+                           calls (calls.h), else NULL */
 } runner_options;
-
-typedef struct runner runner;
 
 /* With "cuda" the threads only draw tokens, and the engines of several arms share the cores. */
 enum { RUNNER_HOST_THREADS = 4 };
@@ -106,8 +110,14 @@ snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err);
  * it. */
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
 
+/* Writes a page of all layers from host memory [kv_cache_page_bytes()], like
+ * kv_cache_write_page(), on all ranks of a split model. */
+snap_status runner_write_page(runner *r, int32_t page, const void *host,
+                              snap_err *err) SNAP_CHECK_RESULT;
+
 /* Fills all pages with random contents, to time decoding without a prompt. SNAP_E_UNSUPPORTED
- * except on "cuda". */
+ * except on "cuda". Like runner_time_parts() it runs on this rank only: each rank of a split model
+ * has to call it. */
 snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The parts of a decode step. */
@@ -145,6 +155,11 @@ runner_stats runner_stats_of(const runner *r);
 
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);
+
+/* Whether matrices of weights are e4m3 in the memory of the device. Then products of more than
+ * eight rows round their operands to e4m3, too (generator/local/cuda/README.md). Always false on
+ * devices other than "cuda". */
+bool runner_holds_e4m3(const runner *r);
 
 /* From now on each step writes the experts of its tokens to @experts: [rows][MoE layers][experts
  * per token], ascending, rows of decoded pieces first. For tests and statistics; NULL stops it. The

@@ -209,13 +209,20 @@ static snap_status head(runner *r, const model_piece *pieces, int count, float *
     return gemm_run(r->g, &job, 1, err);
 }
 
-static snap_status run_on_cpu(runner *r, const model_piece *pieces, int count, float *logits,
-                              snap_err *err) {
+static snap_status run_blocks(runner *r, const model_piece *pieces, int count, snap_err *err) {
     snap_status st;
     TRY(begin(r, pieces, count, err));
     embed(r);
     for (int i = 0; i < r->w->blocks; i++)
         TRY(run_block(r, i, err));
+cleanup:
+    return st;
+}
+
+static snap_status run_on_cpu(runner *r, const model_piece *pieces, int count, float *logits,
+                              snap_err *err) {
+    snap_status st;
+    TRY(run_blocks(r, pieces, count, err));
     TRY(head(r, pieces, count, logits, err));
 cleanup:
     return st;
@@ -296,10 +303,21 @@ snap_status runner_step(runner *r, const model_piece *pieces, int count, float *
                         snap_err *err) {
     snap_status st;
     TRY(check_pieces(r, pieces, count, err));
+    TRY(calls_send_step(r, pieces, count, err));
     if (r->cuda)
-        return run_on_cuda(r, pieces, count, logits, NULL, err);
-    TRY(run_on_cpu(r, pieces, count, logits, err));
+        return calls_end(r, run_on_cuda(r, pieces, count, logits, NULL, err), err);
+    TRY(calls_end(r, run_on_cpu(r, pieces, count, logits, err), err));
     TRY(check_rows(r, pieces, count, logits, err));
+cleanup:
+    return st;
+}
+
+snap_status runner_step_unread(runner *r, const model_piece *pieces, int count, snap_err *err) {
+    snap_status st;
+    cuda_model_results nothing = {.stats = &r->stats};
+    TRY(check_pieces(r, pieces, count, err));
+    TRY(r->cuda ? cuda_model_step(r->cuda, pieces, count, &nothing, err)
+                : run_blocks(r, pieces, count, err));
 cleanup:
     return st;
 }
@@ -308,15 +326,16 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
                              reading_result *got, float *logits, snap_err *err) {
     snap_status st;
     TRY(check_pieces(r, pieces, count, err));
+    TRY(calls_send_step(r, pieces, count, err));
     if (r->cuda) {
         cuda_model_results out = {.logits = logits,
                                   .experts = r->watch,
                                   .wanted = wanted,
                                   .got = got,
                                   .stats = &r->stats};
-        return cuda_model_step(r->cuda, pieces, count, &out, err);
+        return calls_end(r, cuda_model_step(r->cuda, pieces, count, &out, err), err);
     }
-    TRY(run_on_cpu(r, pieces, count, logits, err));
+    TRY(calls_end(r, run_on_cpu(r, pieces, count, logits, err), err));
     finite_context ctx = {logits, r->s->vocab_size, got};
     runner_rows(r, wanted_rows(pieces, count), check_row, &ctx);
 cleanup:
@@ -361,7 +380,8 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
     TRY(check_pieces(r, pieces, count, err));
     if (!r->cuda)
         return step_and_choose(r, pieces, count, next, err);
-    TRY(run_on_cuda(r, pieces, count, NULL, next, err));
+    TRY(calls_send_step(r, pieces, count, err));
+    TRY(calls_end(r, run_on_cuda(r, pieces, count, NULL, next, err), err));
 cleanup:
     return st;
 }

@@ -12,7 +12,6 @@ enum { kPrefixMax = 64, kNameMax = 96 };
 typedef struct {
     model_weights *w;
     const model_shape *s; /* of the rank */
-    weights_share share;
     const checkpoint *c;
     snap_err *err;
     char prefix[kPrefixMax]; /* "", or for example "model.layers.3." */
@@ -25,13 +24,13 @@ typedef enum { ON_EACH_RANK, BY_ROWS, BY_COLUMNS } division;
 static snap_status matrix(const binding *b, const char *name, int64_t rows, int64_t cols,
                           division how, mat *out) {
     char full[kPrefixMax + kNameMax + 8];
-    int64_t up = how == BY_ROWS ? b->share.parts : 1,
-            across = how == BY_COLUMNS ? b->share.parts : 1;
+    const weights_share *share = &b->w->share;
+    int64_t up = how == BY_ROWS ? share->parts : 1, across = how == BY_COLUMNS ? share->parts : 1;
     (void)snprintf(full, sizeof full, "%s%.95s.weight", b->prefix, name);
     *out = (mat){.block = b->s->fp8_block,
-                 .first_row = how == BY_ROWS ? b->share.rank * rows : 0,
+                 .first_row = how == BY_ROWS ? share->rank * rows : 0,
                  .rows = rows,
-                 .first_col = how == BY_COLUMNS ? b->share.rank * cols : 0,
+                 .first_col = how == BY_COLUMNS ? share->rank * cols : 0,
                  .cols = cols};
     return inventory_need(b->s, b->c, full, rows * up, cols * across, &out->w, &out->scale, b->err);
 }
@@ -56,16 +55,19 @@ static snap_status vector(const binding *b, const char *name, int64_t n, const f
     return SNAP_OK;
 }
 
-static snap_status bind_ffn(const binding *b, const char *stem, int64_t inner, ffn_weights *f) {
+/* @splits: whether the ranks of a replica divide the inner width. */
+static snap_status bind_ffn(const binding *b, const char *stem, int64_t inner, bool splits,
+                            ffn_weights *f) {
     snap_status st;
+    division rows = splits ? BY_ROWS : ON_EACH_RANK, cols = splits ? BY_COLUMNS : ON_EACH_RANK;
     char name[kNameMax];
     int64_t hidden = b->s->hidden_size;
     (void)snprintf(name, sizeof name, "%.80s.gate_proj", stem);
-    TRY(matrix(b, name, inner, hidden, BY_ROWS, &f->gate));
+    TRY(matrix(b, name, inner, hidden, rows, &f->gate));
     (void)snprintf(name, sizeof name, "%.80s.up_proj", stem);
-    TRY(matrix(b, name, inner, hidden, BY_ROWS, &f->up));
+    TRY(matrix(b, name, inner, hidden, rows, &f->up));
     (void)snprintf(name, sizeof name, "%.80s.down_proj", stem);
-    TRY(matrix(b, name, hidden, inner, BY_COLUMNS, &f->down));
+    TRY(matrix(b, name, hidden, inner, cols, &f->down));
 cleanup:
     return st;
 }
@@ -85,13 +87,14 @@ static snap_status bind_moe(const binding *b, moe_weights *m) {
         TRY(vector(
             b, longcat ? "mlp.router.e_score_correction_bias" : "mlp.gate.e_score_correction_bias",
             experts, &m->bias));
-    for (int e = 0; e < s->n_routed_experts; e++) {
+    int first = weights_first_expert(b->w), end = first + weights_experts(b->w);
+    for (int e = first; e < end; e++) {
         (void)snprintf(name, sizeof name, "mlp.experts.%d", e);
-        TRY(bind_ffn(b, name, s->moe_intermediate_size, &m->expert[e]));
+        TRY(bind_ffn(b, name, s->moe_intermediate_size, !weights_divide_experts(b->w),
+                     &m->expert[e]));
     }
     if (s->n_shared_experts)
-        TRY(bind_ffn(b, "mlp.shared_experts",
-                     (int64_t)s->n_shared_experts * s->moe_intermediate_size, &m->shared));
+        TRY(bind_ffn(b, "mlp.shared_experts", weights_shared_inner(b->w), true, &m->shared));
 cleanup:
     return st;
 }
@@ -131,7 +134,8 @@ static snap_status bind_layer(binding *b, int layer) {
     TRY(vector(b, "input_layernorm.weight", s->hidden_size, &k->input_norm));
     TRY(vector(b, "post_attention_layernorm.weight", s->hidden_size, &k->post_norm));
     TRY(bind_attention(b, "self_attn.", &k->attention));
-    TRY(k->moe ? bind_moe(b, &k->experts) : bind_ffn(b, "mlp", s->intermediate_size, &k->ffn));
+    TRY(k->moe ? bind_moe(b, &k->experts)
+               : bind_ffn(b, "mlp", s->intermediate_size, true, &k->ffn));
 cleanup:
     return st;
 }
@@ -150,7 +154,7 @@ static snap_status bind_longcat_layer(binding *b, int layer) {
         (void)snprintf(name, sizeof name, "self_attn.%d.", half);
         TRY(bind_attention(b, name, &k->attention));
         (void)snprintf(name, sizeof name, "mlps.%d", half);
-        TRY(bind_ffn(b, name, s->intermediate_size, &k->ffn));
+        TRY(bind_ffn(b, name, s->intermediate_size, true, &k->ffn));
         if (k->moe)
             TRY(bind_moe(b, &k->experts));
     }
@@ -200,7 +204,7 @@ static void outline_block(const model_shape *s, int i, block_weights *k) {
 
 snap_status weights_outline(model_weights *out, const model_shape *shape, snap_err *err) {
     snap_status st;
-    *out = (model_weights){.shape = *shape};
+    *out = (model_weights){.shape = *shape, .share = {0, 1, 0, 1}};
     const model_shape *s = &out->shape;
     TRY(check_shape(s, err));
     out->blocks = s->num_hidden_layers * (s->arch == ARCH_LONGCAT_FLASH ? 2 : 1);
@@ -218,9 +222,10 @@ snap_status weights_bind_share(model_weights *out, const model_shape *shape,
     snap_status st;
     TRY(weights_outline(out, shape, err));
     out->files = c;
+    out->share = *share;
     const model_shape *s = &out->shape;
     bool longcat = s->arch == ARCH_LONGCAT_FLASH;
-    binding b = {.w = out, .s = s, .share = *share, .c = c, .err = err};
+    binding b = {.w = out, .s = s, .c = c, .err = err};
     TRY(matrix(&b, "model.embed_tokens", s->vocab_size, s->hidden_size, ON_EACH_RANK, &out->embed));
     TRY(vector(&b, "model.norm.weight", s->hidden_size, &out->norm));
     if (s->tie_word_embeddings)
@@ -235,7 +240,7 @@ cleanup:
 
 snap_status weights_bind(model_weights *out, const model_shape *shape, const checkpoint *c,
                          snap_err *err) {
-    return weights_bind_share(out, shape, &(weights_share){0, 1}, c, err);
+    return weights_bind_share(out, shape, &(weights_share){0, 1, 0, 1}, c, err);
 }
 
 void weights_release(model_weights *w) {

@@ -23,9 +23,9 @@ typedef struct {
 } attention_weights;
 
 typedef struct {
-    mat router;        /* [experts][hidden] */
-    const float *bias; /* [experts]; NULL = none */
-    ffn_weights *expert;
+    mat router;          /* [experts][hidden] */
+    const float *bias;   /* [experts]; NULL = none */
+    ffn_weights *expert; /* [routed experts]; those of other ranks have no tensors */
     ffn_weights shared;
 } moe_weights;
 
@@ -39,8 +39,17 @@ typedef struct {
     moe_weights experts;
 } block_weights;
 
+/* Which part of the weights a process has. */
+typedef struct {
+    int rank, parts; /* TP: rank 0 .. parts - 1 of a split replica */
+    int expert_rank,
+        expert_ranks; /* EP: this rank has the routed experts expert_rank * n .. + n - 1, with n =
+                         routed experts / expert_ranks. Without EP expert_ranks is 1, or 0 */
+} weights_share;
+
 typedef struct {
     model_shape shape;
+    weights_share share;
     const checkpoint *files; /* borrowed; NULL without tensors */
     mat embed, head;
     const float *norm;
@@ -57,27 +66,43 @@ snap_status weights_bind(model_weights *out, const model_shape *shape, const che
                          snap_err *err) SNAP_CHECK_RESULT;
 void weights_release(model_weights *w);
 
-/* Which rank of a split replica a process is. */
-typedef struct {
-    int rank, parts; /* rank 0 .. parts - 1 */
-} weights_share;
+/* Whether the routed experts are divided over ranks (EP). */
+static inline bool weights_divide_experts(const model_weights *w) {
+    return w->share.expert_ranks > 1;
+}
+
+/* How many routed experts this rank has, and the first of them. */
+static inline int weights_experts(const model_weights *w) {
+    return w->shape.n_routed_experts / (w->share.expert_ranks > 1 ? w->share.expert_ranks : 1);
+}
+static inline int weights_first_expert(const model_weights *w) {
+    return w->share.expert_rank * weights_experts(w);
+}
+
+/* The inner width of all shared experts together on this rank. Without EP, TP has divided
+ * moe_intermediate_size. With EP, TP divides the shared experts only. */
+static inline int64_t weights_shared_inner(const model_weights *w) {
+    int64_t all = (int64_t)w->shape.n_shared_experts * w->shape.moe_intermediate_size;
+    return weights_divide_experts(w) ? all / w->share.parts : all;
+}
 
 /**
  * weights_bind_share - like weights_bind(), for one rank of a split model (comm.h)
  *
- * @shape: that of a rank (rank_layout_split(), ranks/layout.h)
+ * @shape: that of a rank (rank_layout_shape(), ranks/layout.h)
  * @c:     the whole model; must outlive *out
  *
  * The weights refer only to the numbers of this rank: its rows of the matrices that are split by
- * rows, its columns of those that are split by columns, and all other matrices whole. Rows and
- * columns may begin and end inside a block of an e4m3 weight.
+ * rows, its columns of those that are split by columns, and all other matrices whole. With EP, only
+ * the tensors of the rank's own routed experts are needed. Rows and columns may begin and end
+ * inside a block of an e4m3 weight.
  */
 snap_status weights_bind_share(model_weights *out, const model_shape *shape,
                                const weights_share *share, const checkpoint *c,
                                snap_err *err) SNAP_CHECK_RESULT;
 
 /* Like weights_bind(), but without tensors: only the blocks of a shape. For a device that makes its
- * weights at random. */
+ * weights at random. The share is that of a whole model; the caller may change out->share. */
 snap_status weights_outline(model_weights *out, const model_shape *shape,
                             snap_err *err) SNAP_CHECK_RESULT;
 

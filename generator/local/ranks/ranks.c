@@ -411,6 +411,13 @@ double ranks_set_limit(ranks *g, double exchange_s) {
     return before;
 }
 
+void ranks_set_stuck(ranks *g, double s) {
+    (void)pthread_mutex_lock(&g->lock);
+    g->opt.stuck_s = s;
+    g->failed_ns = clock_now_ns();
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
 /* Waits until rank @r has sent numbers, which must be @n bytes. */
 static snap_status wait_for_data(ranks *g, int r, size_t n) {
     rank_state *p = &g->of[r];

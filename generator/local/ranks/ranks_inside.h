@@ -31,7 +31,7 @@ struct ranks {
     pthread_t thread;
     int wake; /* eventfd that ends the thread's waiting */
 
-    pthread_mutex_t lock; /* protects opt.exchange_s and everything below */
+    pthread_mutex_t lock; /* protects opt.exchange_s, opt.stuck_s and everything below */
     pthread_cond_t changed;
     bool stop;
     snap_err failure;           /* the first one; its code is SNAP_OK while there is none */

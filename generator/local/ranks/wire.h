@@ -24,6 +24,9 @@ typedef enum {
     WIRE_BEAT,      /* a sign of life, about once a second, with the sender's progress */
     WIRE_FAIL,      /* code and text of the failure that ends the group */
     WIRE_BYE,       /* the sender has ended its work without a failure */
+    WIRE_ORDER,     /* to a rank of a split model: what to open (split_order.h) */
+    WIRE_CALL,      /* to a rank of a split model: a call to repeat (model/calls.h) */
+    WIRE_SUM,       /* numbers of a sum over the ranks of a split model on the CPU (host_sums.h) */
     WIRE_TYPES,
 } wire_type;
 

@@ -17,11 +17,14 @@ struct message {
     const uint4 *in;
     uint4 *out;
     uint32_t units;
-    float factor; /* of a sum that is added to *out */
+    uint32_t step; /* units from one rank's part to the next: of out in an all-gather, of in in a
+                      reduce-scatter */
+    float factor;  /* of a sum that is added to *out */
 };
 
-/* What happens to the sum: it is stored in BF16 or FP32, or added to FP32 numbers. */
-enum sum_end { stores_bf16, stores_f32, adds_f32 };
+/* What happens to the sum: it is stored in BF16 or FP32, or added to FP32 numbers. adds_part: it is
+ * the sum of a reduce-scatter, and added to FP32 numbers. */
+enum sum_end { stores_bf16, stores_f32, adds_f32, adds_part };
 
 /* The lines [2][kUnits] of @sender in the inbox of @receiver, in the half for exchange @tag. Unit u
  * has line u of both arrays, so that the threads of a warp write neighbouring lines. */
@@ -52,10 +55,14 @@ __device__ bool has(const line &x, uint32_t tag) {
     return static_cast<uint32_t>(x.low >> 32) == tag && static_cast<uint32_t>(x.high >> 32) == tag;
 }
 
+/* Writes a unit to the inboxes of the other ranks. @kParts: to each rank its own part. */
+template <bool kParts>
 __device__ void send(const message &m, uint32_t unit, uint32_t tag) {
-    const uint4 x = m.in[unit];
+    uint4 x = m.in[unit];
     for (int i = 1; i < m.g.size; i++) {
         const int to = (m.g.rank + i) % m.g.size; /* every rank begins with another receiver */
+        if constexpr (kParts)
+            x = m.in[static_cast<size_t>(to) * m.step + unit];
         line *lines = lines_of(m.g, to, m.g.rank, tag) + unit;
         store(lines, tagged(x.x, tag), tagged(x.y, tag));
         store(lines + kUnits, tagged(x.z, tag), tagged(x.w, tag));
@@ -132,34 +139,58 @@ __device__ uint32_t next_tag(uint32_t last) {
     return last == 0xffffffffu ? 2 : last + 1;
 }
 
-/* There are so few blocks (kMostBlocks) that the device can run all of them at the same time. Each
- * block sends all its units before it waits, so no block waits for one that cannot start. */
-template <sum_end kEnd>
-__global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
+/* Waits for the previous kernel, which may have written the numbers or counted an exchange. Returns
+ * the number of this exchange. */
+__device__ uint32_t begin_exchange(const message &m) {
 #if __CUDA_ARCH__ >= 900
-    /* The previous kernel may have written the numbers or counted an exchange. */
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+    return next_tag(static_cast<volatile uint32_t *>(m.g.state)[0]);
+}
+
+__device__ void end_exchange(const message &m, uint32_t tag) {
     volatile uint32_t *state = m.g.state;
-    const uint32_t tag = next_tag(state[0]);
-    const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
-    for (uint32_t u = first; u < m.units; u += step)
-        send(m, u, tag);
-    for (uint32_t u = first; u < m.units; u += step) {
-        unit_sum<kEnd == stores_bf16> sum;
-        for (int r = 0; r < m.g.size; r++)
-            sum.add(r == m.g.rank ? m.in[u] : receive(m, r, u, tag), r == 0);
-        if constexpr (kEnd == adds_f32)
-            m.out[u] = sum.added_to(m.out[u], m.factor);
-        else
-            m.out[u] = sum.result();
-    }
     __syncthreads(); /* all threads of the block have read state[0] */
     if (threadIdx.x == 0 && atomicAdd(m.g.state + 1, 1) == gridDim.x - 1) {
         state[1] = 0;
         state[0] = tag;
     }
+}
+
+/* There are so few blocks (kMostBlocks) that the device can run all of them at the same time. Each
+ * block sends all its units before it waits, so no block waits for one that cannot start. */
+template <sum_end kEnd>
+__global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
+    constexpr bool kParts = kEnd == adds_part;
+    const uint32_t tag = begin_exchange(m);
+    const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
+    const uint4 *own = kParts ? m.in + static_cast<size_t>(m.g.rank) * m.step : m.in;
+    for (uint32_t u = first; u < m.units; u += step)
+        send<kParts>(m, u, tag);
+    for (uint32_t u = first; u < m.units; u += step) {
+        unit_sum<kEnd == stores_bf16> sum;
+        for (int r = 0; r < m.g.size; r++)
+            sum.add(r == m.g.rank ? own[u] : receive(m, r, u, tag), r == 0);
+        if constexpr (kEnd == adds_f32 || kParts)
+            m.out[u] = sum.added_to(m.out[u], m.factor);
+        else
+            m.out[u] = sum.result();
+    }
+    end_exchange(m, tag);
+}
+
+/* The grid is that of all_reduce(), for the same reason. */
+__global__ void __launch_bounds__(kThreads) all_gather(const __grid_constant__ message m) {
+    const uint32_t tag = begin_exchange(m);
+    const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
+    for (uint32_t u = first; u < m.units; u += step)
+        send<false>(m, u, tag);
+    for (uint32_t u = first; u < m.units; u += step)
+        for (int r = 0; r < m.g.size; r++)
+            m.out[static_cast<size_t>(r) * m.step + u] =
+                r == m.g.rank ? m.in[u] : receive(m, r, u, tag);
+    end_exchange(m, tag);
 }
 
 cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cudaStream_t stream) {
@@ -180,6 +211,10 @@ bool is_valid(const one_shot_group &g, size_t bytes) {
     return one_shot_allows(bytes) && g.size >= 1 && g.size <= ONE_SHOT_RANKS;
 }
 
+bool is_stride(size_t bytes, size_t stride) {
+    return stride >= bytes && stride % kUnit == 0 && stride / kUnit <= UINT32_MAX;
+}
+
 } // namespace
 
 size_t one_shot_inbox_bytes(int size) {
@@ -190,8 +225,12 @@ cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *o
                                 bool bf16, cudaStream_t stream) {
     if (!is_valid(g, bytes))
         return cudaErrorInvalidValue;
-    const message m = {g, static_cast<const uint4 *>(in), static_cast<uint4 *>(out),
-                       static_cast<uint32_t>(bytes / kUnit), 0};
+    const message m = {g,
+                       static_cast<const uint4 *>(in),
+                       static_cast<uint4 *>(out),
+                       static_cast<uint32_t>(bytes / kUnit),
+                       0,
+                       0};
     return launch(bf16 ? all_reduce<stores_bf16> : all_reduce<stores_f32>, m, false, stream);
 }
 
@@ -199,7 +238,37 @@ cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, flo
                          size_t bytes, bool overlap, cudaStream_t stream) {
     if (!is_valid(g, bytes))
         return cudaErrorInvalidValue;
-    const message m = {g, reinterpret_cast<const uint4 *>(in), reinterpret_cast<uint4 *>(x),
-                       static_cast<uint32_t>(bytes / kUnit), factor};
+    const message m = {g,
+                       reinterpret_cast<const uint4 *>(in),
+                       reinterpret_cast<uint4 *>(x),
+                       static_cast<uint32_t>(bytes / kUnit),
+                       0,
+                       factor};
     return launch(all_reduce<adds_f32>, m, overlap, stream);
+}
+
+cudaError_t one_shot_gather(const one_shot_group &g, const void *mine, void *all, size_t bytes,
+                            size_t stride, bool overlap, cudaStream_t stream) {
+    if (!is_valid(g, bytes) || !is_stride(bytes, stride))
+        return cudaErrorInvalidValue;
+    const message m = {g,
+                       static_cast<const uint4 *>(mine),
+                       static_cast<uint4 *>(all),
+                       static_cast<uint32_t>(bytes / kUnit),
+                       static_cast<uint32_t>(stride / kUnit),
+                       0};
+    return launch(all_gather, m, overlap, stream);
+}
+
+cudaError_t one_shot_scatter_add(const one_shot_group &g, const float *parts, float *x,
+                                 size_t bytes, size_t stride, bool overlap, cudaStream_t stream) {
+    if (!is_valid(g, bytes) || !is_stride(bytes, stride))
+        return cudaErrorInvalidValue;
+    const message m = {g,
+                       reinterpret_cast<const uint4 *>(parts),
+                       reinterpret_cast<uint4 *>(x),
+                       static_cast<uint32_t>(bytes / kUnit),
+                       static_cast<uint32_t>(stride / kUnit),
+                       1};
+    return launch(all_reduce<adds_part>, m, overlap, stream);
 }

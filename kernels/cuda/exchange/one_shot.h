@@ -1,10 +1,13 @@
-/* one_shot.h - the sum of a short message over the GPUs of one machine, in one kernel.
+/* one_shot.h - exchanges of short messages between the GPUs of one machine, each in one kernel:
+ * sums over the ranks (all-reduce), all-gather, and reduce-scatter.
  *
  * Each rank has an inbox in its memory. It writes its numbers into the inbox of every other rank
  * (peer memory, over NVLink or PCIe), waits until those of all ranks have arrived in its own inbox,
- * and adds them up. A message crosses the link once, so the time is about one launch and one trip
- * over the link. NCCL's ranks synchronise more often. Between two H200, 16 KB take 2.8 us in a CUDA
- * graph, and 6.7 us through NCCL (docs/measuring.md).
+ * and adds them up. An all-gather stores them side by side instead. In a reduce-scatter, a rank
+ * writes to each inbox the numbers that the owner of the inbox adds up. A message crosses the link
+ * once, so the time is about one launch and one trip over the link. NCCL's ranks synchronise more
+ * often. Between two H200, a sum of 16 KB takes 2.8 us in a CUDA graph, and 6.7 us through NCCL
+ * (docs/measuring.md).
  *
  * There is no flag for a whole message. The inbox consists of words of 64 bits. Each has 32 bits of
  * the numbers and a 32-bit tag, which is the number of the exchange. If the tag of a word has
@@ -73,5 +76,28 @@ cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *o
  */
 cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, float factor,
                          size_t bytes, bool overlap, cudaStream_t stream);
+
+/**
+ * one_shot_gather - enqueue an all-gather: part r of @all = @mine of rank r
+ *
+ * @mine:   @bytes bytes, aligned to 16 bytes; must not overlap @all
+ * @all:    the parts of the ranks, which begin @stride bytes apart (a multiple of 16)
+ *
+ * Otherwise like one_shot_add().
+ */
+cudaError_t one_shot_gather(const one_shot_group &g, const void *mine, void *all, size_t bytes,
+                            size_t stride, bool overlap, cudaStream_t stream);
+
+/**
+ * one_shot_scatter_add - enqueue a reduce-scatter: x += the sum over the ranks of their parts with
+ * the number of this rank
+ *
+ * @parts: FP32; one part of @bytes bytes for each rank, @stride bytes apart (a multiple of 16)
+ * @x:     @bytes bytes of FP32 numbers; must not overlap @parts
+ *
+ * Otherwise like one_shot_add().
+ */
+cudaError_t one_shot_scatter_add(const one_shot_group &g, const float *parts, float *x,
+                                 size_t bytes, size_t stride, bool overlap, cudaStream_t stream);
 
 #endif

@@ -1,7 +1,8 @@
-/* check_exchange - tests the one-shot all-reduce with one GPU: every rank is a stream, and all
+/* check_exchange - tests the one-shot exchanges with one GPU: every rank is a stream, and all
  * inboxes are in the memory of this device. Results are compared bit for bit with sums on the host,
  * in the order of the ranks. It exits with 1 on the first wrong result. The last line is a time,
  * which says nothing about a link between GPUs. */
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -193,6 +194,98 @@ void check_graph(group &g) {
     }
 }
 
+/* ---- all-gather and reduce-scatter ---- */
+
+/* FP32 numbers on the device and on the host. */
+struct numbers {
+    float *at;
+    std::vector<float> host;
+
+    explicit numbers(size_t n) : at(device<float>(n)), host(n) {
+    }
+    void draw(std::mt19937_64 &rng) {
+        std::normal_distribution<float> normal;
+        for (float &x : host)
+            x = ldexpf(normal(rng), static_cast<int>(rng() % 12) - 6);
+        CHECK(cudaMemcpy(at, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice));
+    }
+};
+
+void expect_same(const char *what, size_t bytes, const rank &k, const float *got,
+                 const std::vector<float> &want) {
+    const std::vector<float> have = download(got, want.size());
+    if (memcmp(have.data(), want.data(), want.size() * sizeof(float)) == 0)
+        return;
+    fprintf(stderr, "WRONG: %s: %zu bytes, rank %d of %d\n", what, bytes, k.g.rank, k.g.size);
+    exit(1);
+}
+
+/* @gap: bytes between the parts of the ranks. */
+void check_gather(group &g, size_t bytes, size_t gap) {
+    const size_t n = bytes / 4, stride = (bytes + gap) / 4, size = g.of.size();
+    std::vector<numbers> mine, all;
+    std::vector<float> want(size * stride);
+    for (size_t r = 0; r < size; r++) {
+        mine.emplace_back(n);
+        mine[r].draw(g.rng);
+        all.emplace_back(size * stride);
+        CHECK(cudaMemset(all[r].at, 0, size * stride * sizeof(float)));
+        std::copy(mine[r].host.begin(), mine[r].host.end(), want.begin() + r * stride);
+    }
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++)
+        CHECK(one_shot_gather(g.of[r].g, mine[r].at, all[r].at, bytes, stride * 4, false,
+                              g.of[r].stream));
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++) {
+        expect_same("all-gather", bytes, g.of[r], all[r].at, want);
+        CHECK(cudaFree(mine[r].at));
+        CHECK(cudaFree(all[r].at));
+    }
+}
+
+void check_scatter(group &g, size_t bytes, size_t gap) {
+    const size_t n = bytes / 4, stride = (bytes + gap) / 4, size = g.of.size();
+    std::vector<numbers> parts, x;
+    for (size_t r = 0; r < size; r++) {
+        parts.emplace_back(size * stride);
+        parts[r].draw(g.rng);
+        x.emplace_back(n);
+        x[r].draw(g.rng);
+    }
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++)
+        CHECK(one_shot_scatter_add(g.of[r].g, parts[r].at, x[r].at, bytes, stride * 4, false,
+                                   g.of[r].stream));
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++) {
+        std::vector<float> want(n);
+        for (size_t i = 0; i < n; i++) {
+            float sum = parts[0].host[r * stride + i];
+            for (size_t s = 1; s < size; s++)
+                sum += parts[s].host[r * stride + i];
+            want[i] = x[r].host[i] + sum;
+        }
+        expect_same("reduce-scatter", bytes, g.of[r], x[r].at, want);
+    }
+    for (size_t r = 0; r < size; r++) {
+        CHECK(cudaFree(parts[r].at));
+        CHECK(cudaFree(x[r].at));
+    }
+}
+
+/* In turn with sums, as in a step of a model. */
+void check_parts(group &g) {
+    for (const size_t bytes : kSizes)
+        for (const size_t gap : {size_t(0), size_t(32)}) {
+            check_gather(g, bytes, gap);
+            g.fill(1024, false);
+            g.launch(1024, false);
+            g.check("a sum between other exchanges", 1024, false);
+            check_scatter(g, bytes, gap);
+        }
+}
+
 /* A kernel that waits for a missing rank ends when the stop word is set. */
 void check_stop(group &g) {
     const rank &k = g.of[0];
@@ -216,6 +309,9 @@ void check_refused(group &g) {
             exit(1);
     if (one_shot_all_reduce(many, k.in, k.out, 16, true, k.stream) != cudaErrorInvalidValue)
         exit(1);
+    for (const size_t stride : {size_t(16), size_t(40)}) /* less than the part; no whole unit */
+        if (one_shot_gather(k.g, k.in, k.out, 32, stride, false, k.stream) != cudaErrorInvalidValue)
+            exit(1);
 }
 
 void time_graph(group &g) {
@@ -245,6 +341,7 @@ int main() {
     for (const int size : {1, 2, 3, 8}) {
         group g(size);
         check_sizes(g);
+        check_parts(g);
         check_wrap(g);
         printf("%d ranks ok\n", size);
     }

@@ -1,0 +1,187 @@
+/* The experts of a layer: choice, products, and what ranks exchange for them (comm.h).
+ *
+ * Without EP, shared experts are treated as experts that every row chooses. With EP, the lists of
+ * pairs have the rows of all ranks, and the shared experts are a feed-forward for the rows of this
+ * rank. */
+#include <algorithm>
+
+#include "generator/local/cuda/chain.h"
+
+namespace device {
+namespace {
+
+/* The rows that go to the experts. */
+struct expert_input {
+    const bf16 *x;
+    int64_t x_row; /* numbers from one row to the next */
+    int rows;
+    int shared; /* the last experts of the list, which all rows use */
+};
+
+/* Up and down projections of all pairs. */
+void pair_products(chain *c, const block &b, const expert_input &in) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const int hidden = s.hidden_size, inner = s.moe_intermediate_size,
+              pairs = in.rows * std::min(m->slots, m->experts);
+    const bool many = takes_many(m, in.rows), gathered = many && !b.experts_in.code;
+    if (gathered)
+        c->run(gather(m->s, in.x, in.x_row, m->b.pair_row, m->b.first, m->experts, pairs, hidden,
+                      m->b.pair_x),
+               "rows of experts");
+    gemm_args up = linear(b.experts_in, 2 * inner, hidden, gathered ? m->b.pair_x : in.x, in.rows,
+                          m->b.expert_inner, ends_gate);
+    up.x_row = gathered ? hidden : in.x_row;
+    up.w_group = static_cast<int64_t>(2) * inner * hidden;
+    up.listed = true;
+    up.groups = many ? m->experts : std::min(m->experts, pairs);
+    up.x_rows = pairs;
+    up.experts = {m->b.first, m->b.active,
+                  m->b.count, gathered ? nullptr : m->b.pair_row,
+                  in.shared,  m->experts - in.shared,
+                  false};
+    c->product(up, "experts");
+    gemm_args down =
+        linear(b.experts_out, hidden, inner, m->b.expert_inner, in.rows, m->b.down, ends_f32);
+    down.w_group = static_cast<int64_t>(hidden) * inner;
+    down.listed = true;
+    down.groups = up.groups;
+    down.x_rows = pairs;
+    down.experts = {m->b.first, m->b.active, m->b.count, nullptr, in.shared, m->experts - in.shared,
+                    true};
+    c->product(down, "experts");
+}
+
+/* ---- experts divided over the ranks (EP) ----------------------------------------------------- */
+
+/* y += the shared experts of the normalised rows. With TP, it is this rank's part of them. */
+void add_shared(chain *c, const block &b, float *y) {
+    cuda_model *m = c->m;
+    const int hidden = m->shape.hidden_size, inner = m->shared_inner, rows = c->step.rows;
+    if (!b.moe || !inner)
+        return;
+    c->product(linear(b.shared_in, 2 * inner, hidden, m->b.packed, rows, m->b.inner, ends_gate),
+               "shared experts");
+    c->product(linear(b.shared_out, hidden, inner, m->b.inner, rows, y, ends_add_f32),
+               "shared experts");
+}
+
+/* The messages of all rows that this rank computes experts for. */
+bf16 *exchange_messages(chain *c) {
+    cuda_model *m = c->m;
+    comm *ranks = m->opt.experts;
+    if (!gathers_rows(m))
+        return m->b.message;
+    const int64_t row = message_row(m->shape.hidden_size, m->how.chosen);
+    c->part(STEP_EXCHANGE);
+    if (c->ok() && !m->skips_sums)
+        c->run(ranks->gather(ranks, m->b.message, m->b.gathered,
+                             c->step.rows * row * static_cast<int64_t>(sizeof(bf16)), m->s.stream,
+                             c->err));
+    c->part(STEP_EXPERTS);
+    return m->b.gathered;
+}
+
+/* The number of this rank's first row among those of all ranks. */
+int first_own_row(const cuda_model *m, int rows) {
+    return gathers_rows(m) ? m->opt.experts->rank * rows : 0;
+}
+
+/* Sorts the pairs of this rank's experts. If all ranks have the same rows, rank 0 adds the
+ * zero-computation experts. */
+void sort_pairs(chain *c, const block &b, bf16 *messages, int moe_layer) {
+    cuda_model *m = c->m;
+    const int rows = c->step.rows;
+    const bool adds = gathers_rows(m) || m->opt.experts->rank == 0;
+    route_args a = route_of(m, b, expert_rows(m, rows), moe_layer);
+    a.message = messages;
+    a.routed = m->experts;
+    c->run(sort_messages(m->s, a, {m->first_expert, first_own_row(m, rows), adds ? rows : 0}),
+           "pairs of experts");
+}
+
+void divided_experts(chain *c, const block &b, int moe_layer) {
+    cuda_model *m = c->m;
+    const int rows = c->step.rows;
+    c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
+    bf16 *messages = exchange_messages(c);
+    if (gathers_rows(m))
+        add_shared(c, b, m->b.x);
+    sort_pairs(c, b, messages, moe_layer);
+    pair_products(
+        c, b,
+        {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
+}
+
+/* Adds the sums of b.part over the ranks to the rows of this rank. A step that is timed without
+ * exchanges adds nothing here: its choices are those of the messages that came last. */
+void scatter_part(chain *c) {
+    cuda_model *m = c->m;
+    comm *ranks = m->opt.experts;
+    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
+    c->part(STEP_EXCHANGE);
+    if (c->ok() && !m->skips_sums)
+        c->run(ranks->scatter_sum(ranks, m->b.x, m->b.part, n, m->s.stream, c->err));
+    c->part(STEP_REST);
+}
+
+} // namespace
+
+/* ---- for forward.cu -------------------------------------------------------------------------- */
+
+bool adds_up(const chain *c) {
+    return comm_splits(c->m->opt.comm) && !c->m->skips_sums;
+}
+
+void add_part(chain *c, float factor) {
+    cuda_model *m = c->m;
+    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
+    c->part(STEP_EXCHANGE);
+    if (c->ok())
+        c->run(
+            m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream, c->err));
+    c->part(STEP_REST);
+}
+
+join_from experts_join(const cuda_model *m, int rows) {
+    return {m->b.down, m->b.place, m->b.weight,           m->b.identity,
+            m->slots,  1.0f,       first_own_row(m, rows)};
+}
+
+void experts(chain *c, const block &b, int moe_layer) {
+    cuda_model *m = c->m;
+    const model_shape &s = m->shape;
+    const int rows = c->step.rows;
+    c->part(STEP_EXPERTS);
+    if (divides_experts(m)) {
+        divided_experts(c, b, moe_layer);
+    } else {
+        c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
+        pair_products(c, b, {m->b.packed, s.hidden_size, rows, shared_experts(s)});
+    }
+    c->part(STEP_REST);
+}
+
+/* Rank 0 of a split model alone adds what zero-computation experts return. With EP, the places say
+ * which of them this rank adds. */
+void add_experts(chain *c, const block &b) {
+    const cuda_model *m = c->m;
+    const int rows = expert_rows(m, c->step.rows);
+    join_from join = experts_join(m, c->step.rows);
+    if (!divides_experts(m) && m->opt.comm->rank != 0)
+        join.identity = nullptr;
+    c->part(STEP_EXPERTS);
+    const bool parts = gathers_rows(m) || adds_up(c);
+    float *to = parts ? m->b.part : m->b.x;
+    c->run(join_rows(m->s, rows, m->shape.hidden_size, join, !parts, to), "outputs of experts");
+    if (gathers_rows(m)) {
+        scatter_part(c);
+        return;
+    }
+    if (divides_experts(m))
+        add_shared(c, b, to);
+    if (adds_up(c))
+        add_part(c, 1.0f);
+}
+
+} // namespace device

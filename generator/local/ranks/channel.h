@@ -1,0 +1,41 @@
+/* channel.h - messages between rank 0 of a split model and one of its other ranks.
+ *
+ * A channel is a socket of its own, beside the control connection of the group (ranks.h). The
+ * control connection has a thread that reads at once whatever arrives. A channel is read only by
+ * the thread that runs the model. So a sender waits until the other side has read, and messages may
+ * be long, such as the numbers of a sum. The group finds a rank that has died or hangs, and all
+ * functions here then return its failure. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_CHANNEL_H
+#define SNAPMLA_GENERATOR_LOCAL_RANKS_CHANNEL_H
+
+#include "generator/local/ranks/ranks.h"
+#include "generator/local/ranks/wire.h"
+
+enum { CHANNEL_MOST = 64 << 20 /* bytes of a message */ };
+
+typedef struct {
+    wire w;
+    int peer;       /* the rank at the other end */
+    ranks *group;   /* borrowed; NULL = the ranks have not joined a group yet */
+    double limit_s; /* longest wait for a message while there is no group */
+    double spin_s;  /* a wait begins with so much time of polling, which saves the time in which the
+                       kernel wakes the thread; 0 at first */
+} channel;
+
+/* Takes over the socket @fd. */
+channel channel_of(int fd, int peer, double limit_s);
+void channel_close(channel *c); /* may be called twice */
+
+/* Sends a message and waits until the other side has room for it. SNAP_E_SHAPE: it is longer than
+ * CHANNEL_MOST. SNAP_E_NET: the other side has ended, or does not read. The failure of the
+ * group. */
+snap_status channel_send(channel *c, wire_type type, const void *bytes, size_t n,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
+/* Waits for a message, which must have the type @type, or WIRE_BYE if @ends. @out: valid until the
+ * next call for this channel. SNAP_E_NET: the other side has ended, or has sent something else. The
+ * failure of the group. */
+snap_status channel_receive(channel *c, wire_type type, bool ends, wire_message *out,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,73 @@
+/* split.h - a model that is split over several ranks (layout TPn), each a process of its own.
+ *
+ * Rank 0 is this process. It has the tokenizer, the engine and the runner whose results are read.
+ * The other ranks are helper processes of the same program on the same machine. Each opens its
+ * share of the checkpoint, and repeats the calls of rank 0's runner (model/calls.h). All ranks add
+ * up their sums inside the steps: on GPUs through cuda/sums.h, on the CPU through
+ * ranks/host_sums.h.
+ *
+ *   split_set_program()  once, in main()
+ *   split_open() -> runner_create() with split_comm() and split_calls() -> split_wait() -> steps
+ *     -> runner_free() -> split_close()
+ *
+ * If a rank dies, hangs or fails, all ranks end (ranks/ranks.h). The next step of rank 0 returns an
+ * error that names the rank. If no step runs within 5 s of the failure, the program ends itself
+ * through split_program.end(), because nothing else would find the failure. The helper processes
+ * ignore SIGINT and SIGTERM. They end with rank 0. */
+#ifndef SNAPMLA_GENERATOR_LOCAL_SPLIT_H
+#define SNAPMLA_GENERATOR_LOCAL_SPLIT_H
+
+#include "generator/local/model/runner.h"
+
+typedef struct {
+    char *const *argv;                  /* name and arguments, NULL-terminated, with which this
+                                           program calls split_follow() */
+    void (*end)(const snap_err *error); /* ends rank 0's process with the error */
+} split_program;
+
+/* How this program starts a helper process. A program that does not call it cannot split models. */
+void split_set_program(const split_program *p);
+
+typedef struct split split;
+
+typedef struct {
+    const char *dir;              /* the checkpoint; not read if the weights are random */
+    const model_shape *random;    /* shape of the whole model with random weights; NULL = none */
+    int hidden_size;              /* of the model */
+    int parts;                    /* ranks */
+    const int *devices;           /* [parts] with "cuda": the number of each rank's device */
+    const runner_options *runner; /* of rank 0. The other ranks have the same limits */
+} split_options;
+
+/**
+ * split_open - start the other ranks, and connect with them
+ *
+ * @out: caller owns it: split_close(); NULL on failure
+ *
+ * Call it from a thread that lives as long as the split model. The other ranks then open their
+ * shares, while rank 0 opens its own. SNAP_E_UNSUPPORTED without split_set_program(), and for the
+ * errors of sums_cuda_open(). SNAP_E_SHAPE: a path is too long. SNAP_E_USAGE: a rank runs another
+ * program or has found another checkpoint. SNAP_E_NET, SNAP_E_IO, SNAP_E_NOMEM, and the failure of
+ * another rank.
+ */
+snap_status split_open(split **out, const split_options *o, snap_err *err) SNAP_CHECK_RESULT;
+
+comm *split_comm(split *s);
+call_sender *split_calls(split *s);
+
+/* Waits until all ranks have opened their shares. Returns the failure of another rank. */
+snap_status split_wait(split *s, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Ends the other ranks after an error of this one. If another rank has failed before, @err is
+ * replaced by its failure. @err may be NULL. */
+void split_fail(split *s, snap_err *err);
+
+/* Ends the other ranks and waits for their processes. Free the runner before. NULL is allowed. */
+void split_close(split *s);
+
+/* Runs one of the other ranks, until rank 0 ends. Returns false, and does nothing, if rank 0 has
+ * not started this process. @end: ends this process after a failure of the group, if the model
+ * hangs. @err: an error of this rank, which has been sent to rank 0. */
+bool split_follow(void (*end)(const snap_err *error), snap_err *err) SNAP_CHECK_RESULT;
+
+#endif

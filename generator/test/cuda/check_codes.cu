@@ -1,0 +1,353 @@
+/* Checks products of e4m3 weights on a Hopper device (codes.h), and measures their times.
+ *   check_codes          compares with FP64 on the host, and exits 1 at a failure
+ *   check_codes time     times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *
+ * gemm_few_codes() must have the bits of gemm_few() with the weights in BF16, and differ from the
+ * exact product by rounding errors of FP32 only. quantise_rows() must have the bits of the host.
+ * gemm_many_codes() may differ from the exact product of the codes by what the tensor cores lose in
+ * the sums of 128 products: about 13 bits of each product and sum remain. */
+#include <cstring>
+
+#include "generator/local/cuda/maps.h"
+#include "generator/test/cuda/code_case.cuh"
+#include "generator/test/cuda/code_times.cuh"
+
+using namespace codes;
+using device::bf16;
+
+namespace {
+
+int failures;
+
+void report(const char *what, bool ok) {
+    printf("%-72s %s\n", what, ok ? "ok" : "FAILED");
+    failures += !ok;
+}
+
+/* Experts and the rows that each has. */
+struct lists {
+    std::vector<int> first, active, row;
+    device::expert_list dev;
+
+    /* Each row chooses @chosen of the experts. Expert 1 has no row, if there are others. */
+    lists(int experts, int rows, int chosen, uint64_t seed) {
+        std::vector<std::vector<int>> of(static_cast<size_t>(experts));
+        for (int i = 0; i < rows; i++)
+            for (int c = 0, at = static_cast<int>(mix(seed + i) % experts); c < chosen; at++)
+                if (at % experts != 1 || experts == 1) {
+                    of[static_cast<size_t>(at % experts)].push_back(i);
+                    c++;
+                }
+        for (int e = 0; e < experts; e++) {
+            first.push_back(static_cast<int>(row.size()));
+            if (!of[static_cast<size_t>(e)].empty())
+                active.push_back(e);
+            row.insert(row.end(), of[static_cast<size_t>(e)].begin(),
+                       of[static_cast<size_t>(e)].end());
+        }
+        first.push_back(static_cast<int>(row.size()));
+        const std::vector<int> count = {static_cast<int>(active.size())};
+        dev = {upload(first), upload(active), upload(count), upload(row), 0, 0, false};
+    }
+};
+
+struct test_case {
+    const char *name;
+    int rows, n, k;
+    device::gemm_end end;
+    int experts, chosen; /* 0: no lists */
+    int gap;             /* numbers between the rows of x */
+};
+
+/* A product and its result. */
+struct subject {
+    test_case t;
+    weights w;
+    rows x;
+    std::vector<int> group_of, row_of; /* of each row of y */
+    device::gemm_args args;
+    size_t numbers;
+
+    subject(const test_case &t, bool uniform, uint64_t seed)
+        : t(t), w(t.experts ? t.experts : 1, t.n, t.k, uniform, seed),
+          x(t.rows, t.k, t.k + t.gap, seed + (1ull << 50)), args{} {
+        args.w = w.dev_w;
+        args.w_group = static_cast<int64_t>(t.n) * t.k;
+        args.w_uniform = uniform;
+        args.x = x.dev_x;
+        args.x_row = x.pitch;
+        args.y_row = t.end == device::ends_gate ? t.n / 2 : t.n;
+        args.groups = w.groups;
+        args.rows = t.rows;
+        args.n = t.n;
+        args.k = t.k;
+        args.factor = 0.5f;
+        args.end = t.end;
+        args.x_rows = t.rows;
+        if (t.experts) {
+            const lists l(t.experts, t.rows, t.chosen, seed);
+            args.listed = true;
+            args.experts = l.dev;
+            row_of = l.row;
+            for (int e = 0; e < t.experts; e++)
+                group_of.insert(group_of.end(), static_cast<size_t>(l.first[e + 1] - l.first[e]),
+                                e);
+        } else {
+            for (int i = 0; i < t.rows; i++)
+                row_of.push_back(i);
+            group_of.assign(static_cast<size_t>(t.rows), 0);
+        }
+        numbers = row_of.size() * static_cast<size_t>(args.y_row);
+    }
+
+    bool is_bf16() const {
+        return t.end == device::ends_bf16 || t.end == device::ends_gate;
+    }
+
+    /* Runs a product into memory that holds ones. */
+    template <typename F>
+    std::vector<float> run(const F &product) {
+        std::vector<float> ones(numbers, 1), out(numbers);
+        std::vector<bf16> narrow(numbers, __float2bfloat16_rn(1));
+        device::gemm_args a = args;
+        float *wide_y = upload(ones);
+        bf16 *narrow_y = upload(narrow);
+        a.y = is_bf16() ? static_cast<void *>(narrow_y) : wide_y;
+        CHECK(product(a));
+        if (!is_bf16())
+            return download(wide_y, numbers);
+        narrow = download(narrow_y, numbers);
+        for (size_t i = 0; i < numbers; i++)
+            out[i] = __bfloat162float(narrow[i]);
+        return out;
+    }
+
+    /* The number of y in row @i and column @col, from the exact sums, and how far a result may be
+     * from it, if a sum may be wrong by @part of the magnitudes of its products. */
+    template <typename F>
+    exact expected(const F &sum_of, int i, int col, double part) {
+        const int g = group_of[static_cast<size_t>(i)], r = row_of[static_cast<size_t>(i)];
+        if (t.end != device::ends_gate) {
+            const exact s = sum_of(w, x, g, r, col);
+            if (t.end == device::ends_add_f32)
+                return {1 + 0.5 * s.sum, 0.5 * part * s.magnitude + 1e-6};
+            return {s.sum, part * s.magnitude + (is_bf16() ? fabs(s.sum) / 256 : 0) + 1e-30};
+        }
+        const int at = col / 8 * 16 + col % 8;
+        const exact gate = sum_of(w, x, g, r, at), up = sum_of(w, x, g, r, at + 8);
+        const double silu = gate.sum / (1 + exp(-gate.sum)), y = silu * up.sum;
+        /* the derivative of silu is at most 1.1 */
+        return {y, 1.1 * part * gate.magnitude * (fabs(up.sum) + part * up.magnitude) +
+                       part * up.magnitude * fabs(silu) + fabs(y) / 128 + 1e-30};
+    }
+
+    /* Compares a fifth of the results, or fewer of a large product. */
+    template <typename F>
+    bool agrees(const std::vector<float> &y, const F &sum_of, double part) {
+        const int step = numbers > 2000000 ? 37 : 5;
+        for (int i = 0; i < static_cast<int>(row_of.size()); i++)
+            for (int col = (i * 3) % step; col < args.y_row; col += step) {
+                const exact e = expected(sum_of, i, col, part);
+                const double got = y[static_cast<size_t>(i * args.y_row + col)];
+                if (!(fabs(got - e.sum) <= e.magnitude)) {
+                    printf("  row %d column %d: %.9g, expected %.9g within %.3g\n", i, col, got,
+                           e.sum, e.magnitude);
+                    return false;
+                }
+            }
+        return true;
+    }
+};
+
+void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
+    char what[96];
+    subject c(t, false, seed);
+    const std::vector<float> bf16_y =
+                                 c.run([&](const device::gemm_args &a) { return gemm_few(s, a); }),
+                             y = c.run([&](device::gemm_args a) {
+                                 a.w = nullptr;
+                                 a.w_codes = {c.w.dev_code, c.w.dev_scale};
+                                 return gemm_few_codes(s, a);
+                             });
+    snprintf(what, sizeof what, "few: %s: the bits of BF16 weights", t.name);
+    report(what, memcmp(y.data(), bf16_y.data(), y.size() * sizeof(float)) == 0);
+    snprintf(what, sizeof what, "few: %s: FP64", t.name);
+    report(what, c.agrees(y, widened_product, 1e-5));
+}
+
+/* Compares what quantise_rows() wrote with the host. */
+bool quantised(subject &c, const uint8_t *code, const float *scale, int memory_rows) {
+    const int k = c.t.k, blocks = static_cast<int>(device::code_blocks(k));
+    const auto codes_got = download(code, static_cast<size_t>(memory_rows) * k);
+    const auto scales_got = download(scale, static_cast<size_t>(memory_rows) * blocks);
+    for (size_t i = 0; i < c.row_of.size(); i++)
+        for (int j = 0; j < k; j++)
+            if (scales_got[static_cast<size_t>(j / 128) * memory_rows + i] !=
+                    c.x.scale_at(c.row_of[i], j) ||
+                codes_got[i * k + j] != c.x.code[static_cast<size_t>(c.row_of[i]) * k + j])
+                return false;
+    return true;
+}
+
+void check_many(const device::stream_of &s, const test_case &t, bool uniform, uint64_t seed) {
+    char what[96];
+    subject c(t, uniform, seed);
+    /* The memory has more rows than pairs exist, as in a model. */
+    const int memory_rows = static_cast<int>(c.row_of.size()) + (t.experts ? 5 : 0);
+    uint8_t *code = allocate<uint8_t>(static_cast<size_t>(memory_rows) * t.k);
+    float *scale = allocate<float>(memory_rows * static_cast<size_t>(device::code_blocks(t.k)));
+    const int *list = t.experts ? c.args.experts.row : nullptr,
+              *count = t.experts ? c.args.experts.first + t.experts : nullptr;
+    CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
+    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
+    const std::vector<float> y = c.run([&](device::gemm_args a) {
+        a.w = nullptr;
+        a.w_codes = {c.w.dev_code, c.w.dev_scale};
+        a.x_codes = {code, scale};
+        a.x_rows = memory_rows;
+        return gemm_many_codes(s, a);
+    });
+    snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
+    report(what, quantised(c, code, scale, memory_rows));
+    snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
+             uniform ? ", uniform scales" : "");
+    report(what, c.agrees(y, coded_product, 0x1p-8));
+}
+
+/* Row i of the weights has code i in one column and zeros elsewhere. */
+void check_all_codes(const device::stream_of &s) {
+    const test_case t = {"all codes", 9, 256, 128, device::ends_f32, 0, 0, 0};
+    subject c(t, false, 77);
+    bool few = true, many = true;
+    c.w.code.assign(c.w.code.size(), 0);
+    for (int i = 0; i < 256; i++) {
+        c.w.code[c.w.at(0, i, i % 128)] = static_cast<uint8_t>(i);
+        c.w.scale_at(0, i, 0) = 0.75f;
+    }
+    c.w.finish();
+    c.x.x.assign(c.x.x.size(), __float2bfloat16_rn(1));
+    c.args.x = c.x.dev_x = upload(c.x.x);
+    uint8_t *code = allocate<uint8_t>(9 * 128);
+    float *scale = allocate<float>(9);
+    CHECK(quantise_rows(s, {c.x.dev_x, 128, nullptr, nullptr, 9, 128, code, scale}));
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    c.args.x_codes = {code, scale};
+    const auto a = c.run([&](const device::gemm_args &g) { return gemm_few_codes(s, g); }),
+               b = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
+    for (int i = 0; i < 9 * 256; i++) {
+        const float exact = rounded(decoded(static_cast<uint8_t>(i)) * 0.75f);
+        few = few && (std::isnan(exact) ? std::isnan(a[i]) : a[i] == exact);
+        many = many && (std::isnan(exact) ? std::isnan(b[i])
+                                          : fabsf(b[i] - exact) <= fabsf(exact) * 0x1p-11f);
+    }
+    report("few: all 256 codes", few);
+    report("many: all 256 codes", many);
+}
+
+/* A row that is not finite must not change the others. */
+void check_not_finite(const device::stream_of &s, float bad) {
+    const test_case t = {"", 20, 64, 256, device::ends_f32, 0, 0, 0};
+    subject c(t, false, 5);
+    bool ok = true;
+    c.x.x[3 * 256 + 17] = __float2bfloat16_rn(bad);
+    CHECK(cudaMemcpy(c.x.dev_x, c.x.x.data(), c.x.x.size() * sizeof(bf16), cudaMemcpyHostToDevice));
+    uint8_t *code = allocate<uint8_t>(20 * 256);
+    float *scale = allocate<float>(40);
+    CHECK(quantise_rows(s, {c.x.dev_x, 256, nullptr, nullptr, 20, 256, code, scale}));
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    c.args.x_codes = {code, scale};
+    const auto y = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
+    for (int i = 0; i < 20 * 64; i++)
+        ok = ok && std::isfinite(y[i]) == (i / 64 != 3);
+    report(std::isnan(bad) ? "many: a NaN stays in its row" : "many: an infinity stays in its row",
+           ok);
+}
+
+void check_scales(const device::stream_of &s) {
+    enum { kRows = 392, kAcross = 5, kFrom = 136, kCount = 248, kWidth = 320, kTo = 24 };
+    std::vector<float> from(4 * kAcross);
+    bool ok = true;
+    for (size_t i = 0; i < from.size(); i++)
+        from[i] = static_cast<float>(i) + 1;
+    for (int by_eights = 0; by_eights < 2; by_eights++) {
+        const int n = kTo + (by_eights ? 2 : 1) * kCount;
+        const auto size = static_cast<size_t>(device::code_scales(n, kWidth));
+        float *to = allocate<float>(size);
+        CHECK(cudaMemset(to, 0, size * sizeof(float)));
+        CHECK(place_code_scales(
+            s, {upload(from), kAcross, kFrom, kCount, 128, kWidth, to, kTo, by_eights == 1}));
+        const auto got = download(to, size);
+        for (int i = 0; i < kCount; i++)
+            for (int block = 0; block < 3; block++) {
+                const int row = kTo + (by_eights ? i / 8 * 16 + i % 8 : i);
+                const float expected = from[(kFrom + i) / 128 * kAcross + 1 + block];
+                ok = ok && got[(row / 16 * device::code_pitch(kWidth) + block) * 2 + row / 8 % 2] ==
+                               expected;
+            }
+    }
+    report("scales of rows that begin inside a block", ok);
+}
+
+const test_case few_cases[] = {
+    {"one row", 1, 64, 256, device::ends_f32, 0, 0, 0},
+    {"8 rows, ragged", 8, 72, 592, device::ends_f32, 0, 0, 8},
+    {"5 rows, k of three slices", 5, 4104, 5136, device::ends_add_f32, 0, 0, 0},
+    {"k below a line", 3, 24, 48, device::ends_bf16, 0, 0, 0},
+    {"gate", 7, 512, 1536, device::ends_gate, 0, 0, 0},
+    {"20 rows", 20, 136, 2176, device::ends_f32, 0, 0, 0},
+    {"experts", 8, 144, 384, device::ends_gate, 9, 3, 0},
+    {"experts, 30 rows", 30, 200, 2304, device::ends_f32, 4, 2, 8},
+};
+
+const test_case many_cases[] = {
+    {"9 rows", 9, 64, 256, device::ends_f32, 0, 0, 0},
+    {"64 rows", 64, 328, 2192, device::ends_f32, 0, 0, 0},
+    {"50 rows, tiles of 256", 50, 34056, 144, device::ends_bf16, 0, 0, 8},
+    {"ragged", 77, 328, 592, device::ends_f32, 0, 0, 8},
+    {"one block of k", 16, 200, 128, device::ends_f32, 0, 0, 0},
+    {"k below a block", 16, 72, 48, device::ends_bf16, 0, 0, 0},
+    {"k longer than the ring", 130, 144, 2192, device::ends_add_f32, 0, 0, 0},
+    {"gate", 100, 512, 1024, device::ends_gate, 0, 0, 0},
+    {"tiles of 128", 1500, 1400, 272, device::ends_f32, 0, 0, 0},
+    {"tiles of 256", 1500, 2824, 144, device::ends_f32, 0, 0, 0},
+    {"several tiles of 256 per block", 1700, 6000, 1040, device::ends_bf16, 0, 0, 0},
+    {"experts with few rows", 40, 144, 384, device::ends_gate, 9, 3, 0},
+    {"experts with few rows, two tiles", 200, 528, 1168, device::ends_f32, 4, 2, 8},
+    {"experts with many rows", 600, 272, 784, device::ends_gate, 5, 2, 0},
+    {"one expert", 513, 1040, 256, device::ends_f32, 1, 1, 0},
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+    cudaDeviceProp prop;
+    device::stream_of s = {};
+    CHECK(cudaGetDeviceProperties(&prop, 0));
+    if (prop.major != 9) {
+        printf("skipped: %s is not a Hopper device\n", prop.name);
+        return 0;
+    }
+    CHECK(cudaStreamCreate(&s.stream));
+    s.hopper = true;
+    s.sms = prop.multiProcessorCount;
+    CHECK(device::maps_init());
+    CHECK(device::gemm_few_sm90_init());
+    CHECK(device::gemm_many_init());
+    CHECK(device::gemm_few_codes_init());
+    CHECK(device::gemm_many_codes_init());
+    if (argc > 1 && strcmp(argv[1], "time") == 0) {
+        time_all(s);
+        return 0;
+    }
+    check_scales(s);
+    check_all_codes(s);
+    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
+        check_few(s, few_cases[i], 1000 * i);
+    for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
+        for (int uniform = 0; uniform < 2; uniform++)
+            check_many(s, many_cases[i], uniform == 1, 1000 * i);
+    check_not_finite(s, NAN);
+    check_not_finite(s, INFINITY);
+    printf(failures ? "%d checks failed\n" : "all checks passed: ok\n", failures);
+    return failures != 0;
+}

@@ -1,0 +1,253 @@
+/* code_times.cuh - times of products with e4m3 weights and with BF16 weights, for the sizes of
+ * DeepSeek-V3. */
+#pragma once
+#include <algorithm>
+
+#include "generator/local/cuda/cublaslt.h"
+#include "generator/local/cuda/rows.h"
+#include "generator/test/cuda/code_case.cuh"
+#include "kernels/cuda/ceilings/cuda_probes.h"
+
+namespace codes {
+
+/* Evicts L2 by reads. */
+__global__ void read_all(const uint4 *buffer, size_t n, uint32_t *sink) {
+    uint32_t x = 0;
+    for (size_t i = blockIdx.x * 512ull + threadIdx.x; i < n; i += gridDim.x * 512ull)
+        x ^= buffer[i].x ^ buffer[i].y ^ buffer[i].z ^ buffer[i].w;
+    if (x == 0x12345678)
+        *sink = x;
+}
+
+/* The median time of @f in us, each time after a flush of L2. */
+template <typename F>
+double median_us(const device::stream_of &s, const F &f) {
+    enum { kWarmup = 2, kTimes = 15 };
+    static const size_t n = size_t(16) << 20;
+    static uint4 *buffer = nullptr;
+    static uint32_t *sink = nullptr;
+    if (!buffer) {
+        buffer = allocate<uint4>(n);
+        sink = allocate<uint32_t>(1);
+        CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
+    }
+    std::vector<float> us;
+    cudaEvent_t from, to;
+    CHECK(cudaEventCreate(&from));
+    CHECK(cudaEventCreate(&to));
+    for (int i = -kWarmup; i < kTimes; i++) {
+        float ms = 0;
+        read_all<<<1056, 512, 0, s.stream>>>(buffer, n, sink);
+        CHECK(cudaEventRecord(from, s.stream));
+        CHECK(f());
+        CHECK(cudaEventRecord(to, s.stream));
+        CHECK(cudaEventSynchronize(to));
+        CHECK(cudaEventElapsedTime(&ms, from, to));
+        if (i >= 0)
+            us.push_back(ms * 1e3f);
+    }
+    CHECK(cudaEventDestroy(from));
+    CHECK(cudaEventDestroy(to));
+    std::sort(us.begin(), us.end());
+    return us[us.size() / 2];
+}
+
+struct ceilings {
+    double bytes_us, fp8_us, bf16_us; /* bytes and FLOP in a us */
+};
+
+inline ceilings measure_ceilings(const device::stream_of &s) {
+    const size_t bytes = size_t(2) << 30;
+    const int pages = static_cast<int>(bytes / PROBE_PAGE);
+    uint8_t *memory = allocate<uint8_t>(bytes);
+    std::vector<int> order;
+    ceilings c;
+    double flop = 0;
+    for (int i = 0; i < pages; i++)
+        order.push_back(static_cast<int>(static_cast<int64_t>(i) * 7919 % pages));
+    CHECK(probe_fill(memory, bytes, s.stream));
+    const read_memory m = {memory, upload(order), pages, allocate<uint32_t>(1)};
+    c.bytes_us = static_cast<double>(pages) * PROBE_PAGE /
+                 median_us(s, [&] { return probe_read_bulk(m, s.sms, s.stream); });
+    float *never = allocate<float>(1);
+    const double fp8 =
+        median_us(s, [&] { return probe_wgmma(PROBE_FP8_N256, s.sms, &flop, never, s.stream); });
+    c.fp8_us = flop / fp8;
+    const double bf16 =
+        median_us(s, [&] { return probe_wgmma(PROBE_BF16_N256, s.sms, &flop, never, s.stream); });
+    c.bf16_us = flop / bf16;
+    CHECK(cudaFree(memory));
+    printf("ceilings: %.0f GB/s, FP8 %.0f TFLOPS, BF16 %.0f TFLOPS\n", c.bytes_us / 1e3,
+           c.fp8_us / 1e6, c.bf16_us / 1e6);
+    return c;
+}
+
+struct timed_size {
+    const char *name;
+    int n, k;
+    device::gemm_end end;
+    int experts, chosen; /* 0: no experts */
+};
+
+/* A product of a size, with both kinds of weights, and its lists of experts. */
+struct timed_product {
+    enum { MOST_ROWS = 4096 };
+    timed_size t;
+    device::bf16 *w, *x, *gathered;
+    uint8_t *w_code, *x_code;
+    float *w_scale, *x_scale;
+    void *y;
+    int groups, pairs, used; /* for the present number of rows; used: experts that have rows */
+    std::vector<void *> owned;
+
+    template <typename T>
+    T *take(int64_t n) {
+        T *p = allocate<T>(static_cast<size_t>(n));
+        owned.push_back(p);
+        return p;
+    }
+
+    timed_product(const device::stream_of &s, const timed_size &t)
+        : t(t), groups(t.experts ? t.experts : 1), pairs(0), used(0) {
+        const int64_t numbers = static_cast<int64_t>(groups) * t.n * t.k,
+                      scales = groups * device::code_scales(t.n, t.k),
+                      rows = static_cast<int64_t>(MOST_ROWS) * std::max(t.chosen, 1);
+        w = take<device::bf16>(numbers);
+        w_code = take<uint8_t>(numbers);
+        w_scale = take<float>(scales);
+        x = take<device::bf16>(rows * t.k);
+        gathered = take<device::bf16>(t.experts ? rows * t.k : 0);
+        x_code = take<uint8_t>(rows * t.k);
+        x_scale = take<float>(rows * device::code_blocks(t.k));
+        y = take<float>(rows * t.n);
+        CHECK(fill_bf16(s, w, numbers, 0.02f, 1));
+        CHECK(fill_e4m3(s, w_code, numbers, 2));
+        CHECK(fill_f32(s, w_scale, scales, 1e-4f, 1e-5f, 3));
+        CHECK(fill_bf16(s, x, rows * t.k, 1, 4));
+    }
+    ~timed_product() {
+        for (void *p : owned)
+            cudaFree(p);
+    }
+
+    device::gemm_args args_of(int rows) {
+        device::gemm_args a = {};
+        a.w_group = static_cast<int64_t>(t.n) * t.k;
+        a.x = x;
+        a.x_row = t.k;
+        a.y = y;
+        a.y_row = t.end == device::ends_gate ? t.n / 2 : t.n;
+        a.groups = groups;
+        a.rows = rows;
+        a.n = t.n;
+        a.k = t.k;
+        a.factor = 1;
+        a.end = t.end;
+        a.x_rows = pairs = rows * std::max(t.chosen, 1);
+        used = 1;
+        if (t.experts)
+            choose(rows, &a);
+        return a;
+    }
+
+    /* Each row chooses experts at random. */
+    void choose(int rows, device::gemm_args *a) {
+        std::vector<std::vector<int>> of(static_cast<size_t>(t.experts));
+        std::vector<int> first = {0}, active, list;
+        for (int i = 0; i < rows; i++)
+            for (int c = 0; c < t.chosen;) {
+                auto &e = of[mix(static_cast<uint64_t>(i) * 64 + list.size() * 977 + c) %
+                             static_cast<size_t>(t.experts)];
+                list.push_back(0); /* changes the next number */
+                if (e.empty() || e.back() != i) {
+                    e.push_back(i);
+                    c++;
+                }
+            }
+        list.clear();
+        for (int e = 0; e < t.experts; e++) {
+            const auto &own = of[static_cast<size_t>(e)];
+            if (!own.empty())
+                active.push_back(e);
+            list.insert(list.end(), own.begin(), own.end());
+            first.push_back(static_cast<int>(list.size()));
+        }
+        used = static_cast<int>(active.size());
+        a->listed = true;
+        a->experts = {
+            upload(first), upload(active), upload(std::vector<int>{used}), upload(list), 0, 0,
+            false};
+    }
+};
+
+inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, device::gemm_args a) {
+    a.w_codes = {p.w_code, p.w_scale};
+    a.w_uniform = true; /* this changes the results for these scales, but not the time */
+    if (a.rows <= 8)
+        return gemm_few_codes(s, a);
+    a.x_codes = {p.x_code, p.x_scale};
+    const cudaError_t e = quantise_rows(s, {p.x, a.x_row, a.listed ? a.experts.row : nullptr,
+                                            a.listed ? a.experts.first + a.groups : nullptr,
+                                            p.pairs, a.k, p.x_code, p.x_scale});
+    return e == cudaSuccess ? gemm_many_codes(s, a) : e;
+}
+
+inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device::gemm_args a,
+                            device::cublaslt *library) {
+    a.w = p.w;
+    if (a.rows <= 8)
+        return gemm_few(s, a);
+    if (!a.listed)
+        return a.end != device::ends_gate && library && cublaslt_gemm(library, s, a)
+                   ? cudaSuccess
+                   : gemm_many(s, a);
+    a.x = p.gathered;
+    const cudaError_t e =
+        gather(s, p.x, a.experts.row, a.experts.first, a.groups, p.pairs, a.k, p.gathered);
+    a.experts.row = nullptr;
+    return e == cudaSuccess ? gemm_many(s, a) : e;
+}
+
+inline void time_size(const device::stream_of &s, const timed_size &t, const ceilings &c,
+                      device::cublaslt *library) {
+    timed_product p(s, t);
+    for (const int rows : {1, 8, 64, 128, 4096}) {
+        const device::gemm_args a = p.args_of(rows);
+        const double us = median_us(s, [&] { return run_codes(s, p, a); }),
+                     bf16 = median_us(s, [&] { return run_bf16(s, p, a, library); });
+        const double numbers = static_cast<double>(p.used) * t.n * t.k,
+                     flop = 2.0 * p.pairs * t.n * t.k;
+        printf("%-12s %5d x %5d %5d rows %3d experts  %8.1f us %6.0f GB/s %3.0f %%  %6.0f TFLOPS "
+               "%3.0f %%   bf16 %8.1f us %6.0f GB/s %6.0f TFLOPS\n",
+               t.name, t.n, t.k, rows, t.experts ? p.used : 0, us, numbers / us / 1e3,
+               100 * numbers / us / c.bytes_us, flop / us / 1e6, 100 * flop / us / c.fp8_us, bf16,
+               2 * numbers / bf16 / 1e3, flop / bf16 / 1e6);
+    }
+    if (t.experts || t.end == device::ends_gate)
+        return;
+    const device::gemm_args a = p.args_of(timed_product::MOST_ROWS);
+    const double quantise = median_us(s, [&] {
+        return quantise_rows(s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
+    });
+    printf("%-12s   of which quantising %d rows of %d: %.1f us\n", t.name, a.rows, a.k, quantise);
+}
+
+inline void time_all(const device::stream_of &s) {
+    static const timed_size sizes[] = {
+        {"dense in", 36864, 7168, device::ends_gate, 0, 0},
+        {"dense out", 7168, 18432, device::ends_add_f32, 0, 0},
+        {"o", 7168, 16384, device::ends_add_f32, 0, 0},
+        {"q_b", 24576, 1536, device::ends_f32, 0, 0},
+        {"in", 2112, 7168, device::ends_f32, 0, 0},
+        {"experts in", 4096, 7168, device::ends_gate, 256, 8},
+        {"experts out", 7168, 2048, device::ends_f32, 256, 8},
+    };
+    const ceilings c = measure_ceilings(s);
+    device::cublaslt *library = device::cublaslt_open();
+    printf("cuBLASLt: %s\n", library ? "used for BF16 products without a gate" : "missing");
+    for (const timed_size &t : sizes)
+        time_size(s, t, c, library);
+    device::cublaslt_close(library);
+}
+
+} // namespace codes

@@ -1,0 +1,123 @@
+#include "generator/test/split_ranks.h"
+
+#include <CUnit/CUnit.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "generator/local/split.h"
+#include "generator/test/tiny_model.h"
+
+static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable */
+enum { kVocab = 640 };
+static char kName[] = "rank-of-a-test", kOption[] = "--suite";
+
+static void end(const snap_err *why) {
+    (void)fprintf(stderr, "%s\n", why->text);
+    _exit(err_exit_code(why->code));
+}
+
+static void end_silently(const snap_err *why) {
+    _exit(err_exit_code(why->code));
+}
+
+void split_ranks_prepare(const char *suite) {
+    static char name[32], *argv[] = {kName, kOption, name, NULL};
+    (void)snprintf(name, sizeof name, "%s", suite);
+    split_set_program(&(split_program){.argv = argv, .end = end});
+}
+
+void split_ranks_limit(int64_t bytes) {
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lld", (long long)bytes);
+    (void)setenv(kLimit, text, 1);
+}
+
+void split_ranks_follow(void) {
+    snap_err err = {0};
+    const char *limit = getenv(kLimit);
+    if (strcmp(program_invocation_name, kName) != 0)
+        return;
+    rlim_t bytes = limit ? strtoul(limit, NULL, 10) : 0;
+    if (bytes && setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) != 0)
+        _exit(2);
+    _exit(split_follow(end_silently, &err) ? err_exit_code(err.code) : 2);
+}
+
+/* The parent of a process, and its state: 'Z' if it has ended. */
+static pid_t parent_of(pid_t pid, char *state) {
+    char path[64], text[512];
+    int parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    *state = 'Z';
+    if (!f)
+        return 0;
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    (void)fclose(f);
+    text[n] = '\0';
+    const char *after = strrchr(text, ')');
+    return after && sscanf(after + 1, " %c %d", state, &parent) == 2 ? parent : 0;
+}
+
+int split_ranks_of(pid_t pid, pid_t out[SPLIT_RANKS_MOST]) {
+    int n = 0;
+    char state;
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && (e = readdir(d)) && n < SPLIT_RANKS_MOST;) {
+        pid_t p = (pid_t)atoi(e->d_name);
+        if (p > 0 && parent_of(p, &state) == pid && state != 'Z')
+            out[n++] = p;
+    }
+    if (d)
+        (void)closedir(d);
+    return n;
+}
+
+bool split_ranks_gone(pid_t pid) {
+    char state;
+    for (int i = 0; i < 2000; i++) {
+        (void)parent_of(pid, &state);
+        if (state == 'Z')
+            return true;
+        clock_sleep_ns(10000000);
+    }
+    return false;
+}
+
+void split_ranks_expect_none(void) {
+    pid_t left[SPLIT_RANKS_MOST];
+    CU_ASSERT_EQUAL(split_ranks_of(getpid(), left), 0);
+}
+
+/* Gives a tiny model a longer context. */
+static void lengthen_context(const char *dir) {
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    js *config = js_parse_file(path, 1 << 20, NULL);
+    CU_ASSERT_FATAL(config && js_set_int(config, "max_position_embeddings", SPLIT_RANKS_CONTEXT));
+    CU_ASSERT_EQUAL_FATAL(js_write_file(config, path, NULL), SNAP_OK);
+    js_free(config);
+}
+
+void split_ranks_model(char dir[64], const char *name) {
+    char path[128];
+    buf b = {0};
+    (void)snprintf(dir, 64, "/tmp/snapmla-split-XXXXXX");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    tiny_write(dir, name, kVocab);
+    lengthen_context(dir);
+    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
+                          SNAP_OK);
+    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
+    buf_release(&b);
+}

@@ -1,0 +1,39 @@
+/* split_ranks.h - lets a test program start the ranks of split models (generator/local/split.h). */
+#ifndef SNAPMLA_GENERATOR_TEST_SPLIT_RANKS_H
+#define SNAPMLA_GENERATOR_TEST_SPLIT_RANKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* From now on, split_open() starts this test program again with its suite @suite. The first test of
+ * that suite must call split_ranks_follow(). */
+void split_ranks_prepare(const char *suite);
+
+/* In a process that split_open() has started: runs the rank, and ends the process. Otherwise it
+ * does nothing. */
+void split_ranks_follow(void);
+
+/* Limits the address space of the ranks that are started from now on, in bytes; 0 = no limit. */
+void split_ranks_limit(int64_t bytes);
+
+enum { SPLIT_RANKS_MOST = 8 };
+
+/* The processes that @pid has started. Returns their number. */
+int split_ranks_of(pid_t pid, pid_t out[SPLIT_RANKS_MOST]);
+
+/* Asserts that this process has no such processes. */
+void split_ranks_expect_none(void);
+
+enum { SPLIT_RANKS_CONTEXT = 512 };
+
+/* Makes a folder with a tiny model, whose context is longer than that of the fixture, and a
+ * tokenizer. Remove it with tiny_remove(). */
+void split_ranks_model(char dir[64], const char *name);
+
+/* Waits, at most 20 s, until a process that is no child of this one has ended. */
+bool split_ranks_gone(pid_t pid);
+
+#endif

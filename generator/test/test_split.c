@@ -1,0 +1,271 @@
+/* A model that is split over processes of this test program (layout TPn), on the CPU. */
+#include <CUnit/CUnit.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/text.h"
+#include "generator/local/answer.h"
+#include "generator/test/drive.h"
+#include "generator/test/random_model.h"
+#include "generator/test/split_ranks.h"
+#include "generator/test/tiny_model.h"
+
+enum { kRequests = 24, kSamples = 6, kTokens = 40 };
+static const char kShipped[] = "models/snapmla-10m";
+
+static void test_rank(void) {
+    split_ranks_follow();
+    split_ranks_prepare("split");
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void run_arm(drive *d, const char *dir, const char *layout, const char *precision) {
+    generator_options opt = {
+        .threads = 1, .in_flight = 6, .layout = layout, .precision = precision};
+    char spec[128];
+    generator *g = NULL;
+    snap_err err = {0};
+    (void)snprintf(spec, sizeof spec, "local:%s", dir);
+    if (generator_open(&g, spec, &opt, &err) != SNAP_OK)
+        (void)fprintf(stderr, "%s\n", err.text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(g);
+    CU_ASSERT_EQUAL(drive_run(d, g, kRequests), SNAP_OK);
+    generator_close(g);
+}
+
+/* Batches, shared prompts and copied pages: in FP32, the texts of a split model are those of the
+ * whole one. */
+static void test_generators(void) {
+    static drive one, two;
+    static const char *const names[] = {"v3", "longcat", "minicpm3"};
+    for (int m = 0; m < 3; m++) {
+        char dir[64];
+        split_ranks_model(dir, names[m]);
+        run_arm(&one, dir, NULL, "fp32");
+        run_arm(&two, dir, "TP2", "fp32");
+        CU_ASSERT_EQUAL(two.n_kept, kRequests);
+        for (int i = 0; i < kRequests; i++) {
+            const kept *a = drive_result(&one, i), *b = drive_result(&two, i);
+            CU_ASSERT_FATAL(a && b);
+            CU_ASSERT_FALSE(a->failed || b->failed);
+            CU_ASSERT_STRING_EQUAL(a->text, b->text);
+            CU_ASSERT_EQUAL(a->res.completion_tokens, b->res.completion_tokens);
+        }
+        drive_release(&one);
+        drive_release(&two);
+        tiny_remove(dir);
+    }
+    split_ranks_expect_none();
+}
+
+/* A prompt with several samples. @how: its layout is set here. */
+static void answer(local_answers *out, const char *dir, const char *layout, local_options how,
+                   double temperature, int tokens) {
+    local_model m;
+    snap_err err = {0};
+    gen_message message = {"user", "What is 17 * 23?"};
+    answer_options o = {.sampling = {.temperature = temperature, .top_p = 1},
+                        .seed = 7,
+                        .samples = kSamples,
+                        .max_tokens = tokens};
+    how.threads = 2;
+    how.layout = layout;
+    CU_ASSERT_EQUAL(local_open(&m, dir, &how, &err), SNAP_OK);
+    if (err.code == SNAP_OK)
+        CU_ASSERT_EQUAL(local_answer_prompt(&m, &message, 1, &o, out, &err), SNAP_OK);
+    if (err.code != SNAP_OK)
+        (void)fprintf(stderr, "%s: %s\n", layout ? layout : "whole", err.text);
+    local_close(&m);
+}
+
+static int differing(const local_answers *a, const local_answers *b) {
+    int n = 0;
+    CU_ASSERT_FATAL(a->n == kSamples && b->n == kSamples);
+    for (int i = 0; i < kSamples; i++)
+        n += strcmp(buf_str(&a->all[i].text), buf_str(&b->all[i].text)) != 0;
+    return n;
+}
+
+/* The number of texts that differ between the whole model and the layout. */
+static int compare(const char *dir, const char *layout, const local_options *how,
+                   double temperature, int tokens) {
+    local_answers one = {0}, two = {0};
+    answer(&one, dir, NULL, *how, temperature, tokens);
+    answer(&two, dir, layout, *how, temperature, tokens);
+    int n = differing(&one, &two);
+    CU_ASSERT_EQUAL(one.stats.preemptions, two.stats.preemptions);
+    if (how->cache_bytes)
+        CU_ASSERT(two.stats.preemptions > 0);
+    if (getenv("SHOW_FIGURES"))
+        (void)printf("\n%s, %s, temperature %g: %d of %d texts differ", layout,
+                     how->precision ? how->precision : "bf16", temperature, n, (int)kSamples);
+    local_answers_release(&one);
+    local_answers_release(&two);
+    return n;
+}
+
+/* In FP32, a sum in another order does not change a token here. In BF16 it may: a sum that is
+ * rounded in another way may change the next token, and all after it. */
+static void test_shipped_model(void) {
+    local_options f32 = {.precision = "fp32", .sequences = 8},
+                  bf16 = {.precision = "bf16", .sequences = 8},
+                  fp8 = {.precision = "fp8", .sequences = 8};
+    CU_ASSERT_EQUAL(compare(kShipped, "TP2", &f32, 0, kTokens), 0);
+    CU_ASSERT_EQUAL(compare(kShipped, "TP4", &f32, 1, kTokens), 0);
+    CU_ASSERT(compare(kShipped, "TP2", &bf16, 1, kTokens) < kSamples);
+    CU_ASSERT(compare(kShipped, "TP2", &fp8, 1, kTokens) < kSamples);
+    split_ranks_expect_none();
+}
+
+/* The cache has room for some of the samples, so sequences are swapped out and in. */
+static void test_swapping(void) {
+    char dir[64];
+    split_ranks_model(dir, "v3");
+    local_options how = {
+        .precision = "fp32", .sequences = kSamples, .context = SPLIT_RANKS_CONTEXT};
+    local_model m;
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, NULL), SNAP_OK);
+    how.cache_bytes = 8 * (int64_t)kv_cache_page_bytes(runner_cache(m.runner));
+    local_close(&m);
+    CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
+    how.recompute = true;
+    CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
+    tiny_remove(dir);
+}
+
+static void test_random_weights(void) {
+    model_shape shape;
+    CU_ASSERT_EQUAL_FATAL(
+        model_shape_parse(&shape, random_wide_v3, strlen(random_wide_v3), "config", NULL), SNAP_OK);
+    local_options how = {.random = &shape, .precision = "fp32", .context = 128, .sequences = 4};
+    CU_ASSERT_EQUAL(compare("random", "TP2", &how, 1, 20), 0);
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+typedef struct {
+    pid_t pid;
+    int from; /* its error, when it has ended */
+} child;
+
+/* Generates answers without an end in a child process, or waits without a step if @idle. */
+static void start(child *c, bool idle) {
+    int ends[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    (void)fflush(NULL);
+    c->pid = fork();
+    CU_ASSERT_FATAL(c->pid >= 0);
+    if (c->pid == 0) {
+        local_model m;
+        local_answers out;
+        snap_err err = {0};
+        local_options how = {.layout = "TP2", .threads = 1, .sequences = kSamples};
+        gen_message message = {"user", "1 + 1?"};
+        answer_options o = {
+            .sampling = {.temperature = 1, .top_p = 1}, .samples = 1000000, .max_tokens = 1000};
+        (void)dup2(ends[1], STDERR_FILENO);
+        snap_status st = local_open(&m, kShipped, &how, &err);
+        while (idle && st == SNAP_OK)
+            clock_sleep_ns(100000000);
+        if (st == SNAP_OK)
+            st = local_answer_prompt(&m, &message, 1, &o, &out, &err);
+        local_close(&m);
+        (void)fprintf(stderr, "%s\n", err.text);
+        _exit(err_exit_code(st));
+    }
+    (void)close(ends[1]);
+    c->from = ends[0];
+}
+
+/* Waits until the child has one further rank, which works. */
+static pid_t rank_of(const child *c) {
+    pid_t ranks[SPLIT_RANKS_MOST];
+    int n = 0;
+    for (int i = 0; i < 1000 && (n = split_ranks_of(c->pid, ranks)) != 1; i++)
+        clock_sleep_ns(10000000);
+    CU_ASSERT_EQUAL_FATAL(n, 1);
+    clock_sleep_ns(1000000000);
+    return ranks[0];
+}
+
+/* Sends a signal to the further rank. Then both processes must end within 30 s, and the message
+ * names the rank. */
+static void check_failure(int signal_number, bool idle, const char *message) {
+    child c;
+    char text[700];
+    int status = 0;
+    start(&c, idle);
+    pid_t rank = rank_of(&c);
+    int64_t begun_ns = clock_now_ns();
+    CU_ASSERT_EQUAL(kill(rank, signal_number), 0);
+    CU_ASSERT_EQUAL(waitpid(c.pid, &status, 0), c.pid);
+    CU_ASSERT((double)(clock_now_ns() - begun_ns) < 30e9);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    CU_ASSERT_TRUE(split_ranks_gone(rank));
+    ssize_t n = read(c.from, text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, message));
+    if (!strstr(text, message))
+        (void)fprintf(stderr, "%s", text);
+    (void)close(c.from);
+}
+
+static void test_killed(void) {
+    check_failure(SIGKILL, false, "rank 1: its process has ended without a message");
+    check_failure(SIGKILL, true, "rank 1: its process has ended without a message");
+}
+
+static void test_stopped(void) {
+    check_failure(SIGSTOP, false, "rank 1: no sign of life for 10 s");
+}
+
+/* If rank 0 is killed, no process is left behind, even if it is stopped. */
+static void test_rank_0_killed(void) {
+    for (int stops = 0; stops < 2; stops++) {
+        child c;
+        start(&c, false);
+        pid_t rank = rank_of(&c);
+        if (stops)
+            CU_ASSERT_EQUAL(kill(rank, SIGSTOP), 0);
+        CU_ASSERT_EQUAL(kill(c.pid, SIGKILL), 0);
+        CU_ASSERT_EQUAL(waitpid(c.pid, NULL, 0), c.pid);
+        CU_ASSERT_TRUE(split_ranks_gone(rank));
+        (void)close(c.from);
+    }
+}
+
+/* A process group gets SIGINT together. Only rank 0 decides what happens then. */
+static void test_signals_are_ignored(void) {
+    child c;
+    int status;
+    start(&c, false);
+    pid_t rank = rank_of(&c);
+    CU_ASSERT_EQUAL(kill(rank, SIGINT), 0);
+    CU_ASSERT_EQUAL(kill(rank, SIGTERM), 0);
+    clock_sleep_ns(300000000);
+    CU_ASSERT_EQUAL(waitpid(c.pid, &status, WNOHANG), 0);
+    CU_ASSERT_EQUAL(kill(c.pid, SIGTERM), 0);
+    CU_ASSERT_EQUAL(waitpid(c.pid, &status, 0), c.pid);
+    CU_ASSERT_TRUE(split_ranks_gone(rank));
+    (void)close(c.from);
+}
+
+CU_TestInfo tests_split[] = {
+    {"a rank of the tests below", test_rank}, /* must be the first one */
+    {"generators", test_generators},
+    {"the shipped model", test_shipped_model},
+    {"swapping and recomputing", test_swapping},
+    {"random weights", test_random_weights},
+    {"a killed rank", test_killed},
+    {"a stopped rank", test_stopped},
+    {"rank 0 is killed", test_rank_0_killed},
+    {"signals", test_signals_are_ignored},
+    CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,162 @@
+/* How the ranks of a split model start: what is refused, and what they compare. */
+#include <CUnit/CUnit.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/test/sanitized.h"
+#include "generator/local/local.h"
+#include "generator/local/split_order.h"
+#include "generator/test/split_ranks.h"
+#include "generator/test/tiny_model.h"
+
+static const char kShipped[] = "models/snapmla-10m";
+
+static void test_rank(void) {
+    split_ranks_follow();
+    split_ranks_prepare("split_start");
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+static void expect_refused(const char *dir, const char *layout, snap_status st, const char *text) {
+    local_model m;
+    snap_err err = {0};
+    local_options how = {.layout = layout, .threads = 1};
+    CU_ASSERT_EQUAL(local_open(&m, dir, &how, &err), st);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, text));
+    if (!strstr(err.text, text))
+        (void)fprintf(stderr, "%s\n", err.text);
+    local_close(&m);
+    split_ranks_expect_none();
+}
+
+static void test_refusals(void) {
+    static char no_rank[] = "false", suite[] = "--list";
+    static char *argv[] = {no_rank, suite, NULL}; /* a process that ends at once */
+    expect_refused(kShipped, "TP3", SNAP_E_UNSUPPORTED,
+                   "3 ranks do not divide num_attention_heads");
+    expect_refused(kShipped, "DP2/TP2", SNAP_E_UNSUPPORTED, "several replicas");
+    expect_refused(kShipped, "TP17", SNAP_E_USAGE, "the layout must be DPn");
+    split_set_program(&(split_program){0});
+    expect_refused(kShipped, "TP2", SNAP_E_UNSUPPORTED, "cannot start the ranks");
+    split_set_program(&(split_program){.argv = argv});
+    expect_refused(kShipped, "TP2", SNAP_E_NET, "rank 1: its process has ended");
+    split_ranks_prepare("split");
+}
+
+static void facts_of(buf *out, const split_order *o) {
+    buf_clear(out);
+    CU_ASSERT_EQUAL(split_facts(out, o, NULL), SNAP_OK);
+}
+
+/* The facts that ranks compare depend on the layout, the folder, and each file of the checkpoint. */
+static void test_facts(void) {
+    char dir[64], path[128];
+    buf one = {0}, other = {0};
+    split_order o = {.parts = 2}, random = {.parts = 2, .random = true};
+    split_ranks_model(dir, "v3");
+    (void)snprintf(o.dir, sizeof o.dir, "%s", dir);
+    facts_of(&one, &o);
+    facts_of(&other, &o);
+    CU_ASSERT_STRING_EQUAL(buf_str(&one), buf_str(&other));
+    o.parts = 4;
+    facts_of(&other, &o);
+    CU_ASSERT_STRING_NOT_EQUAL(buf_str(&one), buf_str(&other));
+    o.parts = 2;
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    CU_ASSERT_EQUAL(truncate(path, 100), 0);
+    facts_of(&other, &o);
+    CU_ASSERT_STRING_NOT_EQUAL(buf_str(&one), buf_str(&other));
+    facts_of(&one, &o);
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    CU_ASSERT_EQUAL(truncate(path, 100), 0);
+    facts_of(&other, &o);
+    CU_ASSERT_STRING_NOT_EQUAL(buf_str(&one), buf_str(&other));
+    facts_of(&one, &random);
+    CU_ASSERT_STRING_NOT_EQUAL(buf_str(&one), buf_str(&other));
+    tiny_remove(dir);
+    snap_err err = {0};
+    CU_ASSERT_EQUAL(split_facts(&other, &o, &err), SNAP_E_IO);
+    buf_release(&one);
+    buf_release(&other);
+}
+
+/* Runs split_follow() in a child process, sends it @n bytes as its order, and expects its error. */
+static void expect_order(const void *order, size_t n, const char *message) {
+    int ends[2], errors[2];
+    char text[700];
+    CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    CU_ASSERT_EQUAL_FATAL(pipe(errors), 0);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        snap_err err = {0};
+        (void)close(ends[0]);
+        (void)dup2(ends[1], STDIN_FILENO);
+        bool followed = split_follow(NULL, &err);
+        _exit(!followed || write(errors[1], err.text, strlen(err.text)) < 0);
+    }
+    (void)close(ends[1]);
+    (void)close(errors[1]);
+    channel c = channel_of(ends[0], 1, 20);
+    wire_message hello;
+    CU_ASSERT_EQUAL(channel_receive(&c, WIRE_HELLO, false, &hello, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(channel_send(&c, WIRE_ORDER, order, n, NULL), SNAP_OK);
+    ssize_t got = read(errors[0], text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    CU_ASSERT_STRING_EQUAL(text, message);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    channel_close(&c);
+    (void)close(errors[0]);
+}
+
+static void test_malformed_orders(void) {
+    static const char malformed[] = "the order from rank 0 is malformed";
+    const split_order good = {
+        .rank = 1, .parts = 2, .port = 1, .hidden_size = 8, .max_rows = 1, .dir = "/nonexistent"};
+    split_order o = good;
+    expect_order(&o, sizeof o, "cannot read the folder /nonexistent: No such file or directory");
+    expect_order(&o, sizeof o - 1, malformed);
+    expect_order(&o, 0, malformed);
+    o.rank = 2;
+    expect_order(&o, sizeof o, malformed);
+    o = good;
+    o.port = 70000;
+    expect_order(&o, sizeof o, malformed);
+    o = good;
+    memset(o.precision, 'x', sizeof o.precision);
+    expect_order(&o, sizeof o, malformed);
+}
+
+/* The address space of rank 1 is smaller than the cache. Rank 0 has room for it. */
+static void test_no_memory(void) {
+    local_model m;
+    snap_err err = {0};
+    local_options how = {.layout = "TP2",
+                         .threads = 1,
+                         .context = 32768,
+                         .sequences = 64,
+                         .cache_bytes = (int64_t)2 << 30};
+    if (kSanitized)
+        return;
+    split_ranks_limit((int64_t)1 << 30);
+    CU_ASSERT_EQUAL(local_open(&m, kShipped, &how, &err), SNAP_E_NOMEM);
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "rank 1: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "memory"));
+    local_close(&m);
+    split_ranks_limit(0);
+    split_ranks_expect_none();
+}
+
+CU_TestInfo tests_split_start[] = {
+    {"a rank of the tests below", test_rank}, /* must be the first one */
+    {"refusals", test_refusals},
+    {"facts to compare", test_facts},
+    {"malformed orders", test_malformed_orders},
+    {"a rank without memory", test_no_memory},
+    CU_TEST_INFO_NULL,
+};
