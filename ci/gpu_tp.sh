@@ -9,10 +9,11 @@
 #   faults    `generate` with TP2, whose second rank is killed, and then stopped: it must end within 30 s with a
 #             message that names the rank, and no process may be left
 #
-# Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SHAPE (deepseek-v2-lite), whose weights are
-# random; USERS (32), INPUT (2048), OUTPUT (128), REQUESTS (2 for each user), PORT (8310). SNAPMLA_NCCL names the
-# library NCCL, which sums of more than 2 MiB use if it is found. DRY=1 tests this script on a CPU: small numbers,
-# and two processes on the CPU. OUT gets the output of each command and summary.txt. Exits 1 if a step failed.
+# Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1), where 0,0 runs both ranks on one GPU; SHAPE
+# (deepseek-v2-lite), whose weights are random; USERS (32), INPUT (2048), OUTPUT (128), REQUESTS (2 for each user),
+# PORT (8310). SNAPMLA_NCCL names the library NCCL, which sums of more than 2 MiB use if it is found. DRY=1 tests
+# this script on a CPU: small numbers, and two processes on the CPU. OUT gets the output of each command and
+# summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -ge 1 ] || {
@@ -130,7 +131,12 @@ step_faults() {
 REQUESTS=${REQUESTS:-2}
 [ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
 [ -n "${DRY:-}" ] && SETTLE=1 || note_machine
-find_nccl
+# NCCL refuses two ranks on one GPU. Without it, a long sum is divided into several short ones.
+if [ "${devices%%,*}" = "${devices##*,}" ]; then
+    export SNAPMLA_NCCL=/nonexistent/libnccl.so
+else
+    find_nccl
+fi
 for step in $steps; do
     begun=$(date +%s)
     "step_$step"

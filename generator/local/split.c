@@ -103,7 +103,7 @@ static snap_status write_order(split_order *out, const split_options *o, snap_er
                          .threads = r->threads};
     if (o->random)
         out->shape = *o->random;
-    TRY(copy_path(out->dir, o->dir, err));
+    TRY(copy_path(out->dir, o->dir ? o->dir : "", err));
     TRY(copy_path(out->precision, r->precision, err));
 cleanup:
     return st;

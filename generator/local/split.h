@@ -31,7 +31,8 @@ void split_set_program(const split_program *p);
 typedef struct split split;
 
 typedef struct {
-    const char *dir;              /* the checkpoint; not read if the weights are random */
+    const char *dir;              /* the checkpoint; not read if the weights are random, and may be
+                                     NULL then */
     const model_shape *random;    /* shape of the whole model with random weights; NULL = none */
     int hidden_size;              /* of the model */
     int parts;                    /* ranks */

@@ -52,7 +52,8 @@ static void facts_of(buf *out, const split_order *o) {
     CU_ASSERT_EQUAL(split_facts(out, o, NULL), SNAP_OK);
 }
 
-/* The facts that ranks compare depend on the layout, the folder, and each file of the checkpoint. */
+/* The facts that ranks compare depend on the layout, the folder, and each file of the
+ * checkpoint. */
 static void test_facts(void) {
     char dir[64], path[128];
     buf one = {0}, other = {0};
