@@ -203,7 +203,7 @@ inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device
                    : gemm_many(s, a);
     a.x = p.gathered;
     const cudaError_t e =
-        gather(s, p.x, a.experts.row, a.experts.first, a.groups, p.pairs, a.k, p.gathered);
+        gather(s, p.x, a.k, a.experts.row, a.experts.first, a.groups, p.pairs, a.k, p.gathered);
     a.experts.row = nullptr;
     return e == cudaSuccess ? gemm_many(s, a) : e;
 }
