@@ -1,6 +1,7 @@
 /* Times the parts of a decode step: attention, experts and the rest with events inside its graph,
  * and the sums over the ranks by leaving them out. */
 #include <algorithm>
+#include <cmath>
 
 #include "generator/local/cuda/model.h"
 #include "kernels/cuda/device.h"
@@ -115,8 +116,9 @@ snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int ste
     return st;
 }
 
-/* The time that the sums over the ranks add to a step. Events around each sum would take longer
- * than a short sum. */
+/* The time that the exchanges add to a step. Events around each exchange would take longer than a
+ * short one. NAN if the step without them was not faster: then the difference says nothing. (Its
+ * rows choose other experts, so other weights are read.) */
 snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, double *ns,
                           snap_err *err) {
     double with = 0, without = 0;
@@ -127,7 +129,7 @@ snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, doub
     st = time_whole(m, step, true, steps, &with, err);
     if (st == SNAP_OK)
         st = time_whole(m, step, false, steps, &without, err);
-    *ns = std::max(with - without, 0.0);
+    *ns = with > without ? with - without : NAN;
     return st;
 }
 
