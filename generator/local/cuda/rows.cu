@@ -188,6 +188,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
         const uint4 *source = packed + static_cast<int64_t>(row[pair]) * packed_row;
         uint4 *target = reinterpret_cast<uint4 *>(to + static_cast<int64_t>(pair) * hidden);
+#pragma unroll 2 /* with more, registers are spilled */
         for (int i = threadIdx.x; i < words; i += kThreads)
             target[i] = source[i];
     }
