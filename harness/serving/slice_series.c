@@ -69,6 +69,7 @@ static void permute(const slice_series *from, size_t n, size_t slices, rng *r, s
     size_t order[SLICES_MOST];
     for (size_t i = 0; i < slices; i++) { /* inside-out shuffle */
         size_t k = rng_below(r, (uint32_t)i + 1);
+        order[i] = i;
         order[i] = order[k];
         order[k] = i;
     }
