@@ -5,26 +5,33 @@
  *   scores   S^T = K Q^T   K's rows are used as they lie in the cache or in the decoded page. Q^T
  *                          is packed once per part.
  *   softmax  rows in the lanes (amx_softmax.h); P is written to tiles
- *   values   O += P V      V is interleaved once per page, for all query rows. O is rescaled
- *                          before, only in rows whose maximum has changed.
+ *   values   O += P V      V is interleaved once per page, for all query rows. O is in tiles. It is
+ *                          rescaled before, only in rows whose maximum has changed.
  * Two tiles of one operand are multiplied with two of the other. So four of the eight tile
  * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
  * So after each step of up to four products, the core does one unit of work on which no running
- * product depends: a piece of the softmax of the previous row block, or of packing the next token
- * block. */
+ * product depends (other_work()). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
 #include "kernels/cpu/amx_softmax.h"
 #include "kernels/cpu/amx_work.h"
 
+/* Logits are computed while their scores are in L1, and V is packed while the scores of the first
+ * row block read the same pages. K of the next block may be decoded when all scores of this block
+ * are known. */
 static void other_work(amx_work *w) {
-    if (softmax_left(w))
-        softmax_unit(w);
+    (void)prefetch_unit(w);
+    if (logits_left(w->scored))
+        logits_unit(w, w->scored);
+    else if (softmax_left(w->weighed))
+        softmax_unit(w, w->weighed);
     else if (packing_left(w))
         pack_pair(w);
+    else if (decoding_left(w))
+        decode_pair(w);
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
@@ -58,31 +65,48 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
     TILE_FENCE();
 }
 
-static void scores(amx_work *w, const token_block *b, float *s, int row) {
-    const uint32_t *q = w->q + (size_t)row * (size_t)w->d / 2;
-    bool two = row + kRowBlock <= w->padded;
-    for (int page = 0; page < b->pages; page++)
+/* Scores of a row block. */
+static void scores(amx_work *w, softmax_work *x) {
+    const uint32_t *q = w->q + (size_t)x->row * (size_t)w->d / 2;
+    bool two = x->row + kRowBlock <= w->padded;
+    for (int page = 0; page < x->block->pages; page++)
         for (int t = 0; t < MLA_PAGE; t += kDepth) {
-            const uint16_t *k = b->page[page] + (size_t)t * (size_t)w->d;
-            float *to = s + (size_t)(page * MLA_PAGE + t) * kRowBlock;
+            const uint16_t *k = x->block->page[page] + (size_t)t * (size_t)w->d;
+            float *to = x->s + (size_t)(page * MLA_PAGE + t) * kRowBlock;
             if (two)
                 scores_block(w, k, q, to, 2);
             else
                 scores_block(w, k, q, to, 1);
+            x->ready += x->groups;
         }
 }
 
-/* Adds to 32 columns of @tiles x 16 rows of O, in @steps products of 32 tokens. @v: the tile of the
- * first column, @apart: words from there to the same tile of the next 32 tokens. */
-INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart, float *o,
-                         size_t d_c, int steps, int tiles) {
-    size_t row = d_c * sizeof *o;
+/* Where 32 rows and columns of O lie: in the tiles of w->o or in the part's result. */
+typedef struct {
+    float *at;    /* first number */
+    size_t row;   /* bytes from a row to the next one */
+    size_t right; /* numbers from the first 16 columns to the next 16 */
+} sums_place;
+
+/* Adds to 32 columns of @tiles x 16 rows of O, in @steps products of 32 tokens. The sums begin with
+ * those at @from, or with zero if from.at is NULL, and are stored to @to. @v: the tile of the first
+ * column. @apart: words from there to the same tile of the next 32 tokens, and from the first 16
+ * rows of O to the next ones. */
+INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart,
+                         sums_place from, sums_place to, int steps, int tiles) {
     TILE_FENCE();
-    TILE_LOAD(0, o, row);
-    TILE_LOAD(1, o + kTile, row);
-    if (tiles == 2) {
-        TILE_LOAD(2, o + kTile * d_c, row);
-        TILE_LOAD(3, o + kTile * d_c + kTile, row);
+    if (!from.at) {
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+    } else {
+        TILE_LOAD(0, from.at, from.row);
+        TILE_LOAD(1, from.at + from.right, from.row);
+        if (tiles == 2) {
+            TILE_LOAD(2, from.at + apart, from.row);
+            TILE_LOAD(3, from.at + apart + from.right, from.row);
+        }
     }
     for (int i = 0; i < steps; i++, p += kTileWords, v += apart) {
         TILE_LOAD(4, p, kTileRow);
@@ -97,74 +121,114 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         }
         other_work(w);
     }
-    TILE_STORE(0, o, row);
-    TILE_STORE(1, o + kTile, row);
+    TILE_STORE(0, to.at, to.row);
+    TILE_STORE(1, to.at + to.right, to.row);
     if (tiles == 2) {
-        TILE_STORE(2, o + kTile * d_c, row);
-        TILE_STORE(3, o + kTile * d_c + kTile, row);
+        TILE_STORE(2, to.at + apart, to.row);
+        TILE_STORE(3, to.at + apart + to.right, to.row);
     }
     TILE_FENCE();
 }
 
-static void rescale_row(float *o, float by, int d_c) {
-    for (int d = 0; d < d_c; d += LANES)
-        vf_store(o + d, vf_load(o + d) * by);
+/* Row @row of O: LANES numbers at a time, kTileWords from each other for every 16 columns. */
+static float *sums_of_row(const amx_work *w, int row) {
+    return w->o + (size_t)(row / kTile) * kTile * (size_t)w->part->d_c +
+           (size_t)(row % kTile) * kTile;
+}
+
+static void rescale_row(const amx_work *w, int row) {
+    float *o = sums_of_row(w, row), by = w->state.rescale[row];
+    for (int d = 0; d < w->part->d_c; d += kTile, o += kTileWords)
+        for (int i = 0; i < kTile; i += LANES)
+            vf_store(o + i, vf_load(o + i) * by);
+}
+
+static void copy_row(const amx_work *w, float *to, int row) {
+    const float *o = sums_of_row(w, row);
+    for (int d = 0; d < w->part->d_c; d += kTile, o += kTileWords)
+        memcpy(to + d, o, kTile * sizeof *o);
 }
 
 static void values(amx_work *w, const token_block *b, int row) {
     size_t d_c = (size_t)w->part->d_c, apart = d_c * kTile;
     const uint32_t *p = w->p + (size_t)row * kTokenSteps * kTile;
-    bool two = row + kRowBlock <= w->padded;
-    for (int i = row; i < row + kRowBlock && i < w->part->rows; i++)
+    bool two = row + kRowBlock <= w->padded, first = b->first == w->part->first;
+    for (int i = row; !first && i < row + kRowBlock && i < w->part->rows; i++)
         if (w->state.rescale[i] != 1.0f)
-            rescale_row(w->o + (size_t)i * d_c, w->state.rescale[i], w->part->d_c);
-    for (size_t c = 0; c < d_c; c += 2 * kTile) {
-        float *o = w->o + (size_t)row * d_c + c;
-        const uint32_t *v = b->v + c * kTile;
+            rescale_row(w, i);
+    for (size_t at = 0; at < apart; at += (size_t)2 * kTileWords) {
+        sums_place tiles = {w->o + (size_t)row / kTile * apart + at, kTileRow, kTileWords};
+        sums_place from = first ? (sums_place){0} : tiles, to = tiles;
+        if (w->out && b->first + b->tokens == w->part->end)
+            to = (sums_place){w->out + (size_t)row * d_c + at / kTile, d_c * sizeof *w->out, kTile};
         if (two)
-            values_block(w, p, v, apart, o, d_c, b->pages * 2, 2);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2);
         else
-            values_block(w, p, v, apart, o, d_c, b->pages * 2, 1);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1);
     }
 }
 
 /* The scores of row block i are computed beside the softmax of row block i - 1, and the values of
  * the other row blocks beside the softmax of the last one. */
-static void attend_block(amx_work *w, const token_block *b) {
+static void attend_block(amx_work *w, const token_block *b, token_block *next) {
     int last = (w->padded - 1) / kRowBlock * kRowBlock;
+    start_packing(w, b);
+    start_prefetch(w, b->first + kTokens);
     for (int row = 0; row <= last; row += kRowBlock) {
-        float *s = w->s[row / kRowBlock % 2];
-        scores(w, b, s, row);
-        finish_softmax(w);
-        start_softmax(w, b, s, row);
+        w->scored = &w->softmax[w->weighed == &w->softmax[0]];
+        start_softmax(w, w->scored, b, row);
+        scores(w, w->scored);
+        finish_softmax(w, w->weighed);
+        finish_logits(w, w->scored);
+        w->weighed = w->scored;
     }
+    finish_packing(w);
+    start_block(w, next, b->first + kTokens);
+    start_decoding(w, next);
     for (int row = 0; row <= last; row += kRowBlock) {
         if (row == last)
-            finish_softmax(w);
+            finish_softmax(w, w->weighed);
         values(w, b, row);
+    }
+    finish_decoding(w);
+}
+
+/* Prefetches the first block, and chooses the number of lines of a unit such that the steps of one
+ * block are enough for the pages of the next one. */
+static void prefetch_first(amx_work *w) {
+    int row_blocks = (w->padded + kRowBlock - 1) / kRowBlock;
+    int bytes = w->part->precision == MLA_FP8 ? w->part->d_c + 2 * w->part->d_r : 2 * w->d;
+    int per_steps = row_blocks * (w->d + w->part->d_c) / kDepth;
+    w->prefetch.lines = (kDepth * bytes / kLine + per_steps - 1) / per_steps;
+    start_prefetch(w, w->part->first);
+    while (prefetch_unit(w)) {
     }
 }
 
 __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, float *o, float *m,
                                             float *l) {
-    size_t bytes, sums = (size_t)part->rows * (size_t)part->d_c * sizeof *o;
+    size_t bytes;
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
     w.part = part;
+    prefetch_first(&w);
     make_tables(w.tables);
     pack_q(&w);
     softmax_begin(&w.state, part);
-    memset(w.o, 0, (size_t)w.padded * (size_t)part->d_c * sizeof *w.o);
-    tiles_begin();
+    w.out = part->rows == w.padded ? o : NULL;
+    w.weighed = &w.softmax[1]; /* nothing to do */
     start_block(&w, &w.block[0], part->first);
-    finish_packing(&w);
+    start_decoding(&w, &w.block[0]);
+    finish_decoding(&w);
+    tiles_begin();
     int now = 0;
-    for (int64_t token = part->first; token < part->end; token += kTokens, now = !now) {
-        start_block(&w, &w.block[!now], token + kTokens);
-        attend_block(&w, &w.block[now]);
-        finish_packing(&w);
-    }
+    for (int64_t token = part->first; token < part->end; token += kTokens, now = !now)
+        attend_block(&w, &w.block[now], &w.block[!now]);
     tiles_end();
-    memcpy(o, w.o, sums);
+    if (part->first == part->end)
+        memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
+    else
+        for (int i = 0; !w.out && i < part->rows; i++)
+            copy_row(&w, o + (size_t)i * (size_t)part->d_c, i);
     softmax_end(&w.state, part->rows, m, l);
 }
 
