@@ -78,7 +78,7 @@ static void logits_unit(const amx_work *w, softmax_work *x) {
     x->logits++;
 }
 
-/* Also makes the maxima of all logits those that P will refer to. */
+/* Also makes the maxima of all logits those that P will refer to, times the factor. */
 static void finish_logits(amx_work *w, softmax_work *x) {
     while (logits_left(x))
         logits_unit(w, x);
@@ -86,10 +86,10 @@ static void finish_logits(amx_work *w, softmax_work *x) {
         int row = x->row + g * LANES;
         vf before = vf_load(w->state.m + row), m = x->largest[g];
         vf against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 0 */
-        vf_store(x->to->rescale + g * LANES,
-                 vf_exp2((before - against) * vf_load(w->state.factor + row)));
+        vf factor = vf_load(w->state.factor + row);
+        x->largest[g] = against * factor;
+        vf_store(x->to->rescale + g * LANES, vf_exp2(before * factor - x->largest[g]));
         vf_store(w->state.m + row, m);
-        x->largest[g] = against;
     }
 }
 
@@ -118,7 +118,7 @@ INLINE void exp_unit(const amx_work *w, softmax_work *x, mla_precision p, int to
     vf y[kExpTokens], sum = x->sum;
     UNROLL
     for (int j = 0; j < kExpTokens; j++) {
-        y[j] = vf_exp2((vf_load(score_at(x, token + j, x->group)) - x->against) * x->factor);
+        y[j] = vf_exp2(VF_FMA(vf_load(score_at(x, token + j, x->group)), x->factor, -x->against));
         sum += y[j];
     }
     x->sum = sum;

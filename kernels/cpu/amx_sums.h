@@ -20,13 +20,14 @@ INLINE void add_row(amx_work *w) {
     const weights *of = x->of;
     size_t d_c = (size_t)w->part->d_c, row = (size_t)x->row, column = (size_t)x->column;
     float *o = w->o + (size_t)of->row * d_c + column * kRowBlock + row * kColumns;
-    float *to = of->last ? w->out + ((size_t)of->row + row) * d_c + column : o;
     vf by = vf_set(of->rescale[row]);
     UNROLL
     for (int i = 0; i < kColumns; i += LANES) {
         vf y = vf_load(x->product + row * kColumns + i);
-        vf_store(to + i, of->first ? y : VF_FMA(vf_load(o + i), by, y));
+        vf_store(o + i, of->first ? y : VF_FMA(vf_load(o + i), by, y));
     }
+    if (of->last)
+        store_columns(w->out + ((size_t)of->row + row) * d_c + column, o);
     w->sums.row++;
 }
 

@@ -30,9 +30,11 @@ typedef struct {
     int pages, tokens;
     const uint16_t *page[kBlockPages]; /* [64][d] bf16: in the cache, or in k */
     uint16_t *k; /* [kTokens][d] pages that are decoded, or that are not full */
-    uint32_t *v; /* [kTokenSteps][d_c / kTile] tiles: row j has tokens 2j and 2j + 1 of 16 columns
+    uint32_t
+        *v; /* [kTokenSteps][d_c / kTile] tiles: row j has tokens 2j and 2j + 1 of 16 columns, in
+                    the order of interleave()
                   */
-    float *a_k;  /* [kTokens] MLA_FP8: scales of the tokens */
+    float *a_k; /* [kTokens] MLA_FP8: scales of the tokens */
 } token_block;
 
 /* P of one row block and one token block, for the product with V. */
@@ -59,11 +61,12 @@ typedef struct {
     int logits;     /* units of logits that are done */
     int group;      /* whose P is computed */
     int page, unit; /* the next unit of P of this group */
-    vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far */
-    vf factor, against; /* of this group: softmax_state.factor; the maximum that P refers to */
-    vf sum;             /* the sum of P so far */
-    vf page_largest;    /* MLA_FP8: largest P' of the page so far */
-    vf inverse, sigma;  /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
+    vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far; when all are known,
+                                      the maximum that P refers to, times the factor */
+    vf factor, against;            /* of this group: softmax_state.factor, and its `largest` */
+    vf sum;                        /* the sum of P so far */
+    vf page_largest;               /* MLA_FP8: largest P' of the page so far */
+    vf inverse, sigma;             /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
 } softmax_work;
 
 /* The pages that are being prefetched. */
@@ -86,10 +89,11 @@ typedef struct {
     const cpu_part *part;
     int d, padded; /* d_c + d_r; rows rounded up to a multiple of kTile */
     int row_blocks;
-    uint32_t *q;       /* [padded / kTile][d / kDepth] tiles: row j has columns 2j, 2j + 1 of 16
+    uint32_t *q; /* [padded / kTile][d / kDepth] tiles: row j has columns 2j, 2j + 1 of 16
                          rows */
-    float *o;          /* [row_blocks][d_c / kColumns][kRowBlock][kColumns] sums so far */
-    float *out;        /* [rows][d_c] the part's result */
+    float *o;    /* [row_blocks][d_c / kColumns][kRowBlock][kColumns] sums so far, with columns
+                          in the order of interleave() */
+    float *out;  /* [rows][d_c] the part's result */
     float *product[2]; /* [kRowBlock][kColumns] */
     uint32_t *pairs;   /* [kDepth / 2][LANES] P of 32 tokens and one group, before transposition */
     uint16_t *k[2];    /* token_block.k, in turn */
