@@ -14,26 +14,33 @@ static void start_sums(amx_work *w, const weights *of, const float *product, int
     w->sums = (sums_work){of, product, column, 0, left < kRowBlock ? left : kRowBlock};
 }
 
-/* One row. The last block writes the part's result. */
-INLINE void add_row(amx_work *w) {
-    const sums_work *x = &w->sums;
-    const weights *of = x->of;
-    size_t d_c = (size_t)w->part->d_c, row = (size_t)x->row, column = (size_t)x->column;
-    float *o = w->o + (size_t)of->row * d_c + column * kRowBlock + row * kColumns;
-    vf by = vf_set(of->rescale[row]);
+/* One row. @to: NULL, or where the part's result is written. */
+INLINE void add_row(float *o, const float *product, float rescale, bool first, float *to) {
+    vf by = vf_set(rescale);
     UNROLL
     for (int i = 0; i < kColumns; i += LANES) {
-        vf y = vf_load(x->product + row * kColumns + i);
-        vf_store(o + i, of->first ? y : VF_FMA(vf_load(o + i), by, y));
+        vf y = vf_load(product + i);
+        vf_store(o + i, first ? y : VF_FMA(vf_load(o + i), by, y));
     }
-    if (of->last)
-        store_columns(w->out + ((size_t)of->row + row) * d_c + column, o);
-    w->sums.row++;
+    if (to)
+        store_columns(to, o);
 }
 
-INLINE void add_rows(amx_work *w, int n) {
-    for (; n > 0 && w->sums.row < w->sums.rows; n--)
-        add_row(w);
+/* Up to @n rows. The last block writes the part's result. */
+static void add_rows(amx_work *w, int n) {
+    sums_work x = w->sums;
+    const weights *of = x.of;
+    int end = x.row + n < x.rows ? x.row + n : x.rows;
+    if (x.row >= end)
+        return;
+    size_t d_c = (size_t)w->part->d_c, column = (size_t)x.column;
+    float *o = w->o + (size_t)of->row * d_c + column * kRowBlock;
+    float *out = of->last ? w->out + (size_t)of->row * d_c + column : NULL;
+    bool first = of->first;
+    for (int i = x.row; i < end; i++)
+        add_row(o + (size_t)i * kColumns, x.product + (size_t)i * kColumns, of->rescale[i], first,
+                out ? out + (size_t)i * d_c : NULL);
+    w->sums.row = end;
 }
 
 static void finish_sums(amx_work *w) {
