@@ -9,6 +9,10 @@ TARGET_BEGIN("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,av
 #define LANES           16
 #define VF_FMA(a, b, c) ((vf)_mm512_fmadd_ps((a), (b), (c)))
 #define VF_MAX(a, b)    ((vf)_mm512_max_ps((a), (b)))
+#define VF_ROUND(x)     ((vf)_mm512_roundscale_ps((x), _MM_FROUND_TO_NEAREST_INT))
+#define VF_SCALE(x, p, n)                                                                          \
+    ((vf)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((x), _mm512_set1_ps(-126.0f), _CMP_NLT_UQ),     \
+                                (p), (n)))
 
 #include "kernels/cpu/amx_tiles.h"
 #include "kernels/cpu/amx_vectors.h"

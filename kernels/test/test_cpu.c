@@ -79,6 +79,26 @@ static void test_causal(void) {
     each_arm(causal_of);
 }
 
+/* Parts with several blocks of 256 tokens, of which the last one is not full, and several blocks of
+ * 32 rows. The AMX kernel works on such blocks. */
+static void blocks_of(fixture_spec spec) {
+    static const int kLengths[] = {1100, 513, 257};
+    static const int kHeads[] = {16, 40, 80, 128};
+    set_lengths(&spec, 3, kLengths);
+    spec.splits = 1;
+    for (int i = 0; i < 4; i++) {
+        spec.heads = kHeads[i];
+        expect(spec, 10);
+    }
+    spec.s_q = 3;
+    spec.heads = 21;
+    expect(spec, 24);
+}
+
+static void test_blocks(void) {
+    each_arm(blocks_of);
+}
+
 /* ---- changes that must not change the result ------------------------------------------------ */
 
 static void expect_same(const fixture *a, const fixture *b) {
@@ -488,6 +508,7 @@ CU_TestInfo tests_cpu[] = {
     {"1 to 128 heads match the oracle", test_heads},
     {"other widths", test_widths},
     {"causal rows, dark pages", test_causal},
+    {"parts with several blocks", test_blocks},
     {"order of pages, poison and threads change no bit", test_unchanged},
     {"reruns are identical", test_reruns},
     {"neighbours in the batch change no bit", test_batch},
