@@ -175,6 +175,44 @@ void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
     report(what, c.agrees(y, widened_product, 1e-5));
 }
 
+/* An instruction adds 17 numbers and may lose 2^-24 of their magnitudes for each. Four instructions
+ * follow each other, and then about 20 additions in FP32. So the error is at most 5e-6 of the
+ * magnitudes; the limit is twice that. */
+void check_few_exact(const device::stream_of &s, const test_case &t, uint64_t seed) {
+    char what[96];
+    subject c(t, false, seed);
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        const std::vector<float> y = c.run([&](device::gemm_args a) {
+            a.w = nullptr;
+            a.w_codes = {c.w.dev_code, c.w.dev_scale};
+            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
+        });
+        snprintf(what, sizeof what, "few exact %s: %s: FP64", few_names[v], t.name);
+        report(what, c.agrees(y, unrounded_product, 1e-5));
+    }
+}
+
+/* Numbers of x that FP16 does not have: rows of large, small and mixed magnitudes. */
+void check_few_magnitudes(const device::stream_of &s) {
+    const test_case t = {"", 8, 64, 1024, device::ends_f32, 0, 0, 0};
+    subject c(t, false, 11);
+    static const float factors[] = {1e30f, 1e-20f, 1e6f, 1e-6f};
+    for (size_t i = 0; i < c.x.x.size(); i++) {
+        const float f = i / 1024 < 4 ? factors[i / 1024] : factors[2 + i % 2] * (i % 7 ? 1 : 1e-8f);
+        c.x.x[i] = __float2bfloat16_rn(__bfloat162float(c.x.x[i]) * f);
+    }
+    c.args.x = c.x.dev_x = upload(c.x.x);
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        char what[96];
+        const std::vector<float> y = c.run([&](const device::gemm_args &a) {
+            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
+        });
+        snprintf(what, sizeof what, "few exact %s: large and small numbers: FP64", few_names[v]);
+        report(what, c.agrees(y, unrounded_product, 1e-5));
+    }
+}
+
 /* Compares what quantise_rows() wrote with the host. */
 bool quantised(subject &c, const uint8_t *code, const float *scale, int memory_rows) {
     const int k = c.t.k, blocks = static_cast<int>(device::code_blocks(k));
@@ -199,19 +237,32 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     const int *list = t.experts ? c.args.experts.row : nullptr,
               *count = t.experts ? c.args.experts.first + t.experts : nullptr;
     CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
-    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
-    const std::vector<float> y = c.run([&](device::gemm_args a) {
-        a.w = nullptr;
-        a.w_codes = {c.w.dev_code, c.w.dev_scale};
-        a.x_codes = {code, scale};
-        a.x_rows = memory_rows;
-        return gemm_many_codes(s, a);
-    });
+    const device::quantise_args q = {c.x.dev_x,   c.x.pitch, list, count,
+                                     memory_rows, t.k,       code, scale};
+    CHECK(quantise_rows(s, q));
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
+    CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
+    CHECK(cudaMemset(scale, 0, static_cast<size_t>(memory_rows) * device::code_blocks(t.k) * 4));
+    CHECK(quantise_rows_wide(s, q));
+    snprintf(what, sizeof what, "many: %s: quantised rows, wide", t.name);
+    report(what, quantised(c, code, scale, memory_rows));
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    c.args.x_codes = {code, scale};
+    c.args.x_rows = memory_rows;
+    const std::vector<float> y =
+        c.run([&](const device::gemm_args &a) { return gemm_many_codes(s, a); });
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
+    for (int v = 0; v < device::MANY_VARIANTS && !t.experts; v++) {
+        const std::vector<float> pairs = c.run([&](const device::gemm_args &a) {
+            return gemm_many_pairs(s, a, static_cast<device::many_variant>(v));
+        });
+        snprintf(what, sizeof what, "many %s: %s: FP64 of the codes%s", many_names[v], t.name,
+                 uniform ? ", uniform scales" : "");
+        report(what, pairs == y || c.agrees(pairs, coded_product, 0x1p-8));
+    }
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
@@ -239,6 +290,18 @@ void check_all_codes(const device::stream_of &s) {
         few = few && (std::isnan(exact) ? std::isnan(a[i]) : a[i] == exact);
         many = many && (std::isnan(exact) ? std::isnan(b[i])
                                           : fabsf(b[i] - exact) <= fabsf(exact) * 0x1p-11f);
+    }
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        bool ok = true;
+        const auto y = c.run([&](const device::gemm_args &g) {
+            return gemm_few_exact(s, g, static_cast<device::few_variant>(v));
+        });
+        for (int i = 0; i < 9 * 256; i++) {
+            const float exact = decoded(static_cast<uint8_t>(i)) * 0.75f;
+            ok = ok && (std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact);
+        }
+        printf("%s: ", few_names[v]);
+        report("few exact: all 256 codes", ok);
     }
     report("few: all 256 codes", few);
     report("many: all 256 codes", many);
@@ -311,6 +374,9 @@ const test_case many_cases[] = {
     {"tiles of 128", 1500, 1400, 272, device::ends_f32, 0, 0, 0},
     {"tiles of 256", 1500, 2824, 144, device::ends_f32, 0, 0, 0},
     {"several tiles of 256 per block", 1700, 6000, 1040, device::ends_bf16, 0, 0, 0},
+    {"pairs with an odd number of tiles, k longer than the ring", 1100, 2120, 1424,
+     device::ends_add_f32, 0, 0, 8},
+    {"gate of pairs", 400, 5200, 912, device::ends_gate, 0, 0, 0},
     {"experts with few rows", 40, 144, 384, device::ends_gate, 9, 3, 0},
     {"experts with few rows, two tiles", 200, 528, 1168, device::ends_f32, 4, 2, 8},
     {"experts with many rows", 600, 272, 784, device::ends_gate, 5, 2, 0},
@@ -335,14 +401,19 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_many_init());
     CHECK(device::gemm_few_codes_init());
     CHECK(device::gemm_many_codes_init());
+    CHECK(device::gemm_few_exact_init());
+    CHECK(device::gemm_many_pairs_init());
     if (argc > 1 && strcmp(argv[1], "time") == 0) {
         time_all(s);
         return 0;
     }
     check_scales(s);
     check_all_codes(s);
-    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
+    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++) {
         check_few(s, few_cases[i], 1000 * i);
+        check_few_exact(s, few_cases[i], 1000 * i);
+    }
+    check_few_magnitudes(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
         for (int uniform = 0; uniform < 2; uniform++)
             check_many(s, many_cases[i], uniform == 1, 1000 * i);

@@ -192,6 +192,36 @@ inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, devic
     return e == cudaSuccess ? gemm_many_codes(s, a) : e;
 }
 
+/* Names of the variants (cuda_gemm.h). */
+static const char *const few_names[] = {"bf16 16", "bf16 32", "f16 16", "f16 32"};
+static const char *const many_names[] = {"256", "192", "ahead"};
+
+inline void time_variants(const device::stream_of &s, timed_product &p, device::gemm_args a,
+                          const ceilings &c) {
+    const double numbers = static_cast<double>(p.used) * p.t.n * p.t.k,
+                 flop = 2.0 * p.pairs * p.t.n * p.t.k;
+    a.w_codes = {p.w_code, p.w_scale};
+    a.x_codes = {p.x_code, p.x_scale};
+    a.w_uniform = true;
+    for (int v = 0; v < device::FEW_VARIANTS && a.rows <= 8; v++) {
+        const double us =
+            median_us(s, [&] { return gemm_few_exact(s, a, static_cast<device::few_variant>(v)); });
+        printf("  few exact %-8s  %8.1f us %6.0f GB/s %3.0f %%\n", few_names[v], us,
+               numbers / us / 1e3, 100 * numbers / us / c.bytes_us);
+    }
+    if (a.listed || a.rows <= 128)
+        return;
+    const double now = median_us(s, [&] { return gemm_many_codes(s, a); });
+    printf("  many, without quantising %8.1f us %6.0f TFLOPS %3.0f %%\n", now, flop / now / 1e6,
+           100 * flop / now / c.fp8_us);
+    for (int v = 0; v < device::MANY_VARIANTS; v++) {
+        const double us = median_us(
+            s, [&] { return gemm_many_pairs(s, a, static_cast<device::many_variant>(v)); });
+        printf("  many pairs %-8s      %8.1f us %6.0f TFLOPS %3.0f %%\n", many_names[v], us,
+               flop / us / 1e6, 100 * flop / us / c.fp8_us);
+    }
+}
+
 inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device::gemm_args a,
                             device::cublaslt *library) {
     a.w = p.w;
@@ -222,6 +252,7 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
                t.name, t.n, t.k, rows, t.experts ? p.used : 0, us, numbers / us / 1e3,
                100 * numbers / us / c.bytes_us, flop / us / 1e6, 100 * flop / us / c.fp8_us, bf16,
                2 * numbers / bf16 / 1e3, flop / bf16 / 1e6);
+        time_variants(s, p, a, c);
     }
     if (t.experts || t.end == device::ends_gate)
         return;
@@ -229,7 +260,12 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
     const double quantise = median_us(s, [&] {
         return quantise_rows(s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
     });
-    printf("%-12s   of which quantising %d rows of %d: %.1f us\n", t.name, a.rows, a.k, quantise);
+    const double wide = median_us(s, [&] {
+        return quantise_rows_wide(
+            s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
+    });
+    printf("%-12s   of which quantising %d rows of %d: %.1f us, wide %.1f us\n", t.name, a.rows,
+           a.k, quantise, wide);
 }
 
 inline void time_all(const device::stream_of &s) {
