@@ -95,6 +95,11 @@ enum many_variant { many_256, many_192, many_ahead, MANY_VARIANTS };
 cudaError_t gemm_many_pairs_init();
 cudaError_t gemm_many_pairs(const stream_of &s, const gemm_args &a, many_variant variant);
 
+/* The same products by four blocks that divide k (sm90_many_split.cu). For few rows and weights;
+ * groups are not experts. */
+cudaError_t gemm_many_split_init();
+cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a);
+
 } // namespace device
 
 #endif

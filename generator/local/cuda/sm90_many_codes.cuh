@@ -14,13 +14,14 @@ enum {
 };
 
 /* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and its
- * scales: four numbers for each 16 rows of w. */
-template <int ROWS, int COLS>
+ * scales: four numbers for each 16 rows of w. A ring has at most MOST stages. */
+template <int ROWS, int COLS, int MOST = 12>
 struct __align__(1024) shared_memory {
     enum {
-        STAGES = ROWS + COLS > 320   ? 4
-                 : ROWS + COLS > 256 ? 5
-                                     : 1536 / (ROWS + COLS),
+        FITTING = ROWS + COLS > 320   ? 4
+                  : ROWS + COLS > 256 ? 5
+                                      : 1536 / (ROWS + COLS),
+        STAGES = FITTING < MOST ? FITTING : MOST,
         SCALES = COLS / 16 * kScalesAtOnce,
         STAGE_BYTES = (ROWS + COLS) * TILE_K + SCALES * 4,
         SCALE_PITCH = (SCALES + 31) / 32 * 32, /* stages begin at multiples of 128 bytes */
@@ -67,10 +68,11 @@ struct row_scales {
     float2 ahead;
 
     /* @row: of x's rows; @lower is eight rows further. Rows past the end are not stored, so they
-     * take the scale of the last row. */
-    __device__ row_scales(const gemm_args &a, int row, int steps)
-        : upper(a.x_codes.scale + min(static_cast<int64_t>(row), a.x_rows - 1)),
-          lower(a.x_codes.scale + min(static_cast<int64_t>(row) + 8, a.x_rows - 1)),
+     * take the scale of the last row. @from: the first block of k. */
+    __device__ row_scales(const gemm_args &a, int row, int steps, int from = 0)
+        : upper(a.x_codes.scale + from * a.x_rows + min(static_cast<int64_t>(row), a.x_rows - 1)),
+          lower(a.x_codes.scale + from * a.x_rows +
+                min(static_cast<int64_t>(row) + 8, a.x_rows - 1)),
           pitch(a.x_rows), left(steps) {
         load();
     }
@@ -131,8 +133,8 @@ __device__ __forceinline__ void load_scales(float2 (&scale)[SCALES], const float
 }
 
 /* Computes the sums of one tile. */
-template <bool UNIFORM, typename PLACE, int ROWS, int COLS, int PARTS, int N>
-__device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS> &s,
+template <bool UNIFORM, typename PLACE, int ROWS, int COLS, int MOST, int PARTS, int N>
+__device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS, MOST> &s,
                                          row_scales rows, int steps, int &step, int half) {
     const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
     float part[N];

@@ -26,10 +26,6 @@ struct params {
     gemm_args a;
 };
 
-__device__ __forceinline__ void cluster_sync() {
-    asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
-}
-
 /* Two blocks of a cluster. */
 struct pair_of_blocks {
     enum { BLOCKS = 2 };
@@ -185,7 +181,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
         }
         ptx::mbarrier_init_fence();
     }
-    cluster_sync();
+    ptx::cluster_sync();
     let_next();
     wait_previous();
     if (threadIdx.x < 128) {
@@ -197,7 +193,7 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(kThreads, 1)
         multiply_pairs<UNIFORM>(p.a, s);
     }
     /* The other block copies to this one and arrives at its barriers until both have ended. */
-    cluster_sync();
+    ptx::cluster_sync();
 }
 
 /* ---- host ------------------------------------------------------------------------------------ */

@@ -263,6 +263,13 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
                  uniform ? ", uniform scales" : "");
         report(what, pairs == y || c.agrees(pairs, coded_product, 0x1p-8));
     }
+    if (t.experts || t.rows > 128)
+        return;
+    const std::vector<float> split =
+        c.run([&](const device::gemm_args &a) { return gemm_many_split(s, a); });
+    snprintf(what, sizeof what, "many split: %s: FP64 of the codes%s", t.name,
+             uniform ? ", uniform scales" : "");
+    report(what, c.agrees(split, coded_product, 0x1p-8));
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
@@ -403,6 +410,7 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_many_codes_init());
     CHECK(device::gemm_few_exact_init());
     CHECK(device::gemm_many_pairs_init());
+    CHECK(device::gemm_many_split_init());
     if (argc > 1 && strcmp(argv[1], "time") == 0) {
         time_all(s);
         return 0;

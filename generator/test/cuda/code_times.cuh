@@ -209,11 +209,17 @@ inline void time_variants(const device::stream_of &s, timed_product &p, device::
         printf("  few exact %-8s  %8.1f us %6.0f GB/s %3.0f %%\n", few_names[v], us,
                numbers / us / 1e3, 100 * numbers / us / c.bytes_us);
     }
-    if (a.listed || a.rows <= 128)
+    if (a.listed || a.rows <= 8)
         return;
     const double now = median_us(s, [&] { return gemm_many_codes(s, a); });
     printf("  many, without quantising %8.1f us %6.0f TFLOPS %3.0f %%\n", now, flop / now / 1e6,
            100 * flop / now / c.fp8_us);
+    if (a.rows <= 128) {
+        const double us = median_us(s, [&] { return gemm_many_split(s, a); });
+        printf("  many split               %8.1f us %6.0f GB/s %3.0f %%\n", us, numbers / us / 1e3,
+               100 * numbers / us / c.bytes_us);
+        return;
+    }
     for (int v = 0; v < device::MANY_VARIANTS; v++) {
         const double us = median_us(
             s, [&] { return gemm_many_pairs(s, a, static_cast<device::many_variant>(v)); });
