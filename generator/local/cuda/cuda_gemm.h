@@ -81,9 +81,9 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 /* n is a multiple of 8, k a multiple of 16, and x_group is 0. */
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
-/* The same products in other ways, which check_codes compares and measures: blocks of 16 or 32
- * weight rows, with BF16 or FP16 operands (sm90_few_exact.cu). */
-enum few_variant { few_bf16_16, few_bf16_32, few_f16_16, few_f16_32, FEW_VARIANTS };
+/* The same products without rounding weights (sm90_few_exact.cu): tiles of 16 or 32 weight rows,
+ * BF16 or FP16 operands, two blocks on an SM or three (dense). */
+enum few_variant { few_bf16_16, few_bf16_32, few_bf16_16_dense, few_f16_32, FEW_VARIANTS };
 cudaError_t gemm_few_exact_init();
 cudaError_t gemm_few_exact(const stream_of &s, const gemm_args &a, few_variant variant);
 cudaError_t gemm_many_codes_init();

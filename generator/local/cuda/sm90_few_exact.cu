@@ -120,10 +120,15 @@ __device__ __forceinline__ void load_codes(const params &p, barriers &s, uint8_t
     }
 }
 
-/* Two codes, the first in the low byte. */
-__device__ __forceinline__ uint32_t two_halves(uint32_t codes) {
-    uint32_t halves;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(codes)));
+/* Four codes as two pairs of FP16 numbers. The first code is in the low byte. */
+__device__ __forceinline__ uint2 four_halves(uint32_t codes) {
+    uint2 halves;
+    asm("{ .reg .b16 low, high;\n"
+        "mov.b32 {low, high}, %2;\n"
+        "cvt.rn.f16x2.e4m3x2 %0, low;\n"
+        "cvt.rn.f16x2.e4m3x2 %1, high; }"
+        : "=r"(halves.x), "=r"(halves.y)
+        : "r"(codes));
     return halves;
 }
 
@@ -134,14 +139,17 @@ struct as_bf16 {
     __device__ explicit as_bf16(const uint4 (&raw)[2])
         : x{raw[0].x, raw[0].y, raw[0].z, raw[0].w, raw[1].x, raw[1].y, raw[1].z, raw[1].w} {
     }
-    static __device__ __forceinline__ uint32_t widen(uint32_t codes) {
-        const uint32_t halves = two_halves(codes);
+    static __device__ __forceinline__ uint32_t narrow(uint32_t halves) {
         const float2 wide = __half22float2(*reinterpret_cast<const __half2 *>(&halves));
         return ptx::pack_bf16x2(wide.x, wide.y);
     }
+    static __device__ __forceinline__ uint2 widen(uint32_t codes) {
+        const uint2 halves = four_halves(codes);
+        return {narrow(halves.x), narrow(halves.y)};
+    }
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&w)[4],
-                                                    uint32_t x0, uint32_t x1) {
-        ptx::mma_bf16(sum, w, x0, x1);
+                                                    uint32_t x0, uint32_t x1, const float (&c)[4]) {
+        ptx::mma_bf16(sum, w, x0, x1, c);
     }
     /* What sums of the lane's two tokens must be multiplied by. */
     __device__ float2 back() const {
@@ -183,12 +191,12 @@ struct as_f16 {
         /* An exponent field e means a magnitude below 2^(e - 126). */
         return min(268 - (largest >> 7 & 0xff), 253u);
     }
-    static __device__ __forceinline__ uint32_t widen(uint32_t codes) {
-        return two_halves(codes);
+    static __device__ __forceinline__ uint2 widen(uint32_t codes) {
+        return four_halves(codes);
     }
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&w)[4],
-                                                    uint32_t x0, uint32_t x1) {
-        ptx::mma_f16(sum, w, x0, x1);
+                                                    uint32_t x0, uint32_t x1, const float (&c)[4]) {
+        ptx::mma_f16(sum, w, x0, x1, c);
     }
     __device__ float2 back() const {
         return factors;
@@ -206,12 +214,16 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[4], const X &x, const
                                               const uint4 &bottom, const float2 &scale) {
     const uint32_t upper[4] = {top.x, top.y, top.z, top.w},
                    lower[4] = {bottom.x, bottom.y, bottom.z, bottom.w};
-    float part[4] = {};
+    const float zeros[4] = {};
+    float part[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t w[4] = {X::widen(upper[i]), X::widen(lower[i]), X::widen(upper[i] >> 16),
-                               X::widen(lower[i] >> 16)};
-        X::multiply(part, w, x.x[2 * i], x.x[2 * i + 1]);
+        const uint2 u = X::widen(upper[i]), l = X::widen(lower[i]);
+        const uint32_t w[4] = {u.x, l.x, u.y, l.y};
+        if (i == 0)
+            X::multiply(part, w, x.x[0], x.x[1], zeros);
+        else
+            X::multiply(part, w, x.x[2 * i], x.x[2 * i + 1], part);
     }
     const float2 back = x.back();
     sum[0] += part[0] * (scale.x * back.x);
@@ -223,15 +235,16 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[4], const X &x, const
 /* Multiplies the warp's units of a stage. @at: the lane's place in x, in the first unit; @ahead:
  * the numbers there, and then those of the unit after this stage; @left: numbers of k from @at on.
  */
-template <int ROWS, typename X>
+template <int ROWS, typename X, int BLOCKS>
 __device__ __forceinline__ void multiply_stage(float (&sum)[ROWS / 16][4], uint4 (&ahead)[2],
                                                const bf16 *at, int left, const uint8_t *stage,
                                                int pitch) {
     const int g = threadIdx.x % 32 / 4, own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16;
-#pragma unroll
+#pragma unroll(BLOCKS == 2 ? 2 : 1) /* with three blocks, registers are few */
     for (int turn = 0; turn < widest<ROWS>() / kTurn; turn++) {
-        const int col = own + turn * kTurn;
-        const bool real = turn * kTurn < left;
+        /* Past the end of k, x is zero and any codes of the row will do. A NaN among them makes no
+         * difference, because the row's result is NaN then. */
+        const int col = turn * kTurn < left ? own + turn * kTurn : 0;
         const X x(ahead);
         read_x(ahead, at + (turn + 1) * kTurn, (turn + 1) * kTurn < left);
 #pragma unroll
@@ -239,20 +252,21 @@ __device__ __forceinline__ void multiply_stage(float (&sum)[ROWS / 16][4], uint4
             const uint8_t *top = stage + (h * 16 + g) * pitch + col;
             const auto *scales =
                 reinterpret_cast<const float2 *>(stage + ROWS * pitch + h * scale_bytes<ROWS>());
-            const float2 scale = real ? scales[col / CODE_BLOCK] : float2{};
-            multiply_unit(sum[h], x, read_16(top, real), read_16(top + 8 * pitch, real), scale);
+            multiply_unit(sum[h], x, *reinterpret_cast<const uint4 *>(top),
+                          *reinterpret_cast<const uint4 *>(top + 8 * pitch),
+                          scales[col / CODE_BLOCK]);
         }
     }
 }
 
 /* Multiplies the block's tiles with up to eight tokens at a time. */
-template <int ROWS, typename X>
+template <int ROWS, typename X, int BLOCKS>
 __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, const uint8_t *ring,
                                                float *scratch) {
     const gemm_args &a = p.a;
     tall_tiles<ROWS> t(a);
     const int own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16, sixteens = (a.n + 15) / 16;
-    int step = 0;
+    int stage = 0, parity = 0;
     t.read_lists();
     for (int index = blockIdx.x; index < t.all; index += gridDim.x) {
         const int group = t.group(index), first = index % t.cols * (ROWS / 16);
@@ -262,14 +276,17 @@ __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, con
             uint4 ahead[2];
             const bf16 *x = tokens.of(a, a.x, from + threadIdx.x % 32 / 4) + own;
             read_x(ahead, x, own < a.k);
-            for (int k = 0; k < a.k; k += p.slice, step++) {
-                const int stage = step % p.stages;
-                ptx::mbarrier_wait(&s.full[stage], step / p.stages % 2);
-                multiply_stage<ROWS, X>(sum, ahead, x + k, a.k - k - own,
-                                        ring + stage * stage_bytes<ROWS>(p), p.pitch);
+            for (int k = 0; k < a.k; k += p.slice) {
+                ptx::mbarrier_wait(&s.full[stage], parity);
+                multiply_stage<ROWS, X, BLOCKS>(sum, ahead, x + k, a.k - k - own,
+                                                ring + stage * stage_bytes<ROWS>(p), p.pitch);
                 __syncwarp();
                 if (threadIdx.x % 32 == 0)
                     ptx::mbarrier_arrive(&s.empty[stage]);
+                if (++stage == p.stages) {
+                    stage = 0;
+                    parity ^= 1;
+                }
             }
 #pragma unroll
             for (int h = 0; h < ROWS / 16; h++) {
@@ -282,8 +299,8 @@ __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, con
     }
 }
 
-template <int ROWS, typename X>
-__global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
+template <int ROWS, typename X, int BLOCKS>
+__global__ void __launch_bounds__(kThreads + kLoadThreads, BLOCKS)
     few_exact(const __grid_constant__ params p) {
     extern __shared__ __align__(128) uint8_t ring[];
     __shared__ barriers s;
@@ -305,54 +322,61 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     } else {
         wait_previous();
         let_next();
-        multiply_tiles<ROWS, X>(p, s, ring, scratch);
+        multiply_tiles<ROWS, X, BLOCKS>(p, s, ring, scratch);
     }
 }
 
-template <int ROWS, typename X>
+/* Bytes of a ring, if BLOCKS blocks share an SM. */
+template <int BLOCKS>
+constexpr int ring_bytes() {
+    return BLOCKS == 2 ? kRingBytes : 66 * 1024;
+}
+
+template <int ROWS, typename X, int BLOCKS>
 cudaError_t allow_memory() {
     static_assert(widest<ROWS>() % kTurn == 0 && widest<ROWS>() % (2 * CODE_BLOCK) == 0,
                   "units and scales of a stage");
-    return cudaFuncSetAttribute(few_exact<ROWS, X>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                kRingBytes);
+    return cudaFuncSetAttribute(few_exact<ROWS, X, BLOCKS>,
+                                cudaFuncAttributeMaxDynamicSharedMemorySize, ring_bytes<BLOCKS>());
 }
 
 /* Blocks with a single tile get only the stages that they need, as in sm90_few.cu. */
-template <int ROWS, typename X>
+template <int ROWS, typename X, int BLOCKS>
 cudaError_t launch_ring(const stream_of &s, const gemm_args &a) {
     params p = {};
     p.a = a;
     p.slice = std::min<int>(a.k, widest<ROWS>());
     p.pitch = pitch_of(p.slice);
     const int64_t tiles = static_cast<int64_t>((a.n + ROWS - 1) / ROWS) * a.groups;
-    const int64_t blocks = std::min<int64_t>(tiles, kBlocksPerSm * s.sms);
-    const int fitting = kRingBytes / stage_bytes<ROWS>(p), slices = (a.k + p.slice - 1) / p.slice;
+    const int64_t blocks = std::min<int64_t>(tiles, BLOCKS * s.sms);
+    const int fitting = ring_bytes<BLOCKS>() / stage_bytes<ROWS>(p),
+              slices = (a.k + p.slice - 1) / p.slice;
     p.stages = std::min<int>({fitting, kDeepest, tiles == blocks ? slices : kDeepest});
-    return launch(s, few_exact<ROWS, X>, dim3(static_cast<unsigned>(blocks)),
+    return launch(s, few_exact<ROWS, X, BLOCKS>, dim3(static_cast<unsigned>(blocks)),
                   kThreads + kLoadThreads, static_cast<size_t>(p.stages * stage_bytes<ROWS>(p)), p);
 }
 
 } // namespace
 
 cudaError_t gemm_few_exact_init() {
-    cudaError_t e = allow_memory<16, as_bf16>();
+    cudaError_t e = allow_memory<16, as_bf16, 2>();
     if (e == cudaSuccess)
-        e = allow_memory<32, as_bf16>();
+        e = allow_memory<32, as_bf16, 2>();
     if (e == cudaSuccess)
-        e = allow_memory<16, as_f16>();
-    return e == cudaSuccess ? allow_memory<32, as_f16>() : e;
+        e = allow_memory<16, as_bf16, 3>();
+    return e == cudaSuccess ? allow_memory<32, as_f16, 2>() : e;
 }
 
 cudaError_t gemm_few_exact(const stream_of &s, const gemm_args &a, few_variant variant) {
     switch (variant) {
     case few_bf16_16:
-        return launch_ring<16, as_bf16>(s, a);
+        return launch_ring<16, as_bf16, 2>(s, a);
     case few_bf16_32:
-        return launch_ring<32, as_bf16>(s, a);
-    case few_f16_16:
-        return launch_ring<16, as_f16>(s, a);
+        return launch_ring<32, as_bf16, 2>(s, a);
+    case few_bf16_16_dense:
+        return launch_ring<16, as_bf16, 3>(s, a);
     case few_f16_32:
-        return launch_ring<32, as_f16>(s, a);
+        return launch_ring<32, as_f16, 2>(s, a);
     default:
         return cudaErrorInvalidValue;
     }

@@ -193,7 +193,7 @@ inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, devic
 }
 
 /* Names of the variants (cuda_gemm.h). */
-static const char *const few_names[] = {"bf16 16", "bf16 32", "f16 16", "f16 32"};
+static const char *const few_names[] = {"bf16 16", "bf16 32", "bf16 16 dense", "f16 32"};
 static const char *const many_names[] = {"256", "192", "ahead"};
 
 inline void time_variants(const device::stream_of &s, timed_product &p, device::gemm_args a,
@@ -206,7 +206,7 @@ inline void time_variants(const device::stream_of &s, timed_product &p, device::
     for (int v = 0; v < device::FEW_VARIANTS && a.rows <= 8; v++) {
         const double us =
             median_us(s, [&] { return gemm_few_exact(s, a, static_cast<device::few_variant>(v)); });
-        printf("  few exact %-8s  %8.1f us %6.0f GB/s %3.0f %%\n", few_names[v], us,
+        printf("  few exact %-13s  %8.1f us %6.0f GB/s %3.0f %%\n", few_names[v], us,
                numbers / us / 1e3, 100 * numbers / us / c.bytes_us);
     }
     if (a.listed || a.rows <= 8)
