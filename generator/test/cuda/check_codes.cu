@@ -1,6 +1,8 @@
 /* Checks products of e4m3 weights on a Hopper device (codes.h), and measures their times.
- *   check_codes          compares with FP64 on the host, and exits 1 at a failure
- *   check_codes time     times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *   check_codes [PART]        compares with FP64 on the host, and exits 1 at a failure
+ *   check_codes time [PART]   times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *
+ * PART limits the work: few, many (without the variants), pairs or split (cuda_gemm.h).
  *
  * gemm_few_codes() must have the bits of gemm_few() with the weights in BF16, and differ from the
  * exact product by rounding errors of FP32 only. quantise_rows() must have the bits of the host.
@@ -18,6 +20,7 @@ using device::bf16;
 namespace {
 
 int failures;
+const char *only; /* the part of the command line, or NULL */
 
 void report(const char *what, bool ok) {
     printf("%-72s %s\n", what, ok ? "ok" : "FAILED");
@@ -255,7 +258,7 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
-    for (int v = 0; v < device::MANY_VARIANTS && !t.experts; v++) {
+    for (int v = 0; v < device::MANY_VARIANTS && !t.experts && wanted(only, "pairs"); v++) {
         const std::vector<float> pairs = c.run([&](const device::gemm_args &a) {
             return gemm_many_pairs(s, a, static_cast<device::many_variant>(v));
         });
@@ -263,7 +266,7 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
                  uniform ? ", uniform scales" : "");
         report(what, pairs == y || c.agrees(pairs, coded_product, 0x1p-8));
     }
-    if (t.experts || t.rows > 128)
+    if (t.experts || t.rows > 128 || !wanted(only, "split"))
         return;
     const std::vector<float> split =
         c.run([&](const device::gemm_args &a) { return gemm_many_split(s, a); });
@@ -390,9 +393,23 @@ const test_case many_cases[] = {
     {"one expert", 513, 1040, 256, device::ends_f32, 1, 1, 0},
 };
 
+bool is_part(const char *name) {
+    for (const char *part : {"few", "many", "pairs", "split"})
+        if (strcmp(name, part) == 0)
+            return true;
+    return false;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    const bool times = argc > 1 && strcmp(argv[1], "time") == 0;
+    only = argc > 1 + times ? argv[1 + times] : nullptr;
+    if (argc > 2 + times || (only && !is_part(only))) {
+        fprintf(stderr, "usage: check_codes [time] [few|many|pairs|split]\n");
+        return 2;
+    }
+    setvbuf(stdout, nullptr, _IOLBF, 0);
     cudaDeviceProp prop;
     device::stream_of s = {};
     CHECK(cudaGetDeviceProperties(&prop, 0));
@@ -411,19 +428,20 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_few_exact_init());
     CHECK(device::gemm_many_pairs_init());
     CHECK(device::gemm_many_split_init());
-    if (argc > 1 && strcmp(argv[1], "time") == 0) {
-        time_all(s);
+    if (times) {
+        time_all(s, only);
         return 0;
     }
     check_scales(s);
     check_all_codes(s);
-    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++) {
+    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases && wanted(only, "few"); i++) {
         check_few(s, few_cases[i], 1000 * i);
         check_few_exact(s, few_cases[i], 1000 * i);
     }
-    check_few_magnitudes(s);
+    if (wanted(only, "few"))
+        check_few_magnitudes(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
-        for (int uniform = 0; uniform < 2; uniform++)
+        for (int uniform = 0; uniform < 2 && (!only || strcmp(only, "few") != 0); uniform++)
             check_many(s, many_cases[i], uniform == 1, 1000 * i);
     check_not_finite(s, NAN);
     check_not_finite(s, INFINITY);
