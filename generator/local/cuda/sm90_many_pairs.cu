@@ -39,16 +39,18 @@ struct pair_of_blocks {
     static __device__ int rank() {
         return blockIdx.x % 2;
     }
-    /* A stage is free when both blocks have read it, because each copies to both. */
+    /* A stage is free when both blocks have read it, because each copies to both. The tensor cores'
+     * reads have ended (wgmma_wait), so an arrival of the default scope is enough. One of the whole
+     * cluster would be a fence of all memory. */
     static __device__ __forceinline__ void release(uint64_t *empty) {
         const int lane = threadIdx.x % 32;
         if (lane < 2)
-            asm volatile("{ .reg .b32 there;\n"
-                         "mapa.shared::cluster.u32 there, %0, %1;\n"
-                         "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }" ::"r"(
-                             ptx::smem_addr(empty)),
-                         "r"(lane)
-                         : "memory");
+            asm volatile(
+                "{ .reg .b32 there;\n"
+                "mapa.shared::cluster.u32 there, %0, %1;\n"
+                "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(ptx::smem_addr(empty)),
+                "r"(lane)
+                : "memory");
     }
 };
 
