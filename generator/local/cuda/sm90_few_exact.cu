@@ -233,15 +233,18 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[4], const X &x, const
 }
 
 /* Multiplies the warp's units of a stage. @at: the lane's place in x, in the first unit; @ahead:
- * the numbers there, and then those of the unit after this stage; @left: numbers of k from @at on.
- */
+ * the numbers there, and then those of the unit after this stage; @rest: numbers of k from the
+ * stage's first on. */
 template <int ROWS, typename X, int BLOCKS>
 __device__ __forceinline__ void multiply_stage(float (&sum)[ROWS / 16][4], uint4 (&ahead)[2],
-                                               const bf16 *at, int left, const uint8_t *stage,
+                                               const bf16 *at, int rest, const uint8_t *stage,
                                                int pitch) {
-    const int g = threadIdx.x % 32 / 4, own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16;
+    const int g = threadIdx.x % 32 / 4, own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16,
+              left = rest - own;
 #pragma unroll(BLOCKS == 2 ? 2 : 1) /* with three blocks, registers are few */
     for (int turn = 0; turn < widest<ROWS>() / kTurn; turn++) {
+        if (BLOCKS > 2 && turn > 0 && turn * kTurn >= rest)
+            break;
         /* Past the end of k, x is zero and any codes of the row will do. A NaN among them makes no
          * difference, because the row's result is NaN then. */
         const int col = turn * kTurn < left ? own + turn * kTurn : 0;
@@ -278,7 +281,7 @@ __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, con
             read_x(ahead, x, own < a.k);
             for (int k = 0; k < a.k; k += p.slice) {
                 ptx::mbarrier_wait(&s.full[stage], parity);
-                multiply_stage<ROWS, X, BLOCKS>(sum, ahead, x + k, a.k - k - own,
+                multiply_stage<ROWS, X, BLOCKS>(sum, ahead, x + k, a.k - k,
                                                 ring + stage * stage_bytes<ROWS>(p), p.pitch);
                 __syncwarp();
                 if (threadIdx.x % 32 == 0)
@@ -329,7 +332,7 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, BLOCKS)
 /* Bytes of a ring, if BLOCKS blocks share an SM. */
 template <int BLOCKS>
 constexpr int ring_bytes() {
-    return BLOCKS == 2 ? kRingBytes : 66 * 1024;
+    return BLOCKS == 2 ? kRingBytes : 69 * 1024;
 }
 
 template <int ROWS, typename X, int BLOCKS>
