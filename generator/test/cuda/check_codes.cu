@@ -5,7 +5,8 @@
  * PART limits the work: few, many (without the variants), pairs or split (cuda_gemm.h).
  *
  * gemm_few_codes() must have the bits of gemm_few() with the weights in BF16, and differ from the
- * exact product by rounding errors of FP32 only. quantise_rows() must have the bits of the host.
+ * exact product by rounding errors of FP32 only. gemm_few_exact() must differ from the product of
+ * the unrounded weights by such errors only. quantise_rows() must have the bits of the host.
  * gemm_many_codes() may differ from the exact product of the codes by what the tensor cores lose in
  * the sums of 128 products: about 13 bits of each product and sum remain. */
 #include <cstring>
@@ -250,6 +251,7 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     CHECK(quantise_rows_wide(s, q));
     snprintf(what, sizeof what, "many: %s: quantised rows, wide", t.name);
     report(what, quantised(c, code, scale, memory_rows));
+    c.args.w = nullptr;
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};
     c.args.x_rows = memory_rows;
