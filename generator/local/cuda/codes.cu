@@ -57,6 +57,49 @@ __global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
     }
 }
 
+/* Eight numbers of x, or zeros. */
+__device__ __forceinline__ uint4 read_eight(const quantise_args &a, int row, int rows, int col) {
+    const uint4 zero = {0, 0, 0, 0};
+    if (row >= rows || col >= a.k)
+        return zero;
+    const int64_t from = a.row ? a.row[row] : row;
+    return *reinterpret_cast<const uint4 *>(a.x + from * a.x_row + col);
+}
+
+/* One warp quantises 2 * CODE_BLOCK columns, eight in each lane, of one row after another. The next
+ * row is loaded ahead. */
+__global__ void __launch_bounds__(kThreads) quantise_wide(quantise_args a) {
+    let_next();
+    wait_previous();
+    const int lane = threadIdx.x % 32, rows = a.count ? *a.count : a.rows;
+    const int col = (blockIdx.x * kWarps + threadIdx.x / 32) * 2 * CODE_BLOCK + 8 * lane;
+    uint4 ahead = read_eight(a, blockIdx.y, rows, col);
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        const uint4 raw = ahead;
+        const auto *pairs = reinterpret_cast<const __nv_bfloat162 *>(&raw);
+        float2 x[4];
+        float largest = 1e-10f;
+        ahead = read_eight(a, row + gridDim.y, rows, col);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[i] = __bfloat1622float2(pairs[i]);
+            largest = fmaxf(largest, fmaxf(fabsf(x[i].x), fabsf(x[i].y)));
+        }
+        for (int m = 8; m > 0; m /= 2)
+            largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, m));
+        const float scale = largest / 448.0f;
+        if (col >= a.k)
+            continue;
+        *reinterpret_cast<uint2 *>(a.code + static_cast<int64_t>(row) * a.k + col) = {
+            two_codes(x[0].x / scale, x[0].y / scale) | two_codes(x[1].x / scale, x[1].y / scale)
+                                                            << 16,
+            two_codes(x[2].x / scale, x[2].y / scale) | two_codes(x[3].x / scale, x[3].y / scale)
+                                                            << 16};
+        if (lane % 16 == 0)
+            a.scale[static_cast<int64_t>(col / CODE_BLOCK) * a.rows + row] = scale;
+    }
+}
+
 dim3 grid_for(const stream_of &s, int64_t work, int64_t per_block) {
     const int64_t blocks = (work + per_block - 1) / per_block;
     return dim3(static_cast<unsigned>(
@@ -72,6 +115,13 @@ cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a) {
 
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a) {
     return launch(s, quantise, grid_for(s, a.rows * code_blocks(a.k), kWarps), kThreads, 0, a);
+}
+
+cudaError_t quantise_rows_wide(const stream_of &s, const quantise_args &a) {
+    const int columns = 2 * CODE_BLOCK * kWarps, across = (a.k + columns - 1) / columns;
+    const int down = std::max(std::min(a.rows, s.sms * 2048 / kThreads / across), 1);
+    return launch(s, quantise_wide,
+                  dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), kThreads, 0, a);
 }
 
 } // namespace device

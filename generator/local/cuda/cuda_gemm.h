@@ -81,8 +81,24 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 /* n is a multiple of 8, k a multiple of 16, and x_group is 0. */
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
+/* The same products without rounding weights (sm90_few_exact.cu): tiles of 16 or 32 weight rows,
+ * BF16 or FP16 operands, two blocks on an SM or three (dense). */
+enum few_variant { few_bf16_16, few_bf16_32, few_bf16_16_dense, few_f16_32, FEW_VARIANTS };
+cudaError_t gemm_few_exact_init();
+cudaError_t gemm_few_exact(const stream_of &s, const gemm_args &a, few_variant variant);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
+
+/* The same products by pairs of blocks that share weights (sm90_many_pairs.cu), in tiles of three
+ * kinds. For products with more than 128 rows; groups are not experts (listed is false). */
+enum many_variant { many_256, many_192, many_ahead, MANY_VARIANTS };
+cudaError_t gemm_many_pairs_init();
+cudaError_t gemm_many_pairs(const stream_of &s, const gemm_args &a, many_variant variant);
+
+/* The same products by four blocks that divide k (sm90_many_split.cu). For few rows and weights;
+ * groups are not experts. */
+cudaError_t gemm_many_split_init();
+cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a);
 
 } // namespace device
 

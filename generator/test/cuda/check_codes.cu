@@ -1,9 +1,12 @@
 /* Checks products of e4m3 weights on a Hopper device (codes.h), and measures their times.
- *   check_codes          compares with FP64 on the host, and exits 1 at a failure
- *   check_codes time     times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *   check_codes [PART]        compares with FP64 on the host, and exits 1 at a failure
+ *   check_codes time [PART]   times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *
+ * PART limits the work: few, many (without the variants), pairs or split (cuda_gemm.h).
  *
  * gemm_few_codes() must have the bits of gemm_few() with the weights in BF16, and differ from the
- * exact product by rounding errors of FP32 only. quantise_rows() must have the bits of the host.
+ * exact product by rounding errors of FP32 only. gemm_few_exact() must differ from the product of
+ * the unrounded weights by such errors only. quantise_rows() must have the bits of the host.
  * gemm_many_codes() may differ from the exact product of the codes by what the tensor cores lose in
  * the sums of 128 products: about 13 bits of each product and sum remain. */
 #include <cstring>
@@ -18,6 +21,7 @@ using device::bf16;
 namespace {
 
 int failures;
+const char *only; /* the part of the command line, or NULL */
 
 void report(const char *what, bool ok) {
     printf("%-72s %s\n", what, ok ? "ok" : "FAILED");
@@ -175,6 +179,44 @@ void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
     report(what, c.agrees(y, widened_product, 1e-5));
 }
 
+/* An instruction adds 17 numbers and may lose 2^-24 of their magnitudes for each. Four instructions
+ * follow each other, and then about 20 additions in FP32. So the error is at most 5e-6 of the
+ * magnitudes; the limit is twice that. */
+void check_few_exact(const device::stream_of &s, const test_case &t, uint64_t seed) {
+    char what[96];
+    subject c(t, false, seed);
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        const std::vector<float> y = c.run([&](device::gemm_args a) {
+            a.w = nullptr;
+            a.w_codes = {c.w.dev_code, c.w.dev_scale};
+            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
+        });
+        snprintf(what, sizeof what, "few exact %s: %s: FP64", few_names[v], t.name);
+        report(what, c.agrees(y, unrounded_product, 1e-5));
+    }
+}
+
+/* Numbers of x that FP16 does not have: rows of large, small and mixed magnitudes. */
+void check_few_magnitudes(const device::stream_of &s) {
+    const test_case t = {"", 8, 64, 1024, device::ends_f32, 0, 0, 0};
+    subject c(t, false, 11);
+    static const float factors[] = {1e30f, 1e-20f, 1e6f, 1e-6f};
+    for (size_t i = 0; i < c.x.x.size(); i++) {
+        const float f = i / 1024 < 4 ? factors[i / 1024] : factors[2 + i % 2] * (i % 7 ? 1 : 1e-8f);
+        c.x.x[i] = __float2bfloat16_rn(__bfloat162float(c.x.x[i]) * f);
+    }
+    c.args.x = c.x.dev_x = upload(c.x.x);
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        char what[96];
+        const std::vector<float> y = c.run([&](const device::gemm_args &a) {
+            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
+        });
+        snprintf(what, sizeof what, "few exact %s: large and small numbers: FP64", few_names[v]);
+        report(what, c.agrees(y, unrounded_product, 1e-5));
+    }
+}
+
 /* Compares what quantise_rows() wrote with the host. */
 bool quantised(subject &c, const uint8_t *code, const float *scale, int memory_rows) {
     const int k = c.t.k, blocks = static_cast<int>(device::code_blocks(k));
@@ -199,19 +241,40 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     const int *list = t.experts ? c.args.experts.row : nullptr,
               *count = t.experts ? c.args.experts.first + t.experts : nullptr;
     CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
-    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
-    const std::vector<float> y = c.run([&](device::gemm_args a) {
-        a.w = nullptr;
-        a.w_codes = {c.w.dev_code, c.w.dev_scale};
-        a.x_codes = {code, scale};
-        a.x_rows = memory_rows;
-        return gemm_many_codes(s, a);
-    });
+    const device::quantise_args q = {c.x.dev_x,   c.x.pitch, list, count,
+                                     memory_rows, t.k,       code, scale};
+    CHECK(quantise_rows(s, q));
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
+    CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
+    CHECK(cudaMemset(scale, 0, static_cast<size_t>(memory_rows) * device::code_blocks(t.k) * 4));
+    CHECK(quantise_rows_wide(s, q));
+    snprintf(what, sizeof what, "many: %s: quantised rows, wide", t.name);
+    report(what, quantised(c, code, scale, memory_rows));
+    c.args.w = nullptr;
+    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
+    c.args.x_codes = {code, scale};
+    c.args.x_rows = memory_rows;
+    const std::vector<float> y =
+        c.run([&](const device::gemm_args &a) { return gemm_many_codes(s, a); });
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
+    for (int v = 0; v < device::MANY_VARIANTS && !t.experts && wanted(only, "pairs"); v++) {
+        const std::vector<float> pairs = c.run([&](const device::gemm_args &a) {
+            return gemm_many_pairs(s, a, static_cast<device::many_variant>(v));
+        });
+        snprintf(what, sizeof what, "many %s: %s: FP64 of the codes%s", many_names[v], t.name,
+                 uniform ? ", uniform scales" : "");
+        report(what, pairs == y || c.agrees(pairs, coded_product, 0x1p-8));
+    }
+    if (t.experts || t.rows > 128 || !wanted(only, "split"))
+        return;
+    const std::vector<float> split =
+        c.run([&](const device::gemm_args &a) { return gemm_many_split(s, a); });
+    snprintf(what, sizeof what, "many split: %s: FP64 of the codes%s", t.name,
+             uniform ? ", uniform scales" : "");
+    report(what, c.agrees(split, coded_product, 0x1p-8));
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
@@ -239,6 +302,18 @@ void check_all_codes(const device::stream_of &s) {
         few = few && (std::isnan(exact) ? std::isnan(a[i]) : a[i] == exact);
         many = many && (std::isnan(exact) ? std::isnan(b[i])
                                           : fabsf(b[i] - exact) <= fabsf(exact) * 0x1p-11f);
+    }
+    for (int v = 0; v < device::FEW_VARIANTS; v++) {
+        bool ok = true;
+        const auto y = c.run([&](const device::gemm_args &g) {
+            return gemm_few_exact(s, g, static_cast<device::few_variant>(v));
+        });
+        for (int i = 0; i < 9 * 256; i++) {
+            const float exact = decoded(static_cast<uint8_t>(i)) * 0.75f;
+            ok = ok && (std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact);
+        }
+        printf("%s: ", few_names[v]);
+        report("few exact: all 256 codes", ok);
     }
     report("few: all 256 codes", few);
     report("many: all 256 codes", many);
@@ -311,15 +386,32 @@ const test_case many_cases[] = {
     {"tiles of 128", 1500, 1400, 272, device::ends_f32, 0, 0, 0},
     {"tiles of 256", 1500, 2824, 144, device::ends_f32, 0, 0, 0},
     {"several tiles of 256 per block", 1700, 6000, 1040, device::ends_bf16, 0, 0, 0},
+    {"pairs with an odd number of tiles, k longer than the ring", 1100, 2120, 1424,
+     device::ends_add_f32, 0, 0, 8},
+    {"gate of pairs", 400, 5200, 912, device::ends_gate, 0, 0, 0},
     {"experts with few rows", 40, 144, 384, device::ends_gate, 9, 3, 0},
     {"experts with few rows, two tiles", 200, 528, 1168, device::ends_f32, 4, 2, 8},
     {"experts with many rows", 600, 272, 784, device::ends_gate, 5, 2, 0},
     {"one expert", 513, 1040, 256, device::ends_f32, 1, 1, 0},
 };
 
+bool is_part(const char *name) {
+    for (const char *part : {"few", "many", "pairs", "split"})
+        if (strcmp(name, part) == 0)
+            return true;
+    return false;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+    const bool times = argc > 1 && strcmp(argv[1], "time") == 0;
+    only = argc > 1 + times ? argv[1 + times] : nullptr;
+    if (argc > 2 + times || (only && !is_part(only))) {
+        fprintf(stderr, "usage: check_codes [time] [few|many|pairs|split]\n");
+        return 2;
+    }
+    setvbuf(stdout, nullptr, _IOLBF, 0);
     cudaDeviceProp prop;
     device::stream_of s = {};
     CHECK(cudaGetDeviceProperties(&prop, 0));
@@ -335,16 +427,23 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_many_init());
     CHECK(device::gemm_few_codes_init());
     CHECK(device::gemm_many_codes_init());
-    if (argc > 1 && strcmp(argv[1], "time") == 0) {
-        time_all(s);
+    CHECK(device::gemm_few_exact_init());
+    CHECK(device::gemm_many_pairs_init());
+    CHECK(device::gemm_many_split_init());
+    if (times) {
+        time_all(s, only);
         return 0;
     }
     check_scales(s);
     check_all_codes(s);
-    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
+    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases && wanted(only, "few"); i++) {
         check_few(s, few_cases[i], 1000 * i);
+        check_few_exact(s, few_cases[i], 1000 * i);
+    }
+    if (wanted(only, "few"))
+        check_few_magnitudes(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
-        for (int uniform = 0; uniform < 2; uniform++)
+        for (int uniform = 0; uniform < 2 && (!only || strcmp(only, "few") != 0); uniform++)
             check_many(s, many_cases[i], uniform == 1, 1000 * i);
     check_not_finite(s, NAN);
     check_not_finite(s, INFINITY);

@@ -178,6 +178,18 @@ inline exact widened_product(weights &w, rows &x, int group, int row, int col) {
     return y;
 }
 
+/* The same for the codes times their scales, which are not rounded to BF16. */
+inline exact unrounded_product(weights &w, rows &x, int group, int row, int col) {
+    exact y = {};
+    for (int j = 0; j < w.k; j++) {
+        const double p = static_cast<double>(x.at(row, j)) * decoded(w.code[w.at(group, col, j)]) *
+                         w.scale_at(group, col, j);
+        y.sum += p;
+        y.magnitude += fabs(p);
+    }
+    return y;
+}
+
 /* The same for codes of both operands. */
 inline exact coded_product(weights &w, rows &x, int group, int row, int col) {
     exact y = {};

@@ -81,6 +81,11 @@ __device__ __forceinline__ void named_sync(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* All threads of a cluster wait for each other. Writes before it are visible after it. */
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile("barrier.cluster.arrive;\nbarrier.cluster.wait;" ::: "memory");
+}
+
 /* Waits, and returns true if `yes` is true in any of the threads. */
 __device__ __forceinline__ bool named_or(int id, int threads, bool yes) {
     int any;
