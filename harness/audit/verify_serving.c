@@ -40,6 +40,7 @@ static bool add_load(setting *s, const serving_record *r) {
     s->at[r->point] = (serving_point){strcmp(r->loop, "open") == 0, r->load};
     s->options.gpus = isnan(r->gpus) ? 0 : r->gpus;
     s->options.correlated_untested &= isnan(r->independence_p);
+    s->options.before_units &= !r->units[0];
     if (arm_of(s, r->arm) >= 0)
         return true;
     if (s->options.arms == SERVING_ARMS_MAX)
@@ -76,6 +77,7 @@ static bool read_setting(setting *s, const run_record *r, serving_point *points)
     bool ok = true;
     *s = (setting){.options = SERVING_MEASURE_DEFAULTS, .at = points};
     s->options.correlated_untested = true;
+    s->options.before_units = true;
     s->options.arms = 0;
     s->options.seed = (uint64_t)r->provenance.seed;
     for (size_t i = 0; i < r->serving.n; i++) /* points that were not measured have no row */

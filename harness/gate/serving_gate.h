@@ -18,7 +18,8 @@
  * the current run. A value of the baseline without an interval is left out. A value that the
  * current run lacks, or has without an interval, is "missing". A load point where an arm was
  * saturated in one run only is compared too. All metrics of a load point that is correlated or
- * unsteady in one of the runs are inconclusive, because their intervals are too narrow. */
+ * unsteady in one of the runs are inconclusive: a normal test does not hold for intervals that
+ * count two or three blocks, and those by slices are too narrow. */
 #ifndef SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 #define SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 

@@ -8,6 +8,7 @@ const char *const serving_kinds[] = {"load", "latency", "target", "difference", 
 static const char *const kLoops[] = {"open", "closed", NULL};
 static const char *const kStates[] = {"open", "meets", "fails", NULL};
 static const char *const kVerdicts[] = {"equal", "faster", "slower", "inconclusive", NULL};
+static const char *const kUnits[] = {"slices", "blocks", NULL};
 static const char *const kQualities[] = {"equivalent", "not shown", "different", NULL};
 
 static const record_kind kinds[] = {
@@ -70,10 +71,18 @@ static const field fields[] = {
     {S(window_s), FIELD_NUMBER, FROM_0, LOAD, .csv = "window_s"},
     {S(slices), FIELD_COUNT, 0, LOAD, .csv = "slices",
      .about = "slices of time that the bootstrap draws; 0: too few requests for intervals"},
+    {S(units), FIELD_TEXT, NUL | FIELD_OPTIONAL, LOAD | TARGET | DIFF, .words = kUnits,
+     .csv = "units",
+     .about = "what intervals and tests count as one value. blocks: slices are correlated, so "
+              "intervals also hold with whole blocks as units. Older files lack it"},
     {S(independence_p), FIELD_NUMBER, FROM_0 | FIELD_OPTIONAL, LOAD, .csv = "independence_p",
      .about = "p of \"the slices of all arms are independent\", before they were merged. Older "
               "files lack it: their flag correlated was not tested"},
     {S(steady), FIELD_BOOL, 0, LOAD, .csv = "steady"},
+    {S(drift_pct), FIELD_NUMBER, PERCENT | FIELD_OPTIONAL, LOAD, .csv = "drift_pct",
+     .about = "the largest drift of a block that counts as steady. Verdicts and states also hold "
+              "for values that differ by it. Older files lack it: their drifts made blocks "
+              "unsteady"},
     {S(saturated), FIELD_BOOL, 0, LOAD, .csv = "saturated"},
     {S(backlog_s), FIELD_NUMBER, NUL, LOAD, .csv = "backlog_s",
      .about = "growth of the requests in flight, per second"},
@@ -117,7 +126,8 @@ static const field fields[] = {
     {S(share_pct_ci), FIELD_INTERVAL, NUL, TARGET, .csv = "share_pct"},
     {S(level_pct), FIELD_NUMBER, PERCENT, TARGET, .about = "level of the interval of share_pct"},
     {S(percentile_ms), FIELD_NUMBER, FROM_0 | FIELD_OPTIONAL, TARGET, .csv = "percentile_ms",
-     .about = "the percentile itself, if the share left the target open and it could be tested"},
+     .about = "the percentile itself, if the share left the target open and it could be tested, or "
+              "if units are blocks"},
     {S(percentile_ms_ci), FIELD_INTERVAL, NUL | FIELD_OPTIONAL, TARGET, .csv = "percentile"},
     {S(percentile_level_pct), FIELD_NUMBER, PERCENT | FIELD_OPTIONAL, TARGET,
      .about = "level of the interval of percentile_ms"},

@@ -45,8 +45,11 @@ typedef struct {
     int64_t cohort;           /* requests whose latencies count */
     double block_s, window_s; /* duration of the blocks, and of their steady windows */
     int64_t slices;           /* 0: too few requests for intervals */
+    const char *units;        /* load, target, difference: "slices" or "blocks", which intervals and
+                                 tests count as one value (measured.h); "" = the file is older */
     double independence_p;    /* of "the slices of all arms are independent" (slice_series.h) */
     bool steady, saturated;
+    double drift_pct; /* the largest drift of a block that counts as steady (steady.h) */
     double backlog_s, backlog_pct, backlog_p; /* growth of the requests in flight (steady.h) */
     double prompt_tokens_mean, completion_tokens_mean;
     double gpus; /* GPUs of a server, as the user states */
@@ -79,7 +82,7 @@ typedef struct {
     const char *target;                                     /* "ttft_p99" */
     double limit_ms, share_pct, share_pct_ci[2], level_pct; /* level_pct: of share_pct_ci */
     double percentile_ms, percentile_ms_ci[2]; /* the percentile that the target names; missing: not
-                                                  tested, or the share alone decided */
+                                                  tested, or the share alone decided by slices */
     double percentile_level_pct;               /* of percentile_ms_ci */
     int64_t values_needed; /* values that would be enough for "meets" if none exceeded the limit */
     const char *state;     /* "open", "meets", "fails"; of a load: of all targets together, "" =

@@ -61,10 +61,12 @@ const char *serving_flag_against(unsigned flags, int metric) {
     return "";
 }
 
-const char *serving_flag_against_state(unsigned flags) {
-    if (flags & SERVING_FLAG_SATURATED)
+unsigned serving_doubts_of(const serving_arm *a) {
+    return serving_flags_of(a) & ~(a->by_blocks ? (unsigned)SERVING_FLAG_CORRELATED : 0U);
+}
+
+const char *serving_flag_against_state(const serving_arm *a) {
+    if (a->backlog.saturated)
         return "";
-    return flags & SERVING_FLAG_CORRELATED ? "correlated"
-           : flags & SERVING_FLAG_UNSTEADY ? "unsteady"
-                                           : "";
+    return a->correlated && !a->state_by_blocks ? "correlated" : !a->steady ? "unsteady" : "";
 }

@@ -3,9 +3,11 @@
  *   saturated     the queue grows (steady.h). ttft, e2e and goodput then depend on how long the
  *                 blocks are.
  *   unsteady      some block has no steady part
- *   correlated    neighbouring slices are correlated (slice_series.h), so the intervals are too
- *                 narrow: by more than one standard error, and the test rejects independence.
- *                 It is the mark of a machine that other programs disturbed in some blocks.
+ *   correlated    neighbouring slices are correlated (slice_series.h), so intervals by slices are
+ *                 too narrow: by more than one standard error, and the test rejects independence.
+ *                 Other programs disturbed some blocks, or the speed of the server varies slowly.
+ *                 With two or more blocks of each arm, intervals by blocks replace them
+ *                 (serving_arm.by_blocks). Then the flag prevents no verdict.
  *   client lag    the client's own lag can change a latency by more than 1 %. A verdict then needs
  *                 an interval that excludes the lag too.
  *   failed, cut   more than 1 % of the requests: what is left is a selection of them
@@ -34,13 +36,17 @@ const char *serving_flag_name(int i);
 /* The flags of an arm, as bits. */
 unsigned serving_flags_of(const serving_arm *a);
 
-/* The first of the flags that prevents a verdict on the metric; "" = none does. @flags: of both
- * arms that are compared. */
+/* The flags of an arm without `correlated` if its intervals hold with blocks as units. */
+unsigned serving_doubts_of(const serving_arm *a);
+
+/* The first of the flags that prevents a verdict on the metric; "" = none does. @flags:
+ * serving_doubts_of() both arms that are compared. */
 const char *serving_flag_against(unsigned flags, int metric);
 
-/* The flag that puts the state of the targets at a load point in doubt: correlated or unsteady.
- * "" = none does. Saturation is tested by the growth within the blocks, which has a correction of
- * its own, so a saturated arm fails in any case. */
-const char *serving_flag_against_state(unsigned flags);
+/* The flag that puts the state of the targets of an arm in doubt: correlated, unless blocks were
+ * the units of the tests that decide the state, or unsteady. "" = none does. Saturation is tested
+ * by the growth within the blocks, which has a correction of its own, so a saturated arm fails in
+ * any case. */
+const char *serving_flag_against_state(const serving_arm *a);
 
 #endif

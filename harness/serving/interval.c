@@ -67,6 +67,16 @@ void sliced_metrics(const sliced_arm *arm, const uint16_t *weight, double out[SE
     }
 }
 
+void sliced_block_metrics(const sliced_arm *arm, size_t blocks, double *out) {
+    size_t each = arm->slices / blocks;
+    for (size_t b = 0; b < blocks; b++) {
+        uint16_t weight[SLICES_MOST] = {0};
+        for (size_t k = 0; k < each; k++)
+            weight[b * each + k] = 1;
+        sliced_metrics(arm, weight, out + b * SERVING_METRICS);
+    }
+}
+
 double sliced_quantile(const sliced_arm *arm, serving_time l, double q) {
     const sliced_values *v = &arm->latency[l];
     return v->n ? stats_quantile(v->value, v->n, q) : (double)NAN;
@@ -103,26 +113,31 @@ double sliced_effect(const sliced_arm *arm, serving_time l) {
 }
 
 bool sliced_log_quantiles(const sliced_arm *arm, serving_time l, const double *totals, double q,
-                          double *out) {
+                          size_t each, double *out) {
     enum { kValuesBeyond = 5 };
     const sliced_values *v = &arm->latency[l];
-    double seen[SLICES_MOST] = {0}, low[SLICES_MOST] = {0}, high[SLICES_MOST] = {0};
-    for (size_t s = 0; s < arm->slices; s++)
-        if (v->count[s] < kValuesBeyond / fmin(q, 1 - q) - 1e-9 ||
-            fabs(v->count[s] - totals[s]) > 0)
+    size_t units = arm->slices / each;
+    double count[SLICES_MOST] = {0}, all[SLICES_MOST] = {0}, seen[SLICES_MOST] = {0};
+    double low[SLICES_MOST] = {0}, high[SLICES_MOST] = {0};
+    for (size_t s = 0; s < arm->slices; s++) {
+        count[s / each] += v->count[s];
+        all[s / each] += totals[s];
+    }
+    for (size_t u = 0; u < units; u++)
+        if (count[u] < kValuesBeyond / fmin(q, 1 - q) - 1e-9 || fabs(count[u] - all[u]) > 0)
             return false;
     for (size_t i = 0; i < v->n; i++) {
-        size_t s = v->slice[i];
-        double below = floor((v->count[s] - 1) * q), k = seen[s]++;
+        size_t u = v->slice[i] / each;
+        double below = floor((count[u] - 1) * q), k = seen[u]++;
         if (k <= below)
-            low[s] = v->value[i];
+            low[u] = v->value[i];
         if (k <= below + 1)
-            high[s] = v->value[i];
+            high[u] = v->value[i];
     }
-    for (size_t s = 0; s < arm->slices; s++) {
-        double at = (v->count[s] - 1) * q;
-        out[s] = log(low[s] + (at - floor(at)) * (high[s] - low[s]));
-        if (!isfinite(out[s]))
+    for (size_t u = 0; u < units; u++) {
+        double at = (count[u] - 1) * q;
+        out[u] = log(low[u] + (at - floor(at)) * (high[u] - low[u]));
+        if (!isfinite(out[u]))
             return false;
     }
     return true;

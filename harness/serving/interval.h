@@ -21,6 +21,9 @@ enum { SLICED_DRAWS = 2000 };
  * is NAN. Percentiles are not refused here. */
 void sliced_metrics(const sliced_arm *arm, const uint16_t *weight, double out[SERVING_METRICS]);
 
+/* Computes all metrics of each block. @out: [blocks][SERVING_METRICS] */
+void sliced_block_metrics(const sliced_arm *arm, size_t blocks, double *out);
+
 /* Quantile @q of one latency over all slices; NAN without values. */
 double sliced_quantile(const sliced_arm *arm, serving_time l, double q);
 
@@ -38,11 +41,12 @@ double sliced_effect(const sliced_arm *arm, serving_time l);
  * factor. */
 double sliced_cluster_effect(const sliced_arm *arm, serving_time l, double limit);
 
-/* The logarithm of quantile @q of the values of each slice, out [slices]. False if a slice has
- * fewer than 5 / min(q, 1 - q) values, or if its number of values is not that in @totals: requests
- * without a value, such as failed ones, have no place in the order. */
+/* The logarithm of quantile @q of the values of each unit of @each slices in sequence, out [slices
+ * / each]: of each slice, or of each block. False if a unit has fewer than 5 / min(q, 1 - q)
+ * values, or if its number of values is not that in @totals [slices]: requests without a value,
+ * such as failed ones, have no place in the order. */
 bool sliced_log_quantiles(const sliced_arm *arm, serving_time l, const double *totals, double q,
-                          double *out);
+                          size_t each, double *out);
 
 /* The 95 % interval of quantile @q (Woodruff 1952): the interval of the share of values up to the
  * quantile, turned back into values. The design effect is the largest of those at the median, at

@@ -30,8 +30,9 @@
 typedef struct {
     double load; /* > 0 */
     slo_state state;
-    bool few;          /* open, and too few values for "meets" even if all were within the limits */
-    int turns;         /* how often the search chose this load, >= 1 */
+    bool few;  /* open, and too few values for "meets" even if all were within the limits, or
+                          too few blocks (slo_result.unconfirmed) */
+    int turns; /* how often the search chose this load, >= 1 */
     const char *doubt; /* the flag that puts the state in doubt (flags.h); NULL or "" = none does */
 } knee_point;
 

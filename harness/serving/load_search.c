@@ -59,9 +59,10 @@ load_point load_range_point(const load_range *range, double load, arrival_patter
  * the percentile was tested, the values are enough. */
 static bool has_few(const serving_arm *a, size_t targets) {
     bool few = false;
-    for (size_t i = 0; i < targets; i++)
-        few |= a->target[i].state == SLO_OPEN && a->target[i].n < a->target[i].needed &&
-               isnan(a->target[i].value);
+    for (size_t i = 0; i < targets; i++) {
+        const slo_result *r = &a->target[i];
+        few |= r->unconfirmed || (r->state == SLO_OPEN && r->n < r->needed && isnan(r->value));
+    }
     return few && a->state == SLO_OPEN;
 }
 

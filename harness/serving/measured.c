@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evals/distributions.h"
-#include "evals/stats.h"
 #include "harness/measure/stats.h"
-#include "harness/serving/flags.h"
+#include "harness/serving/batch_means.h"
+#include "harness/serving/differences.h"
 
-static const double kLagShare = 0.01; /* most of a latency that the client's lag may be */
+const double serving_lag_share = 0.01;
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for the metrics of a server");
@@ -135,6 +134,7 @@ static void share_windows(work *w, int arms) {
         }
         for (int a = 0; a < arms; a++) {
             all.steady = w->block[a][b].window.steady;
+            all.drift = w->block[a][b].window.drift;
             w->block[a][b].window = all;
         }
     }
@@ -151,9 +151,10 @@ static snap_status find_windows(work *w, const serving_measure_options *o, snap_
             sliced_block *at = &w->block[a][b];
             steady_series s;
             steady_series_of(at->at, at->n, &s);
-            TRY(steady_find(at->at, at->n, &s, &at->window, err));
+            TRY(steady_find(at->at, at->n, &s, !o->before_units, &at->window, err));
             w->growth[b] = steady_growth_of(at->at, at->n, &s);
             arm->steady &= at->window.steady;
+            arm->drift = fmax(arm->drift, at->window.drift);
             arm->block_s += s.step_s * STEADY_STEPS;
         }
         arm->backlog = steady_backlog_of(w->growth, w->blocks);
@@ -242,7 +243,7 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
             }
         }
         arm->lag_share[l] = lag_share(arm, s, (serving_time)l);
-        arm->late[l] = arm->lag_share[l] > kLagShare;
+        arm->late[l] = arm->lag_share[l] > serving_lag_share;
         for (int k = 0; k < SERVING_CDF; k++)
             arm->cdf[l][k] = sliced_quantile(s, (serving_time)l, k / (SERVING_CDF - 1.0));
     }
@@ -250,31 +251,58 @@ static void set_values(serving_arm *arm, const sliced_arm *s) {
     arm->cohort = (size_t)s->requests;
 }
 
-static void test_targets(serving_arm *arm, const sliced_arm *s, const serving_measure_options *o) {
-    bool all = o->targets.n > 0, fails = false;
+/* The result of one target. @hits, @totals: [slices], as in sliced_arm; @each: slices of a block */
+static slo_result test_target(const sliced_arm *s, const slo_target *t, const double *hits,
+                              const double *totals, const serving_arm *arm, size_t each,
+                              const serving_measure_options *o) {
+    double logs[SLICES_MOST];
+    slo_result r = slo_test(
+        t, hits, totals, arm->slices ? s->slices : 0,
+        fmax(sliced_effect(s, t->latency), sliced_cluster_effect(s, t->latency, t->limit_s)),
+        o->level);
+    if (!o->shares_only && arm->slices &&
+        sliced_log_quantiles(s, t->latency, totals, t->quantile, 1, logs))
+        slo_test_values(t, logs, s->slices, o->level, &r);
+    if (arm->by_blocks && sliced_log_quantiles(s, t->latency, totals, t->quantile, each, logs))
+        slo_test_blocks(t, logs, arm->blocks, s->slices, o->level, &r);
+    return r;
+}
+
+/* The same for a server that drifts: the state must also hold for a limit that is stricter by the
+ * drift. */
+static slo_result test_drifting_target(const work *w, int a, const sliced_arm *s, size_t k,
+                                       size_t each, const serving_measure_options *o) {
+    const serving_arm *arm = &w->out->arm[a];
+    const slo_target *t = &o->targets.at[k];
+    slo_result r = test_target(s, t, s->hits[k], s->totals[k], arm, each, o);
+    if (!(arm->drift > 0) || r.state == SLO_OPEN)
+        return r;
+    double hits[SLICES_MOST] = {0}, totals[SLICES_MOST] = {0};
+    double factor = 1 + arm->drift;
+    slo_target strict = *t;
+    strict.limit_s = r.state == SLO_MEETS ? t->limit_s / factor : t->limit_s * factor;
+    sliced_count_target(w->block[a], w->blocks, each ? each : 1, &strict, hits, totals);
+    if (test_target(s, &strict, hits, totals, arm, each, o).state != r.state)
+        r.state = SLO_OPEN;
+    return r;
+}
+
+static void test_targets(work *w, int a, const sliced_arm *s, size_t each,
+                         const serving_measure_options *o) {
+    serving_arm *arm = &w->out->arm[a];
+    bool all = o->targets.n > 0, fails = false, all_by_blocks = true, fails_by_blocks = false;
     for (size_t k = 0; k < o->targets.n && s->hits[k]; k++) {
-        const slo_target *t = &o->targets.at[k];
-        arm->target[k] = slo_test(
-            t, s->hits[k], s->totals[k], arm->slices ? s->slices : 0,
-            fmax(sliced_effect(s, t->latency), sliced_cluster_effect(s, t->latency, t->limit_s)),
-            o->level);
-        double logs[SLICES_MOST];
-        if (!o->shares_only && arm->slices &&
-            sliced_log_quantiles(s, t->latency, s->totals[k], t->quantile, logs))
-            slo_test_values(t, logs, s->slices, o->level, &arm->target[k]);
-        all &= arm->target[k].state == SLO_MEETS;
-        fails |= arm->target[k].state == SLO_FAILS;
+        slo_result r = arm->target[k] = test_drifting_target(w, a, s, k, each, o);
+        all &= r.state == SLO_MEETS;
+        fails |= r.state == SLO_FAILS;
+        all_by_blocks &= r.by_blocks;
+        fails_by_blocks |= r.state == SLO_FAILS && r.by_blocks;
     }
     if (o->targets.n && (fails || arm->backlog.saturated))
         arm->state = SLO_FAILS;
     else
         arm->state = all ? SLO_MEETS : SLO_OPEN;
-}
-
-/* Copies metric @m of all draws of arm @a. */
-static void column_of(const double *draws, int a, int m, double *x) {
-    for (size_t d = 0; d < SLICED_DRAWS; d++)
-        x[d] = draws[((size_t)a * SLICED_DRAWS + d) * SERVING_METRICS + (size_t)m];
+    arm->state_by_blocks = arm->by_blocks && (fails ? fails_by_blocks : all_by_blocks);
 }
 
 static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *draws, int a) {
@@ -282,7 +310,7 @@ static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *d
     for (int m = 0; m < SERVING_METRICS; m++) {
         if (isnan(arm->metric[m].value))
             continue;
-        column_of(draws, a, m, x);
+        difference_draws(draws, a, m, x);
         sliced_interval(x, SLICED_DRAWS, arm->slices, 0.95, arm->metric[m].ci95);
     }
     for (int l = 0; l < SERVING_TIMES; l++)
@@ -296,124 +324,51 @@ static void set_intervals(serving_arm *arm, const sliced_arm *s, const double *d
         }
 }
 
-/* ---- differences ---- */
-
-/* The two-sided p value of "a difference, or the logarithm of a ratio, is 0", by Student's t.
- * @value: what was measured; its standard error is that of the draws @x. */
-static double p_of(const double *x, size_t n, double value, size_t slices) {
-    double sum = 0, squares = 0, known = 0, s = (double)slices;
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(x[i])) {
-            sum += x[i];
-            known++;
+/* Widens the intervals of all metrics to hold those by blocks (batch_means.h). The means are those
+ * of the logarithms or, if a value is 0, of the values. @by_block: [blocks][SERVING_METRICS] */
+static void widen_intervals(serving_arm *arm, const double *by_block) {
+    double value[SLICES_MOST], logs[SLICES_MOST], own[2];
+    for (int m = 0; m < SERVING_METRICS; m++) {
+        bool positive = true;
+        for (size_t b = 0; b < arm->blocks; b++) {
+            value[b] = by_block[b * SERVING_METRICS + (size_t)m];
+            logs[b] = log(value[b]);
+            positive &= value[b] > 0;
         }
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(x[i]))
-            squares += (x[i] - sum / known) * (x[i] - sum / known);
-    double se = sqrt(squares / (known - 1) * s / (s - 1));
-    if (!(known > 1) || isnan(se))
-        return (double)NAN;
-    if (!(se > 0))
-        return fabs(value) > 0 ? 0 : 1;
-    return 2 * student_cdf(-fabs(value) / se, s - 1);
-}
-
-static serving_difference compare(const serving_measured *out, int a, int m, const double *draws) {
-    double base = out->arm[0].metric[m].value, value = out->arm[a].metric[m].value;
-    size_t slices = out->arm[0].slices;
-    double x[SLICED_DRAWS], y[SLICED_DRAWS], ratio[SLICED_DRAWS];
-    serving_difference d = {.ratio = (double)NAN,
-                            .ci95 = {(double)NAN, (double)NAN},
-                            .ci90 = {(double)NAN, (double)NAN},
-                            .delta = value - base,
-                            .delta_ci95 = {(double)NAN, (double)NAN},
-                            .p = (double)NAN,
-                            .p_holm = (double)NAN,
-                            .judged = serving_is_judged(m) && !isnan(value - base),
-                            .reason = ""};
-    if (base > 0 && value > 0)
-        d.ratio = value / base;
-    if (isnan(value - base) || !slices)
-        return d;
-    column_of(draws, 0, m, x);
-    column_of(draws, a, m, y);
-    for (size_t i = 0; i < SLICED_DRAWS; i++) {
-        ratio[i] = x[i] > 0 && y[i] > 0 ? log(y[i] / x[i]) : (double)NAN;
-        x[i] = y[i] - x[i];
+        batch_interval(positive ? logs : value, arm->blocks, 0.95, own);
+        for (int i = 0; i < 2; i++)
+            own[i] = positive ? exp(own[i]) : fmax(own[i], 0);
+        if (!isnan(arm->metric[m].value))
+            batch_widen(arm->metric[m].ci95, own);
     }
-    if (isnan(d.ratio))
-        d.p = p_of(x, SLICED_DRAWS, d.delta, slices);
-    sliced_interval(x, SLICED_DRAWS, slices, 0.95, d.delta_ci95);
-    if (isnan(d.ratio))
-        return d;
-    d.p = p_of(ratio, SLICED_DRAWS, log(d.ratio), slices);
-    sliced_interval(ratio, SLICED_DRAWS, slices, 0.95, d.ci95);
-    sliced_interval(ratio, SLICED_DRAWS, slices, 0.90, d.ci90);
-    for (int i = 0; i < 2; i++) {
-        d.ci95[i] = exp(d.ci95[i]);
-        d.ci90[i] = exp(d.ci90[i]);
-    }
-    return d;
-}
-
-/* The share by which the client's lag can change a metric of one of two arms; 0 if it is at most
- * kLagShare. The rate of a closed loop changes as the whole latency of a request does. */
-static double lag_of(const serving_arm *x, const serving_arm *y, int metric) {
-    bool rate = metric >= serving_metric_of_rate(SERVING_OFFERED);
-    int l = metric / SERVING_STATISTICS;
-    double most =
-        rate ? fmax(x->rate_lag_share, y->rate_lag_share) : fmax(x->lag_share[l], y->lag_share[l]);
-    return most > kLagShare ? most : 0;
-}
-
-/* The verdict if the client's lag may have caused a ratio between 1 / (1 + lag) and 1 + lag. */
-static serving_verdict judge(const serving_difference *d, int metric, double margin, double lag) {
-    double most = (1 + margin) / (1 + lag);
-    if (d->ci90[0] > 1 / most && d->ci90[1] < most)
-        return SERVING_EQUAL;
-    bool excluded = isnan(d->ratio) ? d->delta_ci95[0] > 0 || d->delta_ci95[1] < 0
-                                    : d->ci95[0] > 1 + lag || d->ci95[1] < 1 / (1 + lag);
-    if (!(d->p_holm <= 0.05) || !excluded)
-        return SERVING_INCONCLUSIVE;
-    return (d->delta > 0) == serving_more_is_better(metric) ? SERVING_FASTER : SERVING_SLOWER;
-}
-
-static void set_verdict(serving_measured *out, int a, int metric, double margin) {
-    const serving_arm *base = &out->arm[0], *arm = &out->arm[a];
-    serving_difference *d = &out->difference[a][metric];
-    d->reason = serving_flag_against(serving_flags_of(base) | serving_flags_of(arm), metric);
-    if (d->reason[0])
-        return;
-    d->verdict = judge(d, metric, margin, lag_of(base, arm, metric));
-    if (d->verdict != judge(d, metric, margin, 0))
-        d->reason = "client lag";
-}
-
-static void set_verdicts(serving_measured *out, double margin) {
-    double p[SERVING_ARMS_MAX * SERVING_METRICS];
-    size_t n = 0;
-    for (int a = 1; a < out->arms; a++)
-        for (int m = 0; m < SERVING_METRICS; m++)
-            if (out->difference[a][m].judged)
-                p[n++] = out->difference[a][m].p;
-    stats_holm(p, n);
-    n = 0;
-    for (int a = 1; a < out->arms; a++)
-        for (int m = 0; m < SERVING_METRICS; m++) {
-            serving_difference *d = &out->difference[a][m];
-            if (!d->judged)
-                continue;
-            d->p_holm = p[n++];
-            set_verdict(out, a, m, margin);
-        }
 }
 
 /* ---- a load point ---- */
 
-static snap_status estimate(work *w, const serving_measure_options *o, snap_err *err) {
+/* Sets intervals, differences and verdicts. @each: slices of a block; 0: there are no intervals */
+static snap_status set_uncertainty(work *w, const sliced_arm *arms, size_t each,
+                                   const serving_measure_options *o, snap_err *err) {
     serving_measured *out = w->out;
+    size_t n = (size_t)o->arms;
+    double *draws = arena_alloc(&w->mem, n * SLICED_DRAWS, SERVING_METRICS * sizeof *draws);
+    double *by_block = arena_alloc(&w->mem, n * w->blocks, SERVING_METRICS * sizeof *by_block);
+    if (!draws || !by_block)
+        return no_memory(err);
+    if (each)
+        sliced_bootstrap(arms, n, SLICED_DRAWS, o->seed, draws);
+    for (int a = 0; a < o->arms && each; a++) {
+        double *own = by_block + (size_t)a * w->blocks * SERVING_METRICS;
+        set_intervals(&out->arm[a], &arms[a], draws, a);
+        sliced_block_metrics(&arms[a], w->blocks, own);
+        if (out->arm[a].by_blocks)
+            widen_intervals(&out->arm[a], own);
+    }
+    differences_set(out, &(difference_sources){draws, by_block, w->blocks, o->margin});
+    return SNAP_OK;
+}
+
+static snap_status estimate(work *w, const serving_measure_options *o, snap_err *err) {
     sliced_arm *arms = arena_alloc(&w->mem, (size_t)o->arms, sizeof *arms);
-    double *draws = NULL;
     slice_dependence found;
     size_t each =
         sliced_choose((const sliced_block *const *)w->block, (size_t)o->arms, w->blocks, &found);
@@ -421,29 +376,19 @@ static snap_status estimate(work *w, const serving_measure_options *o, snap_err 
     if (!arms)
         return no_memory(err);
     for (int a = 0; a < o->arms; a++) {
-        serving_arm *arm = &out->arm[a];
+        serving_arm *arm = &w->out->arm[a];
         TRY(count_requests(w, a, err));
         TRY(sliced_make(&arms[a], w->block[a], w->blocks, each ? each : 1, &o->targets, o->gpus,
                         &w->mem, err));
         arm->slices = each * w->blocks;
         arm->correlated = found.left && (o->correlated_untested || found.p <= slice_test_level);
+        arm->by_blocks = arm->correlated && w->blocks >= 2 && !o->before_units;
         arm->independence_p = found.p;
         set_values(arm, &arms[a]);
-        test_targets(arm, &arms[a], o);
+        test_targets(w, a, &arms[a], each, o);
     }
-    if (o->states_only)
-        return SNAP_OK;
-    draws = arena_alloc(&w->mem, (size_t)o->arms * SLICED_DRAWS, SERVING_METRICS * sizeof *draws);
-    TRY(draws ? SNAP_OK : no_memory(err));
-    if (each)
-        sliced_bootstrap(arms, (size_t)o->arms, SLICED_DRAWS, o->seed, draws);
-    for (int a = 0; a < o->arms; a++) {
-        if (each)
-            set_intervals(&out->arm[a], &arms[a], draws, a);
-        for (int m = 0; a && m < SERVING_METRICS; m++)
-            out->difference[a][m] = compare(out, a, m, draws);
-    }
-    set_verdicts(out, o->margin);
+    if (!o->states_only)
+        TRY(set_uncertainty(w, arms, each, o, err));
 cleanup:
     return st;
 }

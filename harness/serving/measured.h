@@ -23,9 +23,15 @@ typedef struct {
                          slo_test_values() were computed in this way */
     bool correlated_untested; /* the flag `correlated` follows from one standard error alone. Files
                                  without independence_p were computed in this way */
+    bool before_units;        /* the flag `correlated` prevents all verdicts, instead of making the
+                                 blocks the units, and no drift is small. Files without `units` were
+                                 computed in this way */
 } serving_measure_options;
 #define SERVING_MEASURE_DEFAULTS                                                                   \
     { .open = true, .arms = 2, .margin = 0.05, .level = 0.99, .seed = 1 }
+
+/* The largest share of a latency that the client's lag may be: 1 %. */
+extern const double serving_lag_share;
 
 typedef struct {
     double value;   /* NAN: it does not exist or is refused */
@@ -40,7 +46,13 @@ typedef struct {
     double window_s;                                /* of all blocks together */
     double block_s;                                 /* duration of all blocks together */
     bool steady;                                    /* every block has a steady part */
-    bool correlated;        /* neighbouring slices are correlated: the intervals are too narrow */
+    double drift; /* the largest drift of a block (steady.h): verdicts and states hold only if they
+                     do so for values that differ by it */
+    bool correlated;        /* neighbouring slices are correlated: intervals by slices are too
+                               narrow */
+    bool by_blocks;         /* so the intervals and tests also hold with whole blocks as units
+                               (batch_means.h) */
+    bool state_by_blocks;   /* and the targets that decide the state were tested in this way */
     double independence_p;  /* of all arms together (slice_series.h); NAN: not tested */
     size_t slices;          /* 0: there are no intervals */
     steady_backlog backlog; /* only an open loop can be saturated */
@@ -72,8 +84,10 @@ typedef struct {
     double delta, delta_ci95[2];    /* arm - baseline */
     double p;                       /* two-sided, of "the ratio is 1", or without a ratio of "the
                                        difference is 0"; NAN = not tested */
-    double p_holm; /* after Holm's correction over the metrics with a verdict of all arms */
-    bool judged;   /* the metric has a verdict */
+    double block_p; /* the same with blocks as units; only if these are used (by_blocks) */
+    double p_holm;  /* after Holm's correction over the metrics with a verdict of all arms, but at
+                       least block_p */
+    bool judged;    /* the metric has a verdict */
     serving_verdict verdict;
     const char *reason; /* the flag because of which the verdict can only be inconclusive (flags.h);
                            "" = none */

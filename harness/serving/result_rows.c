@@ -30,6 +30,11 @@ static serving_record start_point(const char *kind, const serving_rows_context *
     return r;
 }
 
+/* What the intervals and tests of an arm count as one value. Empty for the rule of older files. */
+static const char *units_of(bool by_blocks, const serving_rows_context *c) {
+    return c->options->before_units ? "" : by_blocks ? "blocks" : "slices";
+}
+
 static void put_interval(double to[2], const double from[2], double scale) {
     to[0] = from[0] * scale;
     to[1] = from[1] * scale;
@@ -80,8 +85,10 @@ static snap_status add_load(const serving_measured *l, int arm, const serving_ro
     r.block_s = a->block_s;
     r.window_s = a->window_s;
     r.slices = (int64_t)a->slices;
+    r.units = units_of(a->by_blocks, c);
     r.independence_p = a->independence_p;
     r.steady = a->steady;
+    r.drift_pct = c->options->before_units ? (double)NAN : 100 * a->drift;
     r.saturated = a->backlog.saturated;
     r.backlog_s = a->backlog.slope;
     r.backlog_pct = 100 * a->backlog.share;
@@ -149,7 +156,9 @@ static snap_status add_target(const serving_measured *l, int arm, size_t k,
     r.percentile_ms = kMs * result->value;
     r.percentile_ms_ci[0] = kMs * result->value_ci[0];
     r.percentile_ms_ci[1] = kMs * result->value_ci[1];
-    r.percentile_level_pct = 100 * slo_value_level(c->options->level);
+    r.percentile_level_pct =
+        100 * (result->by_blocks ? c->options->level : slo_value_level(c->options->level));
+    r.units = units_of(result->by_blocks, c);
     r.state = slo_state_name(result->state);
     snap_status st = buf_check(&name, "the name of a target", err);
     if (st == SNAP_OK)
@@ -180,6 +189,7 @@ static snap_status add_difference(const serving_measured *l, int arm, int metric
     r.p_holm = d->p_holm;
     r.verdict = d->judged ? serving_verdict_name(d->verdict) : "";
     r.reason = d->reason;
+    r.units = units_of(l->arm[0].by_blocks, c);
     return push(rows, &r, err);
 }
 
@@ -219,7 +229,7 @@ static snap_status add_block(const serving_request *r, size_t n, int arm, int po
     steady_window w;
     serving_record row = start_point("series", c, arm, point, load);
     steady_series_of(r, n, &s);
-    snap_status st = steady_find(r, n, &s, &w, err);
+    snap_status st = steady_find(r, n, &s, !c->options->before_units, &w, err);
     if (st != SNAP_OK)
         return st;
     row.block = r[0].block;
@@ -317,7 +327,7 @@ static snap_status add_point(const serving_request *requests, size_t n, int poin
         known[a] = (knee_point){.load = load,
                                 .state = l->arm[a].state,
                                 .turns = 1,
-                                .doubt = serving_flag_against_state(serving_flags_of(&l->arm[a]))};
+                                .doubt = serving_flag_against_state(&l->arm[a])};
         const serving_record base = start_point("part", c, a, point, load);
         if (st == SNAP_OK)
             st = serving_rows_of_parts(requests, n, a, &base, rows, err);

@@ -129,19 +129,29 @@ static void count_due(sliced_arm *out, const serving_request *r, int slice, int 
     }
 }
 
-static void count_target(sliced_arm *out, size_t k, const slo_target *t, const serving_request *r,
-                         int slice) {
+static void count_target(double *hits, double *totals, const slo_target *t,
+                         const serving_request *r, int slice) {
     if (slice < 0)
         return;
     if (t->latency != SERVING_ITL) {
-        out->hits[k][slice] += slo_met(t, r);
-        out->totals[k][slice] += 1;
+        hits[slice] += slo_met(t, r);
+        totals[slice] += 1;
         return;
     }
     for (int i = 0; i < sliced_gaps(r); i++) {
-        out->hits[k][slice] += (double)r->gap_s[i] <= t->limit_s;
-        out->totals[k][slice] += 1;
+        hits[slice] += (double)r->gap_s[i] <= t->limit_s;
+        totals[slice] += 1;
     }
+}
+
+void sliced_count_target(const sliced_block *blocks, size_t n, size_t each, const slo_target *t,
+                         double *hits, double *totals) {
+    for (size_t b = 0; b < n; b++)
+        for (size_t i = 0; i < blocks[b].n; i++) {
+            const serving_request *r = &blocks[b].at[i];
+            count_target(hits, totals, t, r,
+                         sliced_place(&blocks[b], b, each, r->due_s, blocks[b].window.cohort_to));
+        }
 }
 
 static void count_block(sliced_arm *out, const sliced_block *b, size_t block, size_t each,
@@ -156,8 +166,6 @@ static void count_block(sliced_arm *out, const sliced_block *b, size_t block, si
         int cohort = sliced_place(b, block, each, r->due_s, b->window.cohort_to);
         count_ended(out, r, sliced_place(b, block, each, serving_left(r), b->window.to), good);
         count_due(out, r, sliced_place(b, block, each, r->due_s, b->window.to), cohort, good);
-        for (size_t k = 0; k < targets->n; k++)
-            count_target(out, k, &targets->at[k], r, cohort);
     }
 }
 
@@ -205,6 +213,8 @@ snap_status sliced_make(sliced_arm *out, const sliced_block *blocks, size_t n, s
         return err_set(err, SNAP_E_NOMEM, "out of memory for the metrics of a server");
     for (size_t b = 0; b < n; b++)
         count_block(out, &blocks[b], b, each, targets);
+    for (size_t k = 0; k < targets->n; k++)
+        sliced_count_target(blocks, n, each, &targets->at[k], out->hits[k], out->totals[k]);
     for (size_t s = 0; s < out->slices && gpus > 0; s++)
         out->over[SERVING_GPU][s] = out->over[SERVING_OUTPUT][s] / gpus;
     drop_unknown(out, blocks, n, targets->n > 0, gpus);

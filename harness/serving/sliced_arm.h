@@ -39,4 +39,9 @@ snap_status sliced_make(sliced_arm *out, const sliced_block *blocks, size_t n, s
                         const slo_list *targets, double gpus, arena *mem,
                         snap_err *err) SNAP_CHECK_RESULT;
 
+/* Counts the values within the limit of a target, and all its values, in each slice. @hits,
+ * @totals: [n * each], added to */
+void sliced_count_target(const sliced_block *blocks, size_t n, size_t each, const slo_target *t,
+                         double *hits, double *totals);
+
 #endif

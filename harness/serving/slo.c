@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "evals/distributions.h"
 #include "evals/stats.h"
+#include "harness/serving/batch_means.h"
 
 /* ---- the list ---- */
 
@@ -200,10 +201,15 @@ double slo_value_level(double level) {
     return 1 - (1 - level) / 10;
 }
 
+/* Whether the values that may miss the target are at least two slices. */
+static bool enough_slices(const slo_target *t, size_t slices) {
+    return fmin(t->quantile, 1 - t->quantile) * (double)slices >= 2 - 1e-9;
+}
+
 void slo_test_values(const slo_target *t, const double *logs, size_t slices, double level,
                      slo_result *r) {
     double n = (double)slices, mean = 0, squares = 0, least = (double)INFINITY, most = -least;
-    if (r->state != SLO_OPEN || fmin(t->quantile, 1 - t->quantile) * n < 2 - 1e-9)
+    if (r->state != SLO_OPEN || !enough_slices(t, slices))
         return;
     for (size_t i = 0; i < slices; i++) {
         mean += logs[i] / n;
@@ -222,4 +228,21 @@ void slo_test_values(const slo_target *t, const double *logs, size_t slices, dou
         r->state = SLO_MEETS;
     else if (fmin(least, mean - half) > limit)
         r->state = SLO_FAILS;
+}
+
+void slo_test_blocks(const slo_target *t, const double *logs, size_t blocks, size_t slices,
+                     double level, slo_result *r) {
+    double ci[2], mean = 0, limit = log(t->limit_s);
+    bool one_side = r->state == SLO_OPEN && isnan(r->value) && enough_slices(t, slices);
+    bool meets = r->state == SLO_MEETS || (one_side && r->share >= 1);
+    bool fails = r->state == SLO_FAILS || (one_side && r->share <= 0);
+    for (size_t b = 0; b < blocks; b++)
+        mean += logs[b] / (double)blocks;
+    batch_interval(logs, blocks, level, ci);
+    r->value = exp(mean);
+    r->value_ci[0] = exp(ci[0]);
+    r->value_ci[1] = exp(ci[1]);
+    r->state = meets && ci[1] <= limit ? SLO_MEETS : fails && ci[0] > limit ? SLO_FAILS : SLO_OPEN;
+    r->by_blocks = true;
+    r->unconfirmed = r->state == SLO_OPEN && (meets || fails);
 }

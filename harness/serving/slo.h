@@ -59,8 +59,11 @@ typedef struct {
     slo_state state;
     /* The percentile of the target, in seconds: the geometric mean of the percentiles of the
      * slices, with its interval at slo_value_level(). NAN if the share has decided, or if
-     * slo_test_values() is not possible. */
+     * slo_test_values() is not possible. With by_blocks it is that of the blocks, with its interval
+     * at the level of slo_test(). */
     double value, value_ci[2];
+    bool by_blocks;   /* slo_test_blocks() has set the state */
+    bool unconfirmed; /* the slices decide the target, but the blocks are too few to do so */
 } slo_result;
 
 /* The design effect of a share of values that are counted in slices of time: the ratio of its
@@ -106,5 +109,21 @@ double slo_value_level(double level);
  */
 void slo_test_values(const slo_target *t, const double *logs, size_t slices, double level,
                      slo_result *r);
+
+/**
+ * slo_test_blocks - decide a target whose slices are correlated, with whole blocks as units
+ *
+ * @logs:   [blocks] logarithm of the percentile of the target in each block; 2 blocks or more
+ * @slices: the number of slices of slo_test()
+ * @r:      result of slo_test() and slo_test_values()
+ *
+ * A decision stays only if the interval of the mean of @logs agrees with it, at @level
+ * (batch_means.h). So a wrong decision has a probability of at most (1 - level) / 2, however the
+ * values in a block are correlated. An open target is decided if no slice speaks against it: all
+ * values lie on one side of the limit, and slo_test_values() was not possible only because a slice
+ * has too few values.
+ */
+void slo_test_blocks(const slo_target *t, const double *logs, size_t blocks, size_t slices,
+                     double level, slo_result *r);
 
 #endif

@@ -10,6 +10,7 @@
 enum { kGroup = 5, kTrendGroups = 20 };
 static const double kLevel = 0.01;       /* level of the test for saturation */
 static const double kLeastShare = 0.02;  /* a smaller backlog is no saturation */
+static const double kMostDrift = 0.01;   /* a larger change is no steady state */
 static const double kMostTrimmed = 0.25; /* largest part of a block that one request takes */
 
 /* ---- series ---- */
@@ -121,8 +122,35 @@ static snap_status long_request(const serving_request *r, size_t n, double *out,
     return SNAP_OK;
 }
 
+/* The change of a series from its mean in the steps @from to @cut to that after @cut, as a share.
+ * NAN if there are no such steps. */
+static double change_at(const double *x, size_t n, size_t from, size_t cut) {
+    double before = 0, after = 0;
+    for (size_t i = from; i < cut; i++)
+        before += x[i] / (double)(cut - from);
+    for (size_t i = cut; i < n; i++)
+        after += x[i] / (double)(n - cut);
+    return from < cut && after > 0 ? fabs(1 - before / after) : (double)NAN;
+}
+
+/* Applies MSER-5 to the series @x of @n steps. Returns the number of steps to leave out. If they
+ * are half of the series, sets steady or drift of the window. The steps before @from are those in
+ * which the first requests are running. */
+static size_t truncate_series(const double *x, size_t n, size_t from, bool keep, steady_window *w) {
+    size_t cut = steady_mser5(x, n);
+    if (cut < n / kGroup / 2 * kGroup)
+        return cut;
+    double change = change_at(x, n, from, cut);
+    if (!keep || !(change <= kMostDrift)) {
+        w->steady = false;
+        return cut;
+    }
+    w->drift = fmax(w->drift, change);
+    return 0;
+}
+
 snap_status steady_find(const serving_request *r, size_t n, const steady_series *s,
-                        steady_window *out, snap_err *err) {
+                        bool small_drifts, steady_window *out, snap_err *err) {
     double first = r[0].sent_s, last = r[0].sent_s, one = 0;
     snap_status st = long_request(r, n, &one, err);
     if (st != SNAP_OK)
@@ -132,14 +160,13 @@ snap_status steady_find(const serving_request *r, size_t n, const steady_series 
         last = fmax(last, r[i].sent_s);
     }
     size_t steps = step_of(s, last) + 1; /* the drain is no part of the series */
-    size_t by_flight = steady_mser5(s->in_flight, steps);
-    size_t by_pieces = steady_mser5(s->pieces_s, steps);
-    size_t cut = by_flight > by_pieces ? by_flight : by_pieces;
-    size_t most = steps / kGroup / 2 * kGroup;
     one = fmin(one, kMostTrimmed * (last - first));
-    *out = (steady_window){.from = fmax((double)cut * s->step_s, first + one), .to = last};
-    out->steady = steps >= 4 * kGroup && cut < most;
-    out->cohort_to = last - one;
+    *out = (steady_window){.to = last, .cohort_to = last - one, .steady = steps >= 4 * kGroup};
+    size_t from = step_of(s, first + one) + 1;
+    size_t by_flight = truncate_series(s->in_flight, steps, from, small_drifts, out);
+    size_t by_pieces = truncate_series(s->pieces_s, steps, from, small_drifts, out);
+    size_t cut = by_flight > by_pieces ? by_flight : by_pieces;
+    out->from = fmax((double)cut * s->step_s, first + one);
     return SNAP_OK;
 }
 

@@ -20,11 +20,20 @@
  *   were due, never by when they ended: leaving out those that end late would leave out the slow
  *   ones.
  *
- * If a truncation is the largest possible one, the series has no steady part. Then only the second
- * half of the steps remains, and `steady` is false. It is also false with fewer than 20 steps. */
+ * If a truncation is the largest possible one, half of the steps, there are two cases. The change
+ * is that from the mean before the truncation, without the time of the first request, to the mean
+ * after it.
+ *
+ *   more than 1 %   The block has no steady part: `steady` is false, and only the second half of
+ *                   the steps remains.
+ *   at most 1 %     Nothing is left out. This is often a server whose speed varies slowly. The
+ *                   change is kept as `drift`.
+ *
+ * With fewer than 20 steps, `steady` is false too. */
 #ifndef SNAPMLA_HARNESS_SERVING_STEADY_H
 #define SNAPMLA_HARNESS_SERVING_STEADY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -36,6 +45,7 @@ typedef struct {
     double from, to;  /* seconds since the start of the block; empty if to <= from */
     double cohort_to; /* the requests that are due in [from, cohort_to) give the latencies */
     bool steady;
+    double drift; /* the change between the halves of the block, as a share; 0: MSER-5 found none */
 } steady_window;
 
 /* The course of one block, in STEADY_STEPS steps of step_s seconds from its start. */
@@ -55,9 +65,10 @@ size_t steady_mser5(const double *x, size_t n);
 /* Computes the course of a block of @n >= 1 requests. */
 void steady_series_of(const serving_request *r, size_t n, steady_series *out);
 
-/* Finds the window of a block of @n >= 1 requests of one arm. SNAP_E_NOMEM. */
+/* Finds the window of a block of @n >= 1 requests of one arm. @small_drifts: false: a block
+ * without a steady part has no drift, however small the change is. SNAP_E_NOMEM. */
 snap_status steady_find(const serving_request *r, size_t n, const steady_series *s,
-                        steady_window *out, snap_err *err) SNAP_CHECK_RESULT;
+                        bool small_drifts, steady_window *out, snap_err *err) SNAP_CHECK_RESULT;
 
 /* The growth of the number of requests in flight, without the first tenth of the arrivals' time. */
 typedef struct {

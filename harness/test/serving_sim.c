@@ -183,24 +183,38 @@ void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e) {
     free(g.active);
 }
 
+/* Adds a request of 32 tokens in two pieces that takes @tpot for each token. */
+static void add_even(sim_log *log, const sim_block *b, int index, double due, double tpot) {
+    enum { kTokens = 32 };
+    size_t i = add(log, b, index, due); /* add() may move the list */
+    serving_request *r = &log->at[i];
+    float *gaps = gaps_of(1);
+    gaps[0] = (float)((kTokens - 1) * tpot);
+    r->first_s = due + tpot;
+    r->end_s = due + kTokens * tpot;
+    r->completion_tokens = kTokens;
+    r->pieces = 2;
+    r->gap_s = gaps;
+}
+
 void sim_drifting(sim_log *log, const sim_block *b, double tpot_s, double spread) {
     const double keeps = 0.8, step_s = 0.5; /* the drift keeps this share of itself for each step */
-    enum { kTokens = 32 };
     rng random = rng_make(b->noise, (uint64_t)b->block);
     double drift = spread * rng_normal(&random), at = 0;
     for (int index = 0; index / b->rate < b->seconds; index++) {
         double due = index / b->rate;
         for (; at + step_s < due; at += step_s)
             drift = keeps * drift + sqrt(1 - keeps * keeps) * spread * rng_normal(&random);
-        double tpot = tpot_s * exp(drift + 1e-4 * rng_normal(&random));
-        size_t i = add(log, b, index, due); /* add() may move the list */
-        serving_request *r = &log->at[i];
-        float *gaps = gaps_of(1);
-        gaps[0] = (float)((kTokens - 1) * tpot);
-        r->first_s = due + tpot;
-        r->end_s = due + kTokens * tpot;
-        r->completion_tokens = kTokens;
-        r->pieces = 2;
-        r->gap_s = gaps;
+        add_even(log, b, index, due, tpot_s * exp(drift + 1e-4 * rng_normal(&random)));
+    }
+}
+
+void sim_wave(sim_log *log, const sim_block *b, double tpot_s, double amplitude, double period_s) {
+    const double circle = 6.283185307179586;
+    rng random = rng_make(b->noise, (uint64_t)b->block);
+    double phase = circle * rng_uniform(&random);
+    for (int index = 0; index / b->rate < b->seconds; index++) {
+        double due = index / b->rate, wave = sin(phase + circle * due / period_s);
+        add_even(log, b, index, due, tpot_s * exp(amplitude * wave + 1e-4 * rng_normal(&random)));
     }
 }

@@ -58,4 +58,8 @@ void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e);
  * @spread of the logarithm. Requests come at equal distances. */
 void sim_drifting(sim_log *log, const sim_block *b, double tpot_s, double spread);
 
+/* The same, but the logarithm of its time per token is a sine with this amplitude and period. The
+ * phase is random in each block. */
+void sim_wave(sim_log *log, const sim_block *b, double tpot_s, double amplitude, double period_s);
+
 #endif

@@ -1,5 +1,5 @@
-/* verify-run of results of earlier builds, which decided targets and set the flag `correlated` by
- * other rules. They are computed again by those rules. */
+/* verify-run of results of earlier builds, which decided targets, set the flags `correlated` and
+ * `unsteady`, and used them by other rules. They are computed again by those rules. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,9 @@ static serving_measured *states_of(const request_list *list, serving_measure_opt
 static bool is_other(const request_list *list, const serving_measure_options *old,
                      const serving_measure_options *now) {
     serving_measured *a = states_of(list, *old), *b = states_of(list, *now);
-    bool other = a->arm[0].state != b->arm[0].state || a->arm[0].correlated != b->arm[0].correlated;
+    bool other = a->arm[0].state != b->arm[0].state ||
+                 a->arm[0].correlated != b->arm[0].correlated ||
+                 a->arm[0].by_blocks != b->arm[0].by_blocks || a->arm[0].steady != b->arm[0].steady;
     free(a);
     free(b);
     return other;
@@ -86,8 +88,9 @@ static size_t findings(const results *r, const char *requests) {
 
 /* Finds a run for which the rules differ. The result by the earlier rule does not follow from the
  * requests by the present one. It does without the member @key, which only the present rule writes.
- * The other way round, it is the same. */
-static void expect_old_rule(const serving_measure_options *old, double spread, const char *key) {
+ * The other way round, it is the same. @writes: the old options write the member too */
+static void expect_old_rule(const serving_measure_options *old, double spread, const char *key,
+                            bool writes) {
     char dir[TEMP_FOLDER];
     const serving_measure_options now = options();
     request_list list = {0};
@@ -100,7 +103,7 @@ static void expect_old_rule(const serving_measure_options *old, double spread, c
     }
     CU_ASSERT_FATAL(seed < kSeeds);
     results *before = result_of(&list, old), *after = result_of(&list, &now);
-    CU_ASSERT(findings(before, path) > 0);
+    CU_ASSERT_EQUAL(findings(before, path) > 0, writes);
     CU_ASSERT_EQUAL(findings(after, path), 0);
     remove_member(before, key);
     remove_member(after, key);
@@ -116,17 +119,25 @@ static void expect_old_rule(const serving_measure_options *old, double spread, c
 static void test_targets_by_shares(void) {
     serving_measure_options old = options();
     old.shares_only = true;
-    expect_old_rule(&old, 0.01, "percentile_level_pct");
+    expect_old_rule(&old, 0.01, "percentile_level_pct", true);
 }
 
 /* The values of a server without drift are independent. */
 static void test_flag_by_one_standard_error(void) {
     serving_measure_options old = options();
     old.correlated_untested = true;
-    expect_old_rule(&old, 0, "independence_p");
+    expect_old_rule(&old, 0, "independence_p", true);
+}
+
+/* Without `units`, a correlated load has no verdict, and a small drift makes a block unsteady. */
+static void test_flags_prevent_verdicts(void) {
+    serving_measure_options old = options();
+    old.before_units = true;
+    expect_old_rule(&old, 0.01, "units", false);
 }
 
 CU_TestInfo tests_serving_older[] = {
     {"targets by shares", test_targets_by_shares},
     {"the flag correlated by one standard error", test_flag_by_one_standard_error},
+    {"flags prevent all verdicts", test_flags_prevent_verdicts},
     CU_TEST_INFO_NULL};
