@@ -14,8 +14,8 @@
 #            loads decide more in the same time than a search. The prompts are in the cache, so the servers
 #            mostly decode, as in Figure 1 of the paper. There are so many that the second-level cache of
 #            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). Computing the prompts: 20 s
-#            (8k), 32 s (32k), 40 s (128k). Each number of users: 75 s. So measure one length at a time,
-#            or set LIMIT=1100; a part that is stopped keeps the loads that are complete.
+#            (8k), 32 s (32k), 40 s (128k). Each number of users: 110 s. So measure one length at a time,
+#            with LIMIT=500; a part that is stopped keeps the loads that are complete.
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
 #            The knee is the highest rate within the targets.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
@@ -267,15 +267,14 @@ say_knee() {
 }
 unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac }
 
-# loads_of INPUT: numbers of users below and above the knees of both precisions on one H200: there the
-# median time per token is 20 ms with 156 (BF16) and 259 users (FP8) at 8k, 56 and 85 at 32k, 17 and
-# about 26 at 128k (docs/lab/2026-11-29-streams-and-knees.md)
+# loads_of INPUT: numbers of users below and above the knees of both precisions on one H200, as far from them as
+# the targets need: the blocks of a load are few (docs/lab/2026-11-29-correlated-loads.md)
 loads_of() {
     [ -z "${LOADS:-}" ] || { echo "$LOADS" && return; }
     case $1 in
-    8192) echo 150,165,245,290 ;;
-    32768) echo 53,59,80,90 ;;
-    131072) echo 15,18,24,29 ;;
+    8192) echo 130,165,210,290 ;;
+    32768) echo 45,62,75,95 ;;
+    131072) echo 12,19,22,30 ;;
     *) echo "$1" | awk '{ n = 1200000 / $1; printf "%d,%d,%d,%d\n", n + 1, 1.25 * n + 2, 1.6 * n + 3, 2 * n + 4 }' ;;
     esac
 }
@@ -318,7 +317,7 @@ loops() {
     open) kind=open option=--rate of=requests/s list=$(rates_of "$2") ;;
     esac
     # shellcheck disable=SC2086
-    load "$1-$2" "$3" $option "$list" --duration "$(scaled 15)" --drain "$(scaled 3)" --blocks 2 --warmup 8 \
+    load "$1-$2" "$3" $option "$list" --duration "$(scaled 15)" --drain "$(scaled 3)" --blocks 3 --warmup 8 \
         $shared --output $lengths --slo $targets
     for number in $(echo "$list" | tr ',' ' '); do
         say_loop "$1-$2" "$kind loop, $prefixes prompts of $2 tokens in the cache, $number $of" "$number"
