@@ -21,12 +21,11 @@ typedef uint64_t vq __attribute__((vector_size(4 * LANES), may_alias));
 
 static _Thread_local emulated_tile emulated[8];
 
-#define TILE_ZERO(t)                memset(&emulated[t], 0, sizeof emulated[t])
-#define TILE_LOAD(t, from, bytes)   emulated_load((t), (from), (bytes))
-#define TILE_STREAM(t, from, bytes) emulated_load((t), (from), (bytes))
-#define TILE_STORE(t, to, bytes)    emulated_store((t), (to), (bytes))
-#define TILE_PRODUCT(sum, a, b)     emulated_product((sum), (a), (b))
-#define TILE_FENCE()                ((void)0)
+#define TILE_ZERO(t)              memset(&emulated[t], 0, sizeof emulated[t])
+#define TILE_LOAD(t, from, bytes) emulated_load((t), (from), (bytes))
+#define TILE_STORE(t, to, bytes)  emulated_store((t), (to), (bytes))
+#define TILE_PRODUCT(sum, a, b)   emulated_product((sum), (a), (b))
+#define TILE_FENCE()              ((void)0)
 
 static void tiles_begin(void) {
     memset(emulated, 0, sizeof emulated);

@@ -20,15 +20,9 @@ static void decode_e4m3(const uint8_t *tables, uint16_t *out, const uint8_t *in,
 }
 
 static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
-    for (size_t c = 0; c < tiles * 16; c++) {
-        size_t tile = c / 32 * 2 + c / 4 % 2, column = c % 32 / 8 * 4 + c % 4;
-        to[tile * 256 + column] = even[c] | (uint32_t)odd[c] << 16;
-    }
-}
-
-static void store_columns(float *to, const float *from) {
-    for (size_t c = 0; c < 32; c++)
-        to[c] = from[c / 4 % 2 * 16 + c / 8 * 4 + c % 4];
+    for (size_t i = 0; i < tiles; i++, to += 256)
+        for (size_t c = 0; c < 16; c++)
+            to[c] = even[i * 16 + c] | (uint32_t)odd[i * 16 + c] << 16;
 }
 
 static void transpose(uint32_t *to, const uint32_t *from, size_t apart) {

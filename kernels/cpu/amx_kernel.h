@@ -5,53 +5,36 @@
  *   scores   S^T = K Q^T   K's rows are used as they lie in the cache or in the decoded page. Q^T
  *                          is packed once per part.
  *   softmax  rows in the lanes (amx_softmax.h); P is written to tiles
- *   values   O += P V      V is interleaved once per page, for all query rows. The sum and the
- *                          rescaling of O are vector arithmetic (amx_sums.h).
+ *   values   O += P V      V is interleaved once per page, for all query rows. O is in tiles. It is
+ *                          rescaled before, only in rows whose maximum has changed.
  * Two tiles of one operand are multiplied with two of the other. So four of the eight tile
  * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
- * They must not fall behind, because the core can only look ahead some hundred instructions. So
- * the vector work is divided into small units, which are distributed evenly over all products: the
- * scores of one row block are computed beside the softmax of the row block before it, and beside
- * the values of the one before that (attend_items()). */
+ * So after each step of up to four products, the core does one unit of work on which no running
+ * product depends (other_work()). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
-#include "kernels/cpu/amx_pages.h"
 #include "kernels/cpu/amx_softmax.h"
-#include "kernels/cpu/amx_sums.h"
+#include "kernels/cpu/amx_work.h"
 
-/* ---- work beside the products --------------------------------------------------------------- */
-
-/* Returns false if nothing is left to do. */
-static bool work_unit(amx_work *w) {
-    if (softmax_left(w->weighing))
-        softmax_unit(w, w->weighing);
-    else if (packing_left(w))
-        pack_pair(w);
-    else if (decoding_left(w))
-        decode_token(w);
-    else
-        return false;
-    return true;
-}
-
-/* Called after each step of up to four products. Logits are computed while their scores are in
- * L1. */
+/* Logits are computed while their scores are in L1, and V is packed while the scores of the first
+ * row block read the same pages. K of the next block may be decoded when all scores of this block
+ * are known. */
 static void other_work(amx_work *w) {
     (void)prefetch_unit(w);
     if (logits_left(w->scored))
         logits_unit(w, w->scored);
-    for (w->due += w->units; w->due >= w->steps; w->due -= w->steps)
-        if (!work_unit(w))
-            w->units = 0;
+    else if (softmax_left(w->weighed))
+        softmax_unit(w, w->weighed);
+    else if (packing_left(w))
+        pack_pair(w);
+    else if (decoding_left(w))
+        decode_pair(w);
 }
 
-/* ---- scores --------------------------------------------------------------------------------- */
-
-/* Scores of 32 tokens, from @k on, and @tiles x 16 rows. The tiles of Q stay in L1. Those of K are
- * read once. */
+/* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
 INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles) {
     size_t row = (size_t)w->d * sizeof *k, steps = (size_t)w->d / kDepth;
     TILE_FENCE();
@@ -60,10 +43,10 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
     TILE_ZERO(2);
     TILE_ZERO(3);
     for (size_t i = 0; i < steps; i++) {
-        TILE_STREAM(4, k + i * kDepth, row);
+        TILE_LOAD(4, k + i * kDepth, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        TILE_STREAM(5, k + (size_t)kTile * (size_t)w->d + i * kDepth, row);
+        TILE_LOAD(5, k + (size_t)kTile * (size_t)w->d + i * kDepth, row);
         TILE_PRODUCT(2, 5, 6);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
@@ -98,18 +81,33 @@ static void scores(amx_work *w, softmax_work *x) {
         }
 }
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* Where 32 rows and columns of O lie: in the tiles of w->o or in the part's result. */
+typedef struct {
+    float *at;    /* first number */
+    size_t row;   /* bytes from a row to the next one */
+    size_t right; /* numbers from the first 16 columns to the next 16 */
+} sums_place;
 
-/* The product of @tiles x 16 rows of P and 32 columns of V, in @steps products of 32 tokens. @v:
- * the tile of the first column, @apart: words from there to the same tile of the next 32 tokens. */
-INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart, float *to,
-                         int steps, int tiles) {
-    int rows = (kRowBlock + steps - 1) / steps;
+/* Adds to 32 columns of @tiles x 16 rows of O, in @steps products of 32 tokens. The sums begin with
+ * those at @from, or with zero if from.at is NULL, and are stored to @to. @v: the tile of the first
+ * column. @apart: words from there to the same tile of the next 32 tokens, and from the first 16
+ * rows of O to the next ones. */
+INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size_t apart,
+                         sums_place from, sums_place to, int steps, int tiles) {
     TILE_FENCE();
-    TILE_ZERO(0);
-    TILE_ZERO(1);
-    TILE_ZERO(2);
-    TILE_ZERO(3);
+    if (!from.at) {
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+    } else {
+        TILE_LOAD(0, from.at, from.row);
+        TILE_LOAD(1, from.at + from.right, from.row);
+        if (tiles == 2) {
+            TILE_LOAD(2, from.at + apart, from.row);
+            TILE_LOAD(3, from.at + apart + from.right, from.row);
+        }
+    }
     for (int i = 0; i < steps; i++, p += kTileWords, v += apart) {
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
@@ -121,111 +119,89 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
             TILE_PRODUCT(2, 5, 6);
             TILE_PRODUCT(3, 5, 7);
         }
-        add_rows(w, rows);
         other_work(w);
     }
-    size_t row = kColumns * sizeof *to;
-    TILE_STORE(0, to, row);
-    TILE_STORE(1, to + kTile, row);
+    TILE_STORE(0, to.at, to.row);
+    TILE_STORE(1, to.at + to.right, to.row);
     if (tiles == 2) {
-        TILE_STORE(2, to + (size_t)kTile * kColumns, row);
-        TILE_STORE(3, to + (size_t)kTile * kColumns + kTile, row);
+        TILE_STORE(2, to.at + apart, to.row);
+        TILE_STORE(3, to.at + apart + to.right, to.row);
     }
     TILE_FENCE();
 }
 
-static void values(amx_work *w, const weights *of) {
-    size_t apart = (size_t)w->part->d_c * kTile;
-    bool two = of->row + kRowBlock <= w->padded;
-    for (int column = 0; column < w->part->d_c; column += kColumns) {
-        const uint32_t *v = of->v + (size_t)column * kTile;
-        float *to = w->product[column / kColumns % 2];
+/* Row @row of O: LANES numbers at a time, kTileWords from each other for every 16 columns. */
+static float *sums_of_row(const amx_work *w, int row) {
+    return w->o + (size_t)(row / kTile) * kTile * (size_t)w->part->d_c +
+           (size_t)(row % kTile) * kTile;
+}
+
+static void rescale_row(const amx_work *w, int row) {
+    float *o = sums_of_row(w, row), by = w->state.rescale[row];
+    for (int d = 0; d < w->part->d_c; d += kTile, o += kTileWords)
+        for (int i = 0; i < kTile; i += LANES)
+            vf_store(o + i, vf_load(o + i) * by);
+}
+
+static void copy_row(const amx_work *w, float *to, int row) {
+    const float *o = sums_of_row(w, row);
+    for (int d = 0; d < w->part->d_c; d += kTile, o += kTileWords)
+        memcpy(to + d, o, kTile * sizeof *o);
+}
+
+static void values(amx_work *w, const token_block *b, int row) {
+    size_t d_c = (size_t)w->part->d_c, apart = d_c * kTile;
+    const uint32_t *p = w->p + (size_t)row * kTokenSteps * kTile;
+    bool two = row + kRowBlock <= w->padded, first = b->first == w->part->first;
+    for (int i = row; !first && i < row + kRowBlock && i < w->part->rows; i++)
+        if (w->state.rescale[i] != 1.0f)
+            rescale_row(w, i);
+    for (size_t at = 0; at < apart; at += (size_t)2 * kTileWords) {
+        sums_place tiles = {w->o + (size_t)row / kTile * apart + at, kTileRow, kTileWords};
+        sums_place from = first ? (sums_place){0} : tiles, to = tiles;
+        if (w->out && b->first + b->tokens == w->part->end)
+            to = (sums_place){w->out + (size_t)row * d_c + at / kTile, d_c * sizeof *w->out, kTile};
         if (two)
-            values_block(w, of->p, v, apart, to, of->steps, 2);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 2);
         else
-            values_block(w, of->p, v, apart, to, of->steps, 1);
-        finish_sums(w);
-        start_sums(w, of, to, column);
+            values_block(w, p, w->v + at, apart, from, to, b->pages * 2, 1);
     }
-    finish_sums(w);
 }
 
-/* ---- the part ------------------------------------------------------------------------------- */
-
-/* Begins block number @n: the next block is decoded, and V of this one packed. */
-static void begin_block(amx_work *w, int64_t n) {
-    const token_block *b = &w->block[n % kBlocks],
-                      *next = start_block(w, n + 1, b->first + kTokens);
+/* The scores of row block i are computed beside the softmax of row block i - 1, and the values of
+ * the other row blocks beside the softmax of the last one. */
+static void attend_block(amx_work *w, const token_block *b, token_block *next) {
+    int last = (w->padded - 1) / kRowBlock * kRowBlock;
     start_packing(w, b);
-    w->decode_units = (start_decoding(w, next) + w->row_blocks - 1) / w->row_blocks;
-    start_prefetch(w, next->first + prefetch_lead(w->part));
-}
-
-/* Prepares other_work() for the steps of one row block. @left: number of row blocks, from this one
- * on, beside which V must be packed. */
-static void pace_work(amx_work *w, const softmax_work *x, const weights *of, int left) {
-    const softmax_work *before = w->weighing;
-    w->units = w->decode_units;
-    if (softmax_left(before))
-        w->units += before->groups * before->block->pages * page_units(w->part->precision);
-    if (left > 0)
-        w->units += (packing_left(w) + left - 1) / left;
-    w->steps = of ? of->steps * w->part->d_c / kColumns : 0;
-    w->steps += x ? x->block->pages * (MLA_PAGE / kDepth) * w->d / kDepth : 0;
-    w->due = 0;
-}
-
-/* Passes P of a row block, whose logits are complete, to the next two stages. */
-static void pass_on(amx_work *w, softmax_work *x) {
-    const token_block *b = x->block;
-    weights *to = x->to;
-    finish_logits(w, x);
-    to->row = x->row;
-    to->steps = b->pages * (MLA_PAGE / kDepth);
-    to->v = b->v;
-    to->first = b->first == w->part->first;
-    to->last = b->first + b->tokens == w->part->end;
-}
-
-/* An item is one row block of one token block. Item i has its scores computed in round i, its
- * softmax in round i + 1, and its values in round i + 2. */
-static void attend_items(amx_work *w, int64_t items) {
-    int packing = w->row_blocks > 1 ? 2 : 1; /* V of a block is packed in its first rounds */
-    for (int64_t i = 0; i < items + 2; i++) {
-        int at = (int)(i % w->row_blocks);
-        softmax_work *x = i < items ? &w->softmax[i % 2] : NULL;
-        weights *of = &w->weighed[i % 2];
-        w->scored = &w->softmax[i % 2];
-        w->weighing = &w->softmax[(i + 1) % 2];
-        if (x && at == 0)
-            begin_block(w, i / w->row_blocks);
-        if (x)
-            start_softmax(w, x, &w->block[i / w->row_blocks % kBlocks], at * kRowBlock, of);
-        pace_work(w, x, i < 2 ? NULL : of, packing - at);
-        if (x)
-            scores(w, x);
-        if (i >= 2)
-            values(w, of);
-        finish_softmax(w, w->weighing);
-        if (x)
-            pass_on(w, x);
-        if (at == packing - 1)
-            finish_packing(w);
-        if (at == w->row_blocks - 1)
-            finish_decoding(w);
+    start_prefetch(w, b->first + kTokens);
+    for (int row = 0; row <= last; row += kRowBlock) {
+        w->scored = &w->softmax[w->weighed == &w->softmax[0]];
+        start_softmax(w, w->scored, b, row);
+        scores(w, w->scored);
+        finish_softmax(w, w->weighed);
+        finish_logits(w, w->scored);
+        w->weighed = w->scored;
     }
+    finish_packing(w);
+    start_block(w, next, b->first + kTokens);
+    start_decoding(w, next);
+    for (int row = 0; row <= last; row += kRowBlock) {
+        if (row == last)
+            finish_softmax(w, w->weighed);
+        values(w, b, row);
+    }
+    finish_decoding(w);
 }
 
 /* Prefetches the first block, and chooses the number of lines of a unit such that the steps of one
  * block are enough for the pages of the next one. */
 static void prefetch_first(amx_work *w) {
+    int row_blocks = (w->padded + kRowBlock - 1) / kRowBlock;
     int bytes = w->part->precision == MLA_FP8 ? w->part->d_c + 2 * w->part->d_r : 2 * w->d;
-    int per_steps = w->row_blocks * (w->d + w->part->d_c) / kDepth;
+    int per_steps = row_blocks * (w->d + w->part->d_c) / kDepth;
     w->prefetch.lines = (kDepth * bytes / kLine + per_steps - 1) / per_steps;
-    for (int64_t lead = 0; lead <= prefetch_lead(w->part); lead += MLA_PAGE) {
-        start_prefetch(w, w->part->first + lead);
-        while (prefetch_unit(w)) {
-        }
+    start_prefetch(w, w->part->first);
+    while (prefetch_unit(w)) {
     }
 }
 
@@ -234,20 +210,25 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     size_t bytes;
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
     w.part = part;
-    w.out = o;
+    prefetch_first(&w);
+    make_tables(w.tables);
+    pack_q(&w);
     softmax_begin(&w.state, part);
-    if (part->first == part->end) {
+    w.out = part->rows == w.padded ? o : NULL;
+    w.weighed = &w.softmax[1]; /* nothing to do */
+    start_block(&w, &w.block[0], part->first);
+    start_decoding(&w, &w.block[0]);
+    finish_decoding(&w);
+    tiles_begin();
+    int now = 0;
+    for (int64_t token = part->first; token < part->end; token += kTokens, now = !now)
+        attend_block(&w, &w.block[now], &w.block[!now]);
+    tiles_end();
+    if (part->first == part->end)
         memset(o, 0, (size_t)part->rows * (size_t)part->d_c * sizeof *o);
-    } else {
-        prefetch_first(&w);
-        make_tables(w.tables);
-        pack_q(&w);
-        (void)start_decoding(&w, start_block(&w, 0, part->first));
-        finish_decoding(&w);
-        tiles_begin();
-        attend_items(&w, (part->end - part->first + kTokens - 1) / kTokens * w.row_blocks);
-        tiles_end();
-    }
+    else
+        for (int i = 0; !w.out && i < part->rows; i++)
+            copy_row(&w, o + (size_t)i * (size_t)part->d_c, i);
     softmax_end(&w.state, part->rows, m, l);
 }
 

@@ -9,28 +9,19 @@
 
 #include "kernels/cpu/amx_work.h"
 
-/* A unit of P is small enough for the time of four tile products. Units of a page and one group:
- *   MLA_BF16   for each 32 tokens: kExpUnits that compute P, one that writes it to a tile
- *   MLA_FP8    2 * kExpUnits that compute P'; then for each 32 tokens: kExpUnits that round P', one
- *              that writes P to a tile. */
 enum {
-    kLogitTokens = kDepth, /* tokens of a unit that computes logits and their maximum */
-    kExpTokens = 4,        /* tokens of a unit that computes or rounds P */
-    kExpUnits = kDepth / kExpTokens,
-    kHalfUnits = kExpUnits + 1,
-    kPageUnits = 2 * kHalfUnits,                    /* MLA_BF16 */
-    kPageUnitsFp8 = 2 * kExpUnits + 2 * kHalfUnits, /* MLA_FP8 */
+    kLogitTokens = kDepth,             /* tokens of a unit that computes logits and their maximum */
+    kExpTokens = 8,                    /* tokens of a unit that computes P */
+    kPackTokens = kDepth,              /* tokens of a unit that rounds P and writes it to tiles */
+    kExpUnits = MLA_PAGE / kExpTokens, /* per page */
+    kPackUnits = MLA_PAGE / kPackTokens, /* per page */
+    kPageUnits = kExpUnits + kPackUnits,
 };
 
-INLINE int page_units(mla_precision p) {
-    return p == MLA_FP8 ? kPageUnitsFp8 : kPageUnits;
-}
-
 /* Begins the softmax of the row block that starts at @row. */
-static void start_softmax(amx_work *w, softmax_work *x, const token_block *b, int row,
-                          weights *to) {
+static void start_softmax(amx_work *w, softmax_work *x, const token_block *b, int row) {
     int rows = w->padded - row < kRowBlock ? w->padded - row : kRowBlock;
-    *x = (softmax_work){.block = b, .s = x->s, .to = to, .row = row, .groups = rows / LANES};
+    *x = (softmax_work){.block = b, .s = x->s, .row = row, .groups = rows / LANES};
     x->whole = b->tokens == b->pages * MLA_PAGE;
     for (int i = row; i < row + rows; i++) {
         int64_t seen =
@@ -78,107 +69,85 @@ static void logits_unit(const amx_work *w, softmax_work *x) {
     x->logits++;
 }
 
-/* Also makes the maxima of all logits those that P will refer to, times the factor. */
-static void finish_logits(amx_work *w, softmax_work *x) {
+static void finish_logits(const amx_work *w, softmax_work *x) {
     while (logits_left(x))
         logits_unit(w, x);
-    for (int g = 0; g < x->groups; g++) {
-        int row = x->row + g * LANES;
-        vf before = vf_load(w->state.m + row), m = x->largest[g];
-        vf against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 0 */
-        vf factor = vf_load(w->state.factor + row);
-        x->largest[g] = against * factor;
-        vf_store(x->to->rescale + g * LANES, vf_exp2(before * factor - x->largest[g]));
-        vf_store(w->state.m + row, m);
-    }
 }
 
 /* ---- P -------------------------------------------------------------------------------------- */
 
-static void start_group(const amx_work *w, softmax_work *x) {
-    x->factor = vf_load(w->state.factor + x->row + x->group * LANES);
-    x->against = x->largest[x->group];
+/* Called when all logits of the block are known: makes their maximum the one that P refers to. */
+static void start_group(amx_work *w, softmax_work *x) {
+    int row = x->row + x->group * LANES;
+    vf before = vf_load(w->state.m + row), m = x->largest[x->group];
+    x->factor = vf_load(w->state.factor + row);
+    x->against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 0 */
     x->sum = (vf){0};
+    vf_store(w->state.rescale + row, vf_exp2((before - x->against) * x->factor));
+    vf_store(w->state.m + row, m);
 }
 
 static void finish_group(amx_work *w, softmax_work *x) {
-    float *at = w->state.l + x->row + x->group * LANES;
-    vf_store(at, VF_FMA(vf_load(at), vf_load(x->to->rescale + x->group * LANES), x->sum));
+    int row = x->row + x->group * LANES;
+    vf l = vf_load(w->state.l + row), rescale = vf_load(w->state.rescale + row);
+    vf_store(w->state.l + row, VF_FMA(l, rescale, x->sum));
 }
 
-/* Stores P of kExpTokens tokens as pairs of bf16. */
-INLINE void store_pairs(const amx_work *w, int token, const vf *p) {
+/* Turns kExpTokens logits into P (P' for MLA_FP8). */
+INLINE void exp_unit(softmax_work *x, mla_precision p, int token) {
+    vf sum = x->sum, largest = token % MLA_PAGE ? x->page_largest : (vf){0};
     UNROLL
-    for (int j = 0; j < kExpTokens; j += 2)
-        *(vu *)(w->pairs + (size_t)(token % kDepth + j) / 2 * LANES) = bf16_pairs(p[j], p[j + 1]);
-}
-
-/* Computes P of kExpTokens tokens (P' for MLA_FP8). */
-INLINE void exp_unit(const amx_work *w, softmax_work *x, mla_precision p, int token) {
-    vf y[kExpTokens], sum = x->sum;
-    UNROLL
-    for (int j = 0; j < kExpTokens; j++) {
-        y[j] = vf_exp2(VF_FMA(vf_load(score_at(x, token + j, x->group)), x->factor, -x->against));
-        sum += y[j];
+    for (int j = token; j < token + kExpTokens; j++) {
+        vf y = vf_exp2((vf_load(score_at(x, j, x->group)) - x->against) * x->factor);
+        sum += y;
+        if (p == MLA_FP8) {
+            y *= x->block->a_k[j];
+            largest = VF_MAX(y, largest);
+        }
+        vf_store(score_at(x, j, x->group), y);
     }
     x->sum = sum;
-    if (p == MLA_BF16) {
-        store_pairs(w, token, y);
-        return;
-    }
-    vf largest = token % MLA_PAGE ? x->page_largest : (vf){0};
-    UNROLL
-    for (int j = 0; j < kExpTokens; j++) {
-        y[j] *= x->block->a_k[token + j];
-        largest = VF_MAX(y[j], largest);
-        vf_store(score_at(x, token + j, x->group), y[j]);
-    }
     x->page_largest = largest;
-}
-
-/* MLA_FP8: called when all P' of a page are known. */
-static void start_rounding(softmax_work *x) {
-    vf largest = x->page_largest;
-    vi any = largest >= 0x1p-100f;
-    vf safe = vf_select(any, largest, vf_set(1.0f));
-    x->inverse = vf_select(any, 448.0f / safe, (vf){0});
-    x->sigma = vf_select(any, largest / 448.0f, (vf){0});
-}
-
-/* MLA_FP8: rounds P' of kExpTokens tokens to e4m3. */
-INLINE void round_unit(const amx_work *w, const softmax_work *x, int token) {
-    vf y[kExpTokens];
-    UNROLL
-    for (int j = 0; j < kExpTokens; j++)
-        y[j] = vf_round_e4m3(vf_load(score_at(x, token + j, x->group)) * x->inverse) * x->sigma;
-    store_pairs(w, token, y);
-}
-
-/* Writes P of 32 tokens to a tile with rows of queries. */
-static void transpose_unit(const amx_work *w, const softmax_work *x, int token) {
-    int row = x->group * LANES;
-    uint32_t *tile =
-        x->to->p + ((size_t)(row / kTile) * kTokenSteps + (size_t)(token / kDepth)) * kTileWords;
-    transpose(tile + (size_t)(row % kTile) * kTile, w->pairs, LANES);
-}
-
-INLINE void run_unit(const amx_work *w, softmax_work *x, mla_precision p) {
-    int unit = x->unit, first = x->page * MLA_PAGE;
-    if (p == MLA_FP8 && unit < 2 * kExpUnits) {
-        exp_unit(w, x, p, first + unit * kExpTokens);
-        if (unit == 2 * kExpUnits - 1)
-            start_rounding(x);
-        return;
+    if (p == MLA_FP8 && token % MLA_PAGE == MLA_PAGE - kExpTokens) {
+        vi any = largest >= 0x1p-100f;
+        vf safe = vf_select(any, largest, vf_set(1.0f));
+        x->inverse = vf_select(any, 448.0f / safe, (vf){0});
+        x->sigma = vf_select(any, largest / 448.0f, (vf){0});
     }
-    unit -= p == MLA_FP8 ? 2 * kExpUnits : 0;
-    first += unit / kHalfUnits * kDepth;
-    unit %= kHalfUnits;
-    if (unit == kExpUnits)
-        transpose_unit(w, x, first);
-    else if (p == MLA_FP8)
-        round_unit(w, x, first + unit * kExpTokens);
+}
+
+/* Rounds kPackTokens tokens of P and writes them to a tile with rows of queries. */
+INLINE void pack_unit(const amx_work *w, const softmax_work *x, mla_precision p, int token) {
+    _Alignas(64) uint32_t pairs[kPackTokens / 2][LANES];
+    int row = x->row + x->group * LANES;
+    UNROLL
+    for (int j = 0; j < kPackTokens; j += 2) {
+        vf even = vf_load(score_at(x, token + j, x->group)),
+           odd = vf_load(score_at(x, token + j + 1, x->group));
+        if (p == MLA_FP8) {
+            even = vf_round_e4m3(even * x->inverse) * x->sigma;
+            odd = vf_round_e4m3(odd * x->inverse) * x->sigma;
+        }
+        *(vu *)pairs[j / 2] = bf16_pairs(even, odd);
+    }
+    uint32_t *tile =
+        w->p + ((size_t)(row / kTile) * kTokenSteps + (size_t)(token / kDepth)) * kTileWords;
+    transpose(tile + (size_t)(row % kTile) * kTile, pairs[0], LANES);
+}
+
+/* One unit of a page. MLA_BF16 writes P to a tile after every 32 tokens, while it is still in L1.
+ * MLA_FP8 must first know the largest P' of the page. */
+INLINE void run_unit(const amx_work *w, softmax_work *x, mla_precision p, int page, int unit) {
+    int first = page * MLA_PAGE, half = 0;
+    if (p == MLA_BF16) {
+        half = unit / (kPageUnits / 2);
+        unit = unit % (kPageUnits / 2);
+    }
+    int exps = p == MLA_BF16 ? kExpUnits / 2 : kExpUnits;
+    if (unit < exps)
+        exp_unit(x, p, first + half * kPackTokens + unit * kExpTokens);
     else
-        exp_unit(w, x, p, first + unit * kExpTokens);
+        pack_unit(w, x, p, first + (half + unit - exps) * kPackTokens);
 }
 
 INLINE bool softmax_left(const softmax_work *x) {
@@ -186,20 +155,18 @@ INLINE bool softmax_left(const softmax_work *x) {
 }
 
 static void softmax_unit(amx_work *w, softmax_work *x) {
-    if (x->page == 0 && x->unit == 0)
+    if (x->unit == 0)
         start_group(w, x);
+    int page = x->unit / kPageUnits, unit = x->unit % kPageUnits;
     if (w->part->precision == MLA_FP8)
-        run_unit(w, x, MLA_FP8);
+        run_unit(w, x, MLA_FP8, page, unit);
     else
-        run_unit(w, x, MLA_BF16);
-    if (++x->unit < page_units(w->part->precision))
-        return;
-    x->unit = 0;
-    if (++x->page < x->block->pages)
-        return;
-    finish_group(w, x);
-    x->page = 0;
-    x->group++;
+        run_unit(w, x, MLA_BF16, page, unit);
+    if (++x->unit == x->block->pages * kPageUnits) {
+        finish_group(w, x);
+        x->unit = 0;
+        x->group++;
+    }
 }
 
 static void finish_softmax(amx_work *w, softmax_work *x) {

@@ -13,12 +13,11 @@
 #include <immintrin.h>
 #include <string.h>
 
-#define TILE_ZERO(t)                _tile_zero(t)
-#define TILE_LOAD(t, from, bytes)   _tile_loadd(t, (from), (bytes))
-#define TILE_STREAM(t, from, bytes) _tile_stream_loadd(t, (from), (bytes))
-#define TILE_STORE(t, to, bytes)    _tile_stored(t, (to), (bytes))
-#define TILE_PRODUCT(sum, a, b)     _tile_dpbf16ps(sum, a, b)
-#define TILE_FENCE()                __asm__ volatile("" : : : "memory")
+#define TILE_ZERO(t)              _tile_zero(t)
+#define TILE_LOAD(t, from, bytes) _tile_loadd(t, (from), (bytes))
+#define TILE_STORE(t, to, bytes)  _tile_stored(t, (to), (bytes))
+#define TILE_PRODUCT(sum, a, b)   _tile_dpbf16ps(sum, a, b)
+#define TILE_FENCE()              __asm__ volatile("" : : : "memory")
 
 /* Gives this thread 8 full tiles. The operands of the instruction are described in the manual under
  * LDTILECFG. */

@@ -13,24 +13,15 @@ static void decode_e4m3(const uint8_t *bytes, uint16_t *out, const uint8_t *in, 
 }
 
 /* Interleaves two rows of bf16 numbers, 16 columns in each tile: row j of V's tiles. unpack works
- * within 128 bits. So of 32 columns, the first tile has 0-3, 8-11, 16-19 and 24-27, and the second
- * one has the others. */
+ * within 128 bits, so the quadwords are permuted first. */
 static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
+    const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     for (size_t i = 0; i < tiles; i += 2, to += 512) {
-        __m512i a = _mm512_loadu_si512(even + i * 16), b = _mm512_loadu_si512(odd + i * 16);
+        __m512i a = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(even + i * 16));
+        __m512i b = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(odd + i * 16));
         _mm512_store_si512(to, _mm512_unpacklo_epi16(a, b));
         _mm512_store_si512(to + 256, _mm512_unpackhi_epi16(a, b));
     }
-}
-
-/* Copies the sums of 32 columns, @from, which are in the order of interleave(), to the order of the
- * columns. */
-static void store_columns(float *to, const float *from) {
-    const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-    __m512 a = _mm512_loadu_ps(from), b = _mm512_loadu_ps(from + 16);
-    _mm512_storeu_ps(to, _mm512_permutex2var_ps(a, low, b));
-    _mm512_storeu_ps(to + 16, _mm512_permutex2var_ps(a, high, b));
 }
 
 /* Turns 16 rows of 16 words, which lie @apart words from each other, into 16 columns. */

@@ -1,4 +1,5 @@
-/* amx_work.h - memory of one part of the AMX kernel, and the layout of queries for tiles.
+/* amx_work.h - memory of one part of the AMX kernel, and the conversion of pages and queries into
+ * the layouts that tiles need.
  *
  * The including file defines the tile operations (amx_tiles.h or amx_emulated_tiles.h) and the
  * vector operations of amx_vectors.h or amx_emulated_vectors.h. */
@@ -17,10 +18,7 @@ enum {
     kTokens = kBlockPages * MLA_PAGE, /* tokens of a full token block */
     kTokenSteps = kTokens / kDepth,   /* products over a full token block */
     kRowBlock = 2 * kTile,            /* query rows whose scores are computed together */
-    kColumns = 2 * kTile,             /* columns of O that are computed together */
     kPagePairs = MLA_PAGE / 2,
-    kBlocks = 3, /* blocks in use: one whose values are computed, one whose scores are, and one
-                    that is being decoded */
 };
 
 /* Up to kBlockPages consecutive pages of the sequence. Tokens after the part's last one are
@@ -28,111 +26,73 @@ enum {
 typedef struct {
     int64_t first; /* first token */
     int pages, tokens;
-    const uint16_t *page[kBlockPages]; /* [64][d] bf16: in the cache, or in k */
-    uint16_t *k; /* [kTokens][d] pages that are decoded, or that are not full */
-    uint32_t
-        *v; /* [kTokenSteps][d_c / kTile] tiles: row j has tokens 2j and 2j + 1 of 16 columns, in
-                    the order of interleave()
-                  */
-    float *a_k; /* [kTokens] MLA_FP8: scales of the tokens */
+    const uint16_t *page[kBlockPages]; /* [64][d] bf16: in the cache, or in amx_work.k */
+    float *a_k;                        /* [kTokens] MLA_FP8: scales of the tokens */
 } token_block;
-
-/* P of one row block and one token block, for the product with V. */
-typedef struct {
-    uint32_t *p;       /* [2][kTokenSteps] tiles: row i has 32 tokens of query row i */
-    float *rescale;    /* [kRowBlock] factors of the sums so far */
-    int row;           /* first row of the row block */
-    int steps;         /* products over the tokens of the block */
-    const uint32_t *v; /* of the block */
-    bool first, last;  /* whether the block is the part's first or last one */
-} weights;
 
 /* The softmax of one row block and one token block. It proceeds in units of work, so that it can
  * run between tile products (amx_softmax.h): first the logits, then P for one group of LANES rows
  * after the other. */
 typedef struct {
     const token_block *block;
-    float *s;       /* [kTokens][kRowBlock]: scores, then logits, then P' */
-    weights *to;    /* where P goes */
-    int row;        /* first row of the row block */
-    int groups;     /* groups of LANES rows */
-    bool whole;     /* every row sees every token of the block, and its pages are full */
-    int ready;      /* units of logits whose scores are complete */
-    int logits;     /* units of logits that are done */
-    int group;      /* whose P is computed */
-    int page, unit; /* the next unit of P of this group */
-    vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far; when all are known,
-                                      the maximum that P refers to, times the factor */
-    vf factor, against;            /* of this group: softmax_state.factor, and its `largest` */
-    vf sum;                        /* the sum of P so far */
-    vf page_largest;               /* MLA_FP8: largest P' of the page so far */
-    vf inverse, sigma;             /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
+    float *s;   /* [kTokens][kRowBlock]: scores, then logits, then P */
+    int row;    /* first row of the row block */
+    int groups; /* groups of LANES rows */
+    bool whole; /* every row sees every token of the block, and its pages are full */
+    int ready;  /* units of logits whose scores are complete */
+    int logits; /* units of logits that are done */
+    int group;  /* whose P is computed */
+    int unit;   /* the next unit of P of this group */
+    vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far */
+    vf factor, against; /* of this group: softmax_state.factor; the maximum that P refers to */
+    vf sum;             /* the sum of P so far */
+    vf page_largest;    /* MLA_FP8: largest P' of the page so far */
+    vf inverse, sigma;  /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
 } softmax_work;
 
-/* The pages that are being prefetched. */
+/* The pages of a block that are being prefetched. */
 typedef struct {
-    int64_t token;        /* first token */
+    int64_t token;        /* first token of the block */
     int planes;           /* planes of pages that have been begun */
     const char *at, *end; /* the rest of the current plane */
     int lines;            /* cache lines of a unit of work */
 } page_prefetch;
 
-/* The products P V of one row block and kColumns columns, which are being added to O. */
-typedef struct {
-    const weights *of;
-    const float *product; /* [kRowBlock][kColumns] */
-    int column;           /* first column */
-    int row, rows;        /* the next row; all rows */
-} sums_work;
-
 typedef struct {
     const cpu_part *part;
     int d, padded; /* d_c + d_r; rows rounded up to a multiple of kTile */
-    int row_blocks;
-    uint32_t *q; /* [padded / kTile][d / kDepth] tiles: row j has columns 2j, 2j + 1 of 16
-                         rows */
-    float *o;    /* [row_blocks][d_c / kColumns][kRowBlock][kColumns] sums so far, with columns
-                          in the order of interleave() */
-    float *out;  /* [rows][d_c] the part's result */
-    float *product[2]; /* [kRowBlock][kColumns] */
-    uint32_t *pairs;   /* [kDepth / 2][LANES] P of 32 tokens and one group, before transposition */
-    uint16_t *k[2];    /* token_block.k, in turn */
-    uint32_t *v[kBlocks]; /* token_block.v, in turn; with several row blocks, only two are used */
-    uint16_t *rows;       /* [kTile][d] queries in bf16 */
-    uint8_t *tables;      /* for the decoder of e4m3 */
+    uint32_t *q;   /* [padded / kTile][d / kDepth] tiles: row j has columns 2j, 2j + 1 of 16 rows */
+    uint32_t *p;   /* [padded / kTile][kTokenSteps] tiles: row i has 32 tokens of query row i */
+    float *o;      /* [padded / kTile][d_c / kTile] tiles */
+    float *out;    /* the part's result, if the last block writes it, else NULL */
+    uint16_t *k;   /* [kTokens][d] pages that are decoded, or that are not full */
+    uint32_t *v;   /* [kTokenSteps][d_c / kTile] tiles: row j has tokens 2j and 2j + 1 of 16
+                      columns */
+    uint16_t *rows;  /* [kTile][d] queries in bf16 */
+    uint8_t *tables; /* for the decoder of e4m3 */
     softmax_state state;
     page_prefetch prefetch;
-    token_block block[kBlocks]; /* consecutive blocks, in turn */
-    weights weighed[2];
-    softmax_work softmax[2]; /* of consecutive row blocks, in turn */
-    softmax_work *scored;    /* its scores are being computed, and its logits */
-    softmax_work *weighing;  /* its P is being computed */
-    sums_work sums;
-    const token_block *packing, *decoding; /* blocks that are being packed and decoded */
-    int packed, decoded;   /* how many pairs of tokens are packed; how many tokens are decoded */
-    int decode_units;      /* tokens to decode beside each row block */
-    int units, steps, due; /* other_work(): units of work for so many steps; the remainder */
+    token_block block[2];                  /* this block and the next one, in turn */
+    softmax_work softmax[2];               /* of this row block and the previous one, in turn */
+    softmax_work *scored;                  /* its scores are being computed, and its logits */
+    softmax_work *weighed;                 /* its P is being computed */
+    const token_block *decoding, *packing; /* blocks that are being decoded and packed */
+    int decoded, packed;                   /* how many of their pairs of tokens are done */
 } amx_work;
 
 static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {
     amx_work w = {.d = d_c + d_r, .padded = (rows + kTile - 1) / kTile * kTile};
-    size_t at = 0, d = (size_t)w.d, columns = (size_t)d_c;
-    w.row_blocks = (rows + kRowBlock - 1) / kRowBlock;
-    w.q = scratch_carve(memory, &at, (size_t)w.padded * d * sizeof(uint16_t));
-    w.o = scratch_carve(memory, &at, (size_t)w.row_blocks * kRowBlock * columns * sizeof *w.o);
-    w.pairs = scratch_carve(memory, &at, kDepth / 2 * LANES * sizeof *w.pairs);
+    size_t at = 0, d = (size_t)w.d, padded = (size_t)w.padded, columns = (size_t)d_c;
+    w.q = scratch_carve(memory, &at, padded * d * sizeof(uint16_t));
+    w.p = scratch_carve(memory, &at, padded * kTokens * sizeof(uint16_t));
+    w.o = scratch_carve(memory, &at, padded * columns * sizeof *w.o);
+    w.k = scratch_carve(memory, &at, kTokens * d * sizeof *w.k);
+    w.v = scratch_carve(memory, &at, kTokens * columns * sizeof(uint16_t));
     w.rows = scratch_carve(memory, &at, kTile * d * sizeof *w.rows);
     w.tables = scratch_carve(memory, &at, kTableBytes);
     for (int i = 0; i < 2; i++) {
-        w.product[i] = scratch_carve(memory, &at, kRowBlock * kColumns * sizeof(float));
-        w.k[i] = scratch_carve(memory, &at, kTokens * d * sizeof(uint16_t));
         w.softmax[i].s = scratch_carve(memory, &at, (size_t)kTokens * kRowBlock * sizeof(float));
-        w.weighed[i].p = scratch_carve(memory, &at, (size_t)kTokens * kRowBlock * sizeof(uint16_t));
-        w.weighed[i].rescale = scratch_carve(memory, &at, kRowBlock * sizeof(float));
-    }
-    for (int i = 0; i < kBlocks; i++) {
         w.block[i].a_k = scratch_carve(memory, &at, kTokens * sizeof(float));
-        w.v[i] = scratch_carve(memory, &at, kTokens * columns * sizeof(uint16_t));
     }
     w.state = softmax_layout(memory, &at, w.padded);
     *bytes = at;
@@ -172,6 +132,114 @@ static void pack_q(amx_work *w) {
         for (size_t pair = 0; pair < d / 2; pair += LANES, to += (size_t)LANES * kTile)
             transpose(to, (const uint32_t *)(const void *)w->rows + pair, d / 2);
     }
+}
+
+/* ---- pages ---------------------------------------------------------------------------------- */
+
+/* Describes the block that begins at @token. It is empty if the part ends before @token. */
+static void start_block(amx_work *w, token_block *b, int64_t token) {
+    const cpu_part *part = w->part;
+    int64_t left = part->end - token;
+    b->first = token;
+    b->tokens = left < 0 ? 0 : left < kTokens ? (int)left : kTokens;
+    b->pages = (b->tokens + MLA_PAGE - 1) / MLA_PAGE;
+    for (int i = 0; i < b->pages; i++) {
+        int64_t slot = mla_slot(part->table, part->cache.pages, token + (int64_t)i * MLA_PAGE);
+        bool full = b->tokens >= (i + 1) * MLA_PAGE;
+        b->page[i] = w->k + (size_t)i * MLA_PAGE * (size_t)w->d;
+        if (part->precision == MLA_BF16 && full)
+            b->page[i] = (const uint16_t *)part->cache.content + (size_t)slot * (size_t)w->d;
+        for (int j = 0; part->precision == MLA_FP8 && j < MLA_PAGE; j++) {
+            int at = i * MLA_PAGE + j;
+            b->a_k[at] = at < b->tokens ? part->cache.scale[slot + j] : 0.0f;
+        }
+    }
+}
+
+/* Begins to prefetch the pages of the block that begins at @token. */
+static void start_prefetch(amx_work *w, int64_t token) {
+    w->prefetch = (page_prefetch){.token = token, .lines = w->prefetch.lines};
+}
+
+/* Finds the next plane of the block's pages: of MLA_FP8, the content and the RoPE part in turn. */
+static bool next_plane(const cpu_part *part, page_prefetch *f) {
+    int planes = part->precision == MLA_FP8 ? 2 : 1;
+    int64_t token = f->token + (int64_t)(f->planes / planes) * MLA_PAGE;
+    if (f->planes == planes * kBlockPages || token >= part->end)
+        return false;
+    bool rope = f->planes++ % planes == 1;
+    size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r;
+    size_t width = planes == 1 ? 2 * (d_c + d_r) : rope ? 2 * d_r : d_c;
+    size_t slot = (size_t)mla_slot(part->table, part->cache.pages, token);
+    f->at = (const char *)(rope ? part->cache.rope : part->cache.content) + slot * width;
+    f->end = f->at + MLA_PAGE * width;
+    return true;
+}
+
+/* Prefetches a few lines into L2. Returns false if all are prefetched. */
+INLINE bool prefetch_unit(amx_work *w) {
+    page_prefetch *f = &w->prefetch;
+    if (f->at >= f->end && !next_plane(w->part, f))
+        return false;
+    for (int i = 0; i < f->lines; i++, f->at += kLine)
+        __builtin_prefetch(f->at, 0, 2);
+    return true;
+}
+
+static void start_decoding(amx_work *w, const token_block *b) {
+    w->decoding = b;
+    w->decoded = 0;
+}
+
+INLINE bool decoding_left(const amx_work *w) {
+    return w->decoded / kPagePairs < w->decoding->pages;
+}
+
+/* Decodes the next pair of tokens of a block into w->k, if it is not read from the cache. */
+static void decode_pair(amx_work *w) {
+    const token_block *b = w->decoding;
+    const cpu_part *part = w->part;
+    int page = w->decoded / kPagePairs;
+    size_t d = (size_t)w->d;
+    int64_t token = b->first + 2 * w->decoded;
+    uint16_t *k = w->k + (size_t)w->decoded * 2 * d;
+    for (int i = 0; b->page[page] == w->k + (size_t)page * MLA_PAGE * d && i < 2; i++) {
+        if (token + i < part->end)
+            decode_row(w, k + (size_t)i * d, part->cache.content, part->cache.rope,
+                       mla_slot(part->table, part->cache.pages, token + i));
+        else
+            memset(k + (size_t)i * d, 0, d * sizeof *k);
+    }
+    w->decoded++;
+}
+
+static void finish_decoding(amx_work *w) {
+    while (decoding_left(w))
+        decode_pair(w);
+}
+
+static void start_packing(amx_work *w, const token_block *b) {
+    w->packing = b;
+    w->packed = 0;
+}
+
+INLINE bool packing_left(const amx_work *w) {
+    return w->packed / kPagePairs < w->packing->pages;
+}
+
+/* Interleaves the next pair of tokens of a block into the tiles of V. */
+static void pack_pair(amx_work *w) {
+    int page = w->packed / kPagePairs, pair = w->packed % kPagePairs;
+    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile;
+    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d;
+    size_t step = (size_t)w->packed / kTile, row = (size_t)w->packed % kTile;
+    interleave(w->v + step * tiles * kTileWords + row * kTile, rows, rows + d, tiles);
+    w->packed++;
+}
+
+static void finish_packing(amx_work *w) {
+    while (packing_left(w))
+        pack_pair(w);
 }
 
 #endif

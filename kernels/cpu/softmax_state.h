@@ -1,6 +1,6 @@
 /* softmax_state.h - the arrays of a running softmax (softmax.h), and memory for them. In the AMX
- * kernel, `limit` is for a block of up to four pages instead of a page, and `rescale`, `sigma` and
- * `a_k` are not used (amx_softmax.h). */
+ * kernel, `rescale` and `limit` are for a block of up to four pages instead of a page, and `sigma`
+ * and `a_k` are not used (amx_softmax.h). */
 #ifndef SNAPMLA_KERNELS_CPU_SOFTMAX_STATE_H
 #define SNAPMLA_KERNELS_CPU_SOFTMAX_STATE_H
 
