@@ -50,8 +50,9 @@ bool verify_is_near(double a, double b);
 /* Checks a whole document and adds the findings to @f. */
 void verify_document(const results *r, verify_findings *f);
 
-/* Parts of verify_document(): bench rows; steps of whole models; exchanges between GPUs; predicted decode steps; evals and
- * verdicts; the backend, its plugin, and the checkpoints of arms. */
+/* Parts of verify_document(): bench rows; steps of whole models; exchanges between GPUs;
+ * predicted decode steps; evals and verdicts; the backend, its plugin, and the checkpoints of
+ * arms. */
 void verify_bench(const run_record *r, verify_findings *f);
 void verify_steps(const run_record *r, verify_findings *f);
 void verify_exchange(const run_record *r, verify_findings *f);

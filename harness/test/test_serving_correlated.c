@@ -257,10 +257,10 @@ static steady_window settle(double slow, double seconds, bool small_drifts) {
     return w;
 }
 
-/* A server that approaches its speed during the whole block, from 10 % off, has no steady state. From
- * 3 % off, its halves differ by 0.9 %: the block counts as steady, has the whole window, and this
- * change is its drift. The truth: the means of 1 - slow exp(-t / T) over the halves of the block, T
- * one block. */
+/* A server that approaches its speed during the whole block, from 10 % off, has no steady state.
+ * From 3 % off, its halves differ by 0.9 %: the block counts as steady, has the whole window, and
+ * this change is its drift. The truth: the means of 1 - slow exp(-t / T) over the halves of the
+ * block, T one block. */
 static void test_drifts(void) {
     const double slow = 0.03, half = exp(-0.5);
     double first = 2 * (1 - half), second = 2 * (half - half * half);
