@@ -62,6 +62,7 @@ typedef struct {
     buf header, data;
     uint64_t draw;
     projections how;
+    random_scales scales;
 } writing;
 
 static void add_entry(writing *w, const char *name, const char *type, int64_t rows, int64_t cols,
@@ -83,6 +84,8 @@ static void add_e4m3(writing *w, const char *name, int64_t rows, int64_t cols) {
     CU_ASSERT_PTR_NOT_NULL_FATAL(scale);
     for (int64_t i = 0; i < down * across; i++)
         scale[i] = sqrtf(3.0f / (float)cols) / 256 * (0.5f + (float)(rng_u32(&r) >> 8) * 0x1p-24f);
+    for (int64_t i = 0; i < down * across && w->scales == RANDOM_POWERS; i++)
+        scale[i] = exp2f(rintf(log2f(scale[i])));
     for (int64_t i = 0; i < rows * cols; i++) {
         float u = (float)(rng_u32(&r) >> 8) * 0x1p-23f - 1.0f;
         uint8_t code = e4m3_from_f32(256 * u);
@@ -128,9 +131,10 @@ static void write_file(const char *dir, const char *name, const void *data, size
     CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, data, n, NULL), SNAP_OK);
 }
 
-static void write_checkpoint(const char *dir, const char *config, uint64_t draw, projections how) {
+static void write_checkpoint(const char *dir, const char *config, uint64_t draw, projections how,
+                             random_scales scales) {
     model_shape shape;
-    writing w = {.draw = draw, .how = how};
+    writing w = {.draw = draw, .how = how, .scales = scales};
     buf file = {0};
     snap_err err = {0};
     CU_ASSERT_EQUAL_FATAL(model_shape_parse(&shape, config, strlen(config), "config", &err),
@@ -168,18 +172,18 @@ char *random_changed(const char *config, const char *const (*change)[2], int n) 
 
 void random_open(tiny_model *t, const char *config, uint64_t draw) {
     tiny_make(t);
-    write_checkpoint(t->dir, config, draw, PLAIN);
+    write_checkpoint(t->dir, config, draw, PLAIN, RANDOM_SCALES);
     tiny_read(t);
 }
 
-void random_open_e4m3(tiny_model *t, const char *config, bool written) {
+void random_open_e4m3(tiny_model *t, const char *config, random_scales scales, bool written) {
     static const char *const quantised[][2] = {
         {"\"torch_dtype\":\"bfloat16\"",
          "\"quantization_config\":{\"quant_method\":\"fp8\",\"weight_block_size\":[128,128]}"}};
     char *now = written ? strdup(config) : random_changed(config, quantised, 1);
     CU_ASSERT_PTR_NOT_NULL_FATAL(now);
     tiny_make(t);
-    write_checkpoint(t->dir, now, 0, written ? E4M3_AS_BF16 : E4M3);
+    write_checkpoint(t->dir, now, 0, written ? E4M3_AS_BF16 : E4M3, scales);
     tiny_read(t);
     free(now);
 }

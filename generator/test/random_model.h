@@ -20,8 +20,11 @@ char *random_changed(const char *config, const char *const (*change)[2], int n);
  * the test on an error. Release with tiny_close(). */
 void random_open(tiny_model *t, const char *config, uint64_t draw);
 
+/* Scales of e4m3 numbers: any numbers, or powers of two, with which BF16 has every e4m3 number. */
+typedef enum { RANDOM_SCALES, RANDOM_POWERS } random_scales;
+
 /* Like random_open(), but the projections are e4m3, with one scale for each 128 by 128 numbers. If
  * @written, they are the same numbers, rounded to BF16. */
-void random_open_e4m3(tiny_model *t, const char *config, bool written);
+void random_open_e4m3(tiny_model *t, const char *config, random_scales scales, bool written);
 
 #endif

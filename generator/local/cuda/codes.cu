@@ -6,7 +6,12 @@
 namespace device {
 namespace {
 
-enum { kThreads = 256, kWarps = kThreads / 32, kBlocksPerSm = 16 };
+enum {
+    kThreads = 256,
+    kWarps = kThreads / 32,
+    kBlocksPerSm = 16,
+    kResidentThreads = 2048, /* threads that an SM can hold */
+};
 
 __global__ void __launch_bounds__(kThreads) place(code_scale_rows a) {
     wait_previous();
@@ -26,37 +31,6 @@ __device__ __forceinline__ uint32_t two_codes(float x, float y) {
     return __nv_cvt_float2_to_fp8x2({x, y}, __NV_SATFINITE, __NV_E4M3);
 }
 
-/* One warp quantises CODE_BLOCK columns of a row, four in each lane. */
-__global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
-    let_next();
-    wait_previous();
-    const int64_t blocks = code_blocks(a.k), rows = a.count ? *a.count : a.rows;
-    const int lane = threadIdx.x % 32;
-    for (int64_t i = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32; i < rows * blocks;
-         i += gridDim.x * int64_t(kWarps)) {
-        const int64_t row = i / blocks, block = i % blocks;
-        const int64_t from = a.row ? a.row[row] : row, col = block * CODE_BLOCK + 4 * lane;
-        float x[4] = {};
-        if (col < a.k) {
-            const uint2 raw = *reinterpret_cast<const uint2 *>(a.x + from * a.x_row + col);
-            const auto *pairs = reinterpret_cast<const __nv_bfloat162 *>(&raw);
-            x[0] = __low2float(pairs[0]);
-            x[1] = __high2float(pairs[0]);
-            x[2] = __low2float(pairs[1]);
-            x[3] = __high2float(pairs[1]);
-        }
-        float largest = fmaxf(fmaxf(fabsf(x[0]), fabsf(x[1])), fmaxf(fabsf(x[2]), fabsf(x[3])));
-        for (int m = 16; m > 0; m /= 2)
-            largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, m));
-        const float scale = fmaxf(largest, 1e-10f) / 448.0f;
-        if (col < a.k)
-            *reinterpret_cast<uint32_t *>(a.code + row * a.k + col) =
-                two_codes(x[0] / scale, x[1] / scale) | two_codes(x[2] / scale, x[3] / scale) << 16;
-        if (lane == 0)
-            a.scale[block * a.rows + row] = scale;
-    }
-}
-
 /* Eight numbers of x, or zeros. */
 __device__ __forceinline__ uint4 read_eight(const quantise_args &a, int row, int rows, int col) {
     const uint4 zero = {0, 0, 0, 0};
@@ -68,7 +42,7 @@ __device__ __forceinline__ uint4 read_eight(const quantise_args &a, int row, int
 
 /* One warp quantises 2 * CODE_BLOCK columns, eight in each lane, of one row after another. The next
  * row is loaded ahead. */
-__global__ void __launch_bounds__(kThreads) quantise_wide(quantise_args a) {
+__global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
     let_next();
     wait_previous();
     const int lane = threadIdx.x % 32, rows = a.count ? *a.count : a.rows;
@@ -114,14 +88,10 @@ cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a) {
 }
 
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a) {
-    return launch(s, quantise, grid_for(s, a.rows * code_blocks(a.k), kWarps), kThreads, 0, a);
-}
-
-cudaError_t quantise_rows_wide(const stream_of &s, const quantise_args &a) {
     const int columns = 2 * CODE_BLOCK * kWarps, across = (a.k + columns - 1) / columns;
-    const int down = std::max(std::min(a.rows, s.sms * 2048 / kThreads / across), 1);
-    return launch(s, quantise_wide,
-                  dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), kThreads, 0, a);
+    const int down = std::max(std::min(a.rows, s.sms * kResidentThreads / kThreads / across), 1);
+    return launch(s, quantise, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)),
+                  kThreads, 0, a);
 }
 
 } // namespace device

@@ -64,9 +64,6 @@ struct quantise_args {
 };
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
 
-/* The same, with more loads in flight and without 64-bit divisions; check_codes measures it. */
-cudaError_t quantise_rows_wide(const stream_of &s, const quantise_args &a);
-
 } // namespace device
 
 #endif

@@ -7,18 +7,21 @@
  *
  * Weights can also be e4m3 codes with scales (codes.h), on sm_90a only:
  *
- *   gemm_few_codes    memory-bound: each weight becomes code * scale, rounded to BF16, in registers
- *                     (the results have the bits that gemm_few() gives for these BF16 weights)
+ *   gemm_few_codes    memory-bound: activations stay bf16. The tensor cores multiply codes, which
+ *                     BF16 represents exactly, and add up the products of 64 k. The sum is
+ *                     multiplied by the scale and added to y's number in FP32. So weights are not
+ *                     rounded, and the results differ from those of weights in BF16
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
+ *   gemm_many_split   the same for few rows and weights: four blocks of a cluster divide k
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
  * so a launch depends only on numbers that are known on the host.
  *
- * Each number of y is one sum. Its order depends on k, on which of the two functions computed it,
- * and on the device's architecture. It does not depend on the other rows. */
+ * Each number of y is one sum. Its order depends on k, on which of the functions computed it, and
+ * on the device's architecture. It does not depend on the other rows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 
@@ -66,7 +69,7 @@ struct gemm_args {
                    pairs */
     expert_list experts;
     int64_t x_rows; /* gemm_many: number of rows in the memory of x */
-    coded x_codes;  /* gemm_many_codes: [x_rows][k], which replace x */
+    coded x_codes;  /* gemm_many_codes, gemm_many_split: [x_rows][k], which replace x */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
@@ -81,24 +84,16 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 /* n is a multiple of 8, k a multiple of 16, and x_group is 0. */
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
-/* The same products without rounding weights (sm90_few_exact.cu): tiles of 16 or 32 weight rows,
- * BF16 or FP16 operands, two blocks on an SM or three (dense). */
-enum few_variant { few_bf16_16, few_bf16_32, few_bf16_16_dense, few_f16_32, FEW_VARIANTS };
-cudaError_t gemm_few_exact_init();
-cudaError_t gemm_few_exact(const stream_of &s, const gemm_args &a, few_variant variant);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* The same products by pairs of blocks that share weights (sm90_many_pairs.cu), in tiles of three
- * kinds. For products with more than 128 rows; groups are not experts (listed is false). */
-enum many_variant { many_256, many_192, many_ahead, MANY_VARIANTS };
-cudaError_t gemm_many_pairs_init();
-cudaError_t gemm_many_pairs(const stream_of &s, const gemm_args &a, many_variant variant);
-
-/* The same products by four blocks that divide k (sm90_many_split.cu). For few rows and weights;
- * groups are not experts. */
+/* Any product that is not listed, also one for which splits_k() is false. */
 cudaError_t gemm_many_split_init();
 cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a);
+
+/* True for products that gemm_many_split() computes faster than gemm_many_codes(): those of up to
+ * 128 rows with at most one tile of 64 rows by 64 weights for each SM. Listed ones are none. */
+bool splits_k(const stream_of &s, const gemm_args &a);
 
 } // namespace device
 

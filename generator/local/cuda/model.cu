@@ -298,6 +298,8 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_many_codes_init();
     if (e == cudaSuccess)
+        e = gemm_many_split_init();
+    if (e == cudaSuccess)
         e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;
 }

@@ -57,7 +57,9 @@ cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
     const cudaError_t e = quantise_rows(m->s, {a.x, a.x_row, a.listed ? a.experts.row : nullptr,
                                                count, rows, a.k, m->b.code, m->b.code_scale});
     codes.x_codes = {m->b.code, m->b.code_scale};
-    return e == cudaSuccess ? gemm_many_codes(m->s, codes) : e;
+    if (e != cudaSuccess)
+        return e;
+    return splits_k(m->s, codes) ? gemm_many_split(m->s, codes) : gemm_many_codes(m->s, codes);
 }
 
 } // namespace

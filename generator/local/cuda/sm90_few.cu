@@ -13,7 +13,12 @@
 namespace device {
 namespace {
 
-enum { kSlice = 1024 }; /* numbers of k per stage */
+enum {
+    kSlice = 1024, /* numbers of k per stage */
+    kMostStages = 4,
+};
+
+using barriers = shared_memory<kMostStages>;
 
 struct params {
     gemm_args a;
@@ -26,7 +31,7 @@ __host__ __device__ inline int pitch_of(int slice) {
 }
 
 template <int TILES>
-__device__ __forceinline__ void load_weights(const params &p, shared_memory &s, uint8_t *ring) {
+__device__ __forceinline__ void load_weights(const params &p, barriers &s, uint8_t *ring) {
     const gemm_args &a = p.a;
     tiles_of_block<TILES> t(a);
     const int lane = threadIdx.x % 32;
@@ -57,6 +62,31 @@ __device__ __forceinline__ void load_weights(const params &p, shared_memory &s, 
                                    &s.full[stage], once);
             }
     }
+}
+
+/* How many half lines (32 numbers of k) of each token a warp reads before it multiplies them. */
+template <int TILES>
+constexpr int kAtOnce = TILES == 1 ? 4 : 2;
+
+/* The offset within k of half line @i of this warp, for this thread. */
+__device__ __forceinline__ int half_at(int i) {
+    const int warp = threadIdx.x / 32, t = threadIdx.x % 4;
+    return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
+}
+
+/* Loads the activations of the tokens for the warp's next kAtOnce half lines. The first ones of a
+ * stage are loaded before the warp waits for the weights of that stage. */
+template <int TILES>
+__device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
+                                            const bf16 *const (&rows)[TILES], int tiles, int from,
+                                            int k, int width) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce<TILES>; i++)
+#pragma unroll
+        for (int j = 0; j < TILES; j++) {
+            const int col = half_at(from + i);
+            x[i][j] = read_16(rows[j] + k + col, j < tiles && col < width);
+        }
 }
 
 /* Multiplies a warp's part of a stage. Two independent sums shorten the dependency chain; they are
@@ -90,8 +120,8 @@ multiply_stage(float (&sum)[2][TILES][4], const bf16 *const (&rows)[TILES], int 
 }
 
 template <int TILES>
-__device__ __forceinline__ void multiply_tiles(const params &p, shared_memory &s,
-                                               const uint8_t *ring, float *scratch) {
+__device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, const uint8_t *ring,
+                                               float *scratch) {
     const gemm_args &a = p.a;
     tiles_of_block<TILES> t(a);
     const int g = threadIdx.x % 32 / 4;
@@ -132,7 +162,7 @@ template <int TILES>
 __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     few(const __grid_constant__ params p) {
     extern __shared__ __align__(128) uint8_t ring[];
-    __shared__ shared_memory s;
+    __shared__ barriers s;
     __shared__ float scratch[kWarps * TILES * kFewTokens * kPitch];
     s.prepare(p.stages);
     /* The next kernel may read the expert lists before it waits (settled). So if this kernel's own

@@ -1,5 +1,5 @@
 /* sm90_few.cuh - what both kernels of products of few rows on Hopper share: the tiles of a block,
- * the barriers of its ring of stages, and how the eight warps that multiply divide k. */
+ * and the barriers of its ring of stages. */
 #pragma once
 #include "generator/local/cuda/few.cuh"
 #include "generator/local/cuda/once.cuh"
@@ -10,13 +10,14 @@ namespace {
 
 enum {
     kLoadThreads = 32,
-    kMostStages = 4,
     kBlocksPerSm = 2,
     kRingBytes = 100 * 1024,
 };
 
+/* @MOST: number of stages that a ring has at most. */
+template <int MOST>
 struct shared_memory {
-    uint64_t full[kMostStages], empty[kMostStages];
+    uint64_t full[MOST], empty[MOST];
 
     /* Called by all threads of a block. */
     __device__ void prepare(int stages) {
@@ -62,34 +63,9 @@ struct tiles_of_block {
     }
 };
 
-/* How many half lines (32 numbers of k) of each token a warp reads before it multiplies them. */
-template <int TILES>
-constexpr int kAtOnce = TILES == 1 ? 4 : 2;
-
 __device__ __forceinline__ uint4 read_16(const void *at, bool real) {
     const uint4 zero = {0, 0, 0, 0};
     return real ? *static_cast<const uint4 *>(at) : zero;
-}
-
-/* The offset within k of half line @i of this warp, for this thread. */
-__device__ __forceinline__ int half_at(int i) {
-    const int warp = threadIdx.x / 32, t = threadIdx.x % 4;
-    return (warp + i / 2 * kWarps) * kUnit + i % 2 * 32 + 8 * t;
-}
-
-/* Loads the activations of the tokens for the warp's next kAtOnce half lines. The first ones of a
- * stage are loaded before the warp waits for the weights of that stage. */
-template <int TILES>
-__device__ __forceinline__ void read_tokens(uint4 (&x)[kAtOnce<TILES>][TILES],
-                                            const bf16 *const (&rows)[TILES], int tiles, int from,
-                                            int k, int width) {
-#pragma unroll
-    for (int i = 0; i < kAtOnce<TILES>; i++)
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            const int col = half_at(from + i);
-            x[i][j] = read_16(rows[j] + k + col, j < tiles && col < width);
-        }
 }
 
 } // namespace

@@ -1,10 +1,15 @@
-/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. A thread turns
- * codes into BF16 weights in registers, so memory is read at one byte for each weight.
+/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. Memory is read at
+ * one byte for each weight. The tensor cores multiply the codes, and the scale of a block
+ * multiplies the FP32 sum of its products. No weight is rounded: a code becomes FP16, FP32 and then
+ * BF16, all of which are exact. A sum is infinite if numbers of x are above 2^112 or so, even if
+ * the scale is small.
  *
- * A stage of the ring holds at most 2048 k of 16 rows, and their scales. Everything else is as in
- * sm90_few.cu, also the order of the sums: so the results are those of gemm_few() with BF16
- * weights, bit for bit. The row pitch is 32 bytes more than a multiple of 128, so half a warp,
- * which reads 32 bytes of each of four rows, has no bank conflicts. */
+ * A tile is 16 rows of weights. A stage of the ring holds at most 1024 of their k, and their
+ * scales. A warp multiplies units of 64 k, which lie inside one block of scales. Each lane loads 16
+ * adjacent codes of a row, and 16 numbers of a row of x (few.cuh explains why the order of k is
+ * free). The numbers of x are loaded one unit ahead. The row pitch is 64 bytes more than a multiple
+ * of 128, so a quarter of a warp, which reads 64 bytes of each of two rows, has no bank
+ * conflicts. */
 #include <algorithm>
 #include <cuda_fp16.h>
 
@@ -16,9 +21,15 @@ namespace device {
 namespace {
 
 enum {
-    kSlice = 2048, /* numbers of k per stage */
+    kSlice = 1024,          /* numbers of k per stage */
+    kTurn = kUnit * kWarps, /* numbers of k that the eight warps multiply at a time */
+    kDeepest = 6,           /* most stages */
     kScaleBytes = kSlice / CODE_BLOCK * 8,
 };
+static_assert(kSlice % kTurn == 0 && kSlice % (2 * CODE_BLOCK) == 0 && CODE_BLOCK % kUnit == 0,
+              "units and scales of a stage");
+
+using barriers = shared_memory<kDeepest>;
 
 struct params {
     gemm_args a;
@@ -31,10 +42,26 @@ struct params {
 };
 
 __host__ __device__ inline int pitch_of(int slice) {
-    return slice + (32 + 128 - slice % 128) % 128;
+    return slice + (64 + 128 - slice % 128) % 128;
 }
 
-__device__ __forceinline__ void load_codes(const params &p, shared_memory &s, uint8_t *ring) {
+/* Loads one slice of a tile. @row: the lane's row of codes. */
+__device__ __forceinline__ void load_slice(const params &p, uint8_t *stage, uint64_t *full,
+                                           const uint8_t *row, const float *scale, int k,
+                                           uint64_t once) {
+    const int lane = threadIdx.x % 32, width = min(p.slice, p.a.k - k);
+    const uint32_t bytes = static_cast<uint32_t>(width),
+                   scales = static_cast<uint32_t>(code_pitch(width)) * 8;
+    if (lane == 0)
+        ptx::mbarrier_arrive_expect(full, kRows * bytes + scales);
+    __syncwarp();
+    if (lane < kRows)
+        bulk_load_once(stage + lane * p.pitch, row + k, bytes, full, once);
+    if (lane == 0)
+        bulk_load_once(stage + kRows * p.pitch, scale + k / CODE_BLOCK * 2, scales, full, once);
+}
+
+__device__ __forceinline__ void load_codes(const params &p, barriers &s, uint8_t *ring) {
     const gemm_args &a = p.a;
     tiles_of_block<1> t(a);
     const int lane = threadIdx.x % 32;
@@ -57,96 +84,113 @@ __device__ __forceinline__ void load_codes(const params &p, shared_memory &s, ui
         const float *scale = a.w_codes.scale + group * scales + tile * pitch * 2;
         for (int pass = t.passes(index, static_cast<int>(group)); pass > 0; pass--)
             for (int k = 0; k < a.k; k += p.slice, step++) {
-                const int stage = step % p.stages, width = min(p.slice, a.k - k);
-                const uint32_t bytes = static_cast<uint32_t>(width),
-                               scale_bytes = static_cast<uint32_t>(code_pitch(width)) * 8;
-                uint8_t *to = ring + stage * p.stage_bytes();
+                const int stage = step % p.stages;
                 ptx::mbarrier_wait(&s.empty[stage], (step / p.stages + 1) % 2);
-                if (lane == 0)
-                    ptx::mbarrier_arrive_expect(&s.full[stage], kRows * bytes + scale_bytes);
-                __syncwarp();
-                if (lane < kRows)
-                    bulk_load_once(to + lane * p.pitch, code + k, bytes, &s.full[stage], once);
-                if (lane == kRows)
-                    bulk_load_once(to + kRows * p.pitch, scale + k / CODE_BLOCK * 2, scale_bytes,
-                                   &s.full[stage], once);
+                load_slice(p, ring + stage * p.stage_bytes(), &s.full[stage], code, scale, k, once);
             }
     }
 }
 
-__device__ __forceinline__ uint2 read_8(const void *at, bool real) {
-    const uint2 zero = {0, 0};
-    return real ? *static_cast<const uint2 *>(at) : zero;
+__device__ __forceinline__ uint32_t bf16_of(uint32_t halves) {
+    const float2 wide = __half22float2(*reinterpret_cast<const __half2 *>(&halves));
+    return ptx::pack_bf16x2(wide.x, wide.y);
 }
 
-/* Two codes, the first in the low byte, as scaled_to_bf16() (scaled.h) converts them. */
-__device__ __forceinline__ uint32_t widen_two(uint32_t codes, float scale) {
-    uint32_t halves;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(codes)));
-    const float2 x = __half22float2(*reinterpret_cast<const __half2 *>(&halves));
-    return ptx::pack_bf16x2(__fmul_rn(x.x, scale), __fmul_rn(x.y, scale));
+/* Four codes as two pairs of BF16 numbers. The first code is in the low byte. */
+__device__ __forceinline__ uint2 widen(uint32_t codes) {
+    uint2 halves;
+    asm("{ .reg .b16 low, high;\n"
+        "mov.b32 {low, high}, %2;\n"
+        "cvt.rn.f16x2.e4m3x2 %0, low;\n"
+        "cvt.rn.f16x2.e4m3x2 %1, high; }"
+        : "=r"(halves.x), "=r"(halves.y)
+        : "r"(codes));
+    return {bf16_of(halves.x), bf16_of(halves.y)};
 }
 
-__device__ __forceinline__ uint4 widen(const uint2 &codes, float scale) {
-    return {widen_two(codes.x, scale), widen_two(codes.x >> 16, scale), widen_two(codes.y, scale),
-            widen_two(codes.y >> 16, scale)};
+__device__ __forceinline__ void read_x(uint4 (&x)[2], const bf16 *at, bool real) {
+    x[0] = read_16(at, real);
+    x[1] = read_16(at + 8, real);
 }
 
-/* Multiplies a warp's part of a stage, as in sm90_few.cu. @row: the token of this thread. */
-__device__ __forceinline__ void multiply_stage(float (&sum)[2][4], const bf16 *row,
-                                               const uint8_t *stage, uint64_t *full, int parity,
-                                               int pitch, int k, int width) {
-    const int g = threadIdx.x % 32 / 4, lines = (width + kUnit - 1) / kUnit,
-              halves = (lines + kWarps - 1) / kWarps * 2;
-    const uint8_t *top = stage + g * pitch, *bottom = top + 8 * pitch;
+/* Adds the product of 16 rows of weights and a unit of x. @top, @bottom: the lane's codes of two
+ * rows; @scale: the scales of the rows 0 .. 7 and 8 .. 15. */
+__device__ __forceinline__ void multiply_unit(float (&sum)[4], const uint4 (&numbers)[2],
+                                              const uint4 &top, const uint4 &bottom,
+                                              const float2 &scale) {
+    const uint32_t upper[4] = {top.x, top.y, top.z, top.w},
+                   lower[4] = {bottom.x, bottom.y, bottom.z, bottom.w};
+    const uint32_t x[8] = {numbers[0].x, numbers[0].y, numbers[0].z, numbers[0].w,
+                           numbers[1].x, numbers[1].y, numbers[1].z, numbers[1].w};
+    const float zeros[4] = {};
+    float part[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint2 u = widen(upper[i]), l = widen(lower[i]);
+        const uint32_t w[4] = {u.x, l.x, u.y, l.y};
+        if (i == 0)
+            ptx::mma_bf16(part, w, x[0], x[1], zeros);
+        else
+            ptx::mma_bf16(part, w, x[2 * i], x[2 * i + 1], part);
+    }
+    sum[0] += part[0] * scale.x;
+    sum[1] += part[1] * scale.x;
+    sum[2] += part[2] * scale.y;
+    sum[3] += part[3] * scale.y;
+}
+
+/* Multiplies the warp's units of a stage. @at: the lane's place in x, in the first unit; @ahead:
+ * the numbers there, and then those of the unit after this stage; @rest: numbers of k from the
+ * stage's first on. */
+__device__ __forceinline__ void multiply_stage(float (&sum)[4], uint4 (&ahead)[2], const bf16 *at,
+                                               int rest, const uint8_t *stage, int pitch) {
+    const int g = threadIdx.x % 32 / 4, first = threadIdx.x / 32 * kUnit,
+              own = first + threadIdx.x % 4 * 16;
     const auto *scales = reinterpret_cast<const float2 *>(stage + kRows * pitch);
-    const bf16 *const rows[1] = {row};
-#pragma unroll 1
-    for (int from = 0; from < halves; from += kAtOnce<1>) {
-        uint4 x[kAtOnce<1>][1];
-        uint2 c0[kAtOnce<1>], c1[kAtOnce<1>];
-        float2 scale[kAtOnce<1>];
-        read_tokens<1>(x, rows, 1, from, k, width);
-        if (from == 0)
-            ptx::mbarrier_wait(full, parity);
 #pragma unroll
-        for (int i = 0; i < kAtOnce<1>; i++) {
-            const int col = half_at(from + i);
-            const bool real = col < width;
-            c0[i] = read_8(top + col, real);
-            c1[i] = read_8(bottom + col, real);
-            scale[i] = real ? scales[col / CODE_BLOCK] : float2{};
-        }
-#pragma unroll
-        for (int i = 0; i < kAtOnce<1>; i++)
-            multiply_half(sum[i % 2], widen(c0[i], scale[i].x), widen(c1[i], scale[i].y), x[i][0]);
+    for (int turn = 0; turn < kSlice / kTurn; turn++) {
+        /* Past the end of k, x is zero and any codes of the row will do. A NaN among them makes no
+         * difference, because the row's result is NaN then. The end may lie inside a unit. A lane's
+         * sums come from all four lanes of its rows, so the scale is that of the whole unit. */
+        const int unit = first + turn * kTurn, col = own + turn * kTurn;
+        const uint8_t *top = stage + g * pitch + (col < rest ? col : 0);
+        const uint4 x[2] = {ahead[0], ahead[1]};
+        read_x(ahead, at + (turn + 1) * kTurn, col + kTurn < rest);
+        multiply_unit(sum, x, *reinterpret_cast<const uint4 *>(top),
+                      *reinterpret_cast<const uint4 *>(top + 8 * pitch),
+                      scales[unit < rest ? unit / CODE_BLOCK : 0]);
     }
 }
 
 /* Multiplies the block's tiles with up to eight tokens at a time. */
-__device__ __forceinline__ void multiply_tiles(const params &p, shared_memory &s,
-                                               const uint8_t *ring, float *scratch) {
+__device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, const uint8_t *ring,
+                                               float *scratch) {
     const gemm_args &a = p.a;
     tiles_of_block<1> t(a);
-    int step = 0;
+    const int own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16;
+    int stage = 0, parity = 0;
     t.read_lists();
     for (int index = blockIdx.x; index < t.all; index += gridDim.x) {
         const int group = t.group(index);
         const token_rows tokens = tokens_of(a, group);
         for (int from = 0; from < tokens.count; from += kFewTokens) {
-            float sum[2][4] = {};
-            const bf16 *row = tokens.of(a, a.x, from + threadIdx.x % 32 / 4);
-            for (int k = 0; k < a.k; k += p.slice, step++) {
-                const int stage = step % p.stages;
-                multiply_stage(sum, row, ring + stage * p.stage_bytes(), &s.full[stage],
-                               step / p.stages % 2, p.pitch, k, min(p.slice, a.k - k));
+            float sum[1][4] = {};
+            uint4 ahead[2];
+            const bf16 *x = tokens.of(a, a.x, from + threadIdx.x % 32 / 4) + own;
+            read_x(ahead, x, own < a.k);
+            for (int k = 0; k < a.k; k += p.slice) {
+                ptx::mbarrier_wait(&s.full[stage], parity);
+                multiply_stage(sum[0], ahead, x + k, a.k - k, ring + stage * p.stage_bytes(),
+                               p.pitch);
                 __syncwarp();
                 if (threadIdx.x % 32 == 0)
                     ptx::mbarrier_arrive(&s.empty[stage]);
+                if (++stage == p.stages) {
+                    stage = 0;
+                    parity ^= 1;
+                }
             }
-            const float all[1][4] = {{sum[0][0] + sum[1][0], sum[0][1] + sum[1][1],
-                                      sum[0][2] + sum[1][2], sum[0][3] + sum[1][3]}};
-            finish<1>(a, all, scratch, {group, index % t.cols}, tokens.first + from,
+            finish<1>(a, sum, scratch, {group, index % t.cols}, tokens.first + from,
                       min(tokens.count - from, static_cast<int>(kFewTokens)));
         }
     }
@@ -155,7 +199,7 @@ __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory &s
 __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
     few_codes(const __grid_constant__ params p) {
     extern __shared__ __align__(128) uint8_t ring[];
-    __shared__ shared_memory s;
+    __shared__ barriers s;
     __shared__ float scratch[kWarps * kFewTokens * kPitch];
     s.prepare(p.stages);
     /* as in sm90_few.cu */
@@ -186,7 +230,7 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a) {
     const int64_t tiles = static_cast<int64_t>((a.n + kRows - 1) / kRows) * a.groups;
     const int64_t blocks = std::min<int64_t>(tiles, kBlocksPerSm * s.sms);
     const int fitting = kRingBytes / p.stage_bytes(), slices = (a.k + p.slice - 1) / p.slice;
-    p.stages = std::min<int>({fitting, kMostStages, tiles == blocks ? slices : kMostStages});
+    p.stages = std::min<int>({fitting, kDeepest, tiles == blocks ? slices : kDeepest});
     return launch(s, few_codes, dim3(static_cast<unsigned>(blocks)), kThreads + kLoadThreads,
                   static_cast<size_t>(p.stages * p.stage_bytes()), p);
 }

@@ -49,6 +49,23 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
 }
 
 template <bool UNIFORM, int ROWS, int COLS>
+__device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
+    using own_share = share<ROWS, COLS>;
+    walk<ROWS, COLS> w(a);
+    tile t;
+    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
+    const int own = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
+    const int steps = (a.k + TILE_K - 1) / TILE_K;
+    int step = 0;
+    float sum[own_share::PARTS][own_share::N];
+    for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
+        const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
+        multiply<UNIFORM>(sum, s, row_scales(a, row, steps), steps, step, half);
+        store_tile<ROWS, COLS>(a, sum, t, row, col);
+    }
+}
+
+template <bool UNIFORM, int ROWS, int COLS>
 __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant__ params p) {
     extern __shared__ uint8_t raw[];
     auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
@@ -69,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant_
             load_tiles(p, s);
     } else {
         ptx::registers_set<kMultiplyRegisters, kEntryRegisters>();
-        multiply_tiles<UNIFORM, alone>(p.a, s);
+        multiply_tiles<UNIFORM>(p.a, s);
     }
 }
 

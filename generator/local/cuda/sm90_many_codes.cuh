@@ -1,4 +1,4 @@
-/* sm90_many_codes.cuh - what the kernels of products of many rows with e4m3 weights share: their
+/* sm90_many_codes.cuh - what both kernels of products of many rows with e4m3 weights share: their
  * ring of stages, and how two warpgroups compute the sums of a tile (sm90_many_codes.cu). */
 #pragma once
 #include "generator/local/cuda/codes.h"
@@ -24,7 +24,7 @@ struct __align__(1024) shared_memory {
         STAGES = FITTING < MOST ? FITTING : MOST,
         SCALES = COLS / 16 * kScalesAtOnce,
         STAGE_BYTES = (ROWS + COLS) * TILE_K + SCALES * 4,
-        SCALE_PITCH = (SCALES + 31) / 32 * 32, /* stages begin at multiples of 128 bytes */
+        SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
     };
     uint8_t x[STAGES][ROWS * TILE_K];
     uint8_t w[STAGES][COLS * TILE_K];
@@ -38,7 +38,7 @@ template <int ROWS, int COLS>
 struct share {
     enum {
         OWN_COLS = ROWS == 64 ? COLS / 2 : COLS,
-        PART_COLS = OWN_COLS < 256 ? OWN_COLS : 128,
+        PART_COLS = OWN_COLS < 128 ? OWN_COLS : 128,
         PARTS = OWN_COLS / PART_COLS,
         N = PART_COLS / 2,
     };
@@ -46,10 +46,6 @@ struct share {
 
 __device__ __forceinline__ void product(float (&sum)[64], uint64_t x, uint64_t w, bool add) {
     ptx::wgmma_ss_e4m3_n128(sum, x, w, add);
-}
-
-__device__ __forceinline__ void product(float (&sum)[96], uint64_t x, uint64_t w, bool add) {
-    ptx::wgmma_ss_e4m3_n192(sum, x, w, add);
 }
 
 __device__ __forceinline__ void product(float (&sum)[16], uint64_t x, uint64_t w, bool add) {
@@ -90,14 +86,13 @@ struct row_scales {
     }
 };
 
-/* sum += part * the scales. @scale: those of each 16 columns, or, if uniform, of columns whose
- * scales are equal. */
+/* sum += part * the scales. @scale: those of each 16 columns, or, if uniform, of all columns. */
 template <int N, int SCALES>
 __device__ __forceinline__ void add_scaled(float (&sum)[N], const float (&part)[N],
                                            const float2 &row, const float2 (&scale)[SCALES]) {
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
-        const float2 &both = scale[j / 2 * SCALES / (N / 8)];
+        const float2 &both = scale[j / 2 % SCALES];
         const float w = j % 2 ? both.y : both.x;
         const float upper = row.x * w, lower = row.y * w;
         sum[4 * j] += part[4 * j] * upper;
@@ -117,23 +112,16 @@ __device__ __forceinline__ void start(float (&part)[N], uint32_t x, uint32_t w) 
     ptx::wgmma_commit();
 }
 
-/* Number of scales of a part with uniform scales: tiles of 192 columns begin at multiples of 64. */
-template <int N>
-__device__ constexpr int uniform_scales() {
-    return 2 * N > 128 ? 2 * N / 64 : 1;
-}
-
-/* Loads the scales of a part of 2 N weights, for one block of k. */
-template <int N, int SCALES>
+/* Loads the scales of a part, for one block of k. */
+template <int SCALES>
 __device__ __forceinline__ void load_scales(float2 (&scale)[SCALES], const float *from) {
 #pragma unroll
     for (int j = 0; j < SCALES; j++)
-        scale[j] = ptx::load_shared_v2(
-            reinterpret_cast<const float2 *>(from + j * (N / 8 / SCALES) * kScalesAtOnce));
+        scale[j] = ptx::load_shared_v2(reinterpret_cast<const float2 *>(from + j * kScalesAtOnce));
 }
 
 /* Computes the sums of one tile. */
-template <bool UNIFORM, typename PLACE, int ROWS, int COLS, int MOST, int PARTS, int N>
+template <bool UNIFORM, int ROWS, int COLS, int MOST, int PARTS, int N>
 __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS, MOST> &s,
                                          row_scales rows, int steps, int &step, int half) {
     const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
@@ -151,37 +139,18 @@ __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<R
         const float *from = s.scale[stage] + cols / 16 * kScalesAtOnce + k % 2 * 2;
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
-            float2 scale[UNIFORM ? uniform_scales<N>() : N / 8];
+            float2 scale[UNIFORM ? 1 : N / 8];
             start(part, x, w + i * 2 * N * TILE_K / 16);
-            load_scales<N>(scale, from + i * N / 8 * kScalesAtOnce);
+            load_scales(scale, from + i * N / 8 * kScalesAtOnce);
             ptx::wgmma_wait<0>();
             ptx::pin(part);
             __syncwarp();
-            if (i == PARTS - 1)
-                PLACE::release(&s.empty[stage]);
+            if (i == PARTS - 1 && threadIdx.x % 32 == 0)
+                ptx::mbarrier_arrive(&s.empty[stage]);
             add_scaled(sum[i], part, row, scale);
         }
     }
 }
-
-/* A block that works alone: its tiles, and how its warps release a stage. */
-struct alone {
-    enum { BLOCKS = 1 };
-
-    static __device__ int first() {
-        return blockIdx.x;
-    }
-    static __device__ int stride() {
-        return gridDim.x;
-    }
-    static __device__ int rank() {
-        return 0;
-    }
-    static __device__ __forceinline__ void release(uint64_t *empty) {
-        if (threadIdx.x % 32 == 0)
-            ptx::mbarrier_arrive(empty);
-    }
-};
 
 /* Stores a warpgroup's share of a tile. */
 template <int ROWS, int COLS, int PARTS, int N>
@@ -194,25 +163,6 @@ __device__ __forceinline__ void store_tile(const gemm_args &a, const float (&sum
             store_row(a, sum[i], 0, at, col + i * share<ROWS, COLS>::PART_COLS);
         if (row + 8 < t.end)
             store_row(a, sum[i], 2, at + 8 * a.y_row, col + i * share<ROWS, COLS>::PART_COLS);
-    }
-}
-
-/* Computes the tiles of a block. PLACE::BLOCKS blocks compute tiles of ROWS rows one below the
- * other. */
-template <bool UNIFORM, typename PLACE, int ROWS, int COLS>
-__device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
-    using own_share = share<ROWS, COLS>;
-    walk<ROWS * PLACE::BLOCKS, COLS> w(a);
-    tile t;
-    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
-    const int own = PLACE::rank() * ROWS + half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
-    const int steps = (a.k + TILE_K - 1) / TILE_K;
-    int step = 0;
-    float sum[own_share::PARTS][own_share::N];
-    for (int index = PLACE::first(); w.find(index, t); index += PLACE::stride()) {
-        const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
-        multiply<UNIFORM, PLACE>(sum, s, row_scales(a, row, steps), steps, step, half);
-        store_tile<ROWS, COLS>(a, sum, t, row, col);
     }
 }
 

@@ -1,5 +1,5 @@
 /* gemm_many_split: the products of gemm_many_codes() for up to 128 rows and few weights, for which
- * the tiles of that kernel are too few for the device.
+ * the tiles of that kernel are too few for the device (splits_k()).
  *
  * The four blocks of a cluster compute one tile of 64 rows by 64 weights, each for a quarter of k.
  * The first block then reads the sums of the others from their shared memory and adds them up, in
@@ -12,6 +12,7 @@ namespace {
 enum {
     SIZE = 64, /* rows and weights of a tile */
     QUARTERS = 4,
+    MOST_ROWS = 128,
     SPLIT_STAGES = 6,
     TEAM = 256, /* threads that multiply */
     TEAM_BARRIER = 1,
@@ -91,8 +92,7 @@ __global__ void __cluster_dims__(QUARTERS, 1, 1) __launch_bounds__(kThreads, 2)
     if (threadIdx.x == 0)
         load_quarter(p, s, t, q);
     if (threadIdx.x >= 128) {
-        multiply<UNIFORM, alone>(sum, s, row_scales(p.a, row, q.count, q.first), q.count, step,
-                                 half);
+        multiply<UNIFORM>(sum, s, row_scales(p.a, row, q.count, q.first), q.count, step, half);
         /* Both warpgroups have read the ring. */
         ptx::named_sync(TEAM_BARRIER, TEAM);
 #pragma unroll
@@ -111,6 +111,10 @@ __global__ void __cluster_dims__(QUARTERS, 1, 1) __launch_bounds__(kThreads, 2)
     ptx::cluster_sync();
 }
 
+int64_t tiles_of(const gemm_args &a) {
+    return static_cast<int64_t>((a.rows + SIZE - 1) / SIZE) * ((a.n + SIZE - 1) / SIZE) * a.groups;
+}
+
 } // namespace
 
 cudaError_t gemm_many_split_init() {
@@ -121,6 +125,10 @@ cudaError_t gemm_many_split_init() {
                ? cudaFuncSetAttribute(many_split<true>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       sizeof(ring) + 1024)
                : e;
+}
+
+bool splits_k(const stream_of &s, const gemm_args &a) {
+    return !a.listed && a.rows <= MOST_ROWS && tiles_of(a) <= s.sms;
 }
 
 cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a) {
@@ -134,10 +142,9 @@ cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a) {
                        kScalesAtOnce, SIZE / 16);
     if (e != cudaSuccess)
         return e;
-    const int64_t tiles =
-        static_cast<int64_t>((a.rows + SIZE - 1) / SIZE) * ((a.n + SIZE - 1) / SIZE) * a.groups;
     return launch(s, a.w_uniform ? many_split<true> : many_split<false>,
-                  dim3(static_cast<unsigned>(tiles * QUARTERS)), kThreads, sizeof(ring) + 1024, p);
+                  dim3(static_cast<unsigned>(tiles_of(a) * QUARTERS)), kThreads,
+                  sizeof(ring) + 1024, p);
 }
 
 } // namespace device

@@ -157,9 +157,9 @@ runner_stats runner_stats_of(const runner *r);
 /* The version of cuBLASLt that computes dense products, such as 130100; 0 = not used. */
 int runner_cublaslt(const runner *r);
 
-/* Whether matrices of weights are e4m3 in the memory of the device. Then products of more than
- * eight rows round their operands to e4m3, too (generator/local/cuda/README.md). Always false on
- * devices other than "cuda". */
+/* Whether matrices of weights are e4m3 in the memory of the device. Then these weights are not
+ * rounded to BF16, and products of more than eight rows round their activations to e4m3
+ * (generator/local/cuda/README.md). Always false on devices other than "cuda". */
 bool runner_holds_e4m3(const runner *r);
 
 /* From now on each step writes the experts of its tokens to @experts: [rows][MoE layers][experts

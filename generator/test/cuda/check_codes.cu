@@ -1,13 +1,10 @@
 /* Checks products of e4m3 weights on a Hopper device (codes.h), and measures their times.
- *   check_codes [PART]        compares with FP64 on the host, and exits 1 at a failure
- *   check_codes time [PART]   times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *   check_codes        compares with FP64 on the host, and exits 1 at a failure
+ *   check_codes time   times for the sizes of DeepSeek-V3, beside those of BF16 weights
  *
- * PART limits the work: few, many (without the variants), pairs or split (cuda_gemm.h).
- *
- * gemm_few_codes() must have the bits of gemm_few() with the weights in BF16, and differ from the
- * exact product by rounding errors of FP32 only. gemm_few_exact() must differ from the product of
- * the unrounded weights by such errors only. quantise_rows() must have the bits of the host.
- * gemm_many_codes() may differ from the exact product of the codes by what the tensor cores lose in
+ * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
+ * errors of FP32 only. quantise_rows() must have the bits of the host. gemm_many_codes() and
+ * gemm_many_split() may differ from the exact product of the codes by what the tensor cores lose in
  * the sums of 128 products: about 13 bits of each product and sum remain. */
 #include <cstring>
 
@@ -21,7 +18,6 @@ using device::bf16;
 namespace {
 
 int failures;
-const char *only; /* the part of the command line, or NULL */
 
 void report(const char *what, bool ok) {
     printf("%-72s %s\n", what, ok ? "ok" : "FAILED");
@@ -75,8 +71,7 @@ struct subject {
     subject(const test_case &t, bool uniform, uint64_t seed)
         : t(t), w(t.experts ? t.experts : 1, t.n, t.k, uniform, seed),
           x(t.rows, t.k, t.k + t.gap, seed + (1ull << 50)), args{} {
-        args.w = w.dev_w;
-        args.w_group = static_cast<int64_t>(t.n) * t.k;
+        args.w_codes = {w.dev_code, w.dev_scale};
         args.w_uniform = uniform;
         args.x = x.dev_x;
         args.x_row = x.pitch;
@@ -163,40 +158,19 @@ struct subject {
     }
 };
 
-void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
-    char what[96];
-    subject c(t, false, seed);
-    const std::vector<float> bf16_y =
-                                 c.run([&](const device::gemm_args &a) { return gemm_few(s, a); }),
-                             y = c.run([&](device::gemm_args a) {
-                                 a.w = nullptr;
-                                 a.w_codes = {c.w.dev_code, c.w.dev_scale};
-                                 return gemm_few_codes(s, a);
-                             });
-    snprintf(what, sizeof what, "few: %s: the bits of BF16 weights", t.name);
-    report(what, memcmp(y.data(), bf16_y.data(), y.size() * sizeof(float)) == 0);
-    snprintf(what, sizeof what, "few: %s: FP64", t.name);
-    report(what, c.agrees(y, widened_product, 1e-5));
-}
-
 /* An instruction adds 17 numbers and may lose 2^-24 of their magnitudes for each. Four instructions
  * follow each other, and then about 20 additions in FP32. So the error is at most 5e-6 of the
  * magnitudes; the limit is twice that. */
-void check_few_exact(const device::stream_of &s, const test_case &t, uint64_t seed) {
+void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
     char what[96];
     subject c(t, false, seed);
-    for (int v = 0; v < device::FEW_VARIANTS; v++) {
-        const std::vector<float> y = c.run([&](device::gemm_args a) {
-            a.w = nullptr;
-            a.w_codes = {c.w.dev_code, c.w.dev_scale};
-            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
-        });
-        snprintf(what, sizeof what, "few exact %s: %s: FP64", few_names[v], t.name);
-        report(what, c.agrees(y, unrounded_product, 1e-5));
-    }
+    const std::vector<float> y =
+        c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    snprintf(what, sizeof what, "few: %s: FP64", t.name);
+    report(what, c.agrees(y, unrounded_product, 1e-5));
 }
 
-/* Numbers of x that FP16 does not have: rows of large, small and mixed magnitudes. */
+/* Rows of x with large, small and mixed magnitudes. */
 void check_few_magnitudes(const device::stream_of &s) {
     const test_case t = {"", 8, 64, 1024, device::ends_f32, 0, 0, 0};
     subject c(t, false, 11);
@@ -206,15 +180,32 @@ void check_few_magnitudes(const device::stream_of &s) {
         c.x.x[i] = __float2bfloat16_rn(__bfloat162float(c.x.x[i]) * f);
     }
     c.args.x = c.x.dev_x = upload(c.x.x);
+    const auto y = c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    report("few: large and small numbers: FP64", c.agrees(y, unrounded_product, 1e-5));
+}
+
+/* A NaN in a row of x, a code that is NaN and scales that are NaN must not change other numbers of
+ * y. k ends inside a unit of 64. */
+void check_few_not_finite(const device::stream_of &s) {
+    enum { kRows = 8, kCols = 40, kDeep = 592 };
+    const test_case t = {"", kRows, kCols, kDeep, device::ends_f32, 0, 0, 0};
+    subject c(t, false, 21);
+    bool ok = true;
+    c.x.x[3 * kDeep + 585] = __float2bfloat16_rn(NAN);
+    c.x.x[5 * kDeep] = __float2bfloat16_rn(NAN);
+    c.w.code[c.w.at(0, 2, 0)] = 0x7f;
+    for (int block = 0; block < kDeep; block += 128)
+        c.w.scale_at(0, 24, block) = NAN; /* of the rows 24 .. 31 */
+    c.w.finish();
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
-    for (int v = 0; v < device::FEW_VARIANTS; v++) {
-        char what[96];
-        const std::vector<float> y = c.run([&](const device::gemm_args &a) {
-            return gemm_few_exact(s, a, static_cast<device::few_variant>(v));
-        });
-        snprintf(what, sizeof what, "few exact %s: large and small numbers: FP64", few_names[v]);
-        report(what, c.agrees(y, unrounded_product, 1e-5));
-    }
+    c.args.x = c.x.dev_x = upload(c.x.x);
+    const auto y = c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    for (int i = 0; i < kRows; i++)
+        for (int col = 0; col < kCols; col++) {
+            const bool bad = i == 3 || i == 5 || col == 2 || col / 8 == 3;
+            ok = ok && std::isnan(y[static_cast<size_t>(i * kCols + col)]) == bad;
+        }
+    report("few: NaNs change only their rows and columns", ok);
 }
 
 /* Compares what quantise_rows() wrote with the host. */
@@ -240,19 +231,12 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     float *scale = allocate<float>(memory_rows * static_cast<size_t>(device::code_blocks(t.k)));
     const int *list = t.experts ? c.args.experts.row : nullptr,
               *count = t.experts ? c.args.experts.first + t.experts : nullptr;
+    /* These bits are no codes and no scales that quantise_rows() writes. */
     CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
-    const device::quantise_args q = {c.x.dev_x,   c.x.pitch, list, count,
-                                     memory_rows, t.k,       code, scale};
-    CHECK(quantise_rows(s, q));
+    CHECK(cudaMemset(scale, 0xff, static_cast<size_t>(memory_rows) * device::code_blocks(t.k) * 4));
+    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
-    CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
-    CHECK(cudaMemset(scale, 0, static_cast<size_t>(memory_rows) * device::code_blocks(t.k) * 4));
-    CHECK(quantise_rows_wide(s, q));
-    snprintf(what, sizeof what, "many: %s: quantised rows, wide", t.name);
-    report(what, quantised(c, code, scale, memory_rows));
-    c.args.w = nullptr;
-    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};
     c.args.x_rows = memory_rows;
     const std::vector<float> y =
@@ -260,19 +244,11 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
-    for (int v = 0; v < device::MANY_VARIANTS && !t.experts && wanted(only, "pairs"); v++) {
-        const std::vector<float> pairs = c.run([&](const device::gemm_args &a) {
-            return gemm_many_pairs(s, a, static_cast<device::many_variant>(v));
-        });
-        snprintf(what, sizeof what, "many %s: %s: FP64 of the codes%s", many_names[v], t.name,
-                 uniform ? ", uniform scales" : "");
-        report(what, pairs == y || c.agrees(pairs, coded_product, 0x1p-8));
-    }
-    if (t.experts || t.rows > 128 || !wanted(only, "split"))
+    if (t.experts || t.rows > 128)
         return;
     const std::vector<float> split =
         c.run([&](const device::gemm_args &a) { return gemm_many_split(s, a); });
-    snprintf(what, sizeof what, "many split: %s: FP64 of the codes%s", t.name,
+    snprintf(what, sizeof what, "split: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(split, coded_product, 0x1p-8));
 }
@@ -298,22 +274,10 @@ void check_all_codes(const device::stream_of &s) {
     const auto a = c.run([&](const device::gemm_args &g) { return gemm_few_codes(s, g); }),
                b = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
     for (int i = 0; i < 9 * 256; i++) {
-        const float exact = rounded(decoded(static_cast<uint8_t>(i)) * 0.75f);
+        const float exact = decoded(static_cast<uint8_t>(i)) * 0.75f;
         few = few && (std::isnan(exact) ? std::isnan(a[i]) : a[i] == exact);
         many = many && (std::isnan(exact) ? std::isnan(b[i])
                                           : fabsf(b[i] - exact) <= fabsf(exact) * 0x1p-11f);
-    }
-    for (int v = 0; v < device::FEW_VARIANTS; v++) {
-        bool ok = true;
-        const auto y = c.run([&](const device::gemm_args &g) {
-            return gemm_few_exact(s, g, static_cast<device::few_variant>(v));
-        });
-        for (int i = 0; i < 9 * 256; i++) {
-            const float exact = decoded(static_cast<uint8_t>(i)) * 0.75f;
-            ok = ok && (std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact);
-        }
-        printf("%s: ", few_names[v]);
-        report("few exact: all 256 codes", ok);
     }
     report("few: all 256 codes", few);
     report("many: all 256 codes", many);
@@ -329,7 +293,6 @@ void check_not_finite(const device::stream_of &s, float bad) {
     uint8_t *code = allocate<uint8_t>(20 * 256);
     float *scale = allocate<float>(40);
     CHECK(quantise_rows(s, {c.x.dev_x, 256, nullptr, nullptr, 20, 256, code, scale}));
-    c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};
     const auto y = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
     for (int i = 0; i < 20 * 64; i++)
@@ -367,7 +330,7 @@ const test_case few_cases[] = {
     {"one row", 1, 64, 256, device::ends_f32, 0, 0, 0},
     {"8 rows, ragged", 8, 72, 592, device::ends_f32, 0, 0, 8},
     {"5 rows, k of three slices", 5, 4104, 5136, device::ends_add_f32, 0, 0, 0},
-    {"k below a line", 3, 24, 48, device::ends_bf16, 0, 0, 0},
+    {"k below a unit", 3, 24, 48, device::ends_bf16, 0, 0, 0},
     {"gate", 7, 512, 1536, device::ends_gate, 0, 0, 0},
     {"20 rows", 20, 136, 2176, device::ends_f32, 0, 0, 0},
     {"experts", 8, 144, 384, device::ends_gate, 9, 3, 0},
@@ -386,29 +349,22 @@ const test_case many_cases[] = {
     {"tiles of 128", 1500, 1400, 272, device::ends_f32, 0, 0, 0},
     {"tiles of 256", 1500, 2824, 144, device::ends_f32, 0, 0, 0},
     {"several tiles of 256 per block", 1700, 6000, 1040, device::ends_bf16, 0, 0, 0},
-    {"pairs with an odd number of tiles, k longer than the ring", 1100, 2120, 1424,
-     device::ends_add_f32, 0, 0, 8},
-    {"gate of pairs", 400, 5200, 912, device::ends_gate, 0, 0, 0},
+    {"tiles of 128, k longer than the ring", 1100, 2120, 1424, device::ends_add_f32, 0, 0, 8},
+    {"gate, tiles of 128", 400, 5200, 912, device::ends_gate, 0, 0, 0},
+    {"more rows and columns than are quantised at a time", 1100, 72, 4112, device::ends_f32, 0, 0,
+     8},
     {"experts with few rows", 40, 144, 384, device::ends_gate, 9, 3, 0},
     {"experts with few rows, two tiles", 200, 528, 1168, device::ends_f32, 4, 2, 8},
     {"experts with many rows", 600, 272, 784, device::ends_gate, 5, 2, 0},
     {"one expert", 513, 1040, 256, device::ends_f32, 1, 1, 0},
 };
 
-bool is_part(const char *name) {
-    for (const char *part : {"few", "many", "pairs", "split"})
-        if (strcmp(name, part) == 0)
-            return true;
-    return false;
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-    const bool times = argc > 1 && strcmp(argv[1], "time") == 0;
-    only = argc > 1 + times ? argv[1 + times] : nullptr;
-    if (argc > 2 + times || (only && !is_part(only))) {
-        fprintf(stderr, "usage: check_codes [time] [few|many|pairs|split]\n");
+    const bool times = argc == 2 && strcmp(argv[1], "time") == 0;
+    if (argc > 1 && !times) {
+        fprintf(stderr, "usage: check_codes [time]\n");
         return 2;
     }
     setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -423,27 +379,23 @@ int main(int argc, char **argv) {
     s.hopper = true;
     s.sms = prop.multiProcessorCount;
     CHECK(device::maps_init());
-    CHECK(device::gemm_few_sm90_init());
+    CHECK(device::gemm_few_sm90_init()); /* BF16 weights, for the times */
     CHECK(device::gemm_many_init());
     CHECK(device::gemm_few_codes_init());
     CHECK(device::gemm_many_codes_init());
-    CHECK(device::gemm_few_exact_init());
-    CHECK(device::gemm_many_pairs_init());
     CHECK(device::gemm_many_split_init());
     if (times) {
-        time_all(s, only);
+        time_all(s);
         return 0;
     }
     check_scales(s);
     check_all_codes(s);
-    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases && wanted(only, "few"); i++) {
+    for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
         check_few(s, few_cases[i], 1000 * i);
-        check_few_exact(s, few_cases[i], 1000 * i);
-    }
-    if (wanted(only, "few"))
-        check_few_magnitudes(s);
+    check_few_magnitudes(s);
+    check_few_not_finite(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
-        for (int uniform = 0; uniform < 2 && (!only || strcmp(only, "few") != 0); uniform++)
+        for (int uniform = 0; uniform < 2; uniform++)
             check_many(s, many_cases[i], uniform == 1, 1000 * i);
     check_not_finite(s, NAN);
     check_not_finite(s, INFINITY);

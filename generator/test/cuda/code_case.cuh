@@ -65,20 +65,14 @@ inline float decoded(uint8_t code) {
     return table[code];
 }
 
-inline float rounded(float x) {
-    return __bfloat162float(__float2bfloat16_rn(x));
-}
-
 /* Weights of some matrices with random codes, but never NaN, and random scales, uniform ones
  * (codes.h) on demand. Some scales are 0. */
 struct weights {
     int groups, n, k;
-    std::vector<uint8_t> code;   /* [groups][n][k] */
-    std::vector<float> scale;    /* as in codes.h */
-    std::vector<device::bf16> w; /* the same weights in BF16 */
+    std::vector<uint8_t> code; /* [groups][n][k] */
+    std::vector<float> scale;  /* as in codes.h */
     const uint8_t *dev_code;
     const float *dev_scale;
-    const device::bf16 *dev_w;
 
     weights(int groups, int n, int k, bool uniform, uint64_t seed)
         : groups(groups), n(n), k(k), code(static_cast<size_t>(groups) * n * k),
@@ -97,17 +91,10 @@ struct weights {
         finish();
     }
 
-    /* Computes the BF16 weights and copies everything to the device. */
+    /* Copies everything to the device. */
     void finish() {
-        w.resize(code.size());
-        for (int g = 0; g < groups; g++)
-            for (int i = 0; i < n; i++)
-                for (int j = 0; j < k; j++)
-                    w[at(g, i, j)] =
-                        __float2bfloat16_rn(decoded(code[at(g, i, j)]) * scale_at(g, i, j));
         dev_code = upload(code);
         dev_scale = upload(scale);
-        dev_w = upload(w);
     }
 
     size_t at(int g, int row, int col) const {
@@ -166,19 +153,7 @@ struct exact {
     double sum, magnitude;
 };
 
-/* Row @row of x times row @col of the BF16 weights. */
-inline exact widened_product(weights &w, rows &x, int group, int row, int col) {
-    exact y = {};
-    for (int j = 0; j < w.k; j++) {
-        const double p =
-            static_cast<double>(x.at(row, j)) * __bfloat162float(w.w[w.at(group, col, j)]);
-        y.sum += p;
-        y.magnitude += fabs(p);
-    }
-    return y;
-}
-
-/* The same for the codes times their scales, which are not rounded to BF16. */
+/* Row @row of x times row @col of the weights: the codes times their scales. */
 inline exact unrounded_product(weights &w, rows &x, int group, int row, int col) {
     exact y = {};
     for (int j = 0; j < w.k; j++) {

@@ -2,7 +2,6 @@
  * DeepSeek-V3. */
 #pragma once
 #include <algorithm>
-#include <cstring>
 
 #include "generator/local/cuda/cublaslt.h"
 #include "generator/local/cuda/rows.h"
@@ -181,6 +180,7 @@ struct timed_product {
     }
 };
 
+/* As the model does it (product.cu). */
 inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, device::gemm_args a) {
     a.w_codes = {p.w_code, p.w_scale};
     a.w_uniform = true; /* this changes the results for these scales, but not the time */
@@ -190,48 +190,9 @@ inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, devic
     const cudaError_t e = quantise_rows(s, {p.x, a.x_row, a.listed ? a.experts.row : nullptr,
                                             a.listed ? a.experts.first + a.groups : nullptr,
                                             p.pairs, a.k, p.x_code, p.x_scale});
-    return e == cudaSuccess ? gemm_many_codes(s, a) : e;
-}
-
-/* True if a part of the program's work is to be done: few, many, pairs or split. @only: the part
- * that the command line names; NULL = all. */
-inline bool wanted(const char *only, const char *part) {
-    return !only || strcmp(only, part) == 0;
-}
-
-/* Names of the variants (cuda_gemm.h). */
-static const char *const few_names[] = {"bf16 16", "bf16 32", "bf16 16 dense", "f16 32"};
-static const char *const many_names[] = {"256", "192", "ahead"};
-
-inline void time_variants(const device::stream_of &s, timed_product &p, device::gemm_args a,
-                          const ceilings &c, const char *only) {
-    const double numbers = static_cast<double>(p.used) * p.t.n * p.t.k,
-                 flop = 2.0 * p.pairs * p.t.n * p.t.k;
-    a.w_codes = {p.w_code, p.w_scale};
-    a.x_codes = {p.x_code, p.x_scale};
-    a.w_uniform = true;
-    for (int v = 0; v < device::FEW_VARIANTS && a.rows <= 8 && wanted(only, "few"); v++) {
-        const double us =
-            median_us(s, [&] { return gemm_few_exact(s, a, static_cast<device::few_variant>(v)); });
-        printf("  few exact %-13s  %8.1f us %6.0f GB/s %3.0f %%\n", few_names[v], us,
-               numbers / us / 1e3, 100 * numbers / us / c.bytes_us);
-    }
-    if (a.listed || a.rows <= 8)
-        return;
-    const double now = median_us(s, [&] { return gemm_many_codes(s, a); });
-    printf("  many, without quantising %8.1f us %6.0f TFLOPS %3.0f %%\n", now, flop / now / 1e6,
-           100 * flop / now / c.fp8_us);
-    if (a.rows <= 128 && wanted(only, "split")) {
-        const double us = median_us(s, [&] { return gemm_many_split(s, a); });
-        printf("  many split               %8.1f us %6.0f GB/s %3.0f %%\n", us, numbers / us / 1e3,
-               100 * numbers / us / c.bytes_us);
-    }
-    for (int v = 0; v < device::MANY_VARIANTS && a.rows > 128 && wanted(only, "pairs"); v++) {
-        const double us = median_us(
-            s, [&] { return gemm_many_pairs(s, a, static_cast<device::many_variant>(v)); });
-        printf("  many pairs %-8s      %8.1f us %6.0f TFLOPS %3.0f %%\n", many_names[v], us,
-               flop / us / 1e6, 100 * flop / us / c.fp8_us);
-    }
+    if (e != cudaSuccess)
+        return e;
+    return splits_k(s, a) ? gemm_many_split(s, a) : gemm_many_codes(s, a);
 }
 
 inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device::gemm_args a,
@@ -250,10 +211,10 @@ inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device
     return e == cudaSuccess ? gemm_many(s, a) : e;
 }
 
-/* Times of the functions that models use. */
-inline void time_present(const device::stream_of &s, timed_product &p, const device::gemm_args &a,
-                         const ceilings &c, device::cublaslt *library) {
+inline void time_rows(const device::stream_of &s, timed_product &p, int rows, const ceilings &c,
+                      device::cublaslt *library) {
     const timed_size &t = p.t;
+    const device::gemm_args a = p.args_of(rows);
     const double us = median_us(s, [&] { return run_codes(s, p, a); }),
                  bf16 = median_us(s, [&] { return run_bf16(s, p, a, library); });
     const double numbers = static_cast<double>(p.used) * t.n * t.k,
@@ -266,32 +227,20 @@ inline void time_present(const device::stream_of &s, timed_product &p, const dev
 }
 
 inline void time_size(const device::stream_of &s, const timed_size &t, const ceilings &c,
-                      device::cublaslt *library, const char *only) {
+                      device::cublaslt *library) {
     timed_product p(s, t);
-    for (const int rows : {1, 8, 64, 128, 4096}) {
-        const device::gemm_args a = p.args_of(rows);
-        if (only)
-            printf("%s: %d x %d, %d rows, %d experts\n", t.name, t.n, t.k, rows,
-                   t.experts ? p.used : 0);
-        else
-            time_present(s, p, a, c, library);
-        time_variants(s, p, a, c, only);
-    }
-    if (t.experts || t.end == device::ends_gate || !wanted(only, "many"))
+    for (const int rows : {1, 8, 64, 128, 4096})
+        time_rows(s, p, rows, c, library);
+    if (t.experts || t.end == device::ends_gate)
         return;
     const device::gemm_args a = p.args_of(timed_product::MOST_ROWS);
-    const double quantise = median_us(s, [&] {
+    const double us = median_us(s, [&] {
         return quantise_rows(s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
     });
-    const double wide = median_us(s, [&] {
-        return quantise_rows_wide(
-            s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
-    });
-    printf("%-12s   of which quantising %d rows of %d: %.1f us, wide %.1f us\n", t.name, a.rows,
-           a.k, quantise, wide);
+    printf("%-12s   of which quantising %d rows of %d: %.1f us\n", t.name, a.rows, a.k, us);
 }
 
-inline void time_all(const device::stream_of &s, const char *only) {
+inline void time_all(const device::stream_of &s) {
     static const timed_size sizes[] = {
         {"dense in", 36864, 7168, device::ends_gate, 0, 0},
         {"dense out", 7168, 18432, device::ends_add_f32, 0, 0},
@@ -305,7 +254,7 @@ inline void time_all(const device::stream_of &s, const char *only) {
     device::cublaslt *library = device::cublaslt_open();
     printf("cuBLASLt: %s\n", library ? "used for BF16 products without a gate" : "missing");
     for (const timed_size &t : sizes)
-        time_size(s, t, c, library, only);
+        time_size(s, t, c, library);
     device::cublaslt_close(library);
 }
 

@@ -80,8 +80,6 @@ __device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
 #define PTX_TEXT_60                                                                                \
     PTX_TEXT_10() PTX_TEXT_10(1) PTX_TEXT_10(2) PTX_TEXT_10(3) PTX_TEXT_10(4) PTX_TEXT_10(5)
 #define PTX_TEXT_64 PTX_TEXT_60 "%60, %61, %62, %63"
-#define PTX_TEXT_96                                                                                \
-    PTX_TEXT_60 PTX_TEXT_10(6) PTX_TEXT_10(7) PTX_TEXT_10(8) "%90, %91, %92, %93, %94, %95"
 #define PTX_TEXT_128                                                                               \
     PTX_TEXT_60 PTX_TEXT_10(6) PTX_TEXT_10(7) PTX_TEXT_10(8) PTX_TEXT_10(9) PTX_TEXT_10(10)        \
         PTX_TEXT_10(11) "%120, %121, %122, %123, %124, %125, %126, %127"
@@ -90,7 +88,6 @@ __device__ __forceinline__ void descriptor_step(uint64_t &d, int by) {
 #define PTX_SUM_16(i)  PTX_SUM_4(i), PTX_SUM_4(i + 4), PTX_SUM_4(i + 8), PTX_SUM_4(i + 12)
 #define PTX_SUM_32(i)  PTX_SUM_16(i), PTX_SUM_16(i + 16)
 #define PTX_SUM_64(i)  PTX_SUM_32(i), PTX_SUM_32(i + 32)
-#define PTX_SUM_96(i)  PTX_SUM_64(i), PTX_SUM_32(i + 64)
 #define PTX_SUM_128(i) PTX_SUM_64(i), PTX_SUM_64(i + 64)
 
 /* D has `regs` registers. The operands after them are numbered from a_number (or a0) on. The last
@@ -125,7 +122,6 @@ PTX_WGMMA_SS(e4m3_n64, "m64n64k32.f32.e4m3.e4m3", 32, 32, 33, 34, "1, 1")
 PTX_WGMMA_RS(e4m3_n64, "m64n64k32.f32.e4m3.e4m3", 32, 32, 33, 34, 35, 36, 37, "1, 1")
 PTX_WGMMA_SS(e4m3_n128, "m64n128k32.f32.e4m3.e4m3", 64, 64, 65, 66, "1, 1")
 PTX_WGMMA_RS(e4m3_n128, "m64n128k32.f32.e4m3.e4m3", 64, 64, 65, 66, 67, 68, 69, "1, 1")
-PTX_WGMMA_SS(e4m3_n192, "m64n192k32.f32.e4m3.e4m3", 96, 96, 97, 98, "1, 1")
 PTX_WGMMA_SS(e4m3_n256, "m64n256k32.f32.e4m3.e4m3", 128, 128, 129, 130, "1, 1")
 PTX_WGMMA_SS(bf16_n16, "m64n16k16.f32.bf16.bf16", 8, 8, 9, 10, "1, 1, 0, 0")
 PTX_WGMMA_SS(bf16_n32, "m64n32k16.f32.bf16.bf16", 16, 16, 17, 18, "1, 1, 0, 0")
