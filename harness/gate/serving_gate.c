@@ -29,6 +29,7 @@ typedef struct {
     estimate before, after;
     bool missing;     /* the current run lacks it */
     const char *flag; /* a flag of one of the runs that prevents a verdict; NULL = none */
+    double drift;     /* logarithm of the ratio that the drifts of both runs may cause */
     double log_ratio, se;
     gate_cell cell;
 } comparison;
@@ -83,6 +84,12 @@ static const char *flag_of(const serving_list *all, const serving_record *like) 
     return NULL;
 }
 
+/* The logarithm of the change that the drift of a load point may cause (drift_pct). */
+static double drift_of(const serving_list *all, const serving_record *like) {
+    const serving_record *r = find(all, like, "load", NULL);
+    return r && r->drift_pct > 0 ? log1p(r->drift_pct / 100) : 0; /* 0 for NAN */
+}
+
 static bool is_known(const estimate *e) {
     return e->value > 0 && e->lo > 0 && isfinite(e->hi) && e->hi >= e->lo;
 }
@@ -108,8 +115,8 @@ static void test(comparison *c, double threshold) {
     c->se = hypot(se_of(&c->before), se_of(&c->after));
     if (c->flag)
         return;
-    c->cell.test[GATE_QUARTILE].p_slower = p_above(c->log_ratio, threshold, c->se);
-    c->cell.p_within = p_above(-c->log_ratio, -threshold, c->se);
+    c->cell.test[GATE_QUARTILE].p_slower = p_above(c->log_ratio, threshold + c->drift, c->se);
+    c->cell.p_within = p_above(-c->log_ratio, c->drift - threshold, c->se);
 }
 
 static js *row_of(const comparison *c, double threshold) {
@@ -165,6 +172,7 @@ static size_t compare(const run_record *before, const run_record *after, double 
             if (!is_known(&c->before))
                 continue;
             c->after = value_of(&after->serving, r, k);
+            c->drift = drift_of(&before->serving, r) + drift_of(&after->serving, r);
             c->flag = flag_of(&before->serving, r);
             c->flag = c->flag ? c->flag : flag_of(&after->serving, r);
             (void)snprintf(c->name, sizeof c->name, "%.60s %.4g%s %s%s", r->arm, r->load,

@@ -156,13 +156,14 @@ static void set_verdicts(serving_measured *out, double margin) {
     for (int a = 1; a < out->arms; a++)
         for (int m = 0; m < SERVING_METRICS; m++) {
             serving_difference *d = &out->difference[a][m];
+            bool by_blocks = out->arm[0].by_blocks;
+            if (by_blocks)
+                d->p = larger_p(d->p, d->block_p);
             if (!d->judged)
                 continue;
             d->p_holm = p[n++];
-            if (out->arm[0].by_blocks) {
-                d->p = larger_p(d->p, d->block_p);
+            if (by_blocks)
                 d->p_holm = larger_p(d->p_holm, d->block_p);
-            }
             set_verdict(out, a, m, margin);
         }
 }

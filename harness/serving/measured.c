@@ -337,7 +337,7 @@ static void widen_intervals(serving_arm *arm, const double *by_block) {
         }
         batch_interval(positive ? logs : value, arm->blocks, 0.95, own);
         for (int i = 0; i < 2; i++)
-            own[i] = positive ? exp(own[i]) : fmax(own[i], 0);
+            own[i] = positive ? exp(own[i]) : own[i] < 0 ? 0 : own[i]; /* a NAN stays */
         if (!isnan(arm->metric[m].value))
             batch_widen(arm->metric[m].ci95, own);
     }

@@ -233,7 +233,9 @@ void slo_test_values(const slo_target *t, const double *logs, size_t slices, dou
 void slo_test_blocks(const slo_target *t, const double *logs, size_t blocks, size_t slices,
                      double level, slo_result *r) {
     double ci[2], mean = 0, limit = log(t->limit_s);
-    bool one_side = r->state == SLO_OPEN && isnan(r->value) && enough_slices(t, slices);
+    bool untested = r->state == SLO_OPEN && isnan(r->value);
+    bool one_side = untested && enough_slices(t, slices);
+    bool few = untested && r->n < r->needed;
     bool meets = r->state == SLO_MEETS || (one_side && r->share >= 1);
     bool fails = r->state == SLO_FAILS || (one_side && r->share <= 0);
     for (size_t b = 0; b < blocks; b++)
@@ -244,5 +246,5 @@ void slo_test_blocks(const slo_target *t, const double *logs, size_t blocks, siz
     r->value_ci[1] = exp(ci[1]);
     r->state = meets && ci[1] <= limit ? SLO_MEETS : fails && ci[0] > limit ? SLO_FAILS : SLO_OPEN;
     r->by_blocks = true;
-    r->unconfirmed = r->state == SLO_OPEN && (meets || fails);
+    r->unconfirmed = r->state == SLO_OPEN && (meets || fails || few);
 }

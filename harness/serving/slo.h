@@ -63,7 +63,8 @@ typedef struct {
      * at the level of slo_test(). */
     double value, value_ci[2];
     bool by_blocks;   /* slo_test_blocks() has set the state */
-    bool unconfirmed; /* the slices decide the target, but the blocks are too few to do so */
+    bool unconfirmed; /* open, and more blocks may decide it: the slices do, or the share has too
+                         few values */
 } slo_result;
 
 /* The design effect of a share of values that are counted in slices of time: the ratio of its
