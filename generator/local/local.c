@@ -228,6 +228,7 @@ cleanup:
 
 static void close_replica(local_model *m) {
     engine_free(m->engine);
+    split_begin_close(m->split);
     runner_free(m->runner);
     tok_encoder_free(m->encoder);
     if (m->borrows)

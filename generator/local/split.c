@@ -200,6 +200,11 @@ static void say_goodbye(split *s) {
             s->failed = true;
 }
 
+void split_begin_close(split *s) {
+    if (s && s->failed)
+        ranks_set_stuck(s->group, kClosing);
+}
+
 void split_close(split *s) {
     if (!s)
         return;

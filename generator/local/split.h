@@ -63,6 +63,11 @@ snap_status split_wait(split *s, snap_err *err) SNAP_CHECK_RESULT;
  * replaced by its failure. @err may be NULL. */
 void split_fail(split *s, snap_err *err);
 
+/* Call it before the runner is freed. If the model has failed, the program ends itself when it has
+ * not called and left split_close() within 15 s, for example because the GPU hangs and freeing the
+ * runner waits for it. NULL is allowed. */
+void split_begin_close(split *s);
+
 /* Ends the other ranks and waits for their processes. Free the runner before. NULL is allowed. */
 void split_close(split *s);
 

@@ -31,7 +31,12 @@ static void check_energy(verify_findings *f, const step_record *row, const char 
            watts = row->joules_step * (double)row->energy_steps / row->energy_s;
     for (size_t i = 0; i < row->rank_joules.n; i++)
         sum += row->rank_joules.at[i];
-    f->checks += 4;
+    f->checks += 6;
+    if (row->energy_steps < 1)
+        verify_add(f, VERIFY_FORM, where, "its energy has no number of steps");
+    if (row->rank_median_ns.n && row->rank_joules.n != row->rank_median_ns.n)
+        verify_add(f, VERIFY_FORM, where, "it has times of %zu ranks, and the energy of %zu",
+                   row->rank_median_ns.n, row->rank_joules.n);
     if (!(row->energy_s >= STEP_ENERGY_LEAST_S))
         verify_add(f, VERIFY_FORM, where, "its energy is of %.3g s, and the least is %g s",
                    row->energy_s, STEP_ENERGY_LEAST_S);
@@ -45,6 +50,11 @@ static void check_energy(verify_findings *f, const step_record *row, const char 
         verify_add(f, VERIFY_PHYSICS, where, "its energy means %.0f W for %zu GPUs", watts, gpus);
 }
 
+static bool has_energy(const step_record *row) {
+    return isfinite(row->joules_step) || isfinite(row->joules_token) || isfinite(row->energy_s) ||
+           row->rank_joules.n || row->energy_steps != RECORD_NO_COUNT;
+}
+
 void verify_steps(const run_record *r, verify_findings *f) {
     for (size_t i = 0; i < r->e2e.n; i++) {
         const step_record *row = &r->e2e.at[i];
@@ -52,7 +62,7 @@ void verify_steps(const run_record *r, verify_findings *f) {
         (void)snprintf(where, sizeof where, "e2e[%zu]", i);
         if (row->parts & STEP_TIMED)
             check_times(f, row, where);
-        if (isfinite(row->joules_step))
+        if (has_energy(row))
             check_energy(f, row, where);
     }
 }

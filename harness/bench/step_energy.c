@@ -7,6 +7,10 @@
 
 enum { kMostSteps = 1000000 /* of a round */ };
 
+/* Replicas are not equally fast, and one without a sequence runs no step. So the ranks meet after
+ * each round, long before the limit of an exchange (ranks_defaults.exchange_s). */
+static const double kRound = 2; /* seconds */
+
 /* So many steps that about @seconds pass. */
 static int64_t steps_for(double seconds, double step_ns) {
     double n = step_ns > 0 ? ceil(seconds * 1e9 / step_ns) : 1;
@@ -31,7 +35,7 @@ static snap_status run_loop(step_energy *out, const step_energy_options *o, step
     snap_status st;
     double wanted = fmax(o->seconds, STEP_ENERGY_LEAST_S);
     do {
-        int64_t now = steps_for(wanted - out->seconds, o->step_ns);
+        int64_t now = steps_for(fmin(wanted - out->seconds, kRound), o->step_ns);
         for (int64_t i = 0; i < now; i++) {
             if (o->cancel && *o->cancel)
                 TRY(err_set(err, SNAP_E_CANCELLED, "cancelled"));

@@ -107,8 +107,10 @@ void rank_prepare_split(void) {
 
 _Noreturn void rank_follow(void) {
     snap_err err = {0};
-    if (!split_follow(end_follower, &err))
-        (void)fprintf(stderr, "snapmla: %s is for processes that the program starts itself\n",
+    if (!split_follow(end_follower, &err)) {
+        (void)err_set(&err, SNAP_E_USAGE, "%s is for processes that the program starts itself",
                       RANK_FOLLOW);
+        (void)fprintf(stderr, "snapmla: %s\n", err.text);
+    }
     _exit(err_exit_code(err.code));
 }

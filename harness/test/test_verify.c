@@ -611,7 +611,19 @@ static void test_steps(void) {
     s.energy_steps = 200000; /* 600 kW for each GPU */
     expect_step(&s, 0, 1);
     s = good;
-    s.joules_step = s.joules_token = (double)NAN; /* not measured */
+    s.joules_step = s.joules_token = (double)NAN; /* the sum over the ranks is missing */
+    expect_step(&s, 0, 3);
+    s = good;
+    s.energy_steps = RECORD_NO_COUNT;
+    expect_step(&s, 1, 0);
+    s = good;
+    s.rank_median_ns = s.rank_joules; /* of two ranks */
+    s.rank_joules = (record_numbers){0};
+    expect_step(&s, 1, 0);
+    s = good; /* not measured */
+    s.joules_step = s.joules_token = s.energy_s = (double)NAN;
+    s.energy_steps = RECORD_NO_COUNT;
+    s.rank_joules = (record_numbers){0};
     expect_step(&s, 0, 0);
 }
 

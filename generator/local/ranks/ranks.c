@@ -406,7 +406,12 @@ snap_status ranks_end(ranks *g, snap_err *err) {
 double ranks_set_limit(ranks *g, double exchange_s) {
     (void)pthread_mutex_lock(&g->lock);
     double before = g->opt.exchange_s;
+    int64_t now = clock_now_ns();
     g->opt.exchange_s = exchange_s;
+    /* The signs of life that have arrived may still show an exchange that has ended. It began under
+     * the previous limit. */
+    for (int r = 0; r < g->size; r++)
+        g->of[r].begun_ns = now;
     (void)pthread_mutex_unlock(&g->lock);
     return before;
 }
