@@ -37,17 +37,6 @@ mkdir -p "$out"
 : >"$out/faults.txt"
 . ci/gpu_ranks.sh
 
-# run NAME SECONDS COMMAND...: one command with a time limit. Its output goes to NAME.txt, and its errors to
-# NAME.err.
-run() {
-    name=$1
-    limit=$2
-    shift 2
-    code=0
-    timeout -k 5 "$limit" "$@" >"$out/$name.txt" 2>"$out/$name.err" || code=$?
-    [ "$code" = 0 ] || fail "$name: exit $code: $(tail -n 1 "$out/$name.err")"
-}
-
 # texts NAME DEVICE LAYOUT PRECISION: eight prompts, one answer each
 texts() {
     for i in 1 2 3 4 5 6 7 8; do echo "What is $i * 23?"; done >"$out/prompts.txt"

@@ -18,7 +18,6 @@
 #include "generator/test/tiny_model.h"
 
 static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable */
-enum { kVocab = 640 };
 static char kName[] = "rank-of-a-test", kOption[] = "--suite";
 
 static void end(const snap_err *why) {
@@ -119,15 +118,6 @@ static void lengthen_context(const char *dir) {
 }
 
 void split_ranks_model(char dir[64], const char *name) {
-    char path[128];
-    buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-split-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-    tiny_write(dir, name, kVocab);
+    tiny_folder(dir, name);
     lengthen_context(dir);
-    CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
-                          SNAP_OK);
-    (void)snprintf(path, sizeof path, "%s/tokenizer.json", dir);
-    CU_ASSERT_EQUAL_FATAL(fs_write_atomic(path, b.data, b.len, NULL), SNAP_OK);
-    buf_release(&b);
 }

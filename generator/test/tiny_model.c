@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/test/temp_folder.h"
 #include "generator/local/checkpoint/safetensors.h"
 #include "kernels/formats.h"
 #include "kernels/mla.h"
@@ -274,8 +275,8 @@ static void read_reference(tiny_model *t, const char *name) {
 }
 
 void tiny_make(tiny_model *t) {
-    *t = (tiny_model){.dir = "/tmp/snapmla-tiny-XXXXXX"};
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(t->dir));
+    *t = (tiny_model){0};
+    temp_folder_open(t->dir, "tiny");
 }
 
 void tiny_read(tiny_model *t) {
@@ -314,8 +315,7 @@ void tiny_open(tiny_model *t, const char *name) {
 void tiny_folder(char dir[64], const char *name) {
     char path[128];
     buf b = {0};
-    (void)snprintf(dir, 64, "/tmp/snapmla-tiny-XXXXXX");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    temp_folder_open(dir, "tiny");
     tiny_write(dir, name, TINY_VOCAB);
     CU_ASSERT_EQUAL_FATAL(fs_read("generator/test/tokenizer/bytes/tokenizer.json", &b, NULL),
                           SNAP_OK);

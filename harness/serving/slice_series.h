@@ -20,7 +20,9 @@
 
 enum { SLICES_MOST = 32, SLICES_FEWEST = 8, SLICE_SERIES_MOST = 32 };
 
-/* The value of a slice is over / under; under is 0 if it has none. */
+/* A metric in slices of time. The value of slice i is over[i] / under[i], for example the sum of the
+ * times of its requests divided by their number. under[i] is 0 for a slice without a value. Slices
+ * are merged by adding both. */
 typedef struct {
     double over[SLICES_MOST], under[SLICES_MOST];
 } slice_series;
@@ -37,7 +39,8 @@ typedef struct {
 /**
  * slice_series_merge - merge the slices of all series as far as their correlation requires
  *
- * @series: [n], n at most SLICE_SERIES_MOST; merged in place
+ * @series: array of @n series, at most SLICE_SERIES_MOST; this function overwrites them with the
+ *          merged ones
  * @blocks: blocks of @each slices in each series, at most SLICES_MOST slices
  *
  * At least SLICES_FEWEST slices are left. Returns the number of slices of a block after merging.

@@ -146,8 +146,8 @@ static slo_result measure_drifting(double limit_s, int blocks, uint64_t seed) {
 
 /* With four blocks, limits 10 % from the true percentile are decided, although the shares leave
  * some open. With two blocks some stay open, because two blocks prove little if slices are
- * correlated. Limits 0.5 % from the percentile are hardly ever decided wrongly: with 0.55 % for
- * each, 0.4 of the 80 decisions would be wrong. */
+ * correlated. If the limit is 0.5 % from the percentile, hardly any decision is wrong: each is
+ * wrong with a probability of at most 0.55 %, which is 0.4 of 80 decisions. */
 static void test_drifting_server(void) {
     enum { kRuns = 40, kFar = 10 };
     double truth = 0.016 * exp(0.67449 * kDriftSpread); /* of a logarithmic normal distribution */
