@@ -79,8 +79,8 @@ static void test_causal(void) {
     each_arm(causal_of);
 }
 
-/* The AMX kernel divides its work into blocks of 256 tokens and blocks of 32 query rows. Here it has
- * several of both, and its last block of tokens is not full. */
+/* The AMX kernel divides its work into blocks of 256 tokens and blocks of 32 query rows. Here it
+ * has several of both, and its last block of tokens is not full. */
 static void blocks_of(fixture_spec spec) {
     static const int kLengths[] = {1100, 513, 257};
     static const int kHeads[] = {16, 40, 80, 128};
