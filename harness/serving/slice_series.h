@@ -21,8 +21,8 @@
 enum { SLICES_MOST = 32, SLICES_FEWEST = 8, SLICE_SERIES_MOST = 32 };
 
 /* A metric in slices of time. The value of slice i is over[i] / under[i], for example the sum of
- * the times of its requests divided by their number. under[i] is 0 for a slice without a value. Slices
- * are merged by adding both. */
+ * the times of its requests divided by their number. under[i] is 0 for a slice without a value.
+ * Slices are merged by adding both. */
 typedef struct {
     double over[SLICES_MOST], under[SLICES_MOST];
 } slice_series;

@@ -115,7 +115,8 @@ static void test_rows_of_a_replica(void) {
     CU_ASSERT_EQUAL(e2e_most_rows(&o), E2E_MOST_BATCH + 1);
 }
 
-static void test_idle_replicas(void) {
+/* Batches of 4 and 3 sequences in this layout are refused. */
+static void expect_batch_refused(rank_layout layout, const char *text) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
     const int64_t contexts[] = {64}, batches[] = {4, 3};
     e2e_row rows[E2E_ROWS];
@@ -125,12 +126,16 @@ static void test_idle_replicas(void) {
                      .n_contexts = 1,
                      .batches = batches,
                      .n_batches = 2,
-                     .layout = {4, 2, false}};
+                     .layout = layout};
     snap_err err = {0};
     int n;
     CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text,
-                           "--batch 3 is too small: each of 4 split replicas needs a sequence");
+    CU_ASSERT_STRING_EQUAL(err.text, text);
+}
+
+static void test_idle_replicas(void) {
+    expect_batch_refused((rank_layout){4, 2, false},
+                         "--batch 3 is too small: each of 4 split replicas needs a sequence");
 }
 
 /* Ranks of one machine get the same time, after the latest of them. Clocks of different machines
@@ -173,21 +178,9 @@ static void test_chosen_experts(void) {
 
 /* With EP, all ranks run steps with the same number of rows. */
 static void test_batches_with_experts(void) {
-    model_shape s = shape_of("configs/models/deepseek-v2-lite.json");
-    const int64_t contexts[] = {64}, batches[] = {4, 3};
-    e2e_row rows[E2E_ROWS];
-    e2e_options o = {.shape = &s,
-                     .n_arms = 1,
-                     .contexts = contexts,
-                     .n_contexts = 1,
-                     .batches = batches,
-                     .n_batches = 2,
-                     .layout = {2, 1, true}};
-    snap_err err = {0};
-    int n;
-    CU_ASSERT_EQUAL(e2e_run(&o, rows, &n, &err), SNAP_E_USAGE);
-    CU_ASSERT_STRING_EQUAL(err.text, "--batch 3: with EP, all ranks must have equally many "
-                                     "sequences, and 2 replicas do not divide it");
+    expect_batch_refused((rank_layout){2, 1, true},
+                         "--batch 3: with EP, all ranks must have equally many sequences, and 2 "
+                         "replicas do not divide it");
 }
 
 static void expect_share(rank_layout l, int rank, weights_share want) {
