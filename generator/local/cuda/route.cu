@@ -3,8 +3,10 @@
  * more rows take three further launches and a memset for sorting. sort_messages(): the same sorting
  * for rows whose experts were chosen before, by this rank or another one (EP).
  *
- * A block scores some rows against a slice of the experts. The last block of a row group to finish
- * makes the choice, one warp per row. With few rows, the last block of all then sorts. */
+ * A block scores a group of rows against a slice of the experts. Every group reads the router's
+ * weights again, from L2, so groups are large if there are many rows, and slices are many if there
+ * are few groups. The last block of a group to finish makes the choice, one warp per row. With few
+ * rows, the last block of all then sorts. */
 #include <algorithm>
 
 #include "generator/local/cuda/choose.cuh"
@@ -12,7 +14,15 @@
 namespace device {
 namespace {
 
-enum { kThreads = 256, kWarps = kThreads / 32, kRowsMany = 8, kFewRows = 64, kSlices = 16 };
+enum {
+    kThreads = 256,
+    kWarps = kThreads / 32,
+    kFewRows = 64,
+    kSlices = 16,            /* most slices */
+    kSharedOfSm = 227 << 10, /* bytes that the blocks on an SM share; a few bytes more of each block
+                                are static */
+    kStatic = 1 << 10,
+};
 
 /* Whether this block is the last of @all blocks to arrive. The last one resets the counter to
  * zero. */
@@ -176,7 +186,7 @@ __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
         }
     }
     __syncthreads();
-    if (ROWS == 1 && !a.message && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
+    if (a.rows <= kFewRows && !a.message && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
         sort_pairs(a, reinterpret_cast<int *>(memory));
 }
 
@@ -294,11 +304,17 @@ cudaError_t allow_memory(const void *kernel) {
                : e;
 }
 
+/* As many slices as give one or two blocks to each SM. */
+template <int ROWS>
+int slices_of(const stream_of &s, const route_args &a, size_t bytes) {
+    const int groups = (a.rows + ROWS - 1) / ROWS,
+              fit = std::min(2, std::max(1, kSharedOfSm / (static_cast<int>(bytes) + kStatic))),
+              most = std::min<int>((a.how.experts + kWarps - 1) / kWarps, kSlices);
+    return std::max(1, std::min(most, s.sms * fit / groups));
+}
+
 template <int ROWS>
 cudaError_t launch_rows(const stream_of &s, const route_args &a) {
-    const int groups = (a.rows + ROWS - 1) / ROWS;
-    const int slices =
-        std::max(1, std::min<int>((a.how.experts + kWarps - 1) / kWarps, ROWS == 1 ? kSlices : 1));
     const size_t bytes = std::max({static_cast<size_t>(ROWS) * a.hidden * sizeof(float),
                                    std::min<size_t>(ROWS, kWarps) * choice_memory::bytes(a.how),
                                    static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int)});
@@ -307,18 +323,24 @@ cudaError_t launch_rows(const stream_of &s, const route_args &a) {
         if (e != cudaSuccess)
             return e;
     }
-    return launch(s, route_rows<ROWS>,
-                  dim3(static_cast<unsigned>(groups), static_cast<unsigned>(slices)), kThreads,
-                  bytes, a);
+    const dim3 grid(static_cast<unsigned>((a.rows + ROWS - 1) / ROWS),
+                    static_cast<unsigned>(slices_of<ROWS>(s, a, bytes)));
+    return launch(s, route_rows<ROWS>, grid, kThreads, bytes, a);
+}
+
+cudaError_t score_and_choose(const stream_of &s, const route_args &a) {
+    if (a.rows <= 8)
+        return launch_rows<1>(s, a);
+    if (a.rows <= 32)
+        return launch_rows<2>(s, a);
+    return a.rows > kFewRows && a.hidden <= 4096 ? launch_rows<8>(s, a) : launch_rows<4>(s, a);
 }
 
 } // namespace
 
 cudaError_t route(const stream_of &s, const route_args &a) {
-    if (a.rows <= kFewRows)
-        return launch_rows<1>(s, a);
-    const cudaError_t e = a.hidden <= 4096 ? launch_rows<kRowsMany>(s, a) : launch_rows<4>(s, a);
-    return e == cudaSuccess && !a.message ? sort_many(s, a) : e;
+    const cudaError_t e = score_and_choose(s, a);
+    return e == cudaSuccess && a.rows > kFewRows && !a.message ? sort_many(s, a) : e;
 }
 
 cudaError_t sort_messages(const stream_of &s, const route_args &a, const rank_rows &own) {
