@@ -54,9 +54,9 @@ layout() {
 # The second time, the arms run in the other order, so a drift of the clocks shows.
 all() {
     for layout in $layouts; do
-        name=$1-$(echo "$layout" | tr -d /)
-        layout "$name-1" "$2" "$layout" bf16,fp8
-        layout "$name-2" "$2" "$layout" fp8,bf16
+        file=$1-$(echo "$layout" | tr -d /)
+        layout "$file-1" "$2" "$layout" bf16,fp8
+        layout "$file-2" "$2" "$layout" fp8,bf16
     done
 }
 

@@ -64,7 +64,10 @@ all() {
     shape=$2
     cache=$3
     shift 3
+    visible=${CUDA_VISIBLE_DEVICES:-}
+    export CUDA_VISIBLE_DEVICES="${devices%%,*}" # the first GPU of the list
     model "$prefix-one" "$shape" "$cache" "$contexts" "1,$batches" "$@"
+    [ -n "$visible" ] && export CUDA_VISIBLE_DEVICES="$visible" || unset CUDA_VISIBLE_DEVICES
     for layout in $layouts; do
         model "$prefix-$(echo "$layout" | tr -d /)" "$shape" "$cache" "$contexts" "$batches" \
             --layout "$layout" --devices "$devices" "$@"

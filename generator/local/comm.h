@@ -10,8 +10,9 @@
  * block that has experts beside its dense feed-forward. A zero-computation expert returns its input
  * and has no weights to split, so rank 0 alone adds that input.
  *
- * EP. Each rank has its part of the routed experts, whole, and everything else of its replica. A
- * layer with experts has two exchanges, if the ranks have different rows (DP):
+ * EP. Each rank has its part of the routed experts, whole, and everything else of its replica. If
+ * there are several replicas (DP), a layer with experts has two exchanges between ranks that have
+ * different rows:
  *
  *   all-gather      each rank normalises its rows and chooses their experts. Then all ranks get all
  *                   rows, with the chosen experts and their weights
@@ -19,10 +20,13 @@
  *                   the ranks, and each rank gets the sums of its own rows
  *
  * All ranks run the same steps with the same number of rows, so the host knows all sizes. Shared
- * experts, zero-computation experts and dense layers only concern the rows of a rank. If TP splits
- * the replica over the same ranks, all ranks have the same rows. Then there is no further exchange:
- * each rank computes its own experts for all rows and its part of the shared ones, and the sum of
- * TP adds them up.
+ * experts, zero-computation experts and dense layers only concern the rows of a rank.
+ *
+ * TP and EP. The ranks of a split replica have the same rows. Each rank computes its own experts
+ * for all rows and its part of the shared ones, and the sum of TP adds them up. So with one replica
+ * there is no further exchange. With several split replicas, part p of a replica exchanges rows
+ * with part p of each other replica, and gets the outputs of their experts. Then the sum of TP adds
+ * up the outputs of all parts.
  *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
  * GPUs, and ranks/host_sums.h for processes on the CPU. */
@@ -71,15 +75,9 @@ struct comm {
                                snap_err *err);
 };
 
-/* Whether the model is split over several ranks. */
+/* Whether there are other ranks to exchange numbers with. */
 static inline bool comm_splits(const comm *c) {
     return c && c->size > 1;
-}
-
-/* Whether the rows of other ranks go to this rank's experts: the experts are divided over ranks,
- * and the ranks have different rows. @sums, @experts: as in runner_options. */
-static inline bool comm_gathers(const comm *sums, const comm *experts) {
-    return comm_splits(experts) && !comm_splits(sums);
 }
 
 /* Sums @x over the ranks. Does nothing for a model that is not split (NULL, or one rank). */

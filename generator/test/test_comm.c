@@ -203,8 +203,8 @@ static void check_experts(const char *name, bool splits, kv_format format, int p
         comms[i] = (rank_comm){
             .base = {.rank = i, .size = kRanks, .all_reduce = all_reduce, .all_gather = all_gather},
             .with = &m};
-        ranks[i] = (part){.format = format, .piece = piece, .experts = &comms[i].base};
-        ranks[i].comm = splits ? &comms[i].base : NULL;
+        ranks[i] = (part){.format = format, .piece = piece};
+        *(splits ? &ranks[i].comm : &ranks[i].experts) = &comms[i].base;
         open_rank(&ranks[i], name, i, splits);
     }
     run_together(ranks, &m);
@@ -237,9 +237,14 @@ static void test_other_communicators(void) {
     opt.experts = &two;
     CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, &err), SNAP_E_USAGE);
     CU_ASSERT_STRING_EQUAL(err.text, "the weights have the experts of rank 0 of 1, and the "
-                                     "communicator is that of rank 0 of 2");
-    opt.comm = &other;
-    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, NULL), SNAP_E_UNSUPPORTED);
+                                     "communicators are those of rank 0 of 2");
+    take_experts(&t, &(weights_share){0, 1, 1, 2});
+    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, NULL), SNAP_E_USAGE);
+    opt.comm = &other; /* the first of four ranks */
+    err = (snap_err){0};
+    CU_ASSERT_EQUAL(runner_create(&r, &t.weights, &opt, &err), SNAP_E_USAGE);
+    CU_ASSERT_STRING_EQUAL(err.text, "the weights have the experts of rank 1 of 2, and the "
+                                     "communicators are those of rank 0 of 4");
     opt.comm = NULL;
     two.all_gather = NULL;
     take_experts(&t, &(weights_share){0, 1, 0, 2});

@@ -1,6 +1,6 @@
-/* Models on several ranks, which are processes of this test program. A replica that is split over
- * two ranks is compared with the whole model, on the CPU and, where there is one, on a CUDA device.
- * Both ranks use device 0, unless LAYOUT_DEVICES is "0,1".
+/* Models on two or four ranks, which are processes of this test program. They are compared with the
+ * whole model, on the CPU and, where there is one, on a CUDA device. All ranks use device 0, unless
+ * LAYOUT_DEVICES is "0,1" or "0,1,2,3". With two devices, tests of four ranks use each twice.
  *
  * On the CPU, the sums go through the control connection of the group. On GPUs, they go through
  * peer memory and, with two devices, also through NCCL. */
@@ -19,7 +19,7 @@
 #include "generator/local/ranks/ranks.h"
 #include "generator/test/tiny_model.h"
 
-enum { kRanks = 2, kPages = 2, kPiece = 37 };
+enum { kMostRanks = 4, kPages = 2, kPiece = 37 };
 static const double kRounding =
     2e-2; /* median distance of logits between two orders of BF16 sums */
 
@@ -28,8 +28,9 @@ static const double kRounding =
 typedef struct {
     char device[16]; /* "cpu", "cuda" */
     int format, piece;
-    int parts;          /* TP: kRanks, or 1 for DP */
-    int experts;        /* EP: kRanks, or 1 */
+    int ranks;          /* 2 or 4 */
+    int parts;          /* TP: ranks of a replica */
+    int experts;        /* EP: ranks, or 1 */
     int one_shot_bytes; /* of sums_options */
     char dir[64], out[80];
 } plan;
@@ -76,67 +77,80 @@ static snap_status run_tokens(const plan *p, const model_weights *w, comm *sums,
 
 static const char kPlan[] = "SNAPMLA_LAYOUT_TEST";
 
-/* A communicator for the CPU: the control connection of the group. */
+/* A communicator for the CPU: the control connection of the group. All ranks of the group exchange
+ * numbers at the same time, each with its own ranks first, first + step, ... */
 typedef struct {
     comm base;
     ranks *group;
+    int first, step;
 } host_comm;
 
 static snap_status host_sum(comm *c, float *x, int64_t n, snap_err *err) {
     enum { kMost = RANKS_BLOB_MOST / sizeof(float) };
     host_comm *h = (host_comm *)c;
-    float all[kRanks][kMost];
+    float got[kMostRanks * kMost];
     snap_status st = SNAP_OK;
     for (int64_t at = 0; at < n && st == SNAP_OK; at += kMost) {
         size_t now = (size_t)(n - at < kMost ? n - at : kMost);
-        float *got = &all[0][0];
         st = ranks_all_gather(h->group, "a sum", x + at, now * sizeof *x, got, err);
-        for (size_t i = 0; i < now && st == SNAP_OK; i++)
-            x[at + (int64_t)i] = got[i] + got[now + i];
+        for (size_t i = 0; i < now && st == SNAP_OK; i++) {
+            float sum = 0;
+            for (int r = 0; r < c->size; r++)
+                sum += got[(size_t)(h->first + r * h->step) * now + i];
+            x[at + (int64_t)i] = sum;
+        }
     }
     return st;
 }
 
 static snap_status host_gather(comm *c, const void *mine, void *all, int64_t bytes, snap_err *err) {
     host_comm *h = (host_comm *)c;
-    char got[kRanks][RANKS_BLOB_MOST];
+    char got[kMostRanks * RANKS_BLOB_MOST];
     snap_status st = SNAP_OK;
     for (int64_t at = 0; at < bytes && st == SNAP_OK; at += RANKS_BLOB_MOST) {
         size_t now = (size_t)(bytes - at < RANKS_BLOB_MOST ? bytes - at : RANKS_BLOB_MOST);
         st = ranks_all_gather(h->group, "the rows", (const char *)mine + at, now, got, err);
-        for (int r = 0; r < kRanks && st == SNAP_OK; r++)
-            memcpy((char *)all + r * bytes + at, (const char *)got + (size_t)r * now, now);
+        for (int r = 0; r < c->size && st == SNAP_OK; r++)
+            memcpy((char *)all + r * bytes + at, got + (size_t)(h->first + r * h->step) * now, now);
     }
     return st;
 }
 
-/* NULL for replicas, which exchange nothing. */
-static snap_status open_comm(const plan *p, ranks *g, host_comm *host, comm **out, snap_err *err) {
+/* Connects the ranks first, first + step, ..., as many as @size. @gathers: for rows of experts.
+ * *out is NULL if there is only one. */
+static snap_status open_comm(const plan *p, ranks *g, host_comm *host, int first, int step,
+                             int size, bool gathers, comm **out, snap_err *err) {
     enum { kMostRow = 128 }; /* the widest row of a fixture */
-    *host = (host_comm){.base = {.rank = ranks_rank(g),
-                                 .size = kRanks,
-                                 .all_reduce = host_sum,
-                                 .all_gather = host_gather},
-                        .group = g};
-    *out = p->parts > 1 || p->experts > 1 ? &host->base : NULL;
-    if (!*out || strcmp(p->device, "cpu") == 0)
-        return SNAP_OK;
-    int64_t row = kMostRow * (int64_t)sizeof(float), gathers = p->parts == 1;
+    int64_t row = kMostRow * (int64_t)sizeof(float);
     sums_options how = {.group = g,
-                        .size = kRanks,
+                        .first = first,
+                        .step = step,
+                        .size = size,
                         .most_bytes = TINY_TOKENS * row,
                         .gather_bytes = gathers * TINY_TOKENS * row,
                         .one_shot_bytes = p->one_shot_bytes};
-    return sums_cuda_open(out, &how, err);
+    *host = (host_comm){.base = {.rank = (ranks_rank(g) - first) / step,
+                                 .size = size,
+                                 .all_reduce = host_sum,
+                                 .all_gather = host_gather},
+                        .group = g,
+                        .first = first,
+                        .step = step};
+    *out = size > 1 ? &host->base : NULL;
+    return *out && strcmp(p->device, "cpu") != 0 ? sums_cuda_open(out, &how, err) : SNAP_OK;
+}
+
+static void close_comm(const host_comm *host, comm *c) {
+    if (c && c != &host->base)
+        sums_cuda_close(c);
 }
 
 /* Opens the share of a rank, without the assertions of tiny_read(), which need a running test. */
 static snap_status open_share(const plan *p, int rank, checkpoint **files, model_weights *w,
                               snap_err *err) {
     model_shape shape;
-    const weights_share share = {p->parts > 1 ? rank : 0, p->parts, p->experts > 1 ? rank : 0,
-                                 p->experts};
-    const rank_layout layout = {kRanks / p->parts, p->parts, p->experts > 1};
+    const weights_share share = {rank % p->parts, p->parts, p->experts > 1 ? rank : 0, p->experts};
+    const rank_layout layout = {p->ranks / p->parts, p->parts, p->experts > 1};
     snap_status st = model_shape_open(&shape, p->dir, err);
     if (st == SNAP_OK)
         st = checkpoint_open(files, p->dir, err);
@@ -147,32 +161,34 @@ static snap_status open_share(const plan *p, int rank, checkpoint **files, model
 
 /* With EP, replicas run different tokens, because they exchange rows. */
 static int shift_of(const plan *p, int rank) {
-    return p->parts == 1 && p->experts > 1 ? rank : 0;
+    return p->experts > 1 ? rank / p->parts : 0;
 }
 
 static snap_status run_rank(const plan *p, ranks *g, snap_err *err) {
     checkpoint *files = NULL;
     model_weights w = {0};
-    host_comm host;
-    comm *c = NULL;
+    host_comm of_sums, of_rows;
+    comm *sums = NULL, *rows = NULL;
     char path[112];
-    snap_status st = open_share(p, ranks_rank(g), &files, &w, err);
+    int rank = ranks_rank(g), parts = p->parts;
+    snap_status st = open_share(p, rank, &files, &w, err);
     size_t n = (size_t)TINY_TOKENS * (size_t)w.shape.vocab_size;
     float *logits = calloc(n + 1, sizeof *logits);
     if (st == SNAP_OK && !logits)
         st = err_set(err, SNAP_E_NOMEM, "no memory for logits");
     if (st == SNAP_OK)
-        st = open_comm(p, g, &host, &c, err);
+        st = open_comm(p, g, &of_sums, rank / parts * parts, 1, parts, false, &sums, err);
     if (st == SNAP_OK)
-        st = run_tokens(p, &w, p->parts > 1 ? c : NULL, p->experts > 1 ? c : NULL,
-                        shift_of(p, ranks_rank(g)), logits, err);
-    (void)snprintf(path, sizeof path, "%s.%d", p->out, ranks_rank(g));
+        st = open_comm(p, g, &of_rows, rank % parts, parts, p->experts / parts, true, &rows, err);
+    if (st == SNAP_OK)
+        st = run_tokens(p, &w, sums, rows, shift_of(p, rank), logits, err);
+    (void)snprintf(path, sizeof path, "%s.%d", p->out, rank);
     if (st == SNAP_OK)
         st = fs_write_atomic(path, logits, n * sizeof *logits, err);
     if (st != SNAP_OK)
         ranks_fail(g, err);
-    if (c && c != &host.base)
-        sums_cuda_close(c);
+    close_comm(&of_rows, rows);
+    close_comm(&of_sums, sums);
     free(logits);
     weights_release(&w);
     checkpoint_close(files);
@@ -185,10 +201,16 @@ static void end_rank(const snap_err *err) {
     _exit(err_exit_code(err->code));
 }
 
-static int read_devices(int *of) {
+/* The device of each rank. Returns how many different devices are used. */
+static int read_devices(int of[kMostRanks]) {
     const char *list = getenv("LAYOUT_DEVICES");
-    of[0] = of[1] = 0;
-    return !list || sscanf(list, "%d,%d", &of[0], &of[1]) == kRanks ? kRanks : 0;
+    int n = list ? sscanf(list, "%d,%d,%d,%d", &of[0], &of[1], &of[2], &of[3]) : 0;
+    if (n < 1)
+        of[0] = 0;
+    n = n < 1 ? 1 : n;
+    for (int i = n; i < kMostRanks; i++)
+        of[i] = of[i % n];
+    return n;
 }
 
 static bool is_rank(void) {
@@ -209,19 +231,20 @@ static void test_rank(void) {
     snap_err err = {0};
     rank_place place;
     ranks *g = NULL;
-    int devices[kRanks];
+    int devices[kMostRanks];
     ranks_options opt = ranks_defaults;
     if (!is_rank())
         return;
     opt.on_stuck = end_rank;
-    if (sscanf(text, "%15s %d %d %d %d %d %63s %79s", p.device, &p.format, &p.piece, &p.parts,
-               &p.experts, &p.one_shot_bytes, p.dir, p.out) != 8)
+    if (sscanf(text, "%15s %d %d %d %d %d %d %63s %79s", p.device, &p.format, &p.piece, &p.ranks,
+               &p.parts, &p.experts, &p.one_shot_bytes, p.dir, p.out) != 9)
         _exit(2);
     snap_status st = rank_place_read(&place, &err);
     if (st == SNAP_OK)
         st = ranks_join(&g, &place, "test=layouts\n", &opt, &err);
+    (void)read_devices(devices);
     if (st == SNAP_OK)
-        st = rank_place_choose_device(&place, devices, read_devices(devices), &err);
+        st = rank_place_choose_device(&place, devices, kMostRanks, &err);
     if (st == SNAP_OK)
         st = run_rank(&p, g, &err);
     else if (g)
@@ -237,9 +260,9 @@ static void launch(const plan *p) {
     char text[512];
     snap_err err = {0};
     char *argv[] = {(char[]){"generator"}, (char[]){"--suite"}, (char[]){"layouts"}, NULL};
-    launch_options o = {.size = kRanks, .grace_s = 10};
-    (void)snprintf(text, sizeof text, "%s %d %d %d %d %d %s %s", p->device, p->format, p->piece,
-                   p->parts, p->experts, p->one_shot_bytes, p->dir, p->out);
+    launch_options o = {.size = p->ranks, .grace_s = 10};
+    (void)snprintf(text, sizeof text, "%s %d %d %d %d %d %d %s %s", p->device, p->format, p->piece,
+                   p->ranks, p->parts, p->experts, p->one_shot_bytes, p->dir, p->out);
     CU_ASSERT_EQUAL_FATAL(setenv(kPlan, text, 1), 0);
     CU_ASSERT_EQUAL(launch_ranks(&o, "/proc/self/exe", argv, &err), SNAP_OK);
     if (err.code != SNAP_OK)
@@ -289,38 +312,41 @@ static void compare(const char *name, const plan *p, const tiny_model *whole, co
     double d = distance(got, want, vocab);
     if (getenv("SHOW_FIGURES"))
         (void)printf(
-            "\n| %s | %s, TP%d, EP%d, format %d, pieces of %d, one shot %d | rank %d against %s | "
-            "%.1e |",
-            name, p->device, p->parts, p->experts, p->format, p->piece, p->one_shot_bytes, rank,
-            device, d);
+            "\n| %s | %s, DP%d, TP%d, EP%d, format %d, pieces of %d, one shot %d | rank %d against "
+            "%s | %.1e |",
+            name, p->device, p->ranks / p->parts, p->parts, p->experts, p->format, p->piece,
+            p->one_shot_bytes, rank, device, d);
     CU_ASSERT(d <= most);
     free(want);
 }
 
-/* Checks the logits of two ranks: they are at most @most from those of the whole model on the same
+/* Checks the logits of all ranks: they are at most @most from those of the whole model on the same
  * device. On a CUDA device, the logits of a divided model are also at most kRounding from those on
- * the CPU. Ranks with the same tokens have the same bits. Both ranks read the files of the whole
+ * the CPU. Ranks with the same tokens have the same bits. All ranks read the files of the whole
  * model. */
 static void check_as(const char *name, tiny_flavour flavour, plan p, double most) {
     tiny_model whole;
-    buf got[kRanks] = {0};
+    buf got[kMostRanks] = {0};
     tiny_open_as(&whole, name, flavour);
     (void)snprintf(p.dir, sizeof p.dir, "%s", whole.dir);
     (void)snprintf(p.out, sizeof p.out, "%s.logits", whole.dir);
     launch(&p);
     size_t bytes = (size_t)TINY_TOKENS * (size_t)whole.shape.vocab_size * sizeof(float);
-    for (int i = 0; i < kRanks; i++)
+    for (int i = 0; i < p.ranks; i++) {
         read_logits(&p, i, &got[i]);
-    CU_ASSERT_FATAL(got[0].len == bytes && got[1].len == bytes);
-    bool same = memcmp(got[0].data, got[1].data, bytes) == 0;
-    CU_ASSERT_EQUAL(same, shift_of(&p, 0) == shift_of(&p, 1));
-    for (int i = 0; i < (same ? 1 : kRanks); i++) {
+        CU_ASSERT_EQUAL_FATAL(got[i].len, bytes);
+    }
+    for (int i = 0; i < p.ranks; i++) {
         const float *logits = (const float *)(const void *)got[i].data;
+        bool same = i > 0 && memcmp(got[i].data, got[i - 1].data, bytes) == 0;
+        CU_ASSERT_EQUAL(same, i > 0 && shift_of(&p, i) == shift_of(&p, i - 1));
+        if (same)
+            continue;
         compare(name, &p, &whole, p.device, i, logits, most);
         if ((p.parts > 1 || p.experts > 1) && strcmp(p.device, "cuda") == 0)
             compare(name, &p, &whole, "cpu", i, logits, kRounding);
     }
-    for (int i = 0; i < kRanks; i++)
+    for (int i = 0; i < p.ranks; i++)
         buf_release(&got[i]);
     tiny_close(&whole);
 }
@@ -332,6 +358,7 @@ static void check(const char *name, plan p, double most) {
 static plan plan_of(const char *device, kv_format format, int piece, int parts, int one_shot) {
     plan p = {.format = (int)format,
               .piece = piece,
+              .ranks = 2,
               .parts = parts,
               .experts = 1,
               .one_shot_bytes = one_shot};
@@ -339,17 +366,23 @@ static plan plan_of(const char *device, kv_format format, int piece, int parts, 
     return p;
 }
 
-/* The routed experts are divided over the ranks: DP2/EP2 (@parts 1) or TP2/EP2. */
+/* The routed experts are divided over the ranks: DP2/EP2 or TP2/EP2. */
 static plan with_experts(plan p) {
-    p.experts = kRanks;
+    p.experts = p.ranks;
+    return p;
+}
+
+/* Four ranks with experts: DP4/EP4, DP2/TP2/EP4 or TP4/EP4. */
+static plan of_four(plan p) {
+    p.ranks = p.experts = 4;
     return p;
 }
 
 static void test_split_on_the_cpu(void) {
-    check("v3", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
-    check("longcat", plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
-    check("minicpm3", plan_of("cpu", CACHE_BF16, 1, kRanks, -1), kRounding);
-    check_as("r1", TINY_E4M3, plan_of("cpu", CACHE_F32, kPiece, kRanks, -1), 1e-5);
+    check("v3", plan_of("cpu", CACHE_F32, kPiece, 2, -1), 1e-5);
+    check("longcat", plan_of("cpu", CACHE_F32, kPiece, 2, -1), 1e-5);
+    check("minicpm3", plan_of("cpu", CACHE_BF16, 1, 2, -1), kRounding);
+    check_as("r1", TINY_E4M3, plan_of("cpu", CACHE_F32, kPiece, 2, -1), 1e-5);
 }
 
 static void test_replicas_on_the_cpu(void) {
@@ -359,19 +392,26 @@ static void test_replicas_on_the_cpu(void) {
 static void test_experts_on_the_cpu(void) {
     static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
     for (int i = 0; names[i]; i++)
-        for (int parts = 1; parts <= kRanks; parts++)
+        for (int parts = 1; parts <= 2; parts++)
             check(names[i], with_experts(plan_of("cpu", CACHE_F32, kPiece, parts, -1)), 1e-5);
     check_as("r1", TINY_E4M3, with_experts(plan_of("cpu", CACHE_F32, kPiece, 1, -1)), 1e-5);
 }
 
+/* DP, TP and EP together: DP2/TP2/EP4. */
+static void test_four_ranks_on_the_cpu(void) {
+    check("v3", of_four(plan_of("cpu", CACHE_F32, kPiece, 2, -1)), 1e-5);
+    check("longcat", of_four(plan_of("cpu", CACHE_F32, kPiece, 2, -1)), 1e-5);
+    check("v2-lite", of_four(plan_of("cpu", CACHE_F32, 1, 2, -1)), 1e-5);
+}
+
 static bool two_devices(void) {
-    int of[kRanks];
-    return read_devices(of) == kRanks && of[0] != of[1];
+    int of[kMostRanks];
+    return read_devices(of) > 1 && of[0] != of[1];
 }
 
 static void check_cuda(const char *name, int one_shot) {
-    check(name, plan_of("cuda", CACHE_BF16, kPiece, kRanks, one_shot), kRounding);
-    check(name, plan_of("cuda", CACHE_BF16, 1, kRanks, one_shot), kRounding);
+    check(name, plan_of("cuda", CACHE_BF16, kPiece, 2, one_shot), kRounding);
+    check(name, plan_of("cuda", CACHE_BF16, 1, 2, one_shot), kRounding);
 }
 
 static void test_split_on_cuda(void) {
@@ -411,8 +451,16 @@ static void test_experts_on_cuda(void) {
 static void test_split_with_experts_on_cuda(void) {
     if (!tiny_on_cuda())
         return;
-    check_experts_on_cuda("v3", kRanks, -1);
-    check_experts_on_cuda("longcat", kRanks, -1);
+    check_experts_on_cuda("v3", 2, -1);
+    check_experts_on_cuda("longcat", 2, -1);
+}
+
+static void test_four_ranks_on_cuda(void) {
+    static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
+    for (int i = 0; names[i] && tiny_on_cuda(); i++)
+        for (int piece = 1; piece <= kPiece; piece += kPiece - 1)
+            for (int parts = 1; parts <= 2; parts++)
+                check(names[i], of_four(plan_of("cuda", CACHE_BF16, piece, parts, -1)), kRounding);
 }
 
 /* As in test_long_sums_on_cuda(). */
@@ -430,14 +478,14 @@ static void test_long_exchanges_on_cuda(void) {
 static void test_fp8_on_cuda(void) {
     if (!tiny_on_cuda())
         return;
-    check("v3", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), kRounding);
-    check("longcat", plan_of("cuda", CACHE_FP8, kPiece, kRanks, -1), kRounding);
+    check("v3", plan_of("cuda", CACHE_FP8, kPiece, 2, -1), kRounding);
+    check("longcat", plan_of("cuda", CACHE_FP8, kPiece, 2, -1), kRounding);
 }
 
 static void test_e4m3_weights_on_cuda(void) {
     static const char *const names[] = {"v2-lite", "r1", "longcat", NULL};
     for (int i = 0; names[i] && tiny_on_cuda(); i++)
-        check_as(names[i], TINY_E4M3, plan_of("cuda", CACHE_BF16, kPiece, kRanks, -1), kRounding);
+        check_as(names[i], TINY_E4M3, plan_of("cuda", CACHE_BF16, kPiece, 2, -1), kRounding);
 }
 
 /* The bits of one GPU, because replicas exchange nothing. */
@@ -509,9 +557,9 @@ static void test_shape(void) {
     tiny_model whole, share;
     snap_err err = {0};
     tiny_open(&whole, "v3");
-    tiny_open_share(&share, "v3", 1, kRanks);
+    tiny_open_share(&share, "v3", 1, 2);
     model_shape s = whole.shape;
-    CU_ASSERT_EQUAL(rank_layout_split(&s, kRanks, &err), SNAP_OK);
+    CU_ASSERT_EQUAL(rank_layout_split(&s, 2, &err), SNAP_OK);
     CU_ASSERT_EQUAL(s.num_attention_heads, share.shape.num_attention_heads);
     CU_ASSERT_EQUAL(s.intermediate_size, share.shape.intermediate_size);
     CU_ASSERT_EQUAL(s.moe_intermediate_size, share.shape.moe_intermediate_size);
@@ -597,6 +645,7 @@ CU_TestInfo tests_layouts[] = {
     {"a split model on the CPU", test_split_on_the_cpu},
     {"replicas on the CPU", test_replicas_on_the_cpu},
     {"divided experts on the CPU", test_experts_on_the_cpu},
+    {"four ranks on the CPU", test_four_ranks_on_the_cpu},
     {"a split model on CUDA", test_split_on_cuda},
     {"long sums on CUDA", test_long_sums_on_cuda},
     {"a split model with an FP8 cache on CUDA", test_fp8_on_cuda},
@@ -604,6 +653,7 @@ CU_TestInfo tests_layouts[] = {
     {"replicas on CUDA", test_replicas_on_cuda},
     {"divided experts on CUDA", test_experts_on_cuda},
     {"divided experts of a split model on CUDA", test_split_with_experts_on_cuda},
+    {"four ranks on CUDA", test_four_ranks_on_cuda},
     {"divided experts with long exchanges on CUDA", test_long_exchanges_on_cuda},
     CU_TEST_INFO_NULL,
 };

@@ -156,8 +156,8 @@ static snap_status bench_open(bench *b, const model_weights *w, snap_err *err) {
                           .max_decode = b->most_batch,
                           .device = o->device,
                           .isa = o->isa,
-                          .comm = o->layout.parts > 1 ? o->comm : NULL,
-                          .experts = o->layout.whole_experts ? o->comm : NULL};
+                          .comm = o->comm,
+                          .experts = o->experts};
     b->w = w;
     TRY(allocate(b, err));
     TRY(runner_create(&b->r, w, &how, err));

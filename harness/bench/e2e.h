@@ -68,12 +68,12 @@ typedef struct {
     double energy_s; /* also measure the energy of a step in a loop of so many seconds; 0 = no */
     energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
 
-    /* With several GPUs: the group, the layout, and the communicator if the layout has TP or EP
-     * (but not DP, TP and EP together). @shape is then that of a rank. Without a group these are
-     * NULL, {1, 1, false} and NULL. */
+    /* With several GPUs: the group, the layout, and the communicators that it needs (as in
+     * runner_options). @shape is then that of a rank. Without a group these are NULL, {1, 1, false}
+     * and NULL. */
     ranks *group;
     rank_layout layout;
-    comm *comm;
+    comm *comm, *experts;
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 

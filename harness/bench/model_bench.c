@@ -55,17 +55,6 @@ static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
     return st;
 }
 
-snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) {
-    snap_status st = rank_layout_parse(out, text, err);
-    if (st == SNAP_OK && out->whole_experts && out->replicas > 1 && out->parts > 1)
-        st = err_set(
-            err, SNAP_E_UNSUPPORTED,
-            "--layout %s: DP, TP and EP together can only be predicted (--predict); measure "
-            "DPn/EPn or TPn/EPn",
-            text);
-    return st;
-}
-
 static snap_status read_request(request *r, const model_bench_options *o, model_bench *m,
                                 snap_err *err) {
     snap_status st;
@@ -94,7 +83,7 @@ static snap_status read_request(request *r, const model_bench_options *o, model_
     r->run.group = o->group;
     r->run.layout = (rank_layout){1, 1, false};
     if (o->layout)
-        TRY(model_bench_layout(&r->run.layout, o->layout, err));
+        TRY(rank_layout_parse(&r->run.layout, o->layout, err));
     TRY(rank_layout_shape(&r->shape, &r->run.layout, err));
     m->layout = r->run.layout;
     m->ranks = o->group ? ranks_size(o->group) : 1;
@@ -241,42 +230,59 @@ cleanup:
     return st;
 }
 
-/* What the ranks of the layout exchange: sums over a replica (TP), or messages and sums over all
- * ranks (EP). */
-static sums_options exchange_options_of(const request *r, const model_bench_options *o) {
+/* What the ranks of a replica exchange: sums. */
+static sums_options sums_of_replica(const request *r, const model_bench_options *o) {
+    int parts = r->run.layout.parts, rank = ranks_rank(o->group);
+    return (sums_options){.group = o->group,
+                          .first = rank / parts * parts,
+                          .size = parts,
+                          .most_bytes = e2e_most_rows(&r->run) * r->shape.hidden_size * 4,
+                          .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
+}
+
+/* What ranks of different replicas exchange: rows of experts, and their outputs. */
+static sums_options rows_of_experts(const request *r, const model_bench_options *o) {
     const rank_layout *l = &r->run.layout;
-    int size = l->whole_experts ? rank_layout_size(l) : l->parts;
-    int64_t rows = e2e_most_rows(&r->run), hidden = r->shape.hidden_size;
-    sums_options how = {.group = o->group,
-                        .first = ranks_rank(o->group) / size * size,
-                        .size = size,
-                        .most_bytes = rows * hidden * 4,
-                        .one_shot_bytes = o->one_shot_kib < 0 ? -1 : o->one_shot_kib << 10};
-    if (l->whole_experts && l->parts == 1)
-        how.gather_bytes = rows * (hidden * 2 + (int64_t)r->shape.num_experts_per_tok * 8 + 16);
+    int64_t row = 2 * r->shape.hidden_size + 8 * (int64_t)r->shape.num_experts_per_tok + 16;
+    sums_options how = sums_of_replica(r, o);
+    how.first = ranks_rank(o->group) % l->parts;
+    how.step = l->parts;
+    how.size = l->replicas;
+    how.gather_bytes = e2e_most_rows(&r->run) * row;
     return how;
+}
+
+static snap_status connect(comm **out, const sums_options *how, model_bench *m, snap_err *err) {
+    const char *why_not = "";
+    snap_status st = sums_cuda_open(out, how, err);
+    if (st != SNAP_OK)
+        return st;
+    m->one_shot_bytes = sums_cuda_one_shot(*out, &why_not);
+    (void)snprintf(m->why_not, sizeof m->why_not, "%s", why_not);
+    return SNAP_OK;
 }
 
 /* Connects the GPUs of the ranks, unless they exchange nothing. */
 static snap_status connect_ranks(request *r, const model_bench_options *o, model_bench *m,
                                  snap_err *err) {
-    const char *why_not = "";
+    snap_status st = SNAP_OK;
     const rank_layout *l = &r->run.layout;
-    if (!o->group || (l->parts < 2 && !l->whole_experts))
-        return SNAP_OK;
-    sums_options how = exchange_options_of(r, o);
-    snap_status st = sums_cuda_open(&r->run.comm, &how, err);
-    if (st != SNAP_OK)
-        return st;
-    m->one_shot_bytes = sums_cuda_one_shot(r->run.comm, &why_not);
-    (void)snprintf(m->why_not, sizeof m->why_not, "%s", why_not);
-    return SNAP_OK;
+    if (o->group && l->parts > 1) {
+        sums_options sums = sums_of_replica(r, o);
+        st = connect(&r->run.comm, &sums, m, err);
+    }
+    if (o->group && l->whole_experts && l->replicas > 1 && st == SNAP_OK) {
+        sums_options rows = rows_of_experts(r, o);
+        st = connect(&r->run.experts, &rows, m, err);
+    }
+    return st;
 }
 
 /* After an error, ends the group, so that closing does not wait for the other ranks. */
 static void disconnect_ranks(request *r, snap_status st, snap_err *err) {
     if (st != SNAP_OK && r->run.group && err)
         ranks_fail(r->run.group, err);
+    sums_cuda_close(r->run.experts);
     sums_cuda_close(r->run.comm);
 }
 

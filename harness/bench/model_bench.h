@@ -37,10 +37,6 @@ typedef struct {
     char no_energy[400];    /* why the energy of this rank's GPU is missing; "" if it is not */
 } model_bench;
 
-/* Reads a layout that can be measured. SNAP_E_USAGE: it is none. SNAP_E_UNSUPPORTED: it can only be
- * predicted. */
-snap_status model_bench_layout(rank_layout *out, const char *text, snap_err *err) SNAP_CHECK_RESULT;
-
 /* Measures, and writes the result file if the options name one. @config: the resolved options, for
  * that file. SNAP_E_USAGE: a wrong list, or no model is named. SNAP_E_UNSUPPORTED: the backend's
  * memory is host memory. Also the errors of reading the model's file, opening the backend,

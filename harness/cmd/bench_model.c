@@ -36,8 +36,8 @@ static const opt options[] = {
      1 << 20},
     {.type = OPT_GROUP, .help = "Several GPUs"},
     {OPT_STR, "layout", 0, &o.layout, "LAYOUT",
-     "how the model is divided over GPUs: DPd/TPt, DPd, TPt, DPn/EPn or TPn/EPn; with --predict a "
-     "list, which may have DPd/TPt/EPn",
+     "how the model is divided over GPUs: DPd/TPt, DPd or TPt, which /EPn may follow, or EPn; with "
+     "--predict a list",
      0, 0},
     {OPT_STR, "devices", 0, &devices, "LIST",
      "numbers of the GPUs of this machine, one for each rank; the program starts the ranks itself, "
@@ -148,7 +148,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     if (devices && !o.layout)
         return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
     if (o.layout)
-        TRY(model_bench_layout(&l, o.layout, err));
+        TRY(rank_layout_parse(&l, o.layout, err));
     st = rank_layout_size(&l) > 1 ? model_layout_run(&o, devices, &l, shared, measure_and_show, err)
                                   : measure_and_show(shared, true, err);
 cleanup:
@@ -173,7 +173,8 @@ const opt_command cmd_bench_model = {
         "the inner width of each feed-forward. DP2/EP2 (or EP2) is DP2 with half of the\n"
         "routed experts on each GPU, whole: rows go to them by an all-gather, and the\n"
         "results come back by a reduce-scatter. TP2/EP2 splits the heads, and has whole\n"
-        "experts. All ranks begin each step together, and the time of a step is that of the\n"
+        "experts. DP2/TP2/EP4 has two such replicas, and a quarter of the experts on each\n"
+        "GPU. All ranks begin each step together, and the time of a step is that of the\n"
         "slowest rank. The columns of bytes are those of rank 0. NCCL is loaded only if an\n"
         "exchange between the ranks needs it: libnccl.so.2, or the file that the environment\n"
         "variable SNAPMLA_NCCL names. If one rank fails, all end within 30 seconds, and the\n"

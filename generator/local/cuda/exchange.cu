@@ -333,7 +333,7 @@ snap_status exchange_join(const nccl *library, nccl_comm **out, ranks *group, ex
                           snap_err *err) {
     nccl_id id = {};
     std::vector<nccl_id> all(static_cast<size_t>(ranks_size(group)));
-    const int rank = ranks_rank(group) - part.first;
+    const int rank = (ranks_rank(group) - part.first) / part.step;
     snap_status st = rank == 0 ? nccl_new_id(library, &id, err) : SNAP_OK;
     if (st == SNAP_OK)
         st = ranks_all_gather(group, "the identifier of NCCL", &id, sizeof id, all.data(), err);
@@ -370,9 +370,9 @@ extern "C" snap_status exchange_cuda_open(exchange **out, const exchange_options
     if (st == SNAP_OK)
         st = allocate(x, opt->most_bytes, err);
     if (st == SNAP_OK)
-        st = exchange_join(x->nccl, &x->comm, x->group, {0, ranks_size(x->group)}, err);
+        st = exchange_join(x->nccl, &x->comm, x->group, {0, 1, ranks_size(x->group)}, err);
     if (st == SNAP_OK)
-        st = exchange_peers_open(&x->peers, x->group, {0, ranks_size(x->group)}, x->stream, err);
+        st = exchange_peers_open(&x->peers, x->group, {0, 1, ranks_size(x->group)}, x->stream, err);
     (void)ranks_set_limit(x->group, limit);
     if (st == SNAP_OK) {
         *out = &x->base;

@@ -17,7 +17,7 @@ namespace device {
 
 /* The inboxes of the ranks of a part of a group, mapped into this process. */
 struct exchange_peers {
-    one_shot_group group; /* rank 0 of it is the first rank of the part */
+    one_shot_group group; /* its rank i is the part's i-th rank */
     uint32_t *host_stop;  /* the host's address of group.stop */
     bool usable;
     char why_not[300];
@@ -41,9 +41,10 @@ struct cuda_exchange {
     cudaGraphExec_t exec;
 };
 
-/* The ranks first .. first + size - 1 of a group. Each rank of the group is in one such part. */
+/* The ranks first, first + step, ... of a group, as many as size. Each rank of the group is in one
+ * such part. */
 struct exchange_part {
-    int first, size;
+    int first, step, size;
 };
 
 /* Joins the communicator of NCCL of a part of a group. All ranks of the group call it. The first

@@ -57,25 +57,28 @@ cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t
     return e;
 }
 
-/* Maps the inboxes of the part's other ranks. @of: the offers of the part's ranks. */
-void map_inboxes(exchange_peers *p, const offer *of, int first, outcome *out) {
+/* Maps the inboxes of the part's other ranks. @offers: those of all ranks of the group. */
+void map_inboxes(exchange_peers *p, const std::vector<offer> &offers, const exchange_part &part,
+                 outcome *out) {
     one_shot_group &g = p->group;
+    const offer &own = offers[static_cast<size_t>(part.first + g.rank * part.step)];
     for (int r = 0; r < g.size && !*out->why_not; r++) {
+        const int rank = part.first + r * part.step;
+        const offer &of = offers[static_cast<size_t>(rank)];
         if (r == g.rank)
             continue;
-        if (!*of[r].machine || strcmp(of[r].machine, of[g.rank].machine) != 0) {
-            snprintf(out->why_not, sizeof out->why_not, "rank %d is on another machine",
-                     first + r);
+        if (!*of.machine || strcmp(of.machine, own.machine) != 0) {
+            snprintf(out->why_not, sizeof out->why_not, "rank %d is on another machine", rank);
             return;
         }
         const cudaError_t e =
-            cudaIpcOpenMemHandle(&g.inbox[r], of[r].inbox, cudaIpcMemLazyEnablePeerAccess);
+            cudaIpcOpenMemHandle(&g.inbox[r], of.inbox, cudaIpcMemLazyEnablePeerAccess);
         if (e == cudaSuccess)
             continue;
         (void)cudaGetLastError();
         g.inbox[r] = nullptr;
-        snprintf(out->why_not, sizeof out->why_not, "cannot map the memory of rank %d: %s",
-                 first + r, cudaGetErrorString(e));
+        snprintf(out->why_not, sizeof out->why_not, "cannot map the memory of rank %d: %s", rank,
+                 cudaGetErrorString(e));
     }
 }
 
@@ -95,7 +98,7 @@ void agree(exchange_peers *p, const std::vector<outcome> &of) {
 snap_status exchange_peers_open(exchange_peers *p, ranks *group, exchange_part part,
                                 cudaStream_t stream, snap_err *err) {
     one_shot_group &g = p->group;
-    g.rank = ranks_rank(group) - part.first;
+    g.rank = (ranks_rank(group) - part.first) / part.step;
     g.size = part.size;
     if (g.size > ONE_SHOT_RANKS) {
         snprintf(p->why_not, sizeof p->why_not, "the group has more than %d ranks", ONE_SHOT_RANKS);
@@ -110,7 +113,7 @@ snap_status exchange_peers_open(exchange_peers *p, ranks *group, exchange_part p
     if (st == SNAP_OK)
         st = ranks_all_gather(group, "the inboxes", &mine, sizeof mine, offers.data(), err);
     if (st == SNAP_OK)
-        map_inboxes(p, offers.data() + part.first, part.first, &own);
+        map_inboxes(p, offers, part, &own);
     if (st == SNAP_OK)
         st = ranks_all_gather(group, "the mapped inboxes", &own, sizeof own, outcomes.data(), err);
     if (st == SNAP_OK)

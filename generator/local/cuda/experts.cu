@@ -87,12 +87,28 @@ int first_own_row(const cuda_model *m, int rows) {
     return gathers_rows(m) ? m->opt.experts->rank * rows : 0;
 }
 
-/* Sorts the pairs of this rank's experts. If all ranks have the same rows, rank 0 adds the
+/* Where the outputs for this rank's rows are added up: if they are only a part of the outputs of
+ * the replica, in a buffer of their own. */
+float *own_outputs(const cuda_model *m) {
+    return comm_splits(m->opt.comm) ? m->b.own : m->b.x;
+}
+
+/* The shared experts of this rank's rows, while the rows of other ranks are on their way. */
+void begin_outputs(chain *c, const block &b) {
+    cuda_model *m = c->m;
+    const size_t bytes =
+        static_cast<size_t>(c->step.rows) * static_cast<size_t>(m->shape.hidden_size) * 4;
+    if (comm_splits(m->opt.comm) && c->ok())
+        c->run(cudaMemsetAsync(m->b.own, 0, bytes, m->s.stream), "outputs of experts");
+    add_shared(c, b, own_outputs(m));
+}
+
+/* Sorts the pairs of this rank's experts. The first rank of a split replica adds the
  * zero-computation experts. */
 void sort_pairs(chain *c, const block &b, bf16 *messages, int moe_layer) {
     cuda_model *m = c->m;
     const int rows = c->step.rows;
-    const bool adds = gathers_rows(m) || m->opt.experts->rank == 0;
+    const bool adds = !comm_splits(m->opt.comm) || m->opt.comm->rank == 0;
     route_args a = route_of(m, b, expert_rows(m, rows), moe_layer);
     a.message = messages;
     a.routed = m->experts;
@@ -106,14 +122,14 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
     c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
     bf16 *messages = exchange_messages(c);
     if (gathers_rows(m))
-        add_shared(c, b, m->b.x);
+        begin_outputs(c, b);
     sort_pairs(c, b, messages, moe_layer);
     pair_products(
         c, b,
         {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
 }
 
-/* Adds the sums of b.part over the ranks to the rows of this rank. A step that is timed without
+/* Adds the sums of b.part over the ranks to the outputs for this rank's rows. A step that is timed without
  * exchanges adds nothing here: its choices are those of the messages that came last. */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
@@ -121,7 +137,18 @@ void scatter_part(chain *c) {
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
     if (c->ok() && !m->skips_sums)
-        c->run(ranks->scatter_sum(ranks, m->b.x, m->b.part, n, m->s.stream, c->err));
+        c->run(ranks->scatter_sum(ranks, own_outputs(m), m->b.part, n, m->s.stream, c->err));
+    c->part(STEP_REST);
+}
+
+/* x += factor * the sum of @part over the ranks of this replica. */
+void add_over_replica(chain *c, float *part, float factor) {
+    cuda_model *m = c->m;
+    comm *ranks = m->opt.comm;
+    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
+    c->part(STEP_EXCHANGE);
+    if (c->ok())
+        c->run(ranks->add_sum(ranks, m->b.x, part, n, factor, m->s.stream, c->err));
     c->part(STEP_REST);
 }
 
@@ -134,13 +161,7 @@ bool adds_up(const chain *c) {
 }
 
 void add_part(chain *c, float factor) {
-    cuda_model *m = c->m;
-    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
-    c->part(STEP_EXCHANGE);
-    if (c->ok())
-        c->run(
-            m->opt.comm->add_sum(m->opt.comm, m->b.x, m->b.part, n, factor, m->s.stream, c->err));
-    c->part(STEP_REST);
+    add_over_replica(c, c->m->b.part, factor);
 }
 
 join_from experts_join(const cuda_model *m, int rows) {
@@ -153,7 +174,7 @@ void experts(chain *c, const block &b, int moe_layer) {
     const model_shape &s = m->shape;
     const int rows = c->step.rows;
     c->part(STEP_EXPERTS);
-    if (divides_experts(m)) {
+    if (m->divides_experts) {
         divided_experts(c, b, moe_layer);
     } else {
         c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
@@ -162,26 +183,24 @@ void experts(chain *c, const block &b, int moe_layer) {
     c->part(STEP_REST);
 }
 
-/* Rank 0 of a split model alone adds what zero-computation experts return. With EP, the places say
- * which of them this rank adds. */
+/* The first rank of a split replica alone adds what zero-computation experts return. With EP, the
+ * places say which of them this rank adds. */
 void add_experts(chain *c, const block &b) {
     const cuda_model *m = c->m;
     const int rows = expert_rows(m, c->step.rows);
     join_from join = experts_join(m, c->step.rows);
-    if (!divides_experts(m) && m->opt.comm->rank != 0)
+    if (!m->divides_experts && m->opt.comm->rank != 0)
         join.identity = nullptr;
     c->part(STEP_EXPERTS);
     const bool parts = gathers_rows(m) || adds_up(c);
     float *to = parts ? m->b.part : m->b.x;
     c->run(join_rows(m->s, rows, m->shape.hidden_size, join, !parts, to), "outputs of experts");
-    if (gathers_rows(m)) {
+    if (gathers_rows(m))
         scatter_part(c);
-        return;
-    }
-    if (divides_experts(m))
+    else if (m->divides_experts)
         add_shared(c, b, to);
     if (adds_up(c))
-        add_part(c, 1.0f);
+        add_over_replica(c, gathers_rows(m) ? m->b.own : m->b.part, 1.0f);
 }
 
 } // namespace device

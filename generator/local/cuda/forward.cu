@@ -120,7 +120,7 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
     r.eps = static_cast<float>(s.rms_norm_eps);
     r.how = m->how;
     r.routed = s.n_routed_experts;
-    r.shared = divides_experts(m) ? 0 : shared_experts(s);
+    r.shared = m->divides_experts ? 0 : shared_experts(s);
     r.message = m->b.message;
     r.packed = m->b.packed;
     r.identity = m->b.identity;
@@ -311,7 +311,7 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
         feed_forward(&c, b, moe_layer);
         moe_layer += b.moe;
         join = joins || (b.moe && !b.shortcut) ? experts_join(m, step.rows) : no_join();
-        if (join.down && (comm_splits(m->opt.comm) || divides_experts(m))) {
+        if (join.down && (comm_splits(m->opt.comm) || m->divides_experts)) {
             add_experts(&c, b);
             join = no_join();
         }

@@ -87,9 +87,10 @@ void take_rows(allocator *a) {
     a->take(&b.q, s.q_lora_rank ? rows * queries : 0);
     a->take(&b.q_packed, rows * queries);
     a->take(&b.o, rows * values);
-    a->take(&b.part, comm_splits(m->opt.comm) || divides_experts(m)
+    a->take(&b.part, comm_splits(m->opt.comm) || m->divides_experts
                          ? static_cast<int64_t>(expert_rows(m, m->opt.max_rows)) * s.hidden_size
                          : 0);
+    a->take(&b.own, comm_splits(m->opt.comm) && gathers_rows(m) ? rows * s.hidden_size : 0);
     a->take(&b.inner, rows * widest);
     a->take(&b.gated, m->library ? std::min<int64_t>(rows, kGatedRows) * 2 * widest : 0);
     a->take(&b.logits, static_cast<int64_t>(m->logit_rows) * s.vocab_size);
@@ -157,7 +158,7 @@ void take_experts(allocator *a) {
                   choices = static_cast<int64_t>(expert_rows(m, m->opt.max_rows)) * m->slots;
     if (!m->moe_layers)
         return;
-    if (divides_experts(m))
+    if (m->divides_experts)
         take_messages(a);
     a->take(&b.expert_inner, pairs * s.moe_intermediate_size);
     a->take(&b.down, pairs * s.hidden_size);
@@ -320,17 +321,18 @@ snap_status create(cuda_model *m, const model_weights *w, snap_err *err) {
         st = weights_load(&m->w, m->s, w, err);
     if (st == SNAP_OK)
         st = take_operands(m, err);
-    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && !divides_experts(m) &&
+    m->single = st == SNAP_OK && !m->rounded && !comm_splits(m->opt.comm) && !m->divides_experts &&
                 single_supports_all(m);
     return st;
 }
 
 void set_experts(cuda_model *m, const model_weights *w) {
-    const int shared = divides_experts(m) ? 0 : shared_experts(m->shape);
+    m->divides_experts = weights_divide_experts(w);
+    const int shared = m->divides_experts ? 0 : shared_experts(m->shape);
     m->first_expert = weights_first_expert(w);
     m->experts = weights_experts(w) + shared;
     m->slots = m->how.chosen + shared;
-    m->shared_inner = divides_experts(m) ? static_cast<int>(weights_shared_inner(w)) : 0;
+    m->shared_inner = m->divides_experts ? static_cast<int>(weights_shared_inner(w)) : 0;
 }
 
 int count_moe(const model_weights *w) {

@@ -62,6 +62,8 @@ struct row_buffers {
     float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
                     this rank, before they are added up over the ranks (comm.h); if rows are
                     gathered, [ranks * max_rows][hidden] */
+    float *own;  /* if rows are gathered and the replica is split: [max_rows][hidden] this rank's
+                    part of the outputs of shared experts, and the sums of scatter_sum() */
     float *identity, *scores;
     int *chosen; /* [MoE layers][max_rows][chosen] */
     int *expert, *place;
@@ -114,10 +116,11 @@ struct cuda_model {
     router how;
     rope rotary;
     float softmax_scale, branch;
-    int first_expert;   /* the first routed expert of this rank */
-    int experts, slots; /* experts of this rank and choices of a row in the lists of pairs. Shared
+    int first_expert;     /* the first routed expert of this rank */
+    int experts, slots;   /* experts of this rank and choices of a row in the lists of pairs. Shared
                            experts are among them, except with EP */
-    int shared_inner;   /* with EP: inner width of the shared experts on this rank; else 0 */
+    bool divides_experts; /* the routed experts are divided over ranks (EP) */
+    int shared_inner;     /* with EP: inner width of the shared experts on this rank; else 0 */
     int table_width, moe_layers, heads_at_once, logit_rows;
     mla_plan *decode_plan, *fetch_plan;
     device::cublaslt *library; /* NULL = cuBLASLt is not used */
@@ -139,13 +142,9 @@ struct cuda_model {
                                               sequences */
 };
 
-/* Whether the routed experts are divided over ranks (EP), and whether rows of other ranks go to the
- * experts of this rank. */
-inline bool divides_experts(const cuda_model *m) {
-    return comm_splits(m->opt.experts);
-}
+/* Whether rows of other ranks go to the experts of this rank (EP with several replicas). */
 inline bool gathers_rows(const cuda_model *m) {
-    return comm_gathers(m->opt.comm, m->opt.experts);
+    return comm_splits(m->opt.experts);
 }
 
 /* How many rows the experts of this rank get in a step of @rows rows, and how many pairs at

@@ -124,7 +124,7 @@ snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, doub
     double with = 0, without = 0;
     snap_status st = SNAP_OK;
     *ns = 0;
-    if (!comm_splits(m->opt.comm) && !divides_experts(m))
+    if (!comm_splits(m->opt.comm) && !comm_splits(m->opt.experts))
         return SNAP_OK;
     st = time_whole(m, step, true, steps, &with, err);
     if (st == SNAP_OK)

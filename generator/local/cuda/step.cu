@@ -110,8 +110,11 @@ snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **o
 }
 
 snap_status wait_for_ranks(cuda_model *m, snap_err *err) {
-    comm *c = comm_splits(m->opt.comm) ? m->opt.comm : m->opt.experts;
-    return comm_splits(c) ? c->wait(c, m->s.stream, err) : SNAP_OK;
+    comm *c = comm_splits(m->opt.comm) ? m->opt.comm : m->opt.experts, *other = m->opt.experts;
+    const snap_status st = comm_splits(c) ? c->wait(c, m->s.stream, err) : SNAP_OK;
+    if (st != SNAP_OK && comm_splits(other) && other != c)
+        (void)other->wait(other, m->s.stream, nullptr); /* ends its exchanges, too */
+    return st;
 }
 
 namespace {

@@ -156,7 +156,9 @@ snap_status poll(cuda_sums *c, cudaStream_t stream, snap_err *err) {
 snap_status wait(comm *base, void *stream, snap_err *err) {
     cuda_sums *c = sums_of(base);
     snap_status st = ranks_begin(c->group, "a step of the model", err);
-    if (st == SNAP_OK)
+    if (st != SNAP_OK)
+        stop(c);
+    else
         st = poll(c, static_cast<cudaStream_t>(stream), err);
     return st == SNAP_OK ? ranks_end(c->group, err) : st;
 }
@@ -262,9 +264,9 @@ extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_
     if (!c)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a communicator");
     c->group = opt->group;
-    c->part = {opt->first, opt->size};
+    c->part = {opt->first, std::max(opt->step, 1), opt->size};
     c->device = opt->device;
-    c->base.rank = ranks_rank(opt->group) - opt->first;
+    c->base.rank = (ranks_rank(opt->group) - opt->first) / c->part.step;
     c->base.size = opt->size;
     c->base.add_sum = add_sum;
     c->base.wait = wait;

@@ -21,7 +21,8 @@ enum { SUMS_ONE_SHOT = 2 << 20 }; /* default of one_shot_bytes */
 
 typedef struct {
     ranks *group;           /* borrowed, and must outlive the communicator */
-    int first, size;        /* the model is split over the ranks first .. first + size - 1 */
+    int first, step, size;  /* the ranks that exchange numbers: first, first + step, ..., as many
+                               as size. A step of 0 counts as 1 */
     int device;             /* number of this rank's CUDA device */
     int64_t most_bytes;     /* of one sum of the model, or of a rank's part of a reduce-scatter:
                                rows * hidden size * 4 */
@@ -45,7 +46,8 @@ static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
 /**
  * sums_cuda_open - connect the GPU of this rank with those of the others
  *
- * All ranks of the group call it with the same options, except for `first` and `device`. The device
+ * All ranks of the group call it with the same options, except for `first` and `device`, and each
+ * is one of its own ranks. The device
  * is current for the calling thread afterwards. NCCL is loaded only if some sum needs it.
  *
  * SNAP_E_UNSUPPORTED: this build has no CUDA, or NCCL is needed and missing. SNAP_E_IO: the file in

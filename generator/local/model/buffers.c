@@ -71,14 +71,14 @@ static void take_decode(allocator *a, int64_t rows) {
 
 /* How many rows the experts of this rank get from @rows rows of each rank. */
 static int64_t gathered_rows(const runner *r, int64_t rows) {
-    return comm_gathers(r->opt.comm, r->opt.experts) ? rows * r->opt.experts->size : rows;
+    return comm_splits(r->opt.experts) ? rows * r->opt.experts->size : rows;
 }
 
 static void take_gathered(allocator *a, int64_t rows) {
     runner *r = a->r;
     gathered_buffers *g = &r->all;
     int64_t all = gathered_rows(r, rows);
-    if (!comm_gathers(r->opt.comm, r->opt.experts))
+    if (!comm_splits(r->opt.experts))
         return;
     g->x = take(a, all * r->s->hidden_size, r->element);
     g->chosen = take(a, all * r->router.chosen, sizeof *g->chosen);

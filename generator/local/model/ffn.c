@@ -153,8 +153,8 @@ cleanup:
 }
 
 /* Adds up a row's expert outputs, in the order of its experts. A zero-computation expert returns
- * the row's input. Only one rank adds it, so that it counts once: the rank that has the row, or
- * rank 0 if all ranks have the same rows. */
+ * the row's input. Only one rank adds it, so that it counts once: of the ranks that have the row,
+ * the first one of its replica. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const expert_rows *a = ctx;
@@ -228,7 +228,7 @@ snap_status moe_forward(runner *r, const moe_weights *m, float *out, snap_err *e
     TRY(gemm_run(r->g32, &scores, 1, err));
     choose(r, m);
     r->moe_layer++;
-    if (comm_gathers(r->opt.comm, r->opt.experts))
+    if (comm_splits(r->opt.experts))
         TRY(exchange_rows(&rows, out, err));
     else
         TRY(compute_experts(&rows, err));

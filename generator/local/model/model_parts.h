@@ -105,7 +105,7 @@ struct runner {
     step_state step;
     step_buffers b;
     expert_buffers e;
-    gathered_buffers all; /* NULL pointers if no rows are gathered (comm_gathers()) */
+    gathered_buffers all; /* NULL pointers if no rows are gathered (runner_options.experts) */
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_stats stats;

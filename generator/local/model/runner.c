@@ -78,21 +78,20 @@ cleanup:
     return st;
 }
 
-/* The communicators must fit each other and the share of the weights. */
+/* The communicators must fit the share of the weights. */
 static snap_status check_experts(const runner_options *o, const model_weights *w, snap_err *err) {
-    const comm *c = comm_splits(o->experts) ? o->experts : NULL;
-    int ranks = c ? c->size : 1, have = weights_divide_experts(w) ? w->share.expert_ranks : 1;
-    if (c && comm_splits(o->comm) && o->comm != c)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "experts on all GPUs (EP) of several split replicas (DP and TP) are not "
-                       "supported; use DPn/EPn or TPn/EPn");
-    if (ranks != have || (c && c->rank != w->share.expert_rank))
-        return err_set(
-            err, SNAP_E_USAGE,
-            "the weights have the experts of rank %d of %d, and the communicator is that "
-            "of rank %d of %d",
-            w->share.expert_rank, have, c ? c->rank : 0, ranks);
-    return SNAP_OK;
+    static const comm alone = {.size = 1};
+    const comm *part = comm_splits(o->comm) ? o->comm : &alone,
+               *replica = comm_splits(o->experts) ? o->experts : &alone;
+    int rank = replica->rank * part->size + part->rank, ranks = replica->size * part->size;
+    bool divided = weights_divide_experts(w);
+    if (divided ? w->share.expert_ranks == ranks && w->share.expert_rank == rank
+                : replica == &alone)
+        return SNAP_OK;
+    return err_set(err, SNAP_E_USAGE,
+                   "the weights have the experts of rank %d of %d, and the communicators are those "
+                   "of rank %d of %d",
+                   w->share.expert_rank, divided ? w->share.expert_ranks : 1, rank, ranks);
 }
 
 static snap_status create_on_cuda(runner *r, snap_err *err) {
@@ -101,7 +100,7 @@ static snap_status create_on_cuda(runner *r, snap_err *err) {
     int threads = r->opt.threads ? r->opt.threads : parallel_cpus();
     const comm *sums = r->opt.comm, *experts = r->opt.experts;
     if ((comm_splits(sums) && !sums->add_sum) ||
-        (comm_gathers(sums, experts) && !(experts->gather && experts->scatter_sum)))
+        (comm_splits(experts) && !(experts->gather && experts->scatter_sum)))
         TRY(err_set(err, SNAP_E_UNSUPPORTED,
                     "the ranks of a model on 'cuda' need a communicator for GPUs"));
     TRY(parallel_create(&r->pool, threads < RUNNER_HOST_THREADS ? threads : RUNNER_HOST_THREADS,
@@ -129,7 +128,7 @@ static snap_status create_on_cpu(runner *r, snap_err *err) {
         return err_set(err, SNAP_E_UNSUPPORTED, "weights without a checkpoint need a CUDA device");
     const comm *sums = r->opt.comm, *experts = r->opt.experts;
     if ((comm_splits(sums) && !sums->all_reduce) ||
-        (comm_gathers(sums, experts) && !(experts->all_gather && experts->all_reduce)))
+        (comm_splits(experts) && !(experts->all_gather && experts->all_reduce)))
         return err_set(err, SNAP_E_UNSUPPORTED,
                        "the ranks of a model on the CPU need a communicator for the CPU");
     TRY(open_parts(r, err));

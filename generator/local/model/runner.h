@@ -38,10 +38,11 @@ typedef struct {
     int device_number;     /* "cuda": number of the device, from 0 */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */
-    /* Communicators, borrowed. The devices "cuda" and "cpu" need different ones (comm.h). @experts:
-     * if the routed experts are divided over ranks (EP), else NULL. Then @w must have the experts
-     * of this rank (weights_share). @comm: for a rank of a split model (TP), else NULL. If both are
-     * given, they must be equal. */
+    /* Communicators, borrowed. The devices "cuda" and "cpu" need different ones (comm.h). @comm:
+     * for a rank of a split model (TP), else NULL. @experts: if the routed experts are divided over
+     * the ranks of several replicas (EP with DP), the ranks that exchange rows with this one, else
+     * NULL. @w must have the experts of this rank (weights_share): its number is experts->rank *
+     * comm->size + comm->rank. */
     comm *experts, *comm;
     call_sender *calls; /* borrowed; for rank 0 of a split model whose other ranks repeat its
                            calls (calls.h), else NULL */
