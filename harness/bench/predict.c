@@ -117,13 +117,15 @@ static const char *keep(request *q, const char *text) {
     return copy;
 }
 
-static void set_interval(prediction_record *r, const rules *of, const double ns[STEP_PARTS],
-                         const predict_time *exchange) {
+static void set_interval(prediction_record *r, const rule_book *book, const predict_work *w,
+                         const double ns[STEP_PARTS], const predict_time *exchange) {
     double sum = 0, low = exchange->low_ns, high = exchange->high_ns;
     for (int p = 0; p < STEP_PARTS; p++) {
+        double rows = p == STEP_EXPERTS ? w->expert_rows : w->rows,
+               error = book->range[predict_range(rows)].error[p];
         sum += ns[p];
-        low += p == STEP_EXCHANGE ? 0 : ns[p] * fmax(0, 1 - of->error[p]);
-        high += p == STEP_EXCHANGE ? 0 : ns[p] * (1 + of->error[p]);
+        low += p == STEP_EXCHANGE ? 0 : ns[p] * fmax(0, 1 - error);
+        high += p == STEP_EXCHANGE ? 0 : ns[p] * (1 + error);
     }
     r->interval_ns[0] = r->median_ns * low / sum;
     r->interval_ns[1] = r->median_ns * high / sum;
@@ -157,7 +159,7 @@ static snap_status set_times(const request *q, const rule_book *book, const pred
     r->median_ns = rules_step(book, &w, ns, l->ranks.parts > 1 || l->ranks.whole_experts);
     r->tokens_s = (double)r->batch / r->median_ns * 1e9;
     set_parts(r, ns);
-    set_interval(r, &book->range[predict_range((double)rows)], ns, &exchange);
+    set_interval(r, book, &w, ns, &exchange);
     if (isfinite(r->median_ns))
         return SNAP_OK;
     return err_set(err, SNAP_E_USAGE, "--measured: no steps of the arm %s", kv_format_name(arm));

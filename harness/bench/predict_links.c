@@ -5,37 +5,51 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "generator/local/cuda/sums.h"
 #include "harness/bench/exchange_bench.h"
 
 /* ---- measured curves ---- */
 
+static const char *const kKinds[CURVE_KINDS] = {"all_reduce", "all_reduce", "all_gather",
+                                                "reduce_scatter"};
+
+/* NULL for an exchange that no step has. */
 static exchange_curve *curve_of(predict_links *l, const exchange_record *row) {
     bool one_shot = strcmp(row->path, "one_shot") == 0;
-    if (strcmp(row->operation, "all_reduce") == 0)
-        return one_shot ? &l->one_shot : &l->all_reduce;
-    if (strcmp(row->operation, "all_gather") == 0)
-        return &l->all_gather;
-    return strcmp(row->operation, "all_to_all") == 0 ? &l->all_to_all : NULL;
+    for (int k = 0; k < CURVE_KINDS; k++)
+        if (strcmp(row->operation, kKinds[k]) == 0 && one_shot == (k == CURVE_ONE_SHOT))
+            return &l->curves[k][row->ranks];
+    return NULL;
 }
 
 void predict_links_add(predict_links *l, const exchange_record *row) {
-    exchange_curve *c = curve_of(l, row);
     bool timed = row->parts & EXCHANGE_TIMED && strcmp(row->launch, "graph") == 0;
-    if (!c || !timed || row->ranks < 2 || (c->n && c->ranks != row->ranks))
+    if (!timed || row->ranks < 2 || row->ranks > PREDICT_NODE)
         return;
+    exchange_curve *c = curve_of(l, row);
     curve_point p = {
         (double)row->bytes,
         {row->median_ns, row->best_ns, isfinite(row->p99_ns) ? row->p99_ns : row->median_ns}};
     int at = 0;
-    while (at < c->n && c->of[at].bytes < p.bytes)
+    while (c && at < c->n && c->of[at].bytes < p.bytes)
         at++;
-    bool same = at < c->n && c->of[at].bytes == p.bytes;
-    if ((same && strcmp(row->type, "fp32") != 0) || (!same && c->n == PREDICT_CURVE))
+    bool same = c && at < c->n && c->of[at].bytes == p.bytes;
+    if (!c || (same && strcmp(row->type, "fp32") != 0) || (!same && c->n == PREDICT_CURVE))
         return;
     if (!same)
         memmove(&c->of[at + 1], &c->of[at], (size_t)(c->n++ - at) * sizeof c->of[0]);
     c->of[at] = p;
-    c->ranks = (int)row->ranks;
+}
+
+/* The number of ranks whose curve an exchange of @size ranks uses; 0 = there is no curve. */
+static int measured_ranks(const predict_links *l, curve_kind kind, int size) {
+    for (int r = size; r >= 2; r--)
+        if (l->curves[kind][r].n)
+            return r;
+    for (int r = size + 1; r <= PREDICT_NODE; r++)
+        if (l->curves[kind][r].n)
+            return r;
+    return 0;
 }
 
 static double between(double x, double x0, double x1, double y0, double y1) {
@@ -124,90 +138,94 @@ static predict_time longer(predict_time a, predict_time b) {
     return (predict_time){fmax(a.ns, b.ns), fmax(a.low_ns, b.low_ns), fmax(a.high_ns, b.high_ns)};
 }
 
-/* An operation of NCCL over @size ranks of one node. */
-static snap_status in_node(const predict_links *l, const exchange_curve *c, exchange_operation op,
-                           const char *name, int size, double bytes, predict_time *out,
-                           snap_err *err) {
-    double factor = exchange_bus_factor(op, size);
-    if (l->has_link) {
-        *out = link_time(&l->link, bytes * factor);
-        return SNAP_OK;
-    }
-    if (!c->n)
-        return err_set(err, SNAP_E_USAGE,
-                       "no measured %s inside a graph: --measured needs a result file of 'bench "
-                       "exchange', or --link a link",
-                       name);
-    *out = read_curve(c, bytes * factor / exchange_bus_factor(op, c->ranks));
-    return SNAP_OK;
-}
-
-/* A sum of NCCL is followed by a kernel that adds it to the residual stream: it reads two numbers
- * and writes one. */
-static snap_status nccl_sum_time(const predict_links *l, int size, double bytes, predict_time *out,
-                                 snap_err *err) {
-    snap_status st =
-        in_node(l, &l->all_reduce, EXCHANGE_ALL_REDUCE, "all_reduce", size, bytes, out, err);
-    double add = 3 * bytes / l->read_rate * 1e9;
-    *out = (predict_time){out->ns + add, out->low_ns + add, out->high_ns + add};
-    return st;
-}
-
-/* A sum of FP32 numbers over a replica. A sum in one shot reads the numbers of all other ranks, so
- * with more ranks it is faster than NCCL for short messages only. The faster of both is taken. */
-static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
-                            snap_err *err) {
-    const exchange_curve *one = &l->one_shot;
-    bool usable = !l->has_link && one->n && bytes <= one->of[one->n - 1].bytes;
-    if (!usable)
-        return nccl_sum_time(l, size, bytes, out, err);
-    predict_time nccl;
-    *out = read_curve(one, bytes * (size - 1) / (one->ranks - 1));
-    if (l->all_reduce.n && nccl_sum_time(l, size, bytes, &nccl, err) == SNAP_OK &&
-        nccl.ns < out->ns)
-        *out = nccl;
-    return SNAP_OK;
-}
-
-/* An all-to-all over all ranks. @bytes: what a rank sends to other ranks. */
-static snap_status move_time(const predict_links *l, int size, double bytes, predict_time *out,
-                             snap_err *err) {
-    int near = size < PREDICT_NODE ? size : PREDICT_NODE;
-    double others = size - 1, inside = bytes * (near - 1) / others,
-           /* bytes of nccl-tests include the part that a rank keeps */
-        buffer = inside / exchange_bus_factor(EXCHANGE_ALL_TO_ALL, near);
-    snap_status st =
-        in_node(l, &l->all_to_all, EXCHANGE_ALL_TO_ALL, "all_to_all", near, buffer, out, err);
-    if (st == SNAP_OK && size > near)
-        *out = longer(*out, link_time(&l->network, bytes - inside));
-    return st;
-}
-
 static void add_times(predict_time *to, double n, predict_time each) {
     to->ns += n * each.ns;
     to->low_ns += n * each.low_ns;
     to->high_ns += n * each.high_ns;
 }
 
+/* Whether an exchange of @size ranks takes the one-shot kernel. @part: bytes of a rank's part. */
+static bool by_one_shot(const predict_links *l, int size, double part) {
+    return !l->has_link && part <= SUMS_ONE_SHOT && measured_ranks(l, CURVE_ONE_SHOT, size) > 0;
+}
+
+static predict_time one_shot_time(const predict_links *l, int size, double part) {
+    int measured = measured_ranks(l, CURVE_ONE_SHOT, size);
+    return read_curve(&l->curves[CURVE_ONE_SHOT][measured], part * (size - 1) / (measured - 1));
+}
+
+/* An operation of NCCL over @size ranks of one node. @carried: bytes that each link carries in one
+ * direction. */
+static snap_status nccl_time(const predict_links *l, curve_kind kind, int size, double carried,
+                             predict_time *out, snap_err *err) {
+    exchange_operation op = kind == CURVE_ALL_REDUCE ? EXCHANGE_ALL_REDUCE : EXCHANGE_ALL_GATHER;
+    int measured = measured_ranks(l, kind, size);
+    if (l->has_link) {
+        *out = link_time(&l->link, carried);
+        return SNAP_OK;
+    }
+    if (!measured)
+        return err_set(err, SNAP_E_USAGE,
+                       "no measured %s inside a graph: --measured needs a result file of 'bench "
+                       "exchange', or --link a link",
+                       kKinds[kind]);
+    *out = read_curve(&l->curves[kind][measured], carried / exchange_bus_factor(op, measured));
+    return SNAP_OK;
+}
+
+/* The kernel that adds a result of NCCL to the residual stream reads two numbers and writes one. */
+static predict_time adding_time(const predict_links *l, double bytes) {
+    double ns = 3 * bytes / l->read_rate * 1e9;
+    return (predict_time){ns, ns, ns};
+}
+
+/* A sum of @bytes of FP32 numbers over the ranks of a replica. */
+static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
+                            snap_err *err) {
+    if (by_one_shot(l, size, bytes)) {
+        *out = one_shot_time(l, size, bytes);
+        return SNAP_OK;
+    }
+    snap_status st = nccl_time(l, CURVE_ALL_REDUCE, size,
+                               bytes * exchange_bus_factor(EXCHANGE_ALL_REDUCE, size), out, err);
+    add_times(out, 1, adding_time(l, bytes));
+    return st;
+}
+
+/* An all-gather or a reduce-scatter over the replicas. @part: bytes of a rank's part. */
+static snap_status gather_time(const predict_links *l, curve_kind kind, const rank_layout *layout,
+                               double part, predict_time *out, snap_err *err) {
+    snap_status st = SNAP_OK;
+    int size = layout->replicas, room = PREDICT_NODE / layout->parts,
+        near = size < room ? size : room;
+    *out = (predict_time){0};
+    if (size == near && by_one_shot(l, size, part)) {
+        *out = one_shot_time(l, size, part);
+        return SNAP_OK;
+    }
+    if (near > 1)
+        st = nccl_time(l, kind, near, part * (size - 1), out, err);
+    if (size > near)
+        *out = longer(*out, link_time(&l->network, part * (size - near) / near));
+    if (kind == CURVE_REDUCE_SCATTER)
+        add_times(out, 1, adding_time(l, part));
+    return st;
+}
+
 snap_status predict_links_time(const predict_links *l, const predict_work *w,
                                const predict_layout *layout, predict_time *out, snap_err *err) {
     snap_status st = SNAP_OK;
+    const rank_layout *of = &layout->ranks;
     predict_time each = {0};
-    int parts = layout->ranks.parts, gpus = predict_gpus(layout);
     *out = each;
     if (w->sums > 0) {
-        TRY(sum_time(l, parts, w->sum_bytes, &each, err));
+        TRY(sum_time(l, of->parts, w->sum_bytes, &each, err));
         add_times(out, w->sums, each);
     }
-    if (w->moves > 0) {
-        TRY(move_time(l, gpus, w->out_bytes, &each, err));
-        add_times(out, w->moves, each);
-        TRY(move_time(l, gpus, w->back_bytes, &each, err));
-        add_times(out, w->moves, each);
-    }
     if (w->gathers > 0) {
-        TRY(in_node(l, &l->all_gather, EXCHANGE_ALL_GATHER, "all_gather", parts, w->gather_bytes,
-                    &each, err));
+        TRY(gather_time(l, CURVE_ALL_GATHER, of, w->gather_bytes, &each, err));
+        add_times(out, w->gathers, each);
+        TRY(gather_time(l, CURVE_REDUCE_SCATTER, of, w->scatter_bytes, &each, err));
         add_times(out, w->gathers, each);
     }
 cleanup:

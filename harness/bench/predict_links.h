@@ -2,13 +2,23 @@
  * a link with a latency and a bandwidth from configs/links.json.
  *
  * A curve is linear between measured sizes. Below the smallest it is constant, and above the
- * largest it continues with the bandwidth of the largest. For another number of ranks than the
- * measured one, the time is that of the measured size at which each link carries as many bytes. So
- * the latency is that of the measured ranks. All GPUs of a node are taken to be connected by the
- * same switch.
+ * largest it continues with the bandwidth of the largest. An exchange uses the curve of its own
+ * number of ranks. If that was not measured, it uses the curve of the largest number below it, or
+ * else of the smallest above it. The time is then that of the measured size at which each link
+ * carries as many bytes, so the latency is that of the measured ranks. All GPUs of a node are taken
+ * to be connected by the same switch.
  *
- * Exchanges of more than PREDICT_NODE ranks leave the node. The part of an all-to-all that goes to
- * other nodes uses the network, and both parts run at the same time. */
+ * As in the engine (generator/local/cuda/sums.h), messages of up to SUMS_ONE_SHOT bytes take the
+ * one-shot kernel, and longer ones NCCL. The one-shot all-gather and reduce-scatter of a part of b
+ * bytes read as many bytes of other ranks as the one-shot all-reduce of b bytes, and use its curve.
+ * Without that curve, and with a link, all exchanges are those of NCCL.
+ *
+ * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
+ * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along
+ * rings. These assumptions are made: Each byte of other nodes enters a node once. These bytes are
+ * divided evenly over the network ports of the exchange's GPUs in this node, one port for each GPU.
+ * They cost the latency of the network once, whatever the number of nodes. At the same time, the
+ * links inside a node carry the bytes of all other ranks to each GPU. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_LINKS_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_LINKS_H
 
@@ -30,8 +40,16 @@ typedef struct {
 typedef struct {
     curve_point of[PREDICT_CURVE]; /* ascending */
     int n;                         /* 0 = not measured */
-    int ranks;
 } exchange_curve;
+
+/* The kinds of curves: an all-reduce in the one-shot kernel, and operations of NCCL. */
+typedef enum {
+    CURVE_ONE_SHOT,
+    CURVE_ALL_REDUCE,
+    CURVE_ALL_GATHER,
+    CURVE_REDUCE_SCATTER,
+    CURVE_KINDS
+} curve_kind;
 
 typedef struct {
     char name[32];
@@ -39,15 +57,15 @@ typedef struct {
 } predict_link;
 
 typedef struct {
-    exchange_curve one_shot, all_reduce, all_gather, all_to_all; /* inside a node */
+    exchange_curve curves[CURVE_KINDS][PREDICT_NODE + 1]; /* inside a node, by number of ranks */
     double read_rate; /* bytes/s of the GPU's memory, for the kernel that adds a sum of NCCL to the
                          residual stream */
     bool has_link;    /* the link replaces the curves */
     predict_link link, network;
 } predict_links;
 
-/* Adds a row to the curve that it belongs to. Only rows inside a graph are used, and rows of FP32
- * numbers replace rows of BF16 numbers of the same size. */
+/* Adds a row to the curve that it belongs to. Only rows of 2 to PREDICT_NODE ranks inside a graph
+ * are used, and rows of FP32 numbers replace rows of BF16 numbers of the same size. */
 void predict_links_add(predict_links *l, const exchange_record *row);
 
 /* Finds a link in the text of configs/links.json. SNAP_E_USAGE, which lists the names, if there is

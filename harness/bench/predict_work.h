@@ -3,12 +3,12 @@
  * These numbers follow from the model's shape alone. predict_rules.h turns the work into a time.
  *
  * A layout is written "DP8/TP1", "DP4/TP2" or "DP8/TP1/EP8" (generator/local/ranks/layout.h).
- * Without EP, each expert is split over the ranks of its replica, as `bench model` does it. With
- * EP, each rank has whole experts, and the rows of a step go to the ranks of their experts and back
- * through an all-to-all that moves each row once to each of these ranks. `bench model` measures
- * DPn/EPn with an all-gather and a reduce-scatter in FP32 instead (generator/local/cuda/README.md).
- * On two GPUs these move about as many bytes to the experts, and twice as many back. On more GPUs
- * they move more. Their buffers hold the rows of all ranks, which are not counted here. */
+ * Without EP, each expert is split over the ranks of its replica. With EP, each rank has whole
+ * routed experts, and computes them for the rows of all replicas. A layer with experts then has two
+ * exchanges between those ranks that have the same part of each replica: an all-gather of the rows,
+ * and a reduce-scatter of the outputs in FP32 (generator/local/comm.h). If replicas are split, the
+ * usual sum over the ranks of a replica follows. The shared experts are split over these ranks by
+ * their inner width, and computed for the rows of the replica. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_WORK_H
 
@@ -36,6 +36,7 @@ snap_status predict_layout_check(const predict_layout *l, const model_shape *s,
 /* All numbers are those of one step on one rank. */
 typedef struct {
     double rows;         /* sequences of the rank's replica */
+    bool e4m3;           /* the format of most weights, else BF16 */
     int heads;           /* of the rank */
     double blocks;       /* attentions */
     double moe_layers;   /* layers with experts */
@@ -43,20 +44,22 @@ typedef struct {
     double cached;       /* cached tokens that are read, over all blocks */
     double query_bytes;  /* weights that absorb the queries, W_UK */
     double experts;      /* experts that are read, with the shared ones, over all layers */
-    double expert_rows;  /* pairs of a row and one of its experts that the rank computes in a layer,
-                            divided by the number of experts of a row */
+    double expert_rows;  /* rows that go to the experts of the rank: with EP, of all replicas */
     double expert_bytes; /* weights of routers and of those experts that are read */
     double expert_flop;
-    double expert_moved; /* numbers in the rows that go to experts and come back */
-    double rest_bytes;   /* weights of all other products */
+    double expert_moved;    /* numbers in the pairs of a row and an expert that the rank computes */
+    double expert_launches; /* of kernels that only ranks have: joining, sorting and shared experts
+                             */
+    double rest_bytes;      /* weights of all other products */
     double rest_flop;
 
     /* numbers that ranks exchange */
-    double sums, sum_bytes;       /* all-reduces of FP32 numbers over a replica; bytes of one */
-    double moves;                 /* pairs of all-to-alls over all ranks: rows to their experts and
-                                     back */
-    double out_bytes, back_bytes; /* of one pair: what a rank sends */
-    double gathers, gather_bytes; /* all-gathers over a replica after the all-to-alls */
+    double sums, sum_bytes;             /* all-reduces of FP32 numbers over a replica; bytes of
+                                           one */
+    double gathers;                     /* all-gathers of rows over the replicas, each followed by a
+                                           reduce-scatter */
+    double gather_bytes, scatter_bytes; /* a rank's part of one: its rows with the chosen experts;
+                                           the sums of its rows in FP32 */
 } predict_work;
 
 /* Bytes of one number of a weight matrix: 2 for BF16, a little more than 1 for e4m3 with one FP32

@@ -136,19 +136,59 @@ static void test_arithmetic_is_divided(void) {
 /* Sums in each layer: two, and five in a layer of LongCat, which is two blocks. */
 static void test_sums(void) {
     model_shape v3 = shape_named("deepseek-v3"), longcat = shape_named("longcat-flash");
-    predict_layout two = layout_named("TP2"), whole = layout_named("DP2/TP2/EP4"),
-                   one = layout_named("DP2");
+    predict_layout two = layout_named("TP2"), one = layout_named("DP2");
     predict_work w = predict_work_of(&v3, &two, false, 3, 64, (double)NAN);
     CU_ASSERT_EQUAL(w.sums, 2 * 61);
     CU_ASSERT_EQUAL(w.sum_bytes, 3 * 7168 * 4);
     w = predict_work_of(&longcat, &two, false, 3, 64, (double)NAN);
     CU_ASSERT_EQUAL(w.sums, 5 * 28);
-    w = predict_work_of(&v3, &whole, false, 3, 64, (double)NAN);
-    CU_ASSERT_EQUAL(w.sums, 61 + 3);
-    CU_ASSERT_EQUAL(w.moves, 58);
-    CU_ASSERT_EQUAL(w.gathers, 58);
+    CU_ASSERT_EQUAL(w.gathers, 0);
     w = predict_work_of(&v3, &one, false, 3, 64, (double)NAN);
-    CU_ASSERT_EQUAL(w.sums + w.moves + w.gathers, 0);
+    CU_ASSERT_EQUAL(w.sums + w.gathers, 0);
+}
+
+/* With EP and several replicas, each layer with experts has an all-gather and a reduce-scatter
+ * beside the sums over a replica. DeepSeek-V3 has 58 such layers. A row has 7168 BF16 numbers and 8
+ * bytes for each of 8 experts. */
+static void test_gathered_rows(void) {
+    model_shape v3 = shape_named("deepseek-v3"), lite = shape_named("deepseek-v2-lite");
+    predict_layout both = layout_named("DP2/TP2/EP4"), split = layout_named("TP2/EP2");
+    predict_work w = predict_work_of(&v3, &both, false, 3, 64, (double)NAN);
+    CU_ASSERT_EQUAL(w.sums, 2 * 61);
+    CU_ASSERT_EQUAL(w.gathers, 58);
+    CU_ASSERT_EQUAL(w.gather_bytes, 3 * (2 * 7168 + 8 * 8));
+    CU_ASSERT_EQUAL(w.scatter_bytes, 3 * 7168 * 4);
+    CU_ASSERT_EQUAL(w.expert_rows, 6);
+    /* Both replicas choose from all experts, and a rank has a quarter of them. */
+    double pairs = 2 * 3 * 8 / 4., one = 3. * 7168 * 2048;
+    CU_ASSERT_DOUBLE_EQUAL(w.expert_flop / (58 * 2 * one * (pairs + 3 / 2.)), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(w.expert_moved, 58 * pairs * 7168, 1e-3);
+    w = predict_work_of(&v3, &split, false, 3, 64, (double)NAN);
+    CU_ASSERT_EQUAL(w.sums, 2 * 61);
+    CU_ASSERT_EQUAL(w.gathers, 0);
+    CU_ASSERT_EQUAL(w.expert_rows, 3);
+    /* 6 experts of 8 bytes are rounded up from 4096 + 48 to a multiple of 16. */
+    w = predict_work_of(&lite, &both, false, 1, 64, (double)NAN);
+    CU_ASSERT_EQUAL(w.gather_bytes, 4144);
+}
+
+static double launches_of_layer(const char *model, const char *layout, bool e4m3, double rows) {
+    model_shape s = shape_named(model);
+    predict_layout l = layout_named(layout);
+    predict_work w = predict_work_of(&s, &l, e4m3, rows, 64, (double)NAN);
+    return w.expert_launches / w.moe_layers;
+}
+
+/* Joining; sorting; products of the shared experts, with more than 8 rows a gate or two operands;
+ * and zeros in a buffer. */
+static void test_launches_of_ranks(void) {
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "DP4", false, 8), 0);
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "TP4", false, 8), 1);
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "DP4/EP4", false, 8), 1 + 1 + 2);
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "DP4/EP4", false, 9), 1 + 1 + 3);
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "TP4/EP4", true, 9), 1 + 1 + 4);
+    CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "DP2/TP2/EP4", true, 8), 1 + 1 + 2 + 1);
+    CU_ASSERT_EQUAL(launches_of_layer("longcat-flash", "DP4/EP4", true, 9), 1 + 1);
 }
 
 /* ---- memory ---- */
@@ -215,6 +255,36 @@ static void test_memory_of_ranks(void) {
     double experts = 58 * 256.0 * 3 * 7168 * 2048 * predict_number_bytes(true);
     CU_ASSERT(all.weights > 670e9 && all.weights < 680e9);
     CU_ASSERT_DOUBLE_EQUAL((double)(all.weights - rank.weights) / experts, 7.0 / 8, 1e-12);
+}
+
+/* With TP and EP, a rank of four has 16 whole experts. With TP alone, it has half of 64 experts.
+ * Both have half of the shared experts. V2-Lite has 26 layers with experts of width 1408. */
+static void test_memory_of_shared_experts(void) {
+    model_shape s = shape_named("deepseek-v2-lite");
+    predict_layout both = layout_named("DP2/TP2/EP4"), split = layout_named("TP2");
+    predict_memory a = predict_memory_of(&s, &split, false, CACHE_FP8, 1, 64),
+                   b = predict_memory_of(&s, &both, false, CACHE_FP8, 1, 64);
+    CU_ASSERT_EQUAL(a.weights - b.weights, 26LL * (32 - 16) * 3 * 2048 * 1408 * 2);
+}
+
+/* Buffers for 8 sequences and a row more: 6 routed and 2 shared experts of each row on one GPU, and
+ * the 6 routed experts of the rows of four replicas with EP. */
+static void test_memory_of_gathered_rows(void) {
+    model_shape s = shape_named("deepseek-v2-lite");
+    predict_layout one = layout_named("DP1"), many = layout_named("DP4/EP4"),
+                   both = layout_named("DP4/TP2/EP8"), split = layout_named("TP2/EP2");
+    const int64_t pair = 2 * 2048 + 2 * 1408 + 4 * 2048 + 4 /* operand, inner, output, list */,
+                  pairs = 9 * (4 * 6 - 8), message = 9 * (2 * 2048 + 6 * 8), sums = 9 * 4 * 2048,
+                  lists = 3 * 4 * (64 / 4 - 66);
+    predict_memory a = predict_memory_of(&s, &one, false, CACHE_FP8, 8, 64),
+                   b = predict_memory_of(&s, &many, false, CACHE_FP8, 8, 64);
+    CU_ASSERT_EQUAL(b.buffers - a.buffers,
+                    pairs * (pair + 12) + (1 + 4) * message + 4 * sums + lists);
+    /* The sums of a split replica have a buffer of their own. */
+    a = predict_memory_of(&s, &split, false, CACHE_FP8, 8, 64);
+    b = predict_memory_of(&s, &both, false, CACHE_FP8, 8, 64);
+    CU_ASSERT_EQUAL(b.buffers - a.buffers,
+                    9 * 3 * 6 * (pair + 12) + 4 * message + 4 * sums + 3 * 4 * (64 / 8 - 64 / 2));
 }
 
 /* Tokens are stored in whole pages of 64. */
@@ -301,19 +371,34 @@ static predict_links links_of_two(void) {
                                     exchange_row("all_reduce", "one_shot", 1024, 2000),
                                     exchange_row("all_reduce", "nccl", 1024, 6000),
                                     exchange_row("all_reduce", "nccl", 1 << 20, 10000),
-                                    exchange_row("all_to_all", "nccl", 1024, 5000),
-                                    exchange_row("all_to_all", "nccl", 1 << 20, 9000)};
+                                    exchange_row("all_gather", "nccl", 1024, 4000),
+                                    exchange_row("all_gather", "nccl", 1 << 20, 8000),
+                                    exchange_row("reduce_scatter", "nccl", 1024, 5000),
+                                    exchange_row("reduce_scatter", "nccl", 1 << 20, 9000),
+                                    exchange_row("all_to_all", "nccl", 1024, 1)};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         predict_links_add(&l, &rows[i]);
     return l;
 }
 
+static predict_time time_of(const predict_links *l, const char *layout, const predict_work *w) {
+    const predict_layout of = layout_named(layout);
+    predict_time t = {0};
+    CU_ASSERT_EQUAL_FATAL(predict_links_time(l, w, &of, &t, NULL), SNAP_OK);
+    return t;
+}
+
 static double sums_ns(const predict_links *l, int parts, double bytes) {
     const predict_work w = {.sums = 2, .sum_bytes = bytes};
-    const predict_layout layout = {.ranks = {1, parts, false}};
-    predict_time t = {0};
-    CU_ASSERT_EQUAL_FATAL(predict_links_time(l, &w, &layout, &t, NULL), SNAP_OK);
-    return t.ns;
+    char layout[16];
+    (void)snprintf(layout, sizeof layout, "TP%d", parts);
+    return time_of(l, layout, &w).ns;
+}
+
+static predict_time gathers_of(const predict_links *l, const char *layout, double gather,
+                               double scatter) {
+    const predict_work w = {.gathers = 1, .gather_bytes = gather, .scatter_bytes = scatter};
+    return time_of(l, layout, &w);
 }
 
 static void test_measured_curves(void) {
@@ -321,31 +406,66 @@ static void test_measured_curves(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 512), 2 * 2000);  /* below the smallest size */
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2560), 2 * 2500); /* half-way between two sizes */
     CU_ASSERT_EQUAL(sums_ns(&l, 4, 1024), 2 * (2000 + 1000 * 2. / 3)); /* three peers are read */
-    /* Over 8 ranks, the one-shot sum would read 7 x 4096 bytes: 7 x the last time. */
-    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 8, 4096),
-                           2 * (6000 + 4000 * (7168. - 1024) / ((1 << 20) - 1024) + 3 * 4096 / 3e3),
-                           1e-6);
-    /* Beyond the one-shot sums, NCCL's bandwidth, and a kernel that moves 3 x the bytes. */
-    double twice = 2 << 20;
-    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, twice), 2 * (20000 + 3 * twice / 3e3), 1e-6);
+    CU_ASSERT_EQUAL(sums_ns(&l, 8, 4096), 2 * 7 * 3000.);              /* seven of them */
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 2 << 20), 2 * 512 * 3000.); /* the longest one-shot message */
+    /* NCCL's bandwidth above it, and a kernel that moves 3 x the bytes. */
+    double longer = 4 << 20;
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, longer), 2 * (40000 + 3 * longer / 3e3), 1e-6);
     /* Over 4 ranks, each link carries 2 x 3/4 of the bytes instead of 2 x 1/2. */
-    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, twice), 2 * (30000 + 3 * twice / 3e3), 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, longer), 2 * (60000 + 3 * longer / 3e3), 1e-6);
 }
 
-/* Of 16 ranks, 7 of 15 others are in the same node, and 8 of 15 are reached over the network. */
+/* A part of one size takes the one-shot curve. From the same size on, NCCL has buffers of the parts
+ * of both ranks, and the kernel that adds the sums is separate. */
+static void test_gathers(void) {
+    predict_links l = links_of_two();
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).ns, 2000 + 3000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).high_ns, 2 * (2000 + 3000));
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 2 * (2000 + 2000. / 3), 1e-6);
+    double part = 3 << 20, add = 3 * part / 3e3;
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP2/EP2", part, part).ns, 6 * (8000 + 9000) + add, 1e-6);
+    /* Over 4 ranks, each link carries three parts instead of one. */
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/EP4", part, part).ns, 18 * (8000 + 9000) + add,
+                           1e-6);
+}
+
+/* Each exchange takes the curve of its own number of ranks, else of the largest number below it,
+ * else of the smallest above it. */
+static void test_curves_of_several_numbers_of_ranks(void) {
+    predict_links l = links_of_two();
+    exchange_record four = exchange_row("all_reduce", "one_shot", 1024, 4000),
+                    six = exchange_row("all_gather", "nccl", 1024, 7000);
+    four.ranks = 4;
+    six.ranks = 6;
+    predict_links_add(&l, &four);
+    predict_links_add(&l, &six);
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 1024), 2 * 2000);
+    CU_ASSERT_EQUAL(sums_ns(&l, 3, 512), 2 * 2000);
+    CU_ASSERT_EQUAL(sums_ns(&l, 4, 1024), 2 * 4000);
+    CU_ASSERT_EQUAL(sums_ns(&l, 8, 3072), 2 * 4000 * 7.); /* seven peers instead of three */
+    memset(l.curves[CURVE_ONE_SHOT][2].of, 0, sizeof l.curves[CURVE_ONE_SHOT][2].of);
+    l.curves[CURVE_ONE_SHOT][2].n = 0;
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 3072), 2 * 4000); /* one peer instead of three */
+    four.ranks = 16;
+    predict_links_add(&l, &four); /* more than a node has */
+    CU_ASSERT_EQUAL(sums_ns(&l, 8, 3072), 2 * 4000 * 7.);
+}
+
+/* Of 16 ranks, 8 are in each node. So each of the 8 ports of a node carries one part of another
+ * node, and each link inside a node the 15 parts of all others. Of 8 ranks with two GPUs in each
+ * replica, 4 are in a node. With TP8, every part crosses the network. */
 static void test_networks(void) {
     predict_links l = links_of_two();
     l.network = (predict_link){"n", {1, 4, 9}, {40, 20, 10}};
-    const predict_layout layout = {.ranks = {16, 1, true}};
-    predict_work w = {.moves = 1, .out_bytes = 15 << 20, .back_bytes = 0};
-    predict_time t;
-    CU_ASSERT_EQUAL_FATAL(predict_links_time(&l, &w, &layout, &t, NULL), SNAP_OK);
-    double far = 8 << 20;
-    CU_ASSERT_DOUBLE_EQUAL(t.ns, 4000 + far / 20 + 5000, 1e-6); /* and the way back: 0 bytes */
-    CU_ASSERT_DOUBLE_EQUAL(t.low_ns, fmax(1000 + far / 40, 7 * 9000.) + 2500, 1e-6);
-    w.out_bytes = 15 << 10;
-    CU_ASSERT_EQUAL_FATAL(predict_links_time(&l, &w, &layout, &t, NULL), SNAP_OK);
-    CU_ASSERT(t.ns >= 10000 && t.ns < 10200); /* the node is slower than the network */
+    double part = 8 << 20, add = 3 * part / 3e3,
+           near = 8000. * 15 * 8 * 2; /* NCCL's buffers have 15 x 16 MiB in this time */
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP16/EP16", part, 0).ns, near + 5000, 1e-6);
+    l.network.gb_s[1] = 0.02;
+    double far = 4000 + part / 0.02;
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP16/EP16", part, part).ns, 2 * far + add, 1e-3);
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/TP2/EP16", part, part).ns, 2 * far + add, 1e-3);
+    far = 4000 + 3 * part / 0.02;
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/TP8/EP32", part, part).ns, 2 * far + add, 1e-3);
 }
 
 static void test_links_replace_curves(void) {
@@ -355,14 +475,18 @@ static void test_links_replace_curves(void) {
     double bytes = 1 << 20;
     CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 8, bytes),
                            2 * (2000 + bytes * 2 * 7 / 8 / 100 + 3 * bytes / 3e3), 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", bytes, bytes).ns,
+                           2 * (2000 + bytes * 7 / 100) + 3 * bytes / 3e3, 1e-6);
 }
 
 static void test_missing_curves(void) {
-    predict_links l = links_of_two();
+    predict_links l = {.read_rate = 3e12};
+    const exchange_record row = exchange_row("all_reduce", "one_shot", 1024, 3000);
     const predict_layout layout = {.ranks = {2, 2, true}};
-    const predict_work w = {.gathers = 1, .gather_bytes = 1024};
+    const predict_work w = {.gathers = 1, .gather_bytes = 4 << 20};
     predict_time t;
     snap_err err = {0};
+    predict_links_add(&l, &row);
     CU_ASSERT_EQUAL(predict_links_time(&l, &w, &layout, &t, &err), SNAP_E_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no measured all_gather inside a graph"));
 }
@@ -533,7 +657,7 @@ static void write_measured(const char *path, double factor) {
     const exchange_record sums[] = {exchange_row("all_reduce", "one_shot", 1024, 3000),
                                     exchange_row("all_reduce", "one_shot", 1 << 21, 3000),
                                     exchange_row("all_reduce", "nccl", 1 << 21, 3000),
-                                    exchange_row("all_to_all", "nccl", 1 << 21, 3000),
+                                    exchange_row("reduce_scatter", "nccl", 1 << 21, 3000),
                                     exchange_row("all_gather", "nccl", 1 << 21, 3000)};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         add_row(r, "exchange", record_write(&exchange_type, &sums[i]));
@@ -860,15 +984,21 @@ CU_TestInfo tests_predict[] = {
     {"expected number of experts", test_expected_experts},
     {"the ranks' arithmetic is that of one GPU", test_arithmetic_is_divided},
     {"sums over ranks", test_sums},
+    {"gathered rows", test_gathered_rows},
+    {"launches that only ranks have", test_launches_of_ranks},
     {"memory of weights", test_memory_of_weights},
     {"memory: weights that stay e4m3", test_memory_of_e4m3_weights},
     {"memory of ranks", test_memory_of_ranks},
+    {"memory of shared experts", test_memory_of_shared_experts},
+    {"memory of gathered rows", test_memory_of_gathered_rows},
     {"memory of the cache", test_memory_of_the_cache},
     {"the largest batch", test_largest_batch},
     {"an exact fit", test_exact_fit},
     {"a fit without negative terms", test_no_negative_term},
     {"slopes between numbers of heads", test_slopes_between_heads},
     {"measured curves", test_measured_curves},
+    {"all-gathers and reduce-scatters", test_gathers},
+    {"curves of several numbers of ranks", test_curves_of_several_numbers_of_ranks},
     {"networks", test_networks},
     {"links instead of curves", test_links_replace_curves},
     {"missing curves", test_missing_curves},
