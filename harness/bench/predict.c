@@ -432,7 +432,7 @@ static js *rule_json(const char *name, int range, const rule *r, const char *con
     js *o = js_new_object();
     bool ok = o && js_set_str(o, "part", name) && js_set_str(o, "rows", kRanges[range]) &&
               js_set_int(o, "steps", r->n);
-    for (int t = 0; t < PREDICT_TERMS && ok; t++)
+    for (int t = 0; t < PREDICT_TERMS && ok && terms[t]; t++)
         ok = js_set_num(o, terms[t], r->per.of[t]);
     if (ok)
         return o;
@@ -441,10 +441,14 @@ static js *rule_json(const char *name, int range, const rule *r, const char *con
 }
 
 static bool add_rules(js *list, const rule_book *b) {
-    static const char *const kAttention[] = {"ns_per_block", "ns_per_query", "kernel_factor"},
-                             *const kMany[] = {"ns_per_expert", "ns_per_byte", "ns_per_moved"},
-                             *const kExperts[] = {"ns_per_layer", "ns_per_byte", "ns_per_moved"},
-                             *const kRest[] = {"ns_per_launch", "ns_per_byte", "ns_per_flop"};
+    static const char *const kAttention[PREDICT_TERMS] = {"ns_per_block", "ns_per_query",
+                                                          "kernel_factor"},
+                             *const kMany[] = {"ns_per_expert", "ns_per_byte", "ns_per_e4m3_byte",
+                                               "ns_per_moved"},
+                             *const kExperts[] = {"ns_per_layer", "ns_per_byte", "ns_per_e4m3_byte",
+                                                  "ns_per_moved"},
+                             *const kRest[] = {"ns_per_launch", "ns_per_byte", "ns_per_e4m3_byte",
+                                               "ns_per_flop"};
     bool ok = true;
     for (int i = 0; i < PREDICT_RANGES && ok; i++) {
         const rules *r = &b->range[i];

@@ -103,17 +103,23 @@ static void attention_terms(const rule_book *b, kv_format arm, const predict_wor
     x->of[0] = w->blocks;
     x->of[1] = w->blocks * w->rows * w->heads;
     x->of[2] = w->cached * kernel_slope_at(&b->slopes, arm, w->heads);
+    x->of[3] = 0;
 }
 
 static double query_weights_ns(const rule_book *b, const predict_work *w) {
     return w->query_bytes / b->read_rate * 1e9;
 }
 
+static int byte_term(const predict_work *w) {
+    return w->e4m3 ? TERM_E4M3 : TERM_BF16;
+}
+
 static void expert_terms(const predict_work *w, predict_terms *x) {
     bool many = predict_range(w->expert_rows) == 2;
-    x->of[0] = many ? w->experts : w->moe_layers;
-    x->of[1] = w->expert_bytes;
-    x->of[2] = many ? w->expert_moved : 0;
+    *x = (predict_terms){{0}};
+    x->of[TERM_EACH] = many ? w->experts : w->moe_layers;
+    x->of[byte_term(w)] = w->expert_bytes;
+    x->of[TERM_MORE] = many ? w->expert_moved : 0;
 }
 
 static double apply(const rule *r, const predict_terms *x) {
@@ -177,41 +183,72 @@ static rule fit_attention(const rule_book *b, int arm, double per_block, const f
     return r;
 }
 
-/* @per_byte: of another range; 0 = it is fitted. */
-static rule fit_experts(double per_byte, const fitted_steps *f) {
-    sample s = {.n = 0};
+/* Adds the steps of the fit to @s, without the time of the terms that @known has. Its coefficients
+ * are those of another range; 0 = the term is fitted. */
+static void sample_experts(sample *s, const predict_terms *known, const fitted_steps *f) {
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
         predict_terms x;
+        double ns = 0;
         expert_terms(&m->work, &x);
-        double known = per_byte * x.of[1];
-        x.of[1] = per_byte > 0 ? 0 : x.of[1];
+        for (int t = 0; t < PREDICT_TERMS; t++) {
+            ns += known->of[t] * x.of[t];
+            x.of[t] = known->of[t] > 0 ? 0 : x.of[t];
+        }
         if (uses(f, m))
-            add(&s, &x, m->part_ns[STEP_EXPERTS], known);
+            add(s, &x, m->part_ns[STEP_EXPERTS], ns);
     }
+}
+
+/* A format of weights without measured steps has the time for each byte of the other one. */
+static void fill_bytes(rule *r) {
+    double *bf16 = &r->per.of[TERM_BF16], *e4m3 = &r->per.of[TERM_E4M3];
+    *bf16 = *bf16 > 0 ? *bf16 : *e4m3;
+    *e4m3 = *e4m3 > 0 ? *e4m3 : *bf16;
+}
+
+/* @fewer: the rule of the range with fewer rows, which has some of the terms; NULL = none. @many:
+ * whether the range is that of the most rows. */
+static rule fit_experts(const rule *fewer, bool many, const fitted_steps *f) {
+    sample s = {.n = 0};
+    predict_terms known = {{0}};
+    if (fewer && many) {
+        known.of[TERM_BF16] = fewer->per.of[TERM_BF16];
+        known.of[TERM_E4M3] = fewer->per.of[TERM_E4M3];
+    } else if (fewer) {
+        known.of[TERM_EACH] = fewer->per.of[TERM_EACH];
+    }
+    sample_experts(&s, &known, f);
     rule r = fit(&s);
-    r.per.of[1] = per_byte > 0 ? per_byte : r.per.of[1];
+    for (int t = 0; t < PREDICT_TERMS; t++)
+        r.per.of[t] = known.of[t] > 0 ? known.of[t] : r.per.of[t];
+    fill_bytes(&r);
     return r;
 }
 
 static double rest_ns(const rule *r, const predict_work *w) {
-    double read = r->per.of[1] * w->rest_bytes, computed = r->per.of[2] * w->rest_flop;
-    return r->n ? r->per.of[0] * w->launches + fmax(read, computed) : (double)NAN;
+    double read = r->per.of[byte_term(w)] * w->rest_bytes,
+           computed = r->per.of[TERM_MORE] * w->rest_flop;
+    return r->n ? r->per.of[TERM_EACH] * w->launches + fmax(read, computed) : (double)NAN;
 }
 
 /* The rule if arithmetic limits the steps with more than @most FLOP for each byte of weights, and
- * memory the others. */
-static rule fit_rest_above(double most, double per_byte, const fitted_steps *f, double *error) {
+ * memory the others. @bytes: has the times for each byte. */
+static rule fit_rest_above(double most, const rule *bytes, const fitted_steps *f, double *error) {
     sample s = {.n = 0};
     for (int i = 0; i < f->n; i++) {
         const predict_work *w = &f->at[i].work;
         bool computed = w->rest_flop > most * w->rest_bytes;
-        const predict_terms x = {{w->launches, 0, computed ? w->rest_flop : 0}};
+        predict_terms x = {{0}};
+        x.of[TERM_EACH] = w->launches;
+        x.of[TERM_MORE] = computed ? w->rest_flop : 0;
         if (uses(f, &f->at[i]))
-            add(&s, &x, f->at[i].part_ns[STEP_REST], computed ? 0 : per_byte * w->rest_bytes);
+            add(&s, &x, f->at[i].part_ns[STEP_REST],
+                computed ? 0 : bytes->per.of[byte_term(w)] * w->rest_bytes);
     }
     rule r = fit(&s);
-    r.per.of[1] = per_byte;
+    r.per.of[TERM_BF16] = bytes->per.of[TERM_BF16];
+    r.per.of[TERM_E4M3] = bytes->per.of[TERM_E4M3];
     *error = 0;
     for (int i = 0; i < f->n; i++) {
         double e = rest_ns(&r, &f->at[i].work) / f->at[i].part_ns[STEP_REST] - 1;
@@ -222,21 +259,31 @@ static rule fit_rest_above(double most, double per_byte, const fitted_steps *f, 
 
 /* Tries each measured step as the limit between memory and arithmetic. With few rows, memory is the
  * limit of all steps. A product is not faster than the measured ceiling. */
-static rule fit_rest(const rule_book *b, double per_byte, const fitted_steps *f) {
+static rule fit_rest(const rule_book *b, const rule *bytes, const fitted_steps *f) {
     double least, error;
-    rule best = fit_rest_above((double)INFINITY, per_byte, f, &least);
+    rule best = fit_rest_above((double)INFINITY, bytes, f, &least);
     for (int i = 0; i < f->n; i++) {
         const predict_work *w = &f->at[i].work;
         if (f->first == 0 || !uses(f, &f->at[i]))
             continue;
-        rule r = fit_rest_above(w->rest_flop / w->rest_bytes * (1 - 1e-9), per_byte, f, &error);
+        rule r = fit_rest_above(w->rest_flop / w->rest_bytes * (1 - 1e-9), bytes, f, &error);
         if (error < least) {
             best = r;
             least = error;
         }
     }
-    best.per.of[2] = fmax(best.per.of[2], 1e9 / b->product_rate);
+    best.per.of[TERM_MORE] = fmax(best.per.of[TERM_MORE], 1e9 / b->product_rate);
     return best;
+}
+
+/* The rule of experts whose times for each byte the rest has, too. Without one, bytes are read at
+ * the measured bandwidth. */
+static rule bytes_of_rest(const rule_book *b, const rule *experts) {
+    rule r = *experts;
+    if (r.per.of[TERM_BF16] > 0)
+        return r;
+    r.per.of[TERM_BF16] = r.per.of[TERM_E4M3] = 1e9 / b->read_rate;
+    return r;
 }
 
 /* How the steps differ from the sums of their parts, for one row or for more. Sets the overlap to
@@ -300,9 +347,9 @@ void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell wi
         for (int a = 0; a < 2; a++)
             to->attention[a] =
                 fit_attention(b, a, r ? b->range[0].attention[a].per.of[0] : 0, &wide);
-        to->experts = fit_experts(r == 2 ? b->range[1].experts.per.of[1] : 0, &range);
-        double per_byte = b->range[r ? 1 : 0].experts.per.of[1];
-        to->rest = fit_rest(b, per_byte > 0 ? per_byte : 1e9 / b->read_rate, &wide);
+        to->experts = fit_experts(r ? &b->range[r - 1].experts : NULL, r == 2, &range);
+        rule bytes = bytes_of_rest(b, &b->range[r ? 1 : 0].experts);
+        to->rest = fit_rest(b, &bytes, &wide);
         for (int i = 0; i < 2; i++)
             fit_overlap(i == 0, &range, &to->overlap[i], &to->slowdown[i]);
     }
@@ -311,15 +358,18 @@ void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell wi
 
 /* ---- predicting ---- */
 
-/* The bytes are those of the rule of the experts; arithmetic has the speed of the rest. */
+/* The bytes are those of the rule of the experts. Arithmetic has the speed of the rest, and so have
+ * the launches that only ranks have. */
 static double experts_ns(const rule_book *b, const predict_work *w) {
     const rules *r = &b->range[predict_range(w->expert_rows)];
+    double launches = w->expert_launches * b->range[predict_range(w->rows)].rest.per.of[TERM_EACH];
     predict_terms x;
     if (w->moe_layers <= 0)
         return 0;
     expert_terms(w, &x);
-    double read = r->experts.per.of[1] * x.of[1], computed = r->rest.per.of[2] * w->expert_flop;
-    return apply(&r->experts, &x) + fmax(0, computed - read);
+    double read = r->experts.per.of[byte_term(w)] * w->expert_bytes,
+           computed = r->rest.per.of[TERM_MORE] * w->expert_flop;
+    return apply(&r->experts, &x) + launches + fmax(0, computed - read);
 }
 
 void rules_apply(const rule_book *b, kv_format arm, const predict_work *w, double ns[STEP_PARTS]) {

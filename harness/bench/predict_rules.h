@@ -9,6 +9,7 @@
  *   experts     up to 64 rows: time for each layer with experts; with more rows: time for each
  *               expert that is read + time for each number moved to and from the experts
  *               + the longer of two times: bytes of weights, and arithmetic as in the rest
+ *               + time of the rest for each launch that only ranks have
  *   rest        time for each launch + the longer of two times: bytes of weights at the experts'
  *               time for each byte, and floating-point operations x time for each of them
  *   exchange    exchange curves (predict_links.h); no rule
@@ -19,10 +20,13 @@
  *               longer load.
  *
  * The number of rows decides which kernels compute the products, so there are rules for three
- * ranges: at most 8 rows, at most 64, more (generator/local/cuda). The rules of attention and of
- * the rest are the same above 8 rows. Two terms are taken from the range with fewer rows, because
- * they hardly show in the measured steps: the time for each block of attention above 8 rows, and
- * the time for each byte of experts above 64 rows, where a step reads nearly all experts.
+ * ranges: at most 8 rows, at most 64, more (generator/local/cuda). For experts, these are the rows
+ * of all replicas whose rows the rank gets. The rules of attention and of the rest are the same
+ * above 8 rows. Three terms are taken from the range with fewer rows, because they hardly show in
+ * the measured steps: the time for each block of attention above 8 rows, the time for each layer of
+ * experts from 9 to 64 rows, and the time for each byte of experts above 64 rows, where a step
+ * reads nearly all experts. A byte of e4m3 weights has a time of its own, because other kernels
+ * read it. If steps with one of the two formats were not measured, its time is that of the other.
  *
  * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
  * coefficient negative. The attention rules differ between the arms. */
@@ -32,7 +36,7 @@
 #include "generator/local/model/runner.h"
 #include "harness/bench/predict_work.h"
 
-enum { PREDICT_TERMS = 3, PREDICT_RANGES = 3, PREDICT_ROWS = 512, PREDICT_SLOPES = 32 };
+enum { PREDICT_TERMS = 4, PREDICT_RANGES = 3, PREDICT_ROWS = 512, PREDICT_SLOPES = 32 };
 
 /* The time of the attention kernel for each cached token, by number of heads. */
 typedef struct {
@@ -45,6 +49,14 @@ typedef struct {
     kernel_slope of[2][PREDICT_SLOPES]; /* [BF16, FP8], by ascending number of heads */
     int n[2];
 } kernel_slopes;
+
+/* The terms of the rules of experts and of the rest. */
+enum {
+    TERM_EACH, /* layer, expert or launch */
+    TERM_BF16, /* byte of BF16 weights */
+    TERM_E4M3, /* byte of e4m3 weights */
+    TERM_MORE  /* number moved, or floating-point operation */
+};
 
 /* Nanoseconds for each cached token, interpolated between measured numbers of heads. Beyond the
  * smallest or the largest measured number, the time of that number. NAN if none was measured. */
@@ -69,8 +81,7 @@ typedef struct {
 
 typedef struct {
     rule attention[2];        /* [BF16, FP8]; ns for each block and query; factor of the kernel */
-    rule experts;             /* ns for each layer or expert, byte, number moved */
-    rule rest;                /* ns for each launch, byte, floating-point operation */
+    rule experts, rest;       /* TERM_EACH and so on */
     double overlap[2];        /* ns for each block: [one row, more rows] */
     double slowdown[2];       /* factor; 1 if the overlap is used */
     double error[STEP_PARTS]; /* largest relative error of a rule when the cell that it

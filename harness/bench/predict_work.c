@@ -71,8 +71,8 @@ static double attention_numbers(const model_shape *s, double heads) {
            (double)s->kv_lora_rank * heads * s->v_head_dim + heads * s->v_head_dim * hidden;
 }
 
-/* Launches of the two products of a feed-forward. With more than kFewRows rows, the operands of e4m3
- * weights are quantised first, and the gate of BF16 weights is a launch of its own. */
+/* Launches of the two products of a feed-forward. With more than kFewRows rows, the operands of
+ * e4m3 weights are quantised first, and the gate of BF16 weights is a launch of its own. */
 static double feed_forward_launches(bool e4m3, double rows) {
     if (rows <= kFewRows)
         return 2;
@@ -90,10 +90,11 @@ static double rest_launches(const model_shape *s, const counts *c, bool e4m3, do
     return c->blocks * block + c->dense * (1 + feed_forward_launches(e4m3, rows)) + 4;
 }
 
-/* The launches of a layer with experts that one GPU does not have (generator/local/cuda/experts.cu).
- * A rank joins the outputs of experts in a launch of its own. With EP, it also sorts the rows that
- * it gets, and the shared experts have products and a gate like a dense feed-forward. If these rows
- * come from other replicas and replicas are split, the outputs are set to zero first. */
+/* The launches of a layer with experts that one GPU does not have
+ * (generator/local/cuda/experts.cu). A rank joins the outputs of experts in a launch of its own.
+ * With EP, it also sorts the rows that it gets, and the shared experts have products like a dense
+ * feed-forward. If these rows come from other replicas and the replicas are split, a buffer is set
+ * to zero first. */
 static double expert_launches(const model_shape *s, const predict_layout *l, bool e4m3,
                               double rows) {
     double shared = s->n_shared_experts ? feed_forward_launches(e4m3, rows) : 0;

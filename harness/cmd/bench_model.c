@@ -62,7 +62,7 @@ static const opt options[] = {
      "predict the steps from measured parts instead of measuring them; needs no GPU", 0, 0},
     {OPT_STR, "measured", 0, &p.from.measured, "LIST",
      "result files to predict from: of 'bench model --parts' and 'bench kernel' on one GPU, and of "
-     "'bench exchange'",
+     "'bench exchange' on any numbers of GPUs",
      0, 0},
     {OPT_STR, "gpus", 0, &p.gpus, "LIST",
      "instead of --layout: for each number of GPUs the layout with most tokens per second", 0, 0},

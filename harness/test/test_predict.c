@@ -334,6 +334,32 @@ static void test_no_negative_term(void) {
     CU_ASSERT_DOUBLE_EQUAL(got.of[0], (1. / 3 + 1. / 2 + 1) / (1. / 9 + 1. / 4 + 1), 1e-12);
 }
 
+/* Steps whose experts take 9000 ns for each layer and a time for each byte that depends on the
+ * format of the weights. From 9 to 64 rows, all steps have as many rows, so the time for each layer
+ * is that of fewer rows. Without steps in e4m3, their bytes take the time of BF16. */
+static void test_bytes_of_both_formats(void) {
+    static const double rows[] = {1, 4, 8, 64}, byte[] = {0.25e-3, 0.3e-3};
+    model_shape s = shape_named("deepseek-v2-lite");
+    predict_layout one = layout_named("DP1");
+    rule_book b = {.read_rate = 4e12, .product_rate = 1e15};
+    measured_step steps[8];
+    for (int i = 0; i < 8; i++) {
+        bool e4m3 = i >= 4;
+        steps[i] = (measured_step){.batch = (int64_t)rows[i % 4], .context = 64};
+        steps[i].work = predict_work_of(&s, &one, e4m3, rows[i % 4], 64, (double)NAN);
+        steps[i].part_ns[STEP_EXPERTS] = 26 * 9000 + byte[e4m3] * steps[i].work.expert_bytes;
+    }
+    rules_fit(&b, steps, 8, (left_out_cell){0, 0});
+    for (int r = 0; r < 2; r++) {
+        const double *of = b.range[r].experts.per.of;
+        CU_ASSERT_DOUBLE_EQUAL(of[TERM_EACH] / 9000, 1, 1e-6);
+        CU_ASSERT_DOUBLE_EQUAL(of[TERM_BF16] / byte[0], 1, 1e-6);
+        CU_ASSERT_DOUBLE_EQUAL(of[TERM_E4M3] / byte[1], 1, 1e-6);
+    }
+    rules_fit(&b, steps, 4, (left_out_cell){0, 0});
+    CU_ASSERT_DOUBLE_EQUAL(b.range[1].experts.per.of[TERM_E4M3] / byte[0], 1, 1e-6);
+}
+
 static void test_slopes_between_heads(void) {
     const kernel_slopes k = {.of = {{{16, 2, 0}, {64, 3, 0}, {128, 5, 0}}}, .n = {3, 0}};
     CU_ASSERT_EQUAL(kernel_slope_at(&k, CACHE_BF16, 8), 2);
@@ -535,11 +561,13 @@ static double experts_read(double rows) {
     return 64 * (1 - pow(58. / 64, rows));
 }
 
-/* With more than 64 rows, each row is moved to 8 experts, and each expert takes 150 ns more. */
+/* With more than 64 rows, each row is moved to 8 experts, and each expert takes 150 ns more. A rank
+ * of a split model joins the outputs in a launch of its own. */
 static double experts_ns(double rows, double parts) {
     double one = 3.0 * 2048 * 1408 * 2 / parts, router = 4.0 * 64 * 2048,
            fixed = rows > 64 ? 150 * (experts_read(rows) + 2) + 0.01 * rows * 8 * 2048 : 9000;
-    return 26 * (fixed + kByte * (one * (experts_read(rows) + 2) + router));
+    return 26 *
+           (fixed + kByte * (one * (experts_read(rows) + 2) + router) + (parts > 1 ? 2000 : 0));
 }
 
 /* 2 bytes of a weight give 2 FLOP for each row. */
@@ -995,6 +1023,7 @@ CU_TestInfo tests_predict[] = {
     {"the largest batch", test_largest_batch},
     {"an exact fit", test_exact_fit},
     {"a fit without negative terms", test_no_negative_term},
+    {"bytes of both formats of weights", test_bytes_of_both_formats},
     {"slopes between numbers of heads", test_slopes_between_heads},
     {"measured curves", test_measured_curves},
     {"all-gathers and reduce-scatters", test_gathers},

@@ -54,20 +54,22 @@ table predict_rows_table(const predict_result *p) {
 
 static const char *const kRanges[PREDICT_RANGES] = {"1 to 8", "9 to 64", "65 and more"};
 
-/* The units of a rule's three terms, and the factor from the rule's unit (ns). */
+/* The units of a rule's terms, and the factor from the rule's unit (ns). */
 typedef struct {
     const char *unit[PREDICT_TERMS];
     double factor[PREDICT_TERMS];
 } term_units;
 
 static const term_units kAttentionUnits = {
-    {"us for each block", "ns for each query", "x the kernel's time"}, {1e-3, 1, 1}};
-static const term_units kExpertUnits = {{"us for each layer", "us for each MB", ""},
-                                        {1e-3, 1e3, 0}};
-static const term_units kManyUnits = {
-    {"us for each expert", "us for each MB", "ns for each 1000 numbers moved"}, {1e-3, 1e3, 1e3}};
-static const term_units kRestUnits = {{"us for each launch", "us for each MB", "us for each GFLOP"},
-                                      {1e-3, 1e3, 1e6}};
+    {"us for each block", "ns for each query", "x the kernel's time", ""}, {1e-3, 1, 1, 0}};
+static const term_units kExpertUnits = {
+    {"us for each layer", "us for each MB", "us for each MB of e4m3", ""}, {1e-3, 1e3, 1e3, 0}};
+static const term_units kManyUnits = {{"us for each expert", "us for each MB",
+                                       "us for each MB of e4m3", "ns for each 1000 numbers moved"},
+                                      {1e-3, 1e3, 1e3, 1e3}};
+static const term_units kRestUnits = {
+    {"us for each launch", "us for each MB", "us for each MB of e4m3", "us for each GFLOP"},
+    {1e-3, 1e3, 1e3, 1e6}};
 
 static void add_rule(table *t, int range, const char *part, const rule *r, const term_units *u,
                      double error) {
@@ -94,12 +96,13 @@ static void add_overlap(table *t, int range, const rules *r) {
     else
         table_cell(t, "one row: -%.4g us for each block", r->overlap[0] / 1e3);
     table_cell(t, "%s", "");
+    table_cell(t, "%s", "");
     table_number(t, 100 * r->step_error, 1);
 }
 
 table predict_rules_table(const predict_result *p) {
-    static const char *const heads[] = {"rows",        "part",       "steps",  "first term",
-                                        "second term", "third term", "error %"};
+    static const char *const heads[] = {"rows",        "part",       "steps",       "first term",
+                                        "second term", "third term", "fourth term", "error %"};
     table t = table_new(heads, sizeof heads / sizeof *heads);
     for (int i = 0; i < PREDICT_RANGES; i++) {
         const rules *r = &p->in.book.range[i];
