@@ -57,12 +57,6 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
  * m->b.o_mla. */
 void attend_cache(chain *c, int layer);
 
-/* Whether the step adds up over the ranks of a split model. A step that is timed without the sums
- * (parts.cu) adds the rank's own parts to the residual stream instead, in the kernels that compute
- * them. If it left them out, each layer would get the embeddings. Rows with equal tokens would then
- * choose equal experts, so the step would read fewer weights than one with the sums. */
-bool adds_up(const chain *c);
-
 /* Adds b.part to the residual stream, summed over the ranks of a split model. */
 void add_part(chain *c, float factor);
 

@@ -74,8 +74,8 @@ bf16 *exchange_messages(chain *c) {
         return m->b.message;
     const int64_t row = message_row(m->shape.hidden_size, m->how.chosen);
     c->part(STEP_EXCHANGE);
-    if (c->ok() && !m->skips_sums)
-        c->run(ranks->gather(ranks, m->b.message, m->b.gathered,
+    for (int i = 0; i <= m->again.times && c->ok(); i++)
+        c->run(ranks->gather(ranks, m->b.message, i ? m->again.rows : m->b.gathered,
                              c->step.rows * row * static_cast<int64_t>(sizeof(bf16)), m->s.stream,
                              c->err));
     c->part(STEP_EXPERTS);
@@ -129,15 +129,15 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
         {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
 }
 
-/* Adds the sums of b.part over the ranks to the outputs for this rank's rows. A step that is timed without
- * exchanges adds nothing here: its choices are those of the messages that came last. */
+/* Adds the sums of b.part over the ranks to the outputs for this rank's rows. */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.experts;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
-    if (c->ok() && !m->skips_sums)
-        c->run(ranks->scatter_sum(ranks, own_outputs(m), m->b.part, n, m->s.stream, c->err));
+    for (int i = 0; i <= m->again.times && c->ok(); i++)
+        c->run(ranks->scatter_sum(ranks, i ? m->again.x : own_outputs(m),
+                                  i ? m->again.part : m->b.part, n, m->s.stream, c->err));
     c->part(STEP_REST);
 }
 
@@ -147,18 +147,15 @@ void add_over_replica(chain *c, float *part, float factor) {
     comm *ranks = m->opt.comm;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
     c->part(STEP_EXCHANGE);
-    if (c->ok())
-        c->run(ranks->add_sum(ranks, m->b.x, part, n, factor, m->s.stream, c->err));
+    for (int i = 0; i <= m->again.times && c->ok(); i++)
+        c->run(ranks->add_sum(ranks, i ? m->again.x : m->b.x, i ? m->again.part : part, n, factor,
+                              m->s.stream, c->err));
     c->part(STEP_REST);
 }
 
 } // namespace
 
 /* ---- for forward.cu -------------------------------------------------------------------------- */
-
-bool adds_up(const chain *c) {
-    return comm_splits(c->m->opt.comm) && !c->m->skips_sums;
-}
 
 void add_part(chain *c, float factor) {
     add_over_replica(c, c->m->b.part, factor);
@@ -192,14 +189,14 @@ void add_experts(chain *c, const block &b) {
     if (!m->divides_experts && m->opt.comm->rank != 0)
         join.identity = nullptr;
     c->part(STEP_EXPERTS);
-    const bool parts = gathers_rows(m) || adds_up(c);
+    const bool parts = gathers_rows(m) || comm_splits(m->opt.comm);
     float *to = parts ? m->b.part : m->b.x;
     c->run(join_rows(m->s, rows, m->shape.hidden_size, join, !parts, to), "outputs of experts");
     if (gathers_rows(m))
         scatter_part(c);
     else if (m->divides_experts)
         add_shared(c, b, to);
-    if (adds_up(c))
+    if (comm_splits(m->opt.comm))
         add_over_replica(c, gathers_rows(m) ? m->b.own : m->b.part, 1.0f);
 }
 

@@ -164,7 +164,7 @@ join_from no_join() {
 /* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
  * part of a sum over the ranks. */
 void add_product(chain *c, gemm_args a, const char *what) {
-    const bool sums = adds_up(c);
+    const bool sums = comm_splits(c->m->opt.comm);
     a.end = sums ? ends_f32 : ends_add_f32;
     a.y = sums ? c->m->b.part : c->m->b.x;
     a.factor = c->m->branch;

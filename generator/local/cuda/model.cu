@@ -131,23 +131,11 @@ void take_chunk(allocator *a) {
     a->take(&m->b.expanded, m->opt.context * kv * m->heads_at_once);
 }
 
-/* Messages are zero at first, so that they name existing experts even in a step that is timed
- * without its exchanges (parts.cu). */
 void take_messages(allocator *a) {
     cuda_model *m = a->m;
-    const int64_t row = message_row(m->shape.hidden_size, m->how.chosen),
-                  own = m->opt.max_rows * row,
-                  all = gathers_rows(m) ? own * m->opt.experts->size : 0;
+    const int64_t own = m->opt.max_rows * message_row(m->shape.hidden_size, m->how.chosen);
     a->take(&m->b.message, own);
-    a->take(&m->b.gathered, all);
-    if (a->st == SNAP_OK)
-        a->check(
-            cudaMemsetAsync(m->b.message, 0, static_cast<size_t>(own) * sizeof(bf16), m->s.stream),
-            "device memory for a step");
-    if (a->st == SNAP_OK && all)
-        a->check(
-            cudaMemsetAsync(m->b.gathered, 0, static_cast<size_t>(all) * sizeof(bf16), m->s.stream),
-            "device memory for a step");
+    a->take(&m->b.gathered, gathers_rows(m) ? own * m->opt.experts->size : 0);
 }
 
 void take_experts(allocator *a) {

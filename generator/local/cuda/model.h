@@ -93,6 +93,14 @@ struct step_shape {
     chunk_piece chunk[kMostChunks];
 };
 
+/* Each exchange of a step is done again on memory that holds zeros and does not matter: so many
+ * times, after the exchange itself. */
+struct repeated_exchanges {
+    int times;
+    float *x, *part;    /* like row_buffers.x and .part */
+    device::bf16 *rows; /* like row_buffers.gathered */
+};
+
 /* Events between the parts of a step, while a step with events is recorded. */
 struct part_marks {
     struct mark {
@@ -127,10 +135,9 @@ struct cuda_model {
     step_inputs host, dev;
     row_buffers b;
     std::vector<void *> owned, pinned;
-    bool single;       /* decode steps of one row use single_layer() */
-    part_marks *marks; /* NULL = no events are recorded */
-    bool skips_sums;   /* true while a step is recorded that adds only this rank's parts of the
-                          sums over the ranks, to time it */
+    bool single;              /* decode steps of one row use single_layer() */
+    part_marks *marks;        /* NULL = no events are recorded */
+    repeated_exchanges again; /* while a step is recorded to time its exchanges */
     float *logits_host;
     unsigned long long *key_host;
     reading_buffers read, read_host; /* [read_rows] */

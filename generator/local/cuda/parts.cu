@@ -1,5 +1,5 @@
 /* Times the parts of a decode step: attention, experts and the rest with events inside its graph,
- * and the sums over the ranks by leaving them out. */
+ * and the exchanges between ranks by doing them several times. */
 #include <algorithm>
 #include <cmath>
 
@@ -100,15 +100,13 @@ snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns
     return st;
 }
 
-/* The time of a step without events, with or without the sums over the ranks. Without them, each
- * rank adds its own parts only. So the rows differ between the ranks, and their tokens are not
- * used. */
-snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int steps, double *ns,
-                       snap_err *err) {
+/* The time of a step without events, in which each exchange is done again @times. */
+snap_status time_repeated(cuda_model *m, const step_shape &step, int times, int steps, double *ns,
+                          snap_err *err) {
     lab_recording *r = nullptr;
-    m->skips_sums = !sums;
+    m->again.times = times;
     snap_status st = record_step(m, step, &r, err);
-    m->skips_sums = false;
+    m->again.times = 0;
     if (st == SNAP_OK)
         st = time_in_a_row(m, r, steps, ns, err);
     if (r)
@@ -116,20 +114,42 @@ snap_status time_whole(cuda_model *m, const step_shape &step, bool sums, int ste
     return st;
 }
 
-/* The time that the exchanges add to a step. Events around each exchange would take longer than a
- * short one. NAN if the step without them was not faster: then the difference says nothing. (Its
- * rows choose other experts, so other weights are read.) */
+/* The memory of repeated exchanges. Free again->x. */
+snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_exchanges *again,
+                          snap_err *err) {
+    const size_t hidden = static_cast<size_t>(m->shape.hidden_size),
+                 x = static_cast<size_t>(step.rows) * hidden,
+                 part = static_cast<size_t>(expert_rows(m, step.rows)) * hidden,
+                 rows = static_cast<size_t>(expert_rows(m, step.rows)) *
+                        static_cast<size_t>(message_row(m->shape.hidden_size, m->how.chosen)),
+                 bytes = (x + part) * sizeof(float) + rows * sizeof(bf16);
+    cudaError_t e = cudaMalloc(&again->x, bytes);
+    if (e == cudaSuccess)
+        e = cudaMemset(again->x, 0, bytes);
+    again->part = again->x + x;
+    again->rows = reinterpret_cast<bf16 *>(again->part + part);
+    return cuda_check(e, "memory to time the exchanges of a step", err);
+}
+
+/* The time that all exchanges of a step take: that of a step which does each of them several times,
+ * minus that of the step itself. Both steps have the same rows and experts. Events around each
+ * exchange would take longer than a short one. NAN if the difference is not above 0. */
 snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, double *ns,
                           snap_err *err) {
-    double with = 0, without = 0;
+    enum { kTimes = 4 };
+    double once = 0, again = 0;
     snap_status st = SNAP_OK;
     *ns = 0;
     if (!comm_splits(m->opt.comm) && !comm_splits(m->opt.experts))
         return SNAP_OK;
-    st = time_whole(m, step, true, steps, &with, err);
+    st = take_repeated(m, step, &m->again, err);
     if (st == SNAP_OK)
-        st = time_whole(m, step, false, steps, &without, err);
-    *ns = with > without ? with - without : NAN;
+        st = time_repeated(m, step, 0, steps, &once, err);
+    if (st == SNAP_OK)
+        st = time_repeated(m, step, kTimes, steps, &again, err);
+    cudaFree(m->again.x);
+    m->again = {};
+    *ns = again > once ? (again - once) / kTimes : NAN;
     return st;
 }
 

@@ -124,7 +124,7 @@ snap_status runner_fill_cache(runner *r, uint64_t seed, snap_err *err) SNAP_CHEC
 /* The parts of a decode step. */
 typedef enum {
     STEP_ATTENTION, /* queries absorbed, rows appended, attention over the cache */
-    STEP_EXCHANGE,  /* the time that the sums over the ranks of a split model add to a step */
+    STEP_EXCHANGE,  /* what the ranks exchange, without waiting for slower ranks */
     STEP_EXPERTS,   /* choice and products of routed and shared experts, joining their outputs */
     STEP_REST,      /* other products, norms, embedding and logits */
     STEP_PARTS
@@ -132,9 +132,9 @@ typedef enum {
 
 /* Runs a step of one decoded token for each sequence @steps times, and returns the mean time of
  * each part, ns [STEP_PARTS]. The device takes a time between two parts, so kernels of different
- * parts do not overlap, and the sum is somewhat longer than a step. The exchange is the difference
- * between steps with and without it; NAN if it is not above 0. SNAP_E_UNSUPPORTED except on
- * "cuda". */
+ * parts do not overlap, and the sum is somewhat longer than a step. The time of the exchange is what
+ * it adds to a step when it is done once more; NAN if that is not above 0. SNAP_E_UNSUPPORTED except
+ * on "cuda". */
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
                               double *ns, snap_err *err) SNAP_CHECK_RESULT;
 
