@@ -632,6 +632,8 @@ static void test_paths(void) {
     CU_ASSERT_EQUAL(sums_path_of(4112, 4096, true), SUMS_BY_NCCL);
     CU_ASSERT_EQUAL(sums_path_of(4112, 4096, false), SUMS_BY_SEVERAL);
     CU_ASSERT_EQUAL(sums_path_of(16, 0, true), SUMS_BY_NCCL);
+    CU_ASSERT_EQUAL(sums_one_shot(2), 2 << 20);
+    CU_ASSERT_EQUAL(sums_one_shot(4), 699050); /* 512 KiB by one kernel, 1 MiB by NCCL */
 }
 
 CU_TestInfo tests_layouts[] = {

@@ -145,8 +145,8 @@ static void add_times(predict_time *to, double n, predict_time each) {
 }
 
 /* Whether an exchange of @size ranks takes the one-shot kernel. @part: bytes of a rank's part. */
-static bool by_one_shot(const predict_links *l, int size, double part) {
-    return !l->has_link && part <= SUMS_ONE_SHOT && measured_ranks(l, CURVE_ONE_SHOT, size) > 0;
+static bool by_one_shot(const predict_links *l, int size, double part, int64_t most) {
+    return !l->has_link && part <= (double)most && measured_ranks(l, CURVE_ONE_SHOT, size) > 0;
 }
 
 static predict_time one_shot_time(const predict_links *l, int size, double part) {
@@ -182,7 +182,7 @@ static predict_time adding_time(const predict_links *l, double bytes) {
 /* A sum of @bytes of FP32 numbers over the ranks of a replica. */
 static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
                             snap_err *err) {
-    if (by_one_shot(l, size, bytes)) {
+    if (by_one_shot(l, size, bytes, sums_one_shot(size))) {
         *out = one_shot_time(l, size, bytes);
         return SNAP_OK;
     }
@@ -199,7 +199,7 @@ static snap_status gather_time(const predict_links *l, curve_kind kind, const ra
     int size = layout->replicas, room = PREDICT_NODE / layout->parts,
         near = size < room ? size : room;
     *out = (predict_time){0};
-    if (size == near && by_one_shot(l, size, part)) {
+    if (size == near && by_one_shot(l, size, part, SUMS_ONE_SHOT)) {
         *out = one_shot_time(l, size, part);
         return SNAP_OK;
     }

@@ -45,7 +45,7 @@ static const opt options[] = {
      0, 0},
     {OPT_INT, "one-shot-kib", 0, &o.one_shot_kib, "N",
      "longest exchange between the ranks, in KiB, that one kernel does over peer memory; NCCL does "
-     "longer ones; -1 = 2048",
+     "longer ones; -1 = 2048, for sums of n ranks 2048 / (n - 1)",
      -1, 2048},
     DEVICE_OPTIONS(o.device),
     {.type = OPT_GROUP, .help = "Measuring"},

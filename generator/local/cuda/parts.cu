@@ -100,20 +100,6 @@ snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns
     return st;
 }
 
-/* The time of a step without events, in which each exchange is done again @times. */
-snap_status time_repeated(cuda_model *m, const step_shape &step, int times, int steps, double *ns,
-                          snap_err *err) {
-    lab_recording *r = nullptr;
-    m->again.times = times;
-    snap_status st = record_step(m, step, &r, err);
-    m->again.times = 0;
-    if (st == SNAP_OK)
-        st = time_in_a_row(m, r, steps, ns, err);
-    if (r)
-        lab_recording_free(m->be, r);
-    return st;
-}
-
 /* The memory of repeated exchanges. Free again->x. */
 snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_exchanges *again,
                           snap_err *err) {
@@ -131,25 +117,60 @@ snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_
     return cuda_check(e, "memory to time the exchanges of a step", err);
 }
 
+/* Records a step without events in which each exchange is done again @times. */
+snap_status record_repeated(cuda_model *m, const step_shape &step, int times, lab_recording **out,
+                            snap_err *err) {
+    m->again.times = times;
+    const snap_status st = record_step(m, step, out, err);
+    m->again.times = 0;
+    return st;
+}
+
+enum { kTimes = 4, kInARow = 2 };
+
+/* *ns = the median difference of both steps, which take turns, so that a drift of the clocks does
+ * not count. */
+snap_status time_difference(cuda_model *m, lab_recording *once, lab_recording *again, int rounds,
+                            double *ns, snap_err *err) {
+    std::vector<double> difference;
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < rounds && st == SNAP_OK; i++) {
+        double shorter = 0, longer = 0;
+        st = time_in_a_row(m, once, kInARow, &shorter, err);
+        if (st == SNAP_OK)
+            st = time_in_a_row(m, again, kInARow, &longer, err);
+        difference.push_back(longer - shorter);
+    }
+    std::sort(difference.begin(), difference.end());
+    *ns = difference[difference.size() / 2];
+    return st;
+}
+
 /* The time that all exchanges of a step take: that of a step which does each of them several times,
  * minus that of the step itself. Both steps have the same rows and experts. Events around each
  * exchange would take longer than a short one. NAN if the difference is not above 0. */
-snap_status time_exchange(cuda_model *m, const step_shape &step, int steps, double *ns,
+snap_status time_exchange(cuda_model *m, const step_shape &step, int rounds, double *ns,
                           snap_err *err) {
-    enum { kTimes = 4 };
-    double once = 0, again = 0;
+    lab_recording *once = nullptr, *again = nullptr;
+    double difference = 0;
     snap_status st = SNAP_OK;
     *ns = 0;
     if (!comm_splits(m->opt.comm) && !comm_splits(m->opt.experts))
         return SNAP_OK;
     st = take_repeated(m, step, &m->again, err);
     if (st == SNAP_OK)
-        st = time_repeated(m, step, 0, steps, &once, err);
+        st = record_repeated(m, step, 0, &once, err);
     if (st == SNAP_OK)
-        st = time_repeated(m, step, kTimes, steps, &again, err);
+        st = record_repeated(m, step, kTimes, &again, err);
+    if (st == SNAP_OK)
+        st = time_difference(m, once, again, rounds, &difference, err);
+    if (once)
+        lab_recording_free(m->be, once);
+    if (again)
+        lab_recording_free(m->be, again);
     cudaFree(m->again.x);
     m->again = {};
-    *ns = again > once ? (again - once) / kTimes : NAN;
+    *ns = difference > 0 ? difference / kTimes : NAN;
     return st;
 }
 

@@ -219,7 +219,8 @@ snap_status load_nccl(cuda_sums *c, snap_err *err) {
 }
 
 snap_status connect(cuda_sums *c, const sums_options *opt, cudaStream_t stream, snap_err *err) {
-    const int64_t wanted = opt->one_shot_bytes < 0 ? SUMS_ONE_SHOT : opt->one_shot_bytes,
+    const int64_t most = opt->gather_bytes > 0 ? SUMS_ONE_SHOT : sums_one_shot(c->part.size),
+                  wanted = opt->one_shot_bytes < 0 ? most : opt->one_shot_bytes,
                   most_bytes =
                       (std::max<int64_t>({opt->most_bytes, opt->gather_bytes, 16}) + 15) / 16 * 16;
     snap_status st = SNAP_OK;

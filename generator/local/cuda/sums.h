@@ -17,7 +17,15 @@
 #include "generator/local/comm.h"
 #include "generator/local/ranks/ranks.h"
 
-enum { SUMS_ONE_SHOT = 2 << 20 }; /* default of one_shot_bytes */
+/* The longest message of an all-gather or a reduce-scatter that the one-shot kernel takes, unless
+ * one_shot_bytes says otherwise. */
+enum { SUMS_ONE_SHOT = 2 << 20 };
+
+/* The same for a sum over @size ranks: each rank reads the numbers of all others, so NCCL is faster
+ * for shorter sums of more ranks (measured with two and four H200s: docs/measuring.md). */
+static inline int64_t sums_one_shot(int size) {
+    return SUMS_ONE_SHOT / (size > 2 ? size - 1 : 1);
+}
 
 typedef struct {
     ranks *group;           /* borrowed, and must outlive the communicator */
@@ -28,8 +36,8 @@ typedef struct {
                                rows * hidden size * 4 */
     int64_t gather_bytes;   /* of a rank's part of an all-gather; 0 = the model has sums, and
                                neither all-gathers nor reduce-scatters */
-    int64_t one_shot_bytes; /* longest message that is not given to NCCL; -1 = SUMS_ONE_SHOT, 0 =
-                               NCCL does all exchanges */
+    int64_t one_shot_bytes; /* longest message that is not given to NCCL; -1 = SUMS_ONE_SHOT and
+                               sums_one_shot(), 0 = NCCL does all exchanges */
 } sums_options;
 
 /* How sums of @bytes are computed. */
@@ -61,8 +69,9 @@ snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) S
  * this call. NULL is allowed. */
 void sums_cuda_close(comm *c);
 
-/* The longest sum in bytes that this group computes with the one-shot kernel; 0 = it cannot use it,
- * and *why_not is the reason ("" if the options exclude it). */
+/* The longest sum, or message of a communicator that gathers, in bytes that this group computes with
+ * the one-shot kernel; 0 = it cannot use it, and *why_not is the reason ("" if the options exclude
+ * it). */
 int64_t sums_cuda_one_shot(const comm *c, const char **why_not);
 
 /* Version of NCCL, such as 22803; 0 = it is not used. */
