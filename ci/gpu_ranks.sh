@@ -1,6 +1,7 @@
 #!/bin/sh
-# What gpu_exchange.sh, gpu_layouts.sh, gpu_replicas.sh and gpu_tp.sh share. They change to the folder of the
-# repository, read this file with the command `.`, call begin() with their arguments, set $steps, and call run_steps().
+# What gpu_exchange.sh, gpu_figure1.sh, gpu_layouts.sh, gpu_replicas.sh and gpu_tp.sh share. They change to the folder of
+# the repository, read this file with the command `.`, call begin() with their arguments, set $steps, and call
+# run_steps().
 # shellcheck disable=SC2034,SC2154
 
 # Prints the comment at the head of the script.
@@ -61,6 +62,52 @@ run_steps() {
         "step_$step"
         say "$step: $(($(date +%s) - step_begun)) s"
     done
+}
+
+# differing FILE FILE: how many lines differ
+differing() {
+    paste -d '\n' "$1" "$2" | awk 'NR % 2 { one = $0; next } $0 != one { n++ } END { print n + 0 }'
+}
+
+# generate NAME SECONDS OPTION...: `generate` with the shipped model. NAME.texts gets the texts, one for each line.
+generate() {
+    texts=$1
+    limit=$2
+    shift 2
+    run "$texts" "$limit" "$snapmla" generate --json "$@" models/snapmla-10m
+    grep -o '"text": *"[^"]*"' "$out/$texts.txt" >"$out/$texts.texts" || fail "$texts: no texts"
+}
+
+# ratio A B: B / A
+ratio() {
+    awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { print a ? b / a : "unknown" }'
+}
+
+# serve NAME USERS OPTION...: starts `serve` with a model of random weights and the options, and measures it with a
+# closed loop of USERS users, whose prompts all differ. Sets $rate, the tokens per second, and keeps NAME-metrics.txt.
+# Uses $shape, $input, $output, $port and $REQUESTS (for each user).
+serve() {
+    server_name=$1
+    loop=$2
+    shift 2
+    rm -rf "${out:?}/$server_name"
+    timeout -k 5 170 "$snapmla" serve --random-weights "$shape" --served-model-name m --precision fp8 \
+        --context $((input + input / 20 + 4 * output + 2048)) --port "$port" "$@" \
+        >"$out/$server_name-server.txt" 2>"$out/$server_name-server.err" &
+    server=$!
+    waited=0
+    until grep -q serving "$out/$server_name-server.txt" || [ $waited = 90 ] || ! kill -0 $server 2>/dev/null; do
+        sleep 1
+        waited=$((waited + 1))
+    done
+    run "$server_name" 120 "$snapmla" bench serving -q --arm "a=http://127.0.0.1:$port/v1,model=m" --concurrency "$loop" \
+        --requests $((REQUESTS * loop)) --input "$input" --output "$output" --blocks 1 --warmup 0 --temperature 1 \
+        --out "$out/$server_name"
+    curl -s "http://127.0.0.1:$port/metrics" >"$out/$server_name-metrics.txt" || fail "$server_name: no metrics"
+    kill $server
+    wait $server || fail "$server_name: the server ended with an error: $(tail -n 1 "$out/$server_name-server.err")"
+    rate=$(sed -n 's/.*"output_tok_s": *\([0-9.e+]*\).*/\1/p' "$out/$server_name/run.json" | tail -n 1)
+    say "$server_name: $loop users, tokens/s: ${rate:-unknown}"
 }
 
 find_nccl() {

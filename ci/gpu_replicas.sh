@@ -26,11 +26,9 @@ if [ -n "${DRY:-}" ]; then
 fi
 shape=${SHAPE:-deepseek-v2-lite} users=${USERS:-64} input=${INPUT:-8192} output=${OUTPUT:-256} port=${PORT:-8300}
 
-# texts NAME DEVICE LAYOUT
 texts() {
-    run "$1" 60 "$snapmla" generate --device "$2" --layout "$3" --samples 16 --seed 1 --max-tokens "${TOKENS:-200}" --json \
-        --prompt 'What is 17 * 23?' models/snapmla-10m
-    grep -o '"text": *"[^"]*"' "$out/$1.txt" >"$out/$1.texts" || fail "$1: no texts"
+    generate "$1" 60 --device "$2" --layout "$3" --samples 16 --seed 1 --max-tokens "${TOKENS:-200}" \
+        --prompt 'What is 17 * 23?'
 }
 
 step_texts() {
@@ -38,9 +36,8 @@ step_texts() {
     texts texts-second "$second" DP1
     texts texts-both "$both" DP2
     cmp -s "$out/texts-first.texts" "$out/texts-second.texts" || fail "the texts of the two GPUs differ"
-    differ=$(paste -d '\n' "$out/texts-first.texts" "$out/texts-both.texts" |
-        awk 'NR % 2 { one = $0; next } $0 != one { n++ } END { print n + 0 }')
-    say "texts that differ between one GPU and two replicas: $differ of $(grep -c . "$out/texts-both.texts")"
+    say "texts that differ between one GPU and two replicas:" \
+        "$(differing "$out/texts-first.texts" "$out/texts-both.texts") of $(grep -c . "$out/texts-both.texts")"
 }
 
 step_eval() {
@@ -51,33 +48,11 @@ step_eval() {
     ! grep -q '"failed": *[1-9]' "$out/eval/run.json" || fail "eval: samples failed"
 }
 
-# serve NAME DEVICE LAYOUT USERS: the load of one server
-serve() {
-    rm -rf "$out/$1"
-    timeout -k 5 170 "$snapmla" serve --random-weights "$shape" --served-model-name m --precision fp8 --device "$2" \
-        --layout "$3" --sequences "$users" --context $((input + input / 20 + 4 * output + 2048)) --port "$port" \
-        >"$out/$1-server.txt" 2>"$out/$1-server.err" &
-    server=$!
-    waited=0
-    until grep -q serving "$out/$1-server.txt" || [ $waited = 90 ] || ! kill -0 $server 2>/dev/null; do
-        sleep 1
-        waited=$((waited + 1))
-    done
-    run "$1" 120 "$snapmla" bench serving -q --arm "a=http://127.0.0.1:$port/v1,model=m" --concurrency "$4" \
-        --requests $((REQUESTS * $4)) --input "$input" --output "$output" --blocks 1 --warmup 0 --temperature 1 \
-        --out "$out/$1"
-    curl -s "http://127.0.0.1:$port/metrics" >"$out/$1-metrics.txt" || fail "$1: no metrics"
-    kill $server
-    wait $server || fail "$1: the server ended with an error: $(tail -n 1 "$out/$1-server.err")"
-    rate=$(sed -n 's/.*"output_tok_s": *\([0-9.e+]*\).*/\1/p' "$out/$1/run.json" | tail -n 1)
-    say "$1: $4 users, tokens/s: ${rate:-unknown}"
-}
-
 step_serve() {
-    serve serve-one "$first" DP1 "$users"
+    serve serve-one "$users" --device "$first" --sequences "$users"
     one=$rate
-    serve serve-both "$both" DP2 $((2 * users))
-    say "two replicas against one: $(awk -v a="${one:-0}" -v b="${rate:-0}" 'BEGIN { print a ? b / a : "unknown" }')"
+    serve serve-both $((2 * users)) --device "$both" --layout DP2 --sequences $((2 * users))
+    say "two replicas against one: $(ratio "$one" "$rate")"
     for i in 0 1; do
         got=$(sed -n "s/^snapmla:replica_sequences_total{replica=\"$i\".* //p" "$out/serve-both-metrics.txt")
         say "sequences of replica $i: ${got:-0}"

@@ -16,76 +16,41 @@
 # summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 1 ] || {
-    sed -n '2,20s/^# \{0,1\}//p' "$0" >&2
-    exit 2
-}
-out=$1
+. ci/gpu_ranks.sh
+begin "$@"
 shift
 steps=${*:-texts serve faults}
-snapmla=${SNAPMLA:-build/snapmla}
-devices=${DEVICES:-0,1}
 first=cuda:${devices%%,*} both=cuda:$devices
 if [ -n "${DRY:-}" ]; then
     first=cpu both=cpu TOKENS=20
     SHAPE=${SHAPE:-models/snapmla-10m/config.json} USERS=${USERS:-2} INPUT=${INPUT:-64} OUTPUT=${OUTPUT:-16}
 fi
 shape=${SHAPE:-deepseek-v2-lite} users=${USERS:-32} input=${INPUT:-2048} output=${OUTPUT:-128} port=${PORT:-8310}
-bad=0
-mkdir -p "$out"
-: >"$out/summary.txt"
 : >"$out/faults.txt"
-. ci/gpu_ranks.sh
 
 # texts NAME DEVICE LAYOUT PRECISION: eight prompts, one answer each
 texts() {
     for i in 1 2 3 4 5 6 7 8; do echo "What is $i * 23?"; done >"$out/prompts.txt"
-    code=0
-    timeout -k 5 40 "$snapmla" generate --device "$2" --layout "$3" --precision "$4" --temperature 0 --max-tokens \
-        "${TOKENS:-100}" --json models/snapmla-10m <"$out/prompts.txt" >"$out/$1.txt" 2>"$out/$1.err" || code=$?
-    [ "$code" = 0 ] || fail "$1: exit $code: $(tail -n 1 "$out/$1.err")"
-    grep -o '"text": *"[^"]*"' "$out/$1.txt" >"$out/$1.texts" || fail "$1: no texts"
+    generate "$1" 40 --device "$2" --layout "$3" --precision "$4" --temperature 0 --max-tokens "${TOKENS:-100}" \
+        <"$out/prompts.txt"
 }
 
 step_texts() {
     for precision in bf16 fp8; do
         texts "texts-one-$precision" "$first" DP1 $precision
         texts "texts-tp2-$precision" "$both" TP2 $precision
-        differ=$(paste -d '\n' "$out/texts-one-$precision.texts" "$out/texts-tp2-$precision.texts" |
-            awk 'NR % 2 { one = $0; next } $0 != one { n++ } END { print n + 0 }')
+        differ=$(differing "$out/texts-one-$precision.texts" "$out/texts-tp2-$precision.texts")
         n=$(grep -c . "$out/texts-tp2-$precision.texts" || true)
         say "$precision: texts that differ between one GPU and TP2: $differ of $n"
         [ "$n" = 8 ] && [ "$differ" -lt 8 ] || fail "$precision: no text is equal"
     done
 }
 
-# serve NAME DEVICE LAYOUT: the load of one server. Sets $rate.
-serve() {
-    rm -rf "$out/$1"
-    timeout -k 5 90 "$snapmla" serve --random-weights "$shape" --served-model-name m --precision fp8 --device "$2" \
-        --layout "$3" --sequences "$users" --context $((input + input / 20 + 4 * output + 2048)) --port "$port" \
-        >"$out/$1-server.txt" 2>"$out/$1-server.err" &
-    server=$!
-    waited=0
-    until grep -q serving "$out/$1-server.txt" || [ $waited = 60 ] || ! kill -0 $server 2>/dev/null; do
-        sleep 1
-        waited=$((waited + 1))
-    done
-    run "$1" 60 "$snapmla" bench serving -q --arm "a=http://127.0.0.1:$port/v1,model=m" --concurrency "$users" \
-        --requests $((REQUESTS * users)) --input "$input" --output "$output" --blocks 1 --warmup 0 --temperature 1 \
-        --out "$out/$1"
-    curl -s "http://127.0.0.1:$port/metrics" >"$out/$1-metrics.txt" || fail "$1: no metrics"
-    kill $server
-    wait $server || fail "$1: the server ended with an error: $(tail -n 1 "$out/$1-server.err")"
-    rate=$(sed -n 's/.*"output_tok_s": *\([0-9.e+]*\).*/\1/p' "$out/$1/run.json" | tail -n 1)
-    say "$1: $users users, tokens/s: ${rate:-unknown}"
-}
-
 step_serve() {
-    serve serve-one "$first" DP1
+    serve serve-one "$users" --device "$first" --sequences "$users"
     one=$rate
-    serve serve-tp2 "$both" TP2
-    say "TP2 against one GPU: $(awk -v a="${one:-0}" -v b="${rate:-0}" 'BEGIN { print a ? b / a : "unknown" }')"
+    serve serve-tp2 "$users" --device "$both" --layout TP2 --sequences "$users"
+    say "TP2 against one GPU: $(ratio "$one" "$rate")"
 }
 
 # fault SIGNAL MESSAGE: sends the signal to the second rank of a long `generate`, once it has shown text
@@ -118,7 +83,7 @@ step_faults() {
 }
 
 REQUESTS=${REQUESTS:-2}
-[ -x "$snapmla" ] || make -j"$(nproc)" CUDA=1 "$snapmla"
+make_missing "$snapmla"
 [ -n "${DRY:-}" ] && SETTLE=1 || note_machine
 # NCCL refuses two ranks on one GPU. Without it, a long sum is divided into several short ones.
 if [ "${devices%%,*}" = "${devices##*,}" ]; then
@@ -126,9 +91,5 @@ if [ "${devices%%,*}" = "${devices##*,}" ]; then
 else
     find_nccl
 fi
-for step in $steps; do
-    begun=$(date +%s)
-    "step_$step"
-    say "$step: $(($(date +%s) - begun)) s"
-done
+run_steps
 exit $bad
