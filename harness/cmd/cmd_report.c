@@ -70,6 +70,7 @@ static const opt_command verb_paper = {
     .synopsis = "[FILE_or_DIR...] [options]",
     .about = "Makes the tables and figures of the SnapMLA paper from result files. Figures that\n"
              "the paper reports are shown beside the measured ones and are marked as reported.\n"
+             "Predicted rows come from FILEs of 'bench model --predict', and are marked, too.\n"
              "If a table has no measurements, the report names the command that measures them.",
     .examples = "  snapmla report paper\n"
                 "  snapmla report paper bench.json fidelity.json RUN --out paper --format all",

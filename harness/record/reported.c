@@ -10,6 +10,7 @@ static const field fields[] = {
     {R(what), FIELD_TEXT, FIELD_NAME, .csv = "what"},
     {R(model), FIELD_TEXT, FIELD_OPTIONAL | FIELD_NAME, .csv = "model"},
     {R(where), FIELD_TEXT, FIELD_OPTIONAL | FIELD_NAME},
+    {R(layout), FIELD_TEXT, FIELD_OPTIONAL | FIELD_NAME, .csv = "layout"},
     {R(bf16), FIELD_NUMBER, NUMBER, .csv = "bf16"},
     {R(fp8), FIELD_NUMBER, NUMBER, .csv = "fp8"},
     {R(speedup), FIELD_NUMBER, NUMBER, .csv = "speedup"},

@@ -9,37 +9,12 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "harness/test/report_fixture.h"
+#include "harness/test/paper_fixture.h"
 #include "harness/view/outline.h"
 #include "harness/view/pages.h"
 #include "harness/view/paper.h"
 #include "harness/view/report.h"
 #include "harness/view/report_files.h"
-
-static report_model *paper_of(results *r) {
-    report_model *m;
-    const char *name = "run.json";
-    results *runs[1] = {r};
-    CU_ASSERT_EQUAL_FATAL(report_model_new(&m, runs, &name, r ? 1 : 0, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(report_paper(m, NULL), SNAP_OK);
-    return m;
-}
-
-static snap_status add(report_model *m, const char *json, bool e2e, snap_err *err) {
-    js *doc = js_parse(json, strlen(json), "doc", NULL);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(doc);
-    snap_status st =
-        e2e ? report_add_e2e(m, doc, "doc", err) : report_add_reported(m, doc, "doc", err);
-    js_free(doc);
-    return st;
-}
-
-static const char *cell(const table *t, size_t row, const char *head, const char *group) {
-    for (int c = 0; c < t->n_columns; c++)
-        if (strcmp(t->columns[c].head, head) == 0 && strcmp(t->columns[c].group, group) == 0)
-            return table_at(t, row, c);
-    return "no such column";
-}
 
 /* A shape, and the TFLOPS of both arms. */
 typedef struct {
@@ -115,14 +90,14 @@ static void test_rows_vary_one_number(void) {
     table t;
     CU_ASSERT_TRUE_FATAL(report_table_paper_kernel(m, &mem, &t));
     CU_ASSERT_EQUAL_FATAL(t.n_rows, 3 + 2 + 2 + 1);
-    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "varies", ""), "heads");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "BF16", "TFLOPS"), "300.0");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "FP8", "TFLOPS"), "450.0");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "speed-up", ""), "1.50×");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "varies", ""), "heads");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "BF16", "TFLOPS"), "300.0");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "FP8", "TFLOPS"), "450.0");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "speed-up", ""), "1.50×");
     /* of 17 equal parts of the FLOP, one runs at 1e15 and 16 at 2e15: 17/9 of 1e15 */
-    CU_ASSERT_STRING_EQUAL(cell(&t, 2, "FP8, % of peak", ""), "23.8");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 7, "origin", ""), "reported");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 7, "FP8, % of peak", ""), "85.0");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "FP8, % of peak", ""), "23.8");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 7, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 7, "FP8, % of peak", ""), "85.0");
     buf svg = {0};
     CU_ASSERT_TRUE(figure_axes(m, 0, true, &svg));
     size_t circles = 0;
@@ -143,17 +118,17 @@ static void test_quality_stands_beside_what_is_reported(void) {
     table t;
     CU_ASSERT_TRUE_FATAL(report_table_paper_quality(m, &mem, &t));
     size_t at = 0;
-    while (at + 1 < t.n_rows && strcmp(cell(&t, at, "task", ""), "aime25") != 0)
+    while (at + 1 < t.n_rows && strcmp(paper_cell(&t, at, "task", ""), "aime25") != 0)
         at++;
-    CU_ASSERT_STRING_EQUAL(cell(&t, at, "origin", ""), "measured");
-    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "task", ""), "aime25");
-    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "origin", ""), "reported");
-    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "baseline", "accuracy, %"), "87.92");
-    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "Δ", ""), "−2.50");
-    CU_ASSERT_STRING_EQUAL(cell(&t, at + 1, "verdict", ""), "–");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at, "origin", ""), "measured");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at + 1, "task", ""), "aime25");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at + 1, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at + 1, "baseline", "accuracy, %"), "87.92");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at + 1, "Δ", ""), "−2.50");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, at + 1, "verdict", ""), "–");
     size_t measured = 0;
     for (size_t i = 0; i < t.n_rows; i++)
-        measured += strcmp(cell(&t, i, "origin", ""), "measured") == 0;
+        measured += strcmp(paper_cell(&t, i, "origin", ""), "measured") == 0;
     CU_ASSERT_EQUAL(t.n_rows - measured, 9);
     CU_ASSERT_EQUAL(measured, 4);
     arena_release(&mem);
@@ -178,9 +153,9 @@ static void test_unverified_data_is_marked(void) {
         CU_ASSERT_TRUE_FATAL(report_table_paper_quality(m, &mem, &t));
         size_t found = 0, marked = 0;
         for (size_t k = 0; k < t.n_rows; k++) {
-            bool measured = strcmp(cell(&t, k, "origin", ""), "measured") == 0;
-            found += measured && strcmp(cell(&t, k, "task", ""), want) == 0;
-            marked += strstr(cell(&t, k, "task", ""), "(data ") != NULL;
+            bool measured = strcmp(paper_cell(&t, k, "origin", ""), "measured") == 0;
+            found += measured && strcmp(paper_cell(&t, k, "task", ""), want) == 0;
+            marked += strstr(paper_cell(&t, k, "task", ""), "(data ") != NULL;
         }
         CU_ASSERT(found > 0);
         CU_ASSERT_EQUAL(marked, i ? found : 0);
@@ -195,75 +170,25 @@ static void test_granularity_is_shown_at_one_context(void) {
     report_model *m = paper_of(r);
     arena mem = {0};
     table t;
-    CU_ASSERT_EQUAL(add(m,
-                        "{\"source\":\"S\",\"rows\":[{\"about\":\"granularity\",\"what\":\"A\","
-                        "\"fp8\":0.5,\"where\":\"figure 1\"}]}",
-                        false, NULL),
-                    SNAP_OK);
+    CU_ASSERT_EQUAL(
+        paper_add(m,
+                  "{\"source\":\"S\",\"rows\":[{\"about\":\"granularity\",\"what\":\"A\","
+                  "\"fp8\":0.5,\"where\":\"figure 1\"}]}",
+                  false, NULL),
+        SNAP_OK);
     CU_ASSERT_TRUE_FATAL(report_table_paper_granularity(m, &mem, &t));
     CU_ASSERT_EQUAL_FATAL(t.n_rows, 2 * 9 + 1); /* inputs x configurations */
     for (size_t i = 0; i < 18; i++) {
-        CU_ASSERT_STRING_EQUAL(cell(&t, i, "context", ""), "32k");
-        if (strcmp(cell(&t, i, "configuration", ""), "snapmla") == 0)
-            CU_ASSERT_STRING_EQUAL(cell(&t, i, "relative to snapmla", ""), "1.00×");
+        CU_ASSERT_STRING_EQUAL(paper_cell(&t, i, "context", ""), "32k");
+        if (strcmp(paper_cell(&t, i, "configuration", ""), "snapmla") == 0)
+            CU_ASSERT_STRING_EQUAL(paper_cell(&t, i, "relative to snapmla", ""), "1.00×");
     }
-    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "origin", ""), "reported");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "relative L2", ""), "5.00e-01");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 18, "source", ""), "S, figure 1");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 18, "origin", ""), "reported");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 18, "relative L2", ""), "5.00e-01");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 18, "source", ""), "S, figure 1");
     arena_release(&mem);
     report_model_free(m);
     results_free(r);
-}
-
-static void test_steps_of_whole_models(void) {
-    report_model *m = paper_of(NULL);
-    arena mem = {0};
-    table t;
-    static const char doc[] =
-        "{\"what\":\"e2e\",\"model_config\":\"big\",\"device\":\"D\",\"rows\":["
-        "{\"arm\":\"bf16\",\"step\":\"decode\",\"context\":8192,\"batch\":4,\"tokens_s\":500},"
-        "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,\"batch\":4,\"tokens_s\":800,"
-        "\"fp8_over_bf16\":1.6},"
-        "{\"arm\":\"fp8\",\"step\":\"prompt\",\"context\":8192,\"batch\":1,\"tokens_s\":9,"
-        "\"fp8_over_bf16\":1},"
-        "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":65536,\"batch\":0}]}";
-    CU_ASSERT_EQUAL_FATAL(add(m, doc, true, NULL), SNAP_OK);
-    CU_ASSERT_TRUE_FATAL(report_table_paper_speed(m, &mem, &t));
-    CU_ASSERT_EQUAL_FATAL(t.n_rows, 2);
-    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "BF16", ""), "500");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "FP8", ""), "800");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "speed-up", ""), "1.60×");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "origin", ""), "reported");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "speed-up", ""), "1.91×");
-    buf csv = {0};
-    write_csv(m, &csv);
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "\r\nstep,doc,measured,"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), ",500,800,"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "\r\nquote,,reported,"));
-    buf_release(&csv);
-    arena_release(&mem);
-    report_model_free(m);
-}
-
-/* A result file, in which each row names its model. */
-static void test_steps_of_a_result_file(void) {
-    report_model *m = paper_of(NULL);
-    arena mem = {0};
-    table t;
-    static const char doc[] =
-        "{\"provenance\":{\"backend\":{\"device\":\"D\"}},\"e2e\":["
-        "{\"model_config\":\"small\",\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,"
-        "\"batch\":4,\"tokens_s\":800,\"fp8_over_bf16\":1.6},"
-        "{\"model_config\":\"large\",\"arm\":\"fp8\",\"step\":\"decode\",\"context\":8192,"
-        "\"batch\":4,\"tokens_s\":300,\"fp8_over_bf16\":1.5}]}";
-    CU_ASSERT_EQUAL_FATAL(add(m, doc, true, NULL), SNAP_OK);
-    CU_ASSERT_TRUE_FATAL(report_table_paper_speed(m, &mem, &t));
-    CU_ASSERT_EQUAL_FATAL(t.n_rows, 3);
-    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "BF16", ""), "500");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "BF16", ""), "200");
-    CU_ASSERT_STRING_EQUAL(cell(&t, 1, "speed-up", ""), "1.50×");
-    arena_release(&mem);
-    report_model_free(m);
 }
 
 static void test_hostile_documents(void) {
@@ -286,6 +211,8 @@ static void test_hostile_documents(void) {
          "rows[0].bf16"},
         {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"fp8\":1,\"where\":2}]}",
          false, "rows[0].where"},
+        {"{\"source\":\"s\",\"rows\":[{\"about\":\"speed\",\"what\":\"y\",\"layout\":8}]}", false,
+         "rows[0].layout"},
         {"{\"what\":\"grading\",\"rows\":[]}", true, "bench model"},
         {"{\"what\":\"e2e\",\"rows\":[]}", true, "model_config"},
         {"{\"what\":\"e2e\"}", true, "rows"},
@@ -293,18 +220,18 @@ static void test_hostile_documents(void) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         report_model *m = paper_of(NULL);
         snap_err err = {0};
-        CU_ASSERT_EQUAL(add(m, cases[i].doc, cases[i].e2e, &err), SNAP_E_INPUT);
+        CU_ASSERT_EQUAL(paper_add(m, cases[i].doc, cases[i].e2e, &err), SNAP_E_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].says));
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "doc"));
         report_model_free(m);
     }
     report_model *m = paper_of(NULL);
     CU_ASSERT_EQUAL(
-        add(m,
-            "{\"what\":\"e2e\",\"model_config\":\"m\",\"device\":\"d\",\"rows\":[1,null,{},"
-            "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":1e300,\"batch\":-1e300,"
-            "\"tokens_s\":1e300,\"fp8_over_bf16\":1e-300}]}",
-            true, NULL),
+        paper_add(m,
+                  "{\"what\":\"e2e\",\"model_config\":\"m\",\"device\":\"d\",\"rows\":[1,null,{},"
+                  "{\"arm\":\"fp8\",\"step\":\"decode\",\"context\":1e300,\"batch\":-1e300,"
+                  "\"tokens_s\":1e300,\"fp8_over_bf16\":1e-300}]}",
+                  true, NULL),
         SNAP_OK);
     buf page = {0};
     write_page(m, &page);
@@ -322,7 +249,7 @@ static void test_what_is_absent_is_said(void) {
     size_t lines = 0;
     for (const char *at = buf_str(&md); (at = strstr(at, "Not measured in these runs")); at++)
         lines++;
-    CU_ASSERT_EQUAL(lines, 6);
+    CU_ASSERT_EQUAL(lines, 7);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&html), "Not measured in these runs"));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&md), "1.91×"));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&html), "84.43"));
@@ -422,8 +349,6 @@ CU_TestInfo tests_report_paper[] = {
     {"measured and reported quality side by side", test_quality_stands_beside_what_is_reported},
     {"unverified data is marked", test_unverified_data_is_marked},
     {"granularity is shown at one context", test_granularity_is_shown_at_one_context},
-    {"steps of whole models", test_steps_of_whole_models},
-    {"steps of whole models from a result file", test_steps_of_a_result_file},
     {"hostile documents", test_hostile_documents},
     {"files that cannot be read", test_files_that_cannot_be_read},
     {"missing sections are named", test_what_is_absent_is_said},

@@ -128,6 +128,7 @@ static void add_columns(line *l) {
         add_column(l, kOrder[i]);
     for (const record_type *const *t = types; *t; t++)
         l->failed |= !record_columns(*t, NULL, add_visited, l);
+    add_column(l, "bf16_batch"); /* of rows of type step, where `batch` is that of FP8 */
 }
 
 static void start(line *l, const char *section, const char *file) {
@@ -307,6 +308,7 @@ static void write_quote(const report_quote *q, line *l) {
     text(l, "name", q->about);
     text(l, "what", q->what);
     text(l, "model", q->model);
+    text(l, "layout", q->layout);
     number(l, "bf16", q->bf16);
     number(l, "fp8", q->fp8);
     number(l, "speedup", q->speedup);
@@ -320,7 +322,9 @@ static void write_step(const report_step *s, line *l) {
     text(l, "model", s->model);
     text(l, "device", s->device);
     number(l, "context", (double)s->context);
+    text(l, "layout", s->layout);
     number(l, "batch", (double)s->batch);
+    number(l, "bf16_batch", record_count(s->bf16_batch));
     number(l, "bf16", s->bf16);
     number(l, "fp8", s->fp8);
     number(l, "speedup", s->speedup);

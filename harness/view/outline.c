@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/view/layout_text.h"
 #include "harness/view/paper.h"
 
 /* ---- the full report ---- */
@@ -86,6 +87,13 @@ static bool has_steps(const report_model *m) {
     return m->n_steps > 0;
 }
 
+static bool has_layouts(const report_model *m) {
+    for (size_t i = 0; i < m->n_steps; i++)
+        if (layout_read(m->steps[i].layout).gpus > 1)
+            return true;
+    return false;
+}
+
 static bool has_kernel(const report_model *m) {
     return m->gains[0].n + m->gains[0].flagged > 0;
 }
@@ -116,6 +124,12 @@ static const report_section paper[] = {
      .measured = has_steps,
      .absent = "Not measured in these runs. On a GPU, 'snapmla bench model --out FILE' measures "
                "whole models; --e2e reads its output."},
+    {.id = "layouts",
+     .title = "Throughput on several GPUs",
+     .parts = {{.draw = figure_layouts}, {.build = report_table_paper_layouts}},
+     .measured = has_layouts,
+     .absent = "Not measured in these runs. 'sh ci/gpu_figure1.sh OUT' measures it, and so does "
+               "'snapmla bench model --layout LAYOUT --out FILE'; --e2e reads their output."},
     {.id = "kernel",
      .title = "Kernel over heads, batch, context and query tokens",
      .parts = {{.draw = figure_axes},

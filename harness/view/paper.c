@@ -8,6 +8,7 @@
 
 #include "harness/record/reported.h"
 #include "harness/view/assets.h"
+#include "harness/view/decode_speed.h"
 #include "harness/view/outline.h"
 
 enum { kRowsMax = 10000 };
@@ -24,7 +25,7 @@ static bool is_known(const char *about) {
 
 /* Checks a row. A key with a wrong type is an error, because its figure would be lost silently. */
 static snap_status check_row(const js *row, const char *where, snap_err *err) {
-    static const char *const texts[] = {"about", "what", "model", "where"};
+    static const char *const texts[] = {"about", "what", "model", "where", "layout"};
     size_t numbers = 0;
     if (!js_is_object(row))
         return err_set(err, SNAP_E_INPUT, "%s: must be an object, got %s", where,
@@ -72,11 +73,12 @@ static bool read_quote(report_model *m, report_quote *q, const js *row, const ch
                         .what = copy(m, r.what),
                         .model = copy(m, r.model),
                         .source = source_of(m, source, r.where),
+                        .layout = copy(m, r.layout),
                         .bf16 = r.bf16,
                         .fp8 = r.fp8,
                         .speedup = r.speedup,
                         .peak_pct = r.peak_pct};
-    return q->about && q->what && q->model && q->source;
+    return q->about && q->what && q->model && q->source && q->layout;
 }
 
 /* Finds the array of rows and checks its length. */
@@ -130,6 +132,34 @@ static bool is_pair(const step_record *s) {
            s->tokens_s > 0;
 }
 
+/* The batch of the BF16 step over which the gain of @row was computed. Of several such steps, one
+ * with the same batch is taken. RECORD_NO_COUNT if there is none. */
+static int64_t bf16_batch_of(const step_list *steps, const step_record *row) {
+    int64_t batch = RECORD_NO_COUNT;
+    for (size_t i = 0; i < steps->n && batch != row->batch; i++) {
+        const step_record *o = &steps->at[i];
+        if (o->context == row->context &&
+            decode_speed_is_baseline(o->tokens_s, row->tokens_s, row->fp8_over_bf16) &&
+            strcmp(o->arm, "bf16") == 0 && strcmp(o->step, "decode") == 0 &&
+            strcmp(o->layout, row->layout) == 0 && strcmp(o->model_config, row->model_config) == 0)
+            batch = o->batch;
+    }
+    return batch;
+}
+
+static bool read_step(report_model *m, report_step *s, const step_list *steps,
+                      const step_record *row, const char *model) {
+    s->model = copy(m, row->model_config[0] ? row->model_config : model);
+    s->layout = copy(m, row->layout);
+    s->context = row->context;
+    s->batch = row->batch;
+    s->bf16_batch = bf16_batch_of(steps, row);
+    s->fp8 = row->tokens_s;
+    s->speedup = row->fp8_over_bf16;
+    s->bf16 = s->fp8 / s->speedup;
+    return s->model && s->layout;
+}
+
 /* Finds rows and device of a result file; returns false if @doc is not one. Each row names its
  * model. */
 static bool open_results(const js *doc, js **rows, const char **device) {
@@ -169,15 +199,8 @@ snap_status report_add_e2e(report_model *m, const js *doc, const char *name, sna
         const step_record *row = &steps.at[i];
         if (!is_pair(row))
             continue;
-        report_step *s = &all[m->n_steps];
-        *s = base;
-        s->model = copy(m, row->model_config[0] ? row->model_config : model);
-        s->context = row->context;
-        s->batch = row->batch;
-        s->fp8 = row->tokens_s;
-        s->speedup = row->fp8_over_bf16;
-        s->bf16 = s->fp8 / s->speedup;
-        room = s->model != NULL;
+        all[m->n_steps] = base;
+        room = read_step(m, &all[m->n_steps], &steps, row, model);
         m->n_steps += room;
     }
     m->steps = all ? all : m->steps;

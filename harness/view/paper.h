@@ -10,7 +10,8 @@
  *
  * "source" is required, and in each row "about", "what" and at least one number. The unit of bf16
  * and fp8 depends on "about":
- *   speed        tokens/s; speedup: FP8 over BF16
+ *   speed        tokens/s; speedup: FP8 over BF16. A row may have "layout", for example "DP8/TP1";
+ *                with that of several GPUs, the table of layouts shows it, too
  *   kernel       TFLOPS; speedup; peak_pct: FP8's percentage of the mixed peak
  *   granularity  fp8: relative L2 error of the configuration that "what" names
  *   quality      percent in the task that "what" names ("aime25") */
@@ -21,13 +22,16 @@
 
 typedef struct report_quote {
     const char *about, *what, *model, *source; /* source: "SnapMLA, arXiv 2602.10718, table 3" */
+    const char *layout;                        /* "" = not reported */
     double bf16, fp8, speedup, peak_pct;       /* NAN = not reported */
 } report_quote;
 
 /* One row of the whole-model benchmark: decode steps. */
 typedef struct report_step {
     const char *model, *device, *name; /* name: name of the file */
-    int64_t context, batch;
+    const char *layout;                /* "DP4/TP1/EP4"; "" = one GPU */
+    int64_t context;
+    int64_t batch, bf16_batch; /* of FP8; of BF16, RECORD_NO_COUNT = the file lacks the row */
     double bf16, fp8, speedup; /* tokens/s; speedup: FP8 over BF16 */
 } report_step;
 
@@ -51,6 +55,8 @@ bool report_axis_find(const report_model *m, int file, int axis, report_axis *ou
 double report_peak_pct(const report_model *m, const report_cell *c);
 
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t);
+/* Several GPUs: tokens/s over the context, three rows for each model and layout. */
+bool report_table_paper_layouts(const report_model *m, arena *mem, table *t);
 bool report_table_paper_kernel(const report_model *m, arena *mem, table *t);
 bool report_table_paper_granularity(const report_model *m, arena *mem, table *t);
 bool report_table_paper_quality(const report_model *m, arena *mem, table *t);

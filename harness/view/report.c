@@ -12,6 +12,7 @@
 
 const figure report_figures[] = {{"speedup", figure_speedup},
                                  {"named-arms", figure_named_arms},
+                                 {"layouts", figure_layouts},
                                  {"axes", figure_axes},
                                  {"roofline", figure_roofline},
                                  {"parity", figure_parity},

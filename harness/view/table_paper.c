@@ -1,136 +1,17 @@
-/* table_paper.c - the tables of the paper. They contain measured rows, and rows that are marked as
- * reported. */
+/* table_paper.c - the paper's tables of the kernel, of granularity and of quality. They contain
+ * measured rows, and rows that are marked as reported. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/view/outline.h"
-#include "harness/view/paper.h"
-#include "harness/view/pen.h"
-
-static const char kMeasured[] = "measured", kReported[] = "reported", kPredicted[] = "predicted";
-
-#define REPORTED_NOTE                                                                              \
-    " Rows marked 'reported' are figures that the source states for its own machines and models. " \
-    "They are shown for comparison and are not ranked with measured rows."
-
-static size_t count_quotes(const report_model *m, const char *about) {
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_quotes; i++)
-        n += strcmp(m->quotes[i].about, about) == 0;
-    return n;
-}
-
-static void blank(pen *p, int n) {
-    for (int i = 0; i < n; i++)
-        pen_text(p, "");
-}
-
-/* Writes the name of a file without its folders and without ".json". */
-static void put_name(pen *p, const char *path) {
-    static const char kEnd[] = ".json";
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t n = strlen(name), end = sizeof kEnd - 1;
-    n -= n > end && strcmp(name + n - end, kEnd) == 0 ? end : 0;
-    pen_printf(p, "%.*s", (int)n, name);
-}
-
-static void put_run(pen *p, const report_model *m, int file) {
-    if (m->n_files > 1)
-        put_name(p, m->files[file]);
-    else
-        pen_put(p, "this run");
-}
-
-/* ---- decoding over configurations ---- */
-
-static void put_step(pen *p, const report_step *s) {
-    pen_put(p, kMeasured);
-    put_name(p, s->model);
-    pen_text(p, s->device);
-    pen_context(p, s->context);
-    pen_fixed(p, (double)s->batch, 0);
-    pen_fixed(p, s->bf16, 0);
-    pen_fixed(p, s->fp8, 0);
-    pen_times(p, s->speedup);
-    put_name(p, s->name);
-}
-
-static void put_speed_quote(pen *p, const report_quote *q) {
-    pen_put(p, kReported);
-    pen_text(p, q->model);
-    pen_text(p, q->what);
-    blank(p, 2);
-    pen_fixed(p, q->bf16, 0);
-    pen_fixed(p, q->fp8, 0);
-    pen_times(p, q->speedup);
-    pen_text(p, q->source);
-}
-
-/* A predicted FP8 row with its gain over BF16. Rows beside measured ones check the prediction and
- * are left out here. */
-static bool is_speed(const prediction_record *r) {
-    return isfinite(r->fp8_over_bf16) && !isfinite(r->measured_ns);
-}
-
-static size_t count_predicted(const report_model *m) {
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_predicted; i++)
-        n += is_speed(m->predicted[i].row);
-    return n;
-}
-
-static void put_predicted(pen *p, const report_model *m, const report_predicted *x) {
-    const prediction_record *r = x->row;
-    pen_put(p, kPredicted);
-    put_name(p, r->model_config);
-    pen_printf(p, "%lld %s, %s, weights in %s", (long long)r->gpus, r->gpus == 1 ? "GPU" : "GPUs",
-               r->layout, r->weights);
-    pen_context(p, r->context);
-    pen_fixed(p, record_count(r->batch), 0);
-    pen_fixed(p, r->tokens_s / r->fp8_over_bf16, 0);
-    pen_fixed(p, r->tokens_s, 0);
-    pen_times(p, r->fp8_over_bf16);
-    put_run(p, m, x->file);
-}
-
-bool report_table_paper_speed(const report_model *m, arena *mem, table *t) {
-    *t = (table){
-        .id = "paper-speed",
-        .caption = "Decoding speed of whole models in tokens/s",
-        .note =
-            "Measured rows are decode steps of a model with random weights. The rows of one "
-            "model and context include the largest batch that fits into a given memory; it is "
-            "smaller for BF16. Rows marked 'predicted' were not measured: bench model --predict "
-            "computed them from measured parts of a step." REPORTED_NOTE,
-        .columns = {{"origin", "", TABLE_TEXT, true},
-                    {"model", "", TABLE_TEXT, true},
-                    {"device or conditions", "", TABLE_TEXT, true},
-                    {"context", "", TABLE_NUMBER, true},
-                    {"FP8 batch", "", TABLE_NUMBER, true},
-                    {"BF16", "", TABLE_NUMBER, true},
-                    {"FP8", "", TABLE_NUMBER, true},
-                    {"speed-up", "", TABLE_NUMBER, true},
-                    {"source", "", TABLE_TEXT, true}}};
-    if (!pen_start(t, mem, m->n_steps + count_predicted(m) + count_quotes(m, "speed")))
-        return false;
-    pen p = {t, mem, false};
-    for (size_t i = 0; i < m->n_steps; i++)
-        put_step(&p, &m->steps[i]);
-    for (size_t i = 0; i < m->n_predicted; i++)
-        if (is_speed(m->predicted[i].row))
-            put_predicted(&p, m, &m->predicted[i]);
-    for (size_t i = 0; i < m->n_quotes; i++)
-        if (strcmp(m->quotes[i].about, "speed") == 0)
-            put_speed_quote(&p, &m->quotes[i]);
-    return !p.failed;
-}
+#include "harness/view/paper_pen.h"
 
 /* ---- the kernel over each axis ---- */
 
 static void put_point(pen *p, const report_model *m, int axis, const report_speed *s) {
     const report_cell *c = s->any;
-    pen_put(p, kMeasured);
+    pen_put(p, PAPER_MEASURED);
     pen_put(p, report_axis_names[axis]);
     for (int k = 0; k < AXES; k++)
         if (k == AXIS_CONTEXT)
@@ -141,13 +22,13 @@ static void put_point(pen *p, const report_model *m, int axis, const report_spee
     pen_fixed(p, s->fp8->perf->tflops, s->fp8->perf->tflops < 10 ? 3 : 1);
     pen_times(p, s->speedup);
     pen_fixed(p, report_peak_pct(m, s->fp8), 1);
-    put_run(p, m, c->file);
+    paper_put_run(p, m, c->file);
 }
 
 static void put_kernel_quote(pen *p, const report_quote *q) {
-    pen_put(p, kReported);
+    pen_put(p, PAPER_REPORTED);
     pen_text(p, q->what);
-    blank(p, AXES);
+    paper_blank(p, AXES);
     pen_fixed(p, q->bf16, 1);
     pen_fixed(p, q->fp8, 1);
     pen_times(p, q->speedup);
@@ -171,7 +52,7 @@ bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
         .note =
             "For each dimension, the longest series of cells with scope kernel that a run has. "
             "The peak is computed from the device's own measured ceilings for the FP8 arm's mix "
-            "of products: at widths 512 + 64, 16 of 17 tiles are in FP8." REPORTED_NOTE,
+            "of products: at widths 512 + 64, 16 of 17 tiles are in FP8." PAPER_REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
                     {"varies", "", TABLE_TEXT, true},
                     {"heads", "", TABLE_NUMBER, true},
@@ -183,7 +64,7 @@ bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
                     {"speed-up", "", TABLE_NUMBER, true},
                     {"FP8, % of peak", "", TABLE_NUMBER, true},
                     {"source", "", TABLE_TEXT, true}}};
-    if (!pen_start(t, mem, count_points(m) + count_quotes(m, "kernel")))
+    if (!pen_start(t, mem, count_points(m) + paper_count_quotes(m, "kernel")))
         return false;
     pen p = {t, mem, false};
     report_axis row;
@@ -259,7 +140,7 @@ static double error_of_snapmla(const report_model *m, const report_fidelity *f) 
 }
 
 static void put_granularity(pen *p, const report_model *m, const report_fidelity *f) {
-    pen_put(p, kMeasured);
+    pen_put(p, PAPER_MEASURED);
     pen_text(p, f->row->config);
     pen_text(p, meaning_of(f->row->config));
     pen_text(p, f->row->distribution);
@@ -268,36 +149,35 @@ static void put_granularity(pen *p, const report_model *m, const report_fidelity
     pen_times(p, f->row->rel_l2 / error_of_snapmla(m, f));
     pen_science(p, f->row->rmse);
     pen_science(p, f->row->cosine_diff);
-    put_run(p, m, f->file);
+    paper_put_run(p, m, f->file);
 }
 
 static void put_granularity_quote(pen *p, const report_quote *q) {
-    pen_put(p, kReported);
+    pen_put(p, PAPER_REPORTED);
     pen_text(p, q->what);
     pen_text(p, meaning_of(q->what));
-    blank(p, 2);
+    paper_blank(p, 2);
     pen_science(p, q->fp8);
-    blank(p, 3);
+    paper_blank(p, 3);
     pen_text(p, q->source);
 }
 
 bool report_table_paper_granularity(const report_model *m, arena *mem, table *t) {
-    *t = (table){
-        .id = "paper-granularity",
-        .caption = "Granularity of quantisation: error against FP64",
-        .note =
-            "Errors at 32k tokens, or at the longest context of a run without 32k." REPORTED_NOTE,
-        .columns = {{"origin", "", TABLE_TEXT, true},
-                    {"configuration", "", TABLE_TEXT, true},
-                    {"scales", "", TABLE_TEXT, true},
-                    {"input", "", TABLE_TEXT, true},
-                    {"context", "", TABLE_NUMBER, true},
-                    {"relative L2", "", TABLE_NUMBER, true},
-                    {"relative to snapmla", "", TABLE_NUMBER, true},
-                    {"RMSE", "", TABLE_NUMBER, true},
-                    {"1 − cosine", "", TABLE_NUMBER, true},
-                    {"source", "", TABLE_TEXT, true}}};
-    size_t n = count_quotes(m, "granularity");
+    *t = (table){.id = "paper-granularity",
+                 .caption = "Granularity of quantisation: error against FP64",
+                 .note = "Errors at 32k tokens, or at the longest context of a run without "
+                         "32k." PAPER_REPORTED_NOTE,
+                 .columns = {{"origin", "", TABLE_TEXT, true},
+                             {"configuration", "", TABLE_TEXT, true},
+                             {"scales", "", TABLE_TEXT, true},
+                             {"input", "", TABLE_TEXT, true},
+                             {"context", "", TABLE_NUMBER, true},
+                             {"relative L2", "", TABLE_NUMBER, true},
+                             {"relative to snapmla", "", TABLE_NUMBER, true},
+                             {"RMSE", "", TABLE_NUMBER, true},
+                             {"1 − cosine", "", TABLE_NUMBER, true},
+                             {"source", "", TABLE_TEXT, true}}};
+    size_t n = paper_count_quotes(m, "granularity");
     for (size_t i = 0; i < m->n_fidelity; i++)
         n += is_shown(m, &m->fidelity[i]);
     if (!pen_start(t, mem, n))
@@ -356,7 +236,7 @@ static void put_quality(pen *p, const report_model *m, const quality *q) {
     const eval_record *e = q->eval->row;
     const arm_record *a = eval_arm_of(e, q->pair->baseline), *b = eval_arm_of(e, q->pair->arm);
     pen_task(p, e);
-    pen_put(p, kMeasured);
+    pen_put(p, PAPER_MEASURED);
     pen_text(p, a ? a->model : "");
     pen_printf(p, "%s, %s", q->pair->baseline, q->pair->arm);
     pen_fixed(p, (double)e->samples_per_problem, 0);
@@ -364,12 +244,12 @@ static void put_quality(pen *p, const report_model *m, const quality *q) {
     pen_fixed(p, b ? b->accuracy_pct : (double)NAN, 2);
     pen_signed(p, q->pair->delta_pp, 2);
     pen_text(p, q->pair->refused[0] ? q->pair->refused : q->pair->verdict);
-    put_run(p, m, q->eval->file);
+    paper_put_run(p, m, q->eval->file);
 }
 
 static void put_quality_quote(pen *p, const report_quote *q) {
     pen_text(p, q->what);
-    pen_put(p, kReported);
+    pen_put(p, PAPER_REPORTED);
     pen_text(p, q->model);
     pen_put(p, "bf16, fp8");
     pen_text(p, "");
@@ -385,7 +265,7 @@ bool report_table_paper_quality(const report_model *m, arena *mem, table *t) {
         (table){.id = "paper-quality",
                 .caption = "Accuracy of each arm and of its baseline",
                 .note = "Measured differences are paired by problem and have a verdict. A reported "
-                        "difference is one reported accuracy minus the other." REPORTED_NOTE,
+                        "difference is one reported accuracy minus the other." PAPER_REPORTED_NOTE,
                 .columns = {{"task", "", TABLE_TEXT, true},
                             {"origin", "", TABLE_TEXT, true},
                             {"model", "", TABLE_TEXT, true},
