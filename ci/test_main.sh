@@ -28,6 +28,15 @@ done
 cat <<EOF
     CU_SUITE_INFO_NULL};
 
+#ifdef __SANITIZE_ADDRESS__
+/* PoCL keeps memory of its compiler, which is LLVM. It compiles only kernels that are not in its cache. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libpocl\\nleak:libLLVM\\n";
+}
+#endif
+
 static const char *option(const char *name, int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i++)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/test/sanitized.h"
 #include "harness/serving/batch_means.h"
 #include "harness/serving/flags.h"
 #include "harness/test/serving_sim.h"
@@ -88,7 +89,7 @@ static counts verdicts_of(const process *p, int blocks, double times, int runs) 
 static int runs_of(int otherwise) {
     const char *runs = getenv("SHOW_FIGURES");
     int n = runs ? atoi(runs) : 0;
-    return n > 1 ? n : otherwise;
+    return n > 1 ? n : kSanitized ? otherwise / 5 : otherwise;
 }
 
 /* With 5 % of wrong verdicts, more than 5 of 40 runs have a probability of about 1 %. */
