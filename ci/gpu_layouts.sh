@@ -65,7 +65,9 @@ all() {
     cache=$3
     shift 3
     visible=${CUDA_VISIBLE_DEVICES:-}
-    export CUDA_VISIBLE_DEVICES="${devices%%,*}" # the first GPU of the list
+    alone=${devices%%,*} # the first GPU of the list, which counts the visible ones
+    [ -z "$visible" ] || alone=$(echo "$visible" | cut -d, -f$((alone + 1)))
+    export CUDA_VISIBLE_DEVICES="$alone"
     model "$prefix-one" "$shape" "$cache" "$contexts" "1,$batches" "$@"
     [ -n "$visible" ] && export CUDA_VISIBLE_DEVICES="$visible" || unset CUDA_VISIBLE_DEVICES
     for layout in $layouts; do

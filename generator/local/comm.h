@@ -47,17 +47,21 @@ struct comm {
      * the sum. An error ends the step. NULL for models on a GPU. */
     snap_status (*all_reduce)(comm *c, float *x, int64_t n, snap_err *err);
 
-    /* The next two functions are for models on a GPU, and NULL for models on the CPU.
+    /* The next three functions are for models on a GPU, and NULL for models on the CPU.
      *
      * add_sum() enqueues x [n] += factor * (the sum of part [n] over all ranks). Both arrays are
      * device memory, aligned to 16 bytes, and n is a multiple of 4. @part is undefined afterwards.
      * The stream may be recording a CUDA graph. All ranks make the same calls in the same order.
      *
      * wait() waits for the work on the stream. If another rank has failed, it ends the work that
-     * waits for that rank, and returns the failure. All ranks call it equally often. */
+     * waits for that rank, and returns the failure. All ranks call it equally often.
+     *
+     * stop() ends work of this communicator that waits for other ranks, for a step that has failed
+     * elsewhere. The communicator can then only be closed. */
     snap_status (*add_sum)(comm *c, float *x, float *part, int64_t n, float factor, void *stream,
                            snap_err *err);
     snap_status (*wait)(comm *c, void *stream, snap_err *err);
+    void (*stop)(comm *c);
 
     /* For EP on the CPU, else NULL: all [size][bytes] = mine [bytes] of each rank. Called like
      * all_reduce(), which EP uses, too. */

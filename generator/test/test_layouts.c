@@ -397,11 +397,14 @@ static void test_experts_on_the_cpu(void) {
     check_as("r1", TINY_E4M3, with_experts(plan_of("cpu", CACHE_F32, kPiece, 1, -1)), 1e-5);
 }
 
-/* DP, TP and EP together: DP2/TP2/EP4. */
+/* DP2/TP2/EP4, DP4/EP4 and TP4/EP4. */
 static void test_four_ranks_on_the_cpu(void) {
     check("v3", of_four(plan_of("cpu", CACHE_F32, kPiece, 2, -1)), 1e-5);
     check("longcat", of_four(plan_of("cpu", CACHE_F32, kPiece, 2, -1)), 1e-5);
     check("v2-lite", of_four(plan_of("cpu", CACHE_F32, 1, 2, -1)), 1e-5);
+    check("v3", of_four(plan_of("cpu", CACHE_F32, kPiece, 1, -1)), 1e-5);
+    check("v3", of_four(plan_of("cpu", CACHE_F32, kPiece, 4, -1)), 1e-5);
+    check("longcat", of_four(plan_of("cpu", CACHE_F32, kPiece, 4, -1)), 1e-5);
 }
 
 static bool two_devices(void) {

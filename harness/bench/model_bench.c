@@ -243,6 +243,7 @@ static sums_options sums_of_replica(const request *r, const model_bench_options 
 /* What ranks of different replicas exchange: rows of experts, and their outputs. */
 static sums_options rows_of_experts(const request *r, const model_bench_options *o) {
     const rank_layout *l = &r->run.layout;
+    /* at most 16 bytes more than message_row() in generator/local/cuda/rows.h */
     int64_t row = 2 * r->shape.hidden_size + 8 * (int64_t)r->shape.num_experts_per_tok + 16;
     sums_options how = sums_of_replica(r, o);
     how.first = ranks_rank(o->group) % l->parts;

@@ -19,9 +19,9 @@ typedef struct {
     bool parts;                            /* also time the parts of decode steps */
     double energy_s;                       /* also measure the energy of each row's step in a loop
                                               of so many seconds; 0 = no */
-    const char *layout;                    /* model_bench_layout(); NULL = one GPU */
+    const char *layout;                    /* as rank_layout_parse() reads it; NULL = one GPU */
     ranks *group;                          /* all ranks of the layout; NULL = one GPU */
-    int64_t one_shot_kib; /* longest sum over ranks that does not use NCCL; -1 = the default */
+    int64_t one_shot_kib; /* longest exchange between ranks without NCCL; -1 = the default */
     const volatile sig_atomic_t *cancel;
 } model_bench_options;
 
@@ -32,7 +32,8 @@ typedef struct {
     ceilings ceilings;
     rank_layout layout; /* of the rows */
     int ranks;
-    int64_t one_shot_bytes; /* longest sum over ranks in one kernel; 0 = NCCL computes all */
+    int64_t one_shot_bytes; /* sums_cuda_one_shot() of the communicator that was opened last: that
+                               of the experts, if there are two */
     char why_not[300];      /* why it is 0 */
     char no_energy[400];    /* why the energy of this rank's GPU is missing; "" if it is not */
 } model_bench;

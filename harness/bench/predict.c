@@ -32,17 +32,21 @@ typedef struct {
     bool e4m3;
 } request;
 
+/* Refuses a replica of several nodes: the exchange curves are those inside a node. */
+static snap_status read_layout(const request *q, const char *text, predict_layout *l,
+                               snap_err *err) {
+    snap_status st = predict_layout_parse(l, text, err);
+    if (st == SNAP_OK && l->ranks.parts > kWidest)
+        st = err_set(err, SNAP_E_USAGE, "layout %s: TP is at most %d, the GPUs of one node", text,
+                     kWidest);
+    return st == SNAP_OK ? predict_layout_check(l, &q->shape, err) : st;
+}
+
 static snap_status add_layout(void *ctx, const char *part, snap_err *err) {
     request *q = ctx;
     if (q->n_layouts == kLayouts)
         return err_set(err, SNAP_E_USAGE, "--layout lists more than %d layouts", kLayouts);
-    predict_layout *l = &q->layouts[q->n_layouts];
-    snap_status st = predict_layout_parse(l, part, err);
-    if (st == SNAP_OK && l->ranks.parts > kWidest)
-        st = err_set(err, SNAP_E_USAGE, "--layout %s: TP is at most %d, the GPUs of one node", part,
-                     kWidest);
-    if (st == SNAP_OK)
-        st = predict_layout_check(l, &q->shape, err);
+    snap_status st = read_layout(q, part, &q->layouts[q->n_layouts], err);
     q->n_layouts += st == SNAP_OK;
     return st;
 }
@@ -311,10 +315,9 @@ static snap_status add_measured(void *ctx, const step_record *s, const char *fil
     TRY(check_model(q, s, file, err));
     TRY(kv_format_parse(s->arm, &c.arm, err));
     if (s->layout[0])
-        TRY(predict_layout_parse(&c.layout, s->layout, err));
+        TRY(read_layout(q, s->layout, &c.layout, err));
     else
         rules_without(q, s, &book);
-    TRY(predict_layout_check(&c.layout, &q->shape, err));
     TRY(predict_cell(q, &book, &c, r, err));
     if (!r->batch)
         return err_set(err, SNAP_E_USAGE,

@@ -693,12 +693,12 @@ static void write_measured(const char *path, double factor) {
     results_free(r);
 }
 
-static void write_two_gpus(const char *path) {
+static void write_split(const char *path, const char *layout) {
     results *r = NULL;
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
     for (int fp8 = 0; fp8 < 2; fp8++) {
-        add_row(r, "e2e", made_up_step(fp8, 8, 32768, "DP1/TP2", 1));
-        add_row(r, "e2e", made_up_step(fp8, 64, 32768, "DP1/TP2", 2));
+        add_row(r, "e2e", made_up_step(fp8, 8, 32768, layout, 1));
+        add_row(r, "e2e", made_up_step(fp8, 64, 32768, layout, 2));
     }
     CU_ASSERT_EQUAL_FATAL(results_save(r, path, NULL), SNAP_OK);
     results_free(r);
@@ -716,7 +716,7 @@ static void open_fixture(fixture *f, double factor) {
     (void)snprintf(f->one, sizeof f->one, "%s/one.json", f->dir);
     (void)snprintf(f->two, sizeof f->two, "%s/two.json", f->dir);
     write_measured(f->one, factor);
-    write_two_gpus(f->two);
+    write_split(f->two, "DP1/TP2");
     f->p = calloc(1, sizeof *f->p);
     CU_ASSERT_PTR_NOT_NULL_FATAL(f->p);
     f->o = (predict_options){.from = {.measured = f->one, .network = "ib-ndr"},
@@ -986,6 +986,13 @@ static void test_refusals(void) {
     f.o.against = NULL;
     f.o.layouts = "TP16";
     expect_refused(&f, "TP is at most 8");
+    f.o.layouts = NULL;
+    f.o.model_config = "deepseek-v2-lite";
+    f.o.against = f.two;
+    write_split(f.two, "DP1/TP16");
+    expect_refused(&f, "TP is at most 8");
+    f.o.against = NULL;
+    f.o.model_config = "deepseek-v3";
     f.o.layouts = "DP1";
     f.o.batches = "max";
     expect_refused(&f, "--batch max needs --gpu-memory");

@@ -38,7 +38,7 @@ bool decode_speeds_find(const report_model *m, arena *mem, decode_speeds *out);
 int decode_speed_compare(const decode_speed *a, const decode_speed *b);
 
 /* Whether a BF16 step with @bf16 tokens/s can be the one over which the gain of an FP8 step was
- * computed. Files do not name that step: with the largest batches, those of both arms differ. */
+ * computed. Files do not name that step, and its batch may differ from that of the FP8 step. */
 bool decode_speed_is_baseline(double bf16, double fp8, double gain);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { kSizeMax = 10000 };
 
-/* Reads @name, such as "DP", and a number. Moves *@at behind them and a slash. Returns whether the
+/* Reads @name, such as "DP", and a number. Moves *@at past them and a slash. Returns whether the
  * part was there. */
 static bool read_part(const char **at, const char *name, int *out) {
     const char *s = *at;

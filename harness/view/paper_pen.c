@@ -1,5 +1,6 @@
 #include "harness/view/paper_pen.h"
 
+#include <math.h>
 #include <string.h>
 
 size_t paper_count_quotes(const report_model *m, const char *about) {
@@ -28,6 +29,13 @@ void paper_put_name(pen *p, const char *path) {
     const char *name = paper_name(p->mem, path);
     p->failed |= !name;
     pen_put(p, name ? name : "");
+}
+
+void paper_put_speed(pen *p, double tokens_s, double lo, double hi) {
+    if (isfinite(lo) && isfinite(hi))
+        pen_printf(p, "%.0f (%.0f–%.0f)", tokens_s, lo, hi);
+    else
+        pen_fixed(p, tokens_s, 0);
 }
 
 void paper_put_run(pen *p, const report_model *m, int file) {

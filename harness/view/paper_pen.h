@@ -23,7 +23,11 @@ void paper_blank(pen *p, int n);
 /* The name of a file without its folders and without ".json", in the arena. NULL when out of
  * memory. */
 char *paper_name(arena *mem, const char *path);
+/* Writes that name. */
 void paper_put_name(pen *p, const char *path);
+
+/* Writes tokens/s, with the interval of a prediction in parentheses. @lo, @hi: NAN without one. */
+void paper_put_speed(pen *p, double tokens_s, double lo, double hi);
 
 /* Writes the name of the file of a row, or "this run" if there is only one file. */
 void paper_put_run(pen *p, const report_model *m, int file);

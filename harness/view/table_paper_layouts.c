@@ -48,12 +48,10 @@ static const layout_point *point_at(const layout_series *s, int64_t context) {
 /* ---- rows ---- */
 
 static void put_speed(pen *p, const layout_point *x, int arm) {
-    if (!x)
-        pen_text(p, "");
-    else if (isfinite(x->lo[arm]) && isfinite(x->hi[arm]))
-        pen_printf(p, "%.0f (%.0f–%.0f)", x->tokens_s[arm], x->lo[arm], x->hi[arm]);
+    if (x)
+        paper_put_speed(p, x->tokens_s[arm], x->lo[arm], x->hi[arm]);
     else
-        pen_fixed(p, x->tokens_s[arm], 0);
+        pen_text(p, "");
 }
 
 /* Writes the mean ratio, and the range if its ends differ with two decimals. */

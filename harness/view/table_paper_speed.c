@@ -1,18 +1,9 @@
 /* table_paper_speed.c - the paper's table of decoding speed: one row for each measured, predicted
  * and reported comparison of FP8 with BF16 in a whole model. */
-#include <math.h>
 #include <string.h>
 
 #include "harness/view/decode_speed.h"
 #include "harness/view/paper_pen.h"
-
-/* Writes tokens/s, with the interval of a prediction. */
-static void put_speed(pen *p, const decode_speed *s, int arm) {
-    if (isfinite(s->lo[arm]) && isfinite(s->hi[arm]))
-        pen_printf(p, "%.0f (%.0f–%.0f)", s->tokens_s[arm], s->lo[arm], s->hi[arm]);
-    else
-        pen_fixed(p, s->tokens_s[arm], 0);
-}
 
 static void put_row(pen *p, const decode_speed *s) {
     char layout[LAYOUT_SHORT_MAX];
@@ -24,7 +15,7 @@ static void put_row(pen *p, const decode_speed *s) {
     for (int arm = 0; arm < SPEED_ARMS; arm++)
         pen_fixed(p, record_count(s->batch[arm]), 0);
     for (int arm = 0; arm < SPEED_ARMS; arm++)
-        put_speed(p, s, arm);
+        paper_put_speed(p, s->tokens_s[arm], s->lo[arm], s->hi[arm]);
     pen_times(p, s->speedup);
     paper_put_name(p, s->source);
 }

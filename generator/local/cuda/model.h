@@ -93,10 +93,10 @@ struct step_shape {
     chunk_piece chunk[kMostChunks];
 };
 
-/* Each exchange of a step is done again on memory that holds zeros and does not matter: so many
- * times, after the exchange itself. */
+/* To time the exchanges of a step, each is followed by repetitions of itself. These work on memory
+ * of their own, which holds zeros, so the results of the step stay the same. */
 struct repeated_exchanges {
-    int times;
+    int times;          /* repetitions of each exchange; 0 in all other steps */
     float *x, *part;    /* like row_buffers.x and .part */
     device::bf16 *rows; /* like row_buffers.gathered */
 };

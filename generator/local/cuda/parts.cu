@@ -100,7 +100,8 @@ snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns
     return st;
 }
 
-/* The memory of repeated exchanges. Free again->x. */
+/* Allocates the memory of repeated exchanges, in one block. The caller frees again->x with
+ * cudaFree(), also after an error. */
 snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_exchanges *again,
                           snap_err *err) {
     const size_t hidden = static_cast<size_t>(m->shape.hidden_size),
@@ -126,10 +127,13 @@ snap_status record_repeated(cuda_model *m, const step_shape &step, int times, la
     return st;
 }
 
-enum { kTimes = 4, kInARow = 2 };
+enum {
+    kTimes = 4, /* how often each exchange is done again */
+    kInARow = 2 /* timed replays of a step in one turn */
+};
 
-/* *ns = the median difference of both steps, which take turns, so that a drift of the clocks does
- * not count. */
+/* *ns = the median difference between the two recorded steps. They take turns, @rounds (at least 1)
+ * each, so that a drift of the clocks does not count. */
 snap_status time_difference(cuda_model *m, lab_recording *once, lab_recording *again, int rounds,
                             double *ns, snap_err *err) {
     std::vector<double> difference;
@@ -142,7 +146,8 @@ snap_status time_difference(cuda_model *m, lab_recording *once, lab_recording *a
         difference.push_back(longer - shorter);
     }
     std::sort(difference.begin(), difference.end());
-    *ns = difference[difference.size() / 2];
+    const size_t n = difference.size();
+    *ns = (difference[(n - 1) / 2] + difference[n / 2]) / 2;
     return st;
 }
 

@@ -18,9 +18,10 @@ enum {
     kThreads = 256,
     kWarps = kThreads / 32,
     kFewRows = 64,
-    kSlices = 16,            /* most slices */
-    kSharedOfSm = 227 << 10, /* bytes that the blocks on an SM share; a few bytes more of each block
-                                are static */
+    kSlices = 16, /* most slices */
+    /* Bytes of shared memory on an SM of Hopper, and those that a block takes beside its dynamic
+     * ones. Only the number of slices depends on them. */
+    kSharedOfSm = 227 << 10,
     kStatic = 1 << 10,
 };
 

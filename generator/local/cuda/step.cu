@@ -110,10 +110,10 @@ snap_status record_step(cuda_model *m, const step_shape &step, lab_recording **o
 }
 
 snap_status wait_for_ranks(cuda_model *m, snap_err *err) {
-    comm *c = comm_splits(m->opt.comm) ? m->opt.comm : m->opt.experts, *other = m->opt.experts;
+    comm *other = m->opt.experts, *c = comm_splits(m->opt.comm) ? m->opt.comm : other;
     const snap_status st = comm_splits(c) ? c->wait(c, m->s.stream, err) : SNAP_OK;
     if (st != SNAP_OK && comm_splits(other) && other != c)
-        (void)other->wait(other, m->s.stream, nullptr); /* ends its exchanges, too */
+        other->stop(other);
     return st;
 }
 

@@ -125,8 +125,8 @@ snap_status scatter_sum(comm *base, float *x, float *part, int64_t n, void *stre
 
 /* ---- waiting ---- */
 
-/* Ends work that waits for another rank. The communicator can then only be closed. */
-void stop(cuda_sums *c) {
+void stop(comm *base) {
+    cuda_sums *c = sums_of(base);
     if (c->peers.host_stop)
         *static_cast<volatile uint32_t *>(c->peers.host_stop) = 1;
     if (c->library)
@@ -146,7 +146,7 @@ snap_status poll(cuda_sums *c, cudaStream_t stream, snap_err *err) {
         if (st == SNAP_OK && c->joined)
             st = nccl_check(c->library, c->joined, err);
         if (st != SNAP_OK) {
-            stop(c);
+            stop(&c->base);
             return st;
         }
         sched_yield();
@@ -157,7 +157,7 @@ snap_status wait(comm *base, void *stream, snap_err *err) {
     cuda_sums *c = sums_of(base);
     snap_status st = ranks_begin(c->group, "a step of the model", err);
     if (st != SNAP_OK)
-        stop(c);
+        stop(base);
     else
         st = poll(c, static_cast<cudaStream_t>(stream), err);
     return st == SNAP_OK ? ranks_end(c->group, err) : st;
@@ -271,6 +271,7 @@ extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_
     c->base.size = opt->size;
     c->base.add_sum = add_sum;
     c->base.wait = wait;
+    c->base.stop = stop;
     c->base.gather = gather;
     c->base.scatter_sum = scatter_sum;
     const snap_status st = open(c, opt, err);
@@ -290,7 +291,7 @@ extern "C" void sums_cuda_close(comm *base) {
     cuda_sums *c = sums_of(base);
     (void)cudaSetDevice(c->device);
     if (ranks_check(c->group, nullptr) != SNAP_OK)
-        stop(c); /* nccl_leave() may wait for the others */
+        stop(base); /* nccl_leave() may wait for the others */
     else if (c->library)
         nccl_leave(c->library, c->joined);
     exchange_peers_close(&c->peers, c->group);

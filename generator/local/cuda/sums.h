@@ -21,8 +21,9 @@
  * one_shot_bytes says otherwise. */
 enum { SUMS_ONE_SHOT = 2 << 20 };
 
-/* The same for a sum over @size ranks: each rank reads the numbers of all others, so NCCL is faster
- * for shorter sums of more ranks (measured with two and four H200s: docs/measuring.md). */
+/* The same for a sum over @size ranks. Each rank reads the numbers of all others, so the more ranks
+ * there are, the shorter are the sums from which on NCCL is faster (measured with two and four
+ * H200s: docs/measuring.md). */
 static inline int64_t sums_one_shot(int size) {
     return SUMS_ONE_SHOT / (size > 2 ? size - 1 : 1);
 }
@@ -54,9 +55,9 @@ static inline sums_path sums_path_of(int64_t bytes, int64_t most, bool nccl) {
 /**
  * sums_cuda_open - connect the GPU of this rank with those of the others
  *
- * All ranks of the group call it with the same options, except for `first` and `device`, and each
- * is one of its own ranks. The device
- * is current for the calling thread afterwards. NCCL is loaded only if some sum needs it.
+ * All ranks of the group call it with the same options, except for `first` and `device`. The caller
+ * must be one of the ranks first, first + step, ... that it names. The device is current for the
+ * calling thread afterwards. NCCL is loaded only if some exchange needs it.
  *
  * SNAP_E_UNSUPPORTED: this build has no CUDA, or NCCL is needed and missing. SNAP_E_IO: the file in
  * SNAPMLA_NCCL cannot be read. SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. An error
@@ -69,9 +70,9 @@ snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_err *err) S
  * this call. NULL is allowed. */
 void sums_cuda_close(comm *c);
 
-/* The longest sum, or message of a communicator that gathers, in bytes that this group computes with
- * the one-shot kernel; 0 = it cannot use it, and *why_not is the reason ("" if the options exclude
- * it). */
+/* The longest exchange in bytes that the one-shot kernel does: a sum or, if the communicator
+ * gathers, a rank's part of an exchange. 0 = the kernel cannot be used, and *why_not is the reason
+ * ("" if the options exclude it). */
 int64_t sums_cuda_one_shot(const comm *c, const char **why_not);
 
 /* Version of NCCL, such as 22803; 0 = it is not used. */
