@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -12,6 +13,7 @@
 enum {
     kWindowNs = 4000000, /* least time of one repetition of the arithmetic probe */
     kMinReadBytes = 256 << 20,
+    kPattern = 1 << 20,
     kMostAhead = 8192,  /* most bytes that a loop may prefetch beyond its share */
     kCacheMultiple = 4, /* size of the read probe's memory, in last-level caches, but at least
                            kMinReadBytes */
@@ -69,13 +71,17 @@ static void read_share(void *ctx, int worker, int64_t i) {
     p->isa[0].isa->read(p->memory + (size_t)i * p->share, p->share, p->loop);
 }
 
+/* Random numbers, repeated after kPattern bytes. */
 static void fill_share(void *ctx, int worker, int64_t i) {
     (void)worker;
     const probe *p = ctx;
     uint32_t key[2] = {1, (uint32_t)i}, counter[4] = {0};
     char *to = (char *)(uintptr_t)p->memory + (size_t)i * p->share;
-    for (size_t at = 0; at < p->share; at += 16, counter[0]++)
+    size_t drawn = p->share < kPattern ? p->share : kPattern;
+    for (size_t at = 0; at < drawn; at += 16, counter[0]++)
         rng_philox(key, counter, (uint32_t *)(void *)(to + at));
+    for (size_t at = drawn; at < p->share; at += drawn)
+        memcpy(to + at, to, p->share - at < drawn ? p->share - at : drawn);
 }
 
 static double read_rate(parallel *pool, probe *p, cpu_read_loop loop) {
