@@ -272,9 +272,9 @@ unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac
 loads_of() {
     [ -z "${LOADS:-}" ] || { echo "$LOADS" && return; }
     case $1 in
-    8192) echo 145,158,225,250 ;;
-    32768) echo 49,56,80,90 ;;
-    131072) echo 14,17,28,34 ;;
+    8192) echo 145,165,215,260 ;;
+    32768) echo 48,58,80,95 ;;
+    131072) echo 13,17,29,36 ;;
     *) echo "$1" | awk '{ n = 1200000 / $1; printf "%d,%d,%d,%d\n", n + 1, 1.25 * n + 2, 1.6 * n + 3, 2 * n + 4 }' ;;
     esac
 }
