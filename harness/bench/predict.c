@@ -7,113 +7,17 @@
 
 #include "base/text.h"
 #include "harness/bench/e2e.h"
-#include "harness/bench/grid.h"
-#include "harness/bench/model_config.h"
+#include "harness/bench/predict_request.h"
 #include "harness/measure/stats.h"
 #include "harness/record/device_results.h"
 #include "harness/record/provenance.h"
 #include "harness/record/results.h"
 
-enum { kLayouts = 64, kMostGpus = RANKS_MOST, kWidest = PREDICT_NODE };
-
 static const char *const kParts[STEP_PARTS] = {"attention", "exchange", "experts", "rest"};
-
-/* ---- from options to a request ---- */
-
-typedef struct {
-    const predict_options *o;
-    predict_result *out;
-    model_shape shape;
-    char *model; /* name of the configuration without folders */
-    kv_format arms[2];
-    int n_arms, n_contexts, n_batches, n_layouts, n_gpus;
-    int64_t contexts[GRID_AXIS], batches[GRID_AXIS], gpus[GRID_AXIS];
-    predict_layout layouts[kLayouts];
-    bool e4m3;
-} request;
-
-/* Refuses a replica of several nodes: the exchange curves are those inside a node. */
-static snap_status read_layout(const request *q, const char *text, predict_layout *l,
-                               snap_err *err) {
-    snap_status st = predict_layout_parse(l, text, err);
-    if (st == SNAP_OK && l->ranks.parts > kWidest)
-        st = err_set(err, SNAP_E_USAGE, "layout %s: TP is at most %d, the GPUs of one node", text,
-                     kWidest);
-    return st == SNAP_OK ? predict_layout_check(l, &q->shape, err) : st;
-}
-
-static snap_status add_layout(void *ctx, const char *part, snap_err *err) {
-    request *q = ctx;
-    if (q->n_layouts == kLayouts)
-        return err_set(err, SNAP_E_USAGE, "--layout lists more than %d layouts", kLayouts);
-    snap_status st = read_layout(q, part, &q->layouts[q->n_layouts], err);
-    q->n_layouts += st == SNAP_OK;
-    return st;
-}
-
-static snap_status add_batch(void *ctx, const char *part, snap_err *err) {
-    request *q = ctx;
-    int64_t v = 0;
-    bool largest = strcmp(part, "max") == 0;
-    if (!largest && (!text_to_int(part, &v) || v < 1 || v > (int64_t)E2E_MOST_BATCH * kMostGpus))
-        return err_set(err, SNAP_E_USAGE, "--batch must list integers or 'max', got '%s'", part);
-    if (largest && q->o->memory_gb <= 0)
-        return err_set(err, SNAP_E_USAGE, "--batch max needs --gpu-memory with --predict");
-    if (q->n_batches == GRID_AXIS)
-        return err_set(err, SNAP_E_USAGE, "--batch lists more than %d numbers", GRID_AXIS);
-    q->batches[q->n_batches++] = v;
-    return SNAP_OK;
-}
-
-static snap_status add_arm(void *ctx, const char *part, snap_err *err) {
-    request *q = ctx;
-    if (q->n_arms == 2)
-        return err_set(err, SNAP_E_USAGE, "--arms lists more than 2 arms");
-    kv_format *arm = &q->arms[q->n_arms++];
-    snap_status st = kv_format_parse(part, arm, err);
-    if (st == SNAP_OK && *arm != CACHE_BF16 && *arm != CACHE_FP8)
-        st = err_set(err, SNAP_E_USAGE, "--predict knows the arms bf16 and fp8, got '%s'", part);
-    return st;
-}
-
-static snap_status check_options(const request *q, snap_err *err) {
-    const predict_options *o = q->o;
-    if (!o->model_config)
-        return err_set(err, SNAP_E_USAGE, "bench model needs --model-config");
-    if (o->against && (o->layouts || o->gpus))
-        return err_set(err, SNAP_E_USAGE,
-                       "--against takes the layouts of its files, without --layout and --gpus");
-    if (o->layouts && o->gpus)
-        return err_set(err, SNAP_E_USAGE, "--layout and --gpus exclude each other");
-    if (strcmp(o->weights, "bf16") != 0 && strcmp(o->weights, "e4m3") != 0)
-        return err_set(err, SNAP_E_USAGE, "--weights must be bf16 or e4m3, got '%s'", o->weights);
-    return SNAP_OK;
-}
-
-static snap_status read_request(request *q, snap_err *err) {
-    snap_status st;
-    const predict_options *o = q->o;
-    TRY(check_options(q, err));
-    TRY(model_config_open(&q->shape, o->model_config, err));
-    q->e4m3 = strcmp(o->weights, "e4m3") == 0 || q->shape.fp8_block == 128;
-    q->model = provenance_cut_folders(o->model_config);
-    if (!q->model)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for a prediction"));
-    TRY(bench_parse_list(o->contexts, "--context", 1, q->shape.max_position_embeddings, q->contexts,
-                         GRID_AXIS, &q->n_contexts, err));
-    TRY(text_split(o->batches, ',', "--batch", add_batch, q, err));
-    TRY(text_split(o->arms, ',', "--arms", add_arm, q, err));
-    if (o->gpus)
-        TRY(bench_parse_list(o->gpus, "--gpus", 1, kMostGpus, q->gpus, GRID_AXIS, &q->n_gpus, err));
-    else if (!o->against)
-        TRY(text_split(o->layouts ? o->layouts : "DP1", ',', "--layout", add_layout, q, err));
-cleanup:
-    return st;
-}
 
 /* ---- one row ---- */
 
-static const char *keep(request *q, const char *text) {
+static const char *keep(predict_request *q, const char *text) {
     size_t n = strlen(text) + 1;
     char *copy = arena_alloc(&q->out->mem, n, 1);
     if (copy)
@@ -149,8 +53,9 @@ static void set_parts(prediction_record *r, const double ns[STEP_PARTS]) {
 }
 
 /* The time of a step in which the first replica, which has the most sequences, has @rows. */
-static snap_status set_times(const request *q, const rule_book *book, const predict_layout *l,
-                             kv_format arm, int64_t rows, prediction_record *r, snap_err *err) {
+static snap_status set_times(const predict_request *q, const rule_book *book,
+                             const predict_layout *l, kv_format arm, int64_t rows,
+                             prediction_record *r, snap_err *err) {
     double ns[STEP_PARTS];
     predict_time exchange;
     predict_work w = predict_work_of(&q->shape, l, q->e4m3, (double)rows, r->context, (double)NAN);
@@ -175,7 +80,7 @@ typedef struct {
     int64_t context, batch; /* batch 0: as many as fit */
 } cell;
 
-static snap_status predict_cell(request *q, const rule_book *book, const cell *c,
+static snap_status predict_cell(predict_request *q, const rule_book *book, const cell *c,
                                 prediction_record *r, snap_err *err) {
     const predict_layout *l = &c->layout;
     const predict_links *links = &q->out->in.links;
@@ -222,7 +127,7 @@ static prediction_record *next_row(predict_result *p, snap_err *err) {
 
 /* ---- rows of the options ---- */
 
-static snap_status predict_layouts(request *q, snap_err *err) {
+static snap_status predict_layouts(predict_request *q, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int l = 0; l < q->n_layouts; l++)
         for (int a = 0; a < q->n_arms; a++)
@@ -240,13 +145,13 @@ cleanup:
 
 /* Adds the best layout of so many GPUs for a cell, of those without idle replicas. With none of
  * these there is no row. With none that fits, the row has no time. */
-static snap_status predict_best(request *q, int64_t gpus, cell *c, snap_err *err) {
+static snap_status predict_best(predict_request *q, int64_t gpus, cell *c, snap_err *err) {
     snap_status st = SNAP_OK;
     prediction_record *best = next_row(q->out, err), r;
     bool any = false, divides = false;
     if (!best)
         return SNAP_E_USAGE;
-    for (int parts = 1; parts <= kWidest && parts <= gpus; parts++)
+    for (int parts = 1; parts <= PREDICT_WIDEST && parts <= gpus; parts++)
         for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
             c->layout = (predict_layout){{(int)gpus / parts, parts, whole}};
             if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
@@ -271,7 +176,7 @@ cleanup:
     return st;
 }
 
-static snap_status predict_map(request *q, snap_err *err) {
+static snap_status predict_map(predict_request *q, snap_err *err) {
     snap_status st = SNAP_OK;
     for (int g = 0; g < q->n_gpus; g++)
         for (int a = 0; a < q->n_arms; a++)
@@ -286,7 +191,7 @@ cleanup:
 
 /* ---- rows beside measured ones ---- */
 
-static snap_status check_model(const request *q, const step_record *s, const char *file,
+static snap_status check_model(const predict_request *q, const step_record *s, const char *file,
                                snap_err *err) {
     size_t n = strlen(s->model_config), m = strlen(q->model);
     n -= text_ends(s->model_config, ".json") ? strlen(".json") : 0;
@@ -298,7 +203,7 @@ static snap_status check_model(const request *q, const step_record *s, const cha
 }
 
 /* The rules without the steps of the same batch and context. */
-static void rules_without(request *q, const step_record *s, rule_book *book) {
+static void rules_without(predict_request *q, const step_record *s, rule_book *book) {
     const predict_inputs *in = &q->out->in;
     *book = in->book;
     rules_fit(book, in->steps, in->n, (left_out_cell){s->batch, s->context});
@@ -306,7 +211,7 @@ static void rules_without(request *q, const step_record *s, rule_book *book) {
 
 static snap_status add_measured(void *ctx, const step_record *s, const char *file, snap_err *err) {
     snap_status st;
-    request *q = ctx;
+    predict_request *q = ctx;
     prediction_record *r = next_row(q->out, err);
     rule_book book = q->out->in.book;
     cell c = {{{1, 1, false}}, CACHE_BF16, s->context, s->batch};
@@ -315,7 +220,7 @@ static snap_status add_measured(void *ctx, const step_record *s, const char *fil
     TRY(check_model(q, s, file, err));
     TRY(kv_format_parse(s->arm, &c.arm, err));
     if (s->layout[0])
-        TRY(read_layout(q, s->layout, &c.layout, err));
+        TRY(predict_request_layout(q, s->layout, &c.layout, err));
     else
         rules_without(q, s, &book);
     TRY(predict_cell(q, &book, &c, r, err));
@@ -368,12 +273,11 @@ snap_status predict_run(const predict_options *o, const js *config, predict_resu
                         snap_err *err) {
     snap_status st;
     memset(out, 0, sizeof *out);
-    request *q = calloc(1, sizeof *q);
+    predict_request *q = calloc(1, sizeof *q);
     if (!q)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a prediction");
-    q->o = o;
     q->out = out;
-    TRY(read_request(q, err));
+    TRY(predict_request_read(q, o, err));
     TRY(predict_inputs_read(&out->in, &o->from, err));
     if (o->against)
         TRY(predict_each_step(o->against, add_measured, q, err));
@@ -385,7 +289,7 @@ snap_status predict_run(const predict_options *o, const js *config, predict_resu
     if (o->out)
         TRY(save(o, config, out, err));
 cleanup:
-    free(q->model);
+    predict_request_release(q);
     free(q);
     return st;
 }
