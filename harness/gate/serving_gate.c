@@ -9,16 +9,15 @@
 #include "harness/gate/verdicts.h"
 #include "harness/record/run.h"
 
-static const double kZ95 = 1.959963984540054, kZ90 = 1.6448536269514722;
-
 /* Three rates, then medians, then p99s. */
 enum { RATES = 3, MEDIANS = 3, METRICS = RATES + MEDIANS + 4 };
 static const char *const kMetrics[METRICS] = {
     "output_tok_s", "requests_s", "goodput_s", "ttft", "tpot", "e2e", "ttft", "itl", "tpot", "e2e"};
 
-/* A value with its interval. */
+/* A value with its interval, whose width comes from Student's t with @df degrees of freedom;
+ * HUGE_VAL: from the normal distribution. */
 typedef struct {
-    double value, lo, hi;
+    double value, lo, hi, df;
 } estimate;
 
 /* One metric at one load point. */
@@ -30,12 +29,12 @@ typedef struct {
     bool missing;     /* the current run lacks it */
     const char *flag; /* a flag of one of the runs that prevents a verdict; NULL = none */
     double drift;     /* logarithm of the ratio that the drifts of both runs may cause */
-    double log_ratio, se;
+    double log_ratio, se, df;
     gate_cell cell;
 } comparison;
 
-static estimate of(double value, const double ci[2]) {
-    return (estimate){value, ci[0], ci[1]};
+static estimate of(double value, const double ci[2], double df) {
+    return (estimate){value, ci[0], ci[1], df};
 }
 
 static bool is_same_load(const serving_record *a, const serving_record *b) {
@@ -54,34 +53,38 @@ static const serving_record *find(const serving_list *all, const serving_record 
     return NULL;
 }
 
+/* Whether the intervals of a load point count whole blocks. */
+static bool counts_blocks(const serving_record *load) {
+    return load->units && strcmp(load->units, "blocks") == 0 && load->blocks > 1;
+}
+
 /* The value of a metric at the load point of the row @like of kind load. NANs if it is missing. */
 static estimate value_of(const serving_list *all, const serving_record *like, int metric) {
-    const estimate none = {(double)NAN, (double)NAN, (double)NAN};
-    const serving_record *r = metric < RATES ? find(all, like, "load", NULL)
-                                             : find(all, like, "latency", kMetrics[metric]);
-    if (!r)
+    const estimate none = {(double)NAN, (double)NAN, (double)NAN, HUGE_VAL};
+    const serving_record *load = find(all, like, "load", NULL),
+                         *r = metric < RATES ? load : find(all, like, "latency", kMetrics[metric]);
+    if (!r || !load)
         return none;
+    double df = counts_blocks(load) ? (double)(load->blocks - 1) : HUGE_VAL;
     switch (metric) {
     case 0:
-        return of(r->output_tok_s, r->output_tok_s_ci95);
+        return of(r->output_tok_s, r->output_tok_s_ci95, df);
     case 1:
-        return of(r->requests_s, r->requests_s_ci95);
+        return of(r->requests_s, r->requests_s_ci95, df);
     case 2:
-        return of(r->goodput_s, r->goodput_s_ci95);
+        return of(r->goodput_s, r->goodput_s_ci95, df);
     default:
-        return metric < RATES + MEDIANS ? of(r->p50_ms, r->p50_ms_ci95)
-                                        : of(r->p99_ms, r->p99_ms_ci95);
+        return metric < RATES + MEDIANS ? of(r->p50_ms, r->p50_ms_ci95, df)
+                                        : of(r->p99_ms, r->p99_ms_ci95, df);
     }
 }
 
 /* The flag with which the intervals of a load point are too narrow; NULL = none. */
 static const char *flag_of(const serving_list *all, const serving_record *like) {
     const serving_record *r = find(all, like, "load", NULL);
-    static const char *const flags[] = {"correlated", "unsteady"};
-    for (size_t i = 0; r && i < sizeof flags / sizeof *flags; i++)
-        if (serving_has_flag(r, flags[i]))
-            return flags[i];
-    return NULL;
+    if (r && serving_has_flag(r, "unsteady"))
+        return "unsteady";
+    return r && serving_has_flag(r, "correlated") && !counts_blocks(r) ? "correlated" : NULL;
 }
 
 /* The logarithm of the change that the drift of a load point may cause (drift_pct). */
@@ -94,14 +97,24 @@ static bool is_known(const estimate *e) {
     return e->value > 0 && e->lo > 0 && isfinite(e->hi) && e->hi >= e->lo;
 }
 
-static double se_of(const estimate *e) {
-    return log(e->hi / e->lo) / (2 * kZ95);
+static double quantile(double p, double df) {
+    return isinf(df) ? normal_quantile(p) : student_quantile(p, df);
 }
 
-/* P(Z > z) for z = (x - limit) / se; without spread, x itself decides. */
-static double p_above(double x, double limit, double se) {
+static double se_of(const estimate *e) {
+    return log(e->hi / e->lo) / (2 * quantile(0.975, e->df));
+}
+
+/* The degrees of freedom of a difference of two values (Welch and Satterthwaite). */
+static double joint_df(const estimate *a, const estimate *b) {
+    double x = pow(se_of(a), 2), y = pow(se_of(b), 2), parts = x * x / a->df + y * y / b->df;
+    return parts > 0 ? pow(x + y, 2) / parts : HUGE_VAL;
+}
+
+/* P(T > t) for t = (x - limit) / se; without spread, x itself decides. */
+static double p_above(double x, double limit, double se, double df) {
     if (se > 0)
-        return normal_cdf((limit - x) / se);
+        return isinf(df) ? normal_cdf((limit - x) / se) : student_cdf((limit - x) / se, df);
     return x > limit ? 0 : 1;
 }
 
@@ -113,10 +126,12 @@ static void test(comparison *c, double threshold) {
     double sign = c->metric < RATES ? -1 : 1;
     c->log_ratio = sign * log(c->after.value / c->before.value);
     c->se = hypot(se_of(&c->before), se_of(&c->after));
+    c->df = joint_df(&c->before, &c->after);
     if (c->flag)
         return;
-    c->cell.test[GATE_QUARTILE].p_slower = p_above(c->log_ratio, threshold + c->drift, c->se);
-    c->cell.p_within = p_above(-c->log_ratio, c->drift - threshold, c->se);
+    c->cell.test[GATE_QUARTILE].p_slower =
+        p_above(c->log_ratio, threshold + c->drift, c->se, c->df);
+    c->cell.p_within = p_above(-c->log_ratio, c->drift - threshold, c->se, c->df);
 }
 
 static js *row_of(const comparison *c, double threshold) {
@@ -143,8 +158,8 @@ static js *row_of(const comparison *c, double threshold) {
     v.threshold = exp(threshold);
     if (!c->missing) {
         v.ratio = exp(c->log_ratio);
-        v.ci90[0] = exp(c->log_ratio - kZ90 * c->se);
-        v.ci90[1] = exp(c->log_ratio + kZ90 * c->se);
+        v.ci90[0] = exp(c->log_ratio - quantile(0.95, c->df) * c->se);
+        v.ci90[1] = exp(c->log_ratio + quantile(0.95, c->df) * c->se);
     }
     if (!c->missing && !c->flag) {
         v.p_slower = c->cell.test[GATE_QUARTILE].p_slower;

@@ -2,7 +2,8 @@
  * have the same arm and the same load.
  *
  * The logarithms of two values are compared with their standard errors, which their 95 % intervals
- * give, by a normal test. The two runs did not take turns, so their difference includes how the
+ * give, by a normal test. If the intervals of a run count whole blocks (`units`), it is a t test
+ * after Welch, with one degree of freedom less than the run has blocks. The two runs did not take turns, so their difference includes how the
  * machine changes from day to day; a change of less than SERVING_GATE_SHARE therefore never counts.
  * Holm's correction covers all tests of all load points.
  *
@@ -17,9 +18,8 @@
  * In a row, the ratio is above 1 if the current run is slower: of a rate it is the baseline over
  * the current run. A value of the baseline without an interval is left out. A value that the
  * current run lacks, or has without an interval, is "missing". A load point where an arm was
- * saturated in one run only is compared too. All metrics of a load point that is correlated or
- * unsteady in one of the runs are inconclusive: a normal test does not hold for intervals that
- * count two or three blocks, and those by slices are too narrow. */
+ * saturated in one run only is compared too. All metrics of a load point are inconclusive if it is
+ * unsteady in one of the runs, or correlated with intervals by slices, which are too narrow. */
 #ifndef SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 #define SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 

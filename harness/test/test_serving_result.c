@@ -266,6 +266,50 @@ static void test_gate_of_flagged_rows(void) {
     }
 }
 
+/* Sets tpot and its interval in all load points, which count four blocks. */
+static void count_blocks(const results *r, const char *tpot, const char *ci) {
+    js *rows = results_section(r, "serving");
+    for (size_t i = 0; i < js_len(rows); i++) {
+        js *row = js_at(rows, i);
+        const char *kind = js_get_str(row, "kind");
+        if (strcmp(kind, "load") == 0) {
+            set(row, "flags", "[\"correlated\"]");
+            set(row, "units", "\"blocks\"");
+            set(row, "blocks", "4");
+        }
+        if (strcmp(kind, "latency") == 0 && strcmp(js_get_str(row, "metric"), "tpot") == 0) {
+            set(row, "p50_ms", tpot);
+            set(row, "p50_ms_ci95", ci);
+        }
+    }
+}
+
+/* With whole blocks as units, the gate uses Welch's t test. By hand: with four blocks, each 95 %
+ * interval is 2 * 3.1824 standard errors wide, so these are log(10.5 / 9.5) / 6.3649 = 0.015724 and
+ * equal, their difference has 0.022238 and 6 degrees of freedom, and t = (log(1.2) - log(1.05)) /
+ * 0.022238 = 6.0046. Of Student's t, 0.000480 lies above. */
+static void test_gate_of_blocks(void) {
+    const gate_limits limits = GATE_DEFAULTS;
+    results *a = serving_fixture(2), *b = serving_fixture(2);
+    js *rows = js_new_array();
+    int seen = 0;
+    count_blocks(a, "10", "[9.5, 10.5]");
+    count_blocks(b, "12", "[11.4, 12.6]");
+    CU_ASSERT_FATAL(gate_check_serving(a, b, &limits, rows, NULL) == SNAP_OK);
+    for (size_t i = 0; i < js_len(rows); i++) {
+        const js *row = js_at(rows, i);
+        if (!strstr(js_get_str(row, "name"), "tpot_p50"))
+            continue;
+        seen++;
+        CU_ASSERT_STRING_EQUAL(js_get_str(row, "verdict"), "regressed");
+        CU_ASSERT_DOUBLE_EQUAL(js_get_num(row, "p_slower", 1), 0.000480, 2e-5);
+    }
+    CU_ASSERT(seen >= 1);
+    js_free(rows);
+    results_free(a);
+    results_free(b);
+}
+
 static void test_gate(void) {
     results *a = serving_fixture(2), *b = serving_fixture(2), *slow = serving_fixture(1.2);
     CU_ASSERT(verdicts(a, b, "ok") >= 5);
@@ -385,6 +429,7 @@ CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what
                                       {"views", test_views},
                                       {"gate", test_gate},
                                       {"gate of flagged rows", test_gate_of_flagged_rows},
+                                      {"gate of rows that count blocks", test_gate_of_blocks},
                                       {"audit", test_audit},
                                       {"order of times", test_order_of_times},
                                       {"lags", test_lags},
