@@ -3,9 +3,10 @@
  *
  * The logarithms of two values are compared with their standard errors, which their 95 % intervals
  * give, by a normal test. If the intervals of a run count whole blocks (`units`), it is a t test
- * after Welch, with one degree of freedom less than the run has blocks. The two runs did not take turns, so their difference includes how the
- * machine changes from day to day; a change of less than SERVING_GATE_SHARE therefore never counts.
- * Holm's correction covers all tests of all load points.
+ * after Welch, with one degree of freedom less than the run has blocks. The two runs did not take
+ * turns, so their difference includes how the machine changes from day to day; a change of less
+ * than SERVING_GATE_SHARE therefore never counts. Holm's correction covers all tests of all load
+ * points.
  *
  *   median of ttft, tpot and e2e           "ok" if it is shown that it did not grow by more than
  *                                          the threshold

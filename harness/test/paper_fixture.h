@@ -5,7 +5,7 @@
 #include "harness/test/report_fixture.h"
 #include "harness/view/table.h"
 
-/* A report of one run, or of none if @r is NULL. The caller owns it, and the run must outlive it. */
+/* A report of one run, or of none if @r is NULL. The caller owns it. The run must outlive it. */
 report_model *paper_of(results *r);
 
 /* Reads a JSON text as a file of decode steps (@e2e) or of reported figures, named "doc". */

@@ -1,4 +1,4 @@
-/* Compares the paper's tables of decoding speed with numbers computed by hand from the rows here. */
+/* Compares the paper's tables of decoding speed with numbers computed by hand. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

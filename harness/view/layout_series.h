@@ -28,9 +28,9 @@ typedef struct {
     size_t n;
 } layout_series_list;
 
-/* Collects the curves of layouts of several GPUs in the arena, in the order of decode_speeds_find().
- * Each point has the largest FP8 batch of its context and, if several steps have it, the largest
- * BF16 batch. Returns false when out of memory. */
+/* Collects the curves of layouts of several GPUs in the arena, in the order of
+ * decode_speeds_find(). Each point has the largest FP8 batch of its context and, if several steps
+ * have it, the largest BF16 batch. Returns false when out of memory. */
 bool layout_series_find(const report_model *m, arena *mem, layout_series_list *out);
 
 #endif

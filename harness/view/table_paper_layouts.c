@@ -1,5 +1,5 @@
-/* table_paper_layouts.c - the counterpart of Figure 1 of the SnapMLA paper as a table: tokens/s of a
- * model on several GPUs. Three rows for each model and layout, one column for each context. */
+/* table_paper_layouts.c - the counterpart of Figure 1 of the SnapMLA paper as a table: tokens/s of
+ * a model on several GPUs. Three rows for each model and layout, one column for each context. */
 #include <math.h>
 #include <string.h>
 

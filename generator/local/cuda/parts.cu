@@ -112,7 +112,7 @@ snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_
                  bytes = (x + part) * sizeof(float) + rows * sizeof(bf16);
     cudaError_t e = cudaMalloc(&again->x, bytes);
     if (e == cudaSuccess)
-        e = cudaMemset(again->x, 0, bytes);
+        e = cudaMemsetAsync(again->x, 0, bytes, m->s.stream);
     again->part = again->x + x;
     again->rows = reinterpret_cast<bf16 *>(again->part + part);
     return cuda_check(e, "memory to time the exchanges of a step", err);
