@@ -152,6 +152,35 @@ static results *predictions(void) {
     return r;
 }
 
+/* Only predictions of steps that were measured have a row. */
+static void test_predictions_that_were_checked(void) {
+    prediction_record row = kPredicted[1];
+    results *r = predictions();
+    arena mem = {0};
+    table t;
+    row.parts = PREDICTION_FITS | PREDICTION_MEASURED;
+    row.median_ns = 1.9e6;
+    row.measured_ns = 2e6;
+    row.error_pct = -5;
+    row.measured_attention_ns = row.measured_exchange_ns = (double)NAN;
+    row.measured_experts_ns = row.measured_rest_ns = (double)NAN;
+    CU_ASSERT_EQUAL_FATAL(results_add(r, "predicted", record_write(&prediction_type, &row), NULL),
+                          SNAP_OK);
+    report_model *m = paper_of(r);
+    CU_ASSERT_TRUE_FATAL(report_table_paper_checked(m, &mem, &t));
+    CU_ASSERT_EQUAL_FATAL(t.n_rows, 1);
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "model", ""), "big");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "layout", ""), "DP8/EP8");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "cache", ""), "FP8");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "batch", ""), "120");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "measured, ms", ""), "2.0");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "predicted, ms", ""), "1.9 (0.9–2.0)");
+    CU_ASSERT_STRING_EQUAL(paper_cell(&t, 0, "error, %", ""), "−5.0");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(r);
+}
+
 /* Two layouts in the wrong order, the first of them measured twice, and a prediction. */
 static report_model *layouts(results *predicted) {
     report_model *m = paper_of(predicted);
@@ -334,6 +363,7 @@ CU_TestInfo tests_paper_speed[] = {
     {"layouts as text", test_layouts_as_text},
     {"rows have layout and batches", test_rows_have_layout_and_batches},
     {"layouts over the context", test_layouts_over_the_context},
+    {"predictions that were checked", test_predictions_that_were_checked},
     {"figures of layouts", test_figures_of_layouts},
     {"one GPU has no layout", test_one_gpu_has_no_layout},
     {"many contexts and layouts", test_many_contexts_and_layouts},

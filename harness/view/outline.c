@@ -126,7 +126,9 @@ static const report_section paper[] = {
                "whole models; --e2e reads its output."},
     {.id = "layouts",
      .title = "Throughput on several GPUs",
-     .parts = {{.draw = figure_layouts}, {.build = report_table_paper_layouts}},
+     .parts = {{.draw = figure_layouts},
+               {.build = report_table_paper_layouts},
+               {.build = report_table_paper_checked}},
      .measured = has_layouts,
      .absent = "Not measured in these runs. 'sh ci/gpu_figure1.sh OUT' measures it, and so does "
                "'snapmla bench model --layout LAYOUT --out FILE'; --e2e reads their output."},

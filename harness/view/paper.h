@@ -57,6 +57,8 @@ double report_peak_pct(const report_model *m, const report_cell *c);
 bool report_table_paper_speed(const report_model *m, arena *mem, table *t);
 /* Several GPUs: tokens/s over the context, three rows for each model and layout. */
 bool report_table_paper_layouts(const report_model *m, arena *mem, table *t);
+/* Predicted steps beside measured ones. */
+bool report_table_paper_checked(const report_model *m, arena *mem, table *t);
 bool report_table_paper_kernel(const report_model *m, arena *mem, table *t);
 bool report_table_paper_granularity(const report_model *m, arena *mem, table *t);
 bool report_table_paper_quality(const report_model *m, arena *mem, table *t);
