@@ -22,11 +22,11 @@
  * All ranks run the same steps with the same number of rows, so the host knows all sizes. Shared
  * experts, zero-computation experts and dense layers only concern the rows of a rank.
  *
- * TP and EP. The ranks of a split replica have the same rows. Each rank computes its own experts
- * for all rows and its part of the shared ones, and the sum of TP adds them up. So with one replica
- * there is no further exchange. With several split replicas, part p of a replica exchanges rows
- * with part p of each other replica, and gets the outputs of their experts. Then the sum of TP adds
- * up the outputs of all parts.
+ * TP and EP together. The ranks of one replica have the same rows. Each rank computes the routed
+ * experts that it has, and its part of the shared experts. Their outputs are partial sums, which
+ * are added up over the ranks of the replica, as with TP alone. With one replica, that is all. With
+ * several, the two exchanges above come first: the ranks that have part p of their replica exchange
+ * rows and outputs with each other, for each p.
  *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
  * GPUs, and ranks/host_sums.h for processes on the CPU. */

@@ -183,8 +183,8 @@ static rule fit_attention(const rule_book *b, int arm, double per_block, const f
     return r;
 }
 
-/* Adds the steps of the fit to @s, without the time of the terms that @known has. Its coefficients
- * are those of another range; 0 = the term is fitted. */
+/* Adds the measured steps to the fit @s. @known: coefficients that are taken from another range; 0
+ * = the coefficient is fitted. The times that they explain are subtracted first. */
 static void sample_experts(sample *s, const predict_terms *known, const fitted_steps *f) {
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
@@ -200,7 +200,8 @@ static void sample_experts(sample *s, const predict_terms *known, const fitted_s
     }
 }
 
-/* A format of weights without measured steps has the time for each byte of the other one. */
+/* If no step with BF16 or with e4m3 weights was measured, a byte of this format takes as long as
+ * one of the other. */
 static void fill_bytes(rule *r) {
     double *bf16 = &r->per.of[TERM_BF16], *e4m3 = &r->per.of[TERM_E4M3];
     *bf16 = *bf16 > 0 ? *bf16 : *e4m3;
@@ -276,8 +277,8 @@ static rule fit_rest(const rule_book *b, const rule *bytes, const fitted_steps *
     return best;
 }
 
-/* The rule of experts whose times for each byte the rest has, too. Without one, bytes are read at
- * the measured bandwidth. */
+/* The rule of the experts from which the rest takes the times for each byte. If there is none,
+ * bytes are read at the measured bandwidth. */
 static rule bytes_of_rest(const rule_book *b, const rule *experts) {
     rule r = *experts;
     if (r.per.of[TERM_BF16] > 0)

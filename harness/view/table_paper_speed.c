@@ -1,5 +1,5 @@
-/* table_paper_speed.c - the paper's table of decoding speed: one row for each measured, predicted
- * and reported comparison of FP8 with BF16 in a whole model. */
+/* table_paper_speed.c - the paper's table of the decoding speed of whole models. Each row compares
+ * FP8 with BF16: as measured here, as predicted, or as the paper reports. */
 #include <string.h>
 
 #include "harness/view/decode_speed.h"

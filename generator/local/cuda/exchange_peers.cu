@@ -57,7 +57,8 @@ cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t
     return e;
 }
 
-/* Maps the inboxes of the part's other ranks. @offers: those of all ranks of the group. */
+/* Maps the inboxes of the other ranks of @part into this process. @offers: [ranks of the group],
+ * the handles of the inboxes. */
 void map_inboxes(exchange_peers *p, const std::vector<offer> &offers, const exchange_part &part,
                  outcome *out) {
     one_shot_group &g = p->group;

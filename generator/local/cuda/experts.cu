@@ -87,13 +87,14 @@ int first_own_row(const cuda_model *m, int rows) {
     return gathers_rows(m) ? m->opt.experts->rank * rows : 0;
 }
 
-/* Where the outputs for this rank's rows are added up: if they are only a part of the outputs of
- * the replica, in a buffer of their own. */
+/* The buffer to which the outputs of experts for this rank's rows are added: the residual stream.
+ * If the replica is split, they are partial sums and have a buffer of their own. */
 float *own_outputs(const cuda_model *m) {
     return comm_splits(m->opt.comm) ? m->b.own : m->b.x;
 }
 
-/* The shared experts of this rank's rows, while the rows of other ranks are on their way. */
+/* Adds the shared experts to the buffer of outputs. Clears it before, if it is not the residual
+ * stream. */
 void begin_outputs(chain *c, const block &b) {
     cuda_model *m = c->m;
     const size_t bytes =
@@ -129,7 +130,8 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
         {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
 }
 
-/* Adds the sums of b.part over the ranks to the outputs for this rank's rows. */
+/* Adds up b.part over the ranks that exchange rows, and adds the sums for this rank's rows to
+ * own_outputs(). */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.experts;

@@ -93,8 +93,8 @@ struct step_shape {
     chunk_piece chunk[kMostChunks];
 };
 
-/* To time the exchanges of a step, each is followed by repetitions of itself. These work on memory
- * of their own, which holds zeros, so the results of the step stay the same. */
+/* To time the exchanges of a step, each exchange is done several times more. The repetitions use
+ * the memory below, which holds zeros, so the step has the same results. */
 struct repeated_exchanges {
     int times;          /* repetitions of each exchange; 0 in all other steps */
     float *x, *part;    /* like row_buffers.x and .part */

@@ -153,8 +153,7 @@ cleanup:
 }
 
 /* Adds up a row's expert outputs, in the order of its experts. A zero-computation expert returns
- * the row's input. Only one rank adds it, so that it counts once: of the ranks that have the row,
- * the first one of its replica. */
+ * the row's input. It must be added once, so only the first rank of the row's replica does it. */
 static void combine_row(void *ctx, int worker, int64_t i) {
     (void)worker;
     const expert_rows *a = ctx;
