@@ -73,7 +73,7 @@ import         200  300 eval import a=$fixtures/logs/samples_sums_2026-01-01T00-
 import-inspect 200  300 eval import a=$fixtures/logs/bf16.json b=$fixtures/logs/fp8.json --task gsm8k --out FILES
 report-lm-eval 200  200 report lm-eval $dir/run --out FILES
 report         200  500 report --format html,csv,tidy,tex,md,svg $fixtures/run.json $dir/run --out FILES
-report-paper   150  200 report paper --format html,csv,tidy,tex,md,svg --e2e results/nvidia-h200-x4/2026-11-29-5fd1acb016c7-figure1-v3-dp4ep4.json --out FILES
+report-paper   150  200 report paper --format html,csv,tidy,tex,md,svg --e2e results/nvidia-h200-x4/2026-11-29-ff5691afbad3-figure1-v3-dp4ep4.json --out FILES
 report-print   200  200 report $fixtures/run.json
 compare        200  200 compare $fixtures/run.json $fixtures/run.json
 verify         200  200 verify-run $dir/run
@@ -281,6 +281,12 @@ test_command() {
         ALLOC_FAIL_COUNT=$dir/count run "$dir/$name.$pass" "$@" >"$dir/$name.$pass/out" 2>"$dir/$name.$pass/err" || code=$?
         collect "$dir/$name.$pass/out" "$dir/$name.$pass/files" "$dir/$name.$pass" >"$dir/$name.$pass.all"
     done
+    # Otherwise only the message about a file would be tested.
+    if grep 'No such file or directory' "$dir/$name.1/err" >&2; then
+        echo "alloc_fail: $name: a file of its arguments is missing" >&2
+        failed=1
+        return
+    fi
     want=$dir/$name.1.all
     if ! cmp -s "$want" "$dir/$name.2.all"; then
         view=mask want=$dir/$name.masked

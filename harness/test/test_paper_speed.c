@@ -11,6 +11,8 @@
 #include "harness/view/pages.h"
 #include "harness/view/paper.h"
 
+#define NONE "–" /* an empty cell */
+
 static void test_steps_of_whole_models(void) {
     report_model *m = paper_of(NULL);
     arena mem = {0};
@@ -104,49 +106,40 @@ static void add_layout(report_model *m, const char *layout, int bf16, int fp8) {
     CU_ASSERT_EQUAL_FATAL(paper_add(m, doc, true, NULL), SNAP_OK);
 }
 
-/* A predicted step of 8 GPUs, with 64k tokens: FP8 is 1.5 times as fast as BF16. */
-static const prediction_record kPredicted[] = {{.parts = PREDICTION_FITS,
-                                                .origin = "predicted",
-                                                .model_config = "big",
-                                                .layout = "DP8/TP1/EP8",
-                                                .gpus = 8,
-                                                .weights = "e4m3",
-                                                .link = "measured",
-                                                .network = "",
-                                                .arm = "bf16",
-                                                .context = 65536,
-                                                .batch = 64,
-                                                .largest = true,
-                                                .median_ns = 1e6,
-                                                .interval_ns = {9e5, 2e6},
-                                                .limit = "experts",
-                                                .tokens_s = 2000,
-                                                .tokens_s_interval = {1800, 2100},
-                                                .fp8_over_bf16 = (double)NAN},
-                                               {.parts = PREDICTION_FITS,
-                                                .origin = "predicted",
-                                                .model_config = "big",
-                                                .layout = "DP8/TP1/EP8",
-                                                .gpus = 8,
-                                                .weights = "e4m3",
-                                                .link = "measured",
-                                                .network = "",
-                                                .arm = "fp8",
-                                                .context = 65536,
-                                                .batch = 120,
-                                                .largest = true,
-                                                .median_ns = 1e6,
-                                                .interval_ns = {9e5, 2e6},
-                                                .limit = "experts",
-                                                .tokens_s = 3000,
-                                                .tokens_s_interval = {2700, 3200},
-                                                .fp8_over_bf16 = 1.5}};
+/* A predicted step of 8 GPUs, with 64k tokens. @gain: FP8 over BF16; NAN for BF16. */
+static prediction_record predicted(const char *arm, int64_t batch, double tokens_s, double lo,
+                                   double hi, double gain) {
+    return (prediction_record){.parts = PREDICTION_FITS,
+                               .origin = "predicted",
+                               .model_config = "big",
+                               .layout = "DP8/TP1/EP8",
+                               .gpus = 8,
+                               .weights = "e4m3",
+                               .link = "measured",
+                               .network = "",
+                               .arm = arm,
+                               .context = 65536,
+                               .batch = batch,
+                               .largest = true,
+                               .median_ns = 1e6,
+                               .interval_ns = {9e5, 2e6},
+                               .limit = "experts",
+                               .tokens_s = tokens_s,
+                               .tokens_s_interval = {lo, hi},
+                               .fp8_over_bf16 = gain};
+}
+
+static prediction_record predicted_fp8(void) {
+    return predicted("fp8", 120, 3000, 2700, 3200, 1.5);
+}
 
 static results *predictions(void) {
     results *r;
     CU_ASSERT_EQUAL_FATAL(results_new(&r, "bench", NULL, 0, NULL), SNAP_OK);
-    for (size_t i = 0; i < sizeof kPredicted / sizeof *kPredicted; i++) {
-        js *row = record_write(&prediction_type, &kPredicted[i]);
+    const prediction_record rows[] = {predicted("bf16", 64, 2000, 1800, 2100, (double)NAN),
+                                      predicted_fp8()};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        js *row = record_write(&prediction_type, &rows[i]);
         CU_ASSERT_EQUAL_FATAL(results_add(r, "predicted", row, NULL), SNAP_OK);
     }
     return r;
@@ -154,7 +147,7 @@ static results *predictions(void) {
 
 /* Only predictions of steps that were measured have a row. */
 static void test_predictions_that_were_checked(void) {
-    prediction_record row = kPredicted[1];
+    prediction_record row = predicted_fp8();
     results *r = predictions();
     arena mem = {0};
     table t;
@@ -193,21 +186,26 @@ static report_model *layouts(results *predicted) {
 static void test_rows_have_layout_and_batches(void) {
     static const struct {
         const char *origin, *layout, *where, *context, *batch[2], *speed[2], *gain;
-    } rows[] = {
-        {"measured", "DP4/EP4", "4 × D", "32k", {"10", "10"}, {"1000", "1250"}, "1.25×"},
-        {"measured", "DP4/EP4", "4 × D", "32k", {"10", "18"}, {"1000", "1500"}, "1.50×"},
-        {"measured", "TP4/EP4", "4 × D", "32k", {"10", "10"}, {"400", "500"}, "1.25×"},
-        {"measured", "TP4/EP4", "4 × D", "32k", {"10", "10"}, {"400", "500"}, "1.25×"},
-        {"measured", "TP4/EP4", "4 × D", "32k", {"10", "18"}, {"400", "600"}, "1.50×"},
-        {"measured", "TP4/EP4", "4 × D", "32k", {"10", "18"}, {"400", "640"}, "1.60×"},
-        {"predicted",
-         "DP8/EP8",
-         "8 GPUs, weights in e4m3",
-         "64k",
-         {"64", "120"},
-         {"2000 (1800–2100)", "3000 (2700–3200)"},
-         "1.50×"},
-        {"reported", "DP8", "up to; 8 GPUs, 16k to 128k", "–", {"–", "–"}, {"–", "–"}, "1.91×"}};
+    } rows[] = {{"measured", "DP4/EP4", "4 × D", "32k", {"10", "10"}, {"1000", "1250"}, "1.25×"},
+                {"measured", "DP4/EP4", "4 × D", "32k", {"10", "18"}, {"1000", "1500"}, "1.50×"},
+                {"measured", "TP4/EP4", "4 × D", "32k", {"10", "10"}, {"400", "500"}, "1.25×"},
+                {"measured", "TP4/EP4", "4 × D", "32k", {"10", "10"}, {"400", "500"}, "1.25×"},
+                {"measured", "TP4/EP4", "4 × D", "32k", {"10", "18"}, {"400", "600"}, "1.50×"},
+                {"measured", "TP4/EP4", "4 × D", "32k", {"10", "18"}, {"400", "640"}, "1.60×"},
+                {"predicted",
+                 "DP8/EP8",
+                 "8 GPUs, weights in e4m3",
+                 "64k",
+                 {"64", "120"},
+                 {"2000 (1800–2100)", "3000 (2700–3200)"},
+                 "1.50×"},
+                {"reported",
+                 "DP8",
+                 "up to; 8 GPUs, 16k to 128k",
+                 NONE,
+                 {NONE, NONE},
+                 {NONE, NONE},
+                 "1.91×"}};
     results *r = predictions();
     report_model *m = layouts(r);
     arena mem = {0};
