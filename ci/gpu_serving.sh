@@ -14,10 +14,14 @@
 #            loads decide more in the same time than a search. The prompts are in the cache, so the servers
 #            mostly decode, as in Figure 1 of the paper. There are so many that the second-level cache of
 #            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). Computing the prompts: 20 s
-#            (8k), 32 s (32k), 40 s (128k). Each number of users: 110 s. So measure one length at a time,
-#            with LIMIT=500; a part that is stopped keeps the loads that are complete.
+#            (8k), 32 s (32k), 40 s (128k). A scout, one short block of each arm at four numbers of users,
+#            chooses the four numbers to measure: two for each arm, just below and just above its target of
+#            TPOT, because loads near the knee make its interval narrow. The scout: 45 s. Each number of
+#            users: 110 s. So measure one length at a time, with LIMIT=570; a part that is stopped keeps the
+#            loads that are complete.
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
-#            The knee is the highest rate within the targets.
+#            The knee is the highest rate within the targets. If OUT has results of the part knee for this
+#            length, the rates are 0.85 and 1.1 times the requests per second of each arm at its knee there.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
@@ -34,7 +38,7 @@
 #
 # Environment, with defaults for one H200:
 #   SNAPMLA=build/snapmla LOAD_SERVER=build/test/load_server      the programs
-#   DRY=1                      small numbers, on the CPU, to test this script (two minutes)
+#   DRY=1                      small numbers, on the CPU, to test this script (three minutes)
 #   DEVICE=cuda                "cpu": `bench model` needs a GPU and is then left out
 #   SHAPE=deepseek-v2-lite     a name in configs/models, or a config.json
 #   WEIGHTS_MB=29950           size of its weights
@@ -43,8 +47,13 @@
 #   CLOSED_CACHE_MB=8192       the same in the part closed, so that the loads fill it within the time
 #   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
 #   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
-#   LOADS                      numbers of users in the part knee, for example 130,160; default: loads_of()
-#   RATES                      requests per second in the part open; default: rates_of()
+#   LOADS                      numbers of users in the part knee, for example 130,160; default: from the scout
+#   SCOUT                      numbers of users of the scout, and of the part knee if the scout fails;
+#                              default: loads_of()
+#   RATES                      requests per second in the part open; default: from the part knee, or rates_of()
+#   BLOCKS=3 BLOCK_S=15        blocks of each arm at each load of the parts knee and open, and the seconds of a
+#                              block (times SCALE). More blocks and longer blocks give narrower intervals, and
+#                              each load takes about BLOCKS * 2 * (BLOCK_S + 4) seconds.
 #   SEARCH                     searches in the part knee instead, for example "concurrency:100-320 rate:60-220"
 #   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
 #   LIMIT                      seconds for everything; default: 570
@@ -57,7 +66,7 @@ parts=${*:-knee open http client chunked decode closed}
 if [ -n "${DRY:-}" ]; then
     DEVICE=${DEVICE:-cpu} SHAPE=${SHAPE:-models/snapmla-10m/config.json} CACHE_MB=${CACHE_MB:-256}
     CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
-    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} LOADS=${LOADS:-2,3} RATES=${RATES:-1,2}
+    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} SCOUT=${SCOUT:-2,4}
     LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
     TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
 fi
@@ -270,7 +279,7 @@ unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac
 # loads_of INPUT: numbers of users below and above the knees of both precisions on one H200, as far from them as
 # the targets need: the blocks of a load are few (docs/lab/2026-11-29-correlated-loads.md)
 loads_of() {
-    [ -z "${LOADS:-}" ] || { echo "$LOADS" && return; }
+    [ -z "${LOADS:-${SCOUT:-}}" ] || { echo "${LOADS:-$SCOUT}" && return; }
     case $1 in
     8192) echo 145,165,215,260 ;;
     32768) echo 48,58,80,95 ;;
@@ -279,11 +288,74 @@ loads_of() {
     esac
 }
 
-# rates_of INPUT: rates below and above the knees of both precisions, from the numbers of users of loads_of():
-# a user has an answer of 64 tokens after 64 times 20 ms
+# crossing: from lines "USERS TPOT" of one arm, the numbers of users just below and just above its target of TPOT,
+# by linear interpolation. Prints nothing if TPOT does not rise there, or if the numbers are far outside the lines.
+crossing() {
+    sort -n | awk -v target=$tpot_ms '
+        $2 + 0 > 0 { u[++n] = $1; t[n] = $2 }
+        function users_at(x,   i, slope) {
+            for (i = 1; i < n - 1 && t[i + 1] < x; i++) continue
+            slope = (t[i + 1] - t[i]) / (u[i + 1] - u[i])
+            return slope > 0 ? u[i] + (x - t[i]) / slope : -1
+        }
+        END {
+            if (n < 2) exit
+            low = users_at(0.965 * target); high = users_at(1.035 * target)
+            if (low < u[1] / 2 || high < u[1] / 2 || low > 2 * u[n] || high > 2 * u[n]) exit
+            low = low < 1 ? 1 : int(low); high = int(high) + (high > int(high))
+            if (high <= low) high = low + 1
+            print low; print high
+        }'
+}
+
+# tpots NAME ARM USERS...: lines for crossing, from the results of a run
+tpots() {
+    run=$1 arm=$2
+    shift 2
+    for number; do
+        echo "$number $(row "$run" "$arm" "\"kind\": *\"latency\".*\"load\": *${number}[.,].*\"metric\": *\"tpot\"" p50_ms)"
+    done
+}
+
+# scout INPUT SECONDS: measures some numbers of users briefly, and chooses those of the part knee, which go to $users.
+# They are those of loads_of() if the scout fails, and if LOADS is set, which needs no scout. SCALE does not shorten the
+# scout: a median needs 10 requests, of which the ends of a block give few.
+scout() {
+    users=$(loads_of "$1") chosen=''
+    [ -z "${LOADS:-}" ] || return 0
+    # shellcheck disable=SC2086
+    load "scout-$1" "$2" --concurrency "$users" --duration 4 --drain 1 --blocks 1 --warmup 8 \
+        $shared --output $lengths
+    for arm in bf16 fp8; do
+        # shellcheck disable=SC2046 # a list of numbers
+        lines=$(tpots "scout-$1" $arm $(echo "$users" | tr ',' ' '))
+        say "scout, input $1, $arm: users and TPOT p50 in ms: $(echo "$lines" | paste -sd ',' -)"
+        near=$(echo "$lines" | crossing)
+        [ -n "$near" ] || { say "scout, input $1: no crossing of $arm was found, so users: $users" && return; }
+        chosen="$chosen $near"
+    done
+    # shellcheck disable=SC2086 # a list of numbers
+    users=$(printf '%s\n' $chosen | sort -nu | paste -sd ',' -)
+    say "scout, input $1: users near a TPOT of $tpot_ms ms: $users"
+}
+
+# rates_at_knee INPUT: rates below and above the knees that the part knee found in the same folder. The last
+# line is "unknown" if it did not find the knees of both precisions.
+rates_at_knee() {
+    for arm in bf16 fp8; do
+        low=$(row "knee-$1" $arm '"kind": *"knee"' knee_lo)
+        row "knee-$1" $arm "\"kind\": *\"load\".*\"load\": *${low}[.,]" requests_s
+    done | awk '$1 + 0 > 0 { print 0.85 * $1; print 1.1 * $1; n++ } END { exit n < 2 }' || echo unknown
+}
+
+# rates_of INPUT: rates below and above the knees of both precisions. Without results of the part knee, they come from
+# the numbers of users of loads_of(): a user has an answer of 64 tokens after 64 times 20 ms
 rates_of() {
     [ -z "${RATES:-}" ] || { echo "$RATES" && return; }
-    loads_of "$1" | tr ',' '\n' | awk '{ printf "%s%.3g", (NR > 1 ? "," : ""), $1 / 1.28 }'
+    rates=$(rates_at_knee "$1")
+    case $rates in *unknown*) rates=$(loads_of "$1" | tr ',' '\n' | awk '{ print $1 / 1.28 }') ;; esac
+    # Multiples of 0.25 have the same digits in run.json, where say_loop finds them.
+    echo "$rates" | awk '{ print int(4 * $1 + 0.5) / 4 }' | sort -gu | paste -sd ',' -
 }
 
 # search INPUT RANGE SECONDS: the knees of both arms in this range, of rates or of numbers of users
@@ -310,15 +382,16 @@ prompts() {
         $shared --output 1
 }
 
-# loops PART INPUT SECONDS: closed loops (knee) or open ones (open) of this input length
+# loops PART INPUT SECONDS: closed loops of $users (knee) or open loops (open) of this input length
 loops() {
     case $1 in
-    knee) kind=closed option=--concurrency of=users list=$(loads_of "$2") ;;
+    knee) kind=closed option=--concurrency of=users list=$users ;;
     open) kind=open option=--rate of=requests/s list=$(rates_of "$2") ;;
     esac
+    say "$1, input $2: $of: $list"
     # shellcheck disable=SC2086
-    load "$1-$2" "$3" $option "$list" --duration "$(scaled 15)" --drain "$(scaled 3)" --blocks 3 --warmup 8 \
-        $shared --output $lengths --slo $targets
+    load "$1-$2" "$3" $option "$list" --duration "$(scaled "${BLOCK_S:-15}")" --drain "$(scaled 3)" \
+        --blocks "${BLOCKS:-3}" --warmup 8 $shared --output $lengths --slo $targets
     for number in $(echo "$list" | tr ',' ' '); do
         say_loop "$1-$2" "$kind loop, $prefixes prompts of $2 tokens in the cache, $number $of" "$number"
     done
@@ -329,19 +402,20 @@ loops() {
 knees() {
     both "$most_cache"
     n=$(count "$inputs")
-    targets=ttft_p75=500ms,tpot_p75=20ms # p75 needs fewer requests in a block than p90
+    tpot_ms=20
+    targets=ttft_p75=500ms,tpot_p75=${tpot_ms}ms # p75 needs fewer requests in a block than p90
     # Drawn lengths: with equal ones, all users begin and end in the same steps.
     lengths=uniform:$((output / 16))-$((3 * output / 16))
     for input in $(echo "$inputs" | tr ',' ' '); do
-        part_left=$(($(left) / n))
+        input_end=$(($(date +%s) + $(left) / n))
         n=$((n - 1))
-        begun_input=$(date +%s)
         prompts "$1" "$input"
-        input_left=$((part_left - ($(date +%s) - begun_input)))
         if [ "$1" = open ] || [ -z "${SEARCH:-}" ]; then
-            loops "$1" "$input" $((input_left - 6))
+            [ "$1" = open ] || scout "$input" $(((input_end - $(date +%s)) / 3))
+            loops "$1" "$input" $((input_end - $(date +%s) - 6))
             continue
         fi
+        input_left=$((input_end - $(date +%s)))
         for range in $SEARCH; do
             search "$input" "$range" $((input_left / $(echo "$SEARCH" | wc -w)))
         done
