@@ -3,10 +3,10 @@
 #if __has_include(<cublasLt.h>)
 
 #include <array>
-#include <cublasLt.h>
-#include <dlfcn.h>
 #include <map>
 #include <new>
+
+#include "generator/local/cuda/cublaslt_entry.h"
 
 namespace device {
 namespace {
@@ -32,53 +32,11 @@ struct prepared {
     bool usable;
 };
 
-template <typename F>
-void find(void *library, const char *name, F **out, bool *ok) {
-    *out = reinterpret_cast<F *>(dlsym(library, name));
-    *ok = *ok && *out;
-}
-
-struct entry_points {
-    decltype(cublasLtCreate) *create;
-    decltype(cublasLtDestroy) *destroy;
-    decltype(cublasLtGetVersion) *version;
-    decltype(cublasLtMatmulDescCreate) *product_create;
-    decltype(cublasLtMatmulDescDestroy) *product_destroy;
-    decltype(cublasLtMatmulDescSetAttribute) *product_set;
-    decltype(cublasLtMatrixLayoutCreate) *layout_create;
-    decltype(cublasLtMatrixLayoutDestroy) *layout_destroy;
-    decltype(cublasLtMatrixLayoutSetAttribute) *layout_set;
-    decltype(cublasLtMatmulPreferenceCreate) *preference_create;
-    decltype(cublasLtMatmulPreferenceDestroy) *preference_destroy;
-    decltype(cublasLtMatmulPreferenceSetAttribute) *preference_set;
-    decltype(cublasLtMatmulAlgoGetHeuristic) *propose;
-    decltype(cublasLtMatmul) *multiply;
-
-    bool load(void *library) {
-        bool ok = true;
-        find(library, "cublasLtCreate", &create, &ok);
-        find(library, "cublasLtDestroy", &destroy, &ok);
-        find(library, "cublasLtGetVersion", &version, &ok);
-        find(library, "cublasLtMatmulDescCreate", &product_create, &ok);
-        find(library, "cublasLtMatmulDescDestroy", &product_destroy, &ok);
-        find(library, "cublasLtMatmulDescSetAttribute", &product_set, &ok);
-        find(library, "cublasLtMatrixLayoutCreate", &layout_create, &ok);
-        find(library, "cublasLtMatrixLayoutDestroy", &layout_destroy, &ok);
-        find(library, "cublasLtMatrixLayoutSetAttribute", &layout_set, &ok);
-        find(library, "cublasLtMatmulPreferenceCreate", &preference_create, &ok);
-        find(library, "cublasLtMatmulPreferenceDestroy", &preference_destroy, &ok);
-        find(library, "cublasLtMatmulPreferenceSetAttribute", &preference_set, &ok);
-        find(library, "cublasLtMatmulAlgoGetHeuristic", &propose, &ok);
-        find(library, "cublasLtMatmul", &multiply, &ok);
-        return ok;
-    }
-};
-
 } // namespace
 
 struct cublaslt {
     void *library;
-    entry_points api;
+    cublaslt_entry api;
     cublasLtHandle_t handle;
     cublasLtMatmulPreference_t preference;
     void *workspace;
@@ -90,7 +48,7 @@ namespace {
 cublasLtMatrixLayout_t layout(const cublaslt *lt, cudaDataType_t type, int64_t rows, int64_t cols,
                               int64_t pitch, int32_t groups, int64_t group) {
     cublasLtMatrixLayout_t l = nullptr;
-    const entry_points &f = lt->api;
+    const cublaslt_entry &f = lt->api;
     if (f.layout_create(&l, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols),
                         pitch) != CUBLAS_STATUS_SUCCESS)
         return nullptr;
@@ -102,7 +60,7 @@ cublasLtMatrixLayout_t layout(const cublaslt *lt, cudaDataType_t type, int64_t r
 }
 
 prepared prepare(const cublaslt *lt, const gemm_args &a) {
-    const entry_points &f = lt->api;
+    const cublaslt_entry &f = lt->api;
     const cublasOperation_t turned = CUBLAS_OP_T;
     cublasLtMatmulHeuristicResult_t best = {};
     int found = 0;
@@ -127,7 +85,7 @@ prepared prepare(const cublaslt *lt, const gemm_args &a) {
  * new lengths keep adding shapes. Steps that were recorded as CUDA graphs contain the kernels, so
  * they do not need the prepared shapes. */
 void forget(cublaslt *lt) {
-    const entry_points &f = lt->api;
+    const cublaslt_entry &f = lt->api;
     for (auto &[key, p] : lt->known) {
         f.product_destroy(p.product);
         f.layout_destroy(p.w);
@@ -137,22 +95,13 @@ void forget(cublaslt *lt) {
     lt->known.clear();
 }
 
-void *open_library() {
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12",
-                                        "/usr/local/cuda/lib64/libcublasLt.so"};
-    for (const char *name : names)
-        if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
-            return library;
-    return nullptr;
-}
-
 bool prefer(const cublaslt *lt, cublasLtMatmulPreferenceAttributes_t what, uint64_t value,
             size_t size) {
     return lt->api.preference_set(lt->preference, what, &value, size) == CUBLAS_STATUS_SUCCESS;
 }
 
 bool start(cublaslt *lt) {
-    const entry_points &f = lt->api;
+    const cublaslt_entry &f = lt->api;
     return f.create(&lt->handle) == CUBLAS_STATUS_SUCCESS &&
            f.preference_create(&lt->preference) == CUBLAS_STATUS_SUCCESS &&
            prefer(lt, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace, 8) &&
@@ -166,7 +115,7 @@ bool start(cublaslt *lt) {
 } // namespace
 
 cublaslt *cublaslt_open() {
-    void *library = open_library();
+    void *library = open_cublaslt();
     auto *lt = library ? new (std::nothrow) cublaslt{} : nullptr;
     if (!lt)
         return nullptr;
@@ -182,7 +131,7 @@ cublaslt *cublaslt_open() {
 void cublaslt_close(cublaslt *lt) {
     if (!lt)
         return;
-    const entry_points &f = lt->api;
+    const cublaslt_entry &f = lt->api;
     forget(lt);
     if (lt->preference)
         f.preference_destroy(lt->preference);

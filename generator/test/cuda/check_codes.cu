@@ -1,6 +1,7 @@
 /* Checks products of e4m3 weights on a Hopper device (codes.h), and measures their times.
  *   check_codes        compares with FP64 on the host, and exits 1 at a failure
  *   check_codes time   times for the sizes of DeepSeek-V3, beside those of BF16 weights
+ *                      and those of cuBLASLt's FP8 products
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
  * errors of FP32 only. quantise_rows() must have the bits of the host. gemm_many_codes() and

@@ -1,11 +1,13 @@
 /* code_times.cuh - times of products with e4m3 weights and with BF16 weights, for the sizes of
- * DeepSeek-V3. */
+ * DeepSeek-V3. Dense products of e4m3 weights are also compared with those of cuBLASLt. */
 #pragma once
 #include <algorithm>
+#include <functional>
 
 #include "generator/local/cuda/cublaslt.h"
 #include "generator/local/cuda/rows.h"
 #include "generator/test/cuda/code_case.cuh"
+#include "generator/test/cuda/library_fp8.cuh"
 #include "kernels/cuda/ceilings/cuda_probes.h"
 
 namespace codes {
@@ -180,19 +182,35 @@ struct timed_product {
     }
 };
 
-/* As the model does it (product.cu). */
-inline cudaError_t run_codes(const device::stream_of &s, timed_product &p, device::gemm_args a) {
+/* @a with e4m3 weights and with the activations of quantise(), which gemm_few_codes() does not
+ * read. */
+inline device::gemm_args with_codes(timed_product &p, device::gemm_args a) {
     a.w_codes = {p.w_code, p.w_scale};
     a.w_uniform = true; /* this changes the results for these scales, but not the time */
+    a.x_codes = {p.x_code, p.x_scale};
+    return a;
+}
+
+inline cudaError_t quantise(const device::stream_of &s, timed_product &p,
+                            const device::gemm_args &a) {
+    return quantise_rows(s, {p.x, a.x_row, a.listed ? a.experts.row : nullptr,
+                             a.listed ? a.experts.first + a.groups : nullptr, p.pairs, a.k,
+                             p.x_code, p.x_scale});
+}
+
+/* The product of e4m3 weights and the activations that quantise() left. */
+inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_args &a) {
+    return splits_k(s, a) ? gemm_many_split(s, a) : gemm_many_codes(s, a);
+}
+
+/* As the model does it (product.cu). */
+inline cudaError_t run_codes(const device::stream_of &s, timed_product &p,
+                             const device::gemm_args &args) {
+    const device::gemm_args a = with_codes(p, args);
     if (a.rows <= 8)
         return gemm_few_codes(s, a);
-    a.x_codes = {p.x_code, p.x_scale};
-    const cudaError_t e = quantise_rows(s, {p.x, a.x_row, a.listed ? a.experts.row : nullptr,
-                                            a.listed ? a.experts.first + a.groups : nullptr,
-                                            p.pairs, a.k, p.x_code, p.x_scale});
-    if (e != cudaSuccess)
-        return e;
-    return splits_k(s, a) ? gemm_many_split(s, a) : gemm_many_codes(s, a);
+    const cudaError_t e = quantise(s, p, a);
+    return e == cudaSuccess ? run_quantised(s, a) : e;
 }
 
 inline cudaError_t run_bf16(const device::stream_of &s, timed_product &p, device::gemm_args a,
@@ -226,18 +244,90 @@ inline void time_rows(const device::stream_of &s, timed_product &p, int rows, co
            2 * numbers / bf16 / 1e3, flop / bf16 / 1e6);
 }
 
+/* Chooses the fastest of the algorithms that the library proposes, and prints a warning if its
+ * result is wrong. False if there is no algorithm. */
+inline bool choose_fastest(const device::stream_of &s, fp8_product &product,
+                           const fp8_operands &o) {
+    int best = -1;
+    double least = 0;
+    for (int i = 0; i < product.count(); i++) {
+        product.use(i);
+        if (product.run(s) != cudaSuccess)
+            continue;
+        const double us = median_us(s, [&] { return product.run(s); });
+        if (best < 0 || us < least) {
+            best = i;
+            least = us;
+        }
+    }
+    (void)cudaGetLastError(); /* of algorithms that failed */
+    if (best < 0)
+        return false;
+    product.use(best);
+    CHECK(cudaMemsetAsync(o.y, 0xff, static_cast<size_t>(o.rows) * o.n * sizeof(device::bf16),
+                          s.stream)); /* NaN */
+    CHECK(product.run(s));
+    if (!library_agrees(o))
+        printf("cuBLASLt FP8: WRONG RESULT for %d x %d, %d rows\n", o.n, o.k, o.rows);
+    return true;
+}
+
+inline void print_library(const char *name, double flop, double us, double ours) {
+    if (us > 0)
+        printf(", %s %5.0f TFLOPS (ours %3.0f %%)", name, flop / us / 1e6, 100 * us / ours);
+    else
+        printf(", %s none", name);
+}
+
+/* Measures quantising, our product of codes, both of them together, and the library's products of
+ * the same codes. Each time is the median of TURNS medians. The measurements take turns, so that
+ * the limit of power acts on all of them.
+ *
+ * Our shares do not include quantising, because the library gets codes. Ours also multiplies by the
+ * scales, and its results are those of the model: FP32 or, with a gate, half as many numbers in
+ * BF16. The library's are BF16. */
+inline void compare_library(const device::stream_of &s, timed_product &p, int rows,
+                            const library_fp8 &library) {
+    enum { QUANTISE, PRODUCT, BOTH, FAST, PROMOTED, RUNS, TURNS = 3 };
+    const timed_size &t = p.t;
+    const device::gemm_args a = with_codes(p, p.args_of(rows));
+    const fp8_operands o = {p.w_code, p.x_code, p.y, t.n, t.k, rows};
+    CHECK(quantise(s, p, a));
+    fp8_product fast(library, o, true), promoted(library, o, false);
+    const bool has[RUNS] = {true, true, true, choose_fastest(s, fast, o),
+                            choose_fastest(s, promoted, o)};
+    const std::function<cudaError_t()> run[RUNS] = {
+        [&] { return quantise(s, p, a); }, [&] { return run_quantised(s, a); },
+        [&] { return run_codes(s, p, a); }, [&] { return fast.run(s); },
+        [&] { return promoted.run(s); }};
+    double us[RUNS][TURNS] = {};
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int i = 0; i < RUNS; i++)
+            us[i][turn] = has[i] ? median_us(s, run[i]) : 0;
+    for (double(&times)[TURNS] : us)
+        std::sort(times, times + TURNS);
+    const int mid = TURNS / 2;
+    const double flop = 2.0 * rows * t.n * t.k, ours = us[PRODUCT][mid];
+    printf("%-12s %5d x %5d %5d rows  product of codes %7.1f us %5.0f TFLOPS, quantising %5.1f us, "
+           "both %5.0f TFLOPS; cuBLASLt",
+           t.name, t.n, t.k, rows, ours, flop / ours / 1e6, us[QUANTISE][mid],
+           flop / us[BOTH][mid] / 1e6);
+    print_library("fast", flop, us[FAST][mid], ours);
+    print_library("promoted", flop, us[PROMOTED][mid], ours);
+    printf("\n");
+}
+
 inline void time_size(const device::stream_of &s, const timed_size &t, const ceilings &c,
-                      device::cublaslt *library) {
+                      device::cublaslt *bf16_library, const library_fp8 &fp8_library) {
+    static const std::vector<int> of_experts = {1, 8, 64, 128, 4096},
+                                  dense = {1, 8, 16, 32, 64, 128, 256, 4096};
     timed_product p(s, t);
-    for (const int rows : {1, 8, 64, 128, 4096})
-        time_rows(s, p, rows, c, library);
-    if (t.experts || t.end == device::ends_gate)
+    for (const int rows : t.experts ? of_experts : dense)
+        time_rows(s, p, rows, c, bf16_library);
+    if (t.experts)
         return;
-    const device::gemm_args a = p.args_of(timed_product::MOST_ROWS);
-    const double us = median_us(s, [&] {
-        return quantise_rows(s, {p.x, a.x_row, nullptr, nullptr, a.rows, a.k, p.x_code, p.x_scale});
-    });
-    printf("%-12s   of which quantising %d rows of %d: %.1f us\n", t.name, a.rows, a.k, us);
+    for (const int rows : {64, 128, 4096})
+        compare_library(s, p, rows, fp8_library);
 }
 
 inline void time_all(const device::stream_of &s) {
@@ -252,9 +342,16 @@ inline void time_all(const device::stream_of &s) {
     };
     const ceilings c = measure_ceilings(s);
     device::cublaslt *library = device::cublaslt_open();
+    const library_fp8 fp8_library;
     printf("cuBLASLt: %s\n", library ? "used for BF16 products without a gate" : "missing");
+    if (fp8_library.usable)
+        printf("cuBLASLt FP8: version %zu, the fastest of its first algorithms, with fast "
+               "accumulation and with sums promoted to FP32\n",
+               fp8_library.version());
+    else
+        printf("cuBLASLt FP8: missing\n");
     for (const timed_size &t : sizes)
-        time_size(s, t, c, library);
+        time_size(s, t, c, library, fp8_library);
     device::cublaslt_close(library);
 }
 
