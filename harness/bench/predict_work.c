@@ -312,18 +312,23 @@ static int64_t most_pairs(const rank_model *r, int64_t rows) {
     return r->moe_layers ? r->gathered * rows * smaller(r->slots, r->experts) : 0;
 }
 
-/* The quantised operand of a product of e4m3 weights: a code for each number, and a scale for each
- * kScaleBlock numbers. */
+/* The operand of a product of e4m3 weights. It has a code for each number and a scale for each
+ * kScaleBlock numbers, or, in products of few rows, two bytes for each number and a factor for each
+ * row. */
 static int64_t operand_bytes(const rank_model *r, int64_t rows) {
     const model_shape *s = &r->shape;
     int64_t pairs = most_pairs(r, rows), values = (int64_t)s->num_attention_heads * s->v_head_dim,
             widest =
                 larger(larger(s->hidden_size, s->q_lora_rank), larger(widest_inner(r), values)),
-            of_pairs = larger(s->hidden_size, s->moe_intermediate_size);
-    if (!r->e4m3 || r->gathered * rows <= kFewRows)
+            of_pairs = larger(s->hidden_size, s->moe_intermediate_size),
+            few = smaller(r->gathered * rows, kFewRows),
+            few_pairs = r->moe_layers ? few * smaller(r->slots, r->experts) : 0;
+    if (!r->e4m3)
         return 0;
-    return larger(rows * widest, pairs * of_pairs) +
-           4 * larger(rows * blocks_of(widest), pairs * blocks_of(of_pairs));
+    return larger(larger(rows * widest, pairs * of_pairs),
+                  2 * larger(few * widest, few_pairs * s->moe_intermediate_size)) +
+           4 * larger(larger(rows * blocks_of(widest), pairs * blocks_of(of_pairs)),
+                      larger(few, few_pairs));
 }
 
 /* The rows of the experts. If they are divided over ranks, the rows on their way to them, too. */

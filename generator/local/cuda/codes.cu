@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cuda_fp8.h>
 
+#include "kernels/cuda/ptx/warp.cuh"
+
 namespace device {
 namespace {
 
@@ -11,6 +13,8 @@ enum {
     kWarps = kThreads / 32,
     kBlocksPerSm = 16,
     kResidentThreads = 2048, /* threads that an SM can hold */
+    kRowThreads = 512,       /* threads that convert a row to FP16 */
+    kAtOnce = 4,             /* loads of 16 bytes that each of them has in flight */
 };
 
 __global__ void __launch_bounds__(kThreads) place(code_scale_rows a) {
@@ -74,6 +78,71 @@ __global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
     }
 }
 
+/* 2^exponent, which must be a normal number. */
+__device__ __forceinline__ float exp2_of(int exponent) {
+    return __int_as_float((exponent + 127) << 23);
+}
+
+/* The larger magnitude of two BF16 numbers, as bits; 0 for numbers that are not finite. */
+__device__ __forceinline__ uint32_t largest_of(uint32_t pair) {
+    const uint32_t low = pair & 0x7fff, high = pair >> 16 & 0x7fff;
+    return max(low < 0x7f80 ? low : 0, high < 0x7f80 ? high : 0);
+}
+
+/* Both numbers times a power of two, in FP16. Numbers that FP32 would round are so small that they
+ * become zeros in any case. */
+__device__ __forceinline__ uint32_t halved(uint32_t pair, float factor) {
+    return ptx::pack_f16x2(__uint_as_float(pair << 16) * factor,
+                           __uint_as_float(pair & 0xffff0000) * factor);
+}
+
+/* The bits of the largest finite magnitude of a row, for all threads of the block. */
+__device__ __forceinline__ uint32_t largest_of_row(const uint4 *row, int count, uint32_t *scratch) {
+    const int lane = threadIdx.x % 32;
+    uint32_t largest = 0;
+    for (int from = threadIdx.x; from < count; from += kRowThreads * kAtOnce) {
+        uint4 raw[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) { /* a number may be read twice */
+            const int at = from + i * kRowThreads;
+            raw[i] = row[at < count ? at : from];
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++)
+            largest = max(max(largest, max(largest_of(raw[i].x), largest_of(raw[i].y))),
+                          max(largest_of(raw[i].z), largest_of(raw[i].w)));
+    }
+    largest = __reduce_max_sync(~0u, largest);
+    __syncthreads(); /* scratch may still be read for the previous row */
+    if (lane == 0)
+        scratch[threadIdx.x / 32] = largest;
+    __syncthreads();
+    return __reduce_max_sync(~0u, scratch[lane % (kRowThreads / 32)]);
+}
+
+/* A block converts one row after another. It reads each row twice: for the largest number, and then
+ * for the conversion. */
+__global__ void __launch_bounds__(kRowThreads) halve(halve_args a) {
+    __shared__ uint32_t scratch[kRowThreads / 32];
+    let_next();
+    wait_previous();
+    const int rows = a.count ? *a.count : a.rows, count = a.k / 8;
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+        const auto *x = reinterpret_cast<const uint4 *>(a.x + row * a.x_row);
+        auto *half = reinterpret_cast<uint4 *>(a.half + static_cast<int64_t>(row) * a.k);
+        const int largest = static_cast<int>(largest_of_row(x, count, scratch)),
+                  exponent = largest ? 14 - max((largest >> 7) - 127, -112) : 0;
+        const float factor = exp2_of(exponent);
+        for (int i = threadIdx.x; i < count; i += kRowThreads) {
+            const uint4 raw = x[i];
+            half[i] = {halved(raw.x, factor), halved(raw.y, factor), halved(raw.z, factor),
+                       halved(raw.w, factor)};
+        }
+        if (threadIdx.x == 0)
+            a.inverse[row] = exp2_of(-exponent);
+    }
+}
+
 dim3 grid_for(const stream_of &s, int64_t work, int64_t per_block) {
     const int64_t blocks = (work + per_block - 1) / per_block;
     return dim3(static_cast<unsigned>(
@@ -92,6 +161,11 @@ cudaError_t quantise_rows(const stream_of &s, const quantise_args &a) {
     const int down = std::max(std::min(a.rows, s.sms * kResidentThreads / kThreads / across), 1);
     return launch(s, quantise, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)),
                   kThreads, 0, a);
+}
+
+cudaError_t halve_rows(const stream_of &s, const halve_args &a) {
+    const int blocks = std::max(std::min(a.rows, s.sms * kResidentThreads / kRowThreads), 1);
+    return launch(s, halve, dim3(static_cast<unsigned>(blocks)), kRowThreads, 0, a);
 }
 
 } // namespace device

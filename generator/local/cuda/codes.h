@@ -1,4 +1,4 @@
-/* codes.h - weights that stay e4m3 on the device (Hopper only), and activations quantised for them.
+/* codes.h - weights that stay e4m3 on the device (Hopper only), and activations converted for them.
  *
  * A matrix of weights is codes [n][k] and scales: weight = code * the scale of its block of 8 rows
  * and 128 columns. Checkpoints have scales for blocks of 128 by 128. They are repeated for every 8
@@ -63,6 +63,22 @@ struct quantise_args {
     float *scale;     /* [code_blocks(k)][rows] */
 };
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
+
+/* Converts the activations of gemm_few_codes() to FP16. Each row is multiplied by a power of two,
+ * so that its largest finite magnitude lies in [2^14, 2^15). A row is multiplied by 2^126 if its
+ * largest magnitude is below 2^-112, and by 1 if it has zeros only.
+ *
+ * A number is exact if it is at least 2^-31 of the row's largest. The error of a smaller one is at
+ * most 2^-39 of the largest. NaN and infinities stay what they are. */
+struct halve_args {
+    const bf16 *x;
+    int64_t x_row;    /* distance of rows, a multiple of 8 */
+    const int *count; /* device memory: number of rows; NULL = rows */
+    int rows, k;      /* most rows; k is a multiple of 8 */
+    __half *half;     /* [rows][k] */
+    float *inverse;   /* [rows] 1 / the row's power of two */
+};
+cudaError_t halve_rows(const stream_of &s, const halve_args &a);
 
 } // namespace device
 

@@ -7,10 +7,12 @@
  *
  * Weights can also be e4m3 codes with scales (codes.h), on sm_90a only:
  *
- *   gemm_few_codes    memory-bound: activations stay bf16. The tensor cores multiply codes, which
- *                     BF16 represents exactly, and add up the products of 64 k. The sum is
- *                     multiplied by the scale and added to y's number in FP32. So weights are not
- *                     rounded, and the results differ from those of weights in BF16
+ *   gemm_few_codes    memory-bound: activations are FP16 with a factor for each row
+ *                     (halve_rows()). The tensor cores multiply codes, which FP16 represents
+ *                     exactly, and add up the products of 64 k. The sum is multiplied by the scale
+ *                     and added to y's number in FP32. So weights are not rounded, and the results
+ *                     differ from those of weights in BF16. An activation is rounded only if it is
+ *                     far smaller than the largest of its row
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
@@ -24,6 +26,8 @@
  * on the device's architecture. It does not depend on the other rows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
+
+#include <cuda_fp16.h>
 
 #include "generator/local/cuda/launch.cuh"
 
@@ -47,6 +51,12 @@ struct expert_list {
     bool settled;    /* the lists were complete before the previous kernel began */
 };
 
+/* Rows of FP16 numbers, each multiplied by a power of two (halve_rows(), codes.h). */
+struct halves {
+    const __half *x;
+    const float *inverse; /* [rows] 1 / the row's power of two */
+};
+
 /* e4m3 numbers with scales; of weights, or of activations (codes.h). */
 struct coded {
     const uint8_t *code;
@@ -68,8 +78,9 @@ struct gemm_args {
     bool listed; /* groups are experts: y has one row per pair, and an expert has at most `rows`
                    pairs */
     expert_list experts;
-    int64_t x_rows; /* gemm_many: number of rows in the memory of x */
-    coded x_codes;  /* gemm_many_codes, gemm_many_split: [x_rows][k], which replace x */
+    int64_t x_rows;  /* gemm_many: number of rows in the memory of x */
+    coded x_codes;   /* gemm_many_codes, gemm_many_split: [x_rows][k], which replace x */
+    halves x_halves; /* gemm_few_codes: [rows of x][k], which replace x */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);

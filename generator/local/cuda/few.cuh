@@ -37,9 +37,13 @@ struct token_rows {
     int first, count; /* the rows of the group in y: first .. first + count - 1 */
     const int *row;   /* the row of x for each row of the group; NULL = the same as in y */
 
-    __device__ const bf16 *of(const gemm_args &a, const bf16 *x, int token) const {
+    /* The row of x of a token; for tokens that do not exist, that of the last one. */
+    __device__ int index(int token) const {
         const int at = first + (token < count ? token : count - 1);
-        return x + (row ? row[at] : at) * a.x_row;
+        return row ? row[at] : at;
+    }
+    __device__ const bf16 *of(const gemm_args &a, const bf16 *x, int token) const {
+        return x + index(token) * a.x_row;
     }
 };
 

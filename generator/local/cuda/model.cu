@@ -198,22 +198,27 @@ snap_status take_all(cuda_model *m, snap_err *err) {
 }
 
 /* Memory that depends on the format of the weights, so it must be taken after weights_load(). The
- * rows of experts are gathered as BF16, or they become e4m3, as other operands of e4m3 weights. */
+ * rows of experts are gathered as BF16. Operands of e4m3 weights become FP16 in products of few
+ * rows, and e4m3 in others. */
 snap_status take_operands(cuda_model *m, snap_err *err) {
     allocator a = {m, err, SNAP_OK};
     const model_shape &s = m->shape;
     const int64_t rows = m->opt.max_rows, pairs = expert_pairs(m, m->opt.max_rows),
                   widest = std::max({s.hidden_size, s.q_lora_rank, s.intermediate_size,
                                      m->shared_inner, s.num_attention_heads * s.v_head_dim}),
-                  of_pairs = std::max(s.hidden_size, s.moe_intermediate_size);
+                  of_pairs = std::max(s.hidden_size, s.moe_intermediate_size),
+                  few = std::min<int64_t>(expert_rows(m, m->opt.max_rows), kFewRows),
+                  few_pairs = m->moe_layers ? few * std::min(m->slots, m->experts) : 0;
     bool gathers = false;
     for (const block &b : m->w.blocks)
         gathers = gathers || (b.moe && !b.experts_in.code);
     a.take(&m->b.pair_x, gathers ? pairs * s.hidden_size : 0);
-    if (!m->w.coded || expert_rows(m, m->opt.max_rows) <= kFewRows)
+    if (!m->w.coded)
         return a.st;
-    a.take(&m->b.code, std::max(rows * widest, pairs * of_pairs));
-    a.take(&m->b.code_scale, std::max(rows * code_blocks(widest), pairs * code_blocks(of_pairs)));
+    a.take(&m->b.code, std::max({rows * widest, pairs * of_pairs, 2 * few * widest,
+                                 2 * few_pairs * s.moe_intermediate_size}));
+    a.take(&m->b.code_scale,
+           std::max({rows * code_blocks(widest), pairs * code_blocks(of_pairs), few, few_pairs}));
     return a.st;
 }
 

@@ -57,8 +57,8 @@ struct row_buffers {
     device::bf16 *pair_x;             /* [pairs][hidden]; NULL if the experts are e4m3 */
     device::bf16 *expert_inner;       /* [pairs][inner] */
     float *down;                      /* [pairs][hidden] outputs of the experts */
-    uint8_t *code;                    /* [numbers] the operand of a product of e4m3 weights */
-    float *code_scale;                /* and its scales (codes.h) */
+    uint8_t *code;                    /* the operand of a product of e4m3 weights: e4m3 or FP16 */
+    float *code_scale;                /* and its scales or inverse factors (codes.h) */
     float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
                     this rank, before they are added up over the ranks (comm.h); if rows are
                     gathered, [ranks * max_rows][hidden] */

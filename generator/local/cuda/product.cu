@@ -46,12 +46,25 @@ bool by_library(cuda_model *m, const gemm_args &a, cudaError_t *e) {
     return a.end == ends_gate ? gated(m, a, e) : cublaslt_gemm(m->library, m->s, a);
 }
 
+/* Up to kFewRows rows with weights that stay e4m3. The activations become FP16. Rows of experts are
+ * not gathered. */
+cudaError_t few_coded_product(cuda_model *m, const gemm_args &a) {
+    const bool has_pairs = a.listed && !a.experts.row; /* x has one row per pair */
+    const int *count = has_pairs ? a.experts.first + m->experts : nullptr;
+    const int rows = has_pairs ? static_cast<int>(a.x_rows) : a.rows;
+    auto *half = reinterpret_cast<__half *>(m->b.code);
+    gemm_args halves = a;
+    halves.x_halves = {half, m->b.code_scale};
+    const cudaError_t e = halve_rows(m->s, {a.x, a.x_row, count, rows, a.k, half, m->b.code_scale});
+    return e == cudaSuccess ? gemm_few_codes(m->s, halves) : e;
+}
+
 /* Weights that stay e4m3. With more than kFewRows rows, the activations become e4m3, too. Then each
  * row of experts is gathered while it is quantised. */
 cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
     gemm_args codes = a;
     if (!takes_many(m, a.rows))
-        return gemm_few_codes(m->s, a);
+        return few_coded_product(m, a);
     const int *count = a.listed ? a.experts.first + m->experts : nullptr;
     const int rows = static_cast<int>(a.x_rows);
     const cudaError_t e = quantise_rows(m->s, {a.x, a.x_row, a.listed ? a.experts.row : nullptr,

@@ -1,17 +1,18 @@
 /* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. Memory is read at
- * one byte for each weight. The tensor cores multiply the codes, and the scale of a block
- * multiplies the FP32 sum of its products. No weight is rounded: a code becomes FP16, FP32 and then
- * BF16, all of which are exact. A sum is infinite if numbers of x are above 2^112 or so, even if
- * the scale is small.
+ * one byte for each weight. The tensor cores multiply FP16 numbers. One instruction converts two
+ * codes to FP16, exactly. So x is FP16, too: halve_rows() (codes.h) has multiplied each of its rows
+ * by a power of two. The FP32 sum of a unit is multiplied by the scale of its block. At the end of
+ * a tile, sums are multiplied by the inverse of the row's power of two. x is below 2^15 and codes
+ * are at most 448, so the sum of a unit is far below the largest FP32 number.
  *
- * A tile is 16 rows of weights. A stage of the ring holds at most 1024 of their k, and their
+ * A tile is 16 rows of weights. A stage of the ring holds at most kSlice of their k, and their
  * scales. A warp multiplies units of 64 k, which lie inside one block of scales. Each lane loads 16
  * adjacent codes of a row, and 16 numbers of a row of x (few.cuh explains why the order of k is
- * free). The numbers of x are loaded one unit ahead. The row pitch is 64 bytes more than a multiple
- * of 128, so a quarter of a warp, which reads 64 bytes of each of two rows, has no bank
- * conflicts. */
+ * free). The numbers of x are loaded one stage ahead. The last stage of a tile loads those of the
+ * first stage again, because the next tile usually has the same rows of x. The row pitch is 64
+ * bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes of each of two
+ * rows, has no bank conflicts. */
 #include <algorithm>
-#include <cuda_fp16.h>
 
 #include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/sm90_few.cuh"
@@ -24,7 +25,8 @@ enum {
     kSlice = 1024,          /* numbers of k per stage */
     kTurn = kUnit * kWarps, /* numbers of k that the eight warps multiply at a time */
     kDeepest = 6,           /* most stages */
-    kScaleBytes = kSlice / CODE_BLOCK * 8,
+    kRing = 105 * 1024,     /* bytes of shared memory for the stages */
+    kScratch = kWarps * kFewTokens * kPitch, /* floats */
 };
 static_assert(kSlice % kTurn == 0 && kSlice % (2 * CODE_BLOCK) == 0 && CODE_BLOCK % kUnit == 0,
               "units and scales of a stage");
@@ -35,13 +37,10 @@ struct params {
     gemm_args a;
     int stages, pitch, slice; /* pitch: bytes per row in shared memory; slice: numbers of k per
                                  stage */
-
-    __host__ __device__ int stage_bytes() const {
-        return kRows * pitch + kScaleBytes;
-    }
+    int stage_bytes;
 };
 
-__host__ __device__ inline int pitch_of(int slice) {
+__host__ __device__ constexpr int pitch_of(int slice) {
     return slice + (64 + 128 - slice % 128) % 128;
 }
 
@@ -86,17 +85,12 @@ __device__ __forceinline__ void load_codes(const params &p, barriers &s, uint8_t
             for (int k = 0; k < a.k; k += p.slice, step++) {
                 const int stage = step % p.stages;
                 ptx::mbarrier_wait(&s.empty[stage], (step / p.stages + 1) % 2);
-                load_slice(p, ring + stage * p.stage_bytes(), &s.full[stage], code, scale, k, once);
+                load_slice(p, ring + stage * p.stage_bytes, &s.full[stage], code, scale, k, once);
             }
     }
 }
 
-__device__ __forceinline__ uint32_t bf16_of(uint32_t halves) {
-    const float2 wide = __half22float2(*reinterpret_cast<const __half2 *>(&halves));
-    return ptx::pack_bf16x2(wide.x, wide.y);
-}
-
-/* Four codes as two pairs of BF16 numbers. The first code is in the low byte. */
+/* Four codes as two pairs of FP16 numbers. The first code is in the low byte. */
 __device__ __forceinline__ uint2 widen(uint32_t codes) {
     uint2 halves;
     asm("{ .reg .b16 low, high;\n"
@@ -105,10 +99,10 @@ __device__ __forceinline__ uint2 widen(uint32_t codes) {
         "cvt.rn.f16x2.e4m3x2 %1, high; }"
         : "=r"(halves.x), "=r"(halves.y)
         : "r"(codes));
-    return {bf16_of(halves.x), bf16_of(halves.y)};
+    return halves;
 }
 
-__device__ __forceinline__ void read_x(uint4 (&x)[2], const bf16 *at, bool real) {
+__device__ __forceinline__ void read_x(uint4 (&x)[2], const __half *at, bool real) {
     x[0] = read_16(at, real);
     x[1] = read_16(at + 8, real);
 }
@@ -129,36 +123,53 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[4], const uint4 (&num
         const uint2 u = widen(upper[i]), l = widen(lower[i]);
         const uint32_t w[4] = {u.x, l.x, u.y, l.y};
         if (i == 0)
-            ptx::mma_bf16(part, w, x[0], x[1], zeros);
+            ptx::mma_f16(part, w, x[0], x[1], zeros);
         else
-            ptx::mma_bf16(part, w, x[2 * i], x[2 * i + 1], part);
+            ptx::mma_f16(part, w, x[2 * i], x[2 * i + 1], part);
     }
-    sum[0] += part[0] * scale.x;
-    sum[1] += part[1] * scale.x;
-    sum[2] += part[2] * scale.y;
-    sum[3] += part[3] * scale.y;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        sum[i] = fmaf(part[i], i < 2 ? scale.x : scale.y, sum[i]);
 }
 
-/* Multiplies the warp's units of a stage. @at: the lane's place in x, in the first unit; @ahead:
- * the numbers there, and then those of the unit after this stage; @rest: numbers of k from the
- * stage's first on. */
-__device__ __forceinline__ void multiply_stage(float (&sum)[4], uint4 (&ahead)[2], const bf16 *at,
-                                               int rest, const uint8_t *stage, int pitch) {
-    const int g = threadIdx.x % 32 / 4, first = threadIdx.x / 32 * kUnit,
-              own = first + threadIdx.x % 4 * 16;
+/* A lane's part of the products. Its numbers of x are those of one row, from @at on. */
+struct lane_part {
+    int lane, first, own; /* first: the first k of the warp's first unit; own: that of the lane */
+    int k;                /* numbers of k of the product */
+    const __half *at;
+
+    __device__ explicit lane_part(int k)
+        : lane(ptx::lane()), first(ptx::warp() * kUnit), own(first + lane % 4 * 16), k(k),
+          at(nullptr) {
+    }
+    /* Reads the numbers of the unit that is @skipped numbers of k after the first one. */
+    __device__ void read(uint4 (&x)[2], int skipped) const {
+        read_x(x, at + skipped, own + skipped < k);
+    }
+};
+
+/* Multiplies the warp's units of a stage. @x: the lane's numbers of x for these units, and after
+ * the call those for the stage whose first k is @next; @k: the first k of this stage; @pitch: bytes
+ * from row to row in shared memory; WHOLE: all kSlice numbers of k exist. */
+template <bool WHOLE>
+__device__ __forceinline__ void multiply_stage(float (&sum)[4], uint4 (&x)[kSlice / kTurn][2],
+                                               const lane_part &l, int k, int next,
+                                               const uint8_t *stage, int pitch) {
+    const uint8_t *row = stage + l.lane / 4 * pitch;
     const auto *scales = reinterpret_cast<const float2 *>(stage + kRows * pitch);
 #pragma unroll
     for (int turn = 0; turn < kSlice / kTurn; turn++) {
         /* Past the end of k, x is zero and any codes of the row will do. A NaN among them makes no
          * difference, because the row's result is NaN then. The end may lie inside a unit. A lane's
          * sums come from all four lanes of its rows, so the scale is that of the whole unit. */
-        const int unit = first + turn * kTurn, col = own + turn * kTurn;
-        const uint8_t *top = stage + g * pitch + (col < rest ? col : 0);
-        const uint4 x[2] = {ahead[0], ahead[1]};
-        read_x(ahead, at + (turn + 1) * kTurn, col + kTurn < rest);
-        multiply_unit(sum, x, *reinterpret_cast<const uint4 *>(top),
+        const int skipped = turn * kTurn;
+        const bool real = WHOLE || l.own + k + skipped < l.k,
+                   any = WHOLE || l.first + k + skipped < l.k;
+        const uint8_t *top = row + (real ? l.own + skipped : 0);
+        multiply_unit(sum, x[turn], *reinterpret_cast<const uint4 *>(top),
                       *reinterpret_cast<const uint4 *>(top + 8 * pitch),
-                      scales[unit < rest ? unit / CODE_BLOCK : 0]);
+                      scales[any ? (l.first + skipped) / CODE_BLOCK : 0]);
+        l.read(x[turn], next + skipped);
     }
 }
 
@@ -167,40 +178,56 @@ __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, con
                                                float *scratch) {
     const gemm_args &a = p.a;
     tiles_of_block<1> t(a);
-    const int own = threadIdx.x / 32 * kUnit + threadIdx.x % 4 * 16;
+    lane_part l(a.k);
     int stage = 0, parity = 0;
+    uint4 x[kSlice / kTurn][2];
     t.read_lists();
     for (int index = blockIdx.x; index < t.all; index += gridDim.x) {
         const int group = t.group(index);
         const token_rows tokens = tokens_of(a, group);
         for (int from = 0; from < tokens.count; from += kFewTokens) {
             float sum[1][4] = {};
-            uint4 ahead[2];
-            const bf16 *x = tokens.of(a, a.x, from + threadIdx.x % 32 / 4) + own;
-            read_x(ahead, x, own < a.k);
+            const int column = from + l.lane % 4 * 2;
+            const float inverse[2] = {a.x_halves.inverse[tokens.index(column)],
+                                      a.x_halves.inverse[tokens.index(column + 1)]};
+            const __half *row =
+                a.x_halves.x + static_cast<int64_t>(tokens.index(from + l.lane / 4)) * a.k + l.own;
+            if (row != l.at) {
+                l.at = row;
+#pragma unroll
+                for (int turn = 0; turn < kSlice / kTurn; turn++)
+                    l.read(x[turn], turn * kTurn);
+            }
             for (int k = 0; k < a.k; k += p.slice) {
+                const uint8_t *at = ring + stage * p.stage_bytes;
+                const int next = k + p.slice < a.k ? k + p.slice : 0;
                 ptx::mbarrier_wait(&s.full[stage], parity);
-                multiply_stage(sum[0], ahead, x + k, a.k - k, ring + stage * p.stage_bytes(),
-                               p.pitch);
+                if (k + kSlice <= a.k)
+                    multiply_stage<true>(sum[0], x, l, k, next, at, pitch_of(kSlice));
+                else
+                    multiply_stage<false>(sum[0], x, l, k, next, at, p.pitch);
                 __syncwarp();
-                if (threadIdx.x % 32 == 0)
+                if (l.lane == 0)
                     ptx::mbarrier_arrive(&s.empty[stage]);
                 if (++stage == p.stages) {
                     stage = 0;
                     parity ^= 1;
                 }
             }
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[0][i] *= inverse[i % 2];
             finish<1>(a, sum, scratch, {group, index % t.cols}, tokens.first + from,
                       min(tokens.count - from, static_cast<int>(kFewTokens)));
         }
     }
 }
 
-__global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
+__global__ void __launch_bounds__(kThreads + kLoadThreads, kBlocksPerSm)
     few_codes(const __grid_constant__ params p) {
     extern __shared__ __align__(128) uint8_t ring[];
     __shared__ barriers s;
-    __shared__ float scratch[kWarps * kFewTokens * kPitch];
+    __shared__ float scratch[kScratch];
     s.prepare(p.stages);
     /* as in sm90_few.cu */
     if (!p.a.listed || p.a.experts.settled)
@@ -218,7 +245,7 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, 2)
 } // namespace
 
 cudaError_t gemm_few_codes_init() {
-    return cudaFuncSetAttribute(few_codes, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
+    return cudaFuncSetAttribute(few_codes, cudaFuncAttributeMaxDynamicSharedMemorySize, kRing);
 }
 
 /* Stages and blocks are chosen as in sm90_few.cu. */
@@ -227,12 +254,13 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a) {
     p.a = a;
     p.slice = std::min<int>(a.k, kSlice);
     p.pitch = pitch_of(p.slice);
+    p.stage_bytes = kRows * p.pitch + static_cast<int>(code_pitch(p.slice)) * 8;
     const int64_t tiles = static_cast<int64_t>((a.n + kRows - 1) / kRows) * a.groups;
     const int64_t blocks = std::min<int64_t>(tiles, kBlocksPerSm * s.sms);
-    const int fitting = kRingBytes / p.stage_bytes(), slices = (a.k + p.slice - 1) / p.slice;
+    const int fitting = kRing / p.stage_bytes, slices = (a.k + p.slice - 1) / p.slice;
     p.stages = std::min<int>({fitting, kDeepest, tiles == blocks ? slices : kDeepest});
     return launch(s, few_codes, dim3(static_cast<unsigned>(blocks)), kThreads + kLoadThreads,
-                  static_cast<size_t>(p.stages * p.stage_bytes()), p);
+                  static_cast<size_t>(p.stages * p.stage_bytes), p);
 }
 
 } // namespace device

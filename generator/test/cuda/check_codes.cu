@@ -4,9 +4,10 @@
  *                      and those of cuBLASLt's FP8 products
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
- * errors of FP32 only. quantise_rows() must have the bits of the host. gemm_many_codes() and
- * gemm_many_split() may differ from the exact product of the codes by what the tensor cores lose in
- * the sums of 128 products: about 13 bits of each product and sum remain. */
+ * errors of FP32 only. quantise_rows() and halve_rows() must have the bits of the host.
+ * gemm_many_codes() and gemm_many_split() may differ from the exact product of the codes by what
+ * the tensor cores lose in the sums of 128 products: about 13 bits of each product and sum
+ * remain. */
 #include <cstring>
 
 #include "generator/local/cuda/maps.h"
@@ -58,6 +59,11 @@ struct test_case {
     device::gemm_end end;
     int experts, chosen; /* 0: no lists */
     int gap;             /* numbers between the rows of x */
+};
+
+/* Rows for halve_rows(). */
+struct halved_shape {
+    int rows, count, k, pitch; /* count: rows that are converted */
 };
 
 /* A product and its result. */
@@ -159,34 +165,44 @@ struct subject {
     }
 };
 
+/* A product of few rows, as the model computes it (product.cu). */
+std::vector<float> few_product(const device::stream_of &s, subject &c) {
+    const int rows = c.t.rows, k = c.t.k;
+    __half *half = allocate<__half>(static_cast<size_t>(rows) * k);
+    float *inverse = allocate<float>(static_cast<size_t>(rows));
+    CHECK(halve_rows(s, {c.args.x, c.args.x_row, nullptr, rows, k, half, inverse}));
+    c.args.x_halves = {half, inverse};
+    return c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+}
+
 /* An instruction adds 17 numbers and may lose 2^-24 of their magnitudes for each. Four instructions
  * follow each other, and then about 20 additions in FP32. So the error is at most 5e-6 of the
  * magnitudes; the limit is twice that. */
 void check_few(const device::stream_of &s, const test_case &t, uint64_t seed) {
     char what[96];
     subject c(t, false, seed);
-    const std::vector<float> y =
-        c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    const std::vector<float> y = few_product(s, c);
     snprintf(what, sizeof what, "few: %s: FP64", t.name);
     report(what, c.agrees(y, unrounded_product, 1e-5));
 }
 
-/* Rows of x with large, small and mixed magnitudes. */
+/* Rows of x with large, small and mixed magnitudes. The sums of all rows are below the largest
+ * FP32 number. */
 void check_few_magnitudes(const device::stream_of &s) {
-    const test_case t = {"", 8, 64, 1024, device::ends_f32, 0, 0, 0};
+    const test_case t = {"", 10, 64, 1024, device::ends_f32, 0, 0, 0};
     subject c(t, false, 11);
-    static const float factors[] = {1e30f, 1e-20f, 1e6f, 1e-6f};
+    static const float factors[] = {1e30f, 1e-20f, 1e6f, 1e-6f, 0x1p105f, 0x1p-70f};
     for (size_t i = 0; i < c.x.x.size(); i++) {
-        const float f = i / 1024 < 4 ? factors[i / 1024] : factors[2 + i % 2] * (i % 7 ? 1 : 1e-8f);
+        const float f = i / 1024 < 6 ? factors[i / 1024] : factors[2 + i % 2] * (i % 7 ? 1 : 1e-8f);
         c.x.x[i] = __float2bfloat16_rn(__bfloat162float(c.x.x[i]) * f);
     }
     c.args.x = c.x.dev_x = upload(c.x.x);
-    const auto y = c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    const auto y = few_product(s, c);
     report("few: large and small numbers: FP64", c.agrees(y, unrounded_product, 1e-5));
 }
 
-/* A NaN in a row of x, a code that is NaN and scales that are NaN must not change other numbers of
- * y. k ends inside a unit of 64. */
+/* A NaN or an infinity in a row of x, a code that is NaN and scales that are NaN must not change
+ * other numbers of y. k ends inside a unit of 64. */
 void check_few_not_finite(const device::stream_of &s) {
     enum { kRows = 8, kCols = 40, kDeep = 592 };
     const test_case t = {"", kRows, kCols, kDeep, device::ends_f32, 0, 0, 0};
@@ -194,19 +210,97 @@ void check_few_not_finite(const device::stream_of &s) {
     bool ok = true;
     c.x.x[3 * kDeep + 585] = __float2bfloat16_rn(NAN);
     c.x.x[5 * kDeep] = __float2bfloat16_rn(NAN);
+    c.x.x[6 * kDeep + 77] = __float2bfloat16_rn(INFINITY);
     c.w.code[c.w.at(0, 2, 0)] = 0x7f;
     for (int block = 0; block < kDeep; block += 128)
         c.w.scale_at(0, 24, block) = NAN; /* of the rows 24 .. 31 */
     c.w.finish();
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x = c.x.dev_x = upload(c.x.x);
-    const auto y = c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
+    const auto y = few_product(s, c);
     for (int i = 0; i < kRows; i++)
         for (int col = 0; col < kCols; col++) {
-            const bool bad = i == 3 || i == 5 || col == 2 || col / 8 == 3;
-            ok = ok && std::isnan(y[static_cast<size_t>(i * kCols + col)]) == bad;
+            const bool nan = i == 3 || i == 5 || col == 2 || col / 8 == 3;
+            const float got = y[static_cast<size_t>(i * kCols + col)];
+            ok = ok && (i == 6 ? nan || !std::isfinite(got) : std::isnan(got) == nan);
+            ok = ok && (nan || i == 6 || std::isfinite(got));
         }
-    report("few: NaNs change only their rows and columns", ok);
+    report("few: NaNs and infinities change only their rows and columns", ok);
+}
+
+/* The FP16 number of x * 2^@exponent. All NaNs are the same. */
+uint16_t half_bits(float x, int exponent) {
+    const __half h = __float2half_rn(ldexpf(x, exponent));
+    return std::isnan(x) ? 0x7fff : __half_as_ushort(h);
+}
+
+/* Compares what halve_rows() wrote with the host. The rows from @count on must not change. */
+bool halved(const std::vector<bf16> &x, const halved_shape &shape, const std::vector<__half> &half,
+            const std::vector<float> &inverse) {
+    bool ok = true;
+    for (int i = 0; i < shape.rows; i++) {
+        float largest = 0;
+        const bf16 *row = &x[static_cast<size_t>(i) * shape.pitch];
+        const __half *got = &half[static_cast<size_t>(i) * shape.k];
+        for (int j = 0; j < shape.k; j++)
+            if (std::isfinite(__bfloat162float(row[j])))
+                largest = fmaxf(largest, fabsf(__bfloat162float(row[j])));
+        const int exponent = largest > 0 ? std::min(14 - std::ilogb(largest), 126) : 0;
+        ok = ok && inverse[i] == (i < shape.count ? ldexpf(1, -exponent) : 0);
+        for (int j = 0; j < shape.k; j++) {
+            const uint16_t bits = __half_as_ushort(got[j]);
+            const uint16_t expected =
+                i < shape.count ? half_bits(__bfloat162float(row[j]), exponent) : 0;
+            ok = ok && (std::isnan(__half2float(got[j])) ? 0x7fff : bits) == expected;
+        }
+    }
+    return ok;
+}
+
+/* Row i of x: its kind is i % 12. */
+float number_of_row(int i, int j) {
+    const float x = uniform(static_cast<uint64_t>(i) * 100000 + j);
+    static const float magnitudes[] = {1, 0x1p127f, 0x1p120f, 0x1p-100f, 0x1p-120f, 0x1p-126f};
+    switch (i % 12) {
+    case 0:
+        return j % 2 ? -0.0f : 0;
+    case 1: /* from 2^-60 to 1 */
+        return ldexpf(x, -(j % 61));
+    case 2: /* all magnitudes */
+        return ldexpf(x, 127 - j % 260);
+    case 3:
+        return j % 100 == 99 ? INFINITY : x;
+    case 4:
+        return j % 100 == 98 ? -INFINITY : j % 100 == 5 ? NAN : ldexpf(x, 100);
+    case 5: /* no finite number but zeros */
+        return j % 3 == 0 ? NAN : j % 3 == 1 ? INFINITY : 0;
+    default:
+        return x * magnitudes[i % 12 - 6];
+    }
+}
+
+/* 2^-133 * n, a subnormal BF16 number. */
+bf16 subnormal(int n) {
+    return __ushort_as_bfloat16(static_cast<unsigned short>(n % 128 | n % 3 << 15 & 0x8000));
+}
+
+void check_halved(const device::stream_of &s, const halved_shape &shape, bool counted) {
+    char what[96];
+    const auto numbers = static_cast<size_t>(shape.rows) * shape.k;
+    std::vector<bf16> x(static_cast<size_t>(shape.rows) * shape.pitch);
+    for (int i = 0; i < shape.rows; i++)
+        for (int j = 0; j < shape.pitch; j++)
+            x[static_cast<size_t>(i) * shape.pitch + j] =
+                i == 12 ? subnormal(j) : __float2bfloat16_rn(number_of_row(i, j));
+    __half *half = allocate<__half>(numbers);
+    float *inverse = allocate<float>(static_cast<size_t>(shape.rows));
+    CHECK(cudaMemset(half, 0, numbers * sizeof *half));
+    CHECK(cudaMemset(inverse, 0, static_cast<size_t>(shape.rows) * sizeof *inverse));
+    const int *count = counted ? upload(std::vector<int>{shape.count}) : nullptr;
+    CHECK(halve_rows(s, {upload(x), shape.pitch, count, shape.rows, shape.k, half, inverse}));
+    snprintf(what, sizeof what, "few: %d rows of %d in FP16", shape.count, shape.k);
+    report(what, halved(x, shape, download(half, numbers),
+                        download(inverse, static_cast<size_t>(shape.rows))));
 }
 
 /* Compares what quantise_rows() wrote with the host. */
@@ -272,7 +366,7 @@ void check_all_codes(const device::stream_of &s) {
     CHECK(quantise_rows(s, {c.x.dev_x, 128, nullptr, nullptr, 9, 128, code, scale}));
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};
-    const auto a = c.run([&](const device::gemm_args &g) { return gemm_few_codes(s, g); }),
+    const auto a = few_product(s, c),
                b = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
     for (int i = 0; i < 9 * 256; i++) {
         const float exact = decoded(static_cast<uint8_t>(i)) * 0.75f;
@@ -394,6 +488,10 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
         check_few(s, few_cases[i], 1000 * i);
     check_few_magnitudes(s);
+    check_halved(s, {13, 13, 592, 600}, false);
+    check_halved(s, {20, 14, 18432, 18432}, true);
+    check_halved(s, {13, 13, 8, 8}, false);
+    check_halved(s, {1000, 1000, 4104, 4104}, false);
     check_few_not_finite(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
         for (int uniform = 0; uniform < 2; uniform++)

@@ -198,6 +198,11 @@ inline cudaError_t quantise(const device::stream_of &s, timed_product &p,
                              p.x_code, p.x_scale});
 }
 
+inline cudaError_t halve(const device::stream_of &s, timed_product &p, const device::gemm_args &a) {
+    return halve_rows(s, {p.x, a.x_row, nullptr, a.rows, a.k, reinterpret_cast<__half *>(p.x_code),
+                          p.x_scale});
+}
+
 /* The product of e4m3 weights and the activations that quantise() left. */
 inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_args &a) {
     return splits_k(s, a) ? gemm_many_split(s, a) : gemm_many_codes(s, a);
@@ -206,9 +211,12 @@ inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_
 /* As the model does it (product.cu). */
 inline cudaError_t run_codes(const device::stream_of &s, timed_product &p,
                              const device::gemm_args &args) {
-    const device::gemm_args a = with_codes(p, args);
-    if (a.rows <= 8)
-        return gemm_few_codes(s, a);
+    device::gemm_args a = with_codes(p, args);
+    if (a.rows <= 8) {
+        a.x_halves = {reinterpret_cast<__half *>(p.x_code), p.x_scale};
+        const cudaError_t e = halve(s, p, a);
+        return e == cudaSuccess ? gemm_few_codes(s, a) : e;
+    }
     const cudaError_t e = quantise(s, p, a);
     return e == cudaSuccess ? run_quantised(s, a) : e;
 }
@@ -324,6 +332,8 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
     timed_product p(s, t);
     for (const int rows : t.experts ? of_experts : dense)
         time_rows(s, p, rows, c, bf16_library);
+    const double halving = median_us(s, [&] { return halve(s, p, p.args_of(8)); });
+    printf("%-12s   of which converting 8 rows of %d to FP16: %.1f us\n", t.name, t.k, halving);
     if (t.experts)
         return;
     for (const int rows : {64, 128, 4096})
