@@ -13,7 +13,9 @@ enum {
     kMostChunks = 64, /* these four are those of generator/local/cuda/model.h */
     kLogitRows = 256,
     kGatedRows = 512,
-    kFewRows = 8
+    kFewRows = 8,
+    kPartialSums = (132 * 128 * 256 + 132) * 4, /* bytes, with e4m3 weights: a tile of FP32 sums and
+                                                   a mark for each SM (cuda_gemm.h) */
 };
 static const int64_t kExpanded = (int64_t)1 << 30; /* limit for the expanded keys and values */
 
@@ -325,7 +327,8 @@ static int64_t operand_bytes(const rank_model *r, int64_t rows) {
             few_pairs = r->moe_layers ? few * smaller(r->slots, r->experts) : 0;
     if (!r->e4m3)
         return 0;
-    return larger(larger(rows * widest, pairs * of_pairs),
+    return kPartialSums +
+           larger(larger(rows * widest, pairs * of_pairs),
                   2 * larger(few * widest, few_pairs * s->moe_intermediate_size)) +
            4 * larger(larger(rows * blocks_of(widest), pairs * blocks_of(of_pairs)),
                       larger(few, few_pairs));

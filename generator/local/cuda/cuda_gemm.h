@@ -16,7 +16,7 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
- *   gemm_many_split   the same for few rows and weights: four blocks of a cluster divide k
+ *   gemm_stream_k     the same for up to 128 rows: all SMs compute equal parts of all k
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
@@ -63,6 +63,14 @@ struct coded {
     const float *scale;
 };
 
+/* Memory in which the blocks of gemm_stream_k() leave sums for each other. Only one product at a
+ * time can use it. */
+enum { STREAM_K_BLOCKS = 132 }; /* most blocks: the SMs of an H200 */
+struct partial_sums {
+    float *sum; /* [partial_sums_numbers()] */
+    int *ready; /* [STREAM_K_BLOCKS] zeros before and after each product */
+};
+
 struct gemm_args {
     const bf16 *w; /* [groups][n][k] */
     int64_t w_group;
@@ -78,9 +86,10 @@ struct gemm_args {
     bool listed; /* groups are experts: y has one row per pair, and an expert has at most `rows`
                    pairs */
     expert_list experts;
-    int64_t x_rows;  /* gemm_many: number of rows in the memory of x */
-    coded x_codes;   /* gemm_many_codes, gemm_many_split: [x_rows][k], which replace x */
-    halves x_halves; /* gemm_few_codes: [rows of x][k], which replace x */
+    int64_t x_rows;           /* gemm_many: number of rows in the memory of x */
+    coded x_codes;            /* gemm_many_codes, gemm_stream_k: [x_rows][k], which replace x */
+    halves x_halves;          /* gemm_few_codes: [rows of x][k], which replace x */
+    partial_sums shared_sums; /* gemm_stream_k */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
@@ -98,13 +107,13 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* Any product that is not listed, also one for which splits_k() is false. */
-cudaError_t gemm_many_split_init();
-cudaError_t gemm_many_split(const stream_of &s, const gemm_args &a);
+/* Needs shared_sums. Products that are not listed, of at most 128 rows. */
+cudaError_t gemm_stream_k_init();
+cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a);
+int64_t partial_sums_numbers();
 
-/* True for products that gemm_many_split() computes faster than gemm_many_codes(): those of up to
- * 128 rows with at most one tile of 64 rows by 64 weights for each SM. Listed ones are none. */
-bool splits_k(const stream_of &s, const gemm_args &a);
+/* True for products that gemm_stream_k() computes faster than gemm_many_codes(). */
+bool suits_stream_k(const gemm_args &a);
 
 } // namespace device
 

@@ -219,6 +219,12 @@ snap_status take_operands(cuda_model *m, snap_err *err) {
                                  2 * few_pairs * s.moe_intermediate_size}));
     a.take(&m->b.code_scale,
            std::max({rows * code_blocks(widest), pairs * code_blocks(of_pairs), few, few_pairs}));
+    a.take(&m->b.shared_sums.sum, partial_sums_numbers());
+    a.take(&m->b.shared_sums.ready, STREAM_K_BLOCKS);
+    if (a.st == SNAP_OK)
+        a.check(
+            cudaMemsetAsync(m->b.shared_sums.ready, 0, sizeof(int) * STREAM_K_BLOCKS, m->s.stream),
+            "marks of shared sums");
     return a.st;
 }
 
@@ -292,7 +298,7 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_many_codes_init();
     if (e == cudaSuccess)
-        e = gemm_many_split_init();
+        e = gemm_stream_k_init();
     if (e == cudaSuccess)
         e = single_init();
     return e == cudaSuccess ? attend_sm90_init() : e;

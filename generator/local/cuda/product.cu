@@ -72,7 +72,8 @@ cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
     codes.x_codes = {m->b.code, m->b.code_scale};
     if (e != cudaSuccess)
         return e;
-    return splits_k(m->s, codes) ? gemm_many_split(m->s, codes) : gemm_many_codes(m->s, codes);
+    codes.shared_sums = m->b.shared_sums;
+    return suits_stream_k(codes) ? gemm_stream_k(m->s, codes) : gemm_many_codes(m->s, codes);
 }
 
 } // namespace

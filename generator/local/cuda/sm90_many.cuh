@@ -18,8 +18,8 @@ enum {
     kNarrowRows = 512,     /* rows of a step up to which experts are assumed to have few rows
                               each */
     kEntryRegisters = 168, /* registers with which each of the 384 threads starts */
-    kLoadRegisters = 24,
-    kMultiplyRegisters = 240,
+    kLoadRegisters = 40,
+    kMultiplyRegisters = 232,
 };
 
 struct tile {

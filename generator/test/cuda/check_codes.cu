@@ -5,7 +5,7 @@
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
  * errors of FP32 only. quantise_rows() and halve_rows() must have the bits of the host.
- * gemm_many_codes() and gemm_many_split() may differ from the exact product of the codes by what
+ * gemm_many_codes() and gemm_stream_k() may differ from the exact product of the codes by what
  * the tensor cores lose in the sums of 128 products: about 13 bits of each product and sum
  * remain. */
 #include <cstring>
@@ -341,11 +341,12 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     report(what, c.agrees(y, coded_product, 0x1p-8));
     if (t.experts || t.rows > 128)
         return;
-    const std::vector<float> split =
-        c.run([&](const device::gemm_args &a) { return gemm_many_split(s, a); });
-    snprintf(what, sizeof what, "split: %s: FP64 of the codes%s", t.name,
+    c.args.shared_sums = test_sums();
+    const std::vector<float> shared =
+        c.run([&](const device::gemm_args &a) { return gemm_stream_k(s, a); });
+    snprintf(what, sizeof what, "stream-K: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
-    report(what, c.agrees(split, coded_product, 0x1p-8));
+    report(what, c.agrees(shared, coded_product, 0x1p-8));
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
@@ -478,7 +479,7 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_many_init());
     CHECK(device::gemm_few_codes_init());
     CHECK(device::gemm_many_codes_init());
-    CHECK(device::gemm_many_split_init());
+    CHECK(device::gemm_stream_k_init());
     if (times) {
         time_all(s);
         return 0;

@@ -44,6 +44,14 @@ std::vector<T> download(const T *p, size_t n) {
     return v;
 }
 
+/* For gemm_stream_k(), for all products of a program. */
+inline device::partial_sums test_sums() {
+    static const device::partial_sums sums = {
+        allocate<float>(static_cast<size_t>(device::partial_sums_numbers())),
+        upload(std::vector<int>(device::STREAM_K_BLOCKS))};
+    return sums;
+}
+
 inline uint64_t mix(uint64_t x) {
     x += 0x9e3779b97f4a7c15ull;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;

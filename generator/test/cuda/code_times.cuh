@@ -188,6 +188,7 @@ inline device::gemm_args with_codes(timed_product &p, device::gemm_args a) {
     a.w_codes = {p.w_code, p.w_scale};
     a.w_uniform = true; /* this changes the results for these scales, but not the time */
     a.x_codes = {p.x_code, p.x_scale};
+    a.shared_sums = test_sums();
     return a;
 }
 
@@ -199,13 +200,13 @@ inline cudaError_t quantise(const device::stream_of &s, timed_product &p,
 }
 
 inline cudaError_t halve(const device::stream_of &s, timed_product &p, const device::gemm_args &a) {
-    return halve_rows(s, {p.x, a.x_row, nullptr, a.rows, a.k, reinterpret_cast<__half *>(p.x_code),
-                          p.x_scale});
+    return halve_rows(
+        s, {p.x, a.x_row, nullptr, a.rows, a.k, reinterpret_cast<__half *>(p.x_code), p.x_scale});
 }
 
 /* The product of e4m3 weights and the activations that quantise() left. */
 inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_args &a) {
-    return splits_k(s, a) ? gemm_many_split(s, a) : gemm_many_codes(s, a);
+    return suits_stream_k(a) ? gemm_stream_k(s, a) : gemm_many_codes(s, a);
 }
 
 /* As the model does it (product.cu). */

@@ -1,0 +1,296 @@
+/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows, which are bound by loading
+ * the weights.
+ *
+ * All tiles have the same rows of x, so a tile is some weights with all their k. Their blocks of k,
+ * two by two, are numbered through all tiles, and each thread block computes an equal range of
+ * these numbers ("stream-K"). So all SMs load the same number of bytes, whatever the number of
+ * tiles. If a tile lies in the ranges of several blocks, those that do not have its first k leave
+ * their sums in global memory. The block that has its first k waits for them, adds them up in the
+ * order of k, and stores the tile. No block waits for one before it, and all blocks are resident
+ * (at most one for each SM), so they cannot wait for each other in a circle.
+ *
+ * Weights are loaded before the previous kernel has ended.
+ * Source: Osama et al., Stream-K, PPoPP 2023 (arXiv 2301.03598). */
+#include <algorithm>
+
+#include "generator/local/cuda/sm90_many_codes.cuh"
+
+namespace device {
+namespace {
+
+enum {
+    MOST_ROWS = 128,
+    WIDE = 256,
+    NARROW = 64, /* weights of a tile */
+    DEEP = 2048, /* least k. Tiles with less k are better not divided */
+    TEAM_BARRIER = 1,
+};
+
+struct params {
+    CUtensorMap x, w, scale;
+    gemm_args a;
+    int loaded_rows; /* of a tile of x: 16, 32, 64 or 128. The others hold any numbers, and their
+                        results are not stored */
+};
+
+/* Consecutive blocks of k of one tile. */
+struct segment {
+    tile t;
+    int tile_end;     /* the number after the tile's last pair of blocks */
+    int first, count; /* blocks of k */
+    bool whole;
+};
+
+/* The range of a thread block, as numbers of pairs of blocks of k. */
+template <int COLS>
+struct range {
+    const gemm_args &a;
+    int cols, steps, pairs, at, end;
+
+    __device__ explicit range(const gemm_args &a)
+        : a(a), cols((a.n + COLS - 1) / COLS), steps((a.k + TILE_K - 1) / TILE_K),
+          pairs((steps + 1) / 2), at(begin(blockIdx.x)), end(begin(blockIdx.x + 1)) {
+    }
+    __device__ int begin(int block) const {
+        return static_cast<int>(static_cast<int64_t>(a.groups) * cols * pairs * block / gridDim.x);
+    }
+    __device__ bool next(segment &g) {
+        if (at >= end)
+            return false;
+        const int number = at / pairs, from = at % pairs, n = min(pairs - from, end - at);
+        g.t = {number / cols, 0, 0, a.rows, number % cols * COLS};
+        g.tile_end = (number + 1) * pairs;
+        g.first = 2 * from;
+        g.count = min(2 * n, steps - g.first);
+        g.whole = n == pairs;
+        at += n;
+        return true;
+    }
+};
+
+template <int ROWS, int COLS>
+struct loader {
+    const params &p;
+    shared_memory<ROWS, COLS> &s;
+
+    /* @k: block of k. */
+    __device__ void weights(int stage, const tile &t, int k) const {
+        const int missing = (ROWS - p.loaded_rows) * TILE_K;
+        ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES - missing);
+        ptx::tma_load_3d(s.w[stage], &p.w, &s.full[stage], k * TILE_K, t.col, t.group);
+        ptx::tma_load_3d(s.scale[stage], &p.scale, &s.full[stage], k / 2 * kScalesAtOnce,
+                         t.col / 16, t.group);
+    }
+    __device__ void rows(int stage, int k) const {
+        ptx::tma_load_2d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, 0);
+    }
+};
+
+/* Fills the ring for the first time: the weights at once, x when the previous kernel has ended. */
+template <int ROWS, int COLS>
+__device__ __forceinline__ int load_first(const params &p, const loader<ROWS, COLS> &l) {
+    const int stages = l.s.STAGES;
+    range<COLS> of_weights(p.a), of_rows(p.a);
+    segment g;
+    int n = 0;
+    while (n < stages && of_weights.next(g))
+        for (int k = 0; k < g.count && n < stages; k++, n++)
+            l.weights(n, g.t, g.first + k);
+    wait_previous();
+    n = 0;
+    while (n < stages && of_rows.next(g))
+        for (int k = 0; k < g.count && n < stages; k++, n++)
+            l.rows(n, g.first + k);
+    return n;
+}
+
+template <int ROWS, int COLS>
+__device__ __forceinline__ void load_range(const params &p, shared_memory<ROWS, COLS> &s) {
+    const loader<ROWS, COLS> l = {p, s};
+    const int stages = s.STAGES, loaded = load_first(p, l);
+    range<COLS> r(p.a);
+    segment g;
+    int step = 0;
+    while (r.next(g))
+        for (int k = 0; k < g.count; k++, step++) {
+            const int stage = step % stages;
+            if (step < loaded)
+                continue;
+            ptx::mbarrier_wait(&s.empty[stage], (step / stages + 1) % 2);
+            l.weights(stage, g.t, g.first + k);
+            l.rows(stage, g.first + k);
+        }
+}
+
+/* ---- tiles of several blocks ------------------------------------------------------------------ */
+
+/* The place of a thread's numbers in the sums that block @block leaves. */
+template <int NUMBERS>
+__device__ __forceinline__ float4 *left_by(const gemm_args &a, int block) {
+    return reinterpret_cast<float4 *>(a.shared_sums.sum) +
+           static_cast<int64_t>(block) * NUMBERS / 4 * kMultiplyThreads + threadIdx.x - 128;
+}
+
+template <int PARTS, int N>
+__device__ __forceinline__ void leave(const gemm_args &a, const float (&sum)[PARTS][N]) {
+    float4 *to = left_by<PARTS * N>(a, blockIdx.x);
+#pragma unroll
+    for (int i = 0; i < PARTS * N; i += 4) {
+        const float *own = sum[i / N] + i % N;
+        to[i / 4 * kMultiplyThreads] = make_float4(own[0], own[1], own[2], own[3]);
+    }
+    __threadfence();
+    ptx::named_sync(TEAM_BARRIER, kMultiplyThreads);
+    if (threadIdx.x == 128)
+        asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(a.shared_sums.ready + blockIdx.x)
+                     : "memory");
+}
+
+/* Waits for the sums of a block. Its mark is cleared for the next kernel. */
+__device__ __forceinline__ void await(int *ready) {
+    int is = 0;
+    while (!is)
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(is) : "l"(ready) : "memory");
+}
+
+/* Adds the sums that the following blocks have left for this tile. */
+template <int COLS, int PARTS, int N>
+__device__ __forceinline__ void collect(const gemm_args &a, const range<COLS> &r, const segment &g,
+                                        float (&sum)[PARTS][N]) {
+    for (int block = blockIdx.x + 1; r.begin(block) < g.tile_end; block++) {
+        int *ready = a.shared_sums.ready + block;
+        await(ready);
+        const float4 *from = left_by<PARTS * N>(a, block);
+#pragma unroll
+        for (int i = 0; i < PARTS * N; i += 4) {
+            const float4 other = __ldcg(from + i / 4 * kMultiplyThreads);
+            float *own = sum[i / N] + i % N;
+            own[0] += other.x;
+            own[1] += other.y;
+            own[2] += other.z;
+            own[3] += other.w;
+        }
+        ptx::named_sync(TEAM_BARRIER, kMultiplyThreads);
+        if (threadIdx.x == 128)
+            *ready = 0;
+    }
+}
+
+template <bool UNIFORM, int ROWS, int COLS>
+__device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
+    using own_share = share<ROWS, COLS>;
+    range<COLS> r(a);
+    segment g;
+    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
+    const int row = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
+    int step = 0;
+    float sum[own_share::PARTS][own_share::N];
+    while (r.next(g)) {
+        multiply<UNIFORM>(sum, s, row_scales(a, row, g.count, g.first), g.count, step, half,
+                          no_turns(half));
+        if (g.first > 0) {
+            leave(a, sum);
+            continue;
+        }
+        if (!g.whole)
+            collect(a, r, g, sum);
+        store_tile<ROWS, COLS>(a, sum, g.t, row, g.t.col + half * own_cols<ROWS, COLS>());
+    }
+}
+
+template <bool UNIFORM, int ROWS, int COLS>
+__global__ void __launch_bounds__(kThreads, 1) stream_k(const __grid_constant__ params p) {
+    extern __shared__ uint8_t raw[];
+    auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
+        (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < s.STAGES; i++) {
+            ptx::mbarrier_init(&s.full[i], 1);
+            ptx::mbarrier_init(&s.empty[i], kMultiplyWarps);
+        }
+        ptx::mbarrier_init_fence();
+    }
+    __syncthreads();
+    let_next();
+    if (threadIdx.x < 128) {
+        ptx::registers_set<kLoadRegisters, kEntryRegisters>();
+        if (threadIdx.x == 0)
+            load_range(p, s);
+        else
+            wait_previous();
+    } else {
+        ptx::registers_set<kMultiplyRegisters, kEntryRegisters>();
+        wait_previous();
+        multiply_range<UNIFORM>(p.a, s);
+    }
+}
+
+/* ---- host ------------------------------------------------------------------------------------ */
+
+template <int ROWS, int COLS>
+cudaError_t allow_memory() {
+    static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
+    const int bytes = sizeof(shared_memory<ROWS, COLS>) + 1024;
+    const cudaError_t e = cudaFuncSetAttribute(stream_k<false, ROWS, COLS>,
+                                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    return e == cudaSuccess
+               ? cudaFuncSetAttribute(stream_k<true, ROWS, COLS>,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)
+               : e;
+}
+
+cudaError_t make_maps(params *p, int cols) {
+    const gemm_args &a = p->a;
+    cudaError_t e = map_codes(&p->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, p->loaded_rows);
+    if (e == cudaSuccess)
+        e = map_codes(&p->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
+    return e == cudaSuccess ? map_floats(&p->scale, a.w_codes.scale, 2 * code_pitch(a.k),
+                                         (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
+                            : e;
+}
+
+template <int ROWS, int COLS>
+cudaError_t launch_tiles(const stream_of &s, const gemm_args &a) {
+    params p = {};
+    p.a = a;
+    for (p.loaded_rows = 16; p.loaded_rows < a.rows;)
+        p.loaded_rows *= 2;
+    const cudaError_t e = make_maps(&p, COLS);
+    if (e != cudaSuccess)
+        return e;
+    const int64_t pairs =
+        static_cast<int64_t>((a.n + COLS - 1) / COLS) * a.groups * ((code_blocks(a.k) + 1) / 2);
+    return launch(s, a.w_uniform ? stream_k<true, ROWS, COLS> : stream_k<false, ROWS, COLS>,
+                  dim3(static_cast<unsigned>(std::min<int64_t>({pairs, s.sms, STREAM_K_BLOCKS}))),
+                  kThreads, sizeof(shared_memory<ROWS, COLS>) + 1024, p);
+}
+
+} // namespace
+
+cudaError_t gemm_stream_k_init() {
+    cudaError_t e = allow_memory<64, NARROW>();
+    if (e == cudaSuccess)
+        e = allow_memory<64, WIDE>();
+    if (e == cudaSuccess)
+        e = allow_memory<128, NARROW>();
+    return e == cudaSuccess ? allow_memory<128, WIDE>() : e;
+}
+
+int64_t partial_sums_numbers() {
+    return static_cast<int64_t>(STREAM_K_BLOCKS) * MOST_ROWS * WIDE;
+}
+
+bool suits_stream_k(const gemm_args &a) {
+    return !a.listed && a.rows <= MOST_ROWS && a.k >= DEEP;
+}
+
+/* Wide tiles need fewer loads of x. But if they are fewer than the SMs, then most of them are
+ * divided, and their sums are four times as many. */
+cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a) {
+    const bool wide = static_cast<int64_t>(a.n) * a.groups >= static_cast<int64_t>(s.sms) * WIDE;
+    if (a.rows <= 64)
+        return wide ? launch_tiles<64, WIDE>(s, a) : launch_tiles<64, NARROW>(s, a);
+    return wide ? launch_tiles<128, WIDE>(s, a) : launch_tiles<128, NARROW>(s, a);
+}
+
+} // namespace device
