@@ -48,7 +48,7 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
     }
 }
 
-template <bool UNIFORM, typename TURNS, int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
     using own_share = share<ROWS, COLS>;
     walk<ROWS, COLS> w(a);
@@ -56,17 +56,16 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory
     const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
     const int own = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
     const int steps = (a.k + TILE_K - 1) / TILE_K;
-    const TURNS turn(half);
     int step = 0;
     float sum[own_share::PARTS][own_share::N];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
         const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
-        multiply<UNIFORM>(sum, s, row_scales(a, row, steps), steps, step, half, turn);
+        multiply<UNIFORM>(sum, s, row_scales(a, row, steps), steps, step, half);
         store_tile<ROWS, COLS>(a, sum, t, row, col);
     }
 }
 
-template <bool UNIFORM, typename TURNS, int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant__ params p) {
     extern __shared__ uint8_t raw[];
     auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
@@ -87,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant_
             load_tiles(p, s);
     } else {
         ptx::registers_set<kMultiplyRegisters, kEntryRegisters>();
-        multiply_tiles<UNIFORM, TURNS>(p.a, s);
+        multiply_tiles<UNIFORM>(p.a, s);
     }
 }
 
@@ -103,37 +102,36 @@ cudaError_t make_maps(params *p, int rows, int cols) {
                             : e;
 }
 
-template <bool UNIFORM, typename TURNS, int ROWS, int COLS>
+template <bool UNIFORM, int ROWS, int COLS>
 cudaError_t allow_memory() {
     static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
-    return cudaFuncSetAttribute(many_codes<UNIFORM, TURNS, ROWS, COLS>,
+    return cudaFuncSetAttribute(many_codes<UNIFORM, ROWS, COLS>,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 sizeof(shared_memory<ROWS, COLS>) + 1024);
 }
 
 template <bool UNIFORM>
 cudaError_t allow_all() {
-    cudaError_t e = allow_memory<UNIFORM, turns, 128, 64>();
+    cudaError_t e = allow_memory<UNIFORM, 128, 64>();
     if (e == cudaSuccess)
-        e = allow_memory<UNIFORM, turns, 128, 128>();
+        e = allow_memory<UNIFORM, 128, 128>();
     if (e == cudaSuccess)
-        e = allow_memory<UNIFORM, no_turns, 64, 64>();
+        e = allow_memory<UNIFORM, 64, 64>();
     if (e == cudaSuccess)
-        e = allow_memory<UNIFORM, no_turns, 64, 256>();
-    return e == cudaSuccess ? allow_memory<UNIFORM, turns, 128, 256>() : e;
+        e = allow_memory<UNIFORM, 64, 256>();
+    return e == cudaSuccess ? allow_memory<UNIFORM, 128, 256>() : e;
 }
 
-template <typename TURNS, int ROWS, int COLS>
+template <int ROWS, int COLS>
 cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) {
     params p = {};
     p.a = a;
     const cudaError_t e = make_maps(&p, ROWS, COLS);
     if (e != cudaSuccess)
         return e;
-    return launch(
-        s, a.w_uniform ? many_codes<true, TURNS, ROWS, COLS> : many_codes<false, TURNS, ROWS, COLS>,
-        dim3(static_cast<unsigned>(std::min<int64_t>(tiles, s.sms))), kThreads,
-        sizeof(shared_memory<ROWS, COLS>) + 1024, p);
+    return launch(s, a.w_uniform ? many_codes<true, ROWS, COLS> : many_codes<false, ROWS, COLS>,
+                  dim3(static_cast<unsigned>(std::min<int64_t>(tiles, s.sms))), kThreads,
+                  sizeof(shared_memory<ROWS, COLS>) + 1024, p);
 }
 
 int64_t tiles_of(const gemm_args &a, int cols) {
@@ -149,16 +147,16 @@ cudaError_t gemm_many_codes_init() {
 
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {
     if (a.listed)
-        return a.rows <= kNarrowRows ? launch_tiles<no_turns, 64, 256>(s, a, s.sms)
-                                     : launch_tiles<turns, 128, 256>(s, a, s.sms);
+        return a.rows <= kNarrowRows ? launch_tiles<64, 256>(s, a, s.sms)
+                                     : launch_tiles<128, 256>(s, a, s.sms);
     if (a.rows <= 64)
-        return tiles_of(a, 256) < s.sms ? launch_tiles<no_turns, 64, 64>(s, a, tiles_of(a, 64))
-                                        : launch_tiles<no_turns, 64, 256>(s, a, tiles_of(a, 256));
+        return tiles_of(a, 256) < s.sms ? launch_tiles<64, 64>(s, a, tiles_of(a, 64))
+                                        : launch_tiles<64, 256>(s, a, tiles_of(a, 256));
     if (tiles_of(a, 128) < s.sms)
-        return launch_tiles<turns, 128, 64>(s, a, tiles_of(a, 64));
+        return launch_tiles<128, 64>(s, a, tiles_of(a, 64));
     if (tiles_of(a, 256) < s.sms)
-        return launch_tiles<turns, 128, 128>(s, a, tiles_of(a, 128));
-    return launch_tiles<turns, 128, 256>(s, a, tiles_of(a, 256));
+        return launch_tiles<128, 128>(s, a, tiles_of(a, 128));
+    return launch_tiles<128, 256>(s, a, tiles_of(a, 256));
 }
 
 } // namespace device

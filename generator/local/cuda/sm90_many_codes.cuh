@@ -11,8 +11,6 @@ enum {
     TILE_K = CODE_BLOCK,
     kScalesAtOnce = 4, /* scales of two blocks of k: TMA copies at least 16 bytes of a row */
     kMultiplyWarps = 8,
-    kMultiplyThreads = 32 * kMultiplyWarps,
-    kFirstTurn = 1, /* named barriers of the two warpgroups' turns; 0 is __syncthreads() */
 };
 
 /* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and its
@@ -104,35 +102,6 @@ __device__ __forceinline__ void add_scaled(float (&sum)[N], const float (&part)[
     }
 }
 
-/* The two warpgroups start their products in turns, so that the products of one run while the other
- * one adds. Without turns, they run their products at the same time, and then both add while the
- * tensor cores wait. @half: number of the warpgroup. Both must start the same number of products. */
-struct turns {
-    int half;
-
-    /* Called once, before the first product. */
-    __device__ explicit turns(int half) : half(half) {
-        if (half == 1)
-            pass();
-    }
-    __device__ void wait() const {
-        ptx::named_sync(kFirstTurn + half, kMultiplyThreads);
-    }
-    __device__ void pass() const {
-        ptx::named_arrive(kFirstTurn + 1 - half, kMultiplyThreads);
-    }
-};
-
-/* For kernels that wait for memory most of the time. */
-struct no_turns {
-    __device__ explicit no_turns(int) {
-    }
-    __device__ void wait() const {
-    }
-    __device__ void pass() const {
-    }
-};
-
 /* Starts the products of 128 k. */
 template <int N>
 __device__ __forceinline__ void start(float (&part)[N], uint32_t x, uint32_t w) {
@@ -152,10 +121,9 @@ __device__ __forceinline__ void load_scales(float2 (&scale)[SCALES], const float
 }
 
 /* Computes the sums of one tile. */
-template <bool UNIFORM, typename TURNS, int ROWS, int COLS, int MOST, int PARTS, int N>
+template <bool UNIFORM, int ROWS, int COLS, int MOST, int PARTS, int N>
 __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS, MOST> &s,
-                                         row_scales rows, int steps, int &step, int half,
-                                         const TURNS &turn) {
+                                         row_scales rows, int steps, int &step, int half) {
     const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
     float part[N];
 #pragma unroll
@@ -172,9 +140,7 @@ __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<R
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
             float2 scale[UNIFORM ? 1 : N / 8];
-            turn.wait();
             start(part, x, w + i * 2 * N * TILE_K / 16);
-            turn.pass();
             load_scales(scale, from + i * N / 8 * kScalesAtOnce);
             ptx::wgmma_wait<0>();
             ptx::pin(part);

@@ -20,9 +20,10 @@ namespace {
 
 enum {
     MOST_ROWS = 128,
-    WIDE = 256,
-    NARROW = 64, /* weights of a tile */
-    DEEP = 2048, /* least k. Tiles with less k are better not divided */
+    WIDE = 256,  /* weights of a tile */
+    NARROW = 64, /* the same if wide tiles are few */
+    DEEP = 4096, /* least k of products that this kernel computes faster than gemm_many_codes() */
+    TEAM = 256,  /* threads that multiply */
     TEAM_BARRIER = 1,
 };
 
@@ -128,7 +129,7 @@ __device__ __forceinline__ void load_range(const params &p, shared_memory<ROWS, 
 template <int NUMBERS>
 __device__ __forceinline__ float4 *left_by(const gemm_args &a, int block) {
     return reinterpret_cast<float4 *>(a.shared_sums.sum) +
-           static_cast<int64_t>(block) * NUMBERS / 4 * kMultiplyThreads + threadIdx.x - 128;
+           static_cast<int64_t>(block) * NUMBERS / 4 * TEAM + threadIdx.x - 128;
 }
 
 template <int PARTS, int N>
@@ -137,10 +138,10 @@ __device__ __forceinline__ void leave(const gemm_args &a, const float (&sum)[PAR
 #pragma unroll
     for (int i = 0; i < PARTS * N; i += 4) {
         const float *own = sum[i / N] + i % N;
-        to[i / 4 * kMultiplyThreads] = make_float4(own[0], own[1], own[2], own[3]);
+        to[i / 4 * TEAM] = make_float4(own[0], own[1], own[2], own[3]);
     }
     __threadfence();
-    ptx::named_sync(TEAM_BARRIER, kMultiplyThreads);
+    ptx::named_sync(TEAM_BARRIER, TEAM);
     if (threadIdx.x == 128)
         asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(a.shared_sums.ready + blockIdx.x)
                      : "memory");
@@ -163,14 +164,14 @@ __device__ __forceinline__ void collect(const gemm_args &a, const range<COLS> &r
         const float4 *from = left_by<PARTS * N>(a, block);
 #pragma unroll
         for (int i = 0; i < PARTS * N; i += 4) {
-            const float4 other = __ldcg(from + i / 4 * kMultiplyThreads);
+            const float4 other = __ldcg(from + i / 4 * TEAM);
             float *own = sum[i / N] + i % N;
             own[0] += other.x;
             own[1] += other.y;
             own[2] += other.z;
             own[3] += other.w;
         }
-        ptx::named_sync(TEAM_BARRIER, kMultiplyThreads);
+        ptx::named_sync(TEAM_BARRIER, TEAM);
         if (threadIdx.x == 128)
             *ready = 0;
     }
@@ -186,8 +187,7 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
     int step = 0;
     float sum[own_share::PARTS][own_share::N];
     while (r.next(g)) {
-        multiply<UNIFORM>(sum, s, row_scales(a, row, g.count, g.first), g.count, step, half,
-                          no_turns(half));
+        multiply<UNIFORM>(sum, s, row_scales(a, row, g.count, g.first), g.count, step, half);
         if (g.first > 0) {
             leave(a, sum);
             continue;
