@@ -333,7 +333,8 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
     timed_product p(s, t);
     for (const int rows : t.experts ? of_experts : dense)
         time_rows(s, p, rows, c, bf16_library);
-    const double halving = median_us(s, [&] { return halve(s, p, p.args_of(8)); });
+    const device::gemm_args eight = p.args_of(8);
+    const double halving = median_us(s, [&] { return halve(s, p, eight); });
     printf("%-12s   of which converting 8 rows of %d to FP16: %.1f us\n", t.name, t.k, halving);
     if (t.experts)
         return;
