@@ -13,12 +13,13 @@
 #            96 tokens. The highest number within the targets is the knee; more and longer blocks at few
 #            loads decide more in the same time than a search. The prompts are in the cache, so the servers
 #            mostly decode, as in Figure 1 of the paper. There are so many that the second-level cache of
-#            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). Computing the prompts: 20 s
+#            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). But users with the same prompt may share
+#            reads of it (docs/lab/2026-11-30-knee-of-128k.md). Computing the prompts: 20 s
 #            (8k), 32 s (32k), 40 s (128k). A scout, one short block of each arm at four numbers of users,
-#            chooses the four numbers to measure: two for each arm, just below and just above its target of
-#            TPOT, because loads near the knee make its interval narrow. The scout: 45 s. Each number of
-#            users: 110 s. So measure one length at a time, with LIMIT=570; a part that is stopped keeps the
-#            loads that are complete.
+#            chooses the four numbers to measure: two for each arm, whose TPOT is 5 % below and above its target.
+#            Nearer ones make the interval of the knee narrower, but a load 1 % from its target stays open
+#            (docs/lab/2026-11-30-knee-of-128k.md). The scout: 45 s. Each number of users: 110 s. So measure
+#            one length at a time, with LIMIT=570; a part that is stopped keeps the loads that are complete.
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
 #            The knee is the highest rate within the targets. If OUT has results of the part knee for this
 #            length, the rates are 0.85 and 1.1 times the requests per second of each arm at its knee there.
@@ -288,19 +289,21 @@ loads_of() {
     esac
 }
 
-# crossing: from lines "USERS TPOT" of one arm, the numbers of users just below and just above its target of TPOT,
-# by linear interpolation. Prints nothing if TPOT does not rise there, or if the numbers are far outside the lines.
+# crossing: from lines "USERS TPOT" of one arm, the numbers of users whose TPOT is 5 % below and 5 % above the target, by
+# a straight line through all points (least squares). Two points alone can mislead: TPOT depends on the number of
+# sequences in an irregular way, and 36 of them can be as fast as 29 (docs/lab/2026-11-30-knee-of-128k.md). Points above
+# twice the target are left out, because a server whose users wait for others bends the line. Prints nothing if TPOT
+# does not rise with the number of users, or if the numbers are far outside the points.
 crossing() {
     sort -n | awk -v target=$tpot_ms '
-        $2 + 0 > 0 { u[++n] = $1; t[n] = $2 }
-        function users_at(x,   i, slope) {
-            for (i = 1; i < n - 1 && t[i + 1] < x; i++) continue
-            slope = (t[i + 1] - t[i]) / (u[i + 1] - u[i])
-            return slope > 0 ? u[i] + (x - t[i]) / slope : -1
-        }
+        $2 + 0 > 0 && $2 <= 2 * target { u[++n] = $1; su += $1; st += $2; suu += $1 * $1; sut += $1 * $2 }
         END {
-            if (n < 2) exit
-            low = users_at(0.965 * target); high = users_at(1.035 * target)
+            spread = n * suu - su * su
+            if (n < 2 || spread <= 0) exit
+            slope = (n * sut - su * st) / spread
+            if (slope <= 0) exit
+            low = su / n + (0.95 * target - st / n) / slope
+            high = su / n + (1.05 * target - st / n) / slope
             if (low < u[1] / 2 || high < u[1] / 2 || low > 2 * u[n] || high > 2 * u[n]) exit
             low = low < 1 ? 1 : int(low); high = int(high) + (high > int(high))
             if (high <= low) high = low + 1
