@@ -51,6 +51,7 @@
 #   LOADS                      numbers of users in the part knee, for example 130,160; default: from the scout
 #   SCOUT                      numbers of users of the scout, and of the part knee if the scout fails;
 #                              default: loads_of()
+#   PREFIXES                   number of prompts in the parts knee and open, for example one for each user
 #   RATES                      requests per second in the part open; default: from the part knee, or rates_of()
 #   BLOCKS=3 BLOCK_S=15        blocks of each arm at each load of the parts knee and open, and the seconds of a
 #                              block (times SCALE). More blocks and longer blocks give narrower intervals, and
@@ -378,6 +379,7 @@ prompts() {
     [ "$2" -lt 131072 ] || most=2
     [ $prefixes -le $most ] || prefixes=$most
     [ $prefixes -ge 1 ] || prefixes=1
+    [ -z "${PREFIXES:-}" ] || prefixes=$PREFIXES
     shared="--prefix-share 1 --prefixes $prefixes --input $2"
     # Of 5 * N random choices among N prompts, all but 1 % are chosen.
     # shellcheck disable=SC2086 # a list of options

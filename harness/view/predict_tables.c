@@ -63,12 +63,13 @@ typedef struct {
 static const term_units kAttentionUnits = {
     {"us for each block", "ns for each query", "x the kernel's time", ""}, {1e-3, 1, 1, 0}};
 static const term_units kExpertUnits = {
-    {"us for each layer", "us for each MB", "us for each MB of e4m3", ""}, {1e-3, 1e3, 1e3, 0}};
-static const term_units kManyUnits = {{"us for each expert", "us for each MB",
+    {"us for each layer", "us for each MB of BF16", "us for each MB of e4m3", ""},
+    {1e-3, 1e3, 1e3, 0}};
+static const term_units kManyUnits = {{"us for each expert", "us for each MB of BF16",
                                        "us for each MB of e4m3", "ns for each 1000 numbers moved"},
                                       {1e-3, 1e3, 1e3, 1e3}};
 static const term_units kRestUnits = {
-    {"us for each launch", "us for each MB", "us for each MB of e4m3", "us for each GFLOP"},
+    {"us for each launch", "us for each MB of BF16", "us for each MB of e4m3", "us for each GFLOP"},
     {1e-3, 1e3, 1e3, 1e6}};
 
 static void add_rule(table *t, int range, const char *part, const rule *r, const term_units *u,
