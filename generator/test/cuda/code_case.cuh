@@ -2,47 +2,12 @@
  * device, and the exact results, computed on the host in FP64. */
 #pragma once
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cuda_fp8.h>
-#include <vector>
 
 #include "generator/local/cuda/codes.h"
-
-#define CHECK(expr)                                                                                \
-    do {                                                                                           \
-        const cudaError_t e_ = (expr);                                                             \
-        if (e_ != cudaSuccess) {                                                                   \
-            fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #expr, cudaGetErrorString(e_)); \
-            exit(1);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "kernels/cuda/test/device_memory.cuh"
 
 namespace codes {
-
-/* Memory is not released: the programs are short. */
-template <typename T>
-T *allocate(size_t n) {
-    T *p;
-    CHECK(cudaMalloc(&p, (n ? n : 1) * sizeof(T)));
-    return p;
-}
-
-template <typename T>
-T *upload(const std::vector<T> &v) {
-    T *p = allocate<T>(v.size());
-    CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return p;
-}
-
-template <typename T>
-std::vector<T> download(const T *p, size_t n) {
-    std::vector<T> v(n);
-    CHECK(cudaDeviceSynchronize());
-    CHECK(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
-    return v;
-}
 
 /* For gemm_stream_k(), for all products of a program. */
 inline device::partial_sums test_sums() {

@@ -12,15 +12,6 @@
 
 namespace codes {
 
-/* Evicts L2 by reads. */
-__global__ void read_all(const uint4 *buffer, size_t n, uint32_t *sink) {
-    uint32_t x = 0;
-    for (size_t i = blockIdx.x * 512ull + threadIdx.x; i < n; i += gridDim.x * 512ull)
-        x ^= buffer[i].x ^ buffer[i].y ^ buffer[i].z ^ buffer[i].w;
-    if (x == 0x12345678)
-        *sink = x;
-}
-
 /* The median time of @f in us, each time after a flush of L2. */
 template <typename F>
 double median_us(const device::stream_of &s, const F &f) {
@@ -39,7 +30,7 @@ double median_us(const device::stream_of &s, const F &f) {
     CHECK(cudaEventCreate(&to));
     for (int i = -kWarmup; i < kTimes; i++) {
         float ms = 0;
-        read_all<<<1056, 512, 0, s.stream>>>(buffer, n, sink);
+        flush_l2<<<1056, 512, 0, s.stream>>>(buffer, n, sink);
         CHECK(cudaEventRecord(from, s.stream));
         CHECK(f());
         CHECK(cudaEventRecord(to, s.stream));

@@ -81,8 +81,8 @@ setup make(const problem &w, uint64_t seed) {
     const paging l = lay_out(w, seed);
     const int rows = w.heads * w.s_q;
     const int64_t tokens = l.pages * PAGE, all_rows = static_cast<int64_t>(rows) * w.batch;
-    auto *kv = device<__nv_bfloat16>(tokens * kWidth),
-         *q = device<__nv_bfloat16>(all_rows * kWidth);
+    auto *kv = allocate<__nv_bfloat16>(tokens * kWidth),
+         *q = allocate<__nv_bfloat16>(all_rows * kWidth);
     fill_bf16<<<4096, 256>>>(kv, tokens, w.kind, seed, false);
     fill_bf16<<<1024, 256>>>(q, all_rows, w.kind, seed + 99, true);
     int *bad = upload(l.unused);
@@ -101,8 +101,8 @@ setup make(const problem &w, uint64_t seed) {
               nullptr,
               nullptr,
               static_cast<float>(1 / sqrt(192.0)),
-              device<__nv_bfloat16>(all_rows * D_C),
-              device<float>(all_rows)};
+              allocate<__nv_bfloat16>(all_rows * D_C),
+              allocate<float>(all_rows)};
     a.may_cut = w.splits != 1;
     a.grid = {bf16_tile(w.heads, w.s_q),
               bf16_decode_parts(prop.multiProcessorCount, w.heads, w.s_q), 0};
@@ -110,9 +110,9 @@ setup make(const problem &w, uint64_t seed) {
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
     s.counters = slots * bf16_row_tiles(w.heads, w.s_q);
     decode_workspace &work = a.work;
-    work.metadata = {device<sched_item>(items), device<sched_part>(a.grid.parts),
-                     device<sched_cut>(w.batch), device<int>(1)};
-    work.partial_out = device<uint8_t>(slots * rows * BF16_PARTIAL_BYTES);
+    work.metadata = {allocate<sched_item>(items), allocate<sched_part>(a.grid.parts),
+                     allocate<sched_cut>(w.batch), allocate<int>(1)};
+    work.partial_out = allocate<uint8_t>(slots * rows * BF16_PARTIAL_BYTES);
     work.counters = upload(std::vector<int>(s.counters));
     s.owned = {kv,
                q,
@@ -166,9 +166,9 @@ std::vector<verdict> judge_some(const setup &s, int sample) {
     j.out = static_cast<const __nv_bfloat16 *>(a.attn.out);
     j.lse = a.attn.lse;
     j.longest = *std::max_element(w.lengths.begin(), w.lengths.end()) + 1;
-    j.scores = device<double>(j.longest * n);
+    j.scores = allocate<double>(j.longest * n);
     int *picked = upload(chosen);
-    auto *verdicts = device<verdict>(n);
+    auto *verdicts = allocate<verdict>(n);
     judge<<<n, 256>>>(j, picked, verdicts);
     CHECK(cudaDeviceSynchronize());
     auto v = download(verdicts, n);

@@ -49,15 +49,15 @@ struct group {
             k.g.rank = r;
             k.g.size = size;
             CHECK(cudaStreamCreateWithFlags(&k.stream, cudaStreamNonBlocking));
-            k.in = device<uint8_t>(ONE_SHOT_BYTES);
-            k.out = device<uint8_t>(ONE_SHOT_BYTES);
-            k.g.state = device<uint32_t>(ONE_SHOT_STATE);
+            k.in = allocate<uint8_t>(ONE_SHOT_BYTES);
+            k.out = allocate<uint8_t>(ONE_SHOT_BYTES);
+            k.g.state = allocate<uint32_t>(ONE_SHOT_STATE);
             void *mapped = nullptr;
             CHECK(cudaHostGetDevicePointer(&mapped, stop, 0));
             k.g.stop = static_cast<const uint32_t *>(mapped);
         }
         for (int r = 0; r < size; r++) {
-            void *inbox = device<uint8_t>(one_shot_inbox_bytes(size));
+            void *inbox = allocate<uint8_t>(one_shot_inbox_bytes(size));
             for (rank &k : of)
                 k.g.inbox[r] = inbox;
         }
@@ -201,7 +201,7 @@ struct numbers {
     float *at;
     std::vector<float> host;
 
-    explicit numbers(size_t n) : at(device<float>(n)), host(n) {
+    explicit numbers(size_t n) : at(allocate<float>(n)), host(n) {
     }
     void draw(std::mt19937_64 &rng) {
         std::normal_distribution<float> normal;

@@ -121,12 +121,12 @@ setup make(const problem &w, uint64_t seed) {
                 unused.push_back(order[at] * PAGE + t);
     const int rows = w.heads * w.s_q;
     const int64_t tokens = s.pages * PAGE, all_rows = static_cast<int64_t>(rows) * w.batch;
-    auto *content = device<uint8_t>(tokens * D_C);
-    auto *rope = device<__nv_bfloat16>(tokens * D_R);
-    auto *scale = device<float>(tokens);
-    auto *q = device<uint8_t>(all_rows * D_C);
-    auto *q_rope = device<__nv_bfloat16>(all_rows * D_R);
-    auto *q_scale = device<float>(all_rows);
+    auto *content = allocate<uint8_t>(tokens * D_C);
+    auto *rope = allocate<__nv_bfloat16>(tokens * D_R);
+    auto *scale = allocate<float>(tokens);
+    auto *q = allocate<uint8_t>(all_rows * D_C);
+    auto *q_rope = allocate<__nv_bfloat16>(all_rows * D_R);
+    auto *q_scale = allocate<float>(all_rows);
     fill_fp8<<<4096, 256>>>(content, rope, scale, tokens, w.kind, seed, false);
     fill_fp8<<<1024, 256>>>(q, q_rope, q_scale, all_rows, w.kind, seed + 99, true);
     int *bad = upload(unused);
@@ -146,19 +146,19 @@ setup make(const problem &w, uint64_t seed) {
               q_rope,
               q_scale,
               static_cast<float>(1 / sqrt(192.0)),
-              device<__nv_bfloat16>(all_rows * D_C),
-              device<float>(all_rows)};
+              allocate<__nv_bfloat16>(all_rows * D_C),
+              allocate<float>(all_rows)};
     a.may_cut = w.splits != 1;
     a.grid = grid_of(w);
     const int items = sched_max_items(w.batch, a.grid.parts, w.splits);
     const int64_t slots = w.splits ? static_cast<int64_t>(items) : 2 * a.grid.parts;
     s.slots = slots * fp8_row_tiles(a.grid, w.heads, w.s_q);
     decode_workspace &work = a.work;
-    work.metadata = {device<sched_item>(items), device<sched_part>(a.grid.parts),
-                     device<sched_cut>(w.batch), device<int>(1)};
-    work.partial_out = device<uint8_t>(slots * rows * FP8_PARTIAL_BYTES);
-    work.partial_lse = device<float>(slots * rows);
-    work.few_partials = device<uint8_t>(s.slots * FP8_FEW_BYTES);
+    work.metadata = {allocate<sched_item>(items), allocate<sched_part>(a.grid.parts),
+                     allocate<sched_cut>(w.batch), allocate<int>(1)};
+    work.partial_out = allocate<uint8_t>(slots * rows * FP8_PARTIAL_BYTES);
+    work.partial_lse = allocate<float>(slots * rows);
+    work.few_partials = allocate<uint8_t>(s.slots * FP8_FEW_BYTES);
     CHECK(cudaMemset(work.few_partials, 0xff, s.slots * FP8_FEW_BYTES));
     work.counters = upload(std::vector<int>(s.slots));
     s.owned = {content,
@@ -246,8 +246,8 @@ result check(setup &s, int sample) {
     const int n = static_cast<int>(chosen.size());
     int64_t longest = *std::max_element(w.lengths.begin(), w.lengths.end()) + 1;
     int *picked = upload(chosen);
-    double *scores = device<double>(longest * n);
-    verdict *verdicts = device<verdict>(n);
+    double *scores = allocate<double>(longest * n);
+    verdict *verdicts = allocate<verdict>(n);
     const decode_args &a = s.args;
     judged j = {static_cast<const uint8_t *>(a.cache.content),
                 static_cast<const __nv_bfloat16 *>(a.cache.rope),
@@ -267,8 +267,8 @@ result check(setup &s, int sample) {
                 a.attn.lse,
                 scores,
                 longest,
-                device<double>(longest * n),
-                device<judged_page>((longest / PAGE + 2) * n),
+                allocate<double>(longest * n),
+                allocate<judged_page>((longest / PAGE + 2) * n),
                 a.work.metadata.items,
                 items_of(s),
                 a.grid.tile.tokens / PAGE,

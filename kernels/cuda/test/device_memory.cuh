@@ -17,8 +17,9 @@
         }                                                                                          \
     } while (0)
 
+/* Memory is not released: the programs are short. */
 template <typename T>
-T *device(size_t n) {
+T *allocate(size_t n) {
     T *p;
     CHECK(cudaMalloc(&p, std::max(n, size_t(1)) * sizeof(T)));
     return p;
@@ -26,7 +27,7 @@ T *device(size_t n) {
 
 template <typename T>
 T *upload(const std::vector<T> &v) {
-    T *p = device<T>(v.size());
+    T *p = allocate<T>(v.size());
     CHECK(cudaMemcpy(p, v.data(), v.size() * sizeof(T), cudaMemcpyHostToDevice));
     return p;
 }
@@ -34,6 +35,7 @@ T *upload(const std::vector<T> &v) {
 template <typename T>
 std::vector<T> download(const T *p, size_t n) {
     std::vector<T> v(n);
+    CHECK(cudaDeviceSynchronize()); /* kernels of all streams */
     CHECK(cudaMemcpy(v.data(), p, n * sizeof(T), cudaMemcpyDeviceToHost));
     return v;
 }
@@ -62,8 +64,8 @@ std::vector<float> time_cold(int reps, F &&launch) {
     static uint4 *buffer = nullptr;
     static uint32_t *sink = nullptr;
     if (!buffer) {
-        buffer = device<uint4>(n);
-        sink = device<uint32_t>(1);
+        buffer = allocate<uint4>(n);
+        sink = allocate<uint32_t>(1);
         CHECK(cudaMemset(buffer, 1, n * sizeof(uint4)));
     }
     std::vector<cudaEvent_t> e(2 * reps);
