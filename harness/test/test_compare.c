@@ -130,6 +130,24 @@ static void test_refused_cells(void) {
     results_free(b);
 }
 
+/* The loops of both files have the same cells, but one cell was warm in file b only. A command would
+ * measure it in the same way again, so no file lacks it. */
+static void test_loops_in_two_caches(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(a, "bench")); i++)
+        CU_ASSERT(js_set_str(row(a, i), "mode", "sustained") &&
+                  js_set_str(row(b, i), "mode", "sustained"));
+    CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 /* ---- cells of other kinds ---- */
 
 static void set(js *at, const char *key, const char *json) {
@@ -463,6 +481,31 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
+/* The flag weak_baseline leaves no cell out of the mean, and two backends of one device are told
+ * apart. */
+static void test_a_weak_baseline(void) {
+    results *a = load(), *b = load();
+    for (size_t i = 0; i < js_len(results_section(a, "bench")); i++) {
+        CU_ASSERT(js_set_new(row(a, i), "flags", js_new_array()) &&
+                  js_set_new(row(b, i), "flags", js_new_array()));
+        CU_ASSERT(js_push_new(js_get_array(row(b, i), "flags"), js_new_str("weak_baseline")));
+    }
+    js *backend = js_get_object(js_get_object(results_document(b), "provenance"), "backend");
+    CU_ASSERT(js_set_str(backend, "name", "opencl"));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_PTR_NOT_NULL(strstr(table_at(&t, 0, 1), " (cpu)"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(table_at(&t, 3, 1), " (opencl)"));
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 6), "0");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 7), "1.00×");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 static void test_refusals(void) {
     results *a = load(), *b = load();
     static const char *const prices[] = {
@@ -491,6 +534,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"what each file lacks", test_lacking},
                                {"a file does not lack what it has as skipped", test_refused_cells},
+                               {"loops with a warm and a cold cache", test_loops_in_two_caches},
                                {"commands for all kinds of cells", test_commands},
                                {"commands for named arms", test_commands_of_named_arms},
                                {"shapes of shipped configurations", test_configurations},
@@ -500,5 +544,6 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"a slow device", test_a_slow_device},
                                {"a file that shares no cell", test_a_file_apart},
                                {"a throttled device", test_a_throttled_device},
+                               {"a weak baseline, two backends", test_a_weak_baseline},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

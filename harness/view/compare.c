@@ -51,8 +51,20 @@ bool compare_same_cell(const report_cell *a, const report_cell *b) {
     return by_cell(a, b) == 0;
 }
 
-bool compare_same_conditions(const report_cell *a, const report_cell *b) {
-    return by_conditions(a, b) == 0;
+bool compare_same_command(const report_cell *a, const report_cell *b) {
+    bool loops = strcmp(condition_value(a->row, CONDITION_MODE), "sustained") == 0;
+    for (condition c = 0; c < CONDITIONS; c++)
+        if (condition_differs(a->row, b->row, c) && !(loops && c == CONDITION_COLD))
+            return false;
+    return true;
+}
+
+bool compare_doubtful(const report_cell *c) {
+    const record_texts *flags = &c->row->flags;
+    for (size_t i = 0; i < flags->n; i++)
+        if (strcmp(flags->at[i], "weak_baseline") != 0)
+            return true;
+    return false;
 }
 
 bool compare_usable(const report_cell *c) {

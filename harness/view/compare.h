@@ -23,8 +23,15 @@ typedef struct compared {
 /* Whether a row was measured and passed. */
 bool compare_usable(const report_cell *c);
 
-/* Whether two rows belong to the same cell, and were measured under the same conditions. */
+/* Whether a row has a flag that puts its time in doubt. `weak_baseline` does not: it says how the
+ * two arms of one device relate to each other. */
+bool compare_doubtful(const report_cell *c);
+
+/* Whether two rows belong to the same cell. */
 bool compare_same_cell(const report_cell *a, const report_cell *b);
-bool compare_same_conditions(const report_cell *a, const report_cell *b);
+
+/* Whether one command measures both rows on a device. In loops the state of the cache follows from
+ * the shape and from the device, so it is no condition that a command sets. */
+bool compare_same_command(const report_cell *a, const report_cell *b);
 
 #endif

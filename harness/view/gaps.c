@@ -25,7 +25,7 @@ static bool lacks(const report_model *m, int file, const report_cell *c) {
     for (size_t i = 0; i < m->n_cells; i++) {
         const report_cell *own = &m->cells[i];
         if (own->file == file && compare_usable(own) && compare_same_cell(own, c) &&
-            compare_same_conditions(own, c))
+            compare_same_command(own, c))
             return false;
     }
     return !refuses(m, file, c);
@@ -37,7 +37,7 @@ static bool is_repeated(const report_model *m, int file, size_t at) {
     for (size_t i = 0; i < at; i++) {
         const report_cell *other = &m->cells[i];
         if (other->file != file && compare_usable(other) && compare_same_cell(other, c) &&
-            compare_same_conditions(other, c))
+            compare_same_command(other, c))
             return true;
     }
     return false;
@@ -70,11 +70,10 @@ static bool same_arms(const report_cell *a, const report_cell *b) {
 }
 
 static bool same_timing(const report_cell *a, const report_cell *b) {
-    static const condition kTiming[] = {CONDITION_INPUT, CONDITION_COLD, CONDITION_MODE};
-    for (size_t i = 0; i < sizeof kTiming / sizeof *kTiming; i++)
-        if (condition_differs(a->row, b->row, kTiming[i]))
-            return false;
-    return true;
+    bool loops = strcmp(condition_value(a->row, CONDITION_MODE), "sustained") == 0;
+    return !condition_differs(a->row, b->row, CONDITION_INPUT) &&
+           !condition_differs(a->row, b->row, CONDITION_MODE) &&
+           (loops || !condition_differs(a->row, b->row, CONDITION_COLD));
 }
 
 static bool same_gap(const report_cell *a, const report_cell *b) {

@@ -129,6 +129,26 @@ void pen_file(pen *p, const report_model *m, int file) {
     pen_put(p, m->files[file]);
 }
 
+/* The backend of a file; "" = unknown. */
+static const char *backend_of(const report_model *m, int file) {
+    for (size_t i = 0; i < m->n_sources; i++)
+        if (m->sources[i].file == file && m->sources[i].row->backend.exists)
+            return m->sources[i].row->backend.name;
+    return "";
+}
+
+void pen_device(pen *p, const report_model *m, int file) {
+    const char *device = report_device_of(m, file), *backend = backend_of(m, file);
+    bool two_backends = false;
+    for (int f = 0; f < m->n_files; f++)
+        two_backends |=
+            strcmp(report_device_of(m, f), device) == 0 && strcmp(backend_of(m, f), backend) != 0;
+    if (two_backends && backend[0])
+        pen_printf(p, "%s (%s)", device, backend);
+    else
+        pen_text(p, device);
+}
+
 void pen_drop_last_unless(table *t, bool needed) {
     int n = 0;
     while (n < TABLE_COLUMNS_MAX && t->columns[n].head)

@@ -30,7 +30,7 @@ const char *report_device_of(const report_model *m, int file) {
 /* A summary of the rows of one file and arm. */
 typedef struct {
     size_t rows, differ; /* number of all rows, and of rows under other conditions */
-    size_t flagged;      /* rows that have a flag, or are compared with a row that has one */
+    size_t flagged;      /* doubtful rows, and rows that are compared with a doubtful one */
     size_t ratios;       /* rows with a ratio */
     size_t n;            /* rows with a ratio that are not counted in `flagged` */
     double sum;          /* sum of the logarithms of their ratios */
@@ -44,7 +44,7 @@ static gain gain_of(const report_model *m, int file, const char *arm) {
             continue;
         g.rows++;
         g.differ += c->differs[0] != '\0';
-        bool flagged = c->cell->flags[0] || c->first->flags[0];
+        bool flagged = compare_doubtful(c->cell) || compare_doubtful(c->first);
         g.flagged += flagged;
         g.ratios += isnan(c->ratio) ? 0 : 1;
         if (!isnan(c->ratio) && !flagged) {
@@ -70,13 +70,13 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The median percentage of the roofline over the rows of a file and arm that have no flag. */
+/* The median percentage of the roofline over the rows of a file and arm that are not doubtful. */
 static double roofline_of(const report_model *m, int file, const char *arm) {
     double *x = malloc((m->n_compared + 1) * sizeof *x);
     size_t n = 0;
     for (size_t i = 0; x && i < m->n_compared; i++) {
         const report_cell *c = m->compared[i].cell;
-        if (c->file == file && strcmp(c->row->arm, arm) == 0 && !c->flags[0] &&
+        if (c->file == file && strcmp(c->row->arm, arm) == 0 && !compare_doubtful(c) &&
             !isnan(c->perf->roofline_pct))
             x[n++] = c->perf->roofline_pct;
     }
@@ -95,7 +95,8 @@ static const char *machines_note(const report_model *m, arena *mem) {
                    "geometric mean of the speed relative to the first file that has the cell under "
                    "the same conditions. The percentage of the roofline is a median, relative to "
                    "the device's own measured roofline. Both leave out cells with flags; a "
-                   "comparison also if the first file's cell has one.");
+                   "comparison also if the first file's cell has one. The flag weak_baseline does "
+                   "not count, because it concerns FP8 against BF16 on one device.");
     (void)buf_puts(&text, m->price_note ? m->price_note : "");
     const char *note = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
     buf_release(&text);
@@ -136,7 +137,7 @@ static bool is_apart(const report_model *m, int file) {
 static void put_machine(pen *p, const report_model *m, int file, const char *arm) {
     gain g = gain_of(m, file, arm);
     pen_fixed(p, file + 1, 0);
-    pen_text(p, report_device_of(m, file));
+    pen_device(p, m, file);
     pen_file(p, m, file);
     pen_text(p, arm);
     pen_fixed(p, (double)g.rows, 0);
@@ -247,7 +248,7 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
     for (size_t i = 0; i < m->n_compared; i++) {
         const report_cell *c = m->compared[i].cell;
         put_cell(&p, c);
-        pen_text(&p, report_device_of(m, c->file));
+        pen_device(&p, m, c->file);
         pen_fixed(&p, c->file + 1, 0);
         pen_fixed(&p, c->perf->median_ns * 1e-3, 1);
         pen_times(&p, m->compared[i].ratio);

@@ -22,7 +22,7 @@ bool report_table_lacking(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, false};
     for (size_t i = 0; m->n_compared && i < n; i++) {
         pen_fixed(&p, gaps[i].file + 1, 0);
-        pen_text(&p, report_device_of(m, gaps[i].file));
+        pen_device(&p, m, gaps[i].file);
         pen_fixed(&p, (double)gaps[i].n_cells, 0);
         buf command = {0};
         gap_command(m, &gaps[i], &command);
