@@ -130,8 +130,8 @@ static void test_refused_cells(void) {
     results_free(b);
 }
 
-/* The loops of both files have the same cells, but one cell was warm in file b only. A command would
- * measure it in the same way again, so no file lacks it. */
+/* The loops of both files have the same cells, but one cell was warm in file b only. A command
+ * would measure it in the same way again, so no file lacks it. */
 static void test_loops_in_two_caches(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(a, "bench")); i++)
@@ -481,8 +481,8 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* The flag weak_baseline leaves no cell out of the mean, and two backends of one device are told
- * apart. */
+/* The flag weak_baseline leaves no cell out of the mean. Two backends of one device have different
+ * names. */
 static void test_a_weak_baseline(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(a, "bench")); i++) {
