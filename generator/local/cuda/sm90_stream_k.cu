@@ -6,9 +6,9 @@
  * these numbers ("stream-K"). So all SMs load the same number of bytes, whatever the number of
  * tiles. If a tile lies in the ranges of several blocks, those that do not have its first k leave
  * their sums in global memory. The block that has its first k waits for them, adds them up in the
- * order of k, and stores the tile. So a block waits only for the next ones, which share its tile and
- * leave their sums without waiting. If kernels of other streams hold SMs, the blocks before end and
- * make room for those that have not started.
+ * order of k, and stores the tile. So a block waits only for the next ones, which share its tile
+ * and leave their sums without waiting. If kernels of other streams hold SMs, the blocks before end
+ * and make room for those that have not started.
  *
  * Weights are loaded before the previous kernel has ended.
  * Source: Osama et al., Stream-K, PPoPP 2023 (arXiv 2301.03598). */
