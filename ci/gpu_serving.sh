@@ -359,7 +359,7 @@ rates_of() {
     rates=$(rates_at_knee "$1")
     case $rates in *unknown*) rates=$(loads_of "$1" | tr ',' '\n' | awk '{ print $1 / 1.28 }') ;; esac
     # Multiples of 0.25 have the same digits in run.json, where say_loop finds them.
-    echo "$rates" | awk '{ print int(4 * $1 + 0.5) / 4 }' | sort -gu | paste -sd ',' -
+    echo "$rates" | awk '{ r = int(4 * $1 + 0.5) / 4; print (r > 0 ? r : 0.25) }' | sort -gu | paste -sd ',' -
 }
 
 # search INPUT RANGE SECONDS: the knees of both arms in this range, of rates or of numbers of users

@@ -481,8 +481,22 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* The flag weak_baseline leaves no cell out of the mean. Two backends of one device have different
- * names. */
+/* Single steps with a warm cache in one file only are measured by another command, so they lack. */
+static void test_steps_in_two_caches(void) {
+    results *a = load(), *b = load();
+    CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows > 0);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
+/* The flag weak_baseline leaves no cell out of the mean, but another flag beside it does. Two
+ * backends of one device have different names. */
 static void test_a_weak_baseline(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(a, "bench")); i++) {
@@ -500,6 +514,15 @@ static void test_a_weak_baseline(void) {
     CU_ASSERT_PTR_NOT_NULL(strstr(table_at(&t, 3, 1), " (opencl)"));
     CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 6), "0");
     CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 7), "1.00×");
+    arena_release(&mem);
+    report_model_free(m);
+    for (size_t i = 0; i < js_len(results_section(b, "bench")); i++)
+        CU_ASSERT(js_push_new(js_get_array(row(b, i), "flags"), js_new_str("noisy")));
+    m = compare(a, b, NULL, SNAP_OK);
+    mem = (arena){0};
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_STRING_NOT_EQUAL(table_at(&t, 3, 6), "0");
+    CU_ASSERT_STRING_NOT_EQUAL(table_at(&t, 3, 7), "1.00×");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);
@@ -535,6 +558,7 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"what each file lacks", test_lacking},
                                {"a file does not lack what it has as skipped", test_refused_cells},
                                {"loops with a warm and a cold cache", test_loops_in_two_caches},
+                               {"steps with a warm and a cold cache", test_steps_in_two_caches},
                                {"commands for all kinds of cells", test_commands},
                                {"commands for named arms", test_commands_of_named_arms},
                                {"shapes of shipped configurations", test_configurations},

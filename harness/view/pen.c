@@ -143,7 +143,7 @@ void pen_device(pen *p, const report_model *m, int file) {
     for (int f = 0; f < m->n_files; f++)
         two_backends |=
             strcmp(report_device_of(m, f), device) == 0 && strcmp(backend_of(m, f), backend) != 0;
-    if (two_backends && backend[0])
+    if (two_backends && device[0] && backend[0])
         pen_printf(p, "%s (%s)", device, backend);
     else
         pen_text(p, device);

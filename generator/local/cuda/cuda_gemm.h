@@ -23,8 +23,8 @@
  * so a launch depends only on numbers that are known on the host.
  *
  * Each number of y is one sum. Its order depends on k, on which of the functions computed it, and
- * on the device's architecture; for gemm_stream_k() also on n and the number of SMs. It does not
- * depend on the other rows. */
+ * on the device's architecture; for gemm_stream_k() also on n, the number of groups
+ * and the number of SMs. It does not depend on the other rows. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CUDA_GEMM_H
 

@@ -124,7 +124,7 @@ __device__ __forceinline__ void load_range(const params &p, shared_memory<ROWS, 
         }
 }
 
-/* ---- tiles of several blocks ------------------------------------------------------------------ */
+/* ---- tiles of several blocks ----------------------------------------------------------------- */
 
 /* The place of a thread's numbers in the sums that block @block leaves. */
 template <int NUMBERS>

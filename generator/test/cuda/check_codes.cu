@@ -346,7 +346,9 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
         c.run([&](const device::gemm_args &a) { return gemm_stream_k(s, a); });
     snprintf(what, sizeof what, "stream-K: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
-    report(what, c.agrees(shared, coded_product, 0x1p-8));
+    const std::vector<int> marks = download(c.args.shared_sums.ready, device::STREAM_K_BLOCKS);
+    report(what, c.agrees(shared, coded_product, 0x1p-8) &&
+                     std::all_of(marks.begin(), marks.end(), [](int mark) { return mark == 0; }));
 }
 
 /* Row i of the weights has code i in one column and zeros elsewhere. */
@@ -439,6 +441,10 @@ const test_case many_cases[] = {
     {"50 rows, tiles of 256", 50, 34056, 144, device::ends_bf16, 0, 0, 8},
     {"ragged", 77, 328, 592, device::ends_f32, 0, 0, 8},
     {"one block of k", 16, 200, 128, device::ends_f32, 0, 0, 0},
+    {"a range of an SM longer than the ring", 9, 2112, 7168, device::ends_f32, 0, 0, 0},
+    {"wide tiles, divided", 20, 36864, 4112, device::ends_gate, 0, 0, 0},
+    {"wide tiles of 128 rows, divided", 128, 34048, 4304, device::ends_add_f32, 0, 0, 8},
+    {"narrow tiles of 128 rows, divided", 100, 7168, 4304, device::ends_bf16, 0, 0, 0},
     {"k below a block", 16, 72, 48, device::ends_bf16, 0, 0, 0},
     {"k longer than the ring", 130, 144, 2192, device::ends_add_f32, 0, 0, 0},
     {"gate", 100, 512, 1024, device::ends_gate, 0, 0, 0},
