@@ -91,7 +91,7 @@ __device__ __forceinline__ uint32_t largest_of(uint32_t pair) {
 
 /* Both numbers times a power of two, in FP16. Numbers that FP32 would round are so small that they
  * become zeros in any case. */
-__device__ __forceinline__ uint32_t halved(uint32_t pair, float factor) {
+__device__ __forceinline__ uint32_t scaled_pair(uint32_t pair, float factor) {
     return ptx::pack_f16x2(__uint_as_float(pair << 16) * factor,
                            __uint_as_float(pair & 0xffff0000) * factor);
 }
@@ -122,7 +122,7 @@ __device__ __forceinline__ uint32_t largest_of_row(const uint4 *row, int count, 
 
 /* A block converts one row after another. It reads each row twice: for the largest number, and then
  * for the conversion. */
-__global__ void __launch_bounds__(kRowThreads) halve(halve_args a) {
+__global__ void __launch_bounds__(kRowThreads) convert_rows(fp16_args a) {
     __shared__ uint32_t scratch[kRowThreads / 32];
     let_next();
     wait_previous();
@@ -135,8 +135,8 @@ __global__ void __launch_bounds__(kRowThreads) halve(halve_args a) {
         const float factor = exp2_of(exponent);
         for (int i = threadIdx.x; i < count; i += kRowThreads) {
             const uint4 raw = x[i];
-            half[i] = {halved(raw.x, factor), halved(raw.y, factor), halved(raw.z, factor),
-                       halved(raw.w, factor)};
+            half[i] = {scaled_pair(raw.x, factor), scaled_pair(raw.y, factor),
+                       scaled_pair(raw.z, factor), scaled_pair(raw.w, factor)};
         }
         if (threadIdx.x == 0)
             a.inverse[row] = exp2_of(-exponent);
@@ -163,9 +163,9 @@ cudaError_t quantise_rows(const stream_of &s, const quantise_args &a) {
                   kThreads, 0, a);
 }
 
-cudaError_t halve_rows(const stream_of &s, const halve_args &a) {
+cudaError_t rows_to_fp16(const stream_of &s, const fp16_args &a) {
     const int blocks = std::max(std::min(a.rows, s.sms * kResidentThreads / kRowThreads), 1);
-    return launch(s, halve, dim3(static_cast<unsigned>(blocks)), kRowThreads, 0, a);
+    return launch(s, convert_rows, dim3(static_cast<unsigned>(blocks)), kRowThreads, 0, a);
 }
 
 } // namespace device

@@ -70,7 +70,7 @@ cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
  *
  * A number is exact if it is at least 2^-31 of the row's largest. The error of a smaller one is at
  * most 2^-39 of the largest. NaN and infinities stay what they are. */
-struct halve_args {
+struct fp16_args {
     const bf16 *x;
     int64_t x_row;    /* distance of rows, a multiple of 8 */
     const int *count; /* device memory: number of rows; NULL = rows */
@@ -78,7 +78,7 @@ struct halve_args {
     __half *half;     /* [rows][k] */
     float *inverse;   /* [rows] 1 / the row's power of two */
 };
-cudaError_t halve_rows(const stream_of &s, const halve_args &a);
+cudaError_t rows_to_fp16(const stream_of &s, const fp16_args &a);
 
 } // namespace device
 

@@ -8,7 +8,7 @@
  * Weights can also be e4m3 codes with scales (codes.h), on sm_90a only:
  *
  *   gemm_few_codes    memory-bound: activations are FP16 with a factor for each row
- *                     (halve_rows()). The tensor cores multiply codes, which FP16 represents
+ *                     (rows_to_fp16()). The tensor cores multiply codes, which FP16 represents
  *                     exactly, and add up the products of 64 k. The sum is multiplied by the scale
  *                     and added to y's number in FP32. So weights are not rounded, and the results
  *                     differ from those of weights in BF16. An activation is rounded only if it is
@@ -16,7 +16,8 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
- *   gemm_stream_k     the same for up to 128 rows: all SMs compute equal parts of all k
+ *   gemm_stream_k     the same numbers, for up to 128 rows: each SM loads an equal part of the
+ *                     weights
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
@@ -52,8 +53,8 @@ struct expert_list {
     bool settled;    /* the lists were complete before the previous kernel began */
 };
 
-/* Rows of FP16 numbers, each multiplied by a power of two (halve_rows(), codes.h). */
-struct halves {
+/* Rows of FP16 numbers, each multiplied by a power of two (rows_to_fp16(), codes.h). */
+struct fp16_rows {
     const __half *x;
     const float *inverse; /* [rows] 1 / the row's power of two */
 };
@@ -64,12 +65,12 @@ struct coded {
     const float *scale;
 };
 
-/* Memory in which the blocks of gemm_stream_k() leave sums for each other. Only one product at a
- * time can use it. */
-enum { STREAM_K_BLOCKS = 132 }; /* most blocks: the SMs of an H200 */
+/* Device memory for the partial sums of gemm_stream_k(). Only one product at a time can use it. */
+enum { STREAM_K_BLOCKS = 132 }; /* most thread blocks: the SMs of an H200 */
 struct partial_sums {
     float *sum; /* [partial_sums_numbers()] */
-    int *ready; /* [STREAM_K_BLOCKS] zeros before and after each product */
+    int *ready; /* [STREAM_K_BLOCKS] 1 = this thread block has stored its sums; zeros before and
+                   after each product */
 };
 
 struct gemm_args {
@@ -87,10 +88,10 @@ struct gemm_args {
     bool listed; /* groups are experts: y has one row per pair, and an expert has at most `rows`
                    pairs */
     expert_list experts;
-    int64_t x_rows;           /* gemm_many: number of rows in the memory of x */
-    coded x_codes;            /* gemm_many_codes, gemm_stream_k: [x_rows][k], which replace x */
-    halves x_halves;          /* gemm_few_codes: [rows of x][k], which replace x */
-    partial_sums shared_sums; /* gemm_stream_k */
+    int64_t x_rows;       /* gemm_many: number of rows in the memory of x */
+    coded x_codes;        /* gemm_many_codes, gemm_stream_k: [x_rows][k], which replace x */
+    fp16_rows x_fp16;     /* gemm_few_codes: [rows of x][k], which replace x */
+    partial_sums partial; /* gemm_stream_k */
 };
 
 cudaError_t gemm_few(const stream_of &s, const gemm_args &a);
@@ -108,7 +109,7 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* Needs shared_sums. Products that are not listed, of at most 128 rows. */
+/* Needs partial. Products that are not listed, of at most 128 rows. */
 cudaError_t gemm_stream_k_init();
 cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a);
 int64_t partial_sums_numbers();

@@ -219,12 +219,11 @@ snap_status take_operands(cuda_model *m, snap_err *err) {
                                  2 * few_pairs * s.moe_intermediate_size}));
     a.take(&m->b.code_scale,
            std::max({rows * code_blocks(widest), pairs * code_blocks(of_pairs), few, few_pairs}));
-    a.take(&m->b.shared_sums.sum, partial_sums_numbers());
-    a.take(&m->b.shared_sums.ready, STREAM_K_BLOCKS);
+    a.take(&m->b.partial.sum, partial_sums_numbers());
+    a.take(&m->b.partial.ready, STREAM_K_BLOCKS);
     if (a.st == SNAP_OK)
-        a.check(
-            cudaMemsetAsync(m->b.shared_sums.ready, 0, sizeof(int) * STREAM_K_BLOCKS, m->s.stream),
-            "marks of shared sums");
+        a.check(cudaMemsetAsync(m->b.partial.ready, 0, sizeof(int) * STREAM_K_BLOCKS, m->s.stream),
+                "marks of shared sums");
     return a.st;
 }
 

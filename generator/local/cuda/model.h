@@ -59,7 +59,7 @@ struct row_buffers {
     float *down;                      /* [pairs][hidden] outputs of the experts */
     uint8_t *code;                    /* the operand of a product of e4m3 weights: e4m3 or FP16 */
     float *code_scale;                /* and its scales or inverse factors (codes.h) */
-    device::partial_sums shared_sums; /* of gemm_stream_k() */
+    device::partial_sums partial;     /* of gemm_stream_k() */
     float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
                     this rank, before they are added up over the ranks (comm.h); if rows are
                     gathered, [ranks * max_rows][hidden] */

@@ -53,10 +53,11 @@ cudaError_t few_coded_product(cuda_model *m, const gemm_args &a) {
     const int *count = has_pairs ? a.experts.first + m->experts : nullptr;
     const int rows = has_pairs ? static_cast<int>(a.x_rows) : a.rows;
     auto *half = reinterpret_cast<__half *>(m->b.code);
-    gemm_args halves = a;
-    halves.x_halves = {half, m->b.code_scale};
-    const cudaError_t e = halve_rows(m->s, {a.x, a.x_row, count, rows, a.k, half, m->b.code_scale});
-    return e == cudaSuccess ? gemm_few_codes(m->s, halves) : e;
+    gemm_args fp16 = a;
+    fp16.x_fp16 = {half, m->b.code_scale};
+    const cudaError_t e =
+        rows_to_fp16(m->s, {a.x, a.x_row, count, rows, a.k, half, m->b.code_scale});
+    return e == cudaSuccess ? gemm_few_codes(m->s, fp16) : e;
 }
 
 /* Weights that stay e4m3. With more than kFewRows rows, the activations become e4m3, too. Then each
@@ -72,7 +73,7 @@ cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
     codes.x_codes = {m->b.code, m->b.code_scale};
     if (e != cudaSuccess)
         return e;
-    codes.shared_sums = m->b.shared_sums;
+    codes.partial = m->b.partial;
     return suits_stream_k(codes) ? gemm_stream_k(m->s, codes) : gemm_many_codes(m->s, codes);
 }
 

@@ -1,17 +1,19 @@
-/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. Memory is read at
- * one byte for each weight. The tensor cores multiply FP16 numbers. One instruction converts two
- * codes to FP16, exactly. So x is FP16, too: halve_rows() (codes.h) has multiplied each of its rows
- * by a power of two. The FP32 sum of a unit is multiplied by the scale of its block. At the end of
- * a tile, sums are multiplied by the inverse of the row's power of two. x is below 2^15 and codes
- * are at most 448, so the sum of a unit is far below the largest FP32 number.
+/* gemm_few_codes: the products of sm90_few.cu with weights that are e4m3 codes. One byte of memory
+ * is read for each weight.
+ *
+ * The tensor cores multiply FP16 numbers. One instruction converts two codes to FP16, exactly. x is
+ * FP16, too: rows_to_fp16() (codes.h) has multiplied each row by a power of two. The FP32 sum of a
+ * unit of 64 k is multiplied by the scale of its block. At the end of a tile, the sums are
+ * multiplied by the inverse of the row's power of two. The sum of a unit cannot overflow, because x
+ * is below 2^15 and codes are at most 448.
  *
  * A tile is 16 rows of weights. A stage of the ring holds at most kSlice of their k, and their
  * scales. A warp multiplies units of 64 k, which lie inside one block of scales. Each lane loads 16
  * adjacent codes of a row, and 16 numbers of a row of x (few.cuh explains why the order of k is
- * free). The numbers of x are loaded one stage ahead. The last stage of a tile loads those of the
- * first stage again, because the next tile usually has the same rows of x. The row pitch is 64
- * bytes more than a multiple of 128, so a quarter of a warp, which reads 64 bytes of each of two
- * rows, has no bank conflicts. */
+ * free). The numbers of x are loaded one stage ahead. During the last stage of a tile, those of the
+ * first stage are loaded again, because the next tile usually has the same rows of x. In shared
+ * memory, the distance of rows is 64 bytes more than a multiple of 128. So a quarter of a warp,
+ * which reads 64 bytes of each of two rows, has no bank conflicts. */
 #include <algorithm>
 
 #include "generator/local/cuda/codes.h"
@@ -188,10 +190,10 @@ __device__ __forceinline__ void multiply_tiles(const params &p, barriers &s, con
         for (int from = 0; from < tokens.count; from += kFewTokens) {
             float sum[1][4] = {};
             const int column = from + l.lane % 4 * 2;
-            const float inverse[2] = {a.x_halves.inverse[tokens.index(column)],
-                                      a.x_halves.inverse[tokens.index(column + 1)]};
+            const float inverse[2] = {a.x_fp16.inverse[tokens.index(column)],
+                                      a.x_fp16.inverse[tokens.index(column + 1)]};
             const __half *row =
-                a.x_halves.x + static_cast<int64_t>(tokens.index(from + l.lane / 4)) * a.k + l.own;
+                a.x_fp16.x + static_cast<int64_t>(tokens.index(from + l.lane / 4)) * a.k + l.own;
             if (row != l.at) {
                 l.at = row;
 #pragma unroll

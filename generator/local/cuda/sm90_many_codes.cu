@@ -25,7 +25,7 @@ namespace device {
 namespace {
 
 struct params {
-    CUtensorMap x, w, scale;
+    code_maps map;
     gemm_args a;
 };
 
@@ -40,9 +40,9 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
             const int stage = step % stages;
             ptx::mbarrier_wait(&s.empty[stage], (step / stages + 1) % 2);
             ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES);
-            ptx::tma_load_2d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, t.first + t.row);
-            ptx::tma_load_3d(s.w[stage], &p.w, &s.full[stage], k * TILE_K, t.col, t.group);
-            ptx::tma_load_3d(s.scale[stage], &p.scale, &s.full[stage], k / 2 * kScalesAtOnce,
+            ptx::tma_load_2d(s.x[stage], &p.map.x, &s.full[stage], k * TILE_K, t.first + t.row);
+            ptx::tma_load_3d(s.w[stage], &p.map.w, &s.full[stage], k * TILE_K, t.col, t.group);
+            ptx::tma_load_3d(s.scale[stage], &p.map.scale, &s.full[stage], k / 2 * kScalesAtOnce,
                              t.col / 16, t.group);
         }
     }
@@ -68,16 +68,7 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory
 template <bool UNIFORM, int ROWS, int COLS>
 __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant__ params p) {
     extern __shared__ uint8_t raw[];
-    auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
-        (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < s.STAGES; i++) {
-            ptx::mbarrier_init(&s.full[i], 1);
-            ptx::mbarrier_init(&s.empty[i], kMultiplyWarps);
-        }
-        ptx::mbarrier_init_fence();
-    }
-    __syncthreads();
+    auto &s = shared_memory<ROWS, COLS>::prepare(raw);
     let_next();
     wait_previous();
     if (threadIdx.x < 128) {
@@ -92,22 +83,11 @@ __global__ void __launch_bounds__(kThreads, 1) many_codes(const __grid_constant_
 
 /* ---- host ------------------------------------------------------------------------------------ */
 
-cudaError_t make_maps(params *p, int rows, int cols) {
-    const gemm_args &a = p->a;
-    cudaError_t e = map_codes(&p->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, rows);
-    if (e == cudaSuccess)
-        e = map_codes(&p->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
-    return e == cudaSuccess ? map_floats(&p->scale, a.w_codes.scale, 2 * code_pitch(a.k),
-                                         (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
-                            : e;
-}
-
 template <bool UNIFORM, int ROWS, int COLS>
 cudaError_t allow_memory() {
-    static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
     return cudaFuncSetAttribute(many_codes<UNIFORM, ROWS, COLS>,
                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                sizeof(shared_memory<ROWS, COLS>) + 1024);
+                                shared_memory<ROWS, COLS>::dynamic_bytes());
 }
 
 template <bool UNIFORM>
@@ -126,12 +106,12 @@ template <int ROWS, int COLS>
 cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) {
     params p = {};
     p.a = a;
-    const cudaError_t e = make_maps(&p, ROWS, COLS);
+    const cudaError_t e = make_maps(&p.map, a, ROWS, COLS);
     if (e != cudaSuccess)
         return e;
     return launch(s, a.w_uniform ? many_codes<true, ROWS, COLS> : many_codes<false, ROWS, COLS>,
                   dim3(static_cast<unsigned>(std::min<int64_t>(tiles, s.sms))), kThreads,
-                  sizeof(shared_memory<ROWS, COLS>) + 1024, p);
+                  shared_memory<ROWS, COLS>::dynamic_bytes(), p);
 }
 
 int64_t tiles_of(const gemm_args &a, int cols) {

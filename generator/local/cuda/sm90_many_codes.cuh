@@ -1,5 +1,6 @@
 /* sm90_many_codes.cuh - what both kernels of products of many rows with e4m3 weights share: their
- * ring of stages, and how two warpgroups compute the sums of a tile (sm90_many_codes.cu). */
+ * tensor maps, their ring of stages, and how two warpgroups compute the sums of a tile
+ * (sm90_many_codes.cu). */
 #pragma once
 #include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/sm90_many.cuh"
@@ -30,6 +31,26 @@ struct __align__(1024) shared_memory {
     uint8_t w[STAGES][COLS * TILE_K];
     float scale[STAGES][SCALE_PITCH];
     uint64_t full[STAGES], empty[STAGES];
+
+    /* Called by all threads of a block. @raw: dynamic shared memory of dynamic_bytes(). */
+    static __device__ __forceinline__ shared_memory &prepare(uint8_t * raw) {
+        auto &s = *reinterpret_cast<shared_memory *>((reinterpret_cast<uintptr_t>(raw) + 1023) /
+                                                     1024 * 1024);
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < STAGES; i++) {
+                ptx::mbarrier_init(&s.full[i], 1);
+                ptx::mbarrier_init(&s.empty[i], kMultiplyWarps);
+            }
+            ptx::mbarrier_init_fence();
+        }
+        __syncthreads();
+        return s;
+    }
+    /* The start of dynamic shared memory need not be a multiple of 1024. */
+    static constexpr int dynamic_bytes() {
+        static_assert(sizeof(shared_memory) + 1024 <= 227 * 1024, "exceeds an SM's memory");
+        return sizeof(shared_memory) + 1024;
+    }
 };
 
 /* The numbers that a warpgroup computes of a tile: 64 rows, and PARTS times PART_COLS weights. A
@@ -164,6 +185,21 @@ __device__ __forceinline__ void store_tile(const gemm_args &a, const float (&sum
         if (row + 8 < t.end)
             store_row(a, sum[i], 2, at + 8 * a.y_row, col + i * share<ROWS, COLS>::PART_COLS);
     }
+}
+
+/* The tensor maps of a product. */
+struct code_maps {
+    CUtensorMap x, w, scale;
+};
+
+/* @rows, @cols: rows of x and of w that one load copies. */
+inline cudaError_t make_maps(code_maps *m, const gemm_args &a, int rows, int cols) {
+    cudaError_t e = map_codes(&m->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, rows);
+    if (e == cudaSuccess)
+        e = map_codes(&m->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
+    return e == cudaSuccess ? map_floats(&m->scale, a.w_codes.scale, 2 * code_pitch(a.k),
+                                         (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
+                            : e;
 }
 
 } // namespace

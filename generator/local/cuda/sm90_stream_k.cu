@@ -1,16 +1,19 @@
-/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows, which are bound by loading
- * the weights.
+/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows. They take as long as loading
+ * the weights, so all SMs should load the same number of bytes.
  *
- * All tiles have the same rows of x, so a tile is some weights with all their k. Their blocks of k,
- * two by two, are numbered through all tiles, and each thread block computes an equal range of
- * these numbers ("stream-K"). So all SMs load the same number of bytes, whatever the number of
- * tiles. If a tile lies in the ranges of several blocks, those that do not have its first k leave
- * their sums in global memory. The block that has its first k waits for them, adds them up in the
- * order of k, and stores the tile. So a block waits only for the next ones, which share its tile
- * and leave their sums without waiting. If kernels of other streams hold SMs, the blocks before end
- * and make room for those that have not started.
+ * A tile is ROWS rows of x and COLS weights, with all their k. One tile has all rows, so the tiles
+ * differ only in their weights. The k of a tile are divided into pairs of blocks of 128. All pairs
+ * of all tiles form one sequence, and each thread block computes an equal part of it, its range
+ * ("stream-K"). So the number of tiles need not be a multiple of the number of SMs.
  *
- * Weights are loaded before the previous kernel has ended.
+ * The ranges of several thread blocks can have pairs of one tile. Then each of these blocks has a
+ * partial sum. The block with the first k of the tile waits for the partial sums of the others,
+ * adds them in the order of k, and stores the result. The others store their partial sums in global
+ * memory before they wait for anything. A block waits only for blocks with higher numbers. If these
+ * have not started, because kernels of other streams use some SMs, they start when blocks with
+ * lower numbers end.
+ *
+ * The first weights are loaded before the previous kernel has ended.
  * Source: Osama et al., Stream-K, PPoPP 2023 (arXiv 2301.03598). */
 #include <algorithm>
 
@@ -23,27 +26,28 @@ enum {
     MOST_ROWS = 128,
     WIDE = 256,  /* weights of a tile */
     NARROW = 64, /* the same if wide tiles are few */
-    DEEP = 4096, /* least k of products that this kernel computes faster than gemm_many_codes() */
-    TEAM = 256,  /* threads that multiply */
-    TEAM_BARRIER = 1,
+    LEAST_K =
+        4096, /* least k of products that this kernel computes faster than gemm_many_codes() */
+    MULTIPLY_THREADS = 256, /* threads that multiply */
+    MULTIPLY_BARRIER = 1,
 };
 
 struct params {
-    CUtensorMap x, w, scale;
+    code_maps map;
     gemm_args a;
-    int loaded_rows; /* of a tile of x: 16, 32, 64 or 128. The others hold any numbers, and their
-                        results are not stored */
+    int loaded_rows; /* 16, 32, 64 or 128 rows of x are loaded. The shared memory of the tile's
+                        other rows has any contents, and their results are not stored */
 };
 
-/* Consecutive blocks of k of one tile. */
+/* The part of one tile that lies in the range of a thread block. */
 struct segment {
     tile t;
-    int tile_end;     /* the number after the tile's last pair of blocks */
+    int tile_end;     /* number of the first pair after this tile */
     int first, count; /* blocks of k */
-    bool whole;
+    bool whole;       /* the segment has all k of the tile */
 };
 
-/* The range of a thread block, as numbers of pairs of blocks of k. */
+/* The range of a thread block: the pairs from @at up to, but not including, @end. */
 template <int COLS>
 struct range {
     const gemm_args &a;
@@ -75,20 +79,21 @@ struct loader {
     const params &p;
     shared_memory<ROWS, COLS> &s;
 
-    /* @k: block of k. */
+    /* @k: the number of a block of k. */
     __device__ void weights(int stage, const tile &t, int k) const {
         const int missing = (ROWS - p.loaded_rows) * TILE_K;
         ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES - missing);
-        ptx::tma_load_3d(s.w[stage], &p.w, &s.full[stage], k * TILE_K, t.col, t.group);
-        ptx::tma_load_3d(s.scale[stage], &p.scale, &s.full[stage], k / 2 * kScalesAtOnce,
+        ptx::tma_load_3d(s.w[stage], &p.map.w, &s.full[stage], k * TILE_K, t.col, t.group);
+        ptx::tma_load_3d(s.scale[stage], &p.map.scale, &s.full[stage], k / 2 * kScalesAtOnce,
                          t.col / 16, t.group);
     }
     __device__ void rows(int stage, int k) const {
-        ptx::tma_load_2d(s.x[stage], &p.x, &s.full[stage], k * TILE_K, 0);
+        ptx::tma_load_2d(s.x[stage], &p.map.x, &s.full[stage], k * TILE_K, 0);
     }
 };
 
-/* Fills the ring for the first time: the weights at once, x when the previous kernel has ended. */
+/* Fills the ring for the first time. The weights are loaded at once, and x when the previous kernel
+ * has ended. Returns the number of stages that were filled. */
 template <int ROWS, int COLS>
 __device__ __forceinline__ int load_first(const params &p, const loader<ROWS, COLS> &l) {
     const int stages = l.s.STAGES;
@@ -124,55 +129,56 @@ __device__ __forceinline__ void load_range(const params &p, shared_memory<ROWS, 
         }
 }
 
-/* ---- tiles of several blocks ----------------------------------------------------------------- */
+/* ---- partial sums ---------------------------------------------------------------------------- */
 
-/* The place of a thread's numbers in the sums that block @block leaves. */
+/* The place of this thread's numbers in the partial sums of thread block @block. */
 template <int NUMBERS>
-__device__ __forceinline__ float4 *left_by(const gemm_args &a, int block) {
-    return reinterpret_cast<float4 *>(a.shared_sums.sum) +
-           static_cast<int64_t>(block) * NUMBERS / 4 * TEAM + threadIdx.x - 128;
+__device__ __forceinline__ float4 *partial_at(const gemm_args &a, int block) {
+    return reinterpret_cast<float4 *>(a.partial.sum) +
+           static_cast<int64_t>(block) * NUMBERS / 4 * MULTIPLY_THREADS + threadIdx.x - 128;
 }
 
 template <int PARTS, int N>
-__device__ __forceinline__ void leave(const gemm_args &a, const float (&sum)[PARTS][N]) {
-    float4 *to = left_by<PARTS * N>(a, blockIdx.x);
+__device__ __forceinline__ void store_partial(const gemm_args &a, const float (&sum)[PARTS][N]) {
+    float4 *to = partial_at<PARTS * N>(a, blockIdx.x);
 #pragma unroll
     for (int i = 0; i < PARTS * N; i += 4) {
         const float *own = sum[i / N] + i % N;
-        to[i / 4 * TEAM] = make_float4(own[0], own[1], own[2], own[3]);
+        to[i / 4 * MULTIPLY_THREADS] = make_float4(own[0], own[1], own[2], own[3]);
     }
     __threadfence();
-    ptx::named_sync(TEAM_BARRIER, TEAM);
+    ptx::named_sync(MULTIPLY_BARRIER, MULTIPLY_THREADS);
     if (threadIdx.x == 128)
-        asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(a.shared_sums.ready + blockIdx.x)
+        asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(a.partial.ready + blockIdx.x)
                      : "memory");
 }
 
-/* Waits for the sums of a block. Its mark is cleared for the next kernel. */
-__device__ __forceinline__ void await(int *ready) {
+/* Waits until a thread block has stored its partial sums. */
+__device__ __forceinline__ void wait_for_partial(int *ready) {
     int is = 0;
     while (!is)
         asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(is) : "l"(ready) : "memory");
 }
 
-/* Adds the sums that the following blocks have left for this tile. */
+/* Adds the partial sums of the following thread blocks that have a part of this tile. Clears their
+ * marks, so that the next product finds zeros. */
 template <int COLS, int PARTS, int N>
-__device__ __forceinline__ void collect(const gemm_args &a, const range<COLS> &r, const segment &g,
-                                        float (&sum)[PARTS][N]) {
+__device__ __forceinline__ void add_partials(const gemm_args &a, const range<COLS> &r,
+                                             const segment &g, float (&sum)[PARTS][N]) {
     for (int block = blockIdx.x + 1; r.begin(block) < g.tile_end; block++) {
-        int *ready = a.shared_sums.ready + block;
-        await(ready);
-        const float4 *from = left_by<PARTS * N>(a, block);
+        int *ready = a.partial.ready + block;
+        wait_for_partial(ready);
+        const float4 *from = partial_at<PARTS * N>(a, block);
 #pragma unroll
         for (int i = 0; i < PARTS * N; i += 4) {
-            const float4 other = __ldcg(from + i / 4 * TEAM);
+            const float4 other = __ldcg(from + i / 4 * MULTIPLY_THREADS);
             float *own = sum[i / N] + i % N;
             own[0] += other.x;
             own[1] += other.y;
             own[2] += other.z;
             own[3] += other.w;
         }
-        ptx::named_sync(TEAM_BARRIER, TEAM);
+        ptx::named_sync(MULTIPLY_BARRIER, MULTIPLY_THREADS);
         if (threadIdx.x == 128)
             *ready = 0;
     }
@@ -190,11 +196,11 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
     while (r.next(g)) {
         multiply<UNIFORM>(sum, s, row_scales(a, row, g.count, g.first), g.count, step, half);
         if (g.first > 0) {
-            leave(a, sum);
+            store_partial(a, sum);
             continue;
         }
         if (!g.whole)
-            collect(a, r, g, sum);
+            add_partials(a, r, g, sum);
         store_tile<ROWS, COLS>(a, sum, g.t, row, g.t.col + half * own_cols<ROWS, COLS>());
     }
 }
@@ -202,16 +208,7 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
 template <bool UNIFORM, int ROWS, int COLS>
 __global__ void __launch_bounds__(kThreads, 1) stream_k(const __grid_constant__ params p) {
     extern __shared__ uint8_t raw[];
-    auto &s = *reinterpret_cast<shared_memory<ROWS, COLS> *>(
-        (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < s.STAGES; i++) {
-            ptx::mbarrier_init(&s.full[i], 1);
-            ptx::mbarrier_init(&s.empty[i], kMultiplyWarps);
-        }
-        ptx::mbarrier_init_fence();
-    }
-    __syncthreads();
+    auto &s = shared_memory<ROWS, COLS>::prepare(raw);
     let_next();
     if (threadIdx.x < 128) {
         ptx::registers_set<kLoadRegisters, kEntryRegisters>();
@@ -230,8 +227,7 @@ __global__ void __launch_bounds__(kThreads, 1) stream_k(const __grid_constant__ 
 
 template <int ROWS, int COLS>
 cudaError_t allow_memory() {
-    static_assert(sizeof(shared_memory<ROWS, COLS>) + 1024 <= 227 * 1024, "of an SM");
-    const int bytes = sizeof(shared_memory<ROWS, COLS>) + 1024;
+    const int bytes = shared_memory<ROWS, COLS>::dynamic_bytes();
     const cudaError_t e = cudaFuncSetAttribute(stream_k<false, ROWS, COLS>,
                                                cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     return e == cudaSuccess
@@ -240,30 +236,20 @@ cudaError_t allow_memory() {
                : e;
 }
 
-cudaError_t make_maps(params *p, int cols) {
-    const gemm_args &a = p->a;
-    cudaError_t e = map_codes(&p->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, p->loaded_rows);
-    if (e == cudaSuccess)
-        e = map_codes(&p->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
-    return e == cudaSuccess ? map_floats(&p->scale, a.w_codes.scale, 2 * code_pitch(a.k),
-                                         (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
-                            : e;
-}
-
 template <int ROWS, int COLS>
 cudaError_t launch_tiles(const stream_of &s, const gemm_args &a) {
     params p = {};
     p.a = a;
     for (p.loaded_rows = 16; p.loaded_rows < a.rows;)
         p.loaded_rows *= 2;
-    const cudaError_t e = make_maps(&p, COLS);
+    const cudaError_t e = make_maps(&p.map, a, p.loaded_rows, COLS);
     if (e != cudaSuccess)
         return e;
     const int64_t pairs =
         static_cast<int64_t>((a.n + COLS - 1) / COLS) * a.groups * ((code_blocks(a.k) + 1) / 2);
     return launch(s, a.w_uniform ? stream_k<true, ROWS, COLS> : stream_k<false, ROWS, COLS>,
                   dim3(static_cast<unsigned>(std::min<int64_t>({pairs, s.sms, STREAM_K_BLOCKS}))),
-                  kThreads, sizeof(shared_memory<ROWS, COLS>) + 1024, p);
+                  kThreads, shared_memory<ROWS, COLS>::dynamic_bytes(), p);
 }
 
 } // namespace
@@ -282,11 +268,11 @@ int64_t partial_sums_numbers() {
 }
 
 bool suits_stream_k(const gemm_args &a) {
-    return !a.listed && a.rows <= MOST_ROWS && a.k >= DEEP;
+    return !a.listed && a.rows <= MOST_ROWS && a.k >= LEAST_K;
 }
 
-/* Wide tiles need fewer loads of x. But if they are fewer than the SMs, then most of them are
- * divided, and their sums are four times as many. */
+/* Wide tiles load x less often. But if there are fewer wide tiles than SMs, most of them are
+ * divided, and their partial sums are four times as large as those of narrow tiles. */
 cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a) {
     const bool wide = static_cast<int64_t>(a.n) * a.groups >= static_cast<int64_t>(s.sms) * WIDE;
     if (a.rows <= 64)

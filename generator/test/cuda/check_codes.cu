@@ -4,7 +4,7 @@
  *                      and those of cuBLASLt's FP8 products
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
- * errors of FP32 only. quantise_rows() and halve_rows() must have the bits of the host.
+ * errors of FP32 only. quantise_rows() and rows_to_fp16() must have the bits of the host.
  * gemm_many_codes() and gemm_stream_k() may differ from the exact product of the codes by what
  * the tensor cores lose in the sums of 128 products: about 13 bits of each product and sum
  * remain. */
@@ -61,8 +61,8 @@ struct test_case {
     int gap;             /* numbers between the rows of x */
 };
 
-/* Rows for halve_rows(). */
-struct halved_shape {
+/* Rows for rows_to_fp16(). */
+struct fp16_shape {
     int rows, count, k, pitch; /* count: rows that are converted */
 };
 
@@ -170,8 +170,8 @@ std::vector<float> few_product(const device::stream_of &s, subject &c) {
     const int rows = c.t.rows, k = c.t.k;
     __half *half = allocate<__half>(static_cast<size_t>(rows) * k);
     float *inverse = allocate<float>(static_cast<size_t>(rows));
-    CHECK(halve_rows(s, {c.args.x, c.args.x_row, nullptr, rows, k, half, inverse}));
-    c.args.x_halves = {half, inverse};
+    CHECK(rows_to_fp16(s, {c.args.x, c.args.x_row, nullptr, rows, k, half, inverse}));
+    c.args.x_fp16 = {half, inverse};
     return c.run([&](const device::gemm_args &a) { return gemm_few_codes(s, a); });
 }
 
@@ -234,9 +234,9 @@ uint16_t half_bits(float x, int exponent) {
     return std::isnan(x) ? 0x7fff : __half_as_ushort(h);
 }
 
-/* Compares what halve_rows() wrote with the host. The rows from @count on must not change. */
-bool halved(const std::vector<bf16> &x, const halved_shape &shape, const std::vector<__half> &half,
-            const std::vector<float> &inverse) {
+/* Compares what rows_to_fp16() wrote with the host. The rows from @count on must not change. */
+bool scaled_pair(const std::vector<bf16> &x, const fp16_shape &shape,
+                 const std::vector<__half> &half, const std::vector<float> &inverse) {
     bool ok = true;
     for (int i = 0; i < shape.rows; i++) {
         float largest = 0;
@@ -284,7 +284,7 @@ bf16 subnormal(int n) {
     return __ushort_as_bfloat16(static_cast<unsigned short>(n % 128 | n % 3 << 15 & 0x8000));
 }
 
-void check_halved(const device::stream_of &s, const halved_shape &shape, bool counted) {
+void check_fp16_rows(const device::stream_of &s, const fp16_shape &shape, bool counted) {
     char what[96];
     const auto numbers = static_cast<size_t>(shape.rows) * shape.k;
     std::vector<bf16> x(static_cast<size_t>(shape.rows) * shape.pitch);
@@ -297,10 +297,10 @@ void check_halved(const device::stream_of &s, const halved_shape &shape, bool co
     CHECK(cudaMemset(half, 0, numbers * sizeof *half));
     CHECK(cudaMemset(inverse, 0, static_cast<size_t>(shape.rows) * sizeof *inverse));
     const int *count = counted ? upload(std::vector<int>{shape.count}) : nullptr;
-    CHECK(halve_rows(s, {upload(x), shape.pitch, count, shape.rows, shape.k, half, inverse}));
+    CHECK(rows_to_fp16(s, {upload(x), shape.pitch, count, shape.rows, shape.k, half, inverse}));
     snprintf(what, sizeof what, "few: %d rows of %d in FP16", shape.count, shape.k);
-    report(what, halved(x, shape, download(half, numbers),
-                        download(inverse, static_cast<size_t>(shape.rows))));
+    report(what, scaled_pair(x, shape, download(half, numbers),
+                             download(inverse, static_cast<size_t>(shape.rows))));
 }
 
 /* Compares what quantise_rows() wrote with the host. */
@@ -341,12 +341,12 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     report(what, c.agrees(y, coded_product, 0x1p-8));
     if (t.experts || t.rows > 128)
         return;
-    c.args.shared_sums = test_sums();
+    c.args.partial = test_sums();
     const std::vector<float> shared =
         c.run([&](const device::gemm_args &a) { return gemm_stream_k(s, a); });
     snprintf(what, sizeof what, "stream-K: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
-    const std::vector<int> marks = download(c.args.shared_sums.ready, device::STREAM_K_BLOCKS);
+    const std::vector<int> marks = download(c.args.partial.ready, device::STREAM_K_BLOCKS);
     report(what, c.agrees(shared, coded_product, 0x1p-8) &&
                      std::all_of(marks.begin(), marks.end(), [](int mark) { return mark == 0; }));
 }
@@ -495,10 +495,10 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof few_cases / sizeof *few_cases; i++)
         check_few(s, few_cases[i], 1000 * i);
     check_few_magnitudes(s);
-    check_halved(s, {13, 13, 592, 600}, false);
-    check_halved(s, {20, 14, 18432, 18432}, true);
-    check_halved(s, {13, 13, 8, 8}, false);
-    check_halved(s, {1000, 1000, 4104, 4104}, false);
+    check_fp16_rows(s, {13, 13, 592, 600}, false);
+    check_fp16_rows(s, {20, 14, 18432, 18432}, true);
+    check_fp16_rows(s, {13, 13, 8, 8}, false);
+    check_fp16_rows(s, {1000, 1000, 4104, 4104}, false);
     check_few_not_finite(s);
     for (size_t i = 0; i < sizeof many_cases / sizeof *many_cases; i++)
         for (int uniform = 0; uniform < 2; uniform++)

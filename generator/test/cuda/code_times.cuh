@@ -179,7 +179,7 @@ inline device::gemm_args with_codes(timed_product &p, device::gemm_args a) {
     a.w_codes = {p.w_code, p.w_scale};
     a.w_uniform = true; /* this changes the results for these scales, but not the time */
     a.x_codes = {p.x_code, p.x_scale};
-    a.shared_sums = test_sums();
+    a.partial = test_sums();
     return a;
 }
 
@@ -190,8 +190,9 @@ inline cudaError_t quantise(const device::stream_of &s, timed_product &p,
                              p.x_code, p.x_scale});
 }
 
-inline cudaError_t halve(const device::stream_of &s, timed_product &p, const device::gemm_args &a) {
-    return halve_rows(
+inline cudaError_t to_fp16(const device::stream_of &s, timed_product &p,
+                           const device::gemm_args &a) {
+    return rows_to_fp16(
         s, {p.x, a.x_row, nullptr, a.rows, a.k, reinterpret_cast<__half *>(p.x_code), p.x_scale});
 }
 
@@ -205,8 +206,8 @@ inline cudaError_t run_codes(const device::stream_of &s, timed_product &p,
                              const device::gemm_args &args) {
     device::gemm_args a = with_codes(p, args);
     if (a.rows <= 8) {
-        a.x_halves = {reinterpret_cast<__half *>(p.x_code), p.x_scale};
-        const cudaError_t e = halve(s, p, a);
+        a.x_fp16 = {reinterpret_cast<__half *>(p.x_code), p.x_scale};
+        const cudaError_t e = to_fp16(s, p, a);
         return e == cudaSuccess ? gemm_few_codes(s, a) : e;
     }
     const cudaError_t e = quantise(s, p, a);
@@ -325,8 +326,8 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
     for (const int rows : t.experts ? of_experts : dense)
         time_rows(s, p, rows, c, bf16_library);
     const device::gemm_args eight = p.args_of(8);
-    const double halving = median_us(s, [&] { return halve(s, p, eight); });
-    printf("%-12s   of which converting 8 rows of %d to FP16: %.1f us\n", t.name, t.k, halving);
+    const double converting = median_us(s, [&] { return to_fp16(s, p, eight); });
+    printf("%-12s   of which converting 8 rows of %d to FP16: %.1f us\n", t.name, t.k, converting);
     if (t.experts)
         return;
     for (const int rows : {64, 128, 4096})
