@@ -9,20 +9,21 @@
 # complete up to its last step. The seconds below are estimates for one H200 (see the notebook
 # docs/lab/2026-11-24-serving-h200.md for the speeds they come from).
 #
-#   knee     For each input length: closed loops with a list of numbers of users, whose answers have 32 to
-#            96 tokens. The highest number within the targets is the knee; more and longer blocks at few
-#            loads decide more in the same time than a search. The prompts are in the cache, so the servers
-#            mostly decode, as in Figure 1 of the paper. There are so many that the second-level cache of
-#            the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). But users with the same prompt may share
-#            reads of it (docs/lab/2026-11-30-knee-of-128k.md). Computing the prompts: 20 s
-#            (8k), 32 s (32k), 40 s (128k). A scout, one short block of each arm at four numbers of users,
-#            chooses the four numbers to measure: two for each arm, whose TPOT is 5 % below and above its target.
-#            Nearer ones make the interval of the knee narrower, but a load 1 % from its target stays open
-#            (docs/lab/2026-11-30-knee-of-128k.md). The scout: 45 s. Each number of users: 110 s. So measure
-#            one length at a time, with LIMIT=570; a part that is stopped keeps the loads that are complete.
+#   knee     Measures closed loops with several numbers of users, for each input length. The answers have 32
+#            to 96 tokens. The highest number of users within the targets is the knee. Few loads with more and
+#            longer blocks decide more in the same time than a search. The prompts are in the cache, so the
+#            servers mostly decode, as in Figure 1 of the paper. There are so many prompts that the
+#            second-level cache of the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). But users
+#            with the same prompt can share reads (docs/lab/2026-11-30-knee-of-128k.md).
+#            First comes a trial: each arm has one short block at four numbers of users. From the trial, the
+#            script chooses two numbers for each arm, whose TPOT should be 5 % below and above the target.
+#            Nearer ones would make the interval of the knee narrower, but a load 1 % from its target can
+#            stay undecided. Times: the prompts take 20 s (8k), 32 s (32k) or 40 s (128k), the trial 45 s, and
+#            each number of users 110 s. So measure one length at a time, with LIMIT=570. A part that is
+#            stopped keeps the loads that are complete.
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
 #            The knee is the highest rate within the targets. If OUT has results of the part knee for this
-#            length, the rates are 0.85 and 1.1 times the requests per second of each arm at its knee there.
+#            length, they give the rates: 0.85 and 1.1 times the requests per second of each arm at its knee.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
@@ -48,8 +49,8 @@
 #   CLOSED_CACHE_MB=8192       the same in the part closed, so that the loads fill it within the time
 #   FP8_TOKENS_MB=60 BF16_TOKENS_MB=34      tokens in 1 MiB of the caches
 #   INPUTS=8192,32768,131072 CLOSED_INPUTS=8192 OUTPUT=512
-#   LOADS                      numbers of users in the part knee, for example 130,160; default: from the scout
-#   SCOUT                      numbers of users of the scout, and of the part knee if the scout fails;
+#   LOADS                      numbers of users in the part knee, for example 130,160; default: from the trial
+#   TRIAL                      numbers of users of the trial, and of the part knee if the trial fails;
 #                              default: loads_of()
 #   PREFIXES                   number of prompts in the parts knee and open, for example one for each user
 #   RATES                      requests per second in the part open; default: from the part knee, or rates_of()
@@ -68,7 +69,7 @@ parts=${*:-knee open http client chunked decode closed}
 if [ -n "${DRY:-}" ]; then
     DEVICE=${DEVICE:-cpu} SHAPE=${SHAPE:-models/snapmla-10m/config.json} CACHE_MB=${CACHE_MB:-256}
     CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
-    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} SCOUT=${SCOUT:-2,4}
+    OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} TRIAL=${TRIAL:-2,4}
     LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
     TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
 fi
@@ -281,7 +282,7 @@ unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac
 # loads_of INPUT: numbers of users below and above the knees of both precisions on one H200, as far from them as
 # the targets need: the blocks of a load are few (docs/lab/2026-11-29-correlated-loads.md)
 loads_of() {
-    [ -z "${LOADS:-${SCOUT:-}}" ] || { echo "${LOADS:-$SCOUT}" && return; }
+    [ -z "${LOADS:-${TRIAL:-}}" ] || { echo "${LOADS:-$TRIAL}" && return; }
     case $1 in
     8192) echo 145,165,215,260 ;;
     32768) echo 48,58,80,95 ;;
@@ -321,26 +322,26 @@ tpots() {
     done
 }
 
-# scout INPUT SECONDS: measures some numbers of users briefly, and chooses those of the part knee, which go to $users.
-# They are those of loads_of() if the scout fails, and if LOADS is set, which needs no scout. SCALE does not shorten the
-# scout: a median needs 10 requests, of which the ends of a block give few.
-scout() {
+# trial INPUT SECONDS: measures some numbers of users briefly, and chooses those of the part knee, which go to $users.
+# They are those of loads_of() if the trial fails. With LOADS there is no trial. SCALE does not shorten the
+# trial: a median needs 10 requests, of which the ends of a block give few.
+trial() {
     users=$(loads_of "$1") chosen=''
     [ -z "${LOADS:-}" ] || return 0
     # shellcheck disable=SC2086
-    load "scout-$1" "$2" --concurrency "$users" --duration 4 --drain 1 --blocks 1 --warmup 8 \
+    load "trial-$1" "$2" --concurrency "$users" --duration 4 --drain 1 --blocks 1 --warmup 8 \
         $shared --output $lengths
     for arm in bf16 fp8; do
         # shellcheck disable=SC2046 # a list of numbers
-        lines=$(tpots "scout-$1" $arm $(echo "$users" | tr ',' ' '))
-        say "scout, input $1, $arm: users and TPOT p50 in ms: $(echo "$lines" | paste -sd ',' -)"
+        lines=$(tpots "trial-$1" $arm $(echo "$users" | tr ',' ' '))
+        say "trial, input $1, $arm: users and TPOT p50 in ms: $(echo "$lines" | paste -sd ',' -)"
         near=$(echo "$lines" | crossing)
-        [ -n "$near" ] || { say "scout, input $1: no crossing of $arm was found, so users: $users" && return; }
+        [ -n "$near" ] || { say "trial, input $1: no crossing of $arm was found, so users: $users" && return; }
         chosen="$chosen $near"
     done
     # shellcheck disable=SC2086 # a list of numbers
     users=$(printf '%s\n' $chosen | sort -nu | paste -sd ',' -)
-    say "scout, input $1: users near a TPOT of $tpot_ms ms: $users"
+    say "trial, input $1: users near a TPOT of $tpot_ms ms: $users"
 }
 
 # rates_at_knee INPUT: rates below and above the knees that the part knee found in the same folder. The last
@@ -416,7 +417,7 @@ knees() {
         n=$((n - 1))
         prompts "$1" "$input"
         if [ "$1" = open ] || [ -z "${SEARCH:-}" ]; then
-            [ "$1" = open ] || scout "$input" $(((input_end - $(date +%s)) / 3))
+            [ "$1" = open ] || trial "$input" $(((input_end - $(date +%s)) / 3))
             loops "$1" "$input" $((input_end - $(date +%s) - 6))
             continue
         fi
