@@ -27,8 +27,9 @@ size_t machine_memory_bytes(void) {
     return pages > 0 && bytes > 0 ? (size_t)pages * (size_t)bytes : 0;
 }
 
-/* Under a sanitizer, data that does not fit into a large cache would take most of the memory: 15 GB
- * in one test on a processor with a cache of 260 MB. */
+/* Benchmarks use data of several times the size of the cache. Under a sanitizer, this takes too much
+ * memory if the cache is large: one test took 15 GB on a processor with 260 MB. So with sanitizers
+ * the size is limited. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const size_t kMostCache = 8 << 20;
 #else

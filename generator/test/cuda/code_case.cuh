@@ -9,7 +9,7 @@
 
 namespace codes {
 
-/* For gemm_stream_k(), for all products of a program. */
+/* The memory for partial sums, which all products of a program use. */
 inline device::partial_sums test_sums() {
     static const device::partial_sums sums = {
         allocate<float>(static_cast<size_t>(device::partial_sums_numbers())),
