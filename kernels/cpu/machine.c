@@ -27,9 +27,9 @@ size_t machine_memory_bytes(void) {
     return pages > 0 && bytes > 0 ? (size_t)pages * (size_t)bytes : 0;
 }
 
-/* Benchmarks use data of several times the size of the cache. Under a sanitizer, this takes too much
- * memory if the cache is large: one test took 15 GB on a processor with 260 MB. So with sanitizers
- * the size is limited. */
+/* Benchmarks use data of several times the size of the cache. Under a sanitizer, this takes too
+ * much memory if the cache is large: one test took 15 GB on a processor with 260 MB. So with
+ * sanitizers the size is limited. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const size_t kMostCache = 8 << 20;
 #else

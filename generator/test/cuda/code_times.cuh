@@ -195,7 +195,7 @@ inline cudaError_t to_fp16(const device::stream_of &s, timed_product &p,
         s, {p.x, a.x_row, nullptr, a.rows, a.k, reinterpret_cast<__half *>(p.x_code), p.x_scale});
 }
 
-/* The product of e4m3 weights and e4m3 activations. quantise() must have written the activations. */
+/* The product of e4m3 weights and the e4m3 activations that quantise() wrote. */
 inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_args &a) {
     return suits_stream_k(a) ? gemm_stream_k(s, a) : gemm_many_codes(s, a);
 }
@@ -283,9 +283,9 @@ inline void print_library(const char *name, double flop, double us, double ours)
  * the same codes. Each time is the median of TURNS medians. The measurements take turns, so that
  * the limit of power acts on all of them.
  *
- * Our speed as a share of the library's does not include quantising, because the library gets codes.
- * Our products also multiply by the scales. They write FP32 or, with a gate, half as many numbers in
- * BF16. The library writes BF16. */
+ * Our speed as a share of the library's does not include quantising, because the library gets
+ * codes. Our products also multiply by the scales. They write FP32 or, with a gate, half as many
+ * numbers in BF16. The library writes BF16. */
 inline void compare_library(const device::stream_of &s, timed_product &p, int rows,
                             const library_fp8 &library) {
     enum { QUANTISE, PRODUCT, BOTH, FAST, PROMOTED, RUNS, TURNS = 3 };
