@@ -281,9 +281,9 @@ test_command() {
         ALLOC_FAIL_COUNT=$dir/count run "$dir/$name.$pass" "$@" >"$dir/$name.$pass/out" 2>"$dir/$name.$pass/err" || code=$?
         collect "$dir/$name.$pass/out" "$dir/$name.$pass/files" "$dir/$name.$pass" >"$dir/$name.$pass.all"
     done
-    # Otherwise only the message about a file would be tested.
+    # If an input file is missing, the command ends early, and only its error message is tested.
     if grep 'No such file or directory' "$dir/$name.1/err" >&2; then
-        echo "alloc_fail: $name: a file of its arguments is missing" >&2
+        echo "alloc_fail: $name: a file that the command reads is missing" >&2
         failed=1
         return
     fi

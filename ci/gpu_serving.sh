@@ -10,15 +10,15 @@
 # docs/lab/2026-11-24-serving-h200.md for the speeds they come from).
 #
 #   knee     Measures closed loops with several numbers of users, for each input length. The answers have 32
-#            to 96 tokens. The highest number of users within the targets is the knee. Few loads with more and
-#            longer blocks decide more in the same time than a search. The prompts are in the cache, so the
+#            to 96 tokens. The highest number of users within the targets is the knee. A few loads with
+#            many long blocks give more decided loads in the same time than a search does. The prompts are in the cache, so the
 #            servers mostly decode, as in Figure 1 of the paper. There are so many prompts that the
 #            second-level cache of the device does not hold them (48 of 8k, 12 of 32k, 2 of 128k). But users
 #            with the same prompt can share reads (docs/lab/2026-11-30-knee-of-128k.md).
 #            First comes a trial: each arm has one short block at four numbers of users. From the trial, the
-#            script chooses two numbers for each arm, whose TPOT should be 5 % below and above the target.
-#            Nearer ones would make the interval of the knee narrower, but a load 1 % from its target can
-#            stay undecided. Times: the prompts take 20 s (8k), 32 s (32k) or 40 s (128k), the trial 45 s, and
+#            script chooses two numbers of users for each arm: TPOT should be 5 % below the target with one, and
+#            5 % above it with the other. Nearer numbers would give a narrower interval, but a load 1 % from
+#            its target can stay undecided. Times: the prompts take 20 s (8k), 32 s (32k) or 40 s (128k), the trial 45 s, and
 #            each number of users 110 s. So measure one length at a time, with LIMIT=570. A part that is
 #            stopped keeps the loads that are complete.
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
@@ -53,7 +53,8 @@
 #   TRIAL                      numbers of users of the trial, and of the part knee if the trial fails;
 #                              default: loads_of()
 #   PREFIXES                   number of prompts in the parts knee and open, for example one for each user
-#   RATES                      requests per second in the part open; default: from the part knee, or rates_of()
+#   RATES                      requests per second in the part open; default: near the
+#                              knees of the part knee, or without its results from loads_of()
 #   BLOCKS=3 BLOCK_S=15        blocks of each arm at each load of the parts knee and open, and the seconds of a
 #                              block (times SCALE). More blocks and longer blocks give narrower intervals, and
 #                              each load takes about BLOCKS * 2 * (BLOCK_S + 4) seconds.
@@ -291,11 +292,12 @@ loads_of() {
     esac
 }
 
-# crossing: from lines "USERS TPOT" of one arm, the numbers of users whose TPOT is 5 % below and 5 % above the target, by
-# a straight line through all points (least squares). Two points alone can mislead: TPOT depends on the number of
-# sequences in an irregular way, and 36 of them can be as fast as 29 (docs/lab/2026-11-30-knee-of-128k.md). Points above
-# twice the target are left out, because a server whose users wait for others bends the line. Prints nothing if TPOT
-# does not rise with the number of users, or if the numbers are far outside the points.
+# crossing: reads lines "USERS TPOT" of one arm, and prints two numbers of users: with the first, TPOT should be 5 % below
+# the target, with the second 5 % above it. A straight line is fitted to all points (least squares). Two points alone can
+# mislead: TPOT depends on the number of sequences in an irregular way, and 36 of them can be as fast as 29
+# (docs/lab/2026-11-30-knee-of-128k.md). Points above twice the target are left out, because requests wait for each other
+# there, and TPOT no longer rises linearly. Nothing is printed if TPOT does not rise with the number of users, or if a
+# result is below half of the lowest or above twice the highest number.
 crossing() {
     sort -n | awk -v target=$tpot_ms '
         $2 + 0 > 0 && $2 <= 2 * target { u[++n] = $1; su += $1; st += $2; suu += $1 * $1; sut += $1 * $2 }
@@ -324,7 +326,7 @@ tpots() {
 
 # trial INPUT SECONDS: measures some numbers of users briefly, and chooses those of the part knee, which go to $users.
 # They are those of loads_of() if the trial fails. With LOADS there is no trial. SCALE does not shorten the
-# trial: a median needs 10 requests, of which the ends of a block give few.
+# trial, because a median needs 10 complete requests, and short blocks have fewer.
 trial() {
     users=$(loads_of "$1") chosen=''
     [ -z "${LOADS:-}" ] || return 0
@@ -354,7 +356,8 @@ rates_at_knee() {
 }
 
 # rates_of INPUT: rates below and above the knees of both precisions. Without results of the part knee, they come from
-# the numbers of users of loads_of(): a user has an answer of 64 tokens after 64 times 20 ms
+# the numbers of users of loads_of(). At 20 ms for each token, an answer of 64 tokens takes 1.28 s, so N users send
+# N / 1.28 requests per second
 rates_of() {
     [ -z "${RATES:-}" ] || { echo "$RATES" && return; }
     rates=$(rates_at_knee "$1")

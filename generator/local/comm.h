@@ -24,9 +24,9 @@
  *
  * TP and EP together. The ranks of one replica have the same rows. Each rank computes the routed
  * experts that it has, and its part of the shared experts. Their outputs are partial sums, which
- * are added up over the ranks of the replica, as with TP alone. With one replica, that is all. With
- * several, the two exchanges above come first: the ranks that have part p of their replica exchange
- * rows and outputs with each other, for each p.
+ * are added up over the ranks of the replica, as with TP alone. With several replicas, the two
+ * exchanges above come before this sum. They connect the ranks that have the same part of their
+ * replicas.
  *
  * This file defines the interface between a model and a communicator. cuda/sums.h implements it for
  * GPUs, and ranks/host_sums.h for processes on the CPU. */

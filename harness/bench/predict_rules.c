@@ -184,7 +184,8 @@ static rule fit_attention(const rule_book *b, int arm, double per_block, const f
 }
 
 /* Adds the measured steps to the fit @s. @known: coefficients that are taken from another range; 0
- * = the coefficient is fitted. The times that they explain are subtracted first. */
+ * = the coefficient is fitted. Their part of the measured time is
+ * subtracted before the fit. */
 static void sample_experts(sample *s, const predict_terms *known, const fitted_steps *f) {
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
@@ -277,8 +278,8 @@ static rule fit_rest(const rule_book *b, const rule *bytes, const fitted_steps *
     return best;
 }
 
-/* The rule of the experts from which the rest takes the times for each byte. If there is none,
- * bytes are read at the measured bandwidth. */
+/* Returns the rule from which the rest takes its time for each byte of weights. That is the rule of
+ * the experts, or, if it has no such times, the measured bandwidth. */
 static rule bytes_of_rest(const rule_book *b, const rule *experts) {
     rule r = *experts;
     if (r.per.of[TERM_BF16] > 0)

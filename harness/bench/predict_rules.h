@@ -19,14 +19,16 @@
  *               their parts, it is the sum x their ratio instead: the clocks of a GPU fall under a
  *               longer load.
  *
- * The number of rows decides which kernels compute the products, so there are rules for three
- * ranges: at most 8 rows, at most 64, more (generator/local/cuda). For experts, these are the rows
- * of all replicas whose rows the rank gets. The rules of attention and of the rest are the same
- * above 8 rows. Three terms are taken from the range with fewer rows, because they hardly show in
- * the measured steps: the time for each block of attention above 8 rows, the time for each layer of
- * experts from 9 to 64 rows, and the time for each byte of experts above 64 rows, where a step
- * reads nearly all experts. A byte of e4m3 weights has a time of its own, because other kernels
- * read it. If steps with one of the two formats were not measured, its time is that of the other.
+ * The number of rows decides which kernels compute the products of BF16 weights, so there are
+ * rules for three ranges: at most 8 rows, at most 64, more (generator/local/cuda). Products of
+ * e4m3 weights have the same ranges, although their kernels change at 8 and at 128 rows. For
+ * experts, these are the rows of all replicas whose rows the rank gets. The rules of attention and
+ * of the rest are the same above 8 rows. Three terms are taken from the range with fewer rows,
+ * because they hardly show in the measured steps: the time for each block of attention above 8
+ * rows, the time for each layer of experts from 9 to 64 rows, and the time for each byte of
+ * experts above 64 rows, where a step reads nearly all experts. A byte of e4m3 weights has a time
+ * of its own, because other kernels read it. If steps with one of the two formats were not
+ * measured, its time is that of the other.
  *
  * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
  * coefficient negative. The attention rules differ between the arms. */

@@ -481,7 +481,8 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* Single steps with a warm cache in one file only are measured by another command, so they lack. */
+/* One file has single steps with a warm cache. They need another command, so the table lists the
+ * steps as missing. */
 static void test_steps_in_two_caches(void) {
     results *a = load(), *b = load();
     CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
@@ -495,8 +496,8 @@ static void test_steps_in_two_caches(void) {
     results_free(b);
 }
 
-/* The flag weak_baseline leaves no cell out of the mean, but another flag beside it does. Two
- * backends of one device have different names. */
+/* A cell whose only flag is weak_baseline counts in the mean. A cell with a second flag does not.
+ * Two backends of one device have different names. */
 static void test_a_weak_baseline(void) {
     results *a = load(), *b = load();
     for (size_t i = 0; i < js_len(results_section(a, "bench")); i++) {

@@ -94,9 +94,10 @@ static const char *machines_note(const report_model *m, arena *mem) {
                    "Only cells that at least two files have are counted. The relative speed is the "
                    "geometric mean of the speed relative to the first file that has the cell under "
                    "the same conditions. The percentage of the roofline is a median, relative to "
-                   "the device's own measured roofline. Both leave out cells with flags; a "
-                   "comparison also if the first file's cell has one. The flag weak_baseline does "
-                   "not count, because it concerns FP8 against BF16 on one device.");
+                   "the device's own measured roofline. Both leave out cells with flags. The "
+                   "relative speed also leaves out a cell if the first file's cell has a flag. The "
+                   "flag weak_baseline excludes no cell, because it compares FP8 with BF16 on one "
+                   "device.");
     (void)buf_puts(&text, m->price_note ? m->price_note : "");
     const char *note = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
     buf_release(&text);

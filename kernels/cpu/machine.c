@@ -28,8 +28,8 @@ size_t machine_memory_bytes(void) {
 }
 
 /* Benchmarks use data of several times the size of the cache. Under a sanitizer, this takes too
- * much memory if the cache is large: one test took 15 GB on a processor with 260 MB. So with
- * sanitizers the size is limited. */
+ * much memory if the cache is large: one test took 15 GB on a processor with 260 MB. So the
+ * address and thread sanitizers limit the size. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 static const size_t kMostCache = 8 << 20;
 #else

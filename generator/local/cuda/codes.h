@@ -66,7 +66,8 @@ cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
 
 /* Converts the activations of gemm_few_codes() to FP16. Each row is multiplied by a power of two,
  * so that its largest finite magnitude lies in [2^14, 2^15). A row is multiplied by 2^126 if its
- * largest magnitude is below 2^-112, and by 1 if it has zeros only.
+ * largest magnitude is below 2^-112, and by 1 if all its finite numbers are
+ * zeros.
  *
  * A number is exact if it is at least 2^-31 of the row's largest. The error of a smaller one is at
  * most 2^-39 of the largest. NaN and infinities stay what they are. */

@@ -16,8 +16,8 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
- *   gemm_stream_k     the same numbers, for up to 128 rows: each SM loads an equal part of the
- *                     weights
+ *   gemm_stream_k     the arithmetic of gemm_many_codes() for up to 128 rows. Each SM loads an
+ *                     equal part of the weights
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
@@ -69,8 +69,8 @@ struct coded {
 enum { STREAM_K_BLOCKS = 132 }; /* most thread blocks: the SMs of an H200 */
 struct partial_sums {
     float *sum; /* [partial_sums_numbers()] */
-    int *ready; /* [STREAM_K_BLOCKS] 1 = this thread block has stored its sums; zeros before and
-                   after each product */
+    int *ready; /* [STREAM_K_BLOCKS] 1 = thread block i has stored its partial sums; zeros before
+                   and after each product */
 };
 
 struct gemm_args {
@@ -109,7 +109,7 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* Needs partial. Products that are not listed, of at most 128 rows. */
+/* Computes products that are not listed and have at most 128 rows. a.partial must be set. */
 cudaError_t gemm_stream_k_init();
 cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a);
 int64_t partial_sums_numbers();

@@ -130,8 +130,8 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
         {messages, message_row(m->shape.hidden_size, m->how.chosen), expert_rows(m, rows), 0});
 }
 
-/* Adds up b.part over the ranks that exchange rows, and adds the sums for this rank's rows to
- * own_outputs(). */
+/* Adds up b.part over the ranks that exchange rows. The sums of this rank's rows are added to the
+ * buffer of own_outputs(). Repetitions (m->again) only serve to time the exchange. */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.experts;

@@ -37,7 +37,7 @@ struct token_rows {
     int first, count; /* the rows of the group in y: first .. first + count - 1 */
     const int *row;   /* the row of x for each row of the group; NULL = the same as in y */
 
-    /* The row of x of a token; for tokens that do not exist, that of the last one. */
+    /* The row of x that belongs to a token. Beyond the last token, it is the last token's. */
     __device__ int index(int token) const {
         const int at = first + (token < count ? token : count - 1);
         return row ? row[at] : at;

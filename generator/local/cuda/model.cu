@@ -223,7 +223,7 @@ snap_status take_operands(cuda_model *m, snap_err *err) {
     a.take(&m->b.partial.ready, STREAM_K_BLOCKS);
     if (a.st == SNAP_OK)
         a.check(cudaMemsetAsync(m->b.partial.ready, 0, sizeof(int) * STREAM_K_BLOCKS, m->s.stream),
-                "marks of shared sums");
+                "marks of partial sums");
     return a.st;
 }
 

@@ -9,9 +9,9 @@
  *
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
- * registers. While one of the two warpgroups does that, the other one's products run. A warpgroup
- * computes up to 128 weights at a time, because the registers hold one more such part beside its
- * sums.
+ * registers. While one of the two warpgroups does that, the other one's products can run. A
+ * warpgroup computes up to 128 weights at a time, because the registers hold one more such part
+ * beside its sums.
  *   loads      tiles of 128 k and the scales of the weights by TMA, several stages deep. Scales of
  *              rows are plain loads, one stage ahead
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k

@@ -8,10 +8,11 @@
  *
  * The ranges of several thread blocks can have pairs of one tile. Then each of these blocks has a
  * partial sum. The block with the first k of the tile waits for the partial sums of the others,
- * adds them in the order of k, and stores the result. The others store their partial sums in global
- * memory before they wait for anything. A block waits only for blocks with higher numbers. If these
- * have not started, because kernels of other streams use some SMs, they start when blocks with
- * lower numbers end.
+ * adds them in the order of k, and stores the result. Each of the others stores its partial sum in
+ * global memory before it waits for another block. So a block waits only for blocks with higher
+ * numbers that have a part of the same tile. If kernels of other streams use some SMs, these blocks
+ * may start late: when blocks whose tiles are complete have ended. At least as many blocks must run
+ * at the same time as share one tile.
  *
  * The first weights are loaded before the previous kernel has ended.
  * Source: Osama et al., Stream-K, PPoPP 2023 (arXiv 2301.03598). */
@@ -25,7 +26,7 @@ namespace {
 enum {
     MOST_ROWS = 128,
     WIDE = 256,  /* weights of a tile */
-    NARROW = 64, /* the same if wide tiles are few */
+    NARROW = 64, /* the same, for products with fewer wide tiles than SMs */
     LEAST_K =
         4096, /* least k of products that this kernel computes faster than gemm_many_codes() */
     MULTIPLY_THREADS = 256, /* threads that multiply */

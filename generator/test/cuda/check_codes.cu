@@ -257,7 +257,8 @@ bool scaled_pair(const std::vector<bf16> &x, const fp16_shape &shape,
     return ok;
 }
 
-/* Row i of x: its kind is i % 12. */
+/* Number @j of row @i of x. i % 12 chooses the kind of numbers. (check_fp16_rows() fills row 12
+ * with subnormal numbers.) */
 float number_of_row(int i, int j) {
     const float x = uniform(static_cast<uint64_t>(i) * 100000 + j);
     static const float magnitudes[] = {1, 0x1p127f, 0x1p120f, 0x1p-100f, 0x1p-120f, 0x1p-126f};

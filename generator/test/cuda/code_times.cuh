@@ -200,7 +200,7 @@ inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_
     return suits_stream_k(a) ? gemm_stream_k(s, a) : gemm_many_codes(s, a);
 }
 
-/* As the model does it (product.cu). */
+/* Converts the activations and computes the product, as product.cu does. */
 inline cudaError_t run_codes(const device::stream_of &s, timed_product &p,
                              const device::gemm_args &args) {
     device::gemm_args a = with_codes(p, args);
@@ -260,7 +260,7 @@ inline bool choose_fastest(const device::stream_of &s, fp8_product &product,
             least = us;
         }
     }
-    (void)cudaGetLastError(); /* of algorithms that failed */
+    (void)cudaGetLastError(); /* clears the errors of algorithms that failed */
     if (best < 0)
         return false;
     product.use(best);

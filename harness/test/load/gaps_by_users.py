@@ -5,11 +5,13 @@
 
 When the last request of a block has been sent, the number of requests in flight falls to 0 one by one. So the end of
 each block shows steps with all smaller numbers. The time of a step is a gap between two pieces of a stream, as in
-requests.jsonl. Gaps below 3 ms are left out: they are pieces that arrived together.
+requests.jsonl. Left out are gaps below 3 ms (pieces that arrived together), gaps in the first 2 s of a block, and gaps
+within 50 ms after the last request.
 
 Columns: the number of requests in flight; the median gap in ms in the first block of the arm in which this number
 occurred after the last request, in which the server may have recorded a CUDA graph for it; the median of the later
-blocks; the number of gaps in these. A last line for each load has the median while requests were sent, from 2 s on.
+blocks; the number of gaps in these. Numbers that occurred in one block only are not printed. Then follows one line for
+each load: the median gap while requests were sent.
 """
 import bisect
 import collections
