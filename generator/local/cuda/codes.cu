@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
             two_codes(x[2].x / scale, x[2].y / scale) | two_codes(x[3].x / scale, x[3].y / scale)
                                                             << 16};
         if (lane % 16 == 0)
-            a.scale[static_cast<int64_t>(col / CODE_BLOCK) * a.rows + row] = scale;
+            a.scale[col / CODE_BLOCK * row_scale_pitch(a.rows) + row] = scale;
     }
 }
 

@@ -37,6 +37,12 @@ __host__ __device__ inline int64_t code_scales(int64_t n, int64_t k) {
     return (n + 15) / 16 * code_pitch(k) * 2;
 }
 
+/* Distance of the scales of two blocks of k, for @rows rows of activations: a multiple of 16 bytes,
+ * as TMA requires. */
+__host__ __device__ inline int64_t row_scale_pitch(int64_t rows) {
+    return (rows + 3) / 4 * 4;
+}
+
 /* The scales of some rows of a matrix, whose checkpoint has one for each block of 128 by 128. All
  * pointers are device memory. */
 struct code_scale_rows {
@@ -60,7 +66,7 @@ struct quantise_args {
     const int *count; /* device memory: number of rows; NULL = rows */
     int rows, k;      /* most rows; k is a multiple of 8 */
     uint8_t *code;    /* [rows][k] */
-    float *scale;     /* [code_blocks(k)][rows] */
+    float *scale;     /* [code_blocks(k)][row_scale_pitch(rows)] */
 };
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
 

@@ -218,7 +218,8 @@ snap_status take_operands(cuda_model *m, snap_err *err) {
     a.take(&m->b.code, std::max({rows * widest, pairs * of_pairs, 2 * few * widest,
                                  2 * few_pairs * s.moe_intermediate_size}));
     a.take(&m->b.code_scale,
-           std::max({rows * code_blocks(widest), pairs * code_blocks(of_pairs), few, few_pairs}));
+           std::max({row_scale_pitch(rows) * code_blocks(widest),
+                     row_scale_pitch(pairs) * code_blocks(of_pairs), few, few_pairs}));
     a.take(&m->b.partial.sum, partial_sums_numbers());
     a.take(&m->b.partial.ready, STREAM_K_BLOCKS);
     if (a.st == SNAP_OK)

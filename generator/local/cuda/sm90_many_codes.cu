@@ -12,8 +12,7 @@
  * registers. While one of the two warpgroups does that, the other one's products can run. A
  * warpgroup computes up to 128 weights at a time, because the registers hold one more such part
  * beside its sums.
- *   loads      tiles of 128 k and the scales of the weights by TMA, several stages deep. Scales of
- *              rows are plain loads, one stage ahead
+ *   loads      tiles of 128 k and all scales by TMA, several stages deep
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
  * A stage has 128 bytes for each row of both tiles, and the scales. All stages together have at
  * most 206 080 bytes. */
@@ -32,15 +31,18 @@ struct params {
 template <int ROWS, int COLS>
 __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, COLS> &s) {
     walk<ROWS, COLS> w(p.a);
-    const int stages = s.STAGES, steps = (p.a.k + TILE_K - 1) / TILE_K;
+    const int steps = (p.a.k + TILE_K - 1) / TILE_K;
+    ring_place<shared_memory<ROWS, COLS>::STAGES> at;
     tile t;
-    int step = 0;
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
-        for (int k = 0; k < steps; k++, step++) {
-            const int stage = step % stages;
-            ptx::mbarrier_wait(&s.empty[stage], (step / stages + 1) % 2);
+        const int row = t.first + t.row;
+        for (int k = 0; k < steps; k++, at.advance()) {
+            const int stage = at.stage;
+            ptx::mbarrier_wait(&s.empty[stage], at.parity ^ 1);
             ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES);
-            ptx::tma_load_2d(s.x[stage], &p.map.x, &s.full[stage], k * TILE_K, t.first + t.row);
+            ptx::tma_load_2d(s.x[stage], &p.map.x, &s.full[stage], k * TILE_K, row);
+            ptx::tma_load_2d(s.row_scale[stage], &p.map.row_scale, &s.full[stage],
+                             row - row % kScalesAhead, k);
             ptx::tma_load_3d(s.w[stage], &p.map.w, &s.full[stage], k * TILE_K, t.col, t.group);
             ptx::tma_load_3d(s.scale[stage], &p.map.scale, &s.full[stage], k / 2 * kScalesAtOnce,
                              t.col / 16, t.group);
@@ -53,15 +55,19 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory
     using own_share = share<ROWS, COLS>;
     walk<ROWS, COLS> w(a);
     tile t;
-    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
-    const int own = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
+    const int warp = ptx::warp() - 4, half = warp / 4, lane = threadIdx.x % 32;
+    const int warp_row = half * (ROWS - 64) + warp % 4 * 16;
     const int steps = (a.k + TILE_K - 1) / TILE_K;
-    int step = 0;
+    next_stage<ROWS, COLS> next(s);
     float sum[own_share::PARTS][own_share::N];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
-        const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
-        multiply<UNIFORM>(sum, s, row_scales(a, row, steps), steps, step, half);
-        store_tile<ROWS, COLS>(a, sum, t, row, col);
+        const int row = t.first + t.row;
+        if (row + half * (ROWS - 64) >= t.end) {
+            pass_by(next, steps);
+            continue;
+        }
+        multiply<UNIFORM>(sum, next, steps, half, row % kScalesAhead + warp_row + lane / 4);
+        store_tile(a, sum, t, warp_row, t.col + half * own_cols<ROWS, COLS>(), s.rows[warp]);
     }
 }
 

@@ -3,7 +3,7 @@
  * (sm90_many_codes.cu). */
 #pragma once
 #include "generator/local/cuda/codes.h"
-#include "generator/local/cuda/sm90_many.cuh"
+#include "generator/local/cuda/sm90_store.cuh"
 
 namespace device {
 namespace {
@@ -11,31 +11,37 @@ namespace {
 enum {
     TILE_K = CODE_BLOCK,
     kScalesAtOnce = 4, /* scales of two blocks of k: TMA copies at least 16 bytes of a row */
+    kScalesAhead = 4,  /* TMA begins at a multiple of 16 bytes, so it copies up to three scales of
+                          rows before the tile. The others are after it */
     kMultiplyWarps = 8,
 };
 
-/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and its
- * scales: four numbers for each 16 rows of w. A ring has at most MOST stages. */
-template <int ROWS, int COLS, int MOST = 12>
+/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and their
+ * scales: one number for each row of x, and four for each 16 rows of w. */
+template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum {
-        FITTING = ROWS + COLS > 320   ? 4
-                  : ROWS + COLS > 256 ? 5
-                                      : 1536 / (ROWS + COLS),
-        STAGES = FITTING < MOST ? FITTING : MOST,
+        STAGES = ROWS + COLS > 320   ? 4
+                 : ROWS + COLS > 256 ? 5
+                                     : 1536 / (ROWS + COLS),
         SCALES = COLS / 16 * kScalesAtOnce,
-        STAGE_BYTES = (ROWS + COLS) * TILE_K + SCALES * 4,
+        ROW_BYTES = TILE_K + 4, /* of x: the codes and the scale */
+        STAGE_BYTES = ROWS * ROW_BYTES + kScalesAhead * 4 + COLS * TILE_K + SCALES * 4,
         SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
     };
     uint8_t x[STAGES][ROWS * TILE_K];
     uint8_t w[STAGES][COLS * TILE_K];
+    float row_scale[STAGES][ROWS + 32];
     float scale[STAGES][SCALE_PITCH];
+    row_buffer rows[kMultiplyWarps];
     uint64_t full[STAGES], empty[STAGES];
 
-    /* Called by all threads of a block. @raw: dynamic shared memory of dynamic_bytes(). */
+    /* Called by all threads of a block. @raw: dynamic shared memory of dynamic_bytes(). The shuffle
+     * hides from the compiler how the address is computed. Otherwise it computes it again in each
+     * step, before the first product. */
     static __device__ __forceinline__ shared_memory &prepare(uint8_t * raw) {
-        auto &s = *reinterpret_cast<shared_memory *>((reinterpret_cast<uintptr_t>(raw) + 1023) /
-                                                     1024 * 1024);
+        const uintptr_t at = (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024;
+        auto &s = *reinterpret_cast<shared_memory *>(__shfl_sync(~0u, at, 0));
         if (threadIdx.x == 0) {
             for (int i = 0; i < STAGES; i++) {
                 ptx::mbarrier_init(&s.full[i], 1);
@@ -52,6 +58,49 @@ struct __align__(1024) shared_memory {
         return sizeof(shared_memory) + 1024;
     }
 };
+
+/* A place in a ring, and the parity of the phase that is next there. */
+template <int STAGES>
+struct ring_place {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ __forceinline__ void advance() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* The next stage that a warp multiplies. Whether it has been loaded is tested ahead, while products
+ * of the stage before run. */
+template <int ROWS, int COLS>
+struct next_stage {
+    shared_memory<ROWS, COLS> &s;
+    ring_place<shared_memory<ROWS, COLS>::STAGES> at;
+    bool loaded = false;
+
+    __device__ explicit next_stage(shared_memory<ROWS, COLS> &s) : s(s) {
+    }
+    /* Waits until it has been loaded, and returns its number. */
+    __device__ __forceinline__ int wait() const {
+        if (!loaded)
+            ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+        return at.stage;
+    }
+    __device__ __forceinline__ void advance() {
+        at.advance();
+        loaded = ptx::mbarrier_test(&s.full[at.stage], at.parity);
+    }
+};
+
+/* Lets the loading thread fill a stage again. Called by all lanes of a warp. */
+__device__ __forceinline__ void release(uint64_t *empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        ptx::mbarrier_arrive(empty);
+}
 
 /* The numbers that a warpgroup computes of a tile: 64 rows, and PARTS times PART_COLS weights. A
  * thread has N of the numbers of a part. */
@@ -76,36 +125,6 @@ __device__ __forceinline__ void product(float (&sum)[16], uint64_t x, uint64_t w
 __device__ __forceinline__ void product(float (&sum)[32], uint64_t x, uint64_t w, bool add) {
     ptx::wgmma_ss_e4m3_n64(sum, x, w, add);
 }
-
-/* The scales of two rows of x, for one block of k after another. The next ones are loaded ahead. */
-struct row_scales {
-    const float *upper, *lower;
-    int64_t pitch;
-    int left; /* blocks that were not loaded yet */
-    float2 ahead;
-
-    /* @row: of x's rows; @lower is eight rows further. Rows past the end are not stored, so they
-     * take the scale of the last row. @from: the first block of k. */
-    __device__ row_scales(const gemm_args &a, int row, int steps, int from = 0)
-        : upper(a.x_codes.scale + from * a.x_rows + min(static_cast<int64_t>(row), a.x_rows - 1)),
-          lower(a.x_codes.scale + from * a.x_rows +
-                min(static_cast<int64_t>(row) + 8, a.x_rows - 1)),
-          pitch(a.x_rows), left(steps) {
-        load();
-    }
-    __device__ void load() {
-        if (left-- <= 0)
-            return;
-        ahead = {__ldg(upper), __ldg(lower)};
-        upper += pitch;
-        lower += pitch;
-    }
-    __device__ float2 next() {
-        const float2 now = ahead;
-        load();
-        return now;
-    }
-};
 
 /* sum += part * the scales. @scale: those of each 16 columns, or, if uniform, of all columns. */
 template <int N, int SCALES>
@@ -141,55 +160,72 @@ __device__ __forceinline__ void load_scales(float2 (&scale)[SCALES], const float
         scale[j] = ptx::load_shared_v2(reinterpret_cast<const float2 *>(from + j * kScalesAtOnce));
 }
 
-/* Computes the sums of one tile. */
-template <bool UNIFORM, int ROWS, int COLS, int MOST, int PARTS, int N>
-__device__ __forceinline__ void multiply(float (&sum)[PARTS][N], shared_memory<ROWS, COLS, MOST> &s,
-                                         row_scales rows, int steps, int &step, int half) {
-    const int stages = s.STAGES, cols = half * own_cols<ROWS, COLS>();
+/* The scales of a thread's two rows. They are read while the products of the stage run. */
+__device__ __forceinline__ float2 load_row_scales(const float *scale) {
+    return make_float2(ptx::load_shared(scale), ptx::load_shared(scale + 8));
+}
+
+/* Computes the sums of one tile. @row: place of the upper one of the thread's two rows in the scales
+ * of a stage. */
+template <bool UNIFORM, int ROWS, int COLS, int PARTS, int N>
+__device__ __forceinline__ void multiply(float (&sum)[PARTS][N], next_stage<ROWS, COLS> &next,
+                                         int steps, int half, int row) {
+    auto &s = next.s;
+    const int cols = half * own_cols<ROWS, COLS>();
+    const uint32_t first_x = ptx::descriptor_low_128(
+                       ptx::smem_addr(s.x[0] + half * (ROWS - 64) * TILE_K)),
+                   first_w = ptx::descriptor_low_128(ptx::smem_addr(s.w[0] + cols * TILE_K));
     float part[N];
 #pragma unroll
     for (int i = 0; i < PARTS * N; i++)
         sum[i / N][i % N] = 0;
-    for (int k = 0; k < steps; k++, step++) {
-        const int stage = step % stages;
-        const float2 row = rows.next();
-        ptx::mbarrier_wait(&s.full[stage], step / stages % 2);
-        const uint32_t x =
-            ptx::descriptor_low_128(ptx::smem_addr(s.x[stage] + half * (ROWS - 64) * TILE_K));
-        const uint32_t w = ptx::descriptor_low_128(ptx::smem_addr(s.w[stage] + cols * TILE_K));
+    for (int k = 0; k < steps; k++) {
+        const int stage = next.wait();
+        const uint32_t x = first_x + stage * (ROWS * TILE_K / 16),
+                       w = first_w + stage * (COLS * TILE_K / 16);
         const float *from = s.scale[stage] + cols / 16 * kScalesAtOnce + k % 2 * 2;
+        float2 row_scale;
 #pragma unroll
         for (int i = 0; i < PARTS; i++) {
             float2 scale[UNIFORM ? 1 : N / 8];
             start(part, x, w + i * 2 * N * TILE_K / 16);
+            if (i == 0)
+                row_scale = load_row_scales(s.row_scale[stage] + row);
             load_scales(scale, from + i * N / 8 * kScalesAtOnce);
+            if (i == PARTS - 1)
+                next.advance();
             ptx::wgmma_wait<0>();
             ptx::pin(part);
-            __syncwarp();
-            if (i == PARTS - 1 && threadIdx.x % 32 == 0)
-                ptx::mbarrier_arrive(&s.empty[stage]);
-            add_scaled(sum[i], part, row, scale);
+            if (i == PARTS - 1)
+                release(&s.empty[stage]);
+            add_scaled(sum[i], part, row_scale, scale);
         }
     }
 }
 
-/* Stores a warpgroup's share of a tile. */
-template <int ROWS, int COLS, int PARTS, int N>
-__device__ __forceinline__ void store_tile(const gemm_args &a, const float (&sum)[PARTS][N],
-                                           const tile &t, int row, int col) {
-    const int64_t at = row * a.y_row + t.group * a.y_group;
-#pragma unroll
-    for (int i = 0; i < PARTS; i++) {
-        if (row < t.end)
-            store_row(a, sum[i], 0, at, col + i * share<ROWS, COLS>::PART_COLS);
-        if (row + 8 < t.end)
-            store_row(a, sum[i], 2, at + 8 * a.y_row, col + i * share<ROWS, COLS>::PART_COLS);
+/* Frees the stages of a tile whose rows do not concern this warp. */
+template <int ROWS, int COLS>
+__device__ __forceinline__ void pass_by(next_stage<ROWS, COLS> &next, int steps) {
+    for (int k = 0; k < steps; k++) {
+        const int stage = next.wait();
+        next.advance();
+        release(&next.s.empty[stage]);
     }
+}
+
+/* Stores a warp's share of a tile. @row: its first row in the tile; @col: its first column in y's
+ * product. */
+template <int PARTS, int N>
+__device__ __forceinline__ void store_tile(const gemm_args &a, const float (&sum)[PARTS][N],
+                                           const tile &t, int row, int col, row_buffer &b) {
+    const int first = t.first + t.row + row, per_result = a.end == ends_gate ? 2 : 1;
+    const int64_t at = first * a.y_row + t.group * a.y_group + col / per_result;
+    store_warp(a, sum, {at, t.end - first, (a.n - col) / per_result}, b);
 }
 
 /* The tensor maps of a product. */
 struct code_maps {
-    CUtensorMap x, w, scale;
+    CUtensorMap x, w, row_scale, scale;
 };
 
 /* @rows, @cols: rows of x and of w that one load copies. */
@@ -197,6 +233,9 @@ inline cudaError_t make_maps(code_maps *m, const gemm_args &a, int rows, int col
     cudaError_t e = map_codes(&m->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, rows);
     if (e == cudaSuccess)
         e = map_codes(&m->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
+    if (e == cudaSuccess)
+        e = map_floats(&m->row_scale, a.x_codes.scale, row_scale_pitch(a.x_rows), code_blocks(a.k),
+                       0, rows + kScalesAhead, 1);
     return e == cudaSuccess ? map_floats(&m->scale, a.w_codes.scale, 2 * code_pitch(a.k),
                                          (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
                             : e;

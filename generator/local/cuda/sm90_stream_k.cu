@@ -45,7 +45,6 @@ struct segment {
     tile t;
     int tile_end;     /* number of the first pair after this tile */
     int first, count; /* blocks of k */
-    bool whole;       /* the segment has all k of the tile */
 };
 
 /* The range of a thread block: the pairs from @at up to, but not including, @end. */
@@ -69,7 +68,6 @@ struct range {
         g.tile_end = (number + 1) * pairs;
         g.first = 2 * from;
         g.count = min(2 * n, steps - g.first);
-        g.whole = n == pairs;
         at += n;
         return true;
     }
@@ -82,7 +80,7 @@ struct loader {
 
     /* @k: the number of a block of k. */
     __device__ void weights(int stage, const tile &t, int k) const {
-        const int missing = (ROWS - p.loaded_rows) * TILE_K;
+        const int missing = (ROWS - p.loaded_rows) * s.ROW_BYTES;
         ptx::mbarrier_arrive_expect(&s.full[stage], s.STAGE_BYTES - missing);
         ptx::tma_load_3d(s.w[stage], &p.map.w, &s.full[stage], k * TILE_K, t.col, t.group);
         ptx::tma_load_3d(s.scale[stage], &p.map.scale, &s.full[stage], k / 2 * kScalesAtOnce,
@@ -90,6 +88,7 @@ struct loader {
     }
     __device__ void rows(int stage, int k) const {
         ptx::tma_load_2d(s.x[stage], &p.map.x, &s.full[stage], k * TILE_K, 0);
+        ptx::tma_load_2d(s.row_scale[stage], &p.map.row_scale, &s.full[stage], 0, k);
     }
 };
 
@@ -115,18 +114,17 @@ __device__ __forceinline__ int load_first(const params &p, const loader<ROWS, CO
 template <int ROWS, int COLS>
 __device__ __forceinline__ void load_range(const params &p, shared_memory<ROWS, COLS> &s) {
     const loader<ROWS, COLS> l = {p, s};
-    const int stages = s.STAGES, loaded = load_first(p, l);
+    ring_place<shared_memory<ROWS, COLS>::STAGES> at;
     range<COLS> r(p.a);
     segment g;
-    int step = 0;
+    int loaded = load_first(p, l);
     while (r.next(g))
-        for (int k = 0; k < g.count; k++, step++) {
-            const int stage = step % stages;
-            if (step < loaded)
+        for (int k = 0; k < g.count; k++, at.advance()) {
+            if (loaded-- > 0)
                 continue;
-            ptx::mbarrier_wait(&s.empty[stage], (step / stages + 1) % 2);
-            l.weights(stage, g.t, g.first + k);
-            l.rows(stage, g.first + k);
+            ptx::mbarrier_wait(&s.empty[at.stage], at.parity ^ 1);
+            l.weights(at.stage, g.t, g.first + k);
+            l.rows(at.stage, g.first + k);
         }
 }
 
@@ -190,19 +188,18 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
     using own_share = share<ROWS, COLS>;
     range<COLS> r(a);
     segment g;
-    const int half = ptx::warp() / 4 - 1, lane = threadIdx.x % 128;
-    const int row = half * (ROWS - 64) + lane / 32 * 16 + lane % 32 / 4;
-    int step = 0;
+    const int warp = ptx::warp() - 4, half = warp / 4, lane = threadIdx.x % 32;
+    const int warp_row = half * (ROWS - 64) + warp % 4 * 16;
+    next_stage<ROWS, COLS> next(s);
     float sum[own_share::PARTS][own_share::N];
     while (r.next(g)) {
-        multiply<UNIFORM>(sum, s, row_scales(a, row, g.count, g.first), g.count, step, half);
+        multiply<UNIFORM>(sum, next, g.count, half, warp_row + lane / 4);
         if (g.first > 0) {
             store_partial(a, sum);
             continue;
         }
-        if (!g.whole)
-            add_partials(a, r, g, sum);
-        store_tile<ROWS, COLS>(a, sum, g.t, row, g.t.col + half * own_cols<ROWS, COLS>());
+        add_partials(a, r, g, sum);
+        store_tile(a, sum, g.t, warp_row, g.t.col + half * own_cols<ROWS, COLS>(), s.rows[warp]);
     }
 }
 

@@ -308,10 +308,11 @@ void check_fp16_rows(const device::stream_of &s, const fp16_shape &shape, bool c
 bool quantised(subject &c, const uint8_t *code, const float *scale, int memory_rows) {
     const int k = c.t.k, blocks = static_cast<int>(device::code_blocks(k));
     const auto codes_got = download(code, static_cast<size_t>(memory_rows) * k);
-    const auto scales_got = download(scale, static_cast<size_t>(memory_rows) * blocks);
+    const int64_t pitch = device::row_scale_pitch(memory_rows);
+    const auto scales_got = download(scale, static_cast<size_t>(pitch * blocks));
     for (size_t i = 0; i < c.row_of.size(); i++)
         for (int j = 0; j < k; j++)
-            if (scales_got[static_cast<size_t>(j / 128) * memory_rows + i] !=
+            if (scales_got[static_cast<size_t>(j / 128 * pitch + i)] !=
                     c.x.scale_at(c.row_of[i], j) ||
                 codes_got[i * k + j] != c.x.code[static_cast<size_t>(c.row_of[i]) * k + j])
                 return false;
@@ -324,12 +325,14 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     /* The memory has more rows than pairs exist, as in a model. */
     const int memory_rows = static_cast<int>(c.row_of.size()) + (t.experts ? 5 : 0);
     uint8_t *code = allocate<uint8_t>(static_cast<size_t>(memory_rows) * t.k);
-    float *scale = allocate<float>(memory_rows * static_cast<size_t>(device::code_blocks(t.k)));
+    const auto scales =
+        static_cast<size_t>(device::row_scale_pitch(memory_rows) * device::code_blocks(t.k));
+    float *scale = allocate<float>(scales);
     const int *list = t.experts ? c.args.experts.row : nullptr,
               *count = t.experts ? c.args.experts.first + t.experts : nullptr;
     /* These bits are no codes and no scales that quantise_rows() writes. */
     CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
-    CHECK(cudaMemset(scale, 0xff, static_cast<size_t>(memory_rows) * device::code_blocks(t.k) * 4));
+    CHECK(cudaMemset(scale, 0xff, scales * sizeof *scale));
     CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
@@ -366,7 +369,7 @@ void check_all_codes(const device::stream_of &s) {
     c.x.x.assign(c.x.x.size(), __float2bfloat16_rn(1));
     c.args.x = c.x.dev_x = upload(c.x.x);
     uint8_t *code = allocate<uint8_t>(9 * 128);
-    float *scale = allocate<float>(9);
+    float *scale = allocate<float>(device::row_scale_pitch(9));
     CHECK(quantise_rows(s, {c.x.dev_x, 128, nullptr, nullptr, 9, 128, code, scale}));
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};

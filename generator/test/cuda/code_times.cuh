@@ -111,7 +111,7 @@ struct timed_product {
         x = take<device::bf16>(rows * t.k);
         gathered = take<device::bf16>(t.experts ? rows * t.k : 0);
         x_code = take<uint8_t>(rows * t.k);
-        x_scale = take<float>(rows * device::code_blocks(t.k));
+        x_scale = take<float>(device::row_scale_pitch(rows) * device::code_blocks(t.k));
         y = take<float>(rows * t.n);
         CHECK(fill_bf16(s, w, numbers, 0.02f, 1));
         CHECK(fill_e4m3(s, w_code, numbers, 2));

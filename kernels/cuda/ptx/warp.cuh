@@ -55,7 +55,16 @@ __device__ __forceinline__ int opaque(int x) {
     return x;
 }
 
-/* A load that the compiler does not move below a later wait. It may move a plain read. */
+/* Loads that the compiler does not move below a later wait. It may move plain reads. */
+__device__ __forceinline__ float load_shared(const float *p) {
+    float v;
+    asm volatile("ld.shared.f32 %0, [%1];"
+                 : "=f"(v)
+                 : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+                 : "memory");
+    return v;
+}
+
 __device__ __forceinline__ float2 load_shared_v2(const float2 *p) {
     float2 v;
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
@@ -72,6 +81,14 @@ __device__ __forceinline__ uint4 load_shared_u4(uint32_t smem_address) {
                  : "r"(smem_address)
                  : "memory");
     return v;
+}
+
+__device__ __forceinline__ void store_shared_u1(uint32_t smem_address, uint32_t v) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(smem_address), "r"(v) : "memory");
+}
+
+__device__ __forceinline__ void store_shared_v2(uint32_t smem_address, float x, float y) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(smem_address), "f"(x), "f"(y) : "memory");
 }
 
 __device__ __forceinline__ void store_shared_u4(uint32_t smem_address, uint4 v) {
