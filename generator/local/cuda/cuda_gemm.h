@@ -106,6 +106,9 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 /* n is a multiple of 8, k a multiple of 16, and x_group is 0. */
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
+
+/* The same. Also, y and the distances of its rows and groups are multiples of 16 bytes, and with
+ * ends_gate n is a multiple of 16. */
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 

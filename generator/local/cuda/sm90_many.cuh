@@ -14,7 +14,8 @@ namespace {
 enum {
     kThreads = 384,
     kBand = 8,             /* row tiles that are processed together, so that their weights stay in
-                              L2 */
+                              L2. Experts have few row tiles. Theirs follow each other: the last one
+                              takes less time, and should not always fall to the same blocks */
     kNarrowRows = 512,     /* rows of a step up to which experts are assumed to have few rows
                               each */
     kEntryRegisters = 168, /* registers with which each of the 384 threads starts */
@@ -56,9 +57,10 @@ struct walk {
         while (index >= base + tiles())
             if (!next_group())
                 return false;
-        const int rows = (count + ROWS - 1) / ROWS, band = index - base;
-        const int from = band / (kBand * cols) * kBand, within = band % (kBand * cols);
-        const int high = min(static_cast<int>(kBand), rows - from);
+        const int rows = (count + ROWS - 1) / ROWS, at = index - base;
+        const int band = a.listed ? 1 : static_cast<int>(kBand);
+        const int from = at / (band * cols) * band, within = at % (band * cols);
+        const int high = min(band, rows - from);
         t.group = group;
         t.first = first;
         t.row = (from + within % high) * ROWS;
@@ -75,8 +77,9 @@ __device__ constexpr int own_cols() {
     return ROWS == 64 ? COLS / 2 : 0;
 }
 
+/* With an error of a few units in the last place of FP32. The results are rounded to BF16. */
 __device__ __forceinline__ float silu(float x) {
-    return x / (1.0f + __expf(-x));
+    return x * ptx::rcp_approx(1.0f + __expf(-x));
 }
 
 __device__ __forceinline__ void store_two(const gemm_args &a, int64_t at, float x, float y) {

@@ -1,24 +1,23 @@
 /* gemm_many_codes: products of e4m3 activations and e4m3 weights with Hopper's tensor cores, in one
  * of five tile sizes.
  *
- *   128 rows by 256 weights    the usual case
- *   128 rows by 128 or 64      if larger tiles would be too few for the device
- *   64 rows by 256 weights     for experts with few rows, and products of up to 64 rows, which are
- *                              bound by loading weights
- *   64 rows by 64 weights      if these would be too few
+ *   128 rows by 256, 128 or 64 weights    the size whose tiles should take the least time
+ *   64 rows by 256 weights                for experts with few rows, and products of up to 64 rows,
+ *                                         which are bound by loading weights
+ *   64 rows by 64 weights                 if these would be too few
  *
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
- * registers. While one of the two warpgroups does that, the other one's products can run. A
- * warpgroup computes up to 128 weights at a time, because the registers hold one more such part
- * beside its sums.
- *   loads      tiles of 128 k and all scales by TMA, several stages deep
+ * registers (sm90_code_sums.cuh). While one of the two warpgroups does that, the other one's
+ * products can run. A warpgroup computes up to 128 weights at a time, because the registers hold one
+ * more such part beside its sums.
+ *   loads      tiles of 128 k and all scales by TMA, several stages deep (sm90_code_ring.cuh)
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
- * A stage has 128 bytes for each row of both tiles, and the scales. All stages together have at
- * most 206 080 bytes. */
+ *   stores     whole lines of y (sm90_store.cuh)
+ * A stage has 128 bytes for each row of both tiles, and the scales. */
 #include <algorithm>
 
-#include "generator/local/cuda/sm90_many_codes.cuh"
+#include "generator/local/cuda/sm90_code_sums.cuh"
 
 namespace device {
 namespace {
@@ -50,25 +49,33 @@ __device__ __forceinline__ void load_tiles(const params &p, shared_memory<ROWS, 
     }
 }
 
+/* Computes and stores a warpgroup's share of a tile: PARTS times 2 N weights. */
+template <bool UNIFORM, int PARTS, int N, int ROWS, int COLS>
+__device__ __forceinline__ void compute_share(const gemm_args &a, const tile &t,
+                                              next_stage<ROWS, COLS> &next, int row, int col) {
+    const int warp = ptx::warp() % 4, lane = threadIdx.x % 32;
+    const place_in_tile p = {row, col,
+                             (t.first + t.row) % kScalesAhead + row + warp * 16 + lane / 4};
+    float sum[PARTS][N];
+    clear(sum);
+    multiply<UNIFORM>(sum, next, p, (a.k + TILE_K - 1) / TILE_K);
+    store_share(a, sum, t, p, warp, next.s.rows[ptx::warp() - 4]);
+}
+
+/* If at most the first half of a tile's rows exist, the warpgroups divide its weights. */
 template <bool UNIFORM, int ROWS, int COLS>
 __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
-    using own_share = share<ROWS, COLS>;
+    using whole = share<ROWS, COLS>;
     walk<ROWS, COLS> w(a);
     tile t;
-    const int warp = ptx::warp() - 4, half = warp / 4, lane = threadIdx.x % 32;
-    const int warp_row = half * (ROWS - 64) + warp % 4 * 16;
-    const int steps = (a.k + TILE_K - 1) / TILE_K;
+    const int half = ptx::warp() / 4 - 1;
     next_stage<ROWS, COLS> next(s);
-    float sum[own_share::PARTS][own_share::N];
-    for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
-        const int row = t.first + t.row;
-        if (row + half * (ROWS - 64) >= t.end) {
-            pass_by(next, steps);
-            continue;
-        }
-        multiply<UNIFORM>(sum, next, steps, half, row % kScalesAhead + warp_row + lane / 4);
-        store_tile(a, sum, t, warp_row, t.col + half * own_cols<ROWS, COLS>(), s.rows[warp]);
-    }
+    for (int index = blockIdx.x; w.find(index, t); index += gridDim.x)
+        if (whole::PARTS == 2 && t.first + t.row + ROWS / 2 >= t.end)
+            compute_share<UNIFORM, 1, whole::N>(a, t, next, 0, half * COLS / 2);
+        else
+            compute_share<UNIFORM, whole::PARTS, whole::N>(a, t, next, half * (ROWS - 64),
+                                                           half * own_cols<ROWS, COLS>());
 }
 
 template <bool UNIFORM, int ROWS, int COLS>
@@ -108,6 +115,10 @@ cudaError_t allow_all() {
     return e == cudaSuccess ? allow_memory<UNIFORM, 128, 256>() : e;
 }
 
+int64_t tiles_of(const gemm_args &a, int rows, int cols) {
+    return static_cast<int64_t>((a.rows + rows - 1) / rows) * ((a.n + cols - 1) / cols) * a.groups;
+}
+
 template <int ROWS, int COLS>
 cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) {
     params p = {};
@@ -120,8 +131,19 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) 
                   shared_memory<ROWS, COLS>::dynamic_bytes(), p);
 }
 
-int64_t tiles_of(const gemm_args &a, int cols) {
-    return static_cast<int64_t>((a.rows + 127) / 128) * ((a.n + cols - 1) / cols) * a.groups;
+/* A relative estimate of the time with tiles of 128 rows and @cols weights. A step of 128 k takes
+ * about @cycles, as measured on an H200 (docs/lab/2026-11-30-e4m3-products.md). */
+int64_t time_of(const stream_of &s, const gemm_args &a, int cols, int cycles) {
+    return (tiles_of(a, 128, cols) + s.sms - 1) / s.sms * cycles;
+}
+
+cudaError_t launch_many_rows(const stream_of &s, const gemm_args &a) {
+    const int64_t wide = time_of(s, a, 256, 1210), middle = time_of(s, a, 128, 630),
+                  narrow = time_of(s, a, 64, 510);
+    if (wide <= std::min(middle, narrow))
+        return launch_tiles<128, 256>(s, a, tiles_of(a, 128, 256));
+    return middle <= narrow ? launch_tiles<128, 128>(s, a, tiles_of(a, 128, 128))
+                            : launch_tiles<128, 64>(s, a, tiles_of(a, 128, 64));
 }
 
 } // namespace
@@ -135,14 +157,10 @@ cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {
     if (a.listed)
         return a.rows <= kNarrowRows ? launch_tiles<64, 256>(s, a, s.sms)
                                      : launch_tiles<128, 256>(s, a, s.sms);
-    if (a.rows <= 64)
-        return tiles_of(a, 256) < s.sms ? launch_tiles<64, 64>(s, a, tiles_of(a, 64))
-                                        : launch_tiles<64, 256>(s, a, tiles_of(a, 256));
-    if (tiles_of(a, 128) < s.sms)
-        return launch_tiles<128, 64>(s, a, tiles_of(a, 64));
-    if (tiles_of(a, 256) < s.sms)
-        return launch_tiles<128, 128>(s, a, tiles_of(a, 128));
-    return launch_tiles<128, 256>(s, a, tiles_of(a, 256));
+    if (a.rows > 64)
+        return launch_many_rows(s, a);
+    return tiles_of(a, 64, 256) < s.sms ? launch_tiles<64, 64>(s, a, tiles_of(a, 64, 64))
+                                        : launch_tiles<64, 256>(s, a, tiles_of(a, 64, 256));
 }
 
 } // namespace device

@@ -18,7 +18,7 @@
  * Source: Osama et al., Stream-K, PPoPP 2023 (arXiv 2301.03598). */
 #include <algorithm>
 
-#include "generator/local/cuda/sm90_many_codes.cuh"
+#include "generator/local/cuda/sm90_code_sums.cuh"
 
 namespace device {
 namespace {
@@ -188,18 +188,20 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
     using own_share = share<ROWS, COLS>;
     range<COLS> r(a);
     segment g;
-    const int warp = ptx::warp() - 4, half = warp / 4, lane = threadIdx.x % 32;
-    const int warp_row = half * (ROWS - 64) + warp % 4 * 16;
+    const int warp = ptx::warp() % 4, half = ptx::warp() / 4 - 1, row = half * (ROWS - 64);
+    const place_in_tile p = {row, half * own_cols<ROWS, COLS>(),
+                             row + warp * 16 + static_cast<int>(threadIdx.x) % 32 / 4};
     next_stage<ROWS, COLS> next(s);
-    float sum[own_share::PARTS][own_share::N];
     while (r.next(g)) {
-        multiply<UNIFORM>(sum, next, g.count, half, warp_row + lane / 4);
+        float sum[own_share::PARTS][own_share::N];
+        clear(sum);
+        multiply<UNIFORM>(sum, next, p, g.count);
         if (g.first > 0) {
             store_partial(a, sum);
             continue;
         }
         add_partials(a, r, g, sum);
-        store_tile(a, sum, g.t, warp_row, g.t.col + half * own_cols<ROWS, COLS>(), s.rows[warp]);
+        store_share(a, sum, g.t, p, warp, s.rows[ptx::warp() - 4]);
     }
 }
 
@@ -234,6 +236,10 @@ cudaError_t allow_memory() {
                : e;
 }
 
+int64_t tiles_of(const gemm_args &a, int cols) {
+    return static_cast<int64_t>((a.n + cols - 1) / cols) * a.groups;
+}
+
 template <int ROWS, int COLS>
 cudaError_t launch_tiles(const stream_of &s, const gemm_args &a) {
     params p = {};
@@ -243,8 +249,7 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a) {
     const cudaError_t e = make_maps(&p.map, a, p.loaded_rows, COLS);
     if (e != cudaSuccess)
         return e;
-    const int64_t pairs =
-        static_cast<int64_t>((a.n + COLS - 1) / COLS) * a.groups * ((code_blocks(a.k) + 1) / 2);
+    const int64_t pairs = tiles_of(a, COLS) * ((code_blocks(a.k) + 1) / 2);
     return launch(s, a.w_uniform ? stream_k<true, ROWS, COLS> : stream_k<false, ROWS, COLS>,
                   dim3(static_cast<unsigned>(std::min<int64_t>({pairs, s.sms, STREAM_K_BLOCKS}))),
                   kThreads, shared_memory<ROWS, COLS>::dynamic_bytes(), p);
@@ -265,8 +270,15 @@ int64_t partial_sums_numbers() {
     return static_cast<int64_t>(STREAM_K_BLOCKS) * MOST_ROWS * WIDE;
 }
 
+/* gemm_many_codes() is faster if its tiles occupy at least 70 % of the SMs in each of their turns:
+ * it has no partial sums. */
 bool suits_stream_k(const gemm_args &a) {
-    return !a.listed && a.rows <= MOST_ROWS && a.k >= LEAST_K;
+    if (a.listed || a.rows > MOST_ROWS || a.k < LEAST_K)
+        return false;
+    const int64_t wide = tiles_of(a, WIDE),
+                  tiles = wide < STREAM_K_BLOCKS ? tiles_of(a, NARROW) : wide,
+                  turns = (tiles + STREAM_K_BLOCKS - 1) / STREAM_K_BLOCKS;
+    return tiles * 10 < turns * STREAM_K_BLOCKS * 7;
 }
 
 /* Wide tiles load x less often. But if there are fewer wide tiles than SMs, most of them are
@@ -275,7 +287,7 @@ cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a) {
     const bool wide = static_cast<int64_t>(a.n) * a.groups >= static_cast<int64_t>(s.sms) * WIDE;
     if (a.rows <= 64)
         return wide ? launch_tiles<64, WIDE>(s, a) : launch_tiles<64, NARROW>(s, a);
-    return wide ? launch_tiles<128, WIDE>(s, a) : launch_tiles<128, NARROW>(s, a);
+    return wide ? launch_tiles<MOST_ROWS, WIDE>(s, a) : launch_tiles<MOST_ROWS, NARROW>(s, a);
 }
 
 } // namespace device

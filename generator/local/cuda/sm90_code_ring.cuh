@@ -1,0 +1,123 @@
+/* sm90_code_ring.cuh - the ring of stages in shared memory through which gemm_many_codes() and
+ * gemm_stream_k() load their operands, and the tensor maps of these loads. */
+#pragma once
+#include "generator/local/cuda/codes.h"
+#include "generator/local/cuda/sm90_store.cuh"
+
+namespace device {
+namespace {
+
+enum {
+    TILE_K = CODE_BLOCK,
+    kScalesAtOnce = 4, /* scales of two blocks of k: TMA copies at least 16 bytes of a row */
+    kScalesAhead = 4,  /* TMA begins at a multiple of 16 bytes, so it copies up to three scales of
+                          rows before the tile. The others are after it */
+    kMultiplyWarps = 8,
+};
+
+/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and their
+ * scales: one number for each row of x, and four for each 16 rows of w. */
+template <int ROWS, int COLS>
+struct __align__(1024) shared_memory {
+    enum {
+        STAGES = ROWS + COLS > 320   ? 4
+                 : ROWS + COLS > 256 ? 5
+                                     : 1536 / (ROWS + COLS),
+        SCALES = COLS / 16 * kScalesAtOnce,
+        ROW_BYTES = TILE_K + 4, /* of x: the codes and the scale */
+        STAGE_BYTES = ROWS * ROW_BYTES + kScalesAhead * 4 + COLS * TILE_K + SCALES * 4,
+        SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
+    };
+    uint8_t x[STAGES][ROWS * TILE_K];
+    uint8_t w[STAGES][COLS * TILE_K];
+    float row_scale[STAGES][ROWS + 32];
+    float scale[STAGES][SCALE_PITCH];
+    row_buffer rows[kMultiplyWarps];
+    uint64_t full[STAGES], empty[STAGES];
+
+    /* Called by all threads of a block. @raw: dynamic shared memory of dynamic_bytes(). The shuffle
+     * hides from the compiler how the address is computed. Otherwise it computes it again in each
+     * step, before the first product. */
+    static __device__ __forceinline__ shared_memory &prepare(uint8_t * raw) {
+        const uintptr_t at = (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024;
+        auto &s = *reinterpret_cast<shared_memory *>(__shfl_sync(~0u, at, 0));
+        if (threadIdx.x == 0) {
+            for (int i = 0; i < STAGES; i++) {
+                ptx::mbarrier_init(&s.full[i], 1);
+                ptx::mbarrier_init(&s.empty[i], kMultiplyWarps);
+            }
+            ptx::mbarrier_init_fence();
+        }
+        __syncthreads();
+        return s;
+    }
+    /* The start of dynamic shared memory need not be a multiple of 1024. */
+    static constexpr int dynamic_bytes() {
+        static_assert(sizeof(shared_memory) + 1024 <= 227 * 1024, "exceeds an SM's memory");
+        return sizeof(shared_memory) + 1024;
+    }
+};
+
+/* A place in a ring, and the parity of the phase that is next there. */
+template <int STAGES>
+struct ring_place {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ __forceinline__ void advance() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* The next stage that a warp multiplies. Whether it has been loaded is tested ahead, while products
+ * of the stage before run. */
+template <int ROWS, int COLS>
+struct next_stage {
+    shared_memory<ROWS, COLS> &s;
+    ring_place<shared_memory<ROWS, COLS>::STAGES> at;
+    bool loaded = false;
+
+    __device__ explicit next_stage(shared_memory<ROWS, COLS> &s) : s(s) {
+    }
+    /* Waits until it has been loaded, and returns its number. */
+    __device__ __forceinline__ int wait() const {
+        if (!loaded)
+            ptx::mbarrier_wait(&s.full[at.stage], at.parity);
+        return at.stage;
+    }
+    __device__ __forceinline__ void advance() {
+        at.advance();
+        loaded = ptx::mbarrier_test(&s.full[at.stage], at.parity);
+    }
+};
+
+/* Lets the loading thread fill a stage again. Called by all lanes of a warp. */
+__device__ __forceinline__ void release(uint64_t *empty) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        ptx::mbarrier_arrive(empty);
+}
+
+/* The tensor maps of a product. */
+struct code_maps {
+    CUtensorMap x, w, row_scale, scale;
+};
+
+/* @rows, @cols: rows of x and of w that one load copies. */
+inline cudaError_t make_maps(code_maps *m, const gemm_args &a, int rows, int cols) {
+    cudaError_t e = map_codes(&m->x, a.x_codes.code, a.k, a.x_rows, 0, TILE_K, rows);
+    if (e == cudaSuccess)
+        e = map_codes(&m->w, a.w_codes.code, a.k, a.n, a.groups, TILE_K, cols);
+    if (e == cudaSuccess)
+        e = map_floats(&m->row_scale, a.x_codes.scale, row_scale_pitch(a.x_rows), code_blocks(a.k),
+                       0, rows + kScalesAhead, 1);
+    return e == cudaSuccess ? map_floats(&m->scale, a.w_codes.scale, 2 * code_pitch(a.k),
+                                         (a.n + 15) / 16, a.groups, kScalesAtOnce, cols / 16)
+                            : e;
+}
+
+} // namespace
+} // namespace device
