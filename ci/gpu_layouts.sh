@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks and measures models on two GPUs: layouts DP2, TP2, EP2 and TP2/EP2, and one GPU for comparison. It takes
-# at most twelve minutes without the build. Each run has a time limit. A failed step does not stop the others.
+# at most fifteen minutes without the build. Each run has a time limit. A failed step does not stop the others.
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
@@ -9,25 +9,27 @@
 #   sums      all-reduces of FP32 numbers from 8 KB to 16 MB, as in the steps of a model
 #   lite      DeepSeek-V2-Lite: one GPU and all layouts
 #   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU and all layouts
+#   longcat   LongCat-Flash with its true widths, e4m3 weights and 5 of its 28 layers: one GPU and all layouts
 #   nccl      TP2 and EP2 of both models again, with NCCL for all exchanges
 #   energy    joules for each token of both models: one GPU and all layouts
 #   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
-# TP2 EP2 TP2/EP2). NVLink multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of
+# TP2 EP2 TP2/EP2); V3, the model of v3. NVLink multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of
 # each measurement, correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
 . ci/gpu_ranks.sh
 begin "$@"
 shift
-steps=${*:-kernel correct sums lite v3 nccl energy faults}
+steps=${*:-kernel correct sums lite v3 longcat nccl energy faults}
 export NCCL_NVLS_ENABLE=0
 contexts=${CONTEXTS:-8192,32768,131072}
 batches=${BATCHES:-2,8,64,max}
 layouts=${LAYOUTS:-DP2 TP2 EP2 TP2/EP2}
-v3=deepseek-v3-7-layers
+v3=${V3:-deepseek-v3-7-layers}
+longcat=longcat-flash-5-layers-e4m3
 check=build/test/cuda/check_exchange
 tests=build/test/generator
 make_missing "$snapmla" "$check" "$tests"
@@ -40,7 +42,7 @@ model() {
     at=$4
     of=$5
     shift 5
-    show "$name" 75 "$snapmla" bench model --model-config "$config" --memory "$memory" \
+    show "$name" 120 "$snapmla" bench model --model-config "$config" --memory "$memory" \
         --context "$at" --batch "$of" --min-time 0.1 --parts --out "$out/$name.json" "$@"
 }
 
@@ -83,6 +85,10 @@ step_lite() {
 # The four layers of experts take 91 GB in BF16.
 step_v3() {
     all v3 $v3 28
+}
+
+step_longcat() {
+    all longcat $longcat 28
 }
 
 step_nccl() {
