@@ -66,7 +66,7 @@ struct quantise_args {
     const int *count; /* device memory: number of rows; NULL = rows */
     int rows, k;      /* most rows; k is a multiple of 8 */
     uint8_t *code;    /* [rows][k] */
-    float *scale;     /* [code_blocks(k)][row_scale_pitch(rows)] */
+    float *scale; /* [code_blocks(k)][row_scale_pitch(rows)]; a product must have x_rows = rows */
 };
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
 

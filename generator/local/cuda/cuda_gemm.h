@@ -16,8 +16,8 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
- *   gemm_stream_k     the arithmetic of gemm_many_codes() for up to 128 rows. Each SM loads an
- *                     equal part of the weights
+ *   gemm_stream_k     the arithmetic of gemm_many_codes() for up to 128 rows, if its tiles would
+ *                     leave SMs idle. Each SM loads an equal part of the weights
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
@@ -89,7 +89,8 @@ struct gemm_args {
                    pairs */
     expert_list experts;
     int64_t x_rows;       /* gemm_many: number of rows in the memory of x */
-    coded x_codes;        /* gemm_many_codes, gemm_stream_k: [x_rows][k], which replace x */
+    coded x_codes;        /* gemm_many_codes, gemm_stream_k: what quantise_rows() wrote for x_rows
+                             rows; replaces x */
     fp16_rows x_fp16;     /* gemm_few_codes: [rows of x][k], which replace x */
     partial_sums partial; /* gemm_stream_k */
 };
@@ -112,12 +113,14 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* Computes products that are not listed and have at most 128 rows. a.partial must be set. */
+/* Computes products that are not listed and have at most 128 rows. a.partial must be set. y and n as
+ * for gemm_many_codes(). */
 cudaError_t gemm_stream_k_init();
 cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a);
 int64_t partial_sums_numbers();
 
-/* True for products that gemm_stream_k() computes faster than gemm_many_codes(). */
+/* True for products that gemm_stream_k() should compute faster than gemm_many_codes(), by an
+ * estimate. */
 bool suits_stream_k(const gemm_args &a);
 
 } // namespace device

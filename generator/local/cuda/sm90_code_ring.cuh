@@ -27,10 +27,11 @@ struct __align__(1024) shared_memory {
         ROW_BYTES = TILE_K + 4, /* of x: the codes and the scale */
         STAGE_BYTES = ROWS * ROW_BYTES + kScalesAhead * 4 + COLS * TILE_K + SCALES * 4,
         SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
+        ROW_SCALE_PITCH = ROWS + 32,
     };
     uint8_t x[STAGES][ROWS * TILE_K];
     uint8_t w[STAGES][COLS * TILE_K];
-    float row_scale[STAGES][ROWS + 32];
+    float row_scale[STAGES][ROW_SCALE_PITCH];
     float scale[STAGES][SCALE_PITCH];
     row_buffer rows[kMultiplyWarps];
     uint64_t full[STAGES], empty[STAGES];
@@ -54,6 +55,7 @@ struct __align__(1024) shared_memory {
     /* The start of dynamic shared memory need not be a multiple of 1024. */
     static constexpr int dynamic_bytes() {
         static_assert(sizeof(shared_memory) + 1024 <= 227 * 1024, "exceeds an SM's memory");
+        static_assert(ROW_SCALE_PITCH % 32 == 0 && SCALE_PITCH % 32 == 0, "misaligned for TMA");
         return sizeof(shared_memory) + 1024;
     }
 };

@@ -79,7 +79,7 @@ __device__ __forceinline__ void multiply(float (&sum)[ROWS * COLS / 256],
         const uint32_t x =
             ptx::descriptor_low_128(ptx::smem_addr(s.x[stage] + half * (ROWS - 64) * TILE_K));
         const uint32_t w = ptx::descriptor_low_128(
-            ptx::smem_addr(s.w[stage] + half * own_cols<ROWS, COLS>() * TILE_K));
+            ptx::smem_addr(s.w[stage] + half * second_col<ROWS, COLS>() * TILE_K));
         ptx::wgmma_fence();
 #pragma unroll
         for (int i = 0; i < TILE_K / 16; i++)
@@ -107,7 +107,7 @@ __device__ __forceinline__ void multiply_tiles(const params &p, shared_memory<RO
     float sum[ROWS * COLS / 256];
     for (int index = blockIdx.x; w.find(index, t); index += gridDim.x) {
         multiply<ROWS, COLS>(sum, s, steps, step, half);
-        const int row = t.first + t.row + own, col = t.col + half * own_cols<ROWS, COLS>();
+        const int row = t.first + t.row + own, col = t.col + half * second_col<ROWS, COLS>();
         const int64_t at = row * p.a.y_row + t.group * p.a.y_group;
         if (row < t.end)
             store_row(p.a, sum, 0, at, col);

@@ -14,8 +14,9 @@ namespace {
 enum {
     kThreads = 384,
     kBand = 8,             /* row tiles that are processed together, so that their weights stay in
-                              L2. Experts have few row tiles. Theirs follow each other: the last one
-                              takes less time, and should not always fall to the same blocks */
+                              L2. With experts, all columns of one row tile come before the next
+                              row tile: the last one takes less time, and should not always fall
+                              to the same blocks */
     kNarrowRows = 512,     /* rows of a step up to which experts are assumed to have few rows
                               each */
     kEntryRegisters = 168, /* registers with which each of the 384 threads starts */
@@ -73,11 +74,11 @@ struct walk {
 /* Offset of the second warpgroup's weights, if the warpgroups divide the weights and not the
  * rows. */
 template <int ROWS, int COLS>
-__device__ constexpr int own_cols() {
+__device__ constexpr int second_col() {
     return ROWS == 64 ? COLS / 2 : 0;
 }
 
-/* With an error of a few units in the last place of FP32. The results are rounded to BF16. */
+/* The error is far below that of BF16, to which the results are rounded. */
 __device__ __forceinline__ float silu(float x) {
     return x * ptx::rcp_approx(1.0f + __expf(-x));
 }

@@ -10,7 +10,8 @@
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
  * registers (sm90_code_sums.cuh). While one of the two warpgroups does that, the other one's
  * products can run. A warpgroup computes up to 128 weights at a time, because the registers hold one
- * more such part beside its sums.
+ * more such part beside its sums. With at most 128 weights in all they hold two, so its own next
+ * products run meanwhile, too.
  *   loads      tiles of 128 k and all scales by TMA, several stages deep (sm90_code_ring.cuh)
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
  *   stores     whole lines of y (sm90_store.cuh)
@@ -62,7 +63,8 @@ __device__ __forceinline__ void compute_share(const gemm_args &a, const tile &t,
     store_share(a, sum, t, p, warp, next.s.rows[ptx::warp() - 4]);
 }
 
-/* If at most the first half of a tile's rows exist, the warpgroups divide its weights. */
+/* If at most the first half of a tile's rows exist, the warpgroups divide its 256 weights. With
+ * narrower tiles, the second one multiplies rows that do not exist. */
 template <bool UNIFORM, int ROWS, int COLS>
 __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory<ROWS, COLS> &s) {
     using whole = share<ROWS, COLS>;
@@ -75,7 +77,7 @@ __device__ __forceinline__ void multiply_tiles(const gemm_args &a, shared_memory
             compute_share<UNIFORM, 1, whole::N>(a, t, next, 0, half * COLS / 2);
         else
             compute_share<UNIFORM, whole::PARTS, whole::N>(a, t, next, half * (ROWS - 64),
-                                                           half * own_cols<ROWS, COLS>());
+                                                           half * second_col<ROWS, COLS>());
 }
 
 template <bool UNIFORM, int ROWS, int COLS>
@@ -132,7 +134,7 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) 
 }
 
 /* A relative estimate of the time with tiles of 128 rows and @cols weights. A step of 128 k takes
- * about @cycles, as measured on an H200 (docs/lab/2026-11-30-e4m3-products.md). */
+ * about @cycles, as measured on an H200 (docs/lab/2026-11-30-e4m3-loads-and-stores.md). */
 int64_t time_of(const stream_of &s, const gemm_args &a, int cols, int cycles) {
     return (tiles_of(a, 128, cols) + s.sms - 1) / s.sms * cycles;
 }

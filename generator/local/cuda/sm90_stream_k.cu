@@ -1,5 +1,6 @@
-/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows. They take as long as loading
- * the weights, so all SMs should load the same number of bytes.
+/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows whose tiles would leave SMs idle
+ * (suits_stream_k()). They take as long as loading the weights, so all SMs should load the same number
+ * of bytes.
  *
  * A tile is ROWS rows of x and COLS weights, with all their k. One tile has all rows, so the tiles
  * differ only in their weights. The k of a tile are divided into pairs of blocks of 128. All pairs
@@ -25,10 +26,9 @@ namespace {
 
 enum {
     MOST_ROWS = 128,
-    WIDE = 256,  /* weights of a tile */
-    NARROW = 64, /* the same, for products with fewer wide tiles than SMs */
-    LEAST_K =
-        4096, /* least k of products that this kernel computes faster than gemm_many_codes() */
+    WIDE = 256,             /* weights of a tile */
+    NARROW = 64,            /* the same, for products with fewer wide tiles than SMs */
+    LEAST_K = 4096,         /* products with a smaller k are left to gemm_many_codes() */
     MULTIPLY_THREADS = 256, /* threads that multiply */
     MULTIPLY_BARRIER = 1,
 };
@@ -189,7 +189,7 @@ __device__ __forceinline__ void multiply_range(const gemm_args &a, shared_memory
     range<COLS> r(a);
     segment g;
     const int warp = ptx::warp() % 4, half = ptx::warp() / 4 - 1, row = half * (ROWS - 64);
-    const place_in_tile p = {row, half * own_cols<ROWS, COLS>(),
+    const place_in_tile p = {row, half * second_col<ROWS, COLS>(),
                              row + warp * 16 + static_cast<int>(threadIdx.x) % 32 / 4};
     next_stage<ROWS, COLS> next(s);
     while (r.next(g)) {
@@ -270,8 +270,9 @@ int64_t partial_sums_numbers() {
     return static_cast<int64_t>(STREAM_K_BLOCKS) * MOST_ROWS * WIDE;
 }
 
-/* gemm_many_codes() is faster if its tiles occupy at least 70 % of the SMs in each of their turns:
- * it has no partial sums. */
+/* gemm_many_codes() has no partial sums, so it is faster if its tiles keep the SMs busy. This estimate
+ * counts tiles of 256 or 64 weights: they should occupy at least 70 % of the SMs. For 65 to 128 rows
+ * gemm_many_codes() may choose others. */
 bool suits_stream_k(const gemm_args &a) {
     if (a.listed || a.rows > MOST_ROWS || a.k < LEAST_K)
         return false;
