@@ -10,14 +10,15 @@
 #   lite      DeepSeek-V2-Lite: one GPU and all layouts
 #   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU and all layouts
 #   longcat   LongCat-Flash with its true widths, e4m3 weights and 5 of its 28 layers: one GPU and all layouts
-#   nccl      TP2 and EP2 of both models again, with NCCL for all exchanges
-#   energy    joules for each token of both models: one GPU and all layouts
+#   nccl      TP2 and EP2 of V2-Lite and V3 again, with NCCL for all exchanges
+#   energy    joules for each token of V2-Lite and V3: one GPU and all layouts
 #   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
-# TP2 EP2 TP2/EP2); V3, the model of v3. NVLink multicast stays off. Missing programs are built. OUT gets NAME.json and NAME.txt of
-# each measurement, correct.txt, faults.txt, machine.txt, and summary.txt. Exits 1 if a step failed.
+# TP2 EP2 TP2/EP2); V3, the model of v3 (deepseek-v3-7-layers). NVLink multicast stays off. Missing programs are
+# built. OUT gets NAME.json and NAME.txt of each measurement, correct.txt, faults.txt, machine.txt, and summary.txt.
+# Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
 . ci/gpu_ranks.sh
@@ -82,7 +83,7 @@ step_lite() {
     all lite deepseek-v2-lite 90
 }
 
-# The four layers of experts take 91 GB in BF16.
+# The four layers of experts of deepseek-v3-7-layers take 91 GB in BF16.
 step_v3() {
     all v3 $v3 28
 }
