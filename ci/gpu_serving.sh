@@ -24,6 +24,7 @@
 #   open     The same in open loops: Poisson arrivals at a list of rates, so the number of users is not given.
 #            The knee is the highest rate within the targets. If OUT has results of the part knee for this
 #            length, they give the rates: 0.85 and 1.1 times the requests per second of each arm at its knee.
+#            Blocks of 6 to 9 s decided few loads (docs/lab/2026-11-30-open-loops.md), so blocks should be longer.
 #   http     256 streams against one request with 256 choices, which is the same work for the engine:
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
