@@ -199,9 +199,9 @@ static void check_chat_logprobs(const js *body, const js *answer) {
 
 /* How far a sum of log-probabilities may be from the one that a client reported on another machine.
  * The recorded sum comes from a machine with AVX-512. With AVX2 it differs by 0.017, because other
- * instruction sets round activations and codes of the cache differently. A sum that begins one token
- * too early, with or without the last token, must differ by much more, which is checked, too. (The
- * first of the recorded tokens is nearly certain, so leaving it out would not show.) */
+ * instruction sets round activations and codes of the cache differently. A sum that begins one
+ * token too early, with or without the last token, must differ by much more, which is checked, too.
+ * (The first of the recorded tokens is nearly certain, so leaving it out would not show.) */
 #define SUM_TOLERANCE 0.05
 
 static double sum_of(const float *logprob, size_t from, size_t end) {

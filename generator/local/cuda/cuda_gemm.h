@@ -113,8 +113,8 @@ cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 
-/* Computes products that are not listed and have at most 128 rows. a.partial must be set. y and n as
- * for gemm_many_codes(). */
+/* Computes products that are not listed and have at most 128 rows. a.partial must be set. y and n
+ * as for gemm_many_codes(). */
 cudaError_t gemm_stream_k_init();
 cudaError_t gemm_stream_k(const stream_of &s, const gemm_args &a);
 int64_t partial_sums_numbers();

@@ -15,8 +15,8 @@ enum {
     kMultiplyWarps = 8,
 };
 
-/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and their
- * scales: one number for each row of x, and four for each 16 rows of w. */
+/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and
+ * their scales: one number for each row of x, and four for each 16 rows of w. */
 template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum {

@@ -9,9 +9,9 @@
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
  * registers (sm90_code_sums.cuh). While one of the two warpgroups does that, the other one's
- * products can run. A warpgroup computes up to 128 weights at a time, because the registers hold one
- * more such part beside its sums. With at most 128 weights in all they hold two, so its own next
- * products run meanwhile, too.
+ * products can run. A warpgroup computes up to 128 weights at a time, because the registers hold
+ * one more such part beside its sums. With at most 128 weights in all they hold two, so its own
+ * next products run meanwhile, too.
  *   loads      tiles of 128 k and all scales by TMA, several stages deep (sm90_code_ring.cuh)
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
  *   stores     whole lines of y (sm90_store.cuh)

@@ -2,16 +2,16 @@
  *
  * A thread has two of every eight columns of two rows (wgmma.cuh). A store of these registers would
  * touch eight rows, 16 or 32 bytes of each. So a warp first collects up to 128 bytes of each of its
- * 16 rows in shared memory. Then each of its stores writes four or more of these rows, 16 bytes from
- * each lane. */
+ * 16 rows in shared memory. Then each of its stores writes four or more of these rows, 16 bytes
+ * from each lane. */
 #pragma once
 #include "generator/local/cuda/sm90_many.cuh"
 
 namespace device {
 namespace {
 
-/* The place in shared memory where a warp collects its rows. With this pitch, stores of FP32 results
- * have no bank conflicts. */
+/* The place in shared memory where a warp collects its rows. With this pitch, stores of FP32
+ * results have no bank conflicts. */
 struct __align__(16) row_buffer {
     enum { ROWS = 16, BYTES = 128, PITCH = 160 };
     uint8_t at[ROWS * PITCH];

@@ -1,6 +1,6 @@
-/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows whose tiles would leave SMs idle
- * (suits_stream_k()). They take as long as loading the weights, so all SMs should load the same number
- * of bytes.
+/* gemm_stream_k: the products of gemm_many_codes() for up to 128 rows whose tiles would leave SMs
+ * idle (suits_stream_k()). They take as long as loading the weights, so all SMs should load the
+ * same number of bytes.
  *
  * A tile is ROWS rows of x and COLS weights, with all their k. One tile has all rows, so the tiles
  * differ only in their weights. The k of a tile are divided into pairs of blocks of 128. All pairs
@@ -270,9 +270,9 @@ int64_t partial_sums_numbers() {
     return static_cast<int64_t>(STREAM_K_BLOCKS) * MOST_ROWS * WIDE;
 }
 
-/* gemm_many_codes() has no partial sums, so it is faster if its tiles keep the SMs busy. This estimate
- * counts tiles of 256 or 64 weights: they should occupy at least 70 % of the SMs. For 65 to 128 rows
- * gemm_many_codes() may choose others. */
+/* gemm_many_codes() has no partial sums, so it is faster if its tiles keep the SMs busy. This
+ * estimate counts tiles of 256 or 64 weights: they should occupy at least 70 % of the SMs. For 65
+ * to 128 rows gemm_many_codes() may choose others. */
 bool suits_stream_k(const gemm_args &a) {
     if (a.listed || a.rows > MOST_ROWS || a.k < LEAST_K)
         return false;
