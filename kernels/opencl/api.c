@@ -15,7 +15,8 @@ const opencl_api *opencl_load(snap_err *err) {
     static opencl_api api;
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        (void)err_set(err, SNAP_E_UNSUPPORTED, "OpenCL is not available: %s", dlerror());
+        const char *why = dlerror();
+        (void)err_set(err, err_of_dlopen(why), "OpenCL is not available: %s", why);
         return NULL;
     }
 #define FIND(name, type, args)                                                                     \

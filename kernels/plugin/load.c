@@ -152,8 +152,10 @@ static snap_status load(exported *out, const char *path, snap_err *err) {
     char file[kPathLimit];
     (void)snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!object)
-        return err_set(err, SNAP_E_UNSUPPORTED, "cannot load plugin '%s': %s", path, dlerror());
+    if (!object) {
+        const char *why = dlerror();
+        return err_set(err, err_of_dlopen(why), "cannot load plugin '%s': %s", path, why);
+    }
     out->backend = dlsym(object, kSymbol);
     out->attention = out->backend ? NULL : dlsym(object, kAttention);
     snap_status st = check_exported(out, path, err);

@@ -98,10 +98,12 @@ snap_status nccl_open(nccl **out, snap_err *err) {
      * named must not be searched for. */
     (void)snprintf(file, sizeof file, "%s%s", named && !strchr(named, '/') ? "./" : "", path);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "NCCL cannot be loaded: %s; install it, or name its file in %s", dlerror(),
+    if (!library) {
+        const char *why = dlerror();
+        return err_set(err, err_of_dlopen(why),
+                       "NCCL cannot be loaded: %s; install it, or name its file in %s", why,
                        kVariable);
+    }
     nccl *n = calloc(1, sizeof *n);
     if (!n)
         return err_set(err, SNAP_E_NOMEM, "out of memory for NCCL");
