@@ -37,10 +37,6 @@ snap_status err_set_errno(snap_err *err, const char *fmt, ...) {
     return err_set(err, code, "%s: %s", what, strerror(saved));
 }
 
-snap_status err_of_dlopen(const char *message) {
-    return strstr(message, strerror(ENOMEM)) ? SNAP_E_NOMEM : SNAP_E_UNSUPPORTED;
-}
-
 void err_prefix(snap_err *err, const char *fmt, ...) {
     if (!err || err->code == SNAP_OK)
         return;

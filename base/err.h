@@ -49,10 +49,6 @@ snap_status err_set(snap_err *err, snap_status code, const char *fmt, ...) SNAP_
  * SNAP_E_IO, and ": <strerror(errno)>" follows the message. */
 snap_status err_set_errno(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
-/* The status of a library that dlopen() did not load. @message: from dlerror(). SNAP_E_NOMEM if it
- * names lack of memory, which says nothing about the library; otherwise SNAP_E_UNSUPPORTED. */
-snap_status err_of_dlopen(const char *message);
-
 /* Puts "<prefix>: " before a recorded message, for example to name the file. The end of the message
  * is cut if it no longer fits. Does nothing if no error is recorded. */
 void err_prefix(snap_err *err, const char *fmt, ...) SNAP_PRINTF(2, 3);

@@ -1,9 +1,11 @@
 #include "base/fault.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static _Thread_local struct {
     fault_mark n;
@@ -24,6 +26,13 @@ void fault_note(snap_status code, const char *fmt, ...) {
     if (first.code == SNAP_OK)
         first = noted.last;
     (void)pthread_mutex_unlock(&lock);
+}
+
+snap_status fault_of_dlopen(const char *message) {
+    if (!strstr(message, strerror(ENOMEM)))
+        return SNAP_E_UNSUPPORTED;
+    fault_note(SNAP_E_NOMEM, "out of memory while a library was loaded: %s", message);
+    return SNAP_E_NOMEM;
 }
 
 fault_mark fault_begin(void) {

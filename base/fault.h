@@ -39,6 +39,11 @@ typedef size_t fault_mark; /* the number of faults that this thread has noted so
 /* Notes a fault of this thread. @code must not be SNAP_OK. */
 void fault_note(snap_status code, const char *fmt, ...) SNAP_PRINTF(2, 3);
 
+/* The status of a library that dlopen() did not load. @message: from dlerror(). SNAP_E_NOMEM if it
+ * names lack of memory, which says nothing about the library and is noted as a fault; otherwise
+ * SNAP_E_UNSUPPORTED. */
+snap_status fault_of_dlopen(const char *message);
+
 /* Begins a scope. Pass the mark to fault_since() or fault_result(). */
 fault_mark fault_begin(void);
 

@@ -1,5 +1,4 @@
 #include <CUnit/CUnit.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -65,19 +64,9 @@ static void test_exit_codes(void) {
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_WRONG), 7);
 }
 
-static void test_missing_libraries(void) {
-    (void)dlerror();
-    CU_ASSERT_PTR_NULL(dlopen("/nonexistent/library.so", RTLD_NOW));
-    CU_ASSERT_EQUAL(err_of_dlopen(dlerror()), SNAP_E_UNSUPPORTED);
-    CU_ASSERT_EQUAL(err_of_dlopen("libOpenCL.so.1: cannot allocate symbol search list: "
-                                  "Cannot allocate memory"),
-                    SNAP_E_NOMEM);
-}
-
 CU_TestInfo tests_err[] = {{"quoted text is shown", test_quoted_text_is_shown},
                            {"the first error wins", test_first_error_wins},
                            {"errno is spelled out", test_errno_is_spelled_out},
                            {"a prefix fits at every length", test_prefix_fits_at_every_length},
                            {"exit codes", test_exit_codes},
-                           {"libraries that cannot be loaded", test_missing_libraries},
                            CU_TEST_INFO_NULL};

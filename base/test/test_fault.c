@@ -1,6 +1,7 @@
 /* Tests faults, and that operations of base/ report a failed allocation. */
 #include <CUnit/CUnit.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -297,9 +298,22 @@ static void test_hash_needs_no_memory(void) {
     buf_release(&out);
 }
 
+static void test_libraries_that_are_not_loaded(void) {
+    fault_mark before = fault_begin();
+    CU_ASSERT_PTR_NULL(dlopen("/nonexistent/library.so", RTLD_NOW));
+    CU_ASSERT_EQUAL(fault_of_dlopen(dlerror()), SNAP_E_UNSUPPORTED);
+    CU_ASSERT_FALSE(fault_since(before));
+    CU_ASSERT_EQUAL(fault_of_dlopen("libOpenCL.so.1: cannot allocate symbol search list: "
+                                    "Cannot allocate memory"),
+                    SNAP_E_NOMEM);
+    CU_ASSERT(fault_since(before));
+    fault_forget();
+}
+
 CU_TestInfo tests_fault[] = {{"scopes", test_scopes},
                              {"no output after a fault", test_no_output_after_a_fault},
                              {"functions of libc note faults", test_functions_of_libc},
                              {"every failed allocation is reported", test_every_allocation},
                              {"hashing needs no memory", test_hash_needs_no_memory},
+                             {"libraries that are not loaded", test_libraries_that_are_not_loaded},
                              CU_TEST_INFO_NULL};

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "base/fault.h"
+
 /* Copies the pointer bytewise: POSIX allows dlsym() to return function pointers, but C has no cast
  * for it. */
 static int find(void *library, const char *name, void *function, size_t size) {
@@ -16,7 +18,7 @@ const opencl_api *opencl_load(snap_err *err) {
     void *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        (void)err_set(err, err_of_dlopen(why), "OpenCL is not available: %s", why);
+        (void)err_set(err, fault_of_dlopen(why), "OpenCL is not available: %s", why);
         return NULL;
     }
 #define FIND(name, type, args)                                                                     \

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fault.h"
 #include "base/share.h"
 #include "base/text.h"
 #include "kernels/plugin/attend.h"
@@ -154,7 +155,7 @@ static snap_status load(exported *out, const char *path, snap_err *err) {
     void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         const char *why = dlerror();
-        return err_set(err, err_of_dlopen(why), "cannot load plugin '%s': %s", path, why);
+        return err_set(err, fault_of_dlopen(why), "cannot load plugin '%s': %s", path, why);
     }
     out->backend = dlsym(object, kSymbol);
     out->attention = out->backend ? NULL : dlsym(object, kAttention);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/fault.h"
+
 enum { kSuccess = 0, kInProgress = 7, kSum = 0, kOldest = 21300, kTooNew = 30000 };
 static const char kLibrary[] = "libnccl.so.2", kVariable[] = "SNAPMLA_NCCL";
 
@@ -100,7 +102,7 @@ snap_status nccl_open(nccl **out, snap_err *err) {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *why = dlerror();
-        return err_set(err, err_of_dlopen(why),
+        return err_set(err, fault_of_dlopen(why),
                        "NCCL cannot be loaded: %s; install it, or name its file in %s", why,
                        kVariable);
     }
