@@ -29,7 +29,9 @@ void fault_note(snap_status code, const char *fmt, ...) {
 }
 
 snap_status fault_of_dlopen(const char *message) {
-    if (!strstr(message, strerror(ENOMEM)))
+    /* glibc gives the second text without the reason, which can only be memory. */
+    if (!strstr(message, strerror(ENOMEM)) &&
+        !strstr(message, "cannot create shared object descriptor"))
         return SNAP_E_UNSUPPORTED;
     fault_note(SNAP_E_NOMEM, "out of memory while a library was loaded: %s", message);
     return SNAP_E_NOMEM;
