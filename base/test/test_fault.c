@@ -307,6 +307,8 @@ static void test_libraries_that_are_not_loaded(void) {
                                     "Cannot allocate memory"),
                     SNAP_E_NOMEM);
     CU_ASSERT(fault_since(before));
+    CU_ASSERT_EQUAL(fault_of_dlopen("libOpenCL.so.1: cannot create shared object descriptor"),
+                    SNAP_E_NOMEM);
     fault_forget();
 }
 

@@ -197,11 +197,11 @@ static void check_chat_logprobs(const js *body, const js *answer) {
     CU_ASSERT((int64_t)tokens >= serve_usage(answer, "completion_tokens"));
 }
 
-/* How far a sum of log-probabilities may be from the one that a client reported on another machine.
- * The recorded sum comes from a machine with AVX-512. With AVX2 it differs by 0.017, because other
- * instruction sets round activations and codes of the cache differently. A sum that begins one
- * token too early, with or without the last token, must differ by much more, which is checked, too.
- * (The first of the recorded tokens is nearly certain, so leaving it out would not show.) */
+/* The largest accepted difference between our sum of log-probabilities and the sum that a client
+ * reported when its requests were recorded, on another machine. On a processor with AVX2 only, the
+ * difference is 0.017. Rounding that depends on the instruction set is the likely cause, but it was
+ * not examined. The test also checks two sums of wrong tokens. They must differ by more than four
+ * times this limit. A sum without the first token would pass: that token is nearly certain. */
 #define SUM_TOLERANCE 0.05
 
 static double sum_of(const float *logprob, size_t from, size_t end) {

@@ -16,8 +16,9 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
- *   gemm_stream_k     the arithmetic of gemm_many_codes() for up to 128 rows, if its tiles would
- *                     leave SMs idle. Each SM loads an equal part of the weights
+ *   gemm_stream_k     the same arithmetic as gemm_many_codes(), for products of up to 128 rows.
+ *                     Each SM loads an equal part of the weights. It is used where the tiles of
+ *                     gemm_many_codes() would leave SMs idle
  *
  * One launch can compute several products of the same shape, called groups: one for each head, or
  * one for each expert. The rows of an expert come from lists that the router writes on the device,
@@ -108,8 +109,8 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 
-/* The same. Also, y and the distances of its rows and groups are multiples of 16 bytes, and with
- * ends_gate n is a multiple of 16. */
+/* The conditions of gemm_few_codes() hold here, too. The address of y and the distances of its rows
+ * and groups are multiples of 16 bytes. With ends_gate, n is a multiple of 16. */
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
 

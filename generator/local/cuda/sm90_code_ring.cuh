@@ -1,5 +1,6 @@
-/* sm90_code_ring.cuh - the ring of stages in shared memory through which gemm_many_codes() and
- * gemm_stream_k() load their operands, and the tensor maps of these loads. */
+/* sm90_code_ring.cuh - a ring buffer in shared memory. gemm_many_codes() and gemm_stream_k() load
+ * their operands into it with TMA. One element of the ring is called a stage: the operands for 128
+ * numbers of k. This file also has the tensor maps of the loads. */
 #pragma once
 #include "generator/local/cuda/codes.h"
 #include "generator/local/cuda/sm90_store.cuh"
@@ -10,13 +11,13 @@ namespace {
 enum {
     TILE_K = CODE_BLOCK,
     kScalesAtOnce = 4, /* scales of two blocks of k: TMA copies at least 16 bytes of a row */
-    kScalesAhead = 4,  /* TMA begins at a multiple of 16 bytes, so it copies up to three scales of
-                          rows before the tile. The others are after it */
+    kScalesAhead = 4,  /* A load of row scales must begin at a multiple of 16 bytes. So it begins
+                          up to three scales before the tile, and has four more than the tile */
     kMultiplyWarps = 8,
 };
 
-/* The ring of stages. Each holds a tile of x, with ROWS rows, a tile of w, with COLS rows, and
- * their scales: one number for each row of x, and four for each 16 rows of w. */
+/* The ring. Each stage holds a tile of x with ROWS rows, a tile of w with COLS rows, and their
+ * scales: one number for each row of x, and four for each 16 rows of w. */
 template <int ROWS, int COLS>
 struct __align__(1024) shared_memory {
     enum {
@@ -36,9 +37,10 @@ struct __align__(1024) shared_memory {
     row_buffer rows[kMultiplyWarps];
     uint64_t full[STAGES], empty[STAGES];
 
-    /* Called by all threads of a block. @raw: dynamic shared memory of dynamic_bytes(). The shuffle
-     * hides from the compiler how the address is computed. Otherwise it computes it again in each
-     * step, before the first product. */
+    /* Initialises the barriers and returns the ring. All threads of a block must call this. @raw:
+     * dynamic shared memory of dynamic_bytes() bytes. The compiler cannot compute the result of
+     * the shuffle again, so it keeps the address in a register. Without the shuffle, it computed
+     * the address anew for each stage, before the first product. */
     static __device__ __forceinline__ shared_memory &prepare(uint8_t * raw) {
         const uintptr_t at = (reinterpret_cast<uintptr_t>(raw) + 1023) / 1024 * 1024;
         auto &s = *reinterpret_cast<shared_memory *>(__shfl_sync(~0u, at, 0));
@@ -60,7 +62,8 @@ struct __align__(1024) shared_memory {
     }
 };
 
-/* A place in a ring, and the parity of the phase that is next there. */
+/* A position in the ring. An mbarrier passes through phases, one for each time that its stage is
+ * used. @parity is 0 or 1: the parity of the phase that comes next at this stage. */
 template <int STAGES>
 struct ring_place {
     int stage = 0;
@@ -74,8 +77,8 @@ struct ring_place {
     }
 };
 
-/* The next stage that a warp multiplies. Whether it has been loaded is tested ahead, while products
- * of the stage before run. */
+/* The next stage that a warp multiplies. advance() already tests whether that stage has been
+ * loaded, while the tensor cores still multiply the previous one. So wait() often need not wait. */
 template <int ROWS, int COLS>
 struct next_stage {
     shared_memory<ROWS, COLS> &s;
@@ -96,7 +99,8 @@ struct next_stage {
     }
 };
 
-/* Lets the loading thread fill a stage again. Called by all lanes of a warp. */
+/* Marks a stage as free, so that the loading thread can fill it again. All lanes of a warp must
+ * call this. */
 __device__ __forceinline__ void release(uint64_t *empty) {
     __syncwarp();
     if (threadIdx.x % 32 == 0)

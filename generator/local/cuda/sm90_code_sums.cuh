@@ -30,7 +30,9 @@ __device__ __forceinline__ void product(float (&sum)[32], uint64_t x, uint64_t w
     ptx::wgmma_ss_e4m3_n64(sum, x, w, add);
 }
 
-/* sum += part * the scales. @scale: those of each 16 columns, or, if uniform, of all columns. */
+/* Multiplies each number of @part by the scale of its row and the scale of its weights, and adds it
+ * to @sum. @row: the scales of the thread's two rows. @scale: one pair for each 16 weights, or a
+ * single pair for all weights of the part if the scales are uniform (codes.h). */
 template <int N, int SCALES>
 __device__ __forceinline__ void add_scaled(float (&sum)[N], const float (&part)[N],
                                            const float2 &row, const float2 (&scale)[SCALES]) {
@@ -64,7 +66,7 @@ __device__ __forceinline__ void load_scales(float2 (&scale)[SCALES], const float
         scale[j] = ptx::load_shared_v2(reinterpret_cast<const float2 *>(from + j * kScalesAtOnce));
 }
 
-/* The scales of a thread's two rows. They are read while the products of the stage run. */
+/* Reads the scales of a thread's two rows, which are eight rows apart. */
 __device__ __forceinline__ float2 load_row_scales(const float *scale) {
     return make_float2(ptx::load_shared(scale), ptx::load_shared(scale + 8));
 }
@@ -75,7 +77,7 @@ struct place_in_tile {
     int scale_row; /* of the upper one of the thread's two rows, in the scales of a stage */
 };
 
-/* The descriptors of a warpgroup's operands in stage @stage. */
+/* Computes the wgmma descriptors of a warpgroup's operands in a stage. */
 template <int ROWS, int COLS>
 struct own_operands {
     uint32_t first_x, first_w;
@@ -92,15 +94,16 @@ struct own_operands {
     }
 };
 
-/* The scales of weight @col and the following ones in a stage. @odd: of the second of two blocks of
- * k. */
+/* Returns the scales in stage @stage, from those of weight @col on. A stage has the scales of two
+ * blocks of k. @odd: 0 = those of the first block, 1 = those of the second. */
 template <int ROWS, int COLS>
 __device__ __forceinline__ const float *scales_at(const shared_memory<ROWS, COLS> &s, int stage,
                                                   int col, int odd) {
     return s.scale[stage] + col / 16 * kScalesAtOnce + odd * 2;
 }
 
-/* Computes the sums of several parts: one after the other for each stage. @steps: blocks of k. */
+/* Computes the sums of several parts. For each stage, the parts are multiplied one after the other.
+ * @steps: the number of blocks of k. */
 template <bool UNIFORM, int ROWS, int COLS, int PARTS, int N>
 __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], next_stage<ROWS, COLS> &next,
                                          const place_in_tile &p, int steps) {
@@ -128,8 +131,8 @@ __device__ __forceinline__ void multiply(float (&sum)[PARTS][N], next_stage<ROWS
     }
 }
 
-/* Computes the sums of a single part. The registers hold two of them, so the products of the next
- * stage run while those of this stage are added. */
+/* Computes the sums of a single part. The registers hold the products of two stages. So the tensor
+ * cores multiply the next stage while the products of this stage are added. */
 template <bool UNIFORM, int ROWS, int COLS, int N>
 struct single_part {
     next_stage<ROWS, COLS> &next;
@@ -147,8 +150,8 @@ struct single_part {
         start(part[ODD], from.x(stage), from.w(stage));
         next.advance();
     }
-    /* Adds the products of the stage that runs, after the next ones have been started unless it is
-     * the last. */
+    /* Starts the products of the next stage, unless this one is the last. Then waits for the
+     * products of this stage and adds them. */
     template <int ODD, bool LAST>
     __device__ __forceinline__ void add(float (&sum)[N]) {
         auto &s = next.s;
@@ -189,7 +192,7 @@ __device__ __forceinline__ void clear(float (&sum)[PARTS][N]) {
         sum[i / N][i % N] = 0;
 }
 
-/* Stores the sums of a warp, the warpgroup's number @warp. */
+/* Stores the sums of one warp. @warp: its number in the warpgroup, 0 to 3. */
 template <int PARTS, int N>
 __device__ __forceinline__ void store_share(const gemm_args &a, const float (&sum)[PARTS][N],
                                             const tile &t, const place_in_tile &p, int warp,

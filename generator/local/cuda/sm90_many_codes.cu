@@ -10,8 +10,8 @@
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other
  * registers (sm90_code_sums.cuh). While one of the two warpgroups does that, the other one's
  * products can run. A warpgroup computes up to 128 weights at a time, because the registers hold
- * one more such part beside its sums. With at most 128 weights in all they hold two, so its own
- * next products run meanwhile, too.
+ * one more such part beside its sums. If its share of a tile has at most 128 weights, the registers
+ * hold two such parts. Then its own next products also run meanwhile.
  *   loads      tiles of 128 k and all scales by TMA, several stages deep (sm90_code_ring.cuh)
  *   products   m64n128k32, m64n64k32 or m64n32k32, four instructions for 128 k
  *   stores     whole lines of y (sm90_store.cuh)
@@ -133,8 +133,9 @@ cudaError_t launch_tiles(const stream_of &s, const gemm_args &a, int64_t tiles) 
                   shared_memory<ROWS, COLS>::dynamic_bytes(), p);
 }
 
-/* A relative estimate of the time with tiles of 128 rows and @cols weights. A step of 128 k takes
- * about @cycles, as measured on an H200 (docs/lab/2026-11-30-e4m3-loads-and-stores.md). */
+/* Estimates the time of a product with tiles of 128 rows and @cols weights, for comparing tile
+ * sizes. @cycles: about how long a tile takes for 128 numbers of k, as measured on an H200
+ * (docs/lab/2026-11-30-e4m3-loads-and-stores.md). */
 int64_t time_of(const stream_of &s, const gemm_args &a, int cols, int cycles) {
     return (tiles_of(a, 128, cols) + s.sms - 1) / s.sms * cycles;
 }

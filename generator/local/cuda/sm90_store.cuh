@@ -24,8 +24,8 @@ struct store_place {
     int cols_left; /* results in a row of y from this column on */
 };
 
-/* What a part of a thread's sums becomes: N sums for each of two rows are 2 N columns, in pieces of
- * up to 128 bytes of a row. A copy moves one piece from shared memory to y. */
+/* Sizes for storing a part of a tile: 16 rows of 2 N columns for each warp. It is stored in pieces.
+ * A piece has up to 128 bytes of each row. A warp needs COPIES stores for one piece. */
 template <gemm_end END, int N>
 struct stored_part {
     enum {

@@ -55,7 +55,8 @@ __device__ __forceinline__ int opaque(int x) {
     return x;
 }
 
-/* Loads that the compiler does not move below a later wait. It may move plain reads. */
+/* These functions load from shared memory. The compiler does not move them below a wait that
+ * follows in the source. It may move a plain read of a variable. */
 __device__ __forceinline__ float load_shared(const float *p) {
     float v;
     asm volatile("ld.shared.f32 %0, [%1];"
