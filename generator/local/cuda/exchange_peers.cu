@@ -35,7 +35,12 @@ cudaError_t allocate(exchange_peers *p, cudaIpcMemHandle_t *handle, cudaStream_t
     one_shot_group &g = p->group;
     const size_t bytes = one_shot_inbox_bytes(g.size);
     void *inbox = nullptr, *stop = nullptr;
-    cudaError_t e = cudaMalloc(&inbox, bytes);
+    int device = 0;
+    cudaError_t e = cudaGetDevice(&device);
+    if (e == cudaSuccess)
+        e = one_shot_most_blocks(device, &g.most_blocks);
+    if (e == cudaSuccess)
+        e = cudaMalloc(&inbox, bytes);
     g.inbox[g.rank] = inbox;
     if (e == cudaSuccess)
         e = cudaMalloc(&g.state, ONE_SHOT_STATE * sizeof *g.state);

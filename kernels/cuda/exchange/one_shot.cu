@@ -1,10 +1,11 @@
 #include "kernels/cuda/exchange/one_shot.h"
 
+#include <algorithm>
 #include <cuda_bf16.h>
 
 namespace {
 
-enum { kThreads = 128, kMostBlocks = 128, kUnit = 16, kSpins = 4096 };
+enum { kThreads = 128, kBlocksOfSm = 8, kUnit = 16, kSpins = 4096 };
 constexpr uint32_t kUnits = ONE_SHOT_BYTES / kUnit; /* units of 16 bytes in the longest message */
 
 /* One line of an inbox: 8 bytes of numbers and two tags. A unit of 16 bytes takes two lines. */
@@ -133,6 +134,15 @@ struct unit_sum<true> {
     }
 };
 
+/* What is stored: the sum, or the sum added to the numbers that were there @before. */
+template <bool kAdds, bool kBf16>
+__device__ uint4 result_of(const unit_sum<kBf16> &sum, const uint4 &before, float factor) {
+    if constexpr (kAdds)
+        return sum.added_to(before, factor);
+    else
+        return sum.result();
+}
+
 /* 0 is never a tag, because an unused inbox contains zeros. After 2^32 - 1 comes 2, so that the
  * halves still alternate. */
 __device__ uint32_t next_tag(uint32_t last) {
@@ -158,11 +168,14 @@ __device__ void end_exchange(const message &m, uint32_t tag) {
     }
 }
 
-/* There are so few blocks (kMostBlocks) that the device can run all of them at the same time. Each
- * block sends all its units before it waits, so no block waits for one that cannot start. */
+/* There are so few blocks (most_blocks) that the device can run all of them at the same time. Each
+ * block sends all its units before it waits, so no block waits for one that cannot start. A thread
+ * has several units only if the message has more units than all blocks have threads. The numbers in
+ * memory are read before the thread waits for the other ranks. */
 template <sum_end kEnd>
-__global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ message m) {
-    constexpr bool kParts = kEnd == adds_part;
+__global__ void __launch_bounds__(kThreads, kBlocksOfSm)
+    all_reduce(const __grid_constant__ message m) {
+    constexpr bool kParts = kEnd == adds_part, kAdds = kEnd == adds_f32 || kParts;
     const uint32_t tag = begin_exchange(m);
     const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
     const uint4 *own = kParts ? m.in + static_cast<size_t>(m.g.rank) * m.step : m.in;
@@ -170,18 +183,17 @@ __global__ void __launch_bounds__(kThreads) all_reduce(const __grid_constant__ m
         send<kParts>(m, u, tag);
     for (uint32_t u = first; u < m.units; u += step) {
         unit_sum<kEnd == stores_bf16> sum;
+        const uint4 mine = own[u], before = kAdds ? m.out[u] : uint4{};
         for (int r = 0; r < m.g.size; r++)
-            sum.add(r == m.g.rank ? own[u] : receive(m, r, u, tag), r == 0);
-        if constexpr (kEnd == adds_f32 || kParts)
-            m.out[u] = sum.added_to(m.out[u], m.factor);
-        else
-            m.out[u] = sum.result();
+            sum.add(r == m.g.rank ? mine : receive(m, r, u, tag), r == 0);
+        m.out[u] = result_of<kAdds>(sum, before, m.factor);
     }
     end_exchange(m, tag);
 }
 
 /* The grid is that of all_reduce(), for the same reason. */
-__global__ void __launch_bounds__(kThreads) all_gather(const __grid_constant__ message m) {
+__global__ void __launch_bounds__(kThreads, kBlocksOfSm)
+    all_gather(const __grid_constant__ message m) {
     const uint32_t tag = begin_exchange(m);
     const uint32_t first = blockIdx.x * kThreads + threadIdx.x, step = gridDim.x * kThreads;
     for (uint32_t u = first; u < m.units; u += step)
@@ -199,7 +211,7 @@ cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cuda
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t c = {};
-    c.gridDim = dim3(wanted < kMostBlocks ? wanted : kMostBlocks);
+    c.gridDim = dim3(std::min(wanted, static_cast<uint32_t>(m.g.most_blocks)));
     c.blockDim = dim3(kThreads);
     c.stream = stream;
     c.attrs = &early;
@@ -208,7 +220,7 @@ cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cuda
 }
 
 bool is_valid(const one_shot_group &g, size_t bytes) {
-    return one_shot_allows(bytes) && g.size >= 1 && g.size <= ONE_SHOT_RANKS;
+    return one_shot_allows(bytes) && g.size >= 1 && g.size <= ONE_SHOT_RANKS && g.most_blocks >= 1;
 }
 
 bool is_stride(size_t bytes, size_t stride) {
@@ -216,6 +228,14 @@ bool is_stride(size_t bytes, size_t stride) {
 }
 
 } // namespace
+
+cudaError_t one_shot_most_blocks(int device, int *out) {
+    int sms = 0;
+    const cudaError_t e = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device);
+    const int longest = (kUnits + kThreads - 1) / kThreads;
+    *out = std::min(sms * kBlocksOfSm, longest);
+    return e;
+}
 
 size_t one_shot_inbox_bytes(int size) {
     return static_cast<size_t>(2) * size * 2 * kUnits * sizeof(line);

@@ -42,8 +42,14 @@ struct one_shot_group {
     const uint32_t *stop;        /* a word that the device can read while the host writes it; when
                                     it is nonzero, waiting kernels end, and their results mean
                                     nothing */
+    int most_blocks;             /* of one kernel: the device must be able to run as many at the
+                                    same time, beside those of other ranks that it has */
     int rank, size;
 };
+
+/* The number of blocks for a rank that has the device for itself: one thread for each 16 bytes of
+ * the longest message if the device can run as many, and otherwise as many as it can run. */
+cudaError_t one_shot_most_blocks(int device, int *out);
 
 size_t one_shot_inbox_bytes(int size);
 

@@ -41,6 +41,8 @@ struct group {
     std::mt19937_64 rng;
 
     explicit group(int size) : of(size), rng(17 + size) {
+        int blocks = 0; /* which all ranks together may have on this device */
+        CHECK(one_shot_most_blocks(0, &blocks));
         CHECK(cudaHostAlloc(&stop, sizeof *stop, cudaHostAllocMapped));
         *stop = 0;
         for (int r = 0; r < size; r++) {
@@ -48,6 +50,7 @@ struct group {
             k = {};
             k.g.rank = r;
             k.g.size = size;
+            k.g.most_blocks = blocks / size;
             CHECK(cudaStreamCreateWithFlags(&k.stream, cudaStreamNonBlocking));
             k.in = allocate<uint8_t>(ONE_SHOT_BYTES);
             k.out = allocate<uint8_t>(ONE_SHOT_BYTES);
@@ -301,14 +304,16 @@ void check_stop(group &g) {
 }
 
 void check_refused(group &g) {
-    one_shot_group many = g.of[0].g;
+    one_shot_group many = g.of[0].g, no_blocks = many;
     many.size = ONE_SHOT_RANKS + 1;
+    no_blocks.most_blocks = 0;
     const rank &k = g.of[0];
     for (const size_t bytes : {size_t(0), size_t(8), size_t(ONE_SHOT_BYTES + 16)})
         if (one_shot_all_reduce(k.g, k.in, k.out, bytes, true, k.stream) != cudaErrorInvalidValue)
             exit(1);
-    if (one_shot_all_reduce(many, k.in, k.out, 16, true, k.stream) != cudaErrorInvalidValue)
-        exit(1);
+    for (const one_shot_group &wrong : {many, no_blocks})
+        if (one_shot_all_reduce(wrong, k.in, k.out, 16, true, k.stream) != cudaErrorInvalidValue)
+            exit(1);
     for (const size_t stride : {size_t(16), size_t(40)}) /* less than the part; no whole unit */
         if (one_shot_gather(k.g, k.in, k.out, 32, stride, false, k.stream) != cudaErrorInvalidValue)
             exit(1);
