@@ -75,9 +75,28 @@ snap_status enqueue_nccl(cuda_exchange *x, snap_err *err) {
     }
 }
 
+/* The same calls as in sums.cu. */
+snap_status enqueue_step(cuda_exchange *x, snap_err *err) {
+    const one_shot_group &g = x->peers.group;
+    const size_t bytes = static_cast<size_t>(x->call.bytes), part = part_bytes(x);
+    const bool overlap = x->properties.major >= 9;
+    const auto *in = static_cast<const float *>(x->send);
+    auto *out = static_cast<float *>(x->recv);
+    cudaError_t e = cudaErrorInvalidValue;
+    if (x->call.operation == EXCHANGE_ALL_REDUCE)
+        e = one_shot_add(g, in, out, 1, bytes, overlap, x->stream);
+    else if (x->call.operation == EXCHANGE_ALL_GATHER)
+        e = one_shot_gather(g, in, out, part, part, overlap, x->stream);
+    else if (x->call.operation == EXCHANGE_REDUCE_SCATTER)
+        e = one_shot_scatter_add(g, in, out, part, part, overlap, x->stream);
+    return cuda_check(e, x->what, err);
+}
+
 snap_status enqueue(cuda_exchange *x, snap_err *err) {
     if (x->call.path == EXCHANGE_NCCL)
         return enqueue_nccl(x, err);
+    if (x->call.path == EXCHANGE_STEP)
+        return enqueue_step(x, err);
     return cuda_check(one_shot_all_reduce(x->peers.group, x->send, x->recv,
                                           static_cast<size_t>(x->call.bytes), x->call.bf16,
                                           x->stream),
@@ -108,16 +127,22 @@ snap_status record_graph(cuda_exchange *x, snap_err *err) {
     return st;
 }
 
+int64_t one_shot_bytes(const cuda_exchange *x) {
+    return x->peers.usable ? ONE_SHOT_BYTES : 0;
+}
+
 snap_status prepare(exchange *base, const exchange_call *call, snap_err *err) {
     static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
+    static const char *const paths[EXCHANGE_PATHS] = {"", "one-shot ", "step's "};
     cuda_exchange *x = cuda_exchange_of(base);
     release_graph(x);
     x->call = *call;
-    snprintf(x->what, sizeof x->what, "%s%s of %lld bytes",
-             call->path == EXCHANGE_ONE_SHOT ? "one-shot " : "", names[call->operation],
-             static_cast<long long>(call->bytes));
+    snprintf(x->what, sizeof x->what, "%s%s of %lld bytes", paths[call->path],
+             names[call->operation], static_cast<long long>(call->bytes));
     if (call->bytes > x->most_bytes)
         return err_set(err, SNAP_E_SHAPE, "%s is more than the buffers hold", x->what);
+    if (!exchange_allows(call, ranks_size(x->group), one_shot_bytes(x)))
+        return err_set(err, SNAP_E_SHAPE, "%s cannot go over peer memory", x->what);
     if (!call->graph)
         return SNAP_OK;
     /* NCCL connects the ranks at the first call of an operation, which must not be recorded. */
@@ -185,7 +210,8 @@ snap_status time_calls(exchange *base, int samples, double *ns, snap_err *err) {
 snap_status fill(exchange *base, exchange_numbers kind, uint64_t seed, snap_err *err) {
     cuda_exchange *x = cuda_exchange_of(base);
     const auto bytes = static_cast<size_t>(x->call.bytes);
-    cudaError_t e = cudaMemsetAsync(x->recv, 0xff, bytes, x->stream);
+    const int byte = exchange_additions(&x->call) ? 0 : 0xff; /* numbers of 0xff bytes are NaN */
+    cudaError_t e = cudaMemsetAsync(x->recv, byte, bytes, x->stream);
     if (e == cudaSuccess)
         e = exchange_fill(x->send, bytes, x->call.bf16, kind == EXCHANGE_INTEGERS,
                           exchange_largest(ranks_size(x->group)), seed, x->stream);
@@ -224,6 +250,7 @@ snap_status check(exchange *base, exchange_numbers kind, const uint64_t *seeds, 
                                     exchange_largest(size),
                                     ranks_rank(x->group),
                                     size,
+                                    exchange_additions(&x->call),
                                     x->seeds};
     if (e == cudaSuccess)
         e = exchange_compare(x->recv, received_bytes(x), want, x->word, x->stream);
@@ -249,7 +276,7 @@ void describe(const exchange *base, exchange_info *out) {
     snprintf(out->pci, sizeof out->pci, "%04x:%02x:%02x.0", x->properties.pciDomainID & 0xffff,
              x->properties.pciBusID & 0xff, x->properties.pciDeviceID & 0xff);
     out->nccl = nccl_version(x->nccl);
-    out->one_shot_bytes = x->peers.usable ? ONE_SHOT_BYTES : 0;
+    out->one_shot_bytes = one_shot_bytes(x);
     snprintf(out->why_not, sizeof out->why_not, "%s", x->peers.why_not);
 }
 

@@ -25,9 +25,15 @@ typedef enum {
     EXCHANGE_OPERATIONS,
 } exchange_operation;
 
+/* The last two are kernels over peer memory (kernels/cuda/exchange/one_shot.h). EXCHANGE_STEP has
+ * the form that a step of a model uses (sums.h): A sum is added to FP32 numbers of this rank, which
+ * here are those in the receive buffer. On a device of compute capability 9.0 or above, a launch
+ * may overlap the end of the previous one. */
 typedef enum {
     EXCHANGE_NCCL,
-    EXCHANGE_ONE_SHOT, /* all-reduce over peer memory: kernels/cuda/exchange/one_shot.h */
+    EXCHANGE_ONE_SHOT, /* only an all-reduce, which stores the sum */
+    EXCHANGE_STEP,     /* all-reduce, all-gather and reduce-scatter of FP32 numbers */
+    EXCHANGE_PATHS,
 } exchange_path;
 
 /* The numbers that fill() writes. Both are functions of a seed and of the place in the buffer. */
@@ -49,27 +55,31 @@ typedef struct {
     char device[128];       /* name of the GPU */
     char pci[16];           /* its PCI address */
     int nccl;               /* version of NCCL, such as 22803 */
-    int64_t one_shot_bytes; /* longest message of EXCHANGE_ONE_SHOT; 0 = this group cannot use it */
+    int64_t one_shot_bytes; /* longest message over peer memory; 0 = this group cannot use the paths
+                               EXCHANGE_ONE_SHOT and EXCHANGE_STEP */
     char why_not[300];      /* why it cannot; "" if it can */
 } exchange_info;
 
 typedef struct exchange exchange;
 
 /* Errors of all functions: SNAP_E_DEVICE, SNAP_E_NOMEM, and the failure of the group. prepare()
- * also returns SNAP_E_SHAPE, for more bytes than the buffers hold. */
+ * also returns SNAP_E_SHAPE, for more bytes than the buffers hold, and for a call that
+ * exchange_allows() excludes. */
 typedef struct {
     void (*close)(exchange *x);
     void (*describe)(const exchange *x, exchange_info *out);
     snap_status (*prepare)(exchange *x, const exchange_call *call, snap_err *err);
-    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns. */
+    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns. But an
+     * operation that adds to the receive buffer (exchange_additions()) gets zeros there. */
     snap_status (*fill)(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err);
     /* Launches the operation, or the graph if there is one, once, and waits for its end. */
     snap_status (*run)(exchange *x, snap_err *err);
     /* ns [samples]: the time of one operation on this rank. With a graph, it is that of the graph
      * divided by the number of its operations. The operations follow each other without a pause. */
     snap_status (*time)(exchange *x, int samples, double *ns, snap_err *err);
-    /* *wrong = how many numbers of the receive buffer differ from what the seeds [size] of the
-     * ranks give. Sums are compared with sums in FP32 in the order of the ranks, rounded once. */
+    /* *wrong = how many numbers of the receive buffer differ from what fill() with the seeds [size]
+     * of the ranks and then one run() give. Sums are compared with sums in FP32 in the order of the
+     * ranks, rounded once. A sum that is added is added exchange_additions() times, in FP32. */
     snap_status (*check)(exchange *x, exchange_numbers kind, const uint64_t *seeds, int64_t *wrong,
                          snap_err *err);
     /* A hash of the bits in the receive buffer. */
@@ -96,6 +106,28 @@ typedef struct {
  */
 snap_status exchange_cuda_open(exchange **out, const exchange_options *opt,
                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* Whether a group of @size ranks can do the operation of a call on its path. @most: one_shot_bytes
+ * of the group. In EXCHANGE_STEP, it limits the message that a rank sends to one other rank. That
+ * is the part of one rank, except in an all-reduce. */
+static inline bool exchange_allows(const exchange_call *c, int size, int64_t most) {
+    bool reduce = c->operation == EXCHANGE_ALL_REDUCE;
+    if (c->path == EXCHANGE_NCCL)
+        return true;
+    if (c->path == EXCHANGE_ONE_SHOT)
+        return reduce && c->bytes <= most;
+    return !c->bf16 && c->operation != EXCHANGE_ALL_TO_ALL &&
+           (reduce ? c->bytes : c->bytes / size) <= most;
+}
+
+/* How often one run() adds the sum over the ranks to the receive buffer: once for each operation
+ * in the graph. 0 = the operation stores its result, so it does not matter how often it runs. */
+static inline int exchange_additions(const exchange_call *c) {
+    bool sum = c->operation == EXCHANGE_ALL_REDUCE || c->operation == EXCHANGE_REDUCE_SCATTER;
+    if (c->path != EXCHANGE_STEP || !sum)
+        return 0;
+    return c->graph ? c->graph : 1;
+}
 
 /* The largest integer that EXCHANGE_INTEGERS uses for @size ranks. A sum over the ranks is
  * within -256..256, and BF16 represents all integers of this range exactly. */

@@ -52,14 +52,25 @@ __device__ float sum_of(const exchange_expected &w, uint64_t i) {
     return sum;
 }
 
+/* What the receive buffer contains after a @sum was added to its zero @additions times, or stored.
+ * The kernel adds by a fused multiplication by 1, which rounds like this addition. */
+__device__ float received(float sum, int additions) {
+    if (additions == 0)
+        return sum;
+    float total = 0;
+    for (int i = 0; i < additions; i++)
+        total += sum;
+    return total;
+}
+
 /* Number @i of the receive buffer; @part is how many numbers a rank's part of the larger
  * buffer has. */
 __device__ float expected(const exchange_expected &w, size_t i, size_t part) {
     switch (w.operation) {
     case EXCHANGE_ALL_REDUCE:
-        return sum_of(w, i);
+        return received(sum_of(w, i), w.additions);
     case EXCHANGE_REDUCE_SCATTER:
-        return sum_of(w, part * w.rank + i);
+        return received(sum_of(w, part * w.rank + i), w.additions);
     case EXCHANGE_ALL_GATHER:
         return number(w.seeds[i / part], i % part, w.integers, w.largest);
     default:

@@ -57,7 +57,7 @@ snap_status exchange_join(const nccl *library, nccl_comm **out, ranks *group, ex
 void exchange_stop(cuda_exchange *x);
 
 /**
- * exchange_peers_open - map the inboxes of a part of a group for the one-shot all-reduce
+ * exchange_peers_open - map the inboxes of a part of a group for the one-shot kernels
  *
  * All ranks of the group call it. If the ranks of a part are on several machines, are too many, or
  * cannot map each other's memory, p->usable is false on all ranks of the group, and p->why_not has
@@ -74,6 +74,7 @@ struct exchange_expected {
     exchange_operation operation;
     bool bf16, integers;
     int largest, rank, size;
+    int additions;         /* how often the sum was added to 0; 0 = it was stored */
     const uint64_t *seeds; /* [size] on the device */
 };
 
