@@ -21,6 +21,7 @@ static const int64_t kLargest = (int64_t)1 << 36;
 
 static const char *const kNames[EXCHANGE_OPERATIONS] = {"all_reduce", "all_gather",
                                                         "reduce_scatter", "all_to_all"};
+static const char *const kPaths[EXCHANGE_PATHS] = {"nccl", "one_shot", "step"};
 
 /* ---- the plan ---- */
 
@@ -184,7 +185,7 @@ cleanup:
 static void describe_row(row_state *s, int nccl) {
     record_init(&exchange_type, &s->row);
     s->row.operation = kNames[s->call.operation];
-    s->row.path = s->call.path == EXCHANGE_NCCL ? "nccl" : "one_shot";
+    s->row.path = kPaths[s->call.path];
     s->row.launch = s->call.graph ? "graph" : "eager";
     s->row.type = s->call.bf16 ? "bf16" : "fp32";
     s->row.ranks = s->size;
@@ -240,6 +241,19 @@ static snap_status measure_launches(row_state *s, const exchange_plan *p,
     return st;
 }
 
+/* Measures one operation and size on all paths that have it. */
+static snap_status measure_paths(row_state *s, const exchange_plan *p,
+                                 const volatile sig_atomic_t *cancel, exchange_bench *out,
+                                 snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int path = 0; path < EXCHANGE_PATHS && st == SNAP_OK; path++) {
+        s->call.path = (exchange_path)path;
+        if (exchange_allows(&s->call, s->size, out->info.one_shot_bytes))
+            st = measure_launches(s, p, cancel, out, err);
+    }
+    return st;
+}
+
 static snap_status measure_operation(row_state *s, const exchange_plan *p, exchange_operation op,
                                      const volatile sig_atomic_t *cancel, exchange_bench *out,
                                      snap_err *err) {
@@ -251,11 +265,7 @@ static snap_status measure_operation(row_state *s, const exchange_plan *p, excha
             return err_set(err, SNAP_E_USAGE, "--sizes: %lld bytes are too few for %d ranks",
                            (long long)p->sizes[i], s->size);
         s->call = (exchange_call){.operation = op, .bf16 = p->bf16, .bytes = bytes};
-        st = measure_launches(s, p, cancel, out, err);
-        if (st == SNAP_OK && op == EXCHANGE_ALL_REDUCE && bytes <= out->info.one_shot_bytes) {
-            s->call.path = EXCHANGE_ONE_SHOT;
-            st = measure_launches(s, p, cancel, out, err);
-        }
+        st = measure_paths(s, p, cancel, out, err);
     }
     return st;
 }

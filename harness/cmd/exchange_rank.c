@@ -47,7 +47,7 @@ static snap_status show(const exchange_arguments *a, opt_shared *shared, const e
     if (st == SNAP_OK)
         st = print_results(r, shared, &t, err);
     if (st == SNAP_OK && b->info.one_shot_bytes == 0)
-        term_warn("no one-shot all-reduce: %s", b->info.why_not);
+        term_warn("no exchanges over peer memory: %s", b->info.why_not);
     if (st == SNAP_OK && b->wrong)
         st = err_set(err, SNAP_E_WRONG, "%d of %d rows had a wrong result", b->wrong, b->n);
     table_release(&t);

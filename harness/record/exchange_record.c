@@ -3,14 +3,17 @@
 /* clang-format off */
 static const char *const kOperations[] = {"all_reduce", "all_gather", "reduce_scatter",
                                           "all_to_all", NULL};
-static const char *const kPaths[] = {"nccl", "one_shot", NULL};
+static const char *const kPaths[] = {"nccl", "one_shot", "step", NULL};
 static const char *const kLaunches[] = {"eager", "graph", NULL};
 static const char *const kTypes[] = {"bf16", "fp32", NULL};
 
 #define X(member) FIELD_OF(exchange_record, member)
 static const field fields[] = {
     {X(operation), FIELD_TEXT, .words = kOperations, .csv = "operation"},
-    {X(path), FIELD_TEXT, .words = kPaths, .csv = "path"},
+    {X(path), FIELD_TEXT, .words = kPaths, .csv = "path",
+     .about = "one_shot: an all-reduce in one kernel over peer memory, which stores the sum; step: "
+              "an exchange in such a kernel as a step of a model does it, which adds sums to FP32 "
+              "numbers"},
     {X(launch), FIELD_TEXT, .words = kLaunches, .csv = "launch"},
     {X(type), FIELD_TEXT, .words = kTypes, .csv = "type"},
     {X(ranks), FIELD_COUNT, .low = 1, .csv = "ranks"},

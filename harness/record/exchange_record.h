@@ -10,7 +10,7 @@ enum { EXCHANGE_TIMED = 1 };
 typedef struct {
     unsigned parts;        /* EXCHANGE_TIMED; 0 if a result was wrong */
     const char *operation; /* "all_reduce", "all_gather", "reduce_scatter", "all_to_all" */
-    const char *path;      /* "nccl", "one_shot" */
+    const char *path;      /* "nccl"; "one_shot", "step": EXCHANGE_ONE_SHOT, EXCHANGE_STEP */
     const char *launch;    /* "eager", "graph" */
     const char *type;      /* "bf16", "fp32" */
     int64_t ranks;

@@ -16,7 +16,12 @@
 #include "harness/view/pages.h"
 #include "harness/view/tables.h"
 
-enum { kRanks = 2, kFloats = 1024, kOneShot = 2048 };
+enum {
+    kRanks = 2,
+    kFloats = 1024,
+    kOneShot = 2048,
+    kRows = 4 * 2 * 2 + 2 + (1 + 2 + 2) * 2 /* of kOptions: nccl, one_shot, step */
+};
 
 /* What is wrong with the exchange of rank 1. */
 typedef enum {
@@ -24,6 +29,10 @@ typedef enum {
     WRONG_BEFORE, /* one number of an all-gather, in the first check of a row */
     WRONG_AFTER,  /* the same in the last check */
     OTHER_BITS,   /* the bits of an all-reduce differ, but its integers do not */
+    ONE_TOO_FEW,  /* sums that are added are added once less than they should be */
+    ONE_TOO_MANY, /* or once more */
+    NAN_BEFORE,   /* fill() does not write zeros where sums are added */
+    SUM_BEFORE,   /* nor does it write anything else there */
     FAILS,        /* the device fails in the 5th operation */
 } fault;
 
@@ -62,27 +71,40 @@ static snap_status fake_prepare(exchange *x, const exchange_call *call, snap_err
                                                   : err_set(err, SNAP_E_SHAPE, "too many bytes");
 }
 
+/* On the path `step`, a sum is added to the receive buffer. */
+static bool adds(const fake *f) {
+    return f->call.path == EXCHANGE_STEP && f->call.operation != EXCHANGE_ALL_GATHER;
+}
+
 static snap_status fake_fill(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err) {
     fake *f = (fake *)x;
     (void)err;
     for (size_t i = 0; i < kFloats; i++)
         f->send[i] = number(seed, i, kind);
-    memset(f->recv, 0xff, sizeof f->recv);
+    if (!adds(f) || f->fault == NAN_BEFORE)
+        memset(f->recv, 0xff, sizeof f->recv);
+    else if (f->fault != SUM_BEFORE)
+        memset(f->recv, 0, sizeof f->recv);
     return SNAP_OK;
 }
 
+static void put_sum(fake *f, size_t at, float sum) {
+    f->recv[at] = adds(f) ? f->recv[at] + sum : sum;
+}
+
+/* One operation. @all: [kRanks][kFloats], the numbers of all ranks. */
 static void combine(fake *f, const float *all) {
     size_t part = part_of(f), own = (size_t)ranks_rank(f->group) * part;
     for (size_t i = 0; i < kRanks * part; i++) {
         size_t from = i / part * kFloats, in = i % part;
         if (f->call.operation == EXCHANGE_ALL_REDUCE)
-            f->recv[i] = all[i] + all[kFloats + i];
+            put_sum(f, i, all[i] + all[kFloats + i]);
         else if (f->call.operation == EXCHANGE_ALL_GATHER)
             f->recv[i] = all[from + in];
         else if (f->call.operation == EXCHANGE_ALL_TO_ALL)
             f->recv[i] = all[from + own + in];
         else if (i < part)
-            f->recv[i] = all[own + i] + all[kFloats + own + i];
+            put_sum(f, i, all[own + i] + all[kFloats + own + i]);
     }
 }
 
@@ -95,6 +117,12 @@ static void change_fraction(fake *f) {
         }
 }
 
+/* How many operations one run has. */
+static int operations_of(const fake *f) {
+    int n = f->call.graph ? f->call.graph : 1;
+    return n - (f->fault == ONE_TOO_FEW) + (f->fault == ONE_TOO_MANY);
+}
+
 static snap_status fake_run(exchange *x, snap_err *err) {
     fake *f = (fake *)x;
     float all[kRanks * kFloats];
@@ -102,7 +130,7 @@ static snap_status fake_run(exchange *x, snap_err *err) {
         return err_set(err, SNAP_E_DEVICE, "an illegal memory access was encountered");
     snap_status st =
         ranks_all_gather(f->group, "the fake exchange", f->send, sizeof f->send, all, err);
-    if (st == SNAP_OK)
+    for (int i = adds(f) ? operations_of(f) : 1; i > 0 && st == SNAP_OK; i--)
         combine(f, all);
     if (f->fault == OTHER_BITS && f->call.operation == EXCHANGE_ALL_REDUCE)
         change_fraction(f);
@@ -120,6 +148,14 @@ static snap_status fake_time(exchange *x, int samples, double *ns, snap_err *err
     for (int i = 0; i < samples; i++)
         ns[i] = 1000 * (ranks_rank(f->group) + 1) + i;
     return SNAP_OK;
+}
+
+/* What a number is after @sum was added to its zero once for each operation of a run. */
+static float added(const fake *f, float sum) {
+    float total = sum; /* 0 + sum */
+    for (int i = 1; adds(f) && i < f->call.graph; i++)
+        total += sum;
+    return total;
 }
 
 /* Goes through the numbers of each sender, unlike combine(). */
@@ -145,7 +181,7 @@ static snap_status fake_check(exchange *x, exchange_numbers kind, const uint64_t
         n = part;
     *wrong = 0;
     for (size_t i = 0; i < n; i++)
-        *wrong += f->recv[i] != want[i];
+        *wrong += f->recv[i] != added(f, want[i]);
     return SNAP_OK;
 }
 
@@ -257,6 +293,11 @@ static void expect_row(const exchange_record *r, const char *operation, const ch
     CU_ASSERT_DOUBLE_EQUAL(r->bus_bytes_s, reduce ? rate : rate / 2, rate * 1e-12);
 }
 
+/* The part of a rank has half of the bytes. */
+static bool has_step(int op, int64_t bytes) {
+    return op == EXCHANGE_ALL_REDUCE ? bytes <= kOneShot : op != EXCHANGE_ALL_TO_ALL;
+}
+
 static void test_rows(void) {
     static const char *const operations[] = {"all_reduce", "all_gather", "reduce_scatter",
                                              "all_to_all"};
@@ -264,7 +305,7 @@ static void test_rows(void) {
     run_ranks(&kOptions, RIGHT, of);
     const exchange_bench *b = &of[0].bench;
     CU_ASSERT_STRING_EQUAL(of[0].err.text, "");
-    CU_ASSERT_EQUAL_FATAL(b->n, 4 * 2 * 2 + 2);
+    CU_ASSERT_EQUAL_FATAL(b->n, kRows);
     CU_ASSERT_EQUAL(of[1].bench.n, b->n);
     for (int i = 0; i < b->n; i++)
         CU_ASSERT(record_equal(&exchange_type, &b->rows[i], &of[1].bench.rows[i]));
@@ -278,35 +319,66 @@ static void test_rows(void) {
                 expect_row(&b->rows[at++], operations[op], "one_shot", "eager", bytes);
                 expect_row(&b->rows[at++], operations[op], "one_shot", "graph", bytes);
             }
+            if (has_step(op, bytes)) {
+                expect_row(&b->rows[at++], operations[op], "step", "eager", bytes);
+                expect_row(&b->rows[at++], operations[op], "step", "graph", bytes);
+            }
         }
     /* NCCL's sums: integers, before and after, on two ranks. Others: fractions, too. */
     CU_ASSERT_EQUAL(b->rows[0].checked, 2 * 2 * 992 / 4);
     CU_ASSERT_EQUAL(b->rows[2].checked, 2 * 2 * 2 * 992 / 4);
+    CU_ASSERT_EQUAL(b->rows[4].checked, 2 * 2 * 2 * 992 / 4);
     free(of);
 }
 
-/* A row with a wrong number has no time. The other rows do. */
-static void expect_wrong(fault wrong, const char *operation) {
+/* The path `step` moves FP32 numbers only. */
+static void test_rows_of_bf16(void) {
+    exchange_bench_options options = kOptions;
+    outcome *of = new_outcomes();
+    options.type = "bf16";
+    run_ranks(&options, RIGHT, of);
+    const exchange_bench *b = &of[0].bench;
+    CU_ASSERT_STRING_EQUAL(of[0].err.text, "");
+    CU_ASSERT_EQUAL_FATAL(b->n, 4 * 2 * 2 + 2);
+    for (int i = 0; i < b->n; i++)
+        CU_ASSERT_STRING_NOT_EQUAL(b->rows[i].path, "step");
+    free(of);
+}
+
+/* A row of @operation (NULL = any sum) on @path (NULL = any) has a wrong number and no time. The
+ * other rows are right. */
+static void expect_wrong(fault wrong, const char *operation, const char *path) {
     outcome *of = new_outcomes();
     run_ranks(&kOptions, wrong, of);
     const exchange_bench *b = &of[0].bench;
     int bad = 0;
     CU_ASSERT_STRING_EQUAL(of[0].err.text, "");
-    CU_ASSERT_EQUAL_FATAL(b->n, 18);
+    CU_ASSERT_EQUAL_FATAL(b->n, kRows);
     for (int i = 0; i < b->n; i++) {
-        bool faulty = strcmp(b->rows[i].operation, operation) == 0;
+        const exchange_record *row = &b->rows[i];
+        bool sum = strstr(row->operation, "reduce") != NULL;
+        bool faulty = (operation ? strcmp(row->operation, operation) == 0 : sum) &&
+                      (!path || strcmp(row->path, path) == 0);
         CU_ASSERT_EQUAL(b->rows[i].parts, faulty ? 0 : EXCHANGE_TIMED);
         CU_ASSERT(faulty == (b->rows[i].wrong > 0));
         bad += faulty;
     }
-    CU_ASSERT_EQUAL(b->wrong, bad);
+    CU_ASSERT(bad > 0 && b->wrong == bad);
     free(of);
 }
 
 static void test_wrong(void) {
-    expect_wrong(WRONG_BEFORE, "all_gather");
-    expect_wrong(WRONG_AFTER, "all_gather");
-    expect_wrong(OTHER_BITS, "all_reduce");
+    expect_wrong(WRONG_BEFORE, "all_gather", NULL);
+    expect_wrong(WRONG_AFTER, "all_gather", NULL);
+    expect_wrong(OTHER_BITS, "all_reduce", NULL);
+}
+
+/* Sums that are added: to something else than zeros, or another number of times. */
+static void test_wrong_additions(void) {
+    expect_wrong(ONE_TOO_FEW, NULL, "step");
+    expect_wrong(ONE_TOO_MANY, NULL, "step");
+    expect_wrong(NAN_BEFORE, NULL, "step");
+    expect_wrong(SUM_BEFORE, NULL, "step");
 }
 
 static void test_failure(void) {
@@ -343,6 +415,40 @@ static void test_bus_factor(void) {
 static void test_largest(void) {
     for (int size = 1; size <= RANKS_MOST; size++)
         CU_ASSERT(exchange_largest(size) >= 1 && exchange_largest(size) * size <= 256);
+}
+
+/* The limit on a message over peer memory is on what a rank sends to one other rank. */
+static void test_paths(void) {
+    exchange_call c = {.operation = EXCHANGE_ALL_REDUCE, .path = EXCHANGE_STEP, .bytes = 4096};
+    CU_ASSERT(exchange_allows(&c, 4, 4096) && !exchange_allows(&c, 4, 4095));
+    CU_ASSERT(!exchange_allows(&c, 4, 0));
+    c.operation = EXCHANGE_ALL_GATHER;
+    CU_ASSERT(exchange_allows(&c, 4, 1024) && !exchange_allows(&c, 4, 1023));
+    c.operation = EXCHANGE_REDUCE_SCATTER;
+    CU_ASSERT(exchange_allows(&c, 4, 1024) && !exchange_allows(&c, 4, 1023));
+    c.bf16 = true;
+    CU_ASSERT(!exchange_allows(&c, 4, 4096));
+    c.path = EXCHANGE_ONE_SHOT;
+    CU_ASSERT(!exchange_allows(&c, 4, 4096));
+    c.operation = EXCHANGE_ALL_REDUCE;
+    CU_ASSERT(exchange_allows(&c, 4, 4096) && !exchange_allows(&c, 4, 4095));
+    c = (exchange_call){.operation = EXCHANGE_ALL_TO_ALL, .path = EXCHANGE_STEP, .bytes = 4096};
+    CU_ASSERT(!exchange_allows(&c, 4, 4096));
+    c.path = EXCHANGE_NCCL;
+    CU_ASSERT(exchange_allows(&c, 4, 0));
+}
+
+/* Only sums on the path `step` are added, once for each operation of a graph. */
+static void test_additions(void) {
+    for (int op = 0; op < EXCHANGE_OPERATIONS; op++)
+        for (int path = 0; path < EXCHANGE_PATHS; path++) {
+            exchange_call c = {.operation = (exchange_operation)op, .path = (exchange_path)path};
+            bool adds_sum = path == EXCHANGE_STEP &&
+                            (op == EXCHANGE_ALL_REDUCE || op == EXCHANGE_REDUCE_SCATTER);
+            CU_ASSERT_EQUAL(exchange_additions(&c), adds_sum ? 1 : 0);
+            c.graph = 32;
+            CU_ASSERT_EQUAL(exchange_additions(&c), adds_sum ? 32 : 0);
+        }
 }
 
 static void test_plan(void) {
@@ -411,6 +517,7 @@ static void test_report(void) {
     write_csv_section(m, "exchange", &csv);
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "median_ns"));
     CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "all_reduce,one_shot,graph,fp32,2,992,22803"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&csv), "all_gather,step,graph,fp32,2,4096,22803"));
     buf_release(&csv);
     report_model_free(m);
     arena_release(&mem);
@@ -475,11 +582,15 @@ static void test_verify(void) {
 
 CU_TestInfo tests_exchange[] = {
     {"all rows", test_rows},
+    {"rows of BF16 numbers", test_rows_of_bf16},
     {"wrong numbers", test_wrong},
+    {"sums that are added wrongly", test_wrong_additions},
     {"a rank fails", test_failure},
     {"a size is too small", test_too_small},
     {"factors of the bus bandwidth", test_bus_factor},
     {"the largest integers", test_largest},
+    {"paths over peer memory", test_paths},
+    {"additions of a sum", test_additions},
     {"the plan", test_plan},
     {"the result file", test_result},
     {"the report", test_report},

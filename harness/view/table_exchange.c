@@ -26,8 +26,9 @@ bool report_table_exchange(const report_model *m, arena *mem, table *t) {
         .note = "Times in microseconds are those of one operation on the slowest rank. In a graph, "
                 "they are the time of the graph divided by its operations. GB/s is the size "
                 "divided by the median time, and bus GB/s what each link carries, both as "
-                "nccl-tests define them. one_shot: an all-reduce over peer memory in one launch. A "
-                "row with wrong numbers has no time.",
+                "nccl-tests define them. one_shot: an all-reduce over peer memory in one launch. "
+                "step: an exchange over peer memory in the form that a step of a model uses; it "
+                "adds sums to FP32 numbers. A row with wrong numbers has no time.",
         .columns = {{"operation", "", TABLE_TEXT, true},
                     {"path", "", TABLE_TEXT, true},
                     {"launch", "", TABLE_TEXT, true},
