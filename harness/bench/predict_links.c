@@ -10,14 +10,24 @@
 
 /* ---- measured curves ---- */
 
-static const char *const kKinds[CURVE_KINDS] = {"all_reduce", "all_reduce", "all_gather",
-                                                "reduce_scatter"};
+/* The rows of each kind of curve. */
+static const struct {
+    const char *operation, *path;
+} kKinds[CURVE_KINDS] = {
+    [CURVE_ONE_SHOT] = {"all_reduce", "one_shot"},
+    [CURVE_ALL_REDUCE] = {"all_reduce", "nccl"},
+    [CURVE_ALL_GATHER] = {"all_gather", "nccl"},
+    [CURVE_REDUCE_SCATTER] = {"reduce_scatter", "nccl"},
+    [CURVE_STEP_SUM] = {"all_reduce", "step"},
+    [CURVE_STEP_GATHER] = {"all_gather", "step"},
+    [CURVE_STEP_SCATTER] = {"reduce_scatter", "step"},
+};
 
 /* NULL for an exchange that no step has. */
 static exchange_curve *curve_of(predict_links *l, const exchange_record *row) {
-    bool one_shot = strcmp(row->path, "one_shot") == 0;
     for (int k = 0; k < CURVE_KINDS; k++)
-        if (strcmp(row->operation, kKinds[k]) == 0 && one_shot == (k == CURVE_ONE_SHOT))
+        if (strcmp(row->operation, kKinds[k].operation) == 0 &&
+            strcmp(row->path, kKinds[k].path) == 0)
             return &l->curves[k][row->ranks];
     return NULL;
 }
@@ -144,14 +154,19 @@ static void add_times(predict_time *to, double n, predict_time each) {
     to->high_ns += n * each.high_ns;
 }
 
-/* Whether an exchange of @size ranks takes the one-shot kernel. @part: bytes of a rank's part. */
-static bool by_one_shot(const predict_links *l, int size, double part, int64_t most) {
-    return !l->has_link && part <= (double)most && measured_ranks(l, CURVE_ONE_SHOT, size) > 0;
-}
-
-static predict_time one_shot_time(const predict_links *l, int size, double part) {
-    int measured = measured_ranks(l, CURVE_ONE_SHOT, size);
-    return read_curve(&l->curves[CURVE_ONE_SHOT][measured], part * (size - 1) / (measured - 1));
+/* The time of an exchange of @size ranks in the one-shot kernel. @step: its curve on the path
+ * `step`, which the curve of CURVE_ONE_SHOT replaces if it was not measured. @part: bytes that a
+ * rank sends to each other rank, at most @most. false = the exchange does not take this kernel. */
+static bool by_one_shot(const predict_links *l, curve_kind step, int size, double part,
+                        int64_t most, predict_time *out) {
+    curve_kind kind = measured_ranks(l, step, size) ? step : CURVE_ONE_SHOT;
+    int measured = measured_ranks(l, kind, size);
+    if (l->has_link || part > (double)most || !measured)
+        return false;
+    bool parts = kind == CURVE_STEP_GATHER || kind == CURVE_STEP_SCATTER;
+    double bytes = part * (size - 1) / (measured - 1); /* to each other rank */
+    *out = read_curve(&l->curves[kind][measured], parts ? bytes * measured : bytes);
+    return true;
 }
 
 /* An operation of NCCL over @size ranks of one node. @carried: bytes that each link carries in one
@@ -168,7 +183,7 @@ static snap_status nccl_time(const predict_links *l, curve_kind kind, int size, 
         return err_set(err, SNAP_E_USAGE,
                        "no measured %s inside a graph: --measured needs a result file of 'bench "
                        "exchange', or --link a link",
-                       kKinds[kind]);
+                       kKinds[kind].operation);
     *out = read_curve(&l->curves[kind][measured], carried / exchange_bus_factor(op, measured));
     return SNAP_OK;
 }
@@ -182,10 +197,8 @@ static predict_time adding_time(const predict_links *l, double bytes) {
 /* A sum of @bytes of FP32 numbers over the ranks of a replica. */
 static snap_status sum_time(const predict_links *l, int size, double bytes, predict_time *out,
                             snap_err *err) {
-    if (by_one_shot(l, size, bytes, sums_one_shot(size))) {
-        *out = one_shot_time(l, size, bytes);
+    if (by_one_shot(l, CURVE_STEP_SUM, size, bytes, sums_one_shot(size), out))
         return SNAP_OK;
-    }
     snap_status st = nccl_time(l, CURVE_ALL_REDUCE, size,
                                bytes * exchange_bus_factor(EXCHANGE_ALL_REDUCE, size), out, err);
     add_times(out, 1, adding_time(l, bytes));
@@ -196,13 +209,12 @@ static snap_status sum_time(const predict_links *l, int size, double bytes, pred
 static snap_status gather_time(const predict_links *l, curve_kind kind, const rank_layout *layout,
                                double part, predict_time *out, snap_err *err) {
     snap_status st = SNAP_OK;
+    curve_kind step = kind == CURVE_ALL_GATHER ? CURVE_STEP_GATHER : CURVE_STEP_SCATTER;
     int size = layout->replicas, room = PREDICT_NODE / layout->parts,
         near = size < room ? size : room;
     *out = (predict_time){0};
-    if (size == near && by_one_shot(l, size, part, SUMS_ONE_SHOT)) {
-        *out = one_shot_time(l, size, part);
+    if (size == near && by_one_shot(l, step, size, part, SUMS_ONE_SHOT, out))
         return SNAP_OK;
-    }
     if (near > 1)
         st = nccl_time(l, kind, near, part * (size - 1), out, err);
     if (size > near)

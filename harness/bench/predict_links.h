@@ -8,10 +8,13 @@
  * carries as many bytes, so the latency is that of the measured ranks. All GPUs of a node are taken
  * to be connected by the same switch.
  *
- * As in the engine (generator/local/cuda/sums.h), messages of up to SUMS_ONE_SHOT bytes take the
- * one-shot kernel, and longer ones NCCL. The one-shot all-gather and reduce-scatter of a part of b
- * bytes read as many bytes of other ranks as the one-shot all-reduce of b bytes, and use its curve.
- * Without that curve, and with a link, all exchanges are those of NCCL.
+ * As in the engine (generator/local/cuda/sums.h), sums of up to sums_one_shot() bytes, and
+ * all-gathers and reduce-scatters of parts of up to SUMS_ONE_SHOT bytes, take the one-shot kernel.
+ * NCCL does longer ones. `bench exchange` measures these kernels in the form of a step on the path
+ * `step`, and each of the three operations has a curve of its own. Where its curve was not measured
+ * for any number of ranks, an operation uses the curve of the one-shot all-reduce that stores its
+ * sum: An all-gather or a reduce-scatter of a part of b bytes reads as many bytes of other ranks as
+ * an all-reduce of b bytes. Without these curves, and with a link, NCCL does all exchanges.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along
@@ -32,6 +35,8 @@ typedef struct {
     double ns, low_ns, high_ns;
 } predict_time;
 
+/* A measured size: `bytes` of exchange_record, which counts all parts of an all-gather and of a
+ * reduce-scatter. */
 typedef struct {
     double bytes;
     predict_time at; /* median, best, 99th percentile */
@@ -42,12 +47,16 @@ typedef struct {
     int n;                         /* 0 = not measured */
 } exchange_curve;
 
-/* The kinds of curves: an all-reduce in the one-shot kernel, and operations of NCCL. */
+/* The kinds of curves: an all-reduce in the one-shot kernel that stores its sum, operations of
+ * NCCL, and the one-shot kernels in the form of a step. */
 typedef enum {
     CURVE_ONE_SHOT,
     CURVE_ALL_REDUCE,
     CURVE_ALL_GATHER,
     CURVE_REDUCE_SCATTER,
+    CURVE_STEP_SUM,
+    CURVE_STEP_GATHER,
+    CURVE_STEP_SCATTER,
     CURVE_KINDS
 } curve_kind;
 

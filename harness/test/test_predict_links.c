@@ -97,6 +97,82 @@ static void test_curves_of_several_numbers_of_ranks(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 8, 3072), 2 * 4000 * 7.);
 }
 
+/* Three operations on the path `step`. The bytes of the last two are those of both parts. */
+static void add_steps(predict_links *l) {
+    const exchange_record rows[] = {exchange_row("all_reduce", "step", 1024, 2400),
+                                    exchange_row("all_reduce", "step", 4096, 3600),
+                                    exchange_row("all_gather", "step", 2048, 2100),
+                                    exchange_row("all_gather", "step", 8192, 3300),
+                                    exchange_row("reduce_scatter", "step", 2048, 2500),
+                                    exchange_row("reduce_scatter", "step", 8192, 4000)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        predict_links_add(l, &rows[i]);
+}
+
+/* Short exchanges take the curves of the path `step`, each operation its own. The limits and the
+ * curves of NCCL do not change. */
+static void test_steps(void) {
+    predict_links l = links_of_two(), before = l;
+    add_steps(&l);
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 1024), 2 * 2400);
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 2560), 2 * 3000);        /* half-way from 1024 to 4096 */
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 2 << 20), 2 * 1843200.); /* 512 times 3600: 4096 B to 2 MiB */
+    /* Each rank of four reads three messages. 3072 bytes from one are 2/3 of the way. */
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, 1024), 2 * 3200, 1e-6);
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, (2 << 20) + 16), sums_ns(&before, 2, (2 << 20) + 16));
+    CU_ASSERT_EQUAL(sums_ns(&l, 4, 1 << 20), sums_ns(&before, 4, 1 << 20)); /* above 2 MiB / 3 */
+
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).ns, 2100 + 4000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).low_ns, 1050 + 2000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 2560, 2560).ns, 2700 + 3250); /* half-way */
+    /* Three parts of 1024 bytes come to each rank: as with two ranks and a part of 3072 bytes. */
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 2900 + 3500, 1e-6);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 2 << 20, 2 << 20).ns, 512 * (3300. + 4000));
+    double part = 3 << 20;
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", part, part).ns,
+                    gathers_of(&before, "DP2/EP2", part, part).ns);
+}
+
+/* The curve of four ranks has the bytes of four parts. With two ranks, one part comes to each rank
+ * instead of three. */
+static void test_steps_of_several_numbers_of_ranks(void) {
+    predict_links l = links_of_two();
+    exchange_record gathers[] = {exchange_row("all_gather", "step", 4096, 3000),
+                                 exchange_row("all_gather", "step", 16384, 6000)};
+    for (int i = 0; i < 2; i++) {
+        gathers[i].ranks = 4;
+        predict_links_add(&l, &gathers[i]);
+    }
+    double scatter = gathers_of(&l, "DP4/EP4", 0, 1024).ns - 3000;
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 3000 + scatter);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 2560, 1024).ns, 4500 + scatter); /* half-way */
+    /* 7680 bytes from one rank are 2560 from each of three. The scatter has a curve of two. */
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 7680, 1024).ns, 4500 + 2000);
+    /* 1536 bytes from each of seven ranks are 3584 from each of three. */
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
+}
+
+/* Each operation without a curve of its own uses that of the one-shot all-reduce. With a link,
+ * there is no curve. */
+static void test_missing_steps(void) {
+    predict_links l = links_of_two();
+    const exchange_record gather = exchange_row("all_gather", "step", 2048, 2100),
+                          sum = exchange_row("all_reduce", "step", 1024, 2400);
+    predict_links_add(&l, &gather);
+    CU_ASSERT_EQUAL(sums_ns(&l, 2, 1024), 2 * 2000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 1024).ns, 2100 + 2000);
+    predict_links none = {.read_rate = 3e12};
+    predict_links_add(&none, &sum);
+    CU_ASSERT_EQUAL(sums_ns(&none, 2, 1024), 2 * 2400);
+    const predict_layout two = layout_named("DP2/EP2");
+    const predict_work w = {.gathers = 1, .gather_bytes = 1024, .scatter_bytes = 1024};
+    predict_time t;
+    CU_ASSERT_EQUAL(predict_links_time(&none, &w, &two, &t, NULL), SNAP_E_USAGE);
+    l.has_link = true;
+    l.link = (predict_link){"x", {1, 2, 3}, {200, 100, 50}};
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP2/EP2", 1000, 0).ns, 2010 + 2000, 1e-6);
+}
+
 /* Of 16 ranks, 8 are in each node. So each of the 8 ports of a node carries one part of another
  * node, and each link inside a node the 15 parts of all others. Of 8 ranks with two GPUs in each
  * replica, 4 are in a node. With TP8, every part crosses the network. */
@@ -167,6 +243,9 @@ CU_TestInfo tests_predict_links[] = {
     {"measured curves", test_measured_curves},
     {"all-gathers and reduce-scatters", test_gathers},
     {"curves of several numbers of ranks", test_curves_of_several_numbers_of_ranks},
+    {"exchanges as in a step", test_steps},
+    {"exchanges as in a step, of several numbers of ranks", test_steps_of_several_numbers_of_ranks},
+    {"no exchanges as in a step", test_missing_steps},
     {"networks", test_networks},
     {"links instead of curves", test_links_replace_curves},
     {"missing curves", test_missing_curves},
