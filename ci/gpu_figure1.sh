@@ -6,7 +6,8 @@
 #
 #   correct   small models on the first GPUs: their logits are compared with those of one GPU and of the CPU
 #             (build/test/generator --suite layouts)
-#   curves    all operations from 1 KB to 1 GB in BF16, and all-reduces in FP32 from 8 KB to 16 MB
+#   curves    all operations from 1 KB to 1 GB in BF16; and all-reduces, all-gathers and reduce-scatters in FP32 from
+#             8 KB to 64 MB, also in the form that the steps of a model use
 #   v3        DeepSeek-V3 in each layout, twice: BF16 first, then FP8 first
 #   longcat   LongCat-Flash in the same way
 #
@@ -39,9 +40,7 @@ step_correct() {
 
 step_curves() {
     show curves 150 "$snapmla" bench exchange --devices "$devices" --min-time 0.05 --out "$out/curves.json"
-    show sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce,reduce_scatter --type fp32 \
-        --sizes 8192,16384,32768,65536,131072,262144,524288,1048576,2097152,4194304,16777216 \
-        --min-time 0.02 --out "$out/sums.json"
+    measure_sums
 }
 
 # layout NAME MODEL LAYOUT ARMS

@@ -6,7 +6,8 @@
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
 #   correct   small models on two GPUs: their logits are compared with those of one GPU and of the CPU
 #             (build/test/generator --suite layouts)
-#   sums      all-reduces of FP32 numbers from 8 KB to 16 MB, as in the steps of a model
+#   sums      all-reduces, all-gathers and reduce-scatters of FP32 numbers from 8 KB to 64 MB, also in the form that the
+#             steps of a model use
 #   lite      DeepSeek-V2-Lite: one GPU and all layouts
 #   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU and all layouts
 #   longcat   LongCat-Flash with its true widths, e4m3 weights and 5 of its 28 layers: one GPU and all layouts
@@ -56,9 +57,7 @@ step_correct() {
 }
 
 step_sums() {
-    show sums 60 "$snapmla" bench exchange --devices "$devices" --operations all_reduce --type fp32 \
-        --sizes 8192,16384,32768,65536,131072,262144,524288,1048576,2097152,4194304,16777216 \
-        --min-time 0.02 --out "$out/sums.json"
+    measure_sums
 }
 
 # all NAME CONFIG MEMORY OPTION...: one GPU, which also decodes a single sequence, and then all layouts

@@ -78,6 +78,15 @@ generate() {
     grep -o '"text": *"[^"]*"' "$out/$texts.txt" >"$out/$texts.texts" || fail "$texts: no texts"
 }
 
+# Measures the exchanges of FP32 numbers for `bench model --predict`, into sums.json. A size counts the parts of all
+# ranks, so the path `step` reaches its longest part of 2 MiB at 4 MiB with two GPUs, and at 16 MiB with eight.
+measure_sums() {
+    show sums 120 "$snapmla" bench exchange --devices "$devices" --type fp32 \
+        --operations all_reduce,all_gather,reduce_scatter \
+        --sizes "8192,16384,32768,65536,131072,262144,393216,524288,786432,1048576,1572864,2097152,3145728,4194304,\
+8388608,16777216,67108864" --min-time 0.02 --out "$out/sums.json"
+}
+
 # ratio A B: B / A
 ratio() {
     awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { print a ? b / a : "unknown" }'
