@@ -154,12 +154,19 @@ static void add_times(predict_time *to, double n, predict_time each) {
     to->high_ns += n * each.high_ns;
 }
 
+/* The curve that gives the times of the one-shot kernel: @step, the operation's curve on the path
+ * `step`, or CURVE_ONE_SHOT if that one was measured with @size ranks and the other one was not. */
+static curve_kind kernel_curve(const predict_links *l, curve_kind step, int size) {
+    bool exact = l->curves[step][size].n || !l->curves[CURVE_ONE_SHOT][size].n;
+    return exact && measured_ranks(l, step, size) ? step : CURVE_ONE_SHOT;
+}
+
 /* The time of an exchange of @size ranks in the one-shot kernel. @step: its curve on the path
- * `step`, which the curve of CURVE_ONE_SHOT replaces if it was not measured. @part: bytes that a
- * rank sends to each other rank, at most @most. false = the exchange does not take this kernel. */
+ * `step`. @part: bytes that a rank sends to each other rank, at most @most. false = the exchange
+ * does not take this kernel. */
 static bool by_one_shot(const predict_links *l, curve_kind step, int size, double part,
                         int64_t most, predict_time *out) {
-    curve_kind kind = measured_ranks(l, step, size) ? step : CURVE_ONE_SHOT;
+    curve_kind kind = kernel_curve(l, step, size);
     int measured = measured_ranks(l, kind, size);
     if (l->has_link || part > (double)most || !measured)
         return false;

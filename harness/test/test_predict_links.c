@@ -146,8 +146,14 @@ static void test_steps_of_several_numbers_of_ranks(void) {
     double scatter = gathers_of(&l, "DP4/EP4", 0, 1024).ns - 3000;
     CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 3000 + scatter);
     CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 2560, 1024).ns, 4500 + scatter); /* half-way */
-    /* 7680 bytes from one rank are 2560 from each of three. The scatter has a curve of two. */
-    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 7680, 1024).ns, 4500 + 2000);
+    /* With two ranks, the stored all-reduce was measured, and the gather was not: 7680 bytes take
+     * 15/8 of the time of 4096. */
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 7680, 1024).ns, 5625 + 2000);
+    /* Without that curve, 7680 bytes from one rank are 2560 from each of three. */
+    predict_links other = l;
+    other.curves[CURVE_ONE_SHOT][2].n = 0;
+    CU_ASSERT_EQUAL(gathers_of(&other, "DP2/EP2", 7680, 3 << 20).ns,
+                    4500 + gathers_of(&l, "DP2/EP2", 0, 3 << 20).ns - 2000);
     /* 1536 bytes from each of seven ranks are 3584 from each of three. */
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
 }
