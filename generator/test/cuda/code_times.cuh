@@ -317,6 +317,28 @@ inline void compare_library(const device::stream_of &s, timed_product &p, int ro
     printf("\n");
 }
 
+/* The time in us in which a kernel reads the weights of a dense product and does nothing else: the
+ * fastest of some kernels. A product of few rows cannot be much faster. */
+inline double reading_us(const device::stream_of &s, const timed_product &p) {
+    const int pages = p.t.n * p.t.k / PROBE_PAGE;
+    std::vector<int> order;
+    for (int i = 0; i < pages; i++)
+        order.push_back(i);
+    uint32_t *never = allocate<uint32_t>(1);
+    int *in_order = upload(order);
+    const read_memory m = {p.w_code, nullptr, pages, never},
+                      by_page = {p.w_code, in_order, pages, never};
+    double best = median_us(s, [&] { return probe_read_bulk(by_page, s.sms, s.stream); });
+    for (const int ahead : {2, 4, 8})
+        for (const int blocks : {2, 4, 8})
+            best = std::min(best, median_us(s, [&] {
+                                return probe_read_plain(m, s.sms, ahead, blocks, s.stream);
+                            }));
+    CHECK(cudaFree(never));
+    CHECK(cudaFree(in_order));
+    return best;
+}
+
 inline void time_size(const device::stream_of &s, const timed_size &t, const ceilings &c,
                       device::cublaslt *bf16_library, const library_fp8 &fp8_library) {
     static const std::vector<int> of_experts = {1, 8, 64, 128, 4096},
@@ -329,6 +351,8 @@ inline void time_size(const device::stream_of &s, const timed_size &t, const cei
     printf("%-12s   of which converting 8 rows of %d to FP16: %.1f us\n", t.name, t.k, converting);
     if (t.experts)
         return;
+    printf("%-12s   a kernel that only reads its %.0f MB of weights: %.1f us\n", t.name,
+           1e-6 * t.n * t.k, reading_us(s, p));
     for (const int rows : {64, 128, 4096})
         compare_library(s, p, rows, fp8_library);
 }
