@@ -1,5 +1,6 @@
 #include "harness/bench/predict_links.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -154,11 +155,19 @@ static void add_times(predict_time *to, double n, predict_time each) {
     to->high_ns += n * each.high_ns;
 }
 
+/* The place of a curve of @measured ranks in the order in which measured_ranks() takes them. */
+static int order_of(int measured, int size) {
+    if (!measured)
+        return INT_MAX;
+    return measured <= size ? size - measured : size + measured;
+}
+
 /* The curve that gives the times of the one-shot kernel: @step, the operation's curve on the path
- * `step`, or CURVE_ONE_SHOT if that one was measured with @size ranks and the other one was not. */
+ * `step`, or CURVE_ONE_SHOT if that was measured with a number of ranks that comes first. */
 static curve_kind kernel_curve(const predict_links *l, curve_kind step, int size) {
-    bool exact = l->curves[step][size].n || !l->curves[CURVE_ONE_SHOT][size].n;
-    return exact && measured_ranks(l, step, size) ? step : CURVE_ONE_SHOT;
+    int own = order_of(measured_ranks(l, step, size), size),
+        stored = order_of(measured_ranks(l, CURVE_ONE_SHOT, size), size);
+    return own <= stored ? step : CURVE_ONE_SHOT;
 }
 
 /* The time of an exchange of @size ranks in the one-shot kernel. @step: its curve on the path

@@ -11,11 +11,10 @@
  * As in the engine (generator/local/cuda/sums.h), sums of up to sums_one_shot() bytes, and
  * all-gathers and reduce-scatters of parts of up to SUMS_ONE_SHOT bytes, take the one-shot kernel.
  * NCCL does longer ones. `bench exchange` measures these kernels in the form of a step on the path
- * `step`, and each of the three operations has a curve of its own. Where it was not measured, or
- * only with other numbers of ranks than the exchange has, an operation uses the curve of the
- * one-shot all-reduce that stores its sum, if that was measured with this number: An all-gather or
- * a reduce-scatter of a part of b bytes reads as many bytes of other ranks as an all-reduce of b
- * bytes. Without these curves, and with a link, NCCL does all exchanges.
+ * `step`, and each of the three operations has a curve of its own. Where the one-shot all-reduce
+ * that stores its sum was measured with a better number of ranks, an operation uses that curve: An
+ * all-gather or a reduce-scatter of a part of b bytes reads as many bytes of other ranks as an
+ * all-reduce of b bytes. Without these curves, and with a link, NCCL does all exchanges.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along

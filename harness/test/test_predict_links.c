@@ -149,13 +149,27 @@ static void test_steps_of_several_numbers_of_ranks(void) {
     /* With two ranks, the stored all-reduce was measured, and the gather was not: 7680 bytes take
      * 15/8 of the time of 4096. */
     CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 7680, 1024).ns, 5625 + 2000);
-    /* Without that curve, 7680 bytes from one rank are 2560 from each of three. */
+    /* With eight ranks, four come before two. 1536 bytes from each of seven are 3584 from each of
+     * three. */
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
+    /* Without the curve of two ranks, 7680 bytes from one rank are 2560 from each of three. */
     predict_links other = l;
     other.curves[CURVE_ONE_SHOT][2].n = 0;
     CU_ASSERT_EQUAL(gathers_of(&other, "DP2/EP2", 7680, 3 << 20).ns,
                     4500 + gathers_of(&l, "DP2/EP2", 0, 3 << 20).ns - 2000);
-    /* 1536 bytes from each of seven ranks are 3584 from each of three. */
-    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
+}
+
+/* The stored all-reduce was measured with four ranks, and the gather of a step with two. */
+static void test_fewer_ranks_in_steps(void) {
+    predict_links l = links_of_two();
+    const exchange_record gather = exchange_row("all_gather", "step", 2048, 2100);
+    exchange_record stored = exchange_row("all_reduce", "one_shot", 1024, 7000);
+    stored.ranks = 4;
+    predict_links_add(&l, &gather);
+    predict_links_add(&l, &stored);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 0).ns, 2100 + 2000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 0).ns, 7000 + 7000);
+    CU_ASSERT_EQUAL(gathers_of(&l, "DP8/EP8", 256, 0).ns, 7000 + 7000);
 }
 
 /* Each operation without a curve of its own uses that of the one-shot all-reduce. With a link,
@@ -251,6 +265,7 @@ CU_TestInfo tests_predict_links[] = {
     {"curves of several numbers of ranks", test_curves_of_several_numbers_of_ranks},
     {"exchanges as in a step", test_steps},
     {"exchanges as in a step, of several numbers of ranks", test_steps_of_several_numbers_of_ranks},
+    {"exchanges as in a step, with fewer ranks", test_fewer_ranks_in_steps},
     {"no exchanges as in a step", test_missing_steps},
     {"networks", test_networks},
     {"links instead of curves", test_links_replace_curves},
