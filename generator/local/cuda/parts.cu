@@ -128,7 +128,7 @@ snap_status record_repeated(cuda_model *m, const step_shape &step, int times, la
 }
 
 enum {
-    kTimes = 4, /* how often each exchange is done again */
+    kTimes = 16, /* how often each exchange is done again */
     kInARow = 2 /* timed replays of a step in one turn */
 };
 
