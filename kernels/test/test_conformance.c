@@ -15,17 +15,14 @@
 
 typedef struct {
     int rows, failed, skipped, exact;
-    char first[64];     /* name of the first check that failed */
-    int stop_after;     /* 0 = never */
-    const char *before; /* the name of a check before which to stop; NULL = none */
+    char first[64]; /* name of the first check that failed */
+    int stop_after; /* the number of rows after which to stop; 0 = never */
 } tally;
 
 static const char kFirstLong[] = "each page of a long context counts";
 
 static bool count(void *ctx, const conformance_row *row) {
     tally *t = ctx;
-    if (t->before && strcmp(row->check, t->before) == 0)
-        return false;
     t->rows++;
     if (row->verdict == CONFORMANCE_FAILED && !t->failed++)
         (void)snprintf(t->first, sizeof t->first, "%s", row->check);
@@ -34,13 +31,22 @@ static bool count(void *ctx, const conformance_row *row) {
     return t->rows != t->stop_after;
 }
 
-/* Runs all checks; without @with_long or under a sanitizer, those before the long ones, which would
- * take minutes. */
+/* The number of result rows before those of the long checks, which come last. */
+static int rows_before_long(void) {
+    int rows = conformance_count();
+    for (const check *k = checks_reach; k->name; k++)
+        rows -= k->both_arms ? 2 : 1;
+    return rows;
+}
+
+/* Runs all checks. The long checks are left out if @with_long is false. They are also left out
+ * under a sanitizer, where they would take minutes. There, the test of pages that are not read runs
+ * their code. */
 static tally run(mla_backend *be, bool with_long) {
     bool all = with_long && !kSanitized;
-    tally t = {.before = all ? NULL : kFirstLong};
+    tally t = {.stop_after = all ? 0 : rows_before_long()};
     CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), all ? SNAP_OK : SNAP_E_CANCELLED);
-    CU_ASSERT(!all || t.rows == conformance_count());
+    CU_ASSERT_EQUAL(t.rows, all ? conformance_count() : rows_before_long());
     return t;
 }
 
@@ -84,7 +90,10 @@ static void test_opencl(void) {
     }
     mla_backend_close(be);
     expect_passed("opencl", "auto", MLA_SCALE_MAX, true);
-    expect_passed("opencl", "auto", MLA_SCALE_POW2, false);
+    /* The scale changes only a number that the device code reads, and sanitizers do not see that
+     * code. */
+    if (!kSanitized)
+        expect_passed("opencl", "auto", MLA_SCALE_POW2, false);
     CU_ASSERT_EQUAL(mla_backend_open(&be, "opencl", &(mla_backend_options){.isa = "abacus"}, &err),
                     SNAP_E_UNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no usable OpenCL device matches 'abacus'"));
