@@ -9,4 +9,9 @@ enum { kSanitized = 1 };
 enum { kSanitized = 0 };
 #endif
 
+/* The number of runs of a simulation: @n, or a tenth of it under a sanitizer. All runs execute the
+ * same code, so a tenth of them finds the same errors of memory and arithmetic. Only the ordinary
+ * build compares shares of runs with their limits, because the limits are for @n runs. */
+#define SIMULATED_RUNS(n) (kSanitized ? ((n) + 9) / 10 : (n))
+
 #endif

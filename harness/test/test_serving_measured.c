@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/test/sanitized.h"
 #include "harness/serving/flags.h"
 #include "harness/test/serving_sim.h"
 
@@ -186,7 +187,7 @@ static serving_measured *queues(double rate, double speed, double seconds, int b
  * fewer have a probability of about 0.5 %. Theory: e2e of an M/M/1 queue is exponential with the
  * rate 1 - load. */
 static void test_intervals_hold_the_truth(void) {
-    enum { kRuns = 40, kLeast = 31 };
+    enum { kRuns = SIMULATED_RUNS(40), kLeast = 31 };
     const double load = 0.5;
     const struct {
         int metric;
@@ -210,6 +211,8 @@ static void test_intervals_hold_the_truth(void) {
         CU_ASSERT(!l->arm[0].backlog.saturated);
         free(l);
     }
+    if (kSanitized) /* too few runs for the limits: see SIMULATED_RUNS() */
+        return;
     for (size_t i = 0; i < kCases; i++) {
         char name[32];
         serving_metric_name(cases[i].metric, name);
@@ -222,7 +225,7 @@ static void test_intervals_hold_the_truth(void) {
 /* Equal arms: a verdict "faster" or "slower" about any metric must stay rare (5 % by design). An
  * arm that serves 1.5 times as fast must be found, and never in the wrong direction. */
 static void test_verdicts_between_arms(void) {
-    enum { kRuns = 40 };
+    enum { kRuns = SIMULATED_RUNS(40) };
     int alarms = 0, found = 0, wrong = 0;
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     int e2e = serving_metric_of(SERVING_E2E, SERVING_P50);
@@ -241,11 +244,13 @@ static void test_verdicts_between_arms(void) {
         wrong += l->difference[1][e2e].verdict == SERVING_SLOWER;
         free(l);
     }
+    CU_ASSERT_EQUAL(wrong, 0);
+    if (kSanitized) /* too few runs for the limits: see SIMULATED_RUNS() */
+        return;
     if (alarms > 6 || found < 34)
         printf("\n%d alarms, %d found, of %d", alarms, found, kRuns);
     CU_ASSERT(alarms <= 6);
     CU_ASSERT(found >= 34);
-    CU_ASSERT_EQUAL(wrong, 0);
 }
 
 /* ---- flags ---- */
@@ -276,7 +281,7 @@ static serving_measured *disturbed(uint64_t seed, const serving_measure_options 
  * of 30 then have a probability of 2 %.) By the rule of older files, the flag prevents every
  * verdict. */
 static void test_disturbed_blocks(void) {
-    enum { kRuns = 30 };
+    enum { kRuns = SIMULATED_RUNS(30) };
     int believed = 0, stated = 0, flagged = 0;
     serving_measure_options o = SERVING_MEASURE_DEFAULTS, old = o;
     old.before_units = true;
@@ -300,6 +305,8 @@ static void test_disturbed_blocks(void) {
         free(l);
         free(now);
     }
+    if (kSanitized) /* too few runs for the limits: see SIMULATED_RUNS() */
+        return;
     if (believed < 10 || stated > 4 || flagged < 28)
         printf("\n%d excluded, %d stated, %d flagged, of %d", believed, stated, flagged, kRuns);
     CU_ASSERT(believed >= 10);
@@ -461,7 +468,7 @@ static void test_saturation(void) {
     int over = 0, under = 0;
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     o.arms = 1;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= SIMULATED_RUNS(20); seed++) {
         serving_measured *l = queues(1.2, 1, 600, 2, seed, &o);
         over += l->arm[0].backlog.saturated;
         free(l);
@@ -469,6 +476,8 @@ static void test_saturation(void) {
         under += l->arm[0].backlog.saturated;
         free(l);
     }
+    if (kSanitized) /* too few runs for the limits: see SIMULATED_RUNS() */
+        return;
     if (over < 18 || under > 1)
         printf("\nsaturated: %d of 20 at 1.2, %d at 0.8", over, under);
     CU_ASSERT(over >= 18);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/sanitized.h"
 #include "kernels/formats.h"
 #include "kernels/test/fixture.h"
 
@@ -467,14 +468,15 @@ static void spoil_late_token(const fixture_spec *spec, int64_t token, float *row
 }
 
 /* Each row with a NaN score must become NaN, output and log-sum-exp, and no other row may change.
- * Token 150 exists in the third sequence only. */
+ * Token 150 exists in the third sequence only. Under a sanitizer, there is one number of heads,
+ * because other tests of this file run the kernels for few and for many heads. */
 static void nan_of(fixture_spec spec) {
     static const int kLengths[] = {0, 5, 700, 130};
     static const fixture_change kChanges[] = {spoil_token, spoil_queries, spoil_late_token};
     fixture good, bad;
     set_lengths(&spec, 4, kLengths);
     spec.splits = 3;
-    for (spec.heads = 1; spec.heads <= 48; spec.heads *= 4)
+    for (spec.heads = kSanitized ? 16 : 1; spec.heads <= 48; spec.heads *= 4)
         for (int c = 0; c < 3; c++) {
             spec.change = NULL;
             fixture_make(&good, spec);
