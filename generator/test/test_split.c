@@ -118,6 +118,10 @@ static void test_shipped_model(void) {
                   fp8 = {.precision = "fp8", .sequences = 8};
     CU_ASSERT_EQUAL(compare(kShipped, "TP2", &f32, 0, kTokens), 0);
     CU_ASSERT_EQUAL(compare(kShipped, "TP4", &f32, 1, kTokens), 0);
+    if (kThreadSanitized) { /* the threads do the same in each precision */
+        split_ranks_expect_none();
+        return;
+    }
     CU_ASSERT(compare(kShipped, "TP2", &bf16, 1, kTokens) < kSamples);
     CU_ASSERT(compare(kShipped, "TP2", &fp8, 1, kTokens) < kSamples);
     split_ranks_expect_none();
@@ -135,7 +139,8 @@ static void test_swapping(void) {
     local_close(&m);
     CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
     how.recompute = true;
-    CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
+    if (!kThreadSanitized) /* the threads do the same; only the contents of the cache differ */
+        CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
     tiny_remove(dir);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/sanitized.h"
 #include "harness/audit/audit.h"
 #include "harness/bench/arm_spec.h"
 #include "harness/bench/sweep.h"
@@ -187,6 +188,8 @@ typedef struct {
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     format_arms *f = ctx;
+    if (kThreadSanitized && f->n == 2) /* the threads do the same for each format */
+        return SNAP_OK;
     CU_ASSERT_FATAL(f->n < SWEEP_ARMS);
     CU_ASSERT_FATAL(arm_format_load(&f->formats[f->n], name, D_C, D_R, err) == SNAP_OK);
     const cache_format *loaded = &f->formats[f->n]->format;
@@ -220,7 +223,8 @@ static void test_every_format(void) {
     real = be->ops;
     ops.describe = describe_without_cache;
     be->ops = &ops;
-    CU_ASSERT(cache_format_each(add_format, &f, NULL) == SNAP_OK && f.n > 15);
+    CU_ASSERT(cache_format_each(add_format, &f, NULL) == SNAP_OK &&
+              f.n > (kThreadSanitized ? 1 : 15));
     for (int i = 0; i < f.n; i++)
         f.arms[i].backend = be;
     sweep_options sweep = {
@@ -254,7 +258,7 @@ static void test_page_sizes(void) {
         "\"content\":{\"type\":\"int8\",\"scale\":{\"type\":\"fp32\",\"per\":\"page\"}},"
         "\"rope\":{\"type\":\"bf16\"}}"};
     for (int i = 0; i < 2; i++)
-        for (int s_q = 1; s_q <= 2; s_q++)
+        for (int s_q = kThreadSanitized ? 2 : 1; s_q <= 2; s_q++)
             expect_status(NULL, texts[i], "kernel", s_q, "passed", "");
 }
 
