@@ -41,7 +41,7 @@ struct group {
     std::mt19937_64 rng;
 
     explicit group(int size) : of(size), rng(17 + size) {
-        int blocks = 0; /* which all ranks together may have on this device */
+        int blocks = 0; /* of all ranks together */
         CHECK(one_shot_most_blocks(0, &blocks));
         CHECK(cudaHostAlloc(&stop, sizeof *stop, cudaHostAllocMapped));
         *stop = 0;
@@ -277,6 +277,45 @@ void check_scatter(group &g, size_t bytes, size_t gap) {
     }
 }
 
+/* Sums that are added to numbers of the rank, several without waiting in between. @overlap: each
+ * launch may begin before the previous one has ended, as in a step of a model. Then all of them can
+ * be on the device at the same time, so each has fewer blocks. */
+void check_add(group &g, size_t bytes, bool overlap) {
+    enum { kTimes = 5 };
+    const size_t n = bytes / 4, size = g.of.size();
+    std::vector<numbers> part, x;
+    for (size_t r = 0; r < size; r++) {
+        part.emplace_back(n);
+        part[r].draw(g.rng);
+        x.emplace_back(n);
+        x[r].draw(g.rng);
+    }
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < kTimes; i++)
+        for (size_t r = 0; r < size; r++) {
+            one_shot_group of = g.of[r].g;
+            of.most_blocks /= overlap ? kTimes : 1;
+            CHECK(one_shot_add(of, part[r].at, x[r].at, 0.75f, bytes, overlap, g.of[r].stream));
+        }
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++) {
+        std::vector<float> want = x[r].host;
+        for (size_t i = 0; i < n; i++) {
+            float sum = part[0].host[i];
+            for (size_t s = 1; s < size; s++)
+                sum += part[s].host[i];
+            for (int t = 0; t < kTimes; t++)
+                want[i] = fmaf(0.75f, sum, want[i]);
+        }
+        expect_same(overlap ? "added sums, launches overlap" : "added sums", bytes, g.of[r],
+                    x[r].at, want);
+    }
+    for (size_t r = 0; r < size; r++) {
+        CHECK(cudaFree(part[r].at));
+        CHECK(cudaFree(x[r].at));
+    }
+}
+
 /* In turn with sums, as in a step of a model. */
 void check_parts(group &g) {
     for (const size_t bytes : kSizes)
@@ -343,10 +382,16 @@ int main() {
     /* One hardware queue for each stream. With fewer, a rank's kernel could be queued after the
      * kernel of a rank that waits for it. */
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    int major = 0;
+    CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    const bool hopper = major >= 9; /* launches can overlap */
     for (const int size : {1, 2, 3, 8}) {
         group g(size);
         check_sizes(g);
         check_parts(g);
+        for (const size_t bytes : kSizes)
+            for (int overlap = 0; overlap <= (hopper ? 1 : 0); overlap++)
+                check_add(g, bytes, overlap == 1);
         check_wrap(g);
         printf("%d ranks ok\n", size);
     }
