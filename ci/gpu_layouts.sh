@@ -13,19 +13,23 @@
 #   longcat   LongCat-Flash with its true widths, e4m3 weights and 5 of its 28 layers: one GPU and all layouts
 #   nccl      TP2 and EP2 of V2-Lite and V3 again, with NCCL for all exchanges
 #   energy    joules for each token of V2-Lite and V3: one GPU and all layouts
+#   sockets   TP2 and EP2 of V2-Lite with NCCL over sockets, as between two machines: slower, but it must work
 #   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
+#   memory    another program fills the memory of the second GPU: TP2 must end in time and name rank 1
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
 # TP2 EP2 TP2/EP2); V3, the model of v3 (deepseek-v3-7-layers). NVLink multicast stays off. Missing programs are
-# built. OUT gets NAME.json and NAME.txt of each measurement, correct.txt, faults.txt, machine.txt, and summary.txt.
+# built. OUT gets NAME.json and NAME.txt of each measurement, NAME-clocks.csv with the clock and power of the GPUs
+# meanwhile, correct.txt, faults.txt, machine.txt, and summary.txt.
 # Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
 . ci/gpu_ranks.sh
 begin "$@"
+: >"$out/faults.txt"
 shift
-steps=${*:-kernel correct sums lite v3 longcat nccl energy faults}
+steps=${*:-kernel correct sums lite v3 longcat nccl energy sockets faults memory}
 export NCCL_NVLS_ENABLE=0
 contexts=${CONTEXTS:-8192,32768,131072}
 batches=${BATCHES:-2,8,64,max}
@@ -44,8 +48,10 @@ model() {
     at=$4
     of=$5
     shift 5
+    record_clocks "$name"
     show "$name" 120 "$snapmla" bench model --model-config "$config" --memory "$memory" \
         --context "$at" --batch "$of" --min-time 0.1 --parts --out "$out/$name.json" "$@"
+    stop_clocks "$name"
 }
 
 step_kernel() {
@@ -67,9 +73,8 @@ all() {
     cache=$3
     shift 3
     visible=${CUDA_VISIBLE_DEVICES:-}
-    alone=${devices%%,*} # the first GPU of the list, which counts the visible ones
-    [ -z "$visible" ] || alone=$(echo "$visible" | cut -d, -f$((alone + 1)))
-    export CUDA_VISIBLE_DEVICES="$alone"
+    CUDA_VISIBLE_DEVICES=$(gpu_at 1)
+    export CUDA_VISIBLE_DEVICES
     model "$prefix-one" "$shape" "$cache" "$contexts" "1,$batches" "$@"
     [ -n "$visible" ] && export CUDA_VISIBLE_DEVICES="$visible" || unset CUDA_VISIBLE_DEVICES
     for layout in $layouts; do
@@ -121,9 +126,31 @@ inject() {
 }
 
 step_faults() {
-    : >"$out/faults.txt"
     inject KILL "rank 1 was ended by signal 9"
     inject STOP "rank 1: no sign of life for 10 s"
+}
+
+step_sockets() {
+    for layout in TP2 EP2; do
+        NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NET=Socket model "lite-$layout-sockets" deepseek-v2-lite 90 32768 \
+            2,64 --layout "$layout" --devices "$devices" --one-shot-kib 0
+    done
+}
+
+# The weights and 90 GB of cache of one run leave no room for those of another one.
+step_memory() {
+    CUDA_VISIBLE_DEVICES=$(gpu_at 2) timeout 60 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 \
+        --batch 8 --context 8192,16384,24576,32768,40960 --min-time 60 >"$out/holder.txt" 2>&1 &
+    holder=$!
+    sleep 20
+    kill -0 $holder 2>/dev/null || fail "memory: the program that fills the memory has ended"
+    begun=$(date +%s)
+    code=0
+    timeout -k 5 60 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 --batch 8 --context 8192 \
+        --layout TP2 --devices "$devices" >"$out/memory.txt" 2>"$out/fault.err" || code=$?
+    report_fault "no memory on the GPU of rank 1" "$code" $(($(date +%s) - begun)) "rank 1"
+    kill $holder 2>/dev/null || true
+    wait $holder || true
 }
 
 find_nccl

@@ -78,13 +78,40 @@ generate() {
     grep -o '"text": *"[^"]*"' "$out/$texts.txt" >"$out/$texts.texts" || fail "$texts: no texts"
 }
 
-# Measures the exchanges of FP32 numbers for `bench model --predict`, into sums.json. A size counts the parts of all
-# ranks, so the path `step` reaches its longest part of 2 MiB at 4 MiB with two GPUs, and at 16 MiB with eight.
+# Measures the exchanges of FP32 numbers for `bench model --predict`, into sums.json. `--sizes` counts the parts of all
+# ranks. The longest part on the path `step` is 2 MiB, so its largest size is 4 MiB with two GPUs and 16 MiB with eight.
 measure_sums() {
     show sums 120 "$snapmla" bench exchange --devices "$devices" --type fp32 \
         --operations all_reduce,all_gather,reduce_scatter \
         --sizes "8192,16384,32768,65536,131072,262144,393216,524288,786432,1048576,1572864,2097152,3145728,4194304,\
 8388608,16777216,67108864" --min-time 0.02 --out "$out/sums.json"
+}
+
+# gpu_at PLACE: the GPU at this place in $devices, counted from 1, as a number for CUDA_VISIBLE_DEVICES
+gpu_at() {
+    number=$(echo "$devices" | cut -d, -f"$1")
+    [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || number=$(echo "$CUDA_VISIBLE_DEVICES" | cut -d, -f$((number + 1)))
+    echo "$number"
+}
+
+# Until stop_clocks(), twice a second: the number, SM clock (MHz), power (W) and reasons for a lower clock of each GPU,
+# into NAME-clocks.csv.
+record_clocks() {
+    recorder=
+    command -v nvidia-smi >/dev/null 2>&1 || return 0
+    nvidia-smi --query-gpu=index,clocks.sm,power.draw,clocks_event_reasons.active --format=csv,noheader,nounits \
+        -lms 500 >"$out/$1-clocks.csv" 2>&1 &
+    recorder=$!
+}
+
+# Prints the mean clock and power of each GPU while it took more than 250 W.
+stop_clocks() {
+    [ -n "$recorder" ] || return 0
+    kill "$recorder" 2>/dev/null || true
+    wait "$recorder" 2>/dev/null || true
+    awk -F ', ' -v name="$1" '$3 + 0 > 250 { n[$1]++; clock[$1] += $2; power[$1] += $3 }
+        END { for (g in n) printf "clocks, %s: GPU %s: %.0f MHz, %.0f W (%d samples)\n", name, g, clock[g] / n[g],
+            power[g] / n[g], n[g] }' "$out/$1-clocks.csv" | sort | tee -a "$out/summary.txt"
 }
 
 # ratio A B: B / A
