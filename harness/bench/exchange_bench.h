@@ -8,13 +8,14 @@
  *   2. run the operation on integers and then on fractions, and compare the numbers of the result
  *      with the expected ones. Sums of small integers are exact, whatever their order. NCCL may add
  *      fractions in any order, so its sums of fractions are not compared with a sum. Those of an
- *      all-reduce must have the same bits on every rank. On the path `step`, each operation of a
- *      graph adds the sum to the receive buffer, which is zero before.
+ *      all-reduce must have the same bits on every rank. On the path `step`, an all-reduce and
+ *      a reduce-scatter add the sum to the receive buffer, once for each operation of the graph.
+ *      The buffer is zero before.
  *   3. time the operation. A sample is the longest time of all ranks.
  *   4. repeat the steps 1 and 2.
  *
- * An operation and a size have rows for each path that exchange_allows(): NCCL, the all-reduce over
- * peer memory, and the exchanges over peer memory as a step of a model does them.
+ * Each operation and size has rows for every path that exchange_allows() accepts: NCCL, the
+ * all-reduce over peer memory, and the exchanges over peer memory as a step of a model does them.
  *
  * A row with a wrong number has no time. Bandwidths follow the definitions of nccl-tests, so they
  * can be compared with its output. */

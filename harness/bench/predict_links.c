@@ -163,7 +163,8 @@ static int order_of(int measured, int size) {
 }
 
 /* The curve that gives the times of the one-shot kernel: @step, the operation's curve on the path
- * `step`, or CURVE_ONE_SHOT if that was measured with a number of ranks that comes first. */
+ * `step`, or CURVE_ONE_SHOT if that was measured with a number of ranks that comes earlier in the
+ * order of measured_ranks(). */
 static curve_kind kernel_curve(const predict_links *l, curve_kind step, int size) {
     int own = order_of(measured_ranks(l, step, size), size),
         stored = order_of(measured_ranks(l, CURVE_ONE_SHOT, size), size);

@@ -278,8 +278,9 @@ static void test_killed_at_random(void) {
     rng r = rng_make(7, (uint64_t)getpid());
     int kills = 0, runs = 0, midway = 0, wanted = kills_wanted();
     memset(cells, 0, sizeof cells);
-    /* Under the thread sanitizer, samples were under way at 10 of 60 kills only. At this rate, 20
-     * kills meet no samples with a probability of 3 %. So kills go on until one has met some. */
+    /* Under the thread sanitizer, samples were under way at 10 of 60 kills only. At this rate, the
+     * probability is 3 % that no sample was under way at any of 20 kills. So the test continues
+     * until one was. */
     while (kills < wanted || (!midway && kills < 10 * wanted)) {
         bool killed = run_for(&o, (int64_t)(rng_uniform(&r) * 1.2 * length_ns));
         int n = check_rows(cells);

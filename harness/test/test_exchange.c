@@ -29,10 +29,10 @@ typedef enum {
     WRONG_BEFORE, /* one number of an all-gather, in the first check of a row */
     WRONG_AFTER,  /* the same in the last check */
     OTHER_BITS,   /* the bits of an all-reduce differ, but its integers do not */
-    ONE_TOO_FEW,  /* sums that are added are added once less than they should be */
-    ONE_TOO_MANY, /* or once more */
-    NAN_BEFORE,   /* fill() does not write zeros where sums are added */
-    SUM_BEFORE,   /* nor does it write anything else there */
+    ONE_TOO_FEW,  /* sums are added once too few */
+    ONE_TOO_MANY, /* sums are added once too often */
+    NAN_BEFORE,   /* fill() writes NaN where sums are added */
+    SUM_BEFORE,   /* fill() leaves the old numbers where sums are added */
     FAILS,        /* the device fails in the 5th operation */
 } fault;
 
@@ -373,7 +373,8 @@ static void test_wrong(void) {
     expect_wrong(OTHER_BITS, "all_reduce", NULL);
 }
 
-/* Sums that are added: to something else than zeros, or another number of times. */
+/* The program must find sums that are added to other numbers than zeros, or too often, or too
+ * rarely. */
 static void test_wrong_additions(void) {
     expect_wrong(ONE_TOO_FEW, NULL, "step");
     expect_wrong(ONE_TOO_MANY, NULL, "step");

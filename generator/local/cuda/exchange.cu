@@ -75,7 +75,7 @@ snap_status enqueue_nccl(cuda_exchange *x, snap_err *err) {
     }
 }
 
-/* The same calls as in sums.cu. */
+/* Makes the same calls as sums.cu. */
 snap_status enqueue_step(cuda_exchange *x, snap_err *err) {
     const one_shot_group &g = x->peers.group;
     const size_t bytes = static_cast<size_t>(x->call.bytes), part = part_bytes(x);

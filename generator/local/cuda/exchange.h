@@ -25,10 +25,10 @@ typedef enum {
     EXCHANGE_OPERATIONS,
 } exchange_operation;
 
-/* The last two are kernels over peer memory (kernels/cuda/exchange/one_shot.h). EXCHANGE_STEP has
- * the form that a step of a model uses (sums.h): A sum is added to FP32 numbers of this rank, which
- * here are those in the receive buffer. On a device of compute capability 9.0 or above, a launch
- * may overlap the end of the previous one. */
+/* EXCHANGE_ONE_SHOT and EXCHANGE_STEP are kernels over peer memory
+ * (kernels/cuda/exchange/one_shot.h). EXCHANGE_STEP makes the calls that a step of a model makes
+ * (sums.h): it adds a sum to FP32 numbers of this rank, here those in the receive buffer. On a
+ * device of compute capability 9.0 or above, a launch may overlap the end of the previous one. */
 typedef enum {
     EXCHANGE_NCCL,
     EXCHANGE_ONE_SHOT, /* only an all-reduce, which stores the sum */
@@ -69,8 +69,8 @@ typedef struct {
     void (*close)(exchange *x);
     void (*describe)(const exchange *x, exchange_info *out);
     snap_status (*prepare)(exchange *x, const exchange_call *call, snap_err *err);
-    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns. But an
-     * operation that adds to the receive buffer (exchange_additions()) gets zeros there. */
+    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns, or with
+     * zeros if the operation adds to the receive buffer (exchange_additions()). */
     snap_status (*fill)(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err);
     /* Launches the operation, or the graph if there is one, once, and waits for its end. */
     snap_status (*run)(exchange *x, snap_err *err);
@@ -107,9 +107,9 @@ typedef struct {
 snap_status exchange_cuda_open(exchange **out, const exchange_options *opt,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether a group of @size ranks can do the operation of a call on its path. @most: one_shot_bytes
- * of the group. In EXCHANGE_STEP, it limits the message that a rank sends to one other rank. That
- * is the part of one rank, except in an all-reduce. */
+/* Whether a group of @size ranks supports this call. @most: one_shot_bytes of the group. On
+ * EXCHANGE_STEP, it limits the bytes that a rank sends to each other rank: all bytes in an
+ * all-reduce, and else those of one part. */
 static inline bool exchange_allows(const exchange_call *c, int size, int64_t most) {
     bool reduce = c->operation == EXCHANGE_ALL_REDUCE;
     if (c->path == EXCHANGE_NCCL)

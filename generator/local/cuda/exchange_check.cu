@@ -52,8 +52,9 @@ __device__ float sum_of(const exchange_expected &w, uint64_t i) {
     return sum;
 }
 
-/* What the receive buffer contains after a @sum was added to its zero @additions times, or stored.
- * The kernel adds by a fused multiplication by 1, which rounds like this addition. */
+/* The number that the receive buffer must contain: @sum if it is stored (@additions is 0), else 0
+ * with @sum added @additions times. The kernel uses a fused multiply-add with the factor 1, which
+ * rounds like this addition. */
 __device__ float received(float sum, int additions) {
     if (additions == 0)
         return sum;

@@ -1,4 +1,4 @@
-/* The inboxes of the one-shot all-reduce: each rank maps the memory of the others (CUDA IPC). */
+/* The inboxes of the one-shot kernels: each rank maps the memory of the others (CUDA IPC). */
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>

@@ -23,7 +23,7 @@ enum { SUMS_ONE_SHOT = 2 << 20 };
 
 /* The same for a sum over @size ranks. Each rank reads the numbers of all others, so the more ranks
  * there are, the shorter are the sums from which on NCCL is faster (measured with two and four
- * H200s: docs/measuring.md). */
+ * H200s, before commit d5424da7 made the kernel faster: docs/measuring.md). */
 static inline int64_t sums_one_shot(int size) {
     return SUMS_ONE_SHOT / (size > 2 ? size - 1 : 1);
 }

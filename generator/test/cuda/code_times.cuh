@@ -317,8 +317,8 @@ inline void compare_library(const device::stream_of &s, timed_product &p, int ro
     printf("\n");
 }
 
-/* The time in us in which a kernel reads the weights of a dense product and does nothing else: the
- * fastest of some kernels. A product of few rows cannot be much faster. */
+/* The shortest time in us, over several kernels, to read the weights of a dense product and do
+ * nothing else. It includes the launch. A product of few rows cannot be much faster. */
 inline double reading_us(const device::stream_of &s, const timed_product &p) {
     const int pages = p.t.n * p.t.k / PROBE_PAGE;
     std::vector<int> order;

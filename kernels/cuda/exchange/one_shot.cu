@@ -134,7 +134,7 @@ struct unit_sum<true> {
     }
 };
 
-/* What is stored: the sum, or the sum added to the numbers that were there @before. */
+/* What is stored: the sum, or the sum added to @before, the numbers that were in memory. */
 template <bool kAdds, bool kBf16>
 __device__ uint4 result_of(const unit_sum<kBf16> &sum, const uint4 &before, float factor) {
     if constexpr (kAdds)
