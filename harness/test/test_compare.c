@@ -45,7 +45,8 @@ static void test_ratios(void) {
     CU_ASSERT(js_set_str(backend, "device", "Vendor X100 SXM"));
     report_model *m =
         compare(a, b,
-                "{\"X100\": {\"usd_per_hour\": 9, \"date\": \"2026-11-01\", \"source\": \"s\"},"
+                "{\"why\": \"a comment\","
+                "\"X100\": {\"usd_per_hour\": 9, \"date\": \"2026-11-01\", \"source\": \"s\"},"
                 "\"Vendor X100\": {\"usd_per_hour\": 3.6,"
                 "\"date\": \"2026-11-24\", \"source\": \"the vendor's list\"}}",
                 SNAP_OK);

@@ -217,13 +217,18 @@ static bool is_date(const char *text) {
     return true;
 }
 
+/* As in other configurations, the key "why" is a comment and not a device. */
+static bool is_device(const char *key) {
+    return strcmp(key, "why") != 0;
+}
+
 /* The entry with the longest key that occurs in the device's name; NULL if there is none. */
 static void *entry_of(js *prices, const char *device) {
     size_t longest = 0;
     void *found = NULL;
     for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
         size_t n = strlen(js_key(it));
-        if (n <= longest || !strstr(device, js_key(it)))
+        if (n <= longest || !is_device(js_key(it)) || !strstr(device, js_key(it)))
             continue;
         longest = n;
         found = it;
@@ -234,6 +239,8 @@ static void *entry_of(js *prices, const char *device) {
 static snap_status check_prices(js *prices, snap_err *err) {
     for (void *it = prices ? js_first(prices) : NULL; it; it = js_next(prices, it)) {
         const js *price = js_value(it);
+        if (!is_device(js_key(it)))
+            continue;
         if (!js_is_object(price) || !has_text(price, "date") || !has_text(price, "source"))
             return err_set(err, SNAP_E_USAGE,
                            "the price of '%s' must be an object with usd_per_hour, date and source",
