@@ -21,15 +21,25 @@ static void missing(const headline_facts *f, buf *out) {
     }
 }
 
+/* Appends which loads at the ends of the knees are in doubt. */
+static void doubtful(const headline_facts *f, buf *out) {
+    const char *names[2] = {f->baseline, f->arm};
+    int said = 0;
+    (void)buf_printf(out,
+                     "inconclusive: no ratio of the requests within the targets of %s and %s, "
+                     "because of flags of loads at the ends of the knees: ",
+                     f->arm, f->baseline);
+    for (int i = 0; i < 2; i++)
+        if (f->knee[i].doubt)
+            (void)buf_printf(out, "%s%s at %.4g is %s", said++ ? ", " : "", names[i],
+                             f->knee[i].doubt_load, f->knee[i].doubt);
+}
+
 /* Appends the part about the loads. Returns whether it states a difference. */
 static bool say_ratio(const headline_facts *f, buf *out) {
     knee_ratio r = knee_ratio_of(&f->knee[0], &f->knee[1]);
-    const char *doubt = f->knee[0].doubt ? f->knee[0].doubt : f->knee[1].doubt;
-    if (doubt) {
-        (void)buf_printf(out,
-                         "inconclusive: no ratio of the requests within the targets of %s and %s, "
-                         "because a load that decides it has the flag '%s'",
-                         f->arm, f->baseline, doubt);
+    if (f->knee[0].doubt || f->knee[1].doubt) {
+        doubtful(f, out);
         return false;
     }
     if (!isnan(r.ratio) && (r.lo > 1 || r.hi < 1))

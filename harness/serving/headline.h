@@ -20,7 +20,7 @@ typedef struct {
 } headline_facts;
 
 /* Appends the sentence, without a full stop. If an end of a knee is in doubt, it begins with
- * "inconclusive" and states the flag. A ratio is stated if both knees have both ends, "at least" or
+ * "inconclusive" and states the load and the flag. A ratio is stated if both knees have both ends, "at least" or
  * "at most" if the ends that were found show a difference. Otherwise the sentence says which knee
  * lacks an end. Equal quality is stated only for the verdict "equivalent". */
 void serving_headline(const headline_facts *f, buf *out);

@@ -56,6 +56,7 @@ typedef struct {
     const char *doubt; /* the flag that puts the state of a load at one of the ends in doubt; NULL =
                           none. It does not change the search, because more blocks do not end a
                           disturbance. */
+    double doubt_load; /* that load, if there is a doubt */
 } knee_step;
 
 /* @points: [n] one for each load, in any order. */

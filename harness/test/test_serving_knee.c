@@ -566,10 +566,18 @@ static void test_headline(void) {
                     "targets; quality was not measured");
     knee_step doubtful = ends(15, 18);
     doubtful.doubt = "correlated";
+    doubtful.doubt_load = 15;
     expect_headline(ends(10, 10.5), doubtful, "equivalent",
                     "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
-                    "because a load that decides it has the flag 'correlated'; at equal quality "
-                    "(margin 2 points)");
+                    "because of flags of loads at the ends of the knees: fp8 at 15 is correlated; "
+                    "at equal quality (margin 2 points)");
+    knee_step other = ends(10, 10.5);
+    other.doubt = "unsteady";
+    other.doubt_load = 10.5;
+    expect_headline(other, doubtful, "",
+                    "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
+                    "because of flags of loads at the ends of the knees: bf16 at 10.5 is unsteady, "
+                    "fp8 at 15 is correlated; quality was not measured");
 }
 
 /* Only the loads at the ends matter. */
@@ -583,8 +591,10 @@ static void test_doubtful_ends(void) {
     CU_ASSERT_PTR_NULL(knee_next(p, 5, &o).doubt);
     p[3].doubt = "unsteady";
     CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "unsteady");
+    CU_ASSERT_EQUAL(knee_next(p, 5, &o).doubt_load, 6);
     p[1].doubt = "correlated";
     CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "correlated");
+    CU_ASSERT_EQUAL(knee_next(p, 5, &o).doubt_load, 4);
 }
 
 CU_TestInfo tests_serving_knee[] = {
