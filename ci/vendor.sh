@@ -30,13 +30,22 @@ part() { # NAME COMMAND...
 # The processors share the work: half of them for each arm.
 where=threads=$((($(nproc) + 1) / 2))
 [ "$backend" = cpu ] || where=device=$backend
+baseline=bf16=local:$model,precision=bf16,$where
+arm=fp8=local:$model,precision=fp8,$where
+formats= # of `fidelity`: the default
+
+# A plugin may lack FP8. Then `bench` skips its FP8 arms. Fidelity is measured in BF16 only, and the
+# evaluation compares the plugin in BF16 with the CPU in BF16.
+bf16_only() {
+    "$snapmla" bench --backend "$backend" --arms fp8 --shapes 1/1/1/64 --scope kernel --timeout 1 \
+        --ceilings "$out/roofline.json" --json --quiet | grep -q '"status": "skipped"'
+}
 
 # Stops an evaluation that takes much longer than planned. Then its samples are kept, but no result.
 evaluate() { # FOLDER PROBLEMS MARGIN
     timeout -s INT $((begin + quality_s * 3 / 2 - $(date +%s))) \
         "$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --limit "$2" --samples 1 \
-        --margin "$3" --out "$1" --arm "bf16=local:$model,precision=bf16,$where" \
-        --arm "fp8=local:$model,precision=fp8,$where"
+        --margin "$3" --out "$1" --arm "$baseline" --arm "$arm"
 }
 
 # Evaluates $1 problems of each task as a trial, and sets $many to the number for which time is left
@@ -68,11 +77,19 @@ quality() {
 }
 
 part ceilings "$snapmla" roofline --backend "$backend" --out "$out/roofline.json"
+if [ "$backend" != "${backend#plugin:}" ] && bf16_only; then
+    echo "   $backend has no FP8: fidelity and quality are measured in BF16"
+    formats='--formats bf16'
+    baseline=cpu=local:$model,precision=bf16,threads=$((($(nproc) + 1) / 2))
+    arm=bf16=local:$model,precision=bf16,$where
+fi
 part 'single steps, cold cache' "$snapmla" bench --config vendor --backend "$backend" \
     --ceilings "$out/roofline.json" --time-limit "$burst_s" --out "$out/burst.json"
 part 'loops without pauses: power and energy' "$snapmla" bench --config vendor --backend "$backend" \
     --ceilings "$out/roofline.json" --scope kernel --sustained 2 --time-limit "$loops_s" --out "$out/sustained.json"
-part 'numerical fidelity' "$snapmla" fidelity --backend "$backend" --contexts 1024,4096 --out "$out/fidelity.json"
+# shellcheck disable=SC2086 # $formats is empty or two words
+part 'numerical fidelity' "$snapmla" fidelity --backend "$backend" --contexts 1024,4096 $formats \
+    --out "$out/fidelity.json"
 part quality quality
 
 [ -z "$failed" ] || { echo "vendor.sh: failed: ${failed#, }" >&2; exit 1; }
