@@ -27,9 +27,13 @@ part() { # NAME COMMAND...
     echo "   $name: $(($(date +%s) - begin)) s"
 }
 
-# The processors share the work: half of them for each arm.
-where=threads=$((($(nproc) + 1) / 2))
-[ "$backend" = cpu ] || where=device=$backend
+# Half of the processors for each arm. With OpenCL and plugins, they do all of the model but attention.
+half=threads=$((($(nproc) + 1) / 2))
+case $backend in
+    cpu) where=$half ;;
+    cuda) where=device=cuda ;;
+    *) where=$half,device=$backend ;;
+esac
 baseline=bf16=local:$model,precision=bf16,$where
 arm=fp8=local:$model,precision=fp8,$where
 formats= # of `fidelity`: the default
@@ -80,7 +84,7 @@ part ceilings "$snapmla" roofline --backend "$backend" --out "$out/roofline.json
 if [ "$backend" != "${backend#plugin:}" ] && bf16_only; then
     echo "   $backend has no FP8: fidelity and quality are measured in BF16"
     formats='--formats bf16'
-    baseline=cpu=local:$model,precision=bf16,threads=$((($(nproc) + 1) / 2))
+    baseline=cpu=local:$model,precision=bf16,$half
     arm=bf16=local:$model,precision=bf16,$where
 fi
 part 'single steps, cold cache' "$snapmla" bench --config vendor --backend "$backend" \
