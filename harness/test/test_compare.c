@@ -497,6 +497,27 @@ static void test_steps_in_two_caches(void) {
     results_free(b);
 }
 
+/* The kernel of a plugin is not the program's, so the device has the plugin's name, too. */
+static void test_a_plugin(void) {
+    results *a = load(), *b = load();
+    js *backend = js_get_object(js_get_object(results_document(b), "provenance"), "backend");
+    js *plugin = js_new_object();
+    const char *hash = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    CU_ASSERT(js_set_str(backend, "name", "tiles") && js_set_str(backend, "device", "One core") &&
+              js_set_str(plugin, "file", "tiles.so") && js_set_str(plugin, "sha256", hash) &&
+              js_set_new(backend, "plugin", plugin));
+    report_model *m = compare(a, b, NULL, SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT_FATAL(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    CU_ASSERT_PTR_NULL(strstr(table_at(&t, 0, 1), "("));
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 3, 1), "One core (tiles)");
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+}
+
 /* A cell whose only flag is weak_baseline counts in the mean. A cell with a second flag does not.
  * Two backends of one device have different names. */
 static void test_a_weak_baseline(void) {
@@ -571,5 +592,6 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"a file that shares no cell", test_a_file_apart},
                                {"a throttled device", test_a_throttled_device},
                                {"a weak baseline, two backends", test_a_weak_baseline},
+                               {"the device of a plugin", test_a_plugin},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

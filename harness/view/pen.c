@@ -129,22 +129,25 @@ void pen_file(pen *p, const report_model *m, int file) {
     pen_put(p, m->files[file]);
 }
 
-/* The backend of a file; "" = unknown. */
-static const char *backend_of(const report_model *m, int file) {
+/* The backend of a file; NULL = unknown. */
+static const origin_backend *backend_of(const report_model *m, int file) {
     for (size_t i = 0; i < m->n_sources; i++)
         if (m->sources[i].file == file && m->sources[i].row->backend.exists)
-            return m->sources[i].row->backend.name;
-    return "";
+            return &m->sources[i].row->backend;
+    return NULL;
 }
 
 void pen_device(pen *p, const report_model *m, int file) {
-    const char *device = report_device_of(m, file), *backend = backend_of(m, file);
-    bool two_backends = false;
-    for (int f = 0; f < m->n_files; f++)
-        two_backends |=
-            strcmp(report_device_of(m, f), device) == 0 && strcmp(backend_of(m, f), backend) != 0;
-    if (two_backends && device[0] && backend[0])
-        pen_printf(p, "%s (%s)", device, backend);
+    const char *device = report_device_of(m, file);
+    const origin_backend *backend = backend_of(m, file);
+    bool named = backend && backend->plugin.exists;
+    for (int f = 0; f < m->n_files; f++) {
+        const origin_backend *other = backend_of(m, f);
+        named |= strcmp(report_device_of(m, f), device) == 0 && backend && other &&
+                 strcmp(other->name, backend->name) != 0;
+    }
+    if (named && device[0])
+        pen_printf(p, "%s (%s)", device, backend->name);
     else
         pen_text(p, device);
 }

@@ -44,8 +44,8 @@ void pen_shape(pen *p, const report_cell *c);
 void pen_p(pen *p, double probability);
 void pen_file(pen *p, const report_model *m, int file);
 
-/* Writes the device of a file, with the backend if another file has the same device through another
- * backend: "NVIDIA H200 (opencl)". */
+/* Writes the device of a file, with the backend if it is a plugin or if another file has the same
+ * device through another backend: "NVIDIA H200 (opencl)". */
 void pen_device(pen *p, const report_model *m, int file);
 
 /* Writes the task and the mark of its data, if it has one: "ifeval (data UNVERIFIED)". */
