@@ -482,6 +482,25 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
+/* Errors and accuracies may be on the same page. Their files have no cells, but lack none. */
+static void test_a_file_without_cells(void) {
+    results *a = load(), *b = load(), *errors = load();
+    CU_ASSERT(js_set_new(results_document(errors), "bench", js_new_array()));
+    results *runs[] = {a, b, errors};
+    const char *const names[] = {"a.json", "b.json", "fidelity.json"};
+    report_model *m = NULL;
+    CU_ASSERT_FATAL(report_model_new(&m, runs, names, 3, NULL) == SNAP_OK);
+    CU_ASSERT_EQUAL(report_compare(m, NULL, NULL, 0, NULL), SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
+    arena_release(&mem);
+    report_model_free(m);
+    results_free(a);
+    results_free(b);
+    results_free(errors);
+}
+
 /* One file has single steps with a warm cache. They need another command, so the table lists the
  * steps as missing. */
 static void test_steps_in_two_caches(void) {
@@ -593,5 +612,6 @@ CU_TestInfo tests_compare[] = {{"ratios, marks, prices", test_ratios},
                                {"a throttled device", test_a_throttled_device},
                                {"a weak baseline, two backends", test_a_weak_baseline},
                                {"the device of a plugin", test_a_plugin},
+                               {"a file without cells", test_a_file_without_cells},
                                {"files that cannot be compared", test_refusals},
                                CU_TEST_INFO_NULL};

@@ -19,6 +19,14 @@ static bool refuses(const report_model *m, int file, const report_cell *c) {
     return false;
 }
 
+/* A result of another command, such as `fidelity`, lacks no cells. */
+static bool has_cells(const report_model *m, int file) {
+    for (size_t i = 0; i < m->n_cells; i++)
+        if (m->cells[i].file == file)
+            return true;
+    return false;
+}
+
 static bool lacks(const report_model *m, int file, const report_cell *c) {
     if (!compare_usable(c) || c->file == file)
         return false;
@@ -223,7 +231,8 @@ gap *gaps_find(const report_model *m, arena *mem, size_t *n) {
         return NULL;
     configs.at = at;
     for (int f = 0; f < m->n_files && !whole.failed; f++)
-        collect(&whole, f);
+        if (has_cells(m, f))
+            collect(&whole, f);
     for (size_t i = 0; i < whole.n; i++)
         divide(&out, whole.all[i], &configs);
     *n = out.n;

@@ -20,10 +20,11 @@ typedef struct {
  *
  * @mem: owns the gaps
  *
- * Cells that no command measures have gaps of their own. If the file lacks all shapes of a shipped
- * configuration, or more than 32 of them, these are a gap that names the configuration. Its command
- * may measure shapes again that the file has. Other shapes are listed. A command lists at most
- * GRID_LIST shapes, so further ones are another gap. NULL: out of memory.
+ * A file without rows of bench has no gaps. Cells that no command measures have gaps of their own.
+ * If the file lacks all shapes of a shipped configuration, or more than 32 of them, these are a gap
+ * that names the configuration. Its command may measure shapes again that the file has. Other
+ * shapes are listed. A command lists at most GRID_LIST shapes, so further ones are another gap.
+ * NULL: out of memory.
  */
 gap *gaps_find(const report_model *m, arena *mem, size_t *n);
 
