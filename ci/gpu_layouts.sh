@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks and measures models on two GPUs: layouts DP2, TP2, EP2 and TP2/EP2, and one GPU for comparison. It takes
-# at most fifteen minutes without the build. Each run has a time limit. A failed step does not stop the others.
+# about fifteen minutes without the build (measured before the steps sockets and memory existed). Each run has a time
+# limit. A failed step does not stop the others.
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
@@ -21,7 +22,7 @@
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
 # TP2 EP2 TP2/EP2); V3, the model of v3 (deepseek-v3-7-layers). NVLink multicast stays off. Missing programs are
 # built. OUT gets NAME.json and NAME.txt of each measurement, NAME-clocks.csv with the clock and power of the GPUs
-# meanwhile, correct.txt, faults.txt, machine.txt, and summary.txt.
+# meanwhile, correct.txt, faults.txt, memory.txt and holder.txt (step memory), machine.txt, and summary.txt.
 # Exits 1 if a step failed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -132,8 +133,10 @@ step_faults() {
 
 step_sockets() {
     for layout in TP2 EP2; do
-        NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NET=Socket model "lite-$layout-sockets" deepseek-v2-lite 90 32768 \
-            2,64 --layout "$layout" --devices "$devices" --one-shot-kib 0
+        NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_NET=Socket NCCL_DEBUG=INFO model "lite-$layout-sockets" \
+            deepseek-v2-lite 90 32768 2,64 --layout "$layout" --devices "$devices" --one-shot-kib 0
+        grep -q 'via NET/Socket' "$out/lite-$layout-sockets.txt" "$out/lite-$layout-sockets.err" ||
+            fail "lite-$layout-sockets: NCCL did not use sockets"
     done
 }
 
@@ -149,6 +152,7 @@ step_memory() {
     timeout -k 5 60 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 --batch 8 --context 8192 \
         --layout TP2 --devices "$devices" >"$out/memory.txt" 2>"$out/fault.err" || code=$?
     report_fault "no memory on the GPU of rank 1" "$code" $(($(date +%s) - begun)) "rank 1"
+    grep -q memory "$out/fault.err" || fail "memory: the message does not name memory"
     kill $holder 2>/dev/null || true
     wait $holder || true
 }

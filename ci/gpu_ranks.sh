@@ -94,17 +94,17 @@ gpu_at() {
     echo "$number"
 }
 
-# Until stop_clocks(), twice a second: the number, SM clock (MHz), power (W) and reasons for a lower clock of each GPU,
-# into NAME-clocks.csv.
+# Writes the index, SM clock (MHz), power (W) and reasons for a lower clock of each GPU into NAME-clocks.csv, twice a
+# second until stop_clocks().
 record_clocks() {
     recorder=
     command -v nvidia-smi >/dev/null 2>&1 || return 0
-    nvidia-smi --query-gpu=index,clocks.sm,power.draw,clocks_event_reasons.active --format=csv,noheader,nounits \
+    timeout 150 nvidia-smi --query-gpu=index,clocks.sm,power.draw,clocks_event_reasons.active --format=csv,noheader,nounits \
         -lms 500 >"$out/$1-clocks.csv" 2>&1 &
     recorder=$!
 }
 
-# Prints the mean clock and power of each GPU while it took more than 250 W.
+# Prints the mean clock and power of each GPU, over the samples with more than 250 W.
 stop_clocks() {
     [ -n "$recorder" ] || return 0
     kill "$recorder" 2>/dev/null || true

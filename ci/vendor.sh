@@ -1,7 +1,7 @@
 #!/bin/sh
 # The canonical work for comparing devices: ceilings, single steps and loops of the shapes in
 # configs/vendor.json, numerical fidelity, and one evaluation with the embedded model. Run it in the
-# repository; `snapmla compare` then reads the folders of several devices.
+# repository. docs/measuring.md has the commands of `snapmla compare` that then compare the files.
 #   vendor.sh PROGRAM OUT [BACKEND]    BACKEND: cpu (default), cuda, opencl or plugin:PATH
 # It takes less than 20 minutes on any device, on idle processors. On a slow device the two parts of
 # `bench` skip the shapes for which no time is left, and the evaluation has fewer problems. A part
@@ -27,7 +27,7 @@ part() { # NAME COMMAND...
     echo "   $name: $(($(date +%s) - begin)) s"
 }
 
-# Half of the processors for each arm. With OpenCL and plugins, they do all of the model but attention.
+# Each arm has half of the processors. With OpenCL and plugins, these compute everything but attention.
 half=threads=$((($(nproc) + 1) / 2))
 case $backend in
     cpu) where=$half ;;
@@ -38,11 +38,12 @@ baseline=bf16=local:$model,precision=bf16,$where
 arm=fp8=local:$model,precision=fp8,$where
 formats= # of `fidelity`: the default
 
-# A plugin may lack FP8. Then `bench` skips its FP8 arms. Fidelity is measured in BF16 only, and the
-# evaluation compares the plugin in BF16 with the CPU in BF16.
+# A plugin may lack FP8. Then `bench` skips one of the two rows of a small shape. Fidelity is measured in
+# BF16 only, and the evaluation compares the plugin in BF16 with the CPU in BF16.
 bf16_only() {
-    "$snapmla" bench --backend "$backend" --arms fp8 --shapes 1/1/1/64 --scope kernel --timeout 1 \
-        --ceilings "$out/roofline.json" --json --quiet | grep -q '"status": "skipped"'
+    skipped=$("$snapmla" bench --backend "$backend" --arms bf16,fp8 --shapes 1/1/1/64 --scope kernel --timeout 1 \
+        --ceilings "$out/roofline.json" --json --quiet | grep -c '"status": "skipped"')
+    [ "$skipped" = 1 ]
 }
 
 # Stops an evaluation that takes much longer than planned. Then its samples are kept, but no result.

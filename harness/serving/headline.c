@@ -21,25 +21,30 @@ static void missing(const headline_facts *f, buf *out) {
     }
 }
 
+static bool is_doubtful(const knee_step *k) {
+    return k->doubt[0] || k->doubt[1];
+}
+
 /* Appends which loads at the ends of the knees are in doubt. */
-static void doubtful(const headline_facts *f, buf *out) {
+static void say_doubts(const headline_facts *f, buf *out) {
     const char *names[2] = {f->baseline, f->arm};
     int said = 0;
     (void)buf_printf(out,
                      "inconclusive: no ratio of the requests within the targets of %s and %s, "
-                     "because of flags of loads at the ends of the knees: ",
+                     "because loads at the ends of the knees have flags: ",
                      f->arm, f->baseline);
     for (int i = 0; i < 2; i++)
-        if (f->knee[i].doubt)
-            (void)buf_printf(out, "%s%s at %.4g is %s", said++ ? ", " : "", names[i],
-                             f->knee[i].doubt_load, f->knee[i].doubt);
+        for (int end = 0; end < 2; end++)
+            if (f->knee[i].doubt[end])
+                (void)buf_printf(out, "%s%s at load %.4g is %s", said++ ? ", " : "", names[i],
+                                 end ? f->knee[i].hi : f->knee[i].lo, f->knee[i].doubt[end]);
 }
 
 /* Appends the part about the loads. Returns whether it states a difference. */
 static bool say_ratio(const headline_facts *f, buf *out) {
     knee_ratio r = knee_ratio_of(&f->knee[0], &f->knee[1]);
-    if (f->knee[0].doubt || f->knee[1].doubt) {
-        doubtful(f, out);
+    if (is_doubtful(&f->knee[0]) || is_doubtful(&f->knee[1])) {
+        say_doubts(f, out);
         return false;
     }
     if (!isnan(r.ratio) && (r.lo > 1 || r.hi < 1))

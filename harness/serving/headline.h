@@ -19,10 +19,11 @@ typedef struct {
     double delta_pp, ci95_pp[2]; /* accuracy of the arm minus that of the baseline */
 } headline_facts;
 
-/* Appends the sentence, without a full stop. If an end of a knee is in doubt, it begins with
- * "inconclusive" and states the load and the flag. A ratio is stated if both knees have both ends, "at least" or
- * "at most" if the ends that were found show a difference. Otherwise the sentence says which knee
- * lacks an end. Equal quality is stated only for the verdict "equivalent". */
+/* Appends the sentence, without a full stop. If ends of the knees are in doubt, it begins with
+ * "inconclusive" and states these loads and their flags. A ratio is stated if both knees have both
+ * ends, "at least" or "at most" if the ends that were found show a difference. Otherwise the
+ * sentence says which knee lacks an end. Equal quality is stated only for the verdict
+ * "equivalent". */
 void serving_headline(const headline_facts *f, buf *out);
 
 #endif

@@ -35,14 +35,11 @@ static void find_ends(const knee_point *p, size_t n, survey *s) {
     }
 }
 
-/* An end whose state is in doubt; NULL = there is none. */
-static const knee_point *doubtful_end(const knee_point *p, size_t n, const survey *s) {
-    for (size_t i = 0; i < n; i++) {
-        bool low = p[i].state == SLO_MEETS && !(fabs(p[i].load - s->lo) > 0);
-        bool high = p[i].state == SLO_FAILS && !(fabs(p[i].load - s->hi) > 0);
-        if ((low || high) && p[i].doubt && p[i].doubt[0])
-            return &p[i];
-    }
+/* The flag that puts a load with this state in doubt; NULL = none, or there is no such load. */
+static const char *doubt_at(const knee_point *p, size_t n, slo_state state, double load) {
+    for (size_t i = 0; i < n; i++)
+        if (p[i].state == state && !(fabs(p[i].load - load) > 0) && p[i].doubt && p[i].doubt[0])
+            return p[i].doubt;
     return NULL;
 }
 
@@ -125,12 +122,12 @@ static double inside(const survey *s, const knee_options *o, const char **why) {
 
 knee_step knee_next(const knee_point *points, size_t n, const knee_options *o) {
     survey s = survey_of(points, n, o);
-    const knee_point *doubtful = doubtful_end(points, n, &s);
-    knee_step out = {.load = (double)NAN, .lo = s.lo, .hi = s.hi, .why = ""};
-    if (doubtful) {
-        out.doubt = doubtful->doubt;
-        out.doubt_load = doubtful->load;
-    }
+    knee_step out = {
+        .load = (double)NAN,
+        .lo = s.lo,
+        .hi = s.hi,
+        .why = "",
+        .doubt = {doubt_at(points, n, SLO_MEETS, s.lo), doubt_at(points, n, SLO_FAILS, s.hi)}};
     const char *why = "";
     if (!n) {
         out.load = in_range(o->first, o);

@@ -53,10 +53,9 @@ typedef struct {
     double lo, hi;   /* the interval so far; 0 and INFINITY: not found */
     const char *why; /* "narrow enough", "no more turns", "open loads", "meets at the highest load",
                         "fails at the lowest load"; "" if not done */
-    const char *doubt; /* the flag that puts the state of a load at one of the ends in doubt; NULL =
-                          none. It does not change the search, because more blocks do not end a
-                          disturbance. */
-    double doubt_load; /* that load, if there is a doubt */
+    const char *doubt[2]; /* the flags that put the states of the loads lo and hi in doubt; NULL =
+                             none. They do not change the search, because more blocks do not end a
+                             disturbance. */
 } knee_step;
 
 /* @points: [n] one for each load, in any order. */

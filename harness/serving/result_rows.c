@@ -262,6 +262,10 @@ cleanup:
 
 /* ---- knees ---- */
 
+static const char *first_doubt(const knee_step *k) {
+    return k->doubt[0] ? k->doubt[0] : k->doubt[1];
+}
+
 static snap_status add_ratio(const knee_step *knees, int arm, const serving_quality *quality,
                              const serving_rows_context *c, js *rows, snap_err *err) {
     headline_facts facts = {.baseline = c->arms[0].name,
@@ -282,7 +286,8 @@ static snap_status add_ratio(const knee_step *knees, int arm, const serving_qual
     r.ratio = ratio.ratio;
     r.ratio_lo = ratio.lo > 0 ? ratio.lo : (double)NAN;
     r.ratio_hi = ratio.hi;
-    r.reason = knees[0].doubt ? knees[0].doubt : knees[arm].doubt ? knees[arm].doubt : "";
+    r.reason = first_doubt(&knees[0]) ? first_doubt(&knees[0]) : first_doubt(&knees[arm]);
+    r.reason = r.reason ? r.reason : "";
     r.quality = facts.quality;
     r.headline = buf_str(&text);
     snap_status st = buf_check(&text, "the headline", err);

@@ -29,8 +29,8 @@ typedef enum {
     WRONG_BEFORE, /* one number of an all-gather, in the first check of a row */
     WRONG_AFTER,  /* the same in the last check */
     OTHER_BITS,   /* the bits of an all-reduce differ, but its integers do not */
-    ONE_TOO_FEW,  /* sums are added once too few */
-    ONE_TOO_MANY, /* sums are added once too often */
+    ONE_TOO_FEW,  /* sums are added one time too few */
+    ONE_TOO_MANY, /* sums are added one time too many */
     NAN_BEFORE,   /* fill() writes NaN where sums are added */
     SUM_BEFORE,   /* fill() leaves the old numbers where sums are added */
     FAILS,        /* the device fails in the 5th operation */

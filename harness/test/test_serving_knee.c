@@ -565,19 +565,21 @@ static void test_headline(void) {
                     "highest load that was decided; fp8 was neither shown to meet nor to miss the "
                     "targets; quality was not measured");
     knee_step doubtful = ends(15, 18);
-    doubtful.doubt = "correlated";
-    doubtful.doubt_load = 15;
-    expect_headline(ends(10, 10.5), doubtful, "equivalent",
-                    "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
-                    "because of flags of loads at the ends of the knees: fp8 at 15 is correlated; "
-                    "at equal quality (margin 2 points)");
+    doubtful.doubt[0] = "correlated";
+    expect_headline(
+        ends(10, 10.5), doubtful, "equivalent",
+        "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
+        "because loads at the ends of the knees have flags: fp8 at load 15 is correlated; "
+        "at equal quality (margin 2 points)");
     knee_step other = ends(10, 10.5);
-    other.doubt = "unsteady";
-    other.doubt_load = 10.5;
-    expect_headline(other, doubtful, "",
-                    "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
-                    "because of flags of loads at the ends of the knees: bf16 at 10.5 is unsteady, "
-                    "fp8 at 15 is correlated; quality was not measured");
+    other.doubt[0] = "unsteady";
+    other.doubt[1] = "correlated";
+    expect_headline(
+        other, doubtful, "",
+        "inconclusive: no ratio of the requests within the targets of fp8 and bf16, "
+        "because loads at the ends of the knees have flags: bf16 at load 10 is unsteady, "
+        "bf16 at load 10.5 is correlated, fp8 at load 15 is correlated; quality was not "
+        "measured");
 }
 
 /* Only the loads at the ends matter. */
@@ -588,13 +590,18 @@ static void test_doubtful_ends(void) {
                       {5, SLO_OPEN, false, 1, "correlated"},
                       {6, SLO_FAILS, false, 1, NULL},
                       {8, SLO_FAILS, false, 1, "unsteady"}};
-    CU_ASSERT_PTR_NULL(knee_next(p, 5, &o).doubt);
+    knee_step s = knee_next(p, 5, &o);
+    CU_ASSERT(s.lo == 4 && s.hi == 6);
+    CU_ASSERT_PTR_NULL(s.doubt[0]);
+    CU_ASSERT_PTR_NULL(s.doubt[1]);
     p[3].doubt = "unsteady";
-    CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "unsteady");
-    CU_ASSERT_EQUAL(knee_next(p, 5, &o).doubt_load, 6);
+    s = knee_next(p, 5, &o);
+    CU_ASSERT_PTR_NULL(s.doubt[0]);
+    CU_ASSERT_STRING_EQUAL(s.doubt[1], "unsteady");
     p[1].doubt = "correlated";
-    CU_ASSERT_STRING_EQUAL(knee_next(p, 5, &o).doubt, "correlated");
-    CU_ASSERT_EQUAL(knee_next(p, 5, &o).doubt_load, 4);
+    s = knee_next(p, 5, &o);
+    CU_ASSERT_STRING_EQUAL(s.doubt[0], "correlated");
+    CU_ASSERT_STRING_EQUAL(s.doubt[1], "unsteady");
 }
 
 CU_TestInfo tests_serving_knee[] = {

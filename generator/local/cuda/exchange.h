@@ -69,8 +69,8 @@ typedef struct {
     void (*close)(exchange *x);
     void (*describe)(const exchange *x, exchange_info *out);
     snap_status (*prepare)(exchange *x, const exchange_call *call, snap_err *err);
-    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns, or with
-     * zeros if the operation adds to the receive buffer (exchange_additions()). */
+    /* Writes the send buffer. Fills the receive buffer with NaN, which no operation returns, or
+     * with zeros if the operation adds to the receive buffer (exchange_additions()). */
     snap_status (*fill)(exchange *x, exchange_numbers kind, uint64_t seed, snap_err *err);
     /* Launches the operation, or the graph if there is one, once, and waits for its end. */
     snap_status (*run)(exchange *x, snap_err *err);

@@ -42,9 +42,9 @@ struct one_shot_group {
     const uint32_t *stop;        /* a word that the device can read while the host writes it; when
                                     it is nonzero, waiting kernels end, and their results mean
                                     nothing */
-    int most_blocks;             /* the largest number of blocks of one kernel. If several ranks
-                                    share a device, it must be able to run the blocks of all of
-                                    them at the same time, and of all launches that overlap */
+    int most_blocks;             /* the largest number of blocks of one kernel. The device must be
+                                    able to run the blocks of all ranks that share it, and of all
+                                    launches that overlap, at the same time */
     int rank, size;
 };
 

@@ -277,9 +277,9 @@ void check_scatter(group &g, size_t bytes, size_t gap) {
     }
 }
 
-/* Sums that are added to numbers of the rank, several without waiting in between. @overlap: each
- * launch may begin before the previous one has ended, as in a step of a model. Then all of them can
- * be on the device at the same time, so each has fewer blocks. */
+/* Checks sums that are added to numbers of the rank. Several launches follow each other without a
+ * wait in between. @overlap: each launch may begin before the previous one has ended, as in a step
+ * of a model. Then all of them can be on the device at the same time, so each has fewer blocks. */
 void check_add(group &g, size_t bytes, bool overlap) {
     enum { kTimes = 5 };
     const size_t n = bytes / 4, size = g.of.size();
@@ -384,13 +384,13 @@ int main() {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     int major = 0;
     CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-    const bool hopper = major >= 9; /* launches can overlap */
+    const bool can_overlap = major >= 9; /* programmatic dependent launch */
     for (const int size : {1, 2, 3, 8}) {
         group g(size);
         check_sizes(g);
         check_parts(g);
         for (const size_t bytes : kSizes)
-            for (int overlap = 0; overlap <= (hopper ? 1 : 0); overlap++)
+            for (int overlap = 0; overlap <= (can_overlap ? 1 : 0); overlap++)
                 check_add(g, bytes, overlap == 1);
         check_wrap(g);
         printf("%d ranks ok\n", size);
