@@ -262,8 +262,13 @@ cleanup:
 
 /* ---- knees ---- */
 
-static const char *first_doubt(const knee_step *k) {
-    return k->doubt[0] ? k->doubt[0] : k->doubt[1];
+/* The first flag of the ends of two knees; "" = there is none. */
+static const char *first_doubt(const knee_step *a, const knee_step *b) {
+    const char *all[] = {a->doubt[0], a->doubt[1], b->doubt[0], b->doubt[1]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            return all[i];
+    return "";
 }
 
 static snap_status add_ratio(const knee_step *knees, int arm, const serving_quality *quality,
@@ -286,8 +291,7 @@ static snap_status add_ratio(const knee_step *knees, int arm, const serving_qual
     r.ratio = ratio.ratio;
     r.ratio_lo = ratio.lo > 0 ? ratio.lo : (double)NAN;
     r.ratio_hi = ratio.hi;
-    r.reason = first_doubt(&knees[0]) ? first_doubt(&knees[0]) : first_doubt(&knees[arm]);
-    r.reason = r.reason ? r.reason : "";
+    r.reason = first_doubt(&knees[0], &knees[arm]);
     r.quality = facts.quality;
     r.headline = buf_str(&text);
     snap_status st = buf_check(&text, "the headline", err);

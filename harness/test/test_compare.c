@@ -114,6 +114,17 @@ static void test_lacking(void) {
     results_free(b);
 }
 
+/* The number of rows in the table of missing cells. Frees @m. */
+static size_t missing_rows(report_model *m) {
+    arena mem = {0};
+    table t = {0};
+    CU_ASSERT(report_table_lacking(m, &mem, &t));
+    size_t rows = t.n_rows;
+    arena_release(&mem);
+    report_model_free(m);
+    return rows;
+}
+
 /* The device of file b has no FP8. Its file lists these cells as skipped, so they are not counted
  * as lacking. */
 static void test_refused_cells(void) {
@@ -122,11 +133,7 @@ static void test_refused_cells(void) {
         if (strcmp(js_get_str(row(b, i), "arm"), "fp8") == 0)
             CU_ASSERT(js_set_str(row(b, i), "status", "skipped"));
     report_model *m = compare(a, b, NULL, SNAP_OK);
-    arena mem = {0};
-    table t;
-    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
-    arena_release(&mem);
-    report_model_free(m);
+    CU_ASSERT(missing_rows(m) == 0);
     results_free(a);
     results_free(b);
 }
@@ -140,11 +147,7 @@ static void test_loops_in_two_caches(void) {
                   js_set_str(row(b, i), "mode", "sustained"));
     CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
     report_model *m = compare(a, b, NULL, SNAP_OK);
-    arena mem = {0};
-    table t;
-    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
-    arena_release(&mem);
-    report_model_free(m);
+    CU_ASSERT(missing_rows(m) == 0);
     results_free(a);
     results_free(b);
 }
@@ -482,7 +485,8 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* Errors and accuracies may be on the same page. Their files have no cells, but lack none. */
+/* Files of `fidelity` and `eval` may be on the same page. They have no cells. The table of missing
+ * cells must not list them. */
 static void test_a_file_without_cells(void) {
     results *a = load(), *b = load(), *errors = load();
     CU_ASSERT(js_set_new(results_document(errors), "bench", js_new_array()));
@@ -491,11 +495,7 @@ static void test_a_file_without_cells(void) {
     report_model *m = NULL;
     CU_ASSERT_FATAL(report_model_new(&m, runs, names, 3, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(report_compare(m, NULL, NULL, 0, NULL), SNAP_OK);
-    arena mem = {0};
-    table t;
-    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows == 0);
-    arena_release(&mem);
-    report_model_free(m);
+    CU_ASSERT(missing_rows(m) == 0);
     results_free(a);
     results_free(b);
     results_free(errors);
@@ -507,16 +507,13 @@ static void test_steps_in_two_caches(void) {
     results *a = load(), *b = load();
     CU_ASSERT(js_set_str(row(b, 0), "cold", "none"));
     report_model *m = compare(a, b, NULL, SNAP_OK);
-    arena mem = {0};
-    table t;
-    CU_ASSERT(report_table_lacking(m, &mem, &t) && t.n_rows > 0);
-    arena_release(&mem);
-    report_model_free(m);
+    CU_ASSERT(missing_rows(m) > 0);
     results_free(a);
     results_free(b);
 }
 
-/* The kernel of a plugin is not the program's, so the device has the plugin's name, too. */
+/* A plugin runs on the same device as the program's own kernels. So the tables add its name to that
+ * of the device. */
 static void test_a_plugin(void) {
     results *a = load(), *b = load();
     js *backend = js_get_object(js_get_object(results_document(b), "provenance"), "backend");
