@@ -2,9 +2,9 @@
  * Tests then run several times slower, so some of them check less.
  *
  * kThreadSanitized is 1 with the thread sanitizer only. It finds memory that two threads access
- * without order. Other numbers, shapes or formats do not change that order, so a test need not
- * repeat its work with all of them. The build with the address sanitizer runs the cases that
- * kThreadSanitized leaves out. */
+ * without synchronisation. Other numbers, shapes or formats do not change how threads synchronise,
+ * so a test need not repeat its work with all of them. The build with the address sanitizer runs
+ * the cases that kThreadSanitized leaves out. */
 #ifndef SNAPMLA_BASE_TEST_SANITIZED_H
 #define SNAPMLA_BASE_TEST_SANITIZED_H
 

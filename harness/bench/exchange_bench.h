@@ -14,8 +14,9 @@
  *   3. time the operation. A sample is the longest time of all ranks.
  *   4. repeat the steps 1 and 2.
  *
- * Each operation and size has rows for every path that exchange_allows() accepts: NCCL, the
- * all-reduce over peer memory, and the exchanges over peer memory as a step of a model does them.
+ * Each operation and size has rows for every path that exchange_allows() accepts: NCCL; the
+ * all-reduce over peer memory, which stores its sum; and exchanges over peer memory in the way in
+ * which a step of a model does them.
  *
  * A row with a wrong number has no time. Bandwidths follow the definitions of nccl-tests, so they
  * can be compared with its output. */

@@ -10,12 +10,12 @@
  *
  * As in the engine (generator/local/cuda/sums.h), sums of up to sums_one_shot() bytes, and
  * all-gathers and reduce-scatters of parts of up to SUMS_ONE_SHOT bytes, take the one-shot kernel.
- * NCCL does longer ones. `bench exchange` measures these kernels in the form of a step on the path
- * `step`, and each of the three operations has a curve of its own. An operation uses the curve of
- * the all-reduce that stores its sum if its own was not measured, or only with a number of ranks
- * that comes later in the order above. A part of b bytes then counts as an all-reduce of b bytes,
- * because each rank reads as many bytes of the others. Without these curves, and with a link, NCCL
- * does all exchanges.
+ * NCCL does longer exchanges. The path `step` of `bench exchange` measures these kernels as a step
+ * of a model calls them. Each of the three operations has a curve of its own. If that curve was not
+ * measured, or only with a number of ranks that comes later in the order above, the operation uses
+ * the curve of the path `one_shot`. That is an all-reduce. Its time for b bytes is then taken for a
+ * part of b bytes, because each rank reads as many bytes of the others. Without these curves, and
+ * with a link, NCCL does all exchanges.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along

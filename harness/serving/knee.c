@@ -35,7 +35,8 @@ static void find_ends(const knee_point *p, size_t n, survey *s) {
     }
 }
 
-/* The flag that puts a load with this state in doubt; NULL = none, or there is no such load. */
+/* The flag that puts the state @state of the load @load in doubt; NULL = there is no such flag, or
+ * no such load. */
 static const char *doubt_at(const knee_point *p, size_t n, slo_state state, double load) {
     for (size_t i = 0; i < n; i++)
         if (p[i].state == state && !(fabs(p[i].load - load) > 0) && p[i].doubt && p[i].doubt[0])

@@ -150,7 +150,7 @@ static snap_status fake_time(exchange *x, int samples, double *ns, snap_err *err
     return SNAP_OK;
 }
 
-/* What a number is after @sum was added to its zero once for each operation of a run. */
+/* The number that results if @sum is added to 0 once for each operation of a run. */
 static float added(const fake *f, float sum) {
     float total = sum; /* 0 + sum */
     for (int i = 1; adds(f) && i < f->call.graph; i++)
@@ -345,8 +345,8 @@ static void test_rows_of_bf16(void) {
     free(of);
 }
 
-/* A row of @operation (NULL = any sum) on @path (NULL = any) has a wrong number and no time. The
- * other rows are right. */
+/* Checks that rows of @operation (NULL = all sums) on @path (NULL = all paths) have wrong numbers
+ * and no time, and that the other rows are right. */
 static void expect_wrong(fault wrong, const char *operation, const char *path) {
     outcome *of = new_outcomes();
     run_ranks(&kOptions, wrong, of);
@@ -418,7 +418,7 @@ static void test_largest(void) {
         CU_ASSERT(exchange_largest(size) >= 1 && exchange_largest(size) * size <= 256);
 }
 
-/* The limit on a message over peer memory is on what a rank sends to one other rank. */
+/* Over peer memory, the limit applies to the bytes that a rank sends to one other rank. */
 static void test_paths(void) {
     exchange_call c = {.operation = EXCHANGE_ALL_REDUCE, .path = EXCHANGE_STEP, .bytes = 4096};
     CU_ASSERT(exchange_allows(&c, 4, 4096) && !exchange_allows(&c, 4, 4095));

@@ -97,7 +97,8 @@ static void test_curves_of_several_numbers_of_ranks(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 8, 3072), 2 * 4000 * 7.);
 }
 
-/* Three operations on the path `step`. The bytes of the last two are those of both parts. */
+/* Adds curves of the three operations on the path `step`. In those of the last two, the bytes count
+ * the parts of both ranks. */
 static void add_steps(predict_links *l) {
     const exchange_record rows[] = {exchange_row("all_reduce", "step", 1024, 2400),
                                     exchange_row("all_reduce", "step", 4096, 3600),
@@ -146,20 +147,22 @@ static void test_steps_of_several_numbers_of_ranks(void) {
     double scatter = gathers_of(&l, "DP4/EP4", 0, 1024).ns - 3000;
     CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 3000 + scatter);
     CU_ASSERT_EQUAL(gathers_of(&l, "DP4/EP4", 2560, 1024).ns, 4500 + scatter); /* half-way */
-    /* With two ranks, the stored all-reduce was measured, and the gather was not: 7680 bytes take
-     * 15/8 of the time of 4096. */
+    /* With two ranks, the path `one_shot` was measured and the gather of the path `step` was not.
+     * So 7680 bytes take 15/8 of the time of 4096. */
     CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 7680, 1024).ns, 5625 + 2000);
-    /* With eight ranks, four come before two. 1536 bytes from each of seven are 3584 from each of
-     * three. */
+    /* For eight ranks, the curve of four comes before that of two. 1536 bytes from each of seven
+     * ranks are as many as 3584 from each of three. */
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
-    /* Without the curve of two ranks, 7680 bytes from one rank are 2560 from each of three. */
+    /* Without the curve of two ranks, the curve of four is used: 7680 bytes from one rank are as
+     * many as 2560 from each of three. */
     predict_links other = l;
     other.curves[CURVE_ONE_SHOT][2].n = 0;
     CU_ASSERT_EQUAL(gathers_of(&other, "DP2/EP2", 7680, 3 << 20).ns,
                     4500 + gathers_of(&l, "DP2/EP2", 0, 3 << 20).ns - 2000);
 }
 
-/* The stored all-reduce was measured with four ranks, and the gather of a step with two. */
+/* The all-reduce of the path `one_shot` was measured with four ranks, and the all-gather of the
+ * path `step` with two. */
 static void test_fewer_ranks_in_steps(void) {
     predict_links l = links_of_two();
     const exchange_record gather = exchange_row("all_gather", "step", 2048, 2100);

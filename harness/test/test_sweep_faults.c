@@ -117,8 +117,9 @@ static void test_remembered_loops(void) {
     js_free(rows);
 }
 
-/* One page of 4096 changes the row by less than the FP8 bound. A planted page shows. Under the
- * thread sanitizer, the sequence has 1024 pages, because the threads do the same. */
+/* One page of 4096 changes a row by less than the bound of FP8. So the test plants large numbers in
+ * the missing page. Under the thread sanitizer, the sequence has 1024 pages: the number of pages
+ * does not change what the threads share. */
 static void test_missing_page(void) {
     bench_grid_text t = fake_tiny;
     t.arms = "fp8";

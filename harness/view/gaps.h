@@ -20,11 +20,12 @@ typedef struct {
  *
  * @mem: owns the gaps
  *
- * A file without rows of bench has no gaps. Cells that no command measures have gaps of their own.
- * If the file lacks all shapes of a shipped configuration, or more than 32 of them, these are a gap
- * that names the configuration. Its command may measure shapes again that the file has. Other
- * shapes are listed. A command lists at most GRID_LIST shapes, so further ones are another gap.
- * NULL: out of memory.
+ * A file without rows of `bench` has no gaps. Cells that no command can measure are in gaps of
+ * their own. If a file lacks all shapes of a shipped configuration, or more than 32 of them, one
+ * gap has these shapes and names the configuration. Its command measures the whole configuration,
+ * so it may repeat shapes that the file has. The command of any other gap lists the shapes. Such a
+ * list has at most GRID_LIST shapes, so longer lists are divided into several gaps. Returns NULL if
+ * memory runs out.
  */
 gap *gaps_find(const report_model *m, arena *mem, size_t *n);
 

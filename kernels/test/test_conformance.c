@@ -93,8 +93,8 @@ static void test_opencl(void) {
     }
     mla_backend_close(be);
     expect_passed("opencl", "auto", MLA_SCALE_MAX, true);
-    /* The scale changes only a number that the device code reads, and sanitizers do not see that
-     * code. */
+    /* The kind of scale changes only a number that the device code reads. Sanitizers do not check
+     * device code. */
     if (!kSanitized)
         expect_passed("opencl", "auto", MLA_SCALE_POW2, false);
     CU_ASSERT_EQUAL(mla_backend_open(&be, "opencl", &(mla_backend_options){.isa = "abacus"}, &err),
@@ -454,7 +454,7 @@ static int failures_with(mla_backend_ops table, float off, bool all) {
  * error. */
 static void test_cut_sums(void) {
     mla_backend *be;
-    if (kThreadSanitized) /* one thread, and its sums in FP64 take long */
+    if (kThreadSanitized) /* the test has one thread, and its sums in FP64 take long */
         return;
     CU_ASSERT_EQUAL_FATAL(mla_backend_open(&be, "cpu", NULL, NULL), SNAP_OK);
     mla_backend_ops table = *be->ops;

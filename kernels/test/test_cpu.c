@@ -468,8 +468,8 @@ static void spoil_late_token(const fixture_spec *spec, int64_t token, float *row
 }
 
 /* Each row with a NaN score must become NaN, output and log-sum-exp, and no other row may change.
- * Token 150 exists in the third sequence only. Under a sanitizer, there is one number of heads,
- * because other tests of this file run the kernels for few and for many heads. */
+ * Token 150 exists in the third sequence only. Under a sanitizer, the test has 16 heads only. Other
+ * tests of this file run the kernels with few heads and with many. */
 static void nan_of(fixture_spec spec) {
     static const int kLengths[] = {0, 5, 700, 130};
     static const fixture_change kChanges[] = {spoil_token, spoil_queries, spoil_late_token};

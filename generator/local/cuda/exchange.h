@@ -26,9 +26,10 @@ typedef enum {
 } exchange_operation;
 
 /* EXCHANGE_ONE_SHOT and EXCHANGE_STEP are kernels over peer memory
- * (kernels/cuda/exchange/one_shot.h). EXCHANGE_STEP makes the calls that a step of a model makes
- * (sums.h): it adds a sum to FP32 numbers of this rank, here those in the receive buffer. On a
- * device of compute capability 9.0 or above, a launch may overlap the end of the previous one. */
+ * (kernels/cuda/exchange/one_shot.h). EXCHANGE_STEP calls these kernels as a step of a
+ * model does (sums.h). All-reduce and reduce-scatter then add their sum to the FP32 numbers in the
+ * receive buffer instead of replacing them. On a device of compute capability 9.0 or above, a
+ * kernel may start before the previous one has ended. */
 typedef enum {
     EXCHANGE_NCCL,
     EXCHANGE_ONE_SHOT, /* only an all-reduce, which stores the sum */
@@ -77,9 +78,10 @@ typedef struct {
     /* ns [samples]: the time of one operation on this rank. With a graph, it is that of the graph
      * divided by the number of its operations. The operations follow each other without a pause. */
     snap_status (*time)(exchange *x, int samples, double *ns, snap_err *err);
-    /* *wrong = how many numbers of the receive buffer differ from what fill() with the seeds [size]
-     * of the ranks and then one run() give. Sums are compared with sums in FP32 in the order of the
-     * ranks, rounded once. A sum that is added is added exchange_additions() times, in FP32. */
+    /* *wrong = how many numbers of the receive buffer are not those that fill() with the seeds
+     * [size] of the ranks and then one run() must give. The expected sums are computed in FP32 in
+     * the order of the ranks, and rounded once. If the operation adds to the receive buffer, the
+     * sum is added exchange_additions() times, in FP32. */
     snap_status (*check)(exchange *x, exchange_numbers kind, const uint64_t *seeds, int64_t *wrong,
                          snap_err *err);
     /* A hash of the bits in the receive buffer. */
@@ -121,7 +123,7 @@ static inline bool exchange_allows(const exchange_call *c, int size, int64_t mos
 }
 
 /* How often one run() adds the sum over the ranks to the receive buffer: once for each operation
- * in the graph. 0 = the operation stores its result, so it does not matter how often it runs. */
+ * in the graph. 0 = the operation replaces the numbers in the receive buffer. */
 static inline int exchange_additions(const exchange_call *c) {
     bool sum = c->operation == EXCHANGE_ALL_REDUCE || c->operation == EXCHANGE_REDUCE_SCATTER;
     if (c->path != EXCHANGE_STEP || !sum)

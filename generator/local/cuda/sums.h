@@ -22,8 +22,8 @@
 enum { SUMS_ONE_SHOT = 2 << 20 };
 
 /* The same for a sum over @size ranks. Each rank reads the numbers of all others, so the more ranks
- * there are, the shorter are the sums from which on NCCL is faster (measured with two and four
- * H200s, before commit d5424da7 made the kernel faster: docs/measuring.md). */
+ * there are, the shorter are the sums from which on NCCL is faster (docs/measuring.md). The
+ * limit for four ranks was measured with an older, slower version of the kernel. */
 static inline int64_t sums_one_shot(int size) {
     return SUMS_ONE_SHOT / (size > 2 ? size - 1 : 1);
 }

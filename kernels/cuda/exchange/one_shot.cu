@@ -170,8 +170,8 @@ __device__ void end_exchange(const message &m, uint32_t tag) {
 
 /* There are so few blocks (most_blocks) that the device can run all of them at the same time. Each
  * block sends all its units before it waits, so no block waits for one that cannot start. A thread
- * has several units only if the message has more units than all blocks have threads. The numbers in
- * memory are read before the thread waits for the other ranks. */
+ * has several units only if the message has more units than the grid has threads. A thread reads
+ * its rank's own numbers before it waits for those of the other ranks. */
 template <sum_end kEnd>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm)
     all_reduce(const __grid_constant__ message m) {
