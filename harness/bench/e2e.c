@@ -319,7 +319,8 @@ static snap_status time_parts(bench *b, e2e_row *row, snap_err *err) {
         return SNAP_OK;
     set_pieces(b, row);
     row->has_parts = true;
-    return runner_time_parts(b->r, b->piece, b->now, kPartSteps, row->part_ns, err);
+    return runner_time_parts(b->r, b->piece, b->now, kPartSteps, row->part_ns, &row->waiting_ns,
+                             err);
 }
 
 static snap_status decode_row(bench *b, int blocks, e2e_row *row, snap_err *err) {

@@ -42,6 +42,7 @@ typedef struct {
     bool has_parts;
     double part_ns[STEP_PARTS]; /* mean time of the parts of a decode step on rank 0, with events
                                    between them (runner_time_parts()) */
+    double waiting_ns;          /* how long rank 0 waits for slower ranks in the exchanges */
     double weight_bytes, cache_bytes; /* bytes that a decode step reads; 0 for a prompt */
     double flop;                      /* floating-point operations of a prompt; 0 for a decode
                                          step */

@@ -122,6 +122,8 @@ static void set_parts(step_record *s, const e2e_row *r) {
     s->exchange_ns = r->part_ns[STEP_EXCHANGE];
     s->experts_ns = r->part_ns[STEP_EXPERTS];
     s->rest_ns = r->part_ns[STEP_REST];
+    if (r->part_ns[STEP_EXCHANGE] != 0)
+        s->waiting_ns = r->waiting_ns;
 }
 
 static void set_energy(step_record *s, const e2e_row *r, int n) {

@@ -32,6 +32,7 @@ typedef struct {
     record_numbers rank_median_ns; /* median time of each rank */
     /* parts of a decode step on rank 0, timed with events between them; missing if not timed */
     double attention_ns, exchange_ns, experts_ns, rest_ns;
+    double waiting_ns; /* how long rank 0 waits for slower ranks; not in exchange_ns */
     /* the energy of a step, from a loop of steps; missing if it was not measured */
     int64_t energy_steps;       /* in the loop */
     double energy_s;            /* seconds of the loop, on the slowest rank */

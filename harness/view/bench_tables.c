@@ -119,11 +119,13 @@ static void add_step(table *t, const model_bench *m, int i) {
     table_cell(t, isnan(times) ? "" : "%.2fx", times);
 }
 
-/* The parts of a decode step in ms, and the fastest and the slowest rank. */
+/* The parts of a decode step in ms, the waiting of rank 0, and the fastest and the slowest rank. */
 static void add_ranks(table *t, const e2e_row *r, int n) {
     double fastest = r->rank_ns[0], slowest = r->rank_ns[0];
     for (int i = 0; i < STEP_PARTS; i++)
         table_number(t, r->has_parts ? r->part_ns[i] / 1e6 : (double)NAN, 3);
+    bool exchanges = r->has_parts && r->part_ns[STEP_EXCHANGE] != 0;
+    table_number(t, exchanges ? r->waiting_ns / 1e6 : (double)NAN, 3);
     for (int i = 1; i < n; i++) {
         fastest = fmin(fastest, r->rank_ns[i]);
         slowest = fmax(slowest, r->rank_ns[i]);
@@ -152,14 +154,14 @@ static bool has_energy(const model_bench *m) {
     return false;
 }
 
-enum { kPlainHeads = 11, kRankHeads = 6, kEnergyHeads = 2 };
+enum { kPlainHeads = 11, kRankHeads = 7, kEnergyHeads = 2 };
 
 table model_bench_table(const model_bench *m) {
     static const char *const plain[kPlainHeads] = {"arm",    "phase",    "context",    "batch",
                                                    "ms",     "tokens/s", "weights GB", "cache GB",
                                                    "TFLOPS", "% roof",   "FP8/BF16"};
-    static const char *const split[kRankHeads] = {"attention", "exchange",     "experts",
-                                                  "rest",      "fastest rank", "slowest rank"};
+    static const char *const split[kRankHeads] = {
+        "attention", "exchange", "experts", "rest", "waiting", "fastest rank", "slowest rank"};
     static const char *const energy[kEnergyHeads] = {"J/step", "J/token"};
     const char *heads[kPlainHeads + kRankHeads + kEnergyHeads];
     bool more = m->ranks > 1 || has_parts(m), joules = has_energy(m);

@@ -44,12 +44,13 @@ snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
 }
 
 snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count, int steps,
-                                  double *ns, snap_err *err) {
+                                  double *ns, double *waiting_ns, snap_err *err) {
     (void)m;
     (void)pieces;
     (void)count;
     (void)steps;
     (void)ns;
+    (void)waiting_ns;
     return err_set(err, SNAP_E_UNSUPPORTED, "this build has no CUDA");
 }
 

@@ -10,6 +10,22 @@
 namespace device {
 namespace {
 
+/* Enqueues an exchange, for which it calls once(false). While a step is recorded to time its
+ * exchanges, copies of the exchange follow: once(true) enqueues one, which works on the memory of
+ * m->again. The work after this call belongs to @next. */
+template <typename F>
+void exchange(chain *c, step_part next, F once) {
+    const int copies = c->m->again.copies;
+    c->part(STEP_EXCHANGE);
+    if (c->ok())
+        c->run(once(false));
+    if (copies)
+        c->part(STEP_COPIES);
+    for (int i = 0; i < copies && c->ok(); i++)
+        c->run(once(true));
+    c->part(next);
+}
+
 /* The rows that go to the experts. */
 struct expert_input {
     const bf16 *x;
@@ -73,12 +89,11 @@ bf16 *exchange_messages(chain *c) {
     if (!gathers_rows(m))
         return m->b.message;
     const int64_t row = message_row(m->shape.hidden_size, m->how.chosen);
-    c->part(STEP_EXCHANGE);
-    for (int i = 0; i <= m->again.times && c->ok(); i++)
-        c->run(ranks->gather(ranks, m->b.message, i ? m->again.rows : m->b.gathered,
+    exchange(c, STEP_EXPERTS, [&](bool copy) {
+        return ranks->gather(ranks, m->b.message, copy ? m->again.rows : m->b.gathered,
                              c->step.rows * row * static_cast<int64_t>(sizeof(bf16)), m->s.stream,
-                             c->err));
-    c->part(STEP_EXPERTS);
+                             c->err);
+    });
     return m->b.gathered;
 }
 
@@ -131,16 +146,15 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
 }
 
 /* Adds up b.part over the ranks that exchange rows. The sums of this rank's rows are added to the
- * buffer of own_outputs(). Repetitions (m->again) only serve to time the exchange. */
+ * buffer of own_outputs(). */
 void scatter_part(chain *c) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.experts;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
-    c->part(STEP_EXCHANGE);
-    for (int i = 0; i <= m->again.times && c->ok(); i++)
-        c->run(ranks->scatter_sum(ranks, i ? m->again.x : own_outputs(m),
-                                  i ? m->again.part : m->b.part, n, m->s.stream, c->err));
-    c->part(STEP_REST);
+    exchange(c, STEP_REST, [&](bool copy) {
+        return ranks->scatter_sum(ranks, copy ? m->again.x : own_outputs(m),
+                                  copy ? m->again.part : m->b.part, n, m->s.stream, c->err);
+    });
 }
 
 /* x += factor * the sum of @part over the ranks of this replica. */
@@ -148,11 +162,10 @@ void add_over_replica(chain *c, float *part, float factor) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.comm;
     const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
-    c->part(STEP_EXCHANGE);
-    for (int i = 0; i <= m->again.times && c->ok(); i++)
-        c->run(ranks->add_sum(ranks, i ? m->again.x : m->b.x, i ? m->again.part : part, n, factor,
-                              m->s.stream, c->err));
-    c->part(STEP_REST);
+    exchange(c, STEP_REST, [&](bool copy) {
+        return ranks->add_sum(ranks, copy ? m->again.x : m->b.x, copy ? m->again.part : part, n,
+                              factor, m->s.stream, c->err);
+    });
 }
 
 } // namespace

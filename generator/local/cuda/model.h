@@ -94,13 +94,17 @@ struct step_shape {
     chunk_piece chunk[kMostChunks];
 };
 
-/* To time the exchanges of a step, each exchange is done several times more. The repetitions use
- * the memory below, which holds zeros, so the step has the same results. */
+/* To time the exchanges of a step, copies of each exchange follow it. They use the memory below,
+ * which holds zeros, so the step has the same results. */
 struct repeated_exchanges {
-    int times;          /* repetitions of each exchange; 0 in all other steps */
+    int copies;         /* of each exchange; 0 in all other steps */
     float *x, *part;    /* like row_buffers.x and .part */
     device::bf16 *rows; /* like row_buffers.gathered */
 };
+
+/* The copies of exchanges are a part of such a step, beside those of step_part. */
+constexpr step_part STEP_COPIES = STEP_PARTS;
+enum { kTimedParts = STEP_PARTS + 1 };
 
 /* Events between the parts of a step, while a step with events is recorded. */
 struct part_marks {

@@ -1,5 +1,5 @@
-/* Times the parts of a decode step: attention, experts and the rest with events inside its graph,
- * and the exchanges between ranks by doing them several times. */
+/* Times the parts of a decode step with events inside its graph: attention, experts and the rest.
+ * The exchanges between ranks are timed by copies of them. */
 #include <algorithm>
 #include <cmath>
 
@@ -38,7 +38,7 @@ snap_status record_with_marks(cuda_model *m, const step_shape &step, part_marks 
     return st;
 }
 
-/* Adds the times between the events of the last replay. */
+/* Adds the times between the events of the last replay to ns [kTimedParts]. */
 snap_status add_times(const part_marks &marks, double *ns, snap_err *err) {
     for (size_t i = 0; i + 1 < marks.list.size(); i++) {
         float ms = 0;
@@ -50,55 +50,38 @@ snap_status add_times(const part_marks &marks, double *ns, snap_err *err) {
     return SNAP_OK;
 }
 
+/* Replays a step @times without a pause in between, and waits for the end. The events then have the
+ * times of the last replay. */
+snap_status replay(cuda_model *m, lab_recording *r, int times, snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int i = 0; i < times && st == SNAP_OK; i++)
+        st = lab_replay(m->be, r, err);
+    if (st == SNAP_OK)
+        st = wait_for_ranks(m, err);
+    if (st == SNAP_OK)
+        st = cuda_check(cudaStreamSynchronize(m->s.stream), "device work", err);
+    return st;
+}
+
+/* ns [STEP_PARTS] = the mean times of the parts in @steps replays. */
 snap_status replay_timed(cuda_model *m, lab_recording *r, const part_marks &marks, int steps,
                          double *ns, snap_err *err) {
-    std::fill(ns, ns + STEP_PARTS, 0.0);
+    double sum[kTimedParts] = {};
     for (int i = 0; i <= steps; i++) { /* the first one only warms up */
-        snap_status st = lab_replay(m->be, r, err);
-        if (st == SNAP_OK)
-            st = wait_for_ranks(m, err);
-        if (st == SNAP_OK)
-            st = cuda_check(cudaStreamSynchronize(m->s.stream), "device work", err);
+        snap_status st = replay(m, r, 1, err);
         if (st == SNAP_OK && i > 0)
-            st = add_times(marks, ns, err);
+            st = add_times(marks, sum, err);
         if (st != SNAP_OK)
             return st;
     }
     for (int p = 0; p < STEP_PARTS; p++)
-        ns[p] /= steps;
+        ns[p] = sum[p] / steps;
     return SNAP_OK;
 }
 
-/* The mean time of @steps replays, which follow one another without a pause. So the ranks of a
- * split model wait for each other in the first exchange, and then as in a longer run. */
-snap_status time_in_a_row(cuda_model *m, lab_recording *r, int steps, double *ns, snap_err *err) {
-    cudaEvent_t from = nullptr, to = nullptr;
-    float ms = 0;
-    cudaError_t e = cudaEventCreate(&from);
-    if (e == cudaSuccess)
-        e = cudaEventCreate(&to);
-    snap_status st = cuda_check(e, "events", err);
-    for (int i = -1; i < steps && st == SNAP_OK; i++) { /* the first one only warms up */
-        if (i == 0)
-            st = cuda_check(cudaEventRecord(from, m->s.stream), "events", err);
-        if (st == SNAP_OK)
-            st = lab_replay(m->be, r, err);
-    }
-    if (st == SNAP_OK)
-        st = cuda_check(cudaEventRecord(to, m->s.stream), "events", err);
-    if (st == SNAP_OK)
-        st = wait_for_ranks(m, err);
-    if (st == SNAP_OK)
-        st = cuda_check(cudaEventSynchronize(to), "device work", err);
-    if (st == SNAP_OK)
-        st = cuda_check(cudaEventElapsedTime(&ms, from, to), "the time of a part", err);
-    if (from)
-        cudaEventDestroy(from);
-    if (to)
-        cudaEventDestroy(to);
-    *ns = static_cast<double>(ms) * 1e6 / steps;
-    return st;
-}
+/* ---- the exchanges between ranks ---- */
+
+enum { kCopies = 16 }; /* more copies of each exchange in the longer of the two steps below */
 
 /* Allocates the memory of repeated exchanges, in one block. The caller frees again->x with
  * cudaFree(), also after an error. */
@@ -118,73 +101,96 @@ snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_
     return cuda_check(e, "memory to time the exchanges of a step", err);
 }
 
-/* Records a step without events in which each exchange is done again @times. */
-snap_status record_repeated(cuda_model *m, const step_shape &step, int times, lab_recording **out,
-                            snap_err *err) {
-    m->again.times = times;
-    const snap_status st = record_step(m, step, out, err);
-    m->again.times = 0;
-    return st;
-}
-
-enum {
-    kTimes = 16, /* how often each exchange is done again */
-    kInARow = 2 /* timed replays of a step in one turn */
+/* Of all exchanges of a step together. */
+struct exchange_times {
+    double ns;         /* without waiting for slower ranks; NAN if it is not above 0 */
+    double waiting_ns; /* for slower ranks */
 };
 
-/* *ns = the median difference between the two recorded steps. They take turns, @rounds (at least 1)
- * each, so that a drift of the clocks does not count. */
-snap_status time_difference(cuda_model *m, lab_recording *once, lab_recording *again, int rounds,
-                            double *ns, snap_err *err) {
-    std::vector<double> difference;
-    snap_status st = SNAP_OK;
-    for (int i = 0; i < rounds && st == SNAP_OK; i++) {
-        double shorter = 0, longer = 0;
-        st = time_in_a_row(m, once, kInARow, &shorter, err);
-        if (st == SNAP_OK)
-            st = time_in_a_row(m, again, kInARow, &longer, err);
-        difference.push_back(longer - shorter);
-    }
-    std::sort(difference.begin(), difference.end());
-    const size_t n = difference.size();
-    *ns = (difference[(n - 1) / 2] + difference[n / 2]) / 2;
+/* A step in which copies follow each exchange, recorded with events. */
+struct copied_step {
+    lab_recording *recorded;
+    part_marks marks;
+};
+
+snap_status record_copies(cuda_model *m, const step_shape &step, int copies, copied_step *out,
+                          snap_err *err) {
+    m->again.copies = copies;
+    const snap_status st = record_with_marks(m, step, &out->marks, &out->recorded, err);
+    m->again.copies = 0;
     return st;
 }
 
-/* The time that all exchanges of a step take: that of a step which does each of them several times,
- * minus that of the step itself. Both steps have the same rows and experts. Events around each
- * exchange would take longer than a short one. NAN if the difference is not above 0. */
-snap_status time_exchange(cuda_model *m, const step_shape &step, int rounds, double *ns,
-                          snap_err *err) {
-    lab_recording *once = nullptr, *again = nullptr;
-    double difference = 0;
+/* ns [kTimedParts] = the times of the parts in one replay. Another replay precedes it without a
+ * pause, so that the ranks wait for each other as in a longer run. */
+snap_status time_copies(cuda_model *m, const copied_step &step, double *ns, snap_err *err) {
+    std::fill(ns, ns + kTimedParts, 0.0);
+    const snap_status st = replay(m, step.recorded, 2, err);
+    return st == SNAP_OK ? add_times(step.marks, ns, err) : st;
+}
+
+double median(std::vector<double> *of) {
+    std::sort(of->begin(), of->end());
+    const size_t n = of->size();
+    return ((*of)[(n - 1) / 2] + (*of)[n / 2]) / 2;
+}
+
+/* Times both steps in turns, @rounds (at least 1) each. A copy follows an exchange at once, so it
+ * does not wait for a slower rank. The steps differ by kCopies copies of each exchange. The time
+ * between the events around one copy contains what the events cost, and so does the time between
+ * those around the exchange itself. */
+snap_status time_both(cuda_model *m, const copied_step &one, const copied_step &more, int rounds,
+                      exchange_times *out, snap_err *err) {
+    std::vector<double> copies, waiting;
     snap_status st = SNAP_OK;
-    *ns = 0;
+    for (int i = 0; i < rounds && st == SNAP_OK; i++) {
+        double few[kTimedParts] = {}, many[kTimedParts] = {};
+        st = time_copies(m, one, few, err);
+        if (st == SNAP_OK)
+            st = time_copies(m, more, many, err);
+        copies.push_back(many[STEP_COPIES] - few[STEP_COPIES]);
+        waiting.push_back(few[STEP_EXCHANGE] - few[STEP_COPIES]);
+    }
+    if (st != SNAP_OK)
+        return st;
+    const double ns = median(&copies) / kCopies;
+    out->ns = ns > 0 ? ns : NAN;
+    out->waiting_ns = std::max(0.0, median(&waiting));
+    return SNAP_OK;
+}
+
+snap_status time_exchanges(cuda_model *m, const step_shape &step, int rounds, exchange_times *out,
+                           snap_err *err) {
+    copied_step one = {}, more = {};
+    snap_status st = SNAP_OK;
+    *out = {};
     if (!comm_splits(m->opt.comm) && !comm_splits(m->opt.experts))
         return SNAP_OK;
     st = take_repeated(m, step, &m->again, err);
     if (st == SNAP_OK)
-        st = record_repeated(m, step, 0, &once, err);
+        st = record_copies(m, step, 1, &one, err);
     if (st == SNAP_OK)
-        st = record_repeated(m, step, kTimes, &again, err);
+        st = record_copies(m, step, 1 + kCopies, &more, err);
     if (st == SNAP_OK)
-        st = time_difference(m, once, again, rounds, &difference, err);
-    if (once)
-        lab_recording_free(m->be, once);
-    if (again)
-        lab_recording_free(m->be, again);
+        st = time_both(m, one, more, rounds, out, err);
+    for (copied_step *s : {&one, &more}) {
+        if (s->recorded)
+            lab_recording_free(m->be, s->recorded);
+        s->marks.release();
+    }
     cudaFree(m->again.x);
     m->again = {};
-    *ns = difference > 0 ? difference / kTimes : NAN;
     return st;
 }
 
 } // namespace
 
 extern "C" snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count,
-                                             int steps, double *ns, snap_err *err) {
+                                             int steps, double *ns, double *waiting_ns,
+                                             snap_err *err) {
     step_shape step = {};
     part_marks marks;
+    exchange_times exchanges = {};
     lab_recording *r = nullptr;
     snap_status st = begin_step(m, pieces, count, &step, err);
     if (st == SNAP_OK && (step.gathers || !step.rows))
@@ -194,7 +200,9 @@ extern "C" snap_status cuda_model_time_parts(cuda_model *m, const model_piece *p
     if (st == SNAP_OK)
         st = replay_timed(m, r, marks, steps, ns, err);
     if (st == SNAP_OK)
-        st = time_exchange(m, step, steps, &ns[STEP_EXCHANGE], err);
+        st = time_exchanges(m, step, steps, &exchanges, err);
+    ns[STEP_EXCHANGE] = exchanges.ns;
+    *waiting_ns = exchanges.waiting_ns;
     if (r)
         lab_recording_free(m->be, r);
     marks.release();

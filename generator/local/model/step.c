@@ -364,12 +364,12 @@ static snap_status step_and_choose(runner *r, const model_piece *pieces, int cou
 }
 
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
-                              double *ns, snap_err *err) {
+                              double *ns, double *waiting_ns, snap_err *err) {
     snap_status st;
     TRY(check_pieces(r, pieces, count, err));
     if (!r->cuda)
         return err_set(err, SNAP_E_UNSUPPORTED, "parts of a step are timed on CUDA only");
-    TRY(cuda_model_time_parts(r->cuda, pieces, count, steps, ns, err));
+    TRY(cuda_model_time_parts(r->cuda, pieces, count, steps, ns, waiting_ns, err));
 cleanup:
     return st;
 }
