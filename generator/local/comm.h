@@ -40,6 +40,15 @@
 
 typedef struct comm comm;
 
+/* The norm (RMS) of the rows of a residual stream x, for add_sum_norm(): to [rows][width] = BF16 of
+ * x * factor * weight / sqrt(mean of x^2 + eps). */
+typedef struct {
+    const float *weight; /* [width] */
+    float eps, factor;
+    void *to;
+    int rows, width;
+} comm_norm;
+
 struct comm {
     int rank, size;
     /* x [n] = the sum of x [n] over all ranks, with the same bits on each rank. All ranks call this
@@ -47,11 +56,15 @@ struct comm {
      * the sum. An error ends the step. NULL for models on a GPU. */
     snap_status (*all_reduce)(comm *c, float *x, int64_t n, snap_err *err);
 
-    /* The next three functions are for models on a GPU, and NULL for models on the CPU.
+    /* The next four functions are for models on a GPU, and NULL for models on the CPU.
      *
      * add_sum() enqueues x [n] += factor * (the sum of part [n] over all ranks). Both arrays are
      * device memory, aligned to 16 bytes, and n is a multiple of 4. @part is undefined afterwards.
      * The stream may be recording a CUDA graph. All ranks make the same calls in the same order.
+     *
+     * add_sum_norm() enqueues add_sum() of norm->rows * norm->width numbers. If one kernel can also
+     * compute the norm in less time than a second one, *normed is true afterwards, and that kernel
+     * writes norm->to. Otherwise *normed is false, and norm->to is not written.
      *
      * wait() waits for the work on the stream. If another rank has failed, it ends the work that
      * waits for that rank, and returns the failure. All ranks call it equally often.
@@ -60,6 +73,8 @@ struct comm {
      * elsewhere. The communicator can then only be closed. */
     snap_status (*add_sum)(comm *c, float *x, float *part, int64_t n, float factor, void *stream,
                            snap_err *err);
+    snap_status (*add_sum_norm)(comm *c, float *x, float *part, float factor, const comm_norm *norm,
+                                bool *normed, void *stream, snap_err *err);
     snap_status (*wait)(comm *c, void *stream, snap_err *err);
     void (*stop)(comm *c);
 

@@ -15,6 +15,7 @@ struct chain {
     const step_shape &step;
     snap_err *err;
     snap_status st;
+    bool normed = false; /* the last exchange has also written the next norm to m->b.packed */
 
     bool ok() const {
         return st == SNAP_OK;
@@ -57,8 +58,9 @@ route_args route_of(const cuda_model *m, const block &b, int rows, int moe_layer
  * m->b.o_mla. */
 void attend_cache(chain *c, int layer);
 
-/* Adds b.part to the residual stream, summed over the ranks of a split model. */
-void add_part(chain *c, float factor);
+/* Adds b.part to the residual stream, summed over the ranks of a split model. @after: the norm of
+ * all rows that follows; NULL if another kernel follows. Sets c->normed if that norm is done. */
+void add_part(chain *c, float factor, const norm_to *after);
 
 /* Computes the experts of a layer (experts.cu). Also normalises the rows into b.packed. The outputs
  * of the experts stay in b.down until a kernel joins them by experts_join(), or add_experts() adds
@@ -67,8 +69,8 @@ void experts(chain *c, const block &b, int moe_layer);
 join_from experts_join(const cuda_model *m, int rows);
 
 /* Adds the outputs of experts to the residual stream, if ranks split the model or divide the
- * experts. @b: the block after which they are added. */
-void add_experts(chain *c, const block &b);
+ * experts. @b: the block after which they are added. @after: as in add_part(). */
+void add_experts(chain *c, const block &b, const norm_to *after);
 
 /* The step of one row (single.cu). single_supports_all() decides whether a model uses it
  * (m->single). forward_single() runs its layers, from the embedded row in m->b.x to

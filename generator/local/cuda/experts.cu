@@ -157,14 +157,21 @@ void scatter_part(chain *c) {
     });
 }
 
-/* x += factor * the sum of @part over the ranks of this replica. */
-void add_over_replica(chain *c, float *part, float factor) {
+/* x += factor * the sum of @part over the ranks of this replica. @after: as in add_part(). A step
+ * with events has separate kernels, because the exchange and the norm belong to different parts. */
+void add_over_replica(chain *c, float *part, float factor, const norm_to *after) {
     cuda_model *m = c->m;
     comm *ranks = m->opt.comm;
-    const int64_t n = static_cast<int64_t>(c->step.rows) * m->shape.hidden_size;
+    const int rows = c->step.rows, hidden = m->shape.hidden_size;
+    const int64_t n = static_cast<int64_t>(rows) * hidden;
     exchange(c, STEP_REST, [&](bool copy) {
-        return ranks->add_sum(ranks, copy ? m->again.x : m->b.x, copy ? m->again.part : part, n,
-                              factor, m->s.stream, c->err);
+        if (!after || m->marks)
+            return ranks->add_sum(ranks, copy ? m->again.x : m->b.x, copy ? m->again.part : part, n,
+                                  factor, m->s.stream, c->err);
+        const comm_norm norm = {after->weight, after->eps, after->factor,
+                                after->packed, rows,       hidden};
+        return ranks->add_sum_norm(ranks, m->b.x, part, factor, &norm, &c->normed, m->s.stream,
+                                   c->err);
     });
 }
 
@@ -172,8 +179,8 @@ void add_over_replica(chain *c, float *part, float factor) {
 
 /* ---- for forward.cu -------------------------------------------------------------------------- */
 
-void add_part(chain *c, float factor) {
-    add_over_replica(c, c->m->b.part, factor);
+void add_part(chain *c, float factor, const norm_to *after) {
+    add_over_replica(c, c->m->b.part, factor, after);
 }
 
 join_from experts_join(const cuda_model *m, int rows) {
@@ -197,7 +204,7 @@ void experts(chain *c, const block &b, int moe_layer) {
 
 /* The first rank of a split replica alone adds what zero-computation experts return. With EP, the
  * places say which of them this rank adds. */
-void add_experts(chain *c, const block &b) {
+void add_experts(chain *c, const block &b, const norm_to *after) {
     const cuda_model *m = c->m;
     const int rows = expert_rows(m, c->step.rows);
     join_from join = experts_join(m, c->step.rows);
@@ -212,7 +219,7 @@ void add_experts(chain *c, const block &b) {
     else if (m->divides_experts)
         add_shared(c, b, to);
     if (comm_splits(m->opt.comm))
-        add_over_replica(c, gathers_rows(m) ? m->b.own : m->b.part, 1.0f);
+        add_over_replica(c, gathers_rows(m) ? m->b.own : m->b.part, 1.0f, after);
 }
 
 } // namespace device

@@ -161,16 +161,24 @@ join_from no_join() {
     return {};
 }
 
+/* The norm of all rows of the step, unless the last exchange has computed it. */
+void norm_all(chain *c, const join_from &join, const norm_to &to) {
+    const cuda_model *m = c->m;
+    if (!c->normed)
+        c->run(join_norm(m->s, m->b.x, c->step.rows, m->shape.hidden_size, join, to), "norm");
+    c->normed = false;
+}
+
 /* Adds the result of a product to the residual stream. On a rank of a split model, the product is a
- * part of a sum over the ranks. */
-void add_product(chain *c, gemm_args a, const char *what) {
+ * part of a sum over the ranks. @after: as in add_part(). */
+void add_product(chain *c, gemm_args a, const norm_to *after, const char *what) {
     const bool sums = comm_splits(c->m->opt.comm);
     a.end = sums ? ends_f32 : ends_add_f32;
     a.y = sums ? c->m->b.part : c->m->b.x;
     a.factor = c->m->branch;
     c->product(a, what);
     if (sums)
-        add_part(c, c->m->branch);
+        add_part(c, c->m->branch, after);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -238,9 +246,11 @@ void chunk(chain *c, const device::block &b, int layer, int index) {
     }
 }
 
+/* In a block with experts, route() computes the norm after attention. */
 void attention(chain *c, const device::block &b, int layer) {
     cuda_model *m = c->m;
     const model_shape &s = m->shape;
+    const norm_to post = norm_of(m, b.post_norm);
     const int values = s.num_attention_heads * s.v_head_dim;
     project(c, b);
     if (c->step.decode) {
@@ -255,31 +265,38 @@ void attention(chain *c, const device::block &b, int layer) {
     for (int i = 0; i < c->step.chunks; i++)
         chunk(c, b, layer, i);
     add_product(c, linear(b.o, s.hidden_size, values, m->b.o, c->step.rows, m->b.x, ends_add_f32),
-                "output projection");
+                b.moe ? nullptr : &post, "output projection");
 }
 
 /* ---- feed-forward ---------------------------------------------------------------------------- */
 
-void dense(chain *c, const device::block &b) {
+void dense(chain *c, const device::block &b, const norm_to *after) {
     cuda_model *m = c->m;
     const int hidden = m->shape.hidden_size, inner = m->shape.intermediate_size,
               rows = c->step.rows;
     c->product(linear(b.ffn_in, 2 * inner, hidden, m->b.packed, rows, m->b.inner, ends_gate),
                "feed-forward");
-    add_product(c, linear(b.ffn_out, hidden, inner, m->b.inner, rows, m->b.x, ends_add_f32),
+    add_product(c, linear(b.ffn_out, hidden, inner, m->b.inner, rows, m->b.x, ends_add_f32), after,
                 "feed-forward");
 }
 
-void feed_forward(chain *c, const device::block &b, int moe_layer) {
-    cuda_model *m = c->m;
+/* @after: as in add_part(), for the last sum over the ranks that the block itself has. */
+void feed_forward(chain *c, const device::block &b, int moe_layer, const norm_to *after) {
     if (b.moe)
         experts(c, b, moe_layer);
     else
-        c->run(join_norm(m->s, m->b.x, c->step.rows, m->shape.hidden_size, no_join(),
-                         norm_of(m, b.post_norm)),
-               "norm");
+        norm_all(c, no_join(), norm_of(c->m, b.post_norm));
     if (b.dense)
-        dense(c, b);
+        dense(c, b, after);
+}
+
+/* The norm of all rows after block @i: that of the next block, or the last one of the step. false
+ * if the last norm is not that of all rows. */
+bool norm_after(const chain *c, size_t i, norm_to *out) {
+    const cuda_model *m = c->m;
+    const bool last = i + 1 == m->w.blocks.size();
+    *out = last ? last_norm(m) : norm_of(m, m->w.blocks[i + 1].input_norm);
+    return !last || (!c->step.gathers && c->step.wanted == c->step.rows);
 }
 
 } // namespace
@@ -304,21 +321,21 @@ snap_status forward(cuda_model *m, const step_shape &step, snap_err *err) {
     }
     for (size_t i = 0; i < m->w.blocks.size() && c.ok(); i++) {
         const device::block &b = m->w.blocks[i];
-        const bool joins = i > 0 && m->w.blocks[i - 1].shortcut;
-        c.run(join_norm(m->s, m->b.x, step.rows, s.hidden_size, join, norm_of(m, b.input_norm)),
-              "norm");
+        const bool joins = (i > 0 && m->w.blocks[i - 1].shortcut) || (b.moe && !b.shortcut);
+        const bool adds = joins && (comm_splits(m->opt.comm) || m->divides_experts);
+        norm_to next;
+        const norm_to *after = norm_after(&c, i, &next) ? &next : nullptr;
+        norm_all(&c, join, norm_of(m, b.input_norm));
         attention(&c, b, static_cast<int>(i));
-        feed_forward(&c, b, moe_layer);
+        feed_forward(&c, b, moe_layer, adds ? nullptr : after);
         moe_layer += b.moe;
-        join = joins || (b.moe && !b.shortcut) ? experts_join(m, step.rows) : no_join();
-        if (join.down && (comm_splits(m->opt.comm) || m->divides_experts)) {
-            add_experts(&c, b);
-            join = no_join();
-        }
+        join = joins && !adds ? experts_join(m, step.rows) : no_join();
+        if (adds)
+            add_experts(&c, b, after);
     }
     norm_to last = last_norm(m);
     last.row = step.gathers ? m->b.want : nullptr;
-    if (step.wanted)
+    if (step.wanted && !c.normed)
         c.run(join_norm(m->s, m->b.x, step.wanted, s.hidden_size, join, last), "norm");
     return c.st;
 }

@@ -11,6 +11,8 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/row_norm.cuh"
+
 namespace device {
 
 using bf16 = __nv_bfloat16;
@@ -54,30 +56,6 @@ cudaError_t launch(const stream_of &s, void (*kernel)(P...), dim3 grid, int thre
     c.attrs = &overlap;
     c.numAttrs = s.hopper ? 1 : 0;
     return cudaLaunchKernelEx(&c, kernel, P(args)...);
-}
-
-__device__ __forceinline__ float warp_sum(float x) {
-    for (int m = 16; m > 0; m /= 2)
-        x += __shfl_xor_sync(~0u, x, m);
-    return x;
-}
-
-/* The sum over a block of up to 1024 threads, for all of its threads. @scratch [32] is shared
- * memory. */
-__device__ __forceinline__ float block_sum(float x, float *scratch) {
-    const int lane = threadIdx.x % 32, warps = (blockDim.x + 31) / 32;
-    x = warp_sum(x);
-    __syncthreads();
-    if (lane == 0)
-        scratch[threadIdx.x / 32] = x;
-    __syncthreads();
-    return warp_sum(lane < warps ? scratch[lane] : 0.0f);
-}
-
-/* The factor of an RMS norm: 1 / sqrt(x). NaN for an infinite x, which stands for an overflow:
- * rsqrtf() returns 0 for it, which would turn the row into zeros. */
-__device__ __forceinline__ float norm_scale(float x) {
-    return rsqrtf(x) + 0.0f * x;
 }
 
 } // namespace device

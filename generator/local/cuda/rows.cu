@@ -74,17 +74,8 @@ __device__ __forceinline__ void pack_normed(const float *values, int n, const no
     for (int i = 4 * threadIdx.x; i < n; i += 4 * blockDim.x) {
         const float4 v = *reinterpret_cast<const float4 *>(values + i);
         const float4 w = *reinterpret_cast<const float4 *>(to.weight + i);
-        const __nv_bfloat162 low =
-            __floats2bfloat162_rn(v.x * scale * to.factor * w.x, v.y * scale * to.factor * w.y);
-        const __nv_bfloat162 high =
-            __floats2bfloat162_rn(v.z * scale * to.factor * w.z, v.w * scale * to.factor * w.w);
-        *reinterpret_cast<uint2 *>(to.packed + row * n + i) = {
-            *reinterpret_cast<const uint32_t *>(&low), *reinterpret_cast<const uint32_t *>(&high)};
+        *reinterpret_cast<uint2 *>(to.packed + row * n + i) = normed(v, scale, to.factor, w);
     }
-}
-
-__device__ __forceinline__ float squares_of(const float4 &v) {
-    return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 }
 
 __device__ __forceinline__ void load_choices(const join_from &join, int64_t row, choices &to) {
@@ -151,7 +142,7 @@ __global__ void __launch_bounds__(1024)
 
 /* With few rows, blocks have more threads, for a lower latency. */
 int threads_of(int rows, int n) {
-    return std::min(rows > 256 ? static_cast<int>(kThreads) : 1024, (n + 127) / 128 * 32);
+    return norm_threads(n, rows > 256 ? static_cast<int>(kThreads) : 1024);
 }
 
 /* ---- next token ------------------------------------------------------------------------------ */

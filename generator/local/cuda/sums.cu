@@ -82,6 +82,25 @@ snap_status add_sum(comm *base, float *x, float *part, int64_t n, float factor, 
                                 : by_one_shot(c, x, part, n, factor, on, err);
 }
 
+/* In decode steps of more rows, the exchange and the norm take less time in two kernels. */
+enum { kNormedRows = 128 };
+
+snap_status add_sum_norm(comm *base, float *x, float *part, float factor, const comm_norm *norm,
+                         bool *normed, void *stream, snap_err *err) {
+    cuda_sums *c = sums_of(base);
+    const int64_t n = static_cast<int64_t>(norm->rows) * norm->width;
+    const one_shot_norm to = {norm->weight, norm->eps,  norm->factor,
+                              norm->to,     norm->rows, norm->width};
+    const sums_path path = sums_path_of(n * 4, c->one_shot, c->joined != nullptr);
+    *normed = path == SUMS_BY_ONE_SHOT && norm->rows <= kNormedRows &&
+              one_shot_allows_norm(c->peers.group, to);
+    if (!*normed)
+        return add_sum(base, x, part, n, factor, stream, err);
+    return cuda_check(one_shot_add_norm(c->peers.group, part, x, factor, to, c->overlap,
+                                        static_cast<cudaStream_t>(stream)),
+                      "a sum over the ranks and its norm", err);
+}
+
 /* ---- all-gather and reduce-scatter ---- */
 
 snap_status gather(comm *base, const void *mine, void *all, int64_t bytes, void *stream,
@@ -270,6 +289,7 @@ extern "C" snap_status sums_cuda_open(comm **out, const sums_options *opt, snap_
     c->base.rank = (ranks_rank(opt->group) - opt->first) / c->part.step;
     c->base.size = opt->size;
     c->base.add_sum = add_sum;
+    c->base.add_sum_norm = add_sum_norm;
     c->base.wait = wait;
     c->base.stop = stop;
     c->base.gather = gather;

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cuda_bf16.h>
 
+#include "kernels/cuda/row_norm.cuh"
+
 namespace {
 
 enum { kThreads = 128, kBlocksOfSm = 8, kUnit = 16, kSpins = 4096 };
+enum { kRowThreads = 1024, kMostOfRow = 3 }; /* most threads of a row; most units of a thread */
 constexpr uint32_t kUnits = ONE_SHOT_BYTES / kUnit; /* units of 16 bytes in the longest message */
 
 /* One line of an inbox: 8 bytes of numbers and two tags. A unit of 16 bytes takes two lines. */
@@ -205,18 +208,86 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm)
     end_exchange(m, tag);
 }
 
-cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cudaStream_t stream) {
-    const uint32_t wanted = (m.units + kThreads - 1) / kThreads;
+/* The numbers of a unit. */
+__device__ float4 numbers_of(const uint4 &unit) {
+    return {__uint_as_float(unit.x), __uint_as_float(unit.y), __uint_as_float(unit.z),
+            __uint_as_float(unit.w)};
+}
+
+/* One block for each row, with up to kEach units for each thread. A thread reads everything that
+ * other ranks do not send before it waits for them, and the weights before the previous kernel has
+ * ended. All blocks run at the same time (one_shot_allows_norm()). */
+template <int kEach>
+__global__ void __launch_bounds__(kRowThreads)
+    add_norm(const __grid_constant__ message m, const __grid_constant__ one_shot_norm to) {
+    __shared__ float scratch[32];
+    const uint32_t units = m.units / gridDim.x, first = blockIdx.x * units;
+    float4 weight[kEach], x[kEach];
+    uint4 before[kEach];
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+        const uint32_t u = threadIdx.x + i * blockDim.x;
+        weight[i] = u < units ? reinterpret_cast<const float4 *>(to.weight)[u] : float4{};
+    }
+    const uint32_t tag = begin_exchange(m);
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+        const uint32_t u = threadIdx.x + i * blockDim.x;
+        before[i] = u < units ? m.out[first + u] : uint4{};
+        if (u < units)
+            send<false>(m, first + u, tag);
+    }
+    float squares = 0;
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+        const uint32_t u = threadIdx.x + i * blockDim.x;
+        if (u >= units)
+            break;
+        unit_sum<false> sum;
+        for (int r = 0; r < m.g.size; r++)
+            sum.add(r == m.g.rank ? m.in[first + u] : receive(m, r, first + u, tag), r == 0);
+        const uint4 added = sum.added_to(before[i], m.factor);
+        m.out[first + u] = added;
+        x[i] = numbers_of(added);
+        squares += device::squares_of(x[i]);
+    }
+    const float width = static_cast<float>(to.width),
+                scale = device::norm_scale(device::block_sum(squares, scratch) / width + to.eps);
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+        const uint32_t u = threadIdx.x + i * blockDim.x;
+        if (u < units)
+            static_cast<uint2 *>(to.normed)[first + u] =
+                device::normed(x[i], scale, to.factor, weight[i]);
+    }
+    end_exchange(m, tag);
+}
+
+struct launch_shape {
+    uint32_t blocks;
+    int threads;
+    bool overlap; /* the launch may begin before the previous one has ended */
+    cudaStream_t stream;
+};
+
+template <typename... P, typename... A>
+cudaError_t launch(void (*kernel)(P...), const launch_shape &shape, const A &...args) {
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t c = {};
-    c.gridDim = dim3(std::min(wanted, static_cast<uint32_t>(m.g.most_blocks)));
-    c.blockDim = dim3(kThreads);
-    c.stream = stream;
+    c.gridDim = dim3(shape.blocks);
+    c.blockDim = dim3(static_cast<unsigned>(shape.threads));
+    c.stream = shape.stream;
     c.attrs = &early;
-    c.numAttrs = overlap ? 1 : 0;
-    return cudaLaunchKernelEx(&c, kernel, m);
+    c.numAttrs = shape.overlap ? 1 : 0;
+    return cudaLaunchKernelEx(&c, kernel, args...);
+}
+
+cudaError_t launch(void (*kernel)(message), const message &m, bool overlap, cudaStream_t stream) {
+    const uint32_t wanted = (m.units + kThreads - 1) / kThreads,
+                   blocks = std::min(wanted, static_cast<uint32_t>(m.g.most_blocks));
+    return launch(kernel, launch_shape{blocks, kThreads, overlap, stream}, m);
 }
 
 bool is_valid(const one_shot_group &g, size_t bytes) {
@@ -265,6 +336,32 @@ cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, flo
                        0,
                        factor};
     return launch(all_reduce<adds_f32>, m, overlap, stream);
+}
+
+bool one_shot_allows_norm(const one_shot_group &g, const one_shot_norm &norm) {
+    if (norm.rows < 1 || norm.width < 4 || norm.width % 4 != 0)
+        return false;
+    const size_t units = static_cast<size_t>(norm.width) / 4;
+    const auto threads = static_cast<size_t>(device::norm_threads(norm.width, kRowThreads)),
+               rows = static_cast<size_t>(norm.rows);
+    return units <= kMostOfRow * threads && is_valid(g, rows * units * kUnit) &&
+           rows * threads <= static_cast<size_t>(g.most_blocks) * kThreads;
+}
+
+cudaError_t one_shot_add_norm(const one_shot_group &g, const float *in, float *x, float factor,
+                              const one_shot_norm &norm, bool overlap, cudaStream_t stream) {
+    if (!one_shot_allows_norm(g, norm))
+        return cudaErrorInvalidValue;
+    const int threads = device::norm_threads(norm.width, kRowThreads), units = norm.width / 4,
+              each = (units + threads - 1) / threads;
+    const message m = {g,
+                       reinterpret_cast<const uint4 *>(in),
+                       reinterpret_cast<uint4 *>(x),
+                       static_cast<uint32_t>(norm.rows) * static_cast<uint32_t>(units),
+                       0,
+                       factor};
+    const launch_shape shape = {static_cast<uint32_t>(norm.rows), threads, overlap, stream};
+    return launch(each == 1 ? add_norm<1> : each == 2 ? add_norm<2> : add_norm<3>, shape, m, norm);
 }
 
 cudaError_t one_shot_gather(const one_shot_group &g, const void *mine, void *all, size_t bytes,

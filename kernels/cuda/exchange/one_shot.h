@@ -1,5 +1,6 @@
 /* one_shot.h - exchanges of short messages between the GPUs of one machine, each in one kernel:
- * sums over the ranks (all-reduce), all-gather, and reduce-scatter.
+ * sums over the ranks (all-reduce), all-gather, and reduce-scatter. A sum can also normalise the
+ * rows to which it is added.
  *
  * Each rank has an inbox in its memory. It writes its numbers into the inbox of every other rank
  * (peer memory, over NVLink or PCIe), waits until those of all ranks have arrived in its own inbox,
@@ -83,6 +84,29 @@ cudaError_t one_shot_all_reduce(const one_shot_group &g, const void *in, void *o
  */
 cudaError_t one_shot_add(const one_shot_group &g, const float *in, float *x, float factor,
                          size_t bytes, bool overlap, cudaStream_t stream);
+
+/* A norm (RMS) of rows: normed [rows][width] = BF16 of x * factor * weight / sqrt(mean of x^2 +
+ * eps). */
+struct one_shot_norm {
+    const float *weight; /* [width], which no earlier kernel on the stream writes */
+    float eps, factor;
+    void *normed;
+    int rows, width;
+};
+
+/* Whether one_shot_add_norm() takes rows of these sizes. */
+bool one_shot_allows_norm(const one_shot_group &g, const one_shot_norm &norm);
+
+/**
+ * one_shot_add_norm - enqueue one_shot_add() of norm.rows * norm.width numbers, and the norm of x
+ *
+ * One block exchanges and normalises a whole row. One launch takes less time than two, but if there
+ * are few rows, few SMs exchange numbers.
+ *
+ * Otherwise like one_shot_add(). The sums have the same bits.
+ */
+cudaError_t one_shot_add_norm(const one_shot_group &g, const float *in, float *x, float factor,
+                              const one_shot_norm &norm, bool overlap, cudaStream_t stream);
 
 /**
  * one_shot_gather - enqueue an all-gather: part r of @all = @mine of rank r

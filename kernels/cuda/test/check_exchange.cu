@@ -316,6 +316,77 @@ void check_add(group &g, size_t bytes, bool overlap) {
     }
 }
 
+/* Compares a BF16 number with the exact one. A norm in FP32 may be rounded to a neighbour of the
+ * nearest BF16 number. */
+bool is_near(uint16_t got, double want) {
+    const double bound = std::max(std::abs(want) * 0x1p-7, 0x1p-120);
+    return std::abs(static_cast<double>(from_bf16(got)) - want) <= bound;
+}
+
+/* Checks sums that are added to rows which are then normalised: the rows bit for bit, the norms
+ * against FP64. */
+void check_norm(group &g, int rows, int width, bool overlap) {
+    const size_t n = static_cast<size_t>(rows) * width, size = g.of.size();
+    const float eps = 1e-6f, factor = 0.75f, scale = 1.5f;
+    std::vector<numbers> part, x;
+    numbers weight(width);
+    std::vector<uint16_t *> normed;
+    weight.draw(g.rng);
+    for (size_t r = 0; r < size; r++) {
+        part.emplace_back(n);
+        part[r].draw(g.rng);
+        x.emplace_back(n);
+        x[r].draw(g.rng);
+        normed.push_back(allocate<uint16_t>(n));
+    }
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++)
+        CHECK(one_shot_add_norm(g.of[r].g, part[r].at, x[r].at, factor,
+                                {weight.at, eps, scale, normed[r], rows, width}, overlap,
+                                g.of[r].stream));
+    CHECK(cudaDeviceSynchronize());
+    for (size_t r = 0; r < size; r++) {
+        const std::vector<uint16_t> got = download(normed[r], n);
+        std::vector<float> want = x[r].host;
+        for (size_t i = 0; i < n; i++) {
+            float sum = part[0].host[i];
+            for (size_t s = 1; s < size; s++)
+                sum += part[s].host[i];
+            want[i] = fmaf(factor, sum, want[i]);
+        }
+        expect_same("sums of normalised rows", n * 4, g.of[r], x[r].at, want);
+        for (int row = 0; row < rows; row++) {
+            const float *of = &want[static_cast<size_t>(row) * width];
+            double squares = 0;
+            for (int i = 0; i < width; i++)
+                squares += static_cast<double>(of[i]) * of[i];
+            for (int i = 0; i < width; i++) {
+                const double norm =
+                    of[i] / std::sqrt(squares / width + eps) * scale * weight.host[i];
+                if (is_near(got[static_cast<size_t>(row) * width + i], norm))
+                    continue;
+                fprintf(stderr, "WRONG: norm: %d rows of %d, rank %zu of %zu\n", rows, width, r,
+                        size);
+                exit(1);
+            }
+        }
+    }
+    for (size_t r = 0; r < size; r++) {
+        CHECK(cudaFree(part[r].at));
+        CHECK(cudaFree(x[r].at));
+        CHECK(cudaFree(normed[r]));
+    }
+    CHECK(cudaFree(weight.at));
+}
+
+/* Rows whose threads have one, two or three units, and rows that do not fill the last warp. */
+void check_norms(group &g, bool overlap) {
+    for (const int width : {4, 132, 2048, 6144, 7168, 12000}) {
+        check_norm(g, 1, width, overlap);
+        check_norm(g, 8, width, overlap);
+    }
+}
+
 /* In turn with sums, as in a step of a model. */
 void check_parts(group &g) {
     for (const size_t bytes : kSizes)
@@ -356,6 +427,13 @@ void check_refused(group &g) {
     for (const size_t stride : {size_t(16), size_t(40)}) /* less than the part; no whole unit */
         if (one_shot_gather(k.g, k.in, k.out, 32, stride, false, k.stream) != cudaErrorInvalidValue)
             exit(1);
+    const one_shot_norm no_unit = {nullptr, 0, 1, nullptr, 1, 6},
+                        long_row = {nullptr, 0, 1, nullptr, 1, 12292},
+                        many_rows = {nullptr, 0, 1, nullptr, 129, 4096};
+    for (const one_shot_norm &wrong : {no_unit, long_row, many_rows})
+        if (one_shot_add_norm(k.g, nullptr, nullptr, 1, wrong, false, k.stream) !=
+            cudaErrorInvalidValue)
+            exit(1);
 }
 
 void time_graph(group &g) {
@@ -392,6 +470,8 @@ int main() {
         for (const size_t bytes : kSizes)
             for (int overlap = 0; overlap <= (can_overlap ? 1 : 0); overlap++)
                 check_add(g, bytes, overlap == 1);
+        for (int overlap = 0; overlap <= (can_overlap ? 1 : 0); overlap++)
+            check_norms(g, overlap == 1);
         check_wrap(g);
         printf("%d ranks ok\n", size);
     }
