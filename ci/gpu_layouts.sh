@@ -13,14 +13,15 @@
 #   v3        DeepSeek-V3 with its true widths and 7 of its 61 layers (3 dense): one GPU and all layouts
 #   longcat   LongCat-Flash with its true widths, e4m3 weights and 5 of its 28 layers: one GPU and all layouts
 #   nccl      TP2 and EP2 of V2-Lite and V3 again, with NCCL for all exchanges
-#   energy    joules for each token of V2-Lite and V3: one GPU and all layouts
+#   energy    joules for each token of the models in ENERGY: one GPU and all layouts
 #   sockets   TP2 and EP2 of V2-Lite with NCCL over sockets, as between two machines: slower, but it must work
 #   faults    one rank of TP2 is killed, and in a second run one is stopped: the run must fail in time
 #   memory    another program fills the memory of the second GPU: TP2 must end in time and name rank 1
 #
 # Variables: SNAPMLA, the program (build/snapmla); DEVICES (0,1); SNAPMLA_NCCL (else libnccl.so.2 of
 # the system, else that of a PyTorch wheel); CONTEXTS (8192,32768,131072); BATCHES (2,8,64,max); LAYOUTS (DP2
-# TP2 EP2 TP2/EP2); V3, the model of v3 (deepseek-v3-7-layers). NVLink multicast stays off. Missing programs are
+# TP2 EP2 TP2/EP2); SINGLE (yes; no = without the runs on one GPU); ENERGY (lite v3; also longcat); V3, the model of v3
+# (deepseek-v3-7-layers). NVLink multicast stays off. Missing programs are
 # built. OUT gets NAME.json and NAME.txt of each measurement, NAME-clocks.csv with the clock and power of the GPUs
 # meanwhile, correct.txt, faults.txt, memory.txt and holder.txt (step memory), machine.txt, and summary.txt.
 # Exits 1 if a step failed.
@@ -35,6 +36,8 @@ export NCCL_NVLS_ENABLE=0
 contexts=${CONTEXTS:-8192,32768,131072}
 batches=${BATCHES:-2,8,64,max}
 layouts=${LAYOUTS:-DP2 TP2 EP2 TP2/EP2}
+single=${SINGLE:-yes}
+energy=${ENERGY:-lite v3}
 v3=${V3:-deepseek-v3-7-layers}
 longcat=longcat-flash-5-layers-e4m3
 check=build/test/cuda/check_exchange
@@ -67,8 +70,8 @@ step_sums() {
     measure_sums
 }
 
-# all NAME CONFIG MEMORY OPTION...: one GPU, which also decodes a single sequence, and then all layouts
-all() {
+# one NAME CONFIG MEMORY OPTION...: one GPU, which also decodes a single sequence
+one() {
     prefix=$1
     shape=$2
     cache=$3
@@ -78,6 +81,15 @@ all() {
     export CUDA_VISIBLE_DEVICES
     model "$prefix-one" "$shape" "$cache" "$contexts" "1,$batches" "$@"
     [ -n "$visible" ] && export CUDA_VISIBLE_DEVICES="$visible" || unset CUDA_VISIBLE_DEVICES
+}
+
+# all NAME CONFIG MEMORY OPTION...: one GPU, and then all layouts
+all() {
+    [ "$single" = no ] || one "$@"
+    prefix=$1
+    shape=$2
+    cache=$3
+    shift 3
     for layout in $layouts; do
         model "$prefix-$(echo "$layout" | tr -d /)" "$shape" "$cache" "$contexts" "$batches" \
             --layout "$layout" --devices "$devices" "$@"
@@ -111,8 +123,14 @@ step_energy() {
     kept_batches=$batches
     contexts=32768
     batches=64,max
-    all lite-energy deepseek-v2-lite 90 --energy 2
-    all v3-energy $v3 28 --energy 2
+    for kind in $energy; do
+        case $kind in
+        lite) all lite-energy deepseek-v2-lite 90 --energy 2 ;;
+        v3) all v3-energy $v3 28 --energy 2 ;;
+        longcat) all longcat-energy $longcat 28 --energy 2 ;;
+        *) fail "energy: no model '$kind'" ;;
+        esac
+    done
     contexts=$kept_contexts
     batches=$kept_batches
 }
@@ -140,10 +158,12 @@ step_sockets() {
     done
 }
 
-# The weights and 90 GB of cache of one run leave no room for those of another one.
+# The weights and 90 GB of cache of one run leave no room for those of another one. Its rows keep the first run going,
+# as in inject(). It has one arm, because the memory of the first arm is released before that of the second is taken.
 step_memory() {
-    CUDA_VISIBLE_DEVICES=$(gpu_at 2) timeout 60 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 \
-        --batch 8 --context 8192,16384,24576,32768,40960 --min-time 60 >"$out/holder.txt" 2>&1 &
+    CUDA_VISIBLE_DEVICES=$(gpu_at 2) timeout 90 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 \
+        --arms bf16 --batch 8 --context 8192,16384,24576,32768,40960,49152,57344,65536 --min-time 60 \
+        >"$out/holder.txt" 2>&1 &
     holder=$!
     sleep 20
     kill -0 $holder 2>/dev/null || fail "memory: the program that fills the memory has ended"
