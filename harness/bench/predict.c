@@ -25,9 +25,11 @@ static const char *keep(predict_request *q, const char *text) {
     return copy;
 }
 
+/* The errors of the parts are added up, and then that of the step as a sum of its parts. */
 static void set_interval(prediction_record *r, const rule_book *book, const predict_work *w,
                          const double ns[STEP_PARTS], const predict_time *exchange) {
-    double sum = 0, low = exchange->low_ns, high = exchange->high_ns;
+    double sum = 0, low = exchange->low_ns, high = exchange->high_ns,
+           step = book->range[predict_range(w->rows)].sum_error;
     for (int p = 0; p < STEP_PARTS; p++) {
         double rows = p == STEP_EXPERTS ? w->expert_rows : w->rows,
                error = book->range[predict_range(rows)].error[p];
@@ -35,8 +37,8 @@ static void set_interval(prediction_record *r, const rule_book *book, const pred
         low += p == STEP_EXCHANGE ? 0 : ns[p] * fmax(0, 1 - error);
         high += p == STEP_EXCHANGE ? 0 : ns[p] * (1 + error);
     }
-    r->interval_ns[0] = r->median_ns * low / sum;
-    r->interval_ns[1] = r->median_ns * high / sum;
+    r->interval_ns[0] = r->median_ns * low / sum * fmax(0, 1 - step);
+    r->interval_ns[1] = r->median_ns * high / sum * (1 + step);
     r->tokens_s_interval[0] = (double)r->batch / r->interval_ns[1] * 1e9;
     r->tokens_s_interval[1] = (double)r->batch / r->interval_ns[0] * 1e9;
 }

@@ -160,7 +160,8 @@ typedef struct {
 } fitted_steps;
 
 static bool uses(const fitted_steps *f, const measured_step *m) {
-    bool out = m->batch == f->without.batch && m->context == f->without.context;
+    bool out = m->batch == f->without.batch &&
+               (f->without.context == 0 || m->context == f->without.context);
     int range = predict_range(m->work.rows);
     return range >= f->first && range <= f->last && !out;
 }
@@ -400,6 +401,7 @@ static double larger_error(double so_far, double predicted, double measured) {
     return measured > 0 && e > so_far ? e : so_far;
 }
 
+/* @b: rules that were fitted without @m. */
 static void check_step(rule_book *to, const rule_book *b, const measured_step *m) {
     rules *r = &to->range[predict_range(m->work.rows)];
     double ns[STEP_PARTS] = {0};
@@ -407,17 +409,32 @@ static void check_step(rule_book *to, const rule_book *b, const measured_step *m
     for (int p = 0; p < STEP_PARTS; p++)
         if (p != STEP_EXCHANGE)
             r->error[p] = larger_error(r->error[p], ns[p], m->part_ns[p]);
+    r->sum_error =
+        larger_error(r->sum_error, rules_step(b, &m->work, m->part_ns, false), m->step_ns);
     r->step_error = larger_error(r->step_error, rules_step(b, &m->work, ns, false), m->step_ns);
+}
+
+left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m) {
+    int64_t other = m->batch;
+    for (int i = 0; i < n; i++) {
+        bool same = predict_range(steps[i].work.rows) == predict_range(m->work.rows);
+        if (!same || steps[i].batch == m->batch || steps[i].batch == other)
+            continue;
+        if (other != m->batch)
+            return (left_out_cell){m->batch, 0};
+        other = steps[i].batch;
+    }
+    return (left_out_cell){m->batch, m->context};
 }
 
 void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
     for (int r = 0; r < PREDICT_RANGES; r++) {
         memset(b->range[r].error, 0, sizeof b->range[r].error);
-        b->range[r].step_error = 0;
+        b->range[r].sum_error = b->range[r].step_error = 0;
     }
     rule_book without = *b;
     for (int i = 0; i < n; i++) {
-        rules_fit(&without, steps, n, (left_out_cell){steps[i].batch, steps[i].context});
+        rules_fit(&without, steps, n, left_out_of(steps, n, &steps[i]));
         check_step(b, &without, &steps[i]);
     }
     rules_fit(b, steps, n, (left_out_cell){0, 0});

@@ -82,14 +82,15 @@ typedef struct {
 } rule;
 
 typedef struct {
-    rule attention[2];        /* [BF16, FP8]; ns for each block and query; factor of the kernel */
-    rule experts, rest;       /* TERM_EACH and so on */
-    double overlap[2];        /* ns for each block: [one row, more rows] */
-    double slowdown[2];       /* factor; 1 if the overlap is used */
-    double error[STEP_PARTS]; /* largest relative error of a rule when the cell that it
-                                         predicts is left out of the fit; 0 if that was not
-                                         possible */
-    double step_error;        /* the same for whole steps */
+    rule attention[2];  /* [BF16, FP8]; ns for each block and query; factor of the kernel */
+    rule experts, rest; /* TERM_EACH and so on */
+    double overlap[2];  /* ns for each block: [one row, more rows] */
+    double slowdown[2]; /* factor; 1 if the overlap is used */
+    /* Largest relative errors for measured steps that are left out of the fit (left_out_of()); 0 if
+     * there are no such steps. */
+    double error[STEP_PARTS]; /* of the rules */
+    double sum_error;         /* of rules_step() with the measured parts */
+    double step_error;        /* of rules_step() with the parts of the rules */
 } rules;
 
 typedef struct {
@@ -104,7 +105,8 @@ static inline int predict_range(double rows) {
     return rows <= 8 ? 0 : rows <= 64 ? 1 : 2;
 }
 
-/* A measured cell whose steps are left out of a fit; batch 0 = none. */
+/* Steps that are left out of a fit: those of this batch and context. Batch 0 = none, context 0 =
+ * those of all contexts. */
 typedef struct {
     int64_t batch, context;
 } left_out_cell;
@@ -113,7 +115,13 @@ typedef struct {
  * range or arm do not matter to a rule. */
 void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell without);
 
-/* Like rules_fit(), and computes the errors of leaving out each cell. */
+/* The steps that are left out to find the error of the rules for step @m: those of its batch. Their
+ * experts and their rest have the same work at each context, so a step of another context would
+ * give away the time. If fewer than two batches of the range remained, only the steps of the same
+ * context are left out, because two terms cannot be fitted to one batch. */
+left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m);
+
+/* Like rules_fit(), and computes the errors. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);
 
 /* Times of attention, experts and rest in @ns; ns[STEP_EXCHANGE] is not changed. A part without a

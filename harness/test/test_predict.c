@@ -266,6 +266,23 @@ static void test_known_rules(void) {
     close_fixture(&f);
 }
 
+/* The interval of a row on one GPU from the errors of its rules, in a fixture whose step of 8 rows at
+ * 32768 tokens, in BF16, takes 1.2 times its time. */
+static void expect_interval(const prediction_record *odd, const rules *r) {
+    const double ns[] = {odd->attention_ns, odd->experts_ns, odd->rest_ns},
+                 error[] = {r->error[STEP_ATTENTION], r->error[STEP_EXPERTS], r->error[STEP_REST]},
+                 step = step_ns(false, 8, 32768, 1, 0), saved = 27 * 10000;
+    double sum = 0, low = 0, high = 0;
+    for (int p = 0; p < 3; p++) {
+        sum += ns[p];
+        low += ns[p] * (1 - error[p]);
+        high += ns[p] * (1 + error[p]);
+    }
+    CU_ASSERT(r->sum_error > (1.2 * (step + saved) - saved) / (1.2 * step) - 1 - 1e-6);
+    expect_near(odd->interval_ns[0], odd->median_ns * low / sum * (1 - r->sum_error));
+    expect_near(odd->interval_ns[1], odd->median_ns * high / sum * (1 + r->sum_error));
+}
+
 /* A measured step of one GPU that is 20 % too slow is predicted from the others, so all of the
  * difference shows. The steps of two GPUs are not in the fit. */
 static void test_against_measured_steps(void) {
@@ -279,6 +296,7 @@ static void test_against_measured_steps(void) {
     CU_ASSERT_EQUAL(odd->context, 32768);
     CU_ASSERT_DOUBLE_EQUAL(odd->error_pct, 100 * (1 / 1.2 - 1), 1e-4);
     CU_ASSERT_DOUBLE_EQUAL(f.p->in.book.range[0].error[STEP_EXPERTS], 1 - 1 / 1.2, 1e-6);
+    expect_interval(odd, &f.p->in.book.range[0]);
     close_fixture(&f);
     open_fixture(&f, 1);
     f.o.against = f.two;
