@@ -182,7 +182,7 @@ int64_t block_users(const block_plan *plan) {
 static void make_lane(block *b, lane *l, const block_plan *p) {
     *l = (lane){.block = b,
                 .plan = p,
-                .work = work_block_make(b->opt->work, p->point, p->block),
+                .work = work_block_make(b->opt->work, p->point, p->block, p->load.users),
                 .next_conversation = p->part ? p->part - 1 : 0,
                 .end_ns = p->duration_s > 0 ? (int64_t)(p->duration_s * 1e9) : INT64_MAX};
     bool ramp = p->load.from_rate > 0;

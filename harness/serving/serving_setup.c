@@ -25,6 +25,12 @@ static snap_status check_search(const serving_options *o, snap_err *err) {
     return SNAP_OK;
 }
 
+/* --prefixes 0 is a number of users, so each load must be a closed loop. */
+static bool is_closed_loops(const serving_options *o) {
+    bool open_search = o->search && text_starts(o->search, "rate:");
+    return (o->concurrency || o->search) && !o->rate && !o->ramp && !o->speed && !open_search;
+}
+
 static snap_status check_options(const serving_options *o, snap_err *err) {
     if (!o->out)
         return err_set(err, SNAP_E_USAGE, "no folder for the run: give --out RUN");
@@ -39,6 +45,11 @@ static snap_status check_options(const serving_options *o, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "--grade needs --prompts task:NAME");
     if (o->ramp && o->duration_s <= 0)
         return err_set(err, SNAP_E_USAGE, "--ramp needs --duration S: the time of the ramp");
+    if (!o->prefixes && !is_closed_loops(o))
+        return err_set(
+            err, SNAP_E_USAGE,
+            "--prefixes 0 means one prefix for each user, so it needs --concurrency LIST "
+            "or --search concurrency:A-B");
     return o->search ? check_search(o, err) : SNAP_OK;
 }
 

@@ -18,7 +18,7 @@ static int64_t start_of(int block, size_t n) {
     return (int64_t)((turns - floor(turns)) * (double)n);
 }
 
-work_block work_block_make(const serving_work *work, int point, int block) {
+work_block work_block_make(const serving_work *work, int point, int block, int64_t users) {
     return (work_block){.work = work,
                         .input = stream("input", point, block),
                         .output = stream("output", point, block),
@@ -26,6 +26,7 @@ work_block work_block_make(const serving_work *work, int point, int block) {
                         .prefix = stream("prefix", point, block),
                         .text = stream("text", point, block),
                         .sampling = stream("sampling", point, block),
+                        .users = users,
                         .first_problem = work->task ? start_of(block, work->task->n) : 0};
 }
 
@@ -96,7 +97,8 @@ static int64_t prefix_words(const work_block *b, int64_t index, int64_t words, u
     const trace_row *row = row_of(b, index);
     if (index % w->turns) /* later turns share the conversation anyway */
         return 0;
-    *id = number(b, b->prefix, (uint64_t)index) % (uint64_t)w->prefixes;
+    *id = w->prefixes ? number(b, b->prefix, (uint64_t)index) % (uint64_t)w->prefixes
+                      : (uint64_t)(index / w->turns % b->users);
     if (row && row->prefix >= 0) {
         *id = (uint64_t)row->prefix;
         if (row->prefix_length >= 0) {

@@ -25,7 +25,8 @@ typedef struct {
     bool has_output;     /* lengths of answers are drawn from `output` */
     int turns;           /* turns of a conversation, at least 1 */
     double prefix_share; /* fraction of the input that is a shared prefix, 0 to 1 */
-    int64_t prefixes;    /* number of different shared prefixes, at least 1 */
+    int64_t prefixes;    /* number of different shared prefixes; 0: as many as the closed loop has
+                            users, and the conversations begin with them in turn */
     const prompt_maker *maker;
     const trace *trace;   /* NULL: none */
     const task_set *task; /* NULL: none */
@@ -35,10 +36,11 @@ typedef struct {
 typedef struct {
     const serving_work *work;
     uint64_t input, output, think, prefix, text, sampling; /* streams of random numbers */
+    int64_t users;         /* of the closed loop; needed only if work->prefixes is 0 */
     int64_t first_problem; /* index of the block's first problem of the task; those that follow come
                               next */
 } work_block;
-work_block work_block_make(const serving_work *work, int point, int block);
+work_block work_block_make(const serving_work *work, int point, int block, int64_t users);
 
 /* Number of prompt tokens that are wanted; -1 for the prompts of a task. */
 int64_t work_input(const work_block *b, int64_t index);

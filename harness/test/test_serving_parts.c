@@ -388,8 +388,8 @@ static void test_work(void) {
         .seed = 5, .turns = 1, .prefix_share = 0.5, .prefixes = 1, .maker = &m, .has_output = true};
     CU_ASSERT_EQUAL(draw_parse("", "401", 1, 1e6, &mem, &w.input, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(draw_parse("", "uniform:1-900", 1, 1e6, &mem, &w.output, NULL), SNAP_OK);
-    work_block b = work_block_make(&w, 0, 0), again = work_block_make(&w, 0, 0),
-               next = work_block_make(&w, 0, 1);
+    work_block b = work_block_make(&w, 0, 0, 0), again = work_block_make(&w, 0, 0, 0),
+               next = work_block_make(&w, 0, 1, 0);
     buf x = {0}, y = {0}, same = {0}, z = {0};
     work_text(&b, 3, &x);
     work_text(&again, 3, &same);
@@ -413,6 +413,33 @@ static void test_work(void) {
     arena_release(&mem);
 }
 
+/* With one prefix for each user, any so many consecutive conversations have different prefixes, and
+ * those of two blocks are the same. */
+static void test_prefix_of_each_user(void) {
+    enum { USERS = 5, TURNS = 2, CONVERSATIONS = 13 };
+    prompt_maker m;
+    arena mem = {0};
+    CU_ASSERT_EQUAL_FATAL(prompts_open(&m, NULL, NULL), SNAP_OK);
+    serving_work w = {.seed = 5, .turns = TURNS, .prefix_share = 1, .maker = &m};
+    CU_ASSERT_EQUAL(draw_parse("", "60", 1, 1e6, &mem, &w.input, NULL), SNAP_OK);
+    work_block first = work_block_make(&w, 0, 0, USERS), later = work_block_make(&w, 3, 1, USERS);
+    buf text[CONVERSATIONS] = {{0}}, other = {0};
+    for (int i = 0; i < CONVERSATIONS; i++) {
+        work_text(&first, i * TURNS, &text[i]);
+        buf_clear(&other);
+        work_text(&later, i * TURNS, &other);
+        CU_ASSERT_STRING_EQUAL(buf_str(&text[i]), buf_str(&other));
+        for (int k = 0; k < i; k++)
+            CU_ASSERT_EQUAL(strcmp(buf_str(&text[i]), buf_str(&text[k])) == 0,
+                            (i - k) % USERS == 0);
+    }
+    for (int i = 0; i < CONVERSATIONS; i++)
+        buf_release(&text[i]);
+    buf_release(&other);
+    prompts_release(&m);
+    arena_release(&mem);
+}
+
 /* A block has all problems of a task in their order, and the blocks of a point begin at different
  * ones: with 100 problems, four blocks of 14 requests have no problem in common. */
 static void test_problems_of_blocks(void) {
@@ -421,19 +448,20 @@ static void test_problems_of_blocks(void) {
     serving_work w = {.seed = 5, .turns = 1, .prefixes = 1, .task = &task};
     int used[100] = {0};
     for (int block = 0; block < 4; block++) {
-        work_block b = work_block_make(&w, 1, block);
+        work_block b = work_block_make(&w, 1, block, 0);
         int64_t first = work_problem(&b, 0) - problems;
         for (int64_t i = 0; i < 250; i++)
             CU_ASSERT_EQUAL(work_problem(&b, i) - problems, (first + i) % 100);
         for (int64_t i = 0; i < 14; i++)
             CU_ASSERT_EQUAL(used[(first + i) % 100]++, 0);
     }
-    work_block warm = work_block_make(&w, 0, -1);
+    work_block warm = work_block_make(&w, 0, -1, 0);
     CU_ASSERT(work_problem(&warm, 0) - problems == 38);
 }
 
 CU_TestInfo tests_serving_parts[] = {
     {"problems of blocks", test_problems_of_blocks},
+    {"prefix of each user", test_prefix_of_each_user},
     {"arrivals against renewal theory", test_arrivals},
     {"ramp", test_ramp},
     {"arrivals repeat", test_arrivals_repeat},
