@@ -14,23 +14,14 @@ typedef struct {
 
 typedef struct {
     valued *at;
-    size_t n, capacity;
+    size_t n;
 } valued_list;
 
-static bool put(valued_list *l, double value, int slice) {
+static void put(valued_list *l, double value, int slice) {
     if (slice < 0 || !isfinite(value))
-        return true;
-    if (l->n == l->capacity) {
-        size_t capacity = l->capacity ? 2 * l->capacity : 1024;
-        valued *more = realloc(l->at, capacity * sizeof *more);
-        if (!more)
-            return false;
-        l->at = more;
-        l->capacity = capacity;
-    }
+        return;
     l->at[l->n] = (valued){value, (uint32_t)l->n, (uint16_t)slice};
     l->n++;
-    return true;
 }
 
 static int by_value(const void *a, const void *b) {
@@ -72,27 +63,41 @@ static bool index_values(sliced_values *out, valued_list *l, size_t slices, aren
     return true;
 }
 
-static bool collect(valued_list *l, const sliced_block *b, size_t block, size_t each,
+static void collect(valued_list *l, const sliced_block *b, size_t block, size_t each,
                     serving_time which) {
-    bool ok = true;
-    for (size_t i = 0; i < b->n && ok; i++) {
+    for (size_t i = 0; i < b->n; i++) {
         const serving_request *r = &b->at[i];
         int slice = sliced_place(b, block, each, r->due_s, b->window.cohort_to);
         if (which != SERVING_ITL)
-            ok = put(l, serving_time_of(r, which), slice);
-        for (int k = 0; which == SERVING_ITL && slice >= 0 && k < sliced_gaps(r) && ok; k++)
-            ok = put(l, (double)r->gap_s[k], slice);
+            put(l, serving_time_of(r, which), slice);
+        for (int k = 0; which == SERVING_ITL && slice >= 0 && k < sliced_gaps(r); k++)
+            put(l, (double)r->gap_s[k], slice);
     }
-    return ok;
+}
+
+/* The most values that collect() adds. A run has millions of gaps, so they are counted before memory
+ * is allocated: a list that grows would take up to three times as much. */
+static size_t most_values(const sliced_block *b, size_t block, size_t each, serving_time which) {
+    size_t n = 0;
+    for (size_t i = 0; i < b->n && which == SERVING_ITL; i++) {
+        const serving_request *r = &b->at[i];
+        bool in_cohort = sliced_place(b, block, each, r->due_s, b->window.cohort_to) >= 0;
+        n += in_cohort ? (size_t)sliced_gaps(r) : 0;
+    }
+    return which == SERVING_ITL ? n : b->n;
 }
 
 static bool make_latency(sliced_arm *out, const sliced_block *blocks, size_t n, size_t each,
                          serving_time which, arena *mem) {
-    valued_list l = {0};
-    bool ok = true;
-    for (size_t b = 0; b < n && ok; b++)
-        ok = collect(&l, &blocks[b], b, each, which);
-    ok = ok && index_values(&out->latency[which], &l, out->slices, mem);
+    size_t most = 0;
+    for (size_t b = 0; b < n; b++)
+        most += most_values(&blocks[b], b, each, which);
+    valued_list l = {.at = calloc(most + 1, sizeof *l.at)};
+    if (!l.at)
+        return false;
+    for (size_t b = 0; b < n; b++)
+        collect(&l, &blocks[b], b, each, which);
+    bool ok = index_values(&out->latency[which], &l, out->slices, mem);
     free(l.at);
     return ok;
 }
