@@ -1,9 +1,10 @@
 #!/bin/sh
 # Measures `snapmla serve` under load on a machine with a GPU, in both precisions, with random weights.
-#   gpu_serving.sh OUT [PART...]     PART: knee, open, http, client, chunked, decode, closed; default: all
+#   gpu_serving.sh OUT [PART...]     PART: knee, open, http, client, chunked, decode, closed, users, graded, bodies;
+#                                    default: the first seven
 # It needs only the program, from a build tree or from a bundle of `make dist`, and for the part client
-# also build/test/load_server. In the parts knee, open, http, decode and closed, two servers share the device,
-# one for each precision, with caches of the same size. Only one of them gets requests at any time.
+# also build/test/load_server. In the parts knee, open, http, decode, closed, users and graded, two servers share
+# the device, one for each precision, with caches of the same size. Only one of them gets requests at any time.
 # Results go to OUT: one folder or file for each step, logs in OUT/logs, OUT/summary.txt. Each step
 # writes its results when it ends or when its time is over, so those of a script that was stopped are
 # complete up to its last step. The seconds below are estimates for one H200 (see the notebook
@@ -29,15 +30,26 @@
 #            at most 5 % of the speed may be lost. The speeds are those between the first and the last
 #            token (the server's own gaps between tokens), so the start does not count. Then the time
 #            to the first token at the client minus that in the server: at most 1 ms. 80 s.
-#   client   `bench serving` against servers that only send: 2,000 streams of 50 tokens per second, one
-#            process on one core, the same with packets handled by other cores where that can be chosen,
-#            then two processes. It needs no GPU. 70 s.
-#   chunked  gaps between tokens of short requests while long prompts arrive, for several sizes of the
-#            chunks in which prompts are computed, and with each prompt in one step. 24 s for each size.
+#   client   `bench serving` against servers that only send: 2,000 streams of somewhat more than 50 tokens per
+#            second, one process on one core, the same with packets handled by other cores where that can be
+#            chosen, then two processes. Answers have different lengths, and requests are sent for CLIENT_S
+#            seconds, so most of that time is steady. It needs no GPU. 50 s for each of them.
+#   chunked  gaps between tokens of CHUNK_USERS short requests while LONG_RATE long prompts arrive each second,
+#            for several sizes of the chunks in which prompts are computed, and with each prompt in one step.
+#            The sizes are measured CHUNK_TURNS times, in turns. 24 s for each size.
 #   decode   a full batch on each server while it only decodes, against `bench model` without a server:
-#            at least 90 % are expected. Both have sequences that choose different experts. 50 s.
+#            at least 90 % are expected. The sequences of the server can choose fewer different experts than
+#            those of `bench model`. Then a step reads fewer weights. Therefore `bench model` also measures the same
+#            model with fewer experts, of which its sequences choose as many as those of the server. 60 s.
 #   closed   closed loops whose prompts all differ, with as many users as the FP8 cache of
 #            CLOSED_CACHE_MB can hold. Most of the time goes into prompts. 190 s for 8k.
+#   users    closed loops in which each user has a prompt of its own in the cache (`--prefixes 0`), with numbers of
+#            users just below and above those whose prompts each cache can hold. 250 s for 32k.
+#   graded   the highest number of users within the targets together with graded answers: the small model that
+#            comes with the program answers problems of `snapmla synth`, with caches of GRADED_CACHE_MB, which
+#            hold fewer sequences than there are users. 170 s.
+#   bodies   gaps between tokens of 8 streams of the small model on the CPU, while two clients post bodies of 4 MB.
+#            It needs no GPU, and at least 8 cores for a valid result. 75 s.
 #
 # Environment, with defaults for one H200:
 #   SNAPMLA=build/snapmla LOAD_SERVER=build/test/load_server      the programs
@@ -60,12 +72,17 @@
 #                              block (times SCALE). More blocks and longer blocks give narrower intervals, and
 #                              each load takes about BLOCKS * 2 * (BLOCK_S + 4) seconds.
 #   SEARCH                     searches in the part knee instead, for example "concurrency:100-320 rate:60-220"
-#   SEQUENCES=384 STREAMS=256 BATCH=16 LONG=32768 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8
+#   SEQUENCES=384 STREAMS=256 BATCH=16
+#   CLIENT_STREAMS=2000 CLIENT_RATE=51.5 CLIENT_S=27 CLIENT_OUTPUT=uniform:250-750 CLIENT_TWO=1 (0: one process only)
+#   LONG=32768 LONG_RATE=0.4 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8 CHUNK_USERS=4 CHUNK_S=16 CHUNK_TURNS=1
+#   USERS                      numbers of users in the part users; default: from the sizes of the caches
+#   GRADED_CACHE_MB=12 GRADED_USERS=8,10,12,14,17,20,24,29,35,42 GRADED_S=2 GRADED_LEVEL=2 GRADED_DEVICE=$DEVICE
+#   GRADED_SLO                 targets of the part graded; default: from its trial
 #   LIMIT                      seconds for everything; default: 570
 #   SCALE=1                    factor of the times of single loads
 # Exits with 1 if a step failed or a limit was missed.
 set -u
-out=${1:?usage: gpu_serving.sh OUT [knee|open|http|client|chunked|decode|closed]...}
+out=${1:?usage: gpu_serving.sh OUT [knee|open|http|client|chunked|decode|closed|users|graded|bodies]...}
 shift
 parts=${*:-knee open http client chunked decode closed}
 if [ -n "${DRY:-}" ]; then
@@ -73,7 +90,8 @@ if [ -n "${DRY:-}" ]; then
     CLOSED_CACHE_MB=${CLOSED_CACHE_MB:-16} INPUTS=${INPUTS:-128,512} CLOSED_INPUTS=${CLOSED_INPUTS:-128}
     OUTPUT=${OUTPUT:-32} STREAMS=${STREAMS:-8} SEQUENCES=${SEQUENCES:-16} BATCH=${BATCH:-2} TRIAL=${TRIAL:-2,4}
     LONG=${LONG:-512} CHUNKS=${CHUNKS:-64 whole} SCALE=${SCALE:-0.15} CLIENT_STREAMS=${CLIENT_STREAMS:-100}
-    TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3}
+    TTFT_REQUESTS=${TTFT_REQUESTS:-10} LONG_RATE=${LONG_RATE:-3} CLIENT_S=${CLIENT_S:-6}
+    CLIENT_OUTPUT=${CLIENT_OUTPUT:-uniform:50-150} USERS=${USERS:-2,4} GRADED_USERS=${GRADED_USERS:-2,4}
 fi
 snapmla=${SNAPMLA:-build/snapmla} load_server=${LOAD_SERVER:-build/test/load_server}
 device=${DEVICE:-cuda} shape=${SHAPE:-deepseek-v2-lite} weights=${WEIGHTS_MB:-29950}
@@ -167,11 +185,13 @@ decode_rate() {
                   if (to[b] > from[b] && pieces[b]) print c / (to[b] - from[b]) * tokens[b] / pieces[b] } }' |
         sort -g | awk '{ v[NR] = $1 } END { if (NR) print v[int((NR + 1) / 2)] }'
 }
-# all_gaps RUN ARM: median, 99th and 99.9th percentile and maximum of all gaps between pieces, in ms
+# all_gaps RUN ARM: percentiles and maximum of all gaps between pieces, in ms, and the shares above 20 and 100 ms
 all_gaps() {
     requests "$1" "$2" | awk "$awk_get"'{ n = gaps(v); for (i = 1; i <= n; i++) print v[i] / 1e3 }' | sort -g |
-        awk '{ v[NR] = $1 } function q(p) { return v[int(p * (NR - 1)) + 1] }
-            END { if (NR) printf "p50 %.2f, p99 %.2f, p99.9 %.2f, longest %.1f ms\n", q(.5), q(.99), q(.999), v[NR]; else print "unknown" }'
+        awk '{ v[NR] = $1; if ($1 > 20) { above20++; sum20 += $1 } above100 += $1 > 100 } function q(p) { return v[int(p * (NR - 1)) + 1] }
+            END { if (!NR) { print "unknown"; exit }
+                printf "%d gaps, p50 %.2f, p90 %.2f, p99 %.2f, p99.9 %.2f, longest %.1f ms; above 20 ms: %.2f %% (mean %.1f ms), above 100 ms: %.2f %%\n",
+                    NR, q(.5), q(.9), q(.99), q(.999), v[NR], 100 * above20 / NR, above20 ? sum20 / above20 : 0, 100 * above100 / NR }'
 }
 model_rate() { # FILE ARM: tokens per second of `bench model`
     sed -n "/\"arm\": *\"$2\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/$1" 2>/dev/null | head -n 1
@@ -197,7 +217,7 @@ if [ -z "${CACHE_MB:-}" ]; then
     [ "$device" != cuda ] || free=$(free_mb)
     CACHE_MB=$(((free - 2 * (weights + 5120)) / 2))
     [ $CACHE_MB -lt 32768 ] || CACHE_MB=32768
-    [ "$parts" = client ] || [ $CACHE_MB -ge 256 ] ||
+    [ $CACHE_MB -ge 256 ] || [ -z "$(echo "$parts" | tr ' ' '\n' | grep -v -x -e client -e bodies -e graded)" ] ||
         { say "a device with $free MiB of free memory is too small; set CACHE_MB" && exit 1; }
     say "device: ${gpu:-unknown}, $cores cores, free memory $free MiB; cache of each server: $CACHE_MB MiB"
 fi
@@ -434,18 +454,65 @@ knees() {
 run_knee() { knees knee; }
 run_open() { knees open; }
 
+# matched_experts EXPERTS: the number of routed experts of a model in which $batch sequences that choose at random
+# choose so many different ones in the mean
+matched_experts() {
+    awk -v chosen="$1" -v batch="$batch" -v each="$(shape_number num_experts_per_tok)" -v most="$(shape_number n_routed_experts)" '
+        function used(n) { return n * (1 - (1 - each / n) ^ batch) }
+        BEGIN { for (n = each + 1; n < most && used(n + 0.5) < chosen; n++) { } print n }'
+}
+# The file of the model's shape, which may be the name of a file in configs/models.
+shape_file() {
+    for file in "$shape" "configs/models/$shape.json" "$(dirname "$snapmla")/../share/snapmla/configs/models/$shape.json"; do
+        [ -f "$file" ] && echo "$file" && return
+    done
+}
+shape_number() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p" "$(shape_file)" | head -n 1; }
+bench_model() { # NAME SHAPE CONTEXT
+    step "$1" 80 "$snapmla" bench model --model-config "$2" --batch "$batch" --context "$3" --out "$out/$1.json"
+}
+
+# One arm: computes the prompts, so that they are in the cache, and then decodes. $experts is set.
+decode_arm() { # ARM PORT
+    one="--concurrency $batch --requests $batch --blocks 1 --warmup 0 --input $first"
+    # shellcheck disable=SC2086 # a list of options
+    load "decode-prompts-$1" 60 $one --output 1
+    before=$(engine_times "$2")
+    # shellcheck disable=SC2086
+    load "decode-$1" 60 $one --output $((2 * output))
+    after=$(engine_times "$2")
+    experts=$(printf '%s\n%s\n' "$before" "$after" | awk '{ l = $8 - l; e = $9 - e } END { if (l > 0) printf "%.1f", e / l }')
+    say "decode, $1: $(step_parts "$before" "$after")"
+}
+
 run_decode() {
-    finish # bench model needs the memory of the device
-    [ "$device" != cuda ] || step steps 80 "$snapmla" bench model --model-config "$shape" --batch "$batch" \
-        --context $((first + output * 9 / 8)) --out "$out/steps.json"
     both "${CLOSED_CACHE_MB:-8192}"
-    load decode 110 --concurrency "$batch" --requests "$batch" --blocks 2 --warmup 1 --input "$first" \
-        --output $((2 * output))
+    at=$port wanted=''
     for arm in bf16 fp8; do
-        served=$(decode_rate decode $arm) model=$(model_rate steps.json $arm)
-        share=$(percent "$served" "$model")
-        say "decode, $arm: $batch streams, ${served:-unknown} tokens/s; bench model: ${model:-not measured}; share: $share %"
+        case $arm in bf16) arms=$bf16 ;; fp8) arms=$fp8 ;; esac
+        decode_arm $arm $at
+        wanted="$wanted ${experts:-0}"
+        at=$((at + 1))
+    done
+    finish # bench model needs the memory of the device
+    # the file names a single arm, so its number is 0
+    tokens=$(row decode-bf16 bf16 '"kind": *"load"' prompt_tokens_mean)
+    [ "$tokens" != unknown ] || tokens=$first
+    context=$(awk -v p="$tokens" -v n="$output" 'BEGIN { print int(p + n) }') # in the middle of the answers
+    [ "$device" != cuda ] || bench_model steps "$shape" "$context"
+    # shellcheck disable=SC2086 # two numbers
+    set -- $wanted
+    for arm in bf16 fp8; do
+        routed=$(matched_experts "$1")
+        sed "s/\(\"n_routed_experts\": *\)[0-9]*/\1$routed/" "$(shape_file)" >"$out/shape-$arm.json"
+        [ "$device" != cuda ] || bench_model "steps-$arm" "$out/shape-$arm.json" "$context"
+        served=$(decode_rate "decode-$arm" bf16) model=$(model_rate steps.json $arm) same=$(model_rate "steps-$arm.json" $arm)
+        share=$(percent "$served" "$same")
+        say "decode, $arm: $batch streams, ${served:-unknown} tokens/s with $1 experts of a layer in use;" \
+            "bench model at $context tokens: ${model:-not measured} with $(shape_number n_routed_experts) experts, of which it reads more;" \
+            "${same:-not measured} with $routed experts, of which it reads about as many; share of the latter: $share %"
         check "$share" at-least 90
+        shift
     done
 }
 
@@ -582,25 +649,29 @@ run_http() {
 
 # ---- the part client ----
 
-# watch PID: waits for a process, then prints its largest memory (MiB) and its processor time (s)
+# watch PID NAME: waits for the client NAME, then prints its largest memory (MiB) until the block had ended, that with
+# the computation of the result, and its processor time (s)
 watch() {
     while kill -0 "$1" 2>/dev/null; do
         memory=$(awk '$1 == "VmHWM:" { print $2 }' "/proc/$1/status" 2>/dev/null)
         ticks=$(sed 's/^[0-9]* (.*) //' "/proc/$1/stat" 2>/dev/null | awk '{ print $12 + $13 }')
         [ -z "$memory" ] || last_memory=$memory
         [ -z "$ticks" ] || last_ticks=$ticks
+        grep -q 'lag of all events' "$out/$2/log" 2>/dev/null || block_memory=${last_memory:-0}
         sleep 0.1
     done
-    echo "$((${last_memory:-0} / 1024)) MiB, $(awk -v t="${last_ticks:-0}" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }') s of processor time"
+    echo "$((${block_memory:-0} / 1024)) MiB until the block had ended, $((${last_memory:-0} / 1024)) MiB with the result;" \
+        "$(awk -v t="${last_ticks:-0}" -v hz="$(getconf CLK_TCK)" 'BEGIN { print t / hz }') s of processor time"
 }
-# client NAME CORE URLS OPTION...: starts a client on one core in the background; its pid goes to $client_pid
+# client NAME CORE URLS OPTION...: starts a client on one core in the background; its pid goes to $client_pid. The
+# answers have different lengths. With equal ones, all streams would end at the same time.
 client() {
     name=$1 core=$2 urls=$3
     shift 3
     # shellcheck disable=SC2046 # a list of words, or nothing
-    timeout -s INT -k 10 90 $(on_core "$core") "$snapmla" bench serving -q --arm "a=$urls,model=m" --concurrency "$clients" \
-        --requests "$clients" --output "${CLIENT_TOKENS:-500}" --input 20 --blocks 1 --warmup 0 --drain 30 --out "$out/$name" "$@" \
-        >"$out/logs/$name.txt" 2>&1 &
+    timeout -s INT -k 10 $((2 * client_s + 60)) $(on_core "$core") "$snapmla" bench serving -q --arm "a=$urls,model=m" \
+        --concurrency "$clients" --duration "$client_s" --output "${CLIENT_OUTPUT:-uniform:250-750}" --input 20 --blocks 1 \
+        --warmup 0 --drain 30 --out "$out/$name" "$@" >"$out/logs/$name.txt" 2>&1 &
     client_pid=$!
     pids="$pids $client_pid"
 }
@@ -617,45 +688,39 @@ steer() { for queue in /sys/class/net/lo/queues/rx-*/rps_cpus; do
     (echo "$1" >"$queue") 2>/dev/null || return 1
 done; }
 say_client() { # NAME
-    say "client, $1: $(sed -n 's/.*: lag of all events/lag of all events/p; s/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
+    [ ! -f "$out/$1/log" ] || say "client, $1: $(sed -n 's/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
         "$(requests "$1" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("end"); f = get("first"); if (e > end) end = e
-            if (!from || f < from) from = f } END { if (end > from) printf "%d events in %.2f s, %.0f each second", p, end - from, p / (end - from) }')"
+            if (!from || f < from) from = f } END { if (end > from) printf "%d events in %.2f s with start and end", p, end - from }')"
     lag=$(row "$1" a '"kind": *"load"' lag_p99_ms) # the result of one of several parts has no such row
-    [ "$lag" = unknown ] || say "client, $1: lag of the recorded times, largest of each request: p99 $lag ms"
+    [ "$lag" = unknown ] || say "client, $1: in the steady window of $(row "$1" a '"kind": *"load"' window_s) s:" \
+        "$(row "$1" a '"kind": *"load"' pieces_s) events/s; lag of the recorded times, largest of each request: p99 $lag ms"
 }
 
 run_client() {
     finish
-    urls='' servers=''
+    urls='' servers='' client_s=${CLIENT_S:-27}
+    # Each server sends half of the events.
     for i in 1 2; do
         # shellcheck disable=SC2046
-        $(on_core $((4 + i))) "$load_server" --rate 50 --port $((port + 10 + i)) >"$out/logs/load-server-$i.txt" 2>&1 &
+        $(on_core $((4 + i))) "$load_server" --rate "${CLIENT_RATE:-51.5}" --port $((port + 10 + i)) >"$out/logs/load-server-$i.txt" 2>&1 &
         pids="$pids $!" servers="$servers $!"
         urls="$urls${urls:+|}http://127.0.0.1:$((port + 10 + i))/v1"
     done
     sleep 0.5
     client client-one 1 "$urls"
-    say "client, one process: largest memory and time: $(watch "$(inner "$client_pid")")"
+    say "client, one process: largest memory and time: $(watch "$(inner "$client_pid")" client-one)"
     wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-one.txt"; }
     say_client client-one
     # On the loopback, the kernel handles the acknowledgements for the servers in the client's time. With a
     # server on another machine it does not.
     if [ -n "$on_servers" ] && steer "$(printf '%x' $((3 << (cores - 6))))"; then
         client client-steered 1 "$urls"
-        say "client, one process, packets handled on the servers' cores: largest memory and time: $(watch "$(inner "$client_pid")")"
+        say "client, one process, packets handled on the servers' cores: largest memory and time: $(watch "$(inner "$client_pid")" client-steered)"
         wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-steered.txt"; }
         say_client client-steered
         steer 0
     fi
-    client client-1 1 "$urls" --part 1/2 --meet "127.0.0.1:$((port + 20))"
-    part_1=$client_pid
-    client client-2 2 "$urls" --part 2/2 --meet "127.0.0.1:$((port + 20))"
-    say "client, part 2 of 2: largest memory and time: $(watch "$(inner "$client_pid")")"
-    wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-2.txt"; }
-    wait "$part_1" || { bad=1 && tail -n 3 "$out/logs/client-1.txt"; }
-    say_client client-1
-    say_client client-2
-    step client-merged 30 "$snapmla" merge "$out/client-1" "$out/client-2" --out "$out/client-merged"
+    [ "${CLIENT_TWO:-1}" = 0 ] || two_clients
     # shellcheck disable=SC2086 # a list of numbers
     kill $servers 2>/dev/null
     # shellcheck disable=SC2086
@@ -663,45 +728,201 @@ run_client() {
     say "the servers of the client: $(tail -q -n 1 "$out"/logs/load-server-*.txt | tr '\n' ';')"
     pids=''
 }
+two_clients() {
+    client client-1 1 "$urls" --part 1/2 --meet "127.0.0.1:$((port + 20))"
+    part_1=$client_pid
+    client client-2 2 "$urls" --part 2/2 --meet "127.0.0.1:$((port + 20))"
+    say "client, part 2 of 2: largest memory and time: $(watch "$(inner "$client_pid")" client-2)"
+    wait "$client_pid" || { bad=1 && tail -n 3 "$out/logs/client-2.txt"; }
+    wait "$part_1" || { bad=1 && tail -n 3 "$out/logs/client-1.txt"; }
+    say_client client-1
+    say_client client-2
+    step client-merged 30 "$snapmla" merge "$out/client-1" "$out/client-2" --out "$out/client-merged"
+    say_client client-merged
+}
 
 # ---- the part chunked ----
 
-# The same short requests for each size of chunks, while a second client sends long prompts.
+# long_prompts RUN: of the long prompts, those whose first token came while prompts arrived, in tokens per second; and
+# the time to it
+long_prompts() {
+    requests "$1" bf16 | awk "$awk_get"'{ if (get("sent") > last) last = get("sent") }
+        get("first") > 0 { s += get("first") - get("sent"); n++; at[n] = get("first"); tokens[n] = get("prompt_tokens") }
+        END { for (i = 1; i <= n; i++) if (at[i] <= last) t += tokens[i]
+            if (n && last > 0) printf "%.0f prompt tokens/s, first token of a long prompt after %.2f s (mean of %d of %d)", t / last, s / n, n, NR
+            else print "no first token of a long prompt" }'
+}
+
+# chunks ARM SIZE TURN: short requests, while a second client sends long prompts
+chunks() {
+    size=$2 chunk_run=$1-$2-$3
+    [ "$size" != whole ] || size=$((long + long / 16))
+    cache=${CLOSED_CACHE_MB:-8192}
+    serve "$chunk_run" "$1" "$port" --chunk "$size"
+    await "$chunk_run" || { finish && bad=1 && return; }
+    arms="--arm $1=http://127.0.0.1:$port/v1,model=m,precision=$1"
+    chunk_s=$(scaled "${CHUNK_S:-16}")
+    short="--concurrency ${CHUNK_USERS:-4} --blocks 1 --warmup 1 --input 256 --output $((output / 2))"
+    # shellcheck disable=SC2086 # a list of options
+    [ -d "$out/quiet-$1" ] || load "quiet-$1" 14 $short --duration "$(scaled 6)"
+    # Long prompts arrive for 2 s longer than the short requests are sent, so that these end beside them.
+    (load "long-$chunk_run" $((chunk_s + 20)) --rate "${LONG_RATE:-0.4}" --arrivals constant --duration $((chunk_s + 2)) \
+        --drain "$(scaled 4)" --blocks 1 --warmup 0 --input "$long" --output 4) &
+    beside=$!
+    # shellcheck disable=SC2086
+    load "mixed-$chunk_run" $((chunk_s + 20)) $short --duration "$chunk_s" --drain "$(scaled 4)"
+    wait $beside
+    finish
+    # the files name a single arm, so its number is 0
+    say "gaps between tokens, $1, chunks: $2, turn $3: $(all_gaps "mixed-$chunk_run" bf16);" \
+        "$(requests "mixed-$chunk_run" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("first"); n = gaps(v); for (i = 1; i <= n; i++) e += v[i] / 1e6
+            if (e > end) end = e } END { if (end) printf "%.0f tokens/s", p / end }'), $(long_prompts "long-$chunk_run")"
+}
+
+# The same requests for each size of chunks. Turn 2 has the sizes in the reverse order, and so on.
 run_chunked() {
     finish
-    for arm in ${CHUNK_ARMS:-fp8}; do
-        n=0
-        for chunk in ${CHUNKS:-256 512 1024 2048 whole}; do
-            size=$chunk
-            [ "$chunk" != whole ] || size=$((long + long / 16))
-            cache=${CLOSED_CACHE_MB:-8192}
-            serve "$arm-$chunk" "$arm" "$port" --chunk "$size"
-            await "$arm-$chunk" || { finish && bad=1 && continue; }
-            arms="--arm $arm=http://127.0.0.1:$port/v1,model=m,precision=$arm"
-            short="--concurrency 4 --blocks 1 --warmup 1 --input 256 --output $output"
-            # shellcheck disable=SC2086 # a list of options
-            [ $n != 0 ] || load "quiet-$arm" 14 $short --duration "$(scaled 6)"
-            [ $n != 0 ] || say "gaps between tokens, $arm, no long prompts: $(all_gaps "quiet-$arm" bf16)"
-            n=1
-            (load "long-$arm-$chunk" 30 --rate "${LONG_RATE:-0.4}" --arrivals constant --duration "$(scaled 15)" \
-                --drain "$(scaled 8)" --blocks 1 --warmup 0 --input "$long" --output 4) &
-            beside=$!
-            # shellcheck disable=SC2086
-            load "mixed-$arm-$chunk" 30 $short --duration "$(scaled 16)" --drain "$(scaled 4)"
-            wait $beside
-            finish
-            # the files name a single arm, so its number is 0
-            say "gaps between tokens, $arm, chunks: $chunk: $(all_gaps "mixed-$arm-$chunk" bf16);" \
-                "$(requests "mixed-$arm-$chunk" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("first"); n = gaps(v); for (i = 1; i <= n; i++) e += v[i] / 1e6
-                    if (e > end) end = e } END { if (end) printf "%.0f tokens/s", p / end }')," \
-                "first token of a long prompt after $(requests "long-$arm-$chunk" bf16 | awk "$awk_get"'get("first") > 0 { s += get("first") - get("sent"); n++ }
-                    END { if (n) printf "%.2f s (mean of %d)", s / n, n; else print "an unknown time" }')"
+    order=${CHUNKS:-256 512 1024 2048 whole}
+    for turn in $(seq "${CHUNK_TURNS:-1}"); do
+        for chunk in $order; do
+            for arm in ${CHUNK_ARMS:-fp8}; do
+                chunks "$arm" "$chunk" "$turn"
+            done
         done
+        order=$(echo "$order" | awk '{ for (i = NF; i; i--) printf "%s ", $i }')
+    done
+    for arm in ${CHUNK_ARMS:-fp8}; do
+        say "gaps between tokens, $arm, no long prompts: $(all_gaps "quiet-$arm" bf16)"
     done
 }
 
+# ---- the part users ----
+
+# users_in CACHE_TOKENS INPUT: how many users with prompts of this length the cache can hold, with their answers. The
+# lengths that servers report are up to 2 % above those that are asked for.
+users_in() { awk -v c="$1" -v p="$2" -v o="$output" 'BEGIN { n = int(c / (1.02 * p + o / 2 + 128)); print n < 1 ? 1 : n }'; }
+
+run_users() {
+    both "$most_cache"
+    tpot_ms=20
+    targets=ttft_p75=500ms,tpot_p75=${tpot_ms}ms
+    # Lengths that differ less than those of the part knee: then fewer requests in flight have the same prompt.
+    lengths=uniform:$((output * 3 / 32))-$((output * 5 / 32))
+    n=$(count "$inputs")
+    for input in $(echo "$inputs" | tr ',' ' '); do
+        input_end=$(($(date +%s) + $(left) / n))
+        n=$((n - 1))
+        low=$(users_in $((cache * ${BF16_TOKENS_MB:-33})) "$input") high=$(users_in $((cache * ${FP8_TOKENS_MB:-58})) "$input")
+        list=${USERS:-$low,$((low + 4)),$high,$((high + 4))}
+        say "users, input $input: the caches hold the prompts of about $low (BF16) and $high (FP8) users; measured: $list"
+        shared="--prefix-share 1 --prefixes 0 --input $input"
+        # Each cache gets as many prompts as it can hold before the first load.
+        for arm in bf16 fp8; do
+            case $arm in bf16) arms=$bf16 fill=$low ;; fp8) arms=$fp8 fill=$high ;; esac
+            # shellcheck disable=SC2086 # a list of options
+            load "prompts-users-$input-$arm" 90 --concurrency "$fill" --requests "$fill" --blocks 1 --warmup 0 $shared --output 1
+        done
+        arms="$bf16 $fp8"
+        # shellcheck disable=SC2086
+        load "users-$input" $((input_end - $(date +%s) - 6)) --concurrency "$list" --duration "$(scaled "${BLOCK_S:-8}")" \
+            --drain "$(scaled 2)" --blocks "${BLOCKS:-3}" --warmup 0 $shared --output $lengths --slo $targets
+        for number in $(echo "$list" | tr ',' ' '); do
+            say_loop "users-$input" "closed loop, a prompt of $input tokens for each user, $number users" "$number"
+        done
+        say_knee "users-$input" "$input"
+    done
+}
+
+# ---- the part graded ----
+
+# graded NAME SECONDS OPTION...: problems whose answers are graded
+graded() {
+    name_of_run=$1 most=$2
+    shift 2
+    # shellcheck disable=SC2086 # lists of words
+    step "$name_of_run" "$most" $on_clients "$snapmla" bench serving -q $arms --out "$out/$name_of_run" --prompts task:synth_aime \
+        --data "$out/problems.jsonl" --grade --margin 2 --temperature 1 --max-tokens 600 --warmup 4 --drain 5 "$@"
+}
+
+# The caches are so small that they limit the number of sequences that are decoded at once. With larger ones, steps of
+# this small model would be limited by something else, which both precisions have in common. The target of TPOT is 1.5
+# times that of BF16 in a trial with the smallest number of users.
+run_graded() {
+    finish
+    "$snapmla" synth -q --style aime --level "${GRADED_LEVEL:-2}" --count 2000 --out "$out/problems.jsonl" || { bad=1 && return; }
+    users=${GRADED_USERS:-8,10,12,14,17,20,24,29,35,42} at=$port
+    for arm in bf16 fp8; do
+        # shellcheck disable=SC2086 # a list of words
+        $on_servers "$snapmla" serve --device "${GRADED_DEVICE:-$device}" --precision $arm --port "$at" --sequences 256 \
+            --context 1024 --cache-mb "${GRADED_CACHE_MB:-12}" --max-queue 4096 >"$out/logs/serve-graded-$arm.txt" 2>&1 &
+        pids="$pids $!"
+        await "graded-$arm" || { bad=1 && return; }
+        at=$((at + 1))
+    done
+    arms="--arm bf16=http://127.0.0.1:$port/v1,precision=bf16"
+    graded graded-trial 30 --concurrency "${users%%,*}" --duration "$(scaled 4)" --blocks 1
+    trial_ms=$(row graded-trial bf16 '"kind": *"latency".*"metric": *"tpot"' p50_ms)
+    targets=${GRADED_SLO:-$(echo "$trial_ms" | awk '{ if ($1 + 0 > 0) printf "ttft_p75=100ms,tpot_p75=%.2fms", 1.5 * $1; else print "ttft_p75=100ms,tpot_p75=1ms" }')}
+    say "graded: TPOT p50 of BF16 in the trial: $trial_ms ms; targets: $targets"
+    arms="$arms --arm fp8=http://127.0.0.1:$((port + 1))/v1,precision=fp8"
+    graded graded "$(left)" --concurrency "$users" --duration "$(scaled "${GRADED_S:-2}")" --blocks "${BLOCKS:-3}" --slo "$targets"
+    finish
+    "$snapmla" report "$out/graded" --format md --out "$out/graded-report" >"$out/logs/graded-report.txt" 2>&1
+    say_knee graded "of graded problems"
+}
+
+# ---- the part bodies ----
+
+# post URL FILE: posts a file again and again until it is stopped; writes one status for each answer
+post() {
+    if command -v curl >/dev/null; then
+        while :; do curl -s -o /dev/null -w '%{http_code}\n' --max-time 60 -H 'Content-Type: application/json' --data-binary "@$2" "$1"; done
+    else
+        python3 -c 'import sys, urllib.request as u, urllib.error as e
+body = open(sys.argv[2], "rb").read()
+while True:
+    try: print(u.urlopen(u.Request(sys.argv[1], body, {"Content-Type": "application/json"}), timeout=60).status, flush=True)
+    except e.HTTPError as x: print(x.code, flush=True)' "$@"
+    fi
+}
+# Streams of the small model beside clients that post bodies of 4 MB, and without them, in turns.
+run_bodies() {
+    finish
+    # shellcheck disable=SC2086 # a list of words
+    $on_servers "$snapmla" serve --device cpu --threads "${BODIES_THREADS:-4}" --context 2048 --sequences 16 --cache-mb 64 \
+        --port $port >"$out/logs/serve-bodies.txt" 2>&1 &
+    pids="$pids $!"
+    await bodies || { bad=1 && return; }
+    awk 'BEGIN { printf "{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": \""; for (i = 0; i < 800000; i++) printf "7919 "; print "\"}]}" }' >"$out/body-text.json"
+    awk 'BEGIN { printf "{\"prompt\": \""; for (i = 0; i < 800000; i++) printf "7919 "; print "\"}" }' >"$out/body-tokenize.json"
+    awk 'BEGIN { printf "{\"max_tokens\": 1, \"prompt\": [5"; for (i = 1; i < 1300000; i++) printf ", 5"; print "]}" }' >"$out/body-ids.json"
+    arms="--arm a=http://127.0.0.1:$port/v1"
+    for phase in nothing-1 text-1 tokenize-1 ids-1 nothing-2 ids-2 tokenize-2 text-2 nothing-3; do
+        case $phase in
+        text-*) path=/v1/chat/completions body=text ;;
+        tokenize-*) path=/tokenize body=tokenize ;;
+        ids-*) path=/v1/completions body=ids ;;
+        *) body='' ;;
+        esac
+        posters=''
+        for i in ${body:+1 2}; do
+            # shellcheck disable=SC2086 # a list of words
+            post "http://127.0.0.1:$port$path" "$out/body-$body.json" >"$out/logs/post-$phase-$i.txt" 2>&1 &
+            posters="$posters $!"
+        done
+        load "bodies-$phase" 30 --concurrency 8 --duration "$(scaled 5)" --drain 5 --blocks 1 --warmup 2 --input 40 --output 400
+        # shellcheck disable=SC2086 # a list of numbers
+        [ -z "$posters" ] || { kill $posters && wait $posters; } 2>/dev/null
+        say "gaps of streams beside bodies of 4 MB, $phase: $(all_gaps "bodies-$phase" bf16)" \
+            "$([ -z "$body" ] || cat "$out/logs/post-$phase-"*.txt | sort | uniq -c | awk '{ printf "; %d answers with status %s", $1, $2 }')"
+    done
+    rm -f "$out"/body-*.json
+    finish
+}
+
 share_of() {
-    case $1 in knee | open) echo 330 ;; http) echo 100 ;; client) echo 80 ;; chunked) echo 150 ;; decode) echo 70 ;; closed) echo 200 ;;
+    case $1 in knee | open) echo 330 ;; http) echo 100 ;; client) echo 160 ;; chunked) echo 150 ;; decode) echo 80 ;; closed) echo 200 ;;
+    users) echo 260 ;; graded) echo 180 ;; bodies) echo 80 ;;
     *) echo "unknown part: $1" >&2 && return 2 ;;
     esac
 }
