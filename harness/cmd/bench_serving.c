@@ -43,6 +43,8 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         TRY(slo_parse(bench_serving_given.slo, &judge.targets, err));
     o->targets = judge.targets;
     st = serving_run(o, shared->resolved, &res, err);
+    /* serving_results_make() reads them again, and a run can have millions of gaps. */
+    request_list_release(&res.requests);
     if (res.interrupted && !o->part)
         st = keep_interrupted(o, &res, &judge, shared->resolved, st, err);
     TRY(st);
