@@ -73,7 +73,7 @@
 #                              each load takes about BLOCKS * 2 * (BLOCK_S + 4) seconds.
 #   SEARCH                     searches in the part knee instead, for example "concurrency:100-320 rate:60-220"
 #   SEQUENCES=384 STREAMS=256 BATCH=16
-#   CLIENT_STREAMS=2000 CLIENT_RATE=51.5 CLIENT_S=27 CLIENT_OUTPUT=uniform:250-750 CLIENT_TWO=1 (0: one process only)
+#   CLIENT_STREAMS=2000 CLIENT_RATE=51.5 CLIENT_S=30 CLIENT_OUTPUT=uniform:250-750 CLIENT_TWO=1 (0: one process only)
 #   LONG=32768 LONG_RATE=0.4 CHUNKS="256 512 1024 2048 whole" CHUNK_ARMS=fp8 CHUNK_USERS=4 CHUNK_S=16 CHUNK_TURNS=1
 #   USERS                      numbers of users in the part users; default: from the sizes of the caches
 #   GRADED_CACHE_MB=12 GRADED_USERS=8,10,12,14,17,20,24,29,35,42 GRADED_S=2 GRADED_LEVEL=2 GRADED_DEVICE=$DEVICE
@@ -687,18 +687,25 @@ inner() {
 steer() { for queue in /sys/class/net/lo/queues/rx-*/rps_cpus; do
     (echo "$1" >"$queue") 2>/dev/null || return 1
 done; }
+# event_rate RUN FROM TO: events per second that arrived between two times of the block
+event_rate() {
+    requests "$1" bf16 | awk -v from="$2" -v to="$3" "$awk_get"'{ t = get("first"); c += t >= from && t < to; n = gaps(v)
+        for (i = 1; i <= n; i++) { t += v[i] / 1e6; c += t >= from && t < to } } END { printf "%.0f", c / (to - from) }'
+}
 say_client() { # NAME
-    [ ! -f "$out/$1/log" ] || say "client, $1: $(sed -n 's/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
+    ! grep -q 'lag of all events' "$out/$1/log" 2>/dev/null || say "client, $1: $(sed -n 's/.*\(lag of all events.*\)/\1/p' "$out/$1/log" 2>/dev/null | tail -n 1);" \
         "$(requests "$1" bf16 | awk "$awk_get"'{ p += get("pieces"); e = get("end"); f = get("first"); if (e > end) end = e
             if (!from || f < from) from = f } END { if (end > from) printf "%d events in %.2f s with start and end", p, end - from }')"
     lag=$(row "$1" a '"kind": *"load"' lag_p99_ms) # the result of one of several parts has no such row
-    [ "$lag" = unknown ] || say "client, $1: in the steady window of $(row "$1" a '"kind": *"load"' window_s) s:" \
-        "$(row "$1" a '"kind": *"load"' pieces_s) events/s; lag of the recorded times, largest of each request: p99 $lag ms"
+    [ "$lag" != unknown ] || return 0
+    window=$(row "$1" a '"kind": *"load"' window_s)
+    say "client, $1: $(event_rate "$1" "$(awk -v t="$client_s" -v w="$window" 'BEGIN { print t - w }')" "$client_s") events/s" \
+        "in the steady window, the last $window s in which requests were sent; lag of the recorded times, largest of each request: p99 $lag ms"
 }
 
 run_client() {
     finish
-    urls='' servers='' client_s=${CLIENT_S:-27}
+    urls='' servers='' client_s=${CLIENT_S:-30}
     # Each server sends half of the events.
     for i in 1 2; do
         # shellcheck disable=SC2046
