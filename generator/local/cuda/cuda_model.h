@@ -63,8 +63,7 @@ snap_status cuda_model_step(cuda_model *m, const model_piece *pieces, int count,
 /* Times the parts of a step of decoded pieces, as runner_time_parts() says. It records graphs
  * of its own. SNAP_E_SHAPE if a piece is a chunk or its logits are not wanted. */
 snap_status cuda_model_time_parts(cuda_model *m, const model_piece *pieces, int count, int steps,
-                                  double *ns, double *waiting_ns,
-                                  snap_err *err) SNAP_CHECK_RESULT;
+                                  double *ns, double *waiting_ns, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Copies page @from to page @to in all layers, in stream order. SNAP_E_DEVICE. */
 snap_status cuda_model_copy_page(cuda_model *m, int32_t from, int32_t to,
