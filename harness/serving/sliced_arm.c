@@ -75,8 +75,8 @@ static void collect(valued_list *l, const sliced_block *b, size_t block, size_t 
     }
 }
 
-/* The most values that collect() adds. A run has millions of gaps, so they are counted before memory
- * is allocated: a list that grows would take up to three times as much. */
+/* The most values that collect() adds. A run has millions of gaps, so they are counted before
+ * memory is allocated: a list that doubles would need the old and the new memory at once. */
 static size_t most_values(const sliced_block *b, size_t block, size_t each, serving_time which) {
     size_t n = 0;
     for (size_t i = 0; i < b->n && which == SERVING_ITL; i++) {
