@@ -62,7 +62,8 @@ bool fault_since(fault_mark before);
  */
 snap_status fault_result(fault_mark before, snap_status st, snap_err *err) SNAP_CHECK_RESULT;
 
-/* As fault_result() for all threads, with the first fault since the process began. */
+/* Like fault_result(), but for the faults of all threads: it returns the first fault since the
+ * process began. */
 snap_status fault_of_process(snap_status st, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Forgets the faults of the process, but not those of a scope. Only for tests, which go on after a

@@ -67,7 +67,8 @@ struct http {
     int64_t done, connections;
     int64_t received_ns;    /* when the bytes that are handled now were received */
     int64_t ready_ns;       /* earliest time when the events of this step could have been handled */
-    int64_t event_ready_ns; /* the same for the event that is handled now */
+    int64_t event_ready_ns; /* earliest time when the event that is handled now could have been
+                               handled */
     bool arrival_known;     /* received_ns is the kernel's */
     int64_t wall_ns;        /* CLOCK_REALTIME - CLOCK_MONOTONIC, at the last step */
     hist lag;
@@ -223,8 +224,8 @@ static int64_t first_byte(const transfer *t) {
     return strtoll(range + 6, NULL, 10);
 }
 
-/* The absolute URL that a redirecting response names; "" if the response is no redirect. Only for a
- * transfer without libcurl. */
+/* The absolute URL that a redirecting response names; "" if the response is no redirect. The
+ * transfer must not be one of libcurl. */
 static const char *plain_location(transfer *t) {
     const char *to = header(t, "Location");
     int status = t->plain->answer.status;

@@ -8,8 +8,8 @@
 
 enum {
     kMostInRow = 1 << 22,   /* values of a row */
-    kLeastValues = 1 << 20, /* values that any file may have */
-    kRatio = 1000,          /* further values for each byte of the file */
+    kLeastValues = 1 << 20, /* limit of the values in a file of 0 bytes */
+    kRatio = 1000,          /* each byte of the file raises this limit by so many values */
 };
 
 /* A row group while its rows are assembled. */

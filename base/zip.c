@@ -171,8 +171,8 @@ static bool is_safe_name(const char *name) {
     return true;
 }
 
-/* False for links, devices and the like, and if the attributes cannot be read. A member's type is
- * checked only if the member was made on Unix. */
+/* False for links, devices and other special files, and if the attributes cannot be read. A
+ * member's type is checked only if the member was made on Unix. */
 static bool is_plain_file(zip_t *archive, zip_uint64_t index) {
     enum { kTypeMask = 0170000, kRegular = 0100000 };
     zip_uint8_t system = 0;
