@@ -27,7 +27,8 @@ typedef struct {
 typedef struct {
     mla_ceiling read;  /* cold reads from device memory */
     mla_ceiling bf16;  /* multiply-accumulate: bf16 operands, FP32 sums */
-    mla_ceiling fp8;   /* the same with e4m3 operands; the bf16 rate if fp8_native is false */
+    mla_ceiling fp8;   /* multiply-accumulate: e4m3 operands, FP32 sums; the bf16 rate if fp8_native
+                          is false */
     bool fp8_native;   /* the device has e4m3 multiply instructions */
     size_t read_bytes; /* working set of the read probe */
 } mla_ceilings;

@@ -34,7 +34,7 @@ struct decode_args {
     int heads, d_c, d_r;
     decode_workspace work;
     decode_grid grid; /* the grid of the current step */
-    mla_step step;    /* these three: as mla_run() got them */
+    mla_step step;    /* this and the next two members are the arguments of mla_run() */
     mla_cache cache;
     mla_attn attn;
     bool may_cut;         /* a sequence may be split; portable kernels then launch combine, too */

@@ -1,5 +1,5 @@
-/* layout.h - where the planes of a format lie. For the files of this folder; other code uses
- * format.h. */
+/* layout.h - where the planes of a format lie. Only the files of this folder include this header.
+ * Other code uses format.h. */
 #ifndef SNAPMLA_KERNELS_FORMAT_LAYOUT_H
 #define SNAPMLA_KERNELS_FORMAT_LAYOUT_H
 
@@ -9,8 +9,10 @@
  * whose values all tokens share always has a pool of its own. */
 typedef enum {
     LAYOUT_PLANAR,      /* one pool for each plane */
-    LAYOUT_INTERLEAVED, /* one pool for the others; a token's values lie together in a record */
-    LAYOUT_PAGE,        /* one pool for the others; within a page, one plane after the other */
+    LAYOUT_INTERLEAVED, /* one pool for all other planes; a token's values lie together in a
+                           record */
+    LAYOUT_PAGE,        /* one pool for all other planes; within a page, one plane after the
+                           other */
 } layout_order;
 
 /* Sets pool, offset and stride of the planes of @f and its pools. Where a plane's offset or stride

@@ -227,7 +227,8 @@ FORMAT_INLINE void row_add_ranges(row_team t, const row_format *f, const uint16_
         row_widen(t, shared + content, rope, m->x + f->columns, f->d_r);
 }
 
-/* Rounds a row in place. Not for ROW_KIVI. @shared: the ranges from row_add_ranges(). */
+/* Rounds a row in place. It must not be called for ROW_KIVI. @shared: the ranges from
+ * row_add_ranges(). */
 FORMAT_INLINE void row_round(row_team t, const row_format *f, uint16_t *row,
                              const row_range *shared, row_memory *m) {
     row_load(t, f, row, m);

@@ -1,5 +1,5 @@
-/* scale.h - chooses the scales and zero points of one part of a format. For the files of this
- * folder. */
+/* scale.h - chooses the scales and zero points of one part of a format. Only the files of this
+ * folder include this header. */
 #ifndef SNAPMLA_KERNELS_FORMAT_SCALE_H
 #define SNAPMLA_KERNELS_FORMAT_SCALE_H
 

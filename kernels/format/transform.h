@@ -1,4 +1,5 @@
-/* transform.h - the rotation and the offset of the content. For the files of this folder. */
+/* transform.h - the rotation and the offset of the content. Only the files of this folder include
+ * this header. */
 #ifndef SNAPMLA_KERNELS_FORMAT_TRANSFORM_H
 #define SNAPMLA_KERNELS_FORMAT_TRANSFORM_H
 

@@ -22,15 +22,15 @@
 
 #include "kernels/plugin/attention.h"
 
-/* The object at @path exports @plugin, whose ABI number and name were checked. SNAP_E_UNSUPPORTED:
- * a member is missing or out of range, or this build has no CUDA. SNAP_E_NOMEM. Also the errors of
- * opening the built-in backend. */
+/* Opens a backend for @plugin. The object at @path exports it, and its ABI number and name were
+ * checked. SNAP_E_UNSUPPORTED: a member is missing or out of range, or this build has no CUDA.
+ * SNAP_E_NOMEM. Also the errors of opening the built-in backend. */
 snap_status attend_backend_open(mla_backend **out, const snapmla_attention *plugin,
                                 const char *path, const mla_backend_options *opt,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for a plugin that @maker makes from the file @path (attention.h). Also the errors of its
- * make(). */
+/* Opens a backend for a plugin that @maker makes from the file @path (attention.h). The errors are
+ * those of attend_backend_open() and of make(). */
 snap_status attend_backend_make(mla_backend **out, const snapmla_attention *maker, const char *path,
                                 const mla_backend_options *opt, snap_err *err) SNAP_CHECK_RESULT;
 

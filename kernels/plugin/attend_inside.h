@@ -70,7 +70,8 @@ void attend_plan_release(attend_plan *p);
 snap_status attend_pass_on(const attend_backend *a, const char *function, snap_status st,
                            const snap_err *why, snap_err *err);
 
-/* Copies lengths and table, with every number in range. @pages: of the pool. */
+/* Copies lengths and table, and brings every number into its range. @pages is the number of pages
+ * of the pool. */
 void attend_keep_step(attend_plan *p, const mla_step *step, int64_t pages);
 
 /* The step as the plugin sees it. */

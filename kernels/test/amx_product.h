@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* c [16][16] += a [16][32] * b [16][16][2] (amx_tiles.h). Only if amx_lacks() returns NULL. */
+/* c [16][16] += a [16][32] * b [16][16][2] (amx_tiles.h). Call it only if amx_lacks() returns
+ * NULL. */
 void amx_product(float *c, const uint16_t *a, const uint16_t *b);
 
 #endif

@@ -430,7 +430,7 @@ static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
 }
 
 /* Number of failed checks, in which each arm counts separately: of "1 to 128 heads" only or, with
- * @all, of all checks up to it. @off: see lse_off. */
+ * @all, of all checks up to it. lse_off becomes @off. */
 static int failures_with(mla_backend_ops table, float off, bool all) {
     mla_backend *be;
     tally t = {0};

@@ -1,6 +1,6 @@
-/* Fixed costs: of the timer, of a launch, of one read of memory. Each is enqueued after a long
- * read, so the device is busy while the host enqueues it, and no useful data is left in its caches.
- * Also the rates of products in loops that run for seconds. */
+/* Measures fixed costs: of the timer, of a launch, of one read of memory. Each is enqueued after a
+ * long read, so the device is busy while the host enqueues it, and no useful data is left in its
+ * caches. Also measures the rates of products in loops that run for seconds. */
 #include <algorithm>
 #include <chrono>
 #include <vector>

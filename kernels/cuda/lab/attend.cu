@@ -26,7 +26,7 @@ struct problem {
     double softmax_scale;
     int64_t context;
     int rows, runs, heads, s_q;
-    bool fp8, fp8_queries, pow2; /* the last: scales are powers of two */
+    bool fp8, fp8_queries, pow2; /* pow2: scales are powers of two */
     mla_cut_sums sums;
 };
 

@@ -29,7 +29,7 @@ struct pages {
     int count, s_q, table_width, max_tokens;
 };
 
-/* One warp per row. */
+/* Each warp computes the scale of one row. */
 __global__ void __launch_bounds__(kThreads) find_scales(rows_of r) {
     const int64_t row = blockIdx.x * int64_t(kWarps) + threadIdx.x / 32;
     if (row >= r.rows)
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) find_scales(rows_of r) {
             r.pow2 ? __uint_as_float((__float_as_uint(a) + 0x7fffffu) & 0x7f800000u) : a;
 }
 
-/* One thread per number. */
+/* Each thread rounds one number. */
 __global__ void __launch_bounds__(kThreads) round_content(rows_of r) {
     const int64_t i = blockIdx.x * int64_t(kThreads) + threadIdx.x, row = i / r.d_c;
     if (row >= r.rows)

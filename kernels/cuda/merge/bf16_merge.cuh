@@ -231,9 +231,9 @@ __device__ __forceinline__ void add_slots(const params &p, const sched_item &ite
     }
 }
 
-/* Merges this CTA's share of one sequence. If the share has few units, several threads take each
- * unit, and of n threads each adds every n-th slot. A thread's two sums then belong to the same
- * unit. @sums: [kMergeThreads] in shared memory. */
+/* Merges this CTA's share of one sequence. If the share has fewer units than there are threads, n
+ * threads work on each unit, and each of them adds every n-th slot. A thread's two sums then belong
+ * to the same unit. @sums [kMergeThreads] is shared memory. */
 __device__ __forceinline__ void merge(unit_sum *sums, const params &p, const sched_item &item,
                                       int row_tile, int thread) {
     const int first_row = row_tile * ROWS;

@@ -117,8 +117,8 @@ __device__ __forceinline__ void make_few_weights(shared_of<Rows> &s, const param
     }
 }
 
-/* The output groups' work in the merge: the weighted sums. @head: the first item, already in
- * registers, because a read takes long after stores. */
+/* The work of the output groups in the merge: the weighted sums. @head is the first item. It stays
+ * in registers, because reading it again would be slow after stores. */
 template <int Rows>
 __device__ __forceinline__ void merge_few_part(shared_of<Rows> &s, const params &p,
                                                const sched_item &head, int thread) {

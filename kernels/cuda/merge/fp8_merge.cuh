@@ -221,8 +221,8 @@ __device__ __forceinline__ void load_partials(Shared &s, const params &p, const 
     }
 }
 
-/* Merges this CTA's share of one sequence. If the share has few units, several threads take each
- * unit, and of n threads each adds every n-th slot. */
+/* Merges this CTA's share of one sequence. If the share has fewer units than there are threads, n
+ * threads work on each unit, and each of them adds every n-th slot. */
 template <typename Shared>
 __device__ __forceinline__ void merge(Shared &s, const params &p, const sched_item &item,
                                       int first_row, int thread, uint32_t &parity) {

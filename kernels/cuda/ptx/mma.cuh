@@ -27,7 +27,7 @@ __device__ __forceinline__ void mma_bf16(float (&d)[4], const uint32_t (&a)[4], 
                    "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-/* The same for fp16 numbers. */
+/* Like mma_bf16(), but for fp16 numbers. */
 __device__ __forceinline__ void mma_f16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
                                         uint32_t b1, const float (&c)[4]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "

@@ -22,7 +22,8 @@
 struct sched_tile {
     int tokens; /* tokens per tile, a power of two */
     int merge;  /* cost of a merge for a part, in tiles, if sequences are split into pieces */
-    int line;   /* the same for the line, where a part may merge two sequences */
+    int line;   /* cost of a merge for a part, in tiles, in schedule "line", where a part may merge
+                   two sequences */
 
     sched_tile(int tokens = 0, int merge = 3, int line = 6)
         : tokens(tokens), merge(merge), line(line) {

@@ -27,7 +27,8 @@ cudaError_t shallow_decode_launch(const decode_args &args, cudaStream_t stream);
 cudaError_t page_units_decode_init(void);
 cudaError_t page_units_decode_launch(const decode_args &args, cudaStream_t stream);
 
-/* The same, and the second page of a tile is multiplied and added before the first. */
+/* sm90_fp8 with a unit of P for each page, which multiplies and adds the second page of a tile
+ * before the first. */
 cudaError_t page_order_decode_init(void);
 cudaError_t page_order_decode_launch(const decode_args &args, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-/* Compiles sm90_fp8 with fewer buffers: only one page is loaded ahead of the current tile. With
- * less, the schedule would not work. */
+/* Compiles sm90_fp8 with fewer buffers: only one page is loaded ahead of the current tile. The
+ * pipeline needs at least this page. */
 #define SM90_FP8_STAGES   3
 #define sm90_fp8          shallow_fp8
 #define fp8_decode_init   shallow_decode_init

@@ -17,14 +17,13 @@ cudaError_t bf16_decode_init(void);
 /* The number of row tiles of a sequence. Each takes one CTA per part. */
 int bf16_row_tiles(int heads, int s_q);
 
-/* The unit of items, one page, and the cost of a merge if sequences are split into pieces
- * (sched_tile), which is lower with few rows. */
+/* Items are counted in pages. A merge costs less with at most 32 rows (sched_tile). */
 inline sched_tile bf16_tile(int heads, int s_q) {
     return {64, heads * s_q <= 32 ? 2 : 3};
 }
 
-/* The number of parts. With one CTA for each part and each tile of rows, there are no more CTAs
- * than `sms`; but at least 1 part. */
+/* The number of parts. A step has one CTA for each part and each tile of rows. There are so many
+ * parts that it has at most `sms` CTAs, but at least one part. */
 int bf16_decode_parts(int sms, int heads, int s_q);
 
 /* Attention and the merge of split sequences, in one launch. It is cooperative if a sequence may be

@@ -7,8 +7,8 @@
  * E fits, each warp reduces one bit per row; other reductions use shuffles and shared memory.
  *
  * S of a page is started when the page arrives, and nothing of the next tile is started before P of
- * this one is stored. With few rows memory bandwidth is the limit, so what counts is how soon P
- * follows the last page.
+ * this one is stored. With so few rows, memory bandwidth is the limit, so the time from the arrival
+ * of the last page to P counts.
  *
  * An item is any range of pages. They are processed as tiles of two, and a last page alone if their
  * number is odd. */

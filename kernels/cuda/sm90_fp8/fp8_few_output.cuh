@@ -6,9 +6,9 @@
 
 namespace sm90_fp8 {
 
-/* Stores O of few rows: to @to if the result is partial, to @out if it is final. Both point to the
- * thread's place in its row 2 t. The same code serves both, with predicated stores, because code is
- * slow to fetch. */
+/* Stores O of up to 32 rows: to @to if the result is partial, to @out if it is final. Both point to
+ * the thread's place in its row 2 t. The same code serves both, with predicated stores, because
+ * code is slow to fetch. */
 template <typename Shared, int N>
 __device__ __forceinline__ void store_few(const Shared &s, const params &p, const output_thread &me,
                                           bool partial, uint4 *to, __nv_bfloat16 *out,

@@ -78,10 +78,10 @@ int equal_tiles(int rows, int most) {
     return tiles;
 }
 
-/* The height of the row tiles for a kernel of at most @most rows. Several tiles of few rows have
- * equal heights. Returns 0 if the kernel is no candidate: it would need several tiles, and these
- * would be at most half full or more than can be resident at once; or it is the kernel for 64 rows
- * and there are few rows. */
+/* The height of the row tiles for the kernel whose tiles have at most @most rows. In the kernels
+ * for at most 32 rows, several tiles have equal heights. Returns 0 if the kernel is no candidate. A
+ * kernel for at most 32 rows is none if it would need several tiles, and these would be at most
+ * half full or more than the SMs. The kernel for 64 rows is none if there are at most 32 rows. */
 int tile_rows_of(int sms, int rows, int most) {
     if (most > FP8_FEW_ROWS)
         return rows <= FP8_FEW_ROWS ? 0 : most;
@@ -156,8 +156,8 @@ cudaError_t fp8_decode_launch(const decode_args &a, cudaStream_t stream) {
     p.partial_lse = a.work.partial_lse;
     p.counters = a.work.counters;
     p.few_partials = static_cast<uint8_t *>(a.work.few_partials);
-    /* The distance between the partial results of two tiles of few rows. With a fixed number of
-     * splits there is only one such tile, so the distance does not matter. */
+    /* The distance between the partial results of two tiles of at most 32 rows. With a fixed number
+     * of splits there is only one such tile, so the distance does not matter. */
     p.few_bytes = static_cast<size_t>(2 * a.grid.parts) * FP8_FEW_BYTES;
     p.heads = a.heads;
     p.s_q = a.step.s_q;

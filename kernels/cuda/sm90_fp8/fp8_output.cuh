@@ -146,9 +146,9 @@ struct product_factors {
 };
 
 /* Multiplies one tile. Unless @last, the first V fragments are loaded while P may still be
- * computed. @base, @chunk: values_at(), chunk(). @few: at most 32 rows of the tile exist; the
- * others are skipped. @last: the item's last tile; its V past the end of the sequence is cleared
- * before P is published, so V must not be read earlier. */
+ * computed. @base comes from values_at(), and @chunk from chunk(). @few: at most 32 rows of the
+ * tile exist; the others are skipped. @last: the item's last tile; its V past the end of the
+ * sequence is cleared before P is published, so V must not be read earlier. */
 __device__ __forceinline__ void multiply_tile(shared &s, const output_thread &me, uint32_t turn,
                                               const ring<kStages> &at, uint32_t base,
                                               uint32_t chunk, uint32_t p_desc, uint32_t high,

@@ -59,8 +59,8 @@ __device__ __forceinline__ void load_page(Shared &s, const params &p, int stage,
     ptx::tma_load_2d(s.rope[rope_stage], &p.rope, &s.full[stage], 0, page * PAGE);
 }
 
-/* With few rows: the index of this CTA's row tile among those of all sequences. There, each row
- * tile has its own block of queries and results. */
+/* For the kernels for at most 32 rows, where each row tile has its own block of queries and
+ * results: the index of this CTA's row tile among those of all sequences. */
 __device__ __forceinline__ int row_block(const params &p, int seq) {
     return seq * p.row_tiles + blockIdx.x;
 }
@@ -79,15 +79,16 @@ __device__ __forceinline__ void load_queries(Shared &s, const params &p, int row
     }
 }
 
-/* True in a kernel for few rows if the part's record contains its first page, so that load_first()
- * has loaded it. */
+/* True in a kernel for at most 32 rows if the part's record contains its first page, so that
+ * load_first() has loaded it. */
 template <typename Shared>
 __device__ __forceinline__ bool knows_first(const Shared &s) {
     return Shared::kFew && head_page(s, 0) >= 0;
 }
 
-/* With few rows: starts loading the first page and the queries, if the page is known. This happens
- * before the warps branch into their roles, because fetching code after a jump is slow. */
+/* In a kernel for at most 32 rows, starts loading the first page and the queries, if the page is
+ * known. This happens before the warps branch into their roles, because fetching code after a jump
+ * is slow. */
 template <typename Shared>
 __device__ __forceinline__ void load_first(Shared &s, const params &p, int row_tile) {
     if (!knows_first(s))

@@ -105,9 +105,10 @@ struct score_job {
     }
 };
 
-/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. @index: of the
- * thread in its group of 128. @valid: tokens of the page that exist, 1 to 64. S of the page may
- * still be in flight: the scores of these tokens are masked anyway. */
+/* Zeros the content of tokens past the end. Their V may be NaN, and 0 x NaN is NaN. @index is the
+ * number of the thread in its group of 128. @valid is the number of tokens of the page that exist,
+ * 1 to 64. S of the page may still be computed: the scores of the other tokens are masked
+ * anyway. */
 template <typename Shared>
 __device__ __forceinline__ void clear_tail(Shared &s, int stage, int index, int valid) {
     const int chunks = SWIZZLE / 16 * (PAGE - valid);

@@ -40,10 +40,10 @@ namespace sm90_fp8 {
 struct params {
     CUtensorMap content;      /* [4][pages x 64][128] B, boxes of one page */
     CUtensorMap rope;         /* [pages x 64][128] B */
-    CUtensorMap q;            /* [batch][4][rows][128] B; with few rows, the first dimension is
-                                 batch x row_tiles */
-    CUtensorMap q_rope_rows;  /* the same queries' RoPE for few rows: [batch x row_tiles][rows][128]
-                                 B */
+    CUtensorMap q;            /* [batch][4][rows][128] B; for at most 32 rows, [batch x
+                                 row_tiles][4][rows][128] B */
+    CUtensorMap q_rope_rows;  /* RoPE of the queries, for at most 32 rows: [batch x
+                                 row_tiles][rows][128] B */
     const uint8_t *q_rope;    /* [batch][s_q x heads][128] B; read by the kernel for 64 rows */
     const float *token_scale; /* [pages][64] */
     const float *q_scale;     /* [batch][rows] */
@@ -51,10 +51,11 @@ struct params {
     __nv_bfloat16 *partial_out; /* [slots][rows][512] */
     float *partial_lse;         /* [slots][rows], base 2 */
     int *counters;              /* [slots][row_tiles] */
-    uint8_t *few_partials;      /* with few rows, in place of partial_out, partial_lse and counters:
-                                   fp8_few_merge.cuh */
+    uint8_t *few_partials;      /* for at most 32 rows, in place of partial_out, partial_lse and
+                                   counters (fp8_few_merge.cuh) */
     size_t few_bytes;           /* size of few_partials for one tile of rows */
-    int rows;        /* rows of a sequence, s_q x heads; with few rows, those of one row tile */
+    int rows;        /* rows of a sequence, s_q x heads; in the kernels for at most 32 rows, of one
+                        row tile */
     uint32_t high_a; /* high_a and high_b: two copies of ptx::kDescriptorHigh */
     int heads, s_q;
     int row_tiles; /* CTAs per part */
@@ -74,7 +75,7 @@ enum {
 }; /* number of tiles whose factors `factor` holds: they are written
                                  before the buffer of P is free */
 
-/* Data that warps exchange when there are few rows. */
+/* Data that warps exchange in the kernels for at most 32 rows. */
 template <int Rows>
 struct alignas(16) few_exchange {
     uint32_t inside[2][4]; /* [tile parity][warp]: bits of the rows that have a score inside the
@@ -105,7 +106,7 @@ struct alignas(1024) shared_of {
     };
     uint8_t content[kStages][COLUMNS][PAGE][SWIZZLE];
     uint8_t rope[kRopeStages][PAGE][SWIZZLE];
-    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* with few rows: RoPE last */
+    uint8_t q[COLUMNS + kFew][Rows][SWIZZLE]; /* for at most 32 rows, RoPE is the last */
     uint8_t p[2][Rows][SWIZZLE];              /* e4m3, 128 tokens of a tile */
     tile_scales scales[2];
     sched_part part;              /* the record of this CTA's part */

@@ -98,7 +98,7 @@ __device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me
 }
 
 /* Rescales P of page 0 for the warp's 16 rows, after page 1 has raised E. Each lane has half of a
- * row's 64 bytes. @address: of the warp's first row. */
+ * row's 64 bytes. @address is that of the warp's first row. */
 __device__ __forceinline__ void rescale_page(const softmax_thread &me, const float (&shift)[2],
                                              uint32_t address) {
     const int row = me.lane >> 1;

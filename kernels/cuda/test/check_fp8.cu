@@ -209,9 +209,10 @@ int64_t left_behind(const setup &s) {
     return static_cast<int64_t>(partials.size() + counters.size()) - taken - zero;
 }
 
-/* Errors over the judged rows. exact, rounded: of all rows together; the others: the largest of a
- * row. lse: against exact scores. lse_excess: the part of it beyond what the tensor cores' sums
- * explain. lse_alike: against scores summed as the tensor cores sum them. */
+/* Errors of the rows that were compared. exact and rounded are the errors of all rows together. The
+ * others are the largest error of one row. lse is measured against exact scores, and lse_excess is
+ * the part of it that the sums of the tensor cores do not explain. lse_alike is measured against
+ * scores that are summed as the tensor cores sum them. */
 struct result {
     double exact, rounded, worst, lse, lse_alike, lse_excess;
     int bad;
