@@ -11,7 +11,8 @@
 /* Seconds of "1h2m3.5s", "250ms", "12"; -1 for anything else. */
 double ratelimit_seconds(const char *text);
 
-/* Seconds until the server takes another request, by these headers; 0 = they name no wait. */
+/* Seconds until the server takes another request, by these headers; 0 = no header asks for a
+ * wait. */
 double ratelimit_wait_s(const http_response *res);
 
 #endif

@@ -37,7 +37,8 @@ typedef struct {
     local_answer *all; /* [n]; n is 0 after an error before the first answer */
     int64_t n, prompt_tokens, ns;
     hist gaps;          /* times between the tokens of an answer, over all answers */
-    engine_stats stats; /* of the engine since it was created, when the last answer was done */
+    engine_stats stats; /* counters of the engine since it was created, read when the last answer
+                           was done */
 } local_answers;
 
 /**

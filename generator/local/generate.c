@@ -56,7 +56,8 @@ struct local {
     gen_source_fn source;
     gen_sink_fn sink;
     void *source_ctx, *sink_ctx;
-    pthread_mutex_t lock; /* held while the source or the sink is called; guards what follows */
+    pthread_mutex_t lock; /* held while the source or the sink is called; guards the members
+                             below */
     bool more;            /* the source may have further requests */
     snap_status status;   /* the first error of a replica; the others then end, too */
     snap_err err;
@@ -241,9 +242,9 @@ static void drop_all(replica *p) {
 
 /* ---- the replicas of a run ---- */
 
-/* Whether a replica takes a request now: it has room, and no other has so many fewer that the
- * request should wait for that one. A replica without requests always takes one. The caller holds
- * the lock. */
+/* Whether a replica takes a request now. It needs room, and no other replica may have kAhead
+ * requests less, because such a replica should take the request. A replica without requests always
+ * takes one. The caller holds the lock. */
 static bool takes_request(const replica *p) {
     const local *g = p->g;
     if (!g->more || p->pending >= g->in_flight)

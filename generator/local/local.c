@@ -115,7 +115,7 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
                                 (long long)bytes);
 }
 
-/* The share of one replica in the threads of all. Each rank of a split model has that of rank
+/* The number of threads of replica @i. In a split model, each rank has as many threads as rank
  * 0. */
 static int threads_of(const local_options *opt, const replica_devices *d, int i) {
     int all = opt->threads ? opt->threads : parallel_cpus(), n = replica_devices_count(d);

@@ -59,7 +59,7 @@ struct local_model {
     char name[40]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
     bool borrows;  /* it is not the first replica */
     local_model *more; /* [replicas - 1]; NULL if there is only one */
-    int replicas;      /* of the first: their number, at least 1 */
+    int replicas;      /* in the first replica: the number of replicas, at least 1 */
 };
 
 /* SNAP_E_USAGE for an unknown precision, template or device; SNAP_E_INPUT if the tokenizer has more

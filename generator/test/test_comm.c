@@ -218,8 +218,8 @@ static void check_experts(const char *name, bool splits, kv_format format, int p
         part_end(&ranks[i]);
 }
 
-/* Of the ranks, each has half of the routed experts and other sequences than the other, or half of
- * the heads, too. */
+/* Each of two ranks has half of the routed experts. In DP2/EP2, the ranks have different sequences.
+ * In TP2/EP2, they have the same sequences, and each has half of the heads. */
 static void test_divided_experts(void) {
     static const char *const names[] = {"v2", "v2-lite", "v3", "longcat", NULL};
     /* The thread sanitizer runs longcat only. */

@@ -122,7 +122,7 @@ static void compare_with_written(const char *config, random_scales scales, const
 
 static void test_e4m3_as_bf16(void) {
     compare_with_written(random_wide_v3, RANDOM_SCALES, NULL, NULL);
-    if (!kThreadSanitized) /* other scales; the threads do the same */
+    if (!kThreadSanitized) /* other scales do not change how threads synchronise */
         compare_with_written(random_wide_v3, RANDOM_POWERS, NULL, NULL);
     if (!tiny_on_cuda())
         return;

@@ -328,8 +328,8 @@ static void test_no_redirect_back_to_http(void) {
     authority_free(a);
 }
 
-/* A secret header reaches the server of the URL. With one, a redirect to another server is not
- * followed. */
+/* A secret header reaches the server of the URL. With such a header, a redirect to another server
+ * is not followed. */
 static void test_a_secret_is_not_redirected(void) {
     SSL_CTX *none[2] = {NULL, NULL};
     const char *const secret[] = {"X-Key: secret"};

@@ -430,10 +430,10 @@ enum { kRounds = 100 };
 
 /* Two responses are sent. The client reads them 20 ms later, but their times are those at which
  * they were sent. The kernel begins to record times a little after the first socket asks for them,
- * so the first rounds may be without. */
+ * so in the first rounds the times may be missing. */
 static void test_times_are_those_of_the_arrival(void) {
     static const char kReply[] = OK "Content-Length: 1\r\n\r\nx";
-    static const int64_t kErrorNs = 1000000; /* of the conversion between two clocks */
+    static const int64_t kErrorNs = 1000000; /* error of the conversion between two clocks */
     char url[64];
     int listener = listen_on_loopback(url, sizeof url), fds[2], known = 0;
     http *h;
@@ -481,7 +481,8 @@ static void note_signal(int signal) {
     signalled_ns = clock_now_ns();
 }
 
-/* While a signal stops the client, bytes may arrive. They are not taken for later than the stop. */
+/* A signal interrupts the client. Bytes may have arrived meanwhile, so they count as if they had
+ * arrived before the signal. */
 static void test_a_stop_counts_as_lag(void) {
     static const char kReply[] = OK "Content-Length: 1\r\n\r\nx";
     struct sigaction act = {.sa_handler = note_signal}, old;

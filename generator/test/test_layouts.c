@@ -116,8 +116,8 @@ static snap_status host_gather(comm *c, const void *mine, void *all, int64_t byt
     return st;
 }
 
-/* Connects the ranks first, first + step, ..., as many as @size. @gathers: for rows of experts.
- * *out is NULL if there is only one. */
+/* Connects @size ranks: @first, @first + @step, ... @gathers adds memory for all-gathers, which
+ * rows of experts need. *out is NULL if @size is 1. */
 static snap_status open_comm(const plan *p, ranks *g, host_comm *host, int first, int step,
                              int size, bool gathers, comm **out, snap_err *err) {
     enum { kMostRow = 128 }; /* the widest row of a fixture */

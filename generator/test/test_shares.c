@@ -185,10 +185,11 @@ static void test_checkpoint_of_a_rank(void) {
 typedef struct {
     char dir[64], link[96];
     int fd;
-    size_t start, bytes;    /* of the data; the end of the data so far */
+    size_t start, bytes;    /* where the data begin and where they end so far, in bytes from the
+                               start of the file */
     int64_t divided, whole; /* bytes of the matrices that are divided, and of all others */
     int tensors;
-    bool matrices; /* which tensors are added now */
+    bool matrices; /* matrices are added now, not other tensors */
     buf header;
 } sparse_file;
 

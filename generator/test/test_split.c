@@ -118,7 +118,7 @@ static void test_shipped_model(void) {
                   fp8 = {.precision = "fp8", .sequences = 8};
     CU_ASSERT_EQUAL(compare(kShipped, "TP2", &f32, 0, kTokens), 0);
     CU_ASSERT_EQUAL(compare(kShipped, "TP4", &f32, 1, kTokens), 0);
-    if (kThreadSanitized) { /* the threads do the same in each precision */
+    if (kThreadSanitized) { /* the precision does not change how threads synchronise */
         split_ranks_expect_none();
         return;
     }
@@ -139,7 +139,7 @@ static void test_swapping(void) {
     local_close(&m);
     CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
     how.recompute = true;
-    if (!kThreadSanitized) /* the threads do the same; only the contents of the cache differ */
+    if (!kThreadSanitized) /* the contents of the cache do not change how threads synchronise */
         CU_ASSERT_EQUAL(compare(dir, "TP2", &how, 1, 200), 0);
     tiny_remove(dir);
 }
@@ -230,7 +230,7 @@ static void test_stopped(void) {
     check_failure(SIGSTOP, false, "rank 1: no sign of life for 10 s");
 }
 
-/* If rank 0 is killed, no process is left behind, even if it is stopped. */
+/* If rank 0 is killed, the other rank ends, too, even if it is stopped (SIGSTOP). */
 static void test_rank_0_killed(void) {
     for (int stops = 0; stops < 2; stops++) {
         child c;

@@ -15,7 +15,7 @@ typedef struct {
     model_weights weights;
     int32_t tokens[TINY_TOKENS];
     float *exact;    /* [TINY_TOKENS][vocab] logits in FP32 */
-    float *rounded;  /* the same in BF16 */
+    float *rounded;  /* [TINY_TOKENS][vocab] logits in BF16 */
     int32_t *chosen; /* [TINY_TOKENS][per_token] experts of all layers that the reference in BF16
                         chose */
     int per_token;

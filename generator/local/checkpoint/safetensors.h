@@ -25,7 +25,8 @@ snap_status safetensors_parse(safetensors *out, const void *bytes, size_t n, con
 
 /* Maps a file and parses it. The data of a tensor are read from disk when they are first used. If
  * the file is truncated while it is mapped, reading the missing part ends the program (SIGBUS).
- * SNAP_E_IO, and the errors of safetensors_parse(). Release as there. */
+ * SNAP_E_IO, and the errors of safetensors_parse(). Release with safetensors_close(), also after a
+ * failure. */
 snap_status safetensors_open(safetensors *out, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 void safetensors_close(safetensors *s);
 

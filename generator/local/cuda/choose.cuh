@@ -29,7 +29,7 @@ __device__ __forceinline__ int best_left(const float *x, const uint8_t *taken, i
     return __reduce_min_sync(~0u, most == all ? at : INT_MAX);
 }
 
-/* As in route.c, an infinite logit gives NaN, because 0 times it is NaN. */
+/* An infinite logit gives NaN, as it does in route.c: 0 times infinity is NaN. */
 __device__ __forceinline__ float sigmoid(float x) {
     return 1.0f / (1.0f + expf(-x)) + 0.0f * x;
 }

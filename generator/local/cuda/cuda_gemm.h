@@ -92,7 +92,7 @@ struct gemm_args {
     int64_t x_rows;       /* gemm_many: number of rows in the memory of x */
     coded x_codes;        /* gemm_many_codes, gemm_stream_k: what quantise_rows() wrote for x_rows
                              rows; replaces x */
-    fp16_rows x_fp16;     /* gemm_few_codes: [rows of x][k], which replace x */
+    fp16_rows x_fp16;     /* gemm_few_codes: the rows of x in FP16, [rows][k]; used in place of x */
     partial_sums partial; /* gemm_stream_k */
 };
 

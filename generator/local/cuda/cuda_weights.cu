@@ -100,7 +100,8 @@ struct loader {
         return true;
     }
 
-    /* @groups matrices. They are e4m3 if @coded. @of_seed, @first: as in matrix_of(). */
+    /* Allocates @groups matrices, e4m3 if @coded, else BF16. matrix_of() explains @of_seed and
+     * @first. */
     weight_matrix matrices_of(int64_t groups, int64_t rows, int64_t cols, bool coded,
                               uint64_t of_seed, int64_t first) {
         weight_matrix m = {};
@@ -355,7 +356,7 @@ struct loader {
                       routed = m.n_routed_experts, first = weights_first_expert(from),
                       count = weights_experts(from), shared = weights_shared_inner(from);
         const uint64_t in = seed + (1ull << 40), out = in + (1ull << 40);
-        seed = out; /* of experts_in and experts_out of the whole model */
+        seed = out; /* a model that is not divided also uses two seeds here */
         bool in_coded = true, out_coded = true;
         for (int64_t i = 0; i < count; i++) {
             const ffn_weights &f = random ? e.shared : e.expert[first + i];

@@ -70,7 +70,8 @@ void pair_products(chain *c, const block &b, const expert_input &in) {
 
 /* ---- experts divided over the ranks (EP) ----------------------------------------------------- */
 
-/* y += the shared experts of the normalised rows. With TP, it is this rank's part of them. */
+/* y += the outputs of the shared experts for the normalised rows. With TP, each rank adds the
+ * outputs of its part of these experts. */
 void add_shared(chain *c, const block &b, float *y) {
     cuda_model *m = c->m;
     const int hidden = m->shape.hidden_size, inner = m->shared_inner, rows = c->step.rows;

@@ -17,15 +17,15 @@ cudaError_t maps_init();
 cudaError_t map_rows(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                      int box_cols, int box_rows);
 
-/* Maps @groups such matrices, which are @group_pitch numbers apart. */
+/* Maps @groups matrices like that of map_rows(), which are @group_pitch numbers apart. */
 cudaError_t map_groups(CUtensorMap *map, const bf16 *at, int64_t cols, int64_t rows, int64_t pitch,
                        int64_t groups, int64_t group_pitch, int box_cols, int box_rows);
 
-/* The same for e4m3 codes, whose rows follow each other without gaps. */
+/* Maps @groups matrices of e4m3 codes. Rows and matrices follow each other without gaps. */
 cudaError_t map_codes(CUtensorMap *map, const uint8_t *at, int64_t cols, int64_t rows,
                       int64_t groups, int box_cols, int box_rows);
 
-/* The same for FP32. A box is a multiple of 4 columns. */
+/* Maps @groups matrices of FP32 numbers without gaps. @box_cols is a multiple of 4. */
 cudaError_t map_floats(CUtensorMap *map, const float *at, int64_t cols, int64_t rows,
                        int64_t groups, int box_cols, int box_rows);
 

@@ -198,8 +198,8 @@ snap_status take_all(cuda_model *m, snap_err *err) {
 }
 
 /* Memory that depends on the format of the weights, so it must be taken after weights_load(). The
- * rows of experts are gathered as BF16. Operands of e4m3 weights become FP16 in products of few
- * rows, and e4m3 in others. */
+ * rows of experts are gathered as BF16. Products with e4m3 weights convert their operands: to FP16
+ * with up to kFewRows rows, else to e4m3. */
 snap_status take_operands(cuda_model *m, snap_err *err) {
     allocator a = {m, err, SNAP_OK};
     const model_shape &s = m->shape;

@@ -110,7 +110,7 @@ enum { kTimedParts = STEP_PARTS + 1 };
 struct part_marks {
     struct mark {
         cudaEvent_t at;
-        step_part part; /* of the work after it */
+        step_part part; /* the part of a step to which the work after this event belongs */
     };
     std::vector<mark> list;
 

@@ -46,8 +46,8 @@ bool by_library(cuda_model *m, const gemm_args &a, cudaError_t *e) {
     return a.end == ends_gate ? gated(m, a, e) : cublaslt_gemm(m->library, m->s, a);
 }
 
-/* Up to kFewRows rows with weights that stay e4m3. The activations become FP16. Rows of experts are
- * not gathered. */
+/* Computes a product of up to kFewRows rows with weights that stay e4m3. The activations become
+ * FP16. Rows of experts are not gathered. */
 cudaError_t few_coded_product(cuda_model *m, const gemm_args &a) {
     const bool has_pairs = a.listed && !a.experts.row; /* x has one row per pair */
     const int *count = has_pairs ? a.experts.first + m->experts : nullptr;
@@ -60,8 +60,8 @@ cudaError_t few_coded_product(cuda_model *m, const gemm_args &a) {
     return e == cudaSuccess ? gemm_few_codes(m->s, fp16) : e;
 }
 
-/* Weights that stay e4m3. With more than kFewRows rows, the activations become e4m3, too. Then each
- * row of experts is gathered while it is quantised. */
+/* Computes a product with weights that stay e4m3. With more than kFewRows rows, the activations
+ * become e4m3, too. Then each row of experts is gathered while it is quantised. */
 cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
     gemm_args codes = a;
     if (!takes_many(m, a.rows))

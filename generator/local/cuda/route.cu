@@ -5,8 +5,8 @@
  *
  * A block scores a group of rows against a slice of the experts. Every group reads the router's
  * weights again, from L2, so groups are large if there are many rows, and slices are many if there
- * are few groups. The last block of a group to finish makes the choice, one warp per row. With few
- * rows, the last block of all then sorts. */
+ * are few groups. The last block of a group to finish makes the choice, one warp per row. With up
+ * to kFewRows rows, the last block of all then sorts. */
 #include <algorithm>
 
 #include "generator/local/cuda/choose.cuh"
@@ -305,7 +305,7 @@ cudaError_t allow_memory(const void *kernel) {
                : e;
 }
 
-/* As many slices as give one or two blocks to each SM. */
+/* The number of slices with which each SM has one or two blocks. */
 template <int ROWS>
 int slices_of(const stream_of &s, const route_args &a, size_t bytes) {
     const int groups = (a.rows + ROWS - 1) / ROWS,

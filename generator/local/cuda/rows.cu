@@ -42,8 +42,8 @@ __device__ __forceinline__ void add_scaled(float4 &sum, float w, const float4 &x
 }
 
 /* Four numbers of the weighted sum of a row's expert outputs, added in slot order. Loads
- * kSlotsAtOnce outputs before it adds them. @kDrops: choices elsewhere are left out, and
- * zero-computation experts if there is no j.identity. */
+ * kSlotsAtOnce outputs before it adds them. @kDrops: experts that another rank computes
+ * (PLACE_ELSEWHERE) are left out, and so are zero-computation experts if j.identity is NULL. */
 template <bool kDrops>
 __device__ __forceinline__ float4 joined(const join_from &j, const choices &c, int64_t row,
                                          int hidden, int i) {
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(1024)
     pack_normed(values, n, norm, blockIdx.x, squares, scratch);
 }
 
-/* With few rows, blocks have more threads, for a lower latency. */
+/* Up to 256 rows have larger blocks, for a lower latency. */
 int threads_of(int rows, int n) {
     return norm_threads(n, rows > 256 ? static_cast<int>(kThreads) : 1024);
 }

@@ -42,8 +42,8 @@ cudaError_t join_norm(const stream_of &s, float *x, int rows, int hidden, const 
                       const norm_to &norm);
 
 /* out [rows][hidden] = the joined expert outputs, without join.factor; if @adds, they are added to
- * it. Choices elsewhere are left out, and so are zero-computation experts if join.identity is
- * NULL. */
+ * it. Experts that another rank computes (PLACE_ELSEWHERE) are left out, and so are
+ * zero-computation experts if join.identity is NULL. */
 cudaError_t join_rows(const stream_of &s, int rows, int hidden, const join_from &join, bool adds,
                       float *out);
 
@@ -72,7 +72,8 @@ struct route_args {
     int *chosen;         /* [rows][chosen], ascending */
     int *expert, *place; /* [rows][chosen + shared]; expert is -1 for a zero-computation expert */
     float *weight;
-    int *first, *active, *count, *row; /* as in expert_list; row: [pairs] */
+    int *first, *active, *count, *row; /* the arrays of expert_list (cuda_gemm.h); row has one entry
+                                          for each pair */
     int *total;                        /* [experts] scratch */
     int *ticket;                       /* [1 + row blocks] must be zero; is zero again afterwards */
 };

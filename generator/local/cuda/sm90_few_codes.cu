@@ -136,7 +136,8 @@ __device__ __forceinline__ void multiply_unit(float (&sum)[4], const uint4 (&num
 
 /* A lane's part of the products. Its numbers of x are those of one row, from @at on. */
 struct lane_part {
-    int lane, first, own; /* first: the first k of the warp's first unit; own: that of the lane */
+    int lane, first, own; /* first: the first k of the warp's first unit; own: the lane's first k in
+                             that unit */
     int k;                /* numbers of k of the product */
     const __half *at;
 
@@ -231,7 +232,8 @@ __global__ void __launch_bounds__(kThreads + kLoadThreads, kBlocksPerSm)
     __shared__ barriers s;
     __shared__ float scratch[kScratch];
     s.prepare(p.stages);
-    /* as in sm90_few.cu */
+    /* The next kernel may read the expert lists before it waits: sm90_few.cu explains this
+     * condition. */
     if (!p.a.listed || p.a.experts.settled)
         let_next();
     if (threadIdx.x >= kThreads) {

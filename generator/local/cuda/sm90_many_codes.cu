@@ -4,7 +4,7 @@
  *   128 rows by 256, 128 or 64 weights    the size whose tiles should take the least time
  *   64 rows by 256 weights                for experts with few rows, and products of up to 64 rows,
  *                                         which are bound by loading weights
- *   64 rows by 64 weights                 if these would be too few
+ *   64 rows by 64 weights                 if there would be fewer tiles of 256 weights than SMs
  *
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
  * by the scale of the row and the scale of eight weights, and added to an FP32 sum in other

@@ -147,7 +147,7 @@ __device__ __forceinline__ void store_as(const gemm_args &a, const float (&sum)[
     }
 }
 
-/* Stores a warp's 16 rows of a tile: PARTS times 2 N columns. @b: the warp's own. */
+/* Stores a warp's 16 rows of a tile: PARTS times 2 N columns. @b is the warp's own buffer. */
 template <int PARTS, int N>
 __device__ __forceinline__ void store_warp(const gemm_args &a, const float (&sum)[PARTS][N],
                                            const store_place &p, row_buffer &b) {

@@ -27,7 +27,7 @@ namespace {
 enum {
     MOST_ROWS = 128,
     WIDE = 256,             /* weights of a tile */
-    NARROW = 64,            /* the same, for products with fewer wide tiles than SMs */
+    NARROW = 64,            /* weights of a tile, for products with fewer wide tiles than SMs */
     LEAST_K = 4096,         /* products with a smaller k are left to gemm_many_codes() */
     MULTIPLY_THREADS = 256, /* threads that multiply */
     MULTIPLY_BARRIER = 1,

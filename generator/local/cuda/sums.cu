@@ -184,7 +184,7 @@ snap_status wait(comm *base, void *stream, snap_err *err) {
 
 /* ---- opening and closing ---- */
 
-/* One exchange of each kind that the model has, of @bytes. */
+/* Runs one exchange of @bytes of each kind that the model has. */
 snap_status exchange_once(cuda_sums *c, float *numbers, int64_t bytes, bool gathers,
                           cudaStream_t stream, snap_err *err) {
     float *others = numbers + bytes / 4;

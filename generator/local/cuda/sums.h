@@ -21,9 +21,10 @@
  * one_shot_bytes says otherwise. */
 enum { SUMS_ONE_SHOT = 2 << 20 };
 
-/* The same for a sum over @size ranks. Each rank reads the numbers of all others, so the more ranks
- * there are, the shorter are the sums from which on NCCL is faster (docs/measuring.md). The
- * limit for four ranks was measured with an older, slower version of the kernel. */
+/* The longest sum over @size ranks that the one-shot kernel computes, unless one_shot_bytes says
+ * otherwise. Each rank reads the numbers of all others, so the more ranks there are, the shorter
+ * are the sums from which on NCCL is faster (docs/measuring.md). The limit for four ranks was
+ * measured with an older, slower version of the kernel. */
 static inline int64_t sums_one_shot(int size) {
     return SUMS_ONE_SHOT / (size > 2 ? size - 1 : 1);
 }

@@ -253,8 +253,8 @@ static void count_step(engine *e, int pieces) {
     }
 }
 
-/* Counts the computed chunks, passes the scores of a scored one, and stores the logits of the
- * prompts that are ready now. @row: the first row of the chunks in e->got and e->logits. */
+/* Counts the computed chunks, passes on the scores if a chunk is scored, and stores the logits of
+ * the prompts that are ready now. @row: the first row of the chunks in e->got and e->logits. */
 static void take_chunks(engine *e, int row) {
     for (int i = 0; i < e->chunks; i++) {
         prompt *p = e->chunked[i];

@@ -90,7 +90,8 @@ typedef struct {
 /* What the engine holds now. */
 typedef struct {
     int running, queued, swapped; /* sequences; swapped: they were preempted and wait for pages */
-    int pages, pages_used;        /* of the cache; used: by sequences, or kept for later prompts */
+    int pages, pages_used;        /* pages of the cache, and how many of them sequences or kept
+                                     prompts use */
 } engine_load;
 
 /* A step with a scored chunk has up to ENGINE_SCORE_CHUNK + ENGINE_STEP_PROMPTS = 64 rows of logits

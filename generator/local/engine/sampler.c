@@ -204,9 +204,9 @@ static int32_t find(const candidate *c, int n, double share, double sum) {
     return c[last].id;
 }
 
-/* Keeps the fewest of @n candidates that reach top_p of @sum, without those below min_p of the best
- * one's probability, and returns their number. If top_p is below 1, the candidates must be
- * sorted. */
+/* Keeps the fewest of @n candidates whose probabilities add up to top_p of @sum. Then removes those
+ * that are less probable than min_p times the best one, and returns how many are left. If top_p is
+ * below 1, the candidates must be sorted. */
 static int keep_nucleus(candidate *c, int n, const sampling *how, double top_p, double sum) {
     if (top_p < 1)
         n = nucleus(c, n, top_p, sum);

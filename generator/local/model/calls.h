@@ -28,8 +28,9 @@ struct call_sender {
     /* Sends a message to all other ranks. An error ends the call before it has begun here. */
     snap_status (*send)(call_sender *s, const void *bytes, size_t n, snap_err *err);
 
-    /* A call that was sent has failed on rank 0. Ends the other ranks, because they no longer make
-     * the same calls. Replaces @err by the failure of another rank if that came first. */
+    /* Is called after a call that was sent has failed on rank 0. It ends the other ranks, because
+     * they no longer make the same calls. If another rank failed earlier, it replaces @err by that
+     * failure. */
     void (*fail)(call_sender *s, snap_err *err);
 };
 

@@ -61,8 +61,8 @@ typedef struct {
     const void *x; /* packed */
     const int32_t *chosen;
     const float *weight;
-    int64_t rows;     /* of all ranks, if they were gathered */
-    int64_t own;      /* number of the first row that is one of this rank */
+    int64_t rows;     /* rows of all ranks if they were gathered, else of this rank */
+    int64_t own;      /* index of this rank's first row */
     int first, count; /* the routed experts of this rank */
     float *out;       /* [rows][hidden] gets the outputs of the experts added */
 } expert_rows;

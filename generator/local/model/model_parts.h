@@ -44,7 +44,8 @@ typedef struct {
     void *q_packed;
     float *absorbed; /* [max_decode][heads][d_c + d_r] */
     uint16_t *q_mla; /* [max_decode][heads][d_c + d_r] absorbed in bf16 */
-    void *q8;        /* [max_decode][heads][d_c] e4m3, for MLA_FP8, as are the two below */
+    void *q8;        /* [max_decode][heads][d_c] e4m3; this and the next two are used with
+                        MLA_FP8 */
     void *q8_rope;   /* [max_decode][heads][d_r] bf16 */
     float *q8_scale; /* [max_decode][heads] */
     uint16_t *o_mla; /* [max_decode][heads][d_c] */

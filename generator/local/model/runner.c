@@ -40,8 +40,8 @@ static snap_status create_cache(runner *r, snap_err *err) {
     return st;
 }
 
-/* Opens the CPU backend with the model's threads, or another backend for attention and cache
- * only. */
+/* Opens the backend. The CPU backend uses the threads of the model. Any other backend runs only
+ * attention and the cache. */
 static snap_status open_backend(runner *r, snap_err *err) {
     const char *device = r->opt.device;
     /* the kernels call the set "avx512" that gemm.h calls "avx512bf16" */

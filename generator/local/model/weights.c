@@ -20,7 +20,8 @@ typedef struct {
 /* How a matrix is divided over the ranks of a split replica. */
 typedef enum { ON_EACH_RANK, BY_ROWS, BY_COLUMNS } division;
 
-/* @rows, @cols: of the rank's share. */
+/* Binds the tensor of a matrix, or this rank's share of it, which has @rows rows and @cols
+ * columns. */
 static snap_status matrix(const binding *b, const char *name, int64_t rows, int64_t cols,
                           division how, mat *out) {
     char full[kPrefixMax + kNameMax + 8];

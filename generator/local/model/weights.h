@@ -101,8 +101,8 @@ snap_status weights_bind_share(model_weights *out, const model_shape *shape,
                                const weights_share *share, const checkpoint *c,
                                snap_err *err) SNAP_CHECK_RESULT;
 
-/* Like weights_bind(), but without tensors: only the blocks of a shape. For a device that makes its
- * weights at random. The share is that of a whole model; the caller may change out->share. */
+/* Like weights_bind(), but without tensors: only the blocks of a shape. It is for a device that
+ * makes its weights at random. out->share is that of a whole model; the caller may change it. */
 snap_status weights_outline(model_weights *out, const model_shape *shape,
                             snap_err *err) SNAP_CHECK_RESULT;
 

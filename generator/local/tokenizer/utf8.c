@@ -12,8 +12,8 @@ static size_t expected(unsigned char lead, unsigned char *low, unsigned char *hi
     return lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
 }
 
-/* The length of the maximal subpart at @s, where no valid sequence starts. *cut: it is only
- * incomplete. */
+/* The length of the maximal subpart at @s, where no valid sequence starts. *cut becomes true if @s
+ * ends inside a sequence that is valid so far. */
 static size_t subpart(const char *s, size_t n, bool *cut) {
     const unsigned char *p = (const unsigned char *)s;
     unsigned char low, high;

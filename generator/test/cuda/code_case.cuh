@@ -43,7 +43,7 @@ inline float decoded(uint8_t code) {
 struct weights {
     int groups, n, k;
     std::vector<uint8_t> code; /* [groups][n][k] */
-    std::vector<float> scale;  /* as in codes.h */
+    std::vector<float> scale; /* in the layout of codes.h */
     const uint8_t *dev_code;
     const float *dev_scale;
 
@@ -126,7 +126,7 @@ struct exact {
     double sum, magnitude;
 };
 
-/* Row @row of x times row @col of the weights: the codes times their scales. */
+/* Row @row of x, in BF16, times row @col of the weights: the codes times their scales. */
 inline exact unrounded_product(weights &w, rows &x, int group, int row, int col) {
     exact y = {};
     for (int j = 0; j < w.k; j++) {
@@ -138,7 +138,7 @@ inline exact unrounded_product(weights &w, rows &x, int group, int row, int col)
     return y;
 }
 
-/* The same for codes of both operands. */
+/* The product of row @row and row @col if x is also codes with scales. */
 inline exact coded_product(weights &w, rows &x, int group, int row, int col) {
     exact y = {};
     for (int from = 0; from < w.k; from += 128) {
