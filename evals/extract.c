@@ -88,8 +88,8 @@ typedef struct {
     box_state state;
 } box;
 
-/* Length of "\boxed", "\fbox" or "\framebox" at the start of @s; 0 if it starts otherwise, also
- * with a longer macro. */
+/* Length of "\boxed", "\fbox" or "\framebox" at the start of @s; 0 if @s starts with anything else,
+ * including a longer macro such as "\boxedtext". */
 static size_t box_macro(span s) {
     static const char *const names[] = {"\\boxed", "\\fbox", "\\framebox"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

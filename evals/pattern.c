@@ -118,7 +118,7 @@ static bool find_with(matcher *m, pattern *p, span text, size_t from, span group
     const pcre2_code *code = compiled(p);
     const uint32_t flags = m->checked ? PCRE2_NO_UTF_CHECK : 0;
     int n = code ? match(code, m, text, from, flags) : PCRE2_ERROR_NOMEMORY;
-    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* tries the interpreter: its stack is on the heap */
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* try the interpreter, whose stack is on the heap */
         n = match(code, m, text, from, flags | PCRE2_NO_JIT);
     if (n < 0) {
         if (code && !is_no_match(n))

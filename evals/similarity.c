@@ -96,8 +96,8 @@ static part longest(matcher *m, part p) {
         }
         for (size_t k = i > p.a ? find(m, a[i - 1]) : m->b.n;
              k < m->b.n && b[m->sorted[k]] == a[i - 1]; k++)
-            m->lengths[m->sorted[k] + 1] = 0; /* of the character of a before this one, no longer
-                                                 needed */
+            m->lengths[m->sorted[k] + 1] = 0; /* clears the lengths for the previous character of a,
+                                                 which are no longer needed */
         size_t *swap = m->lengths;
         m->lengths = m->more;
         m->more = swap;

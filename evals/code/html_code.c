@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The entities that code contains in HTML. */
+/* HTML entities that occur in code, and the characters that they stand for. */
 static const struct {
     const char *name, *text;
 } entities[] = {{"&lt;", "<"},  {"&gt;", ">"},   {"&amp;", "&"}, {"&quot;", "\""},

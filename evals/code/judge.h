@@ -75,8 +75,9 @@ typedef struct {
     const volatile sig_atomic_t *cancel; /* may be NULL */
 } judge_options;
 
-/* SNAP_E_ENV if this machine cannot isolate programs; there is no judging without isolation. Other
- * errors as sandbox_open(). The strings of @options must live as long as the judge. */
+/* SNAP_E_ENV if this machine cannot isolate programs; there is no judging without isolation. The
+ * other errors are those of sandbox_open(). The strings of @options must live as long as the
+ * judge. */
 snap_status judge_open(code_judge **out, const judge_options *options,
                        snap_err *err) SNAP_CHECK_RESULT;
 void judge_close(code_judge *j); /* NULL is allowed */

@@ -170,7 +170,7 @@ static snap_status need(const char *path, const char *package, snap_err *err) {
                    path, package);
 }
 
-/* Copies the last line that is not blank; "nothing" if there is none. */
+/* Copies the last line of @text that is not blank, or the word "nothing" if there is none. */
 static void last_line(const buf *text, char *out, size_t cap) {
     const char *s = buf_str(text), *line = "nothing";
     size_t n = strlen(line);

@@ -17,13 +17,13 @@
  * files. */
 enum {
     PUNKT_ABBREVIATION = 1,
-    PUNKT_BEGIN_UPPER = 2,   /* with a capital at the beginning of a sentence */
-    PUNKT_MIDDLE_UPPER = 4,  /* with a capital inside a sentence */
-    PUNKT_UNKNOWN_UPPER = 8, /* with a capital where a sentence may begin */
-    PUNKT_BEGIN_LOWER = 16,  /* the same three places, with a small letter */
-    PUNKT_MIDDLE_LOWER = 32,
-    PUNKT_UNKNOWN_LOWER = 64,
-    PUNKT_STARTER = 128, /* often begins a sentence */
+    PUNKT_BEGIN_UPPER = 2,    /* with a capital at the beginning of a sentence */
+    PUNKT_MIDDLE_UPPER = 4,   /* with a capital inside a sentence */
+    PUNKT_UNKNOWN_UPPER = 8,  /* with a capital where a sentence may begin */
+    PUNKT_BEGIN_LOWER = 16,   /* with a small letter at the beginning of a sentence */
+    PUNKT_MIDDLE_LOWER = 32,  /* with a small letter inside a sentence */
+    PUNKT_UNKNOWN_LOWER = 64, /* with a small letter where a sentence may begin */
+    PUNKT_STARTER = 128,      /* often begins a sentence */
 };
 
 enum { PUNKT_LONGEST = 64 }; /* bytes of a word; longer words are unknown */

@@ -15,9 +15,10 @@ typedef struct {
     document doc;
     text_name *names;     /* [NAMES_MOST], of which the kind uses as many as it needs */
     text_name *values;    /* [NAMES_MOST] */
-    const char **records; /* [o->keys] copy: the texts of the records */
-    int *times;           /* [o->keys] count: how often each event is reported. order: times[i] is
-                             the letter (0 for A) that the question gives to event i of the text */
+    const char **records; /* [o->keys] for the kind "copy": the texts of the records */
+    int *times;           /* [o->keys] for the kind "count": how often each event is reported. For
+                             the kind "order": times[i] is the letter (0 for A) that the question
+                             gives to event i of the text */
     longtext *out;
 } maker;
 

@@ -17,10 +17,12 @@ typedef struct {
                          space may separate thousands within brackets: (1,000, 2,000) */
     bool spaced;      /* white space since the last token */
     bool inside;      /* between \( and \) */
-    char gap;         /* the last '~' in that white space, or ',' for a \, in it; 0: neither */
+    char gap;         /* '~' or ',' if the white space before this place contains '~' or '\,' (the
+                         last of them); else 0 */
     math_span size;   /* \big or another size command since the last token */
     int quoted;       /* number of \text around this place */
-    int brackets;     /* number of open ( [ \{, and for MATH_TRUTH of \langle and the like */
+    int brackets;     /* number of open ( [ \{, and with MATH_TRUTH also of \langle and similar
+                         brackets */
     int envs;         /* number of open \begin */
     size_t run_end;   /* token count at the end of the last run of several letters; 0: none */
     const char *why;  /* first error */

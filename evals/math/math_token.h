@@ -58,7 +58,7 @@ typedef enum {
     TOK_SETMINUS,
     TOK_EMPTYSET,
     TOK_LPAREN, /* arg: '(', '[' or '<'; text: the size command before it, if any except \left; of
-                   \langle and the like, their name */
+                   \langle and similar commands, their name */
     TOK_RPAREN, /* arg: ')', ']' or '>' */
     TOK_LSET,
     TOK_RSET,

@@ -42,8 +42,8 @@ static void skip_group(lexer *l) {
     }
 }
 
-/* Adds the token of a command. With MATH_TRUTH, \langle and the like count as brackets, within
- * which a comma does not separate thousands. */
+/* Adds the token of a command. With MATH_TRUTH, \langle and similar commands count as brackets,
+ * within which a comma does not separate thousands. */
 static void lex_command_token(lexer *l, const math_spelling *c, const char *s, size_t n) {
     if (l->truth)
         l->brackets += (c->kind == TOK_LPAREN) - (c->kind == TOK_RPAREN);

@@ -84,7 +84,8 @@ static void test_power_of_one_sample(void) {
 /* How an arm loses as much as the margin. */
 typedef enum {
     EVERYWHERE, /* a little on each problem; the baseline solves all of them */
-    SOMEWHERE,  /* the same, but the baseline solves every tenth problem half of the time */
+    SOMEWHERE,  /* a little on each problem; the baseline solves every tenth problem half of the
+                   time, and the others always */
     WHOLE,      /* all samples of a few problems */
     LOSSES
 } loss;
