@@ -26,7 +26,7 @@ snap_status arm_format_load(arm_format **out, const char *name, int d_c, int d_r
                             snap_err *err) SNAP_CHECK_RESULT;
 void arm_format_free(arm_format *f); /* NULL is allowed */
 
-/* The same from a descriptor of a result file. @where stands for it in messages. */
+/* Parses the descriptor @json of a result file. Messages call it @where. */
 snap_status arm_format_parse(cache_format *out, const char *json, const char *where, int d_c,
                              int d_r, snap_err *err) SNAP_CHECK_RESULT;
 

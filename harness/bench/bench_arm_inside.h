@@ -51,8 +51,8 @@ struct bench_arm {
     uint64_t drawn;            /* how many times any set was given queries */
     int last;                  /* the set of the last step */
     int64_t samples;           /* timed steps since bench_arm_reset() */
-    int64_t fresh_samples;     /* timed steps since then whose queries were not the first ones of
-                                  the arm */
+    int64_t fresh_samples;     /* timed steps since bench_arm_reset() whose queries were not the
+                                  first ones of the arm */
     bool late;                 /* the last step or loop was late (bench_arm_is_host_limited()) */
     int64_t times, late_times; /* samples and loops since bench_arm_reset(), and the late ones */
     bench_output kept;

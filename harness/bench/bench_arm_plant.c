@@ -13,7 +13,8 @@
  * where no distribution of numbers.h has outliers. */
 static const float kKey = 4096, kQuery = 0.5f;
 
-/* The same for an arm with a cache format: a key that e4m3 holds, beside a content of 1. */
+/* The key and the query for an arm with a cache format. e4m3 holds this key beside a content of
+ * 1. */
 static const float kPackedKey = 256, kPackedQuery = 8;
 
 enum { kRowsAtOnce = 4096 };

@@ -334,7 +334,7 @@ cleanup:
 static snap_status judge_output(judge_error *e, const bench_arm *arm, const bench_output *o,
                                 sample_size size, judge_bound bound, packed_references *known,
                                 uint64_t seed, snap_err *err) {
-    /* lab_attend() takes sequences of equal length, and knows no other formats. */
+    /* lab_attend() takes only sequences of equal length, and no cache formats of arms. */
     bool device = lab_can_attend(bench_arm_backend(arm)) && !bench_arm_shape(arm)->lengths &&
                   !bench_arm_format(arm);
     if (device && (!is_small(arm, kHostWork) || bench_kind_plain_queries(bench_arm_kind(arm))))

@@ -20,7 +20,7 @@ typedef struct {
     runner *r;
     const model_weights *w;
     const model_shape *shape;
-    model_shape held; /* the same, with fp8_block 0 if the device has no e4m3 weights */
+    model_shape held; /* a copy of *shape, with fp8_block 0 if the device has no e4m3 weights */
     int64_t pool;     /* pages */
     int replica;      /* of this rank */
     int ranks;        /* in the group */

@@ -87,7 +87,8 @@ void model_diverge_free(model_diverge *d) {
 
 /* A number with the standard Gumbel distribution. */
 static double gumbel(rng *r) {
-    return -log(-log(((double)rng_u32(r) + 0.5) * 0x1p-32)); /* of a number between 0 and 1 */
+    return -log(-log(((double)rng_u32(r) + 0.5) * 0x1p-32)); /* Gumbel noise from a uniform number
+                                                                between 0 and 1 */
 }
 
 /* Chooses token number @step of a continuation. The token with the largest sum of logit and Gumbel

@@ -114,8 +114,8 @@ static void draw_queries(work *w) {
     }
 }
 
-/* If the format quantises queries, each row is quantised by itself, also where the format has one
- * scale for a page or tensor. The oracle then takes the rows as they are. */
+/* If the format quantises queries, each row is quantised by itself, even if the format has one
+ * scale for a page or tensor. The oracle then uses the quantised rows. */
 static snap_status quantise_queries(work *w, snap_err *err) {
     cache_format *f = &w->format;
     int width = f->d_c + f->d_r;

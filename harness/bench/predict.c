@@ -145,8 +145,9 @@ cleanup:
     return st;
 }
 
-/* Adds the best layout of so many GPUs for a cell, of those without idle replicas. With none of
- * these there is no row. With none that fits, the row has no time. */
+/* Adds a row with the fastest layout of @gpus GPUs for a cell. Layouts with idle replicas are left
+ * out. If all layouts have idle replicas, no row is added. If no other layout fits into the memory,
+ * the row has no time. */
 static snap_status predict_best(predict_request *q, int64_t gpus, cell *c, snap_err *err) {
     snap_status st = SNAP_OK;
     prediction_record *best = next_row(q->out, err), r;

@@ -10,7 +10,8 @@
 enum {
     kScaleRows = 8, /* rows and columns of a block of e4m3 numbers on the device */
     kScaleBlock = 128,
-    kMostChunks = 64, /* these four are those of generator/local/cuda/model.h */
+    kMostChunks = 64, /* this and the next three constants equal those in
+                         generator/local/cuda/model.h */
     kLogitRows = 256,
     kGatedRows = 512,
     kFewRows = 8,

@@ -131,7 +131,7 @@ static void set_format(cell_format *c, const arm_format *f) {
                            .descriptor = f->json};
 }
 
-/* What a named arm has beyond the others. */
+/* Sets the fields that only the rows of named arms have. */
 static void set_named(cell_record *c, const row_context *ctx, const row_measured *m) {
     c->name = ctx->name;
     c->options = ctx->options;

@@ -11,7 +11,7 @@ enum { kMostSteps = 1000000 /* of a round */ };
  * each round, long before the limit of an exchange (ranks_defaults.exchange_s). */
 static const double kRound = 2; /* seconds */
 
-/* So many steps that about @seconds pass. */
+/* The number of steps that take about @seconds. */
 static int64_t steps_for(double seconds, double step_ns) {
     double n = step_ns > 0 ? ceil(seconds * 1e9 / step_ns) : 1;
     return n < 1 ? 1 : n > kMostSteps ? kMostSteps : (int64_t)n;

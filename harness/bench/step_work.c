@@ -47,7 +47,7 @@ static bool is_e4m3(const model_shape *s) {
     return s->fp8_block == 128; /* generator/local/cuda/cuda_weights.h */
 }
 
-/* Those of fixed_numbers() that are never e4m3. */
+/* How many of the numbers that fixed_numbers() counts are never e4m3. */
 static double bf16_numbers(const model_shape *s) {
     return (double)s->vocab_size * s->hidden_size + count_blocks(s).attention * s->kv_lora_rank *
                                                         (double)s->num_attention_heads *

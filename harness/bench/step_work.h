@@ -20,9 +20,9 @@ double step_work_flop(const model_shape *s, double tokens);
 /* The part of step_work_flop() that multiplies e4m3 weights; 0 unless fp8_block is 128. */
 double step_work_e4m3_flop(const model_shape *s, double tokens);
 
-/* The same on one rank of a layout. @s: the shape of a rank (rank_layout_shape()). @experts: routed
- * experts that this rank reads. With EP, the FLOP are those of a prompt on each replica, if all
- * experts are equally likely. */
+/* The three numbers above for one rank of a layout. @s is the shape of a rank
+ * (rank_layout_shape()). @experts is the number of routed experts that this rank reads. With EP,
+ * the FLOP are those of a prompt on each replica, if all experts are equally likely. */
 double step_work_rank_bytes(const model_shape *s, const rank_layout *l, double experts);
 double step_work_rank_flop(const model_shape *s, const rank_layout *l, double tokens);
 double step_work_rank_e4m3_flop(const model_shape *s, const rank_layout *l, double tokens);

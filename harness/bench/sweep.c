@@ -172,7 +172,7 @@ static snap_status check_arm(sweep *s, cell *c, bench_scope scope, snap_err *err
     snap_err why = {0};
     note(s, "checking against FP64");
     snap_status st = verify_arm(&c->verdict, c->arm, scope, &s->known, s->opt->seed, &why);
-    if (st != SNAP_OK) /* that of the scope before is not that of this one */
+    if (st != SNAP_OK) /* the verdict of the scope before does not hold for this one */
         verified_release(&c->verdict);
     st = settle(c, st, &why, err);
     apply_verdict(c);

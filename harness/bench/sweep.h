@@ -54,8 +54,8 @@ typedef struct {
                                             steps */
     const char *kernel_hash;             /* NULL = unknown */
     bool code_is_file;                   /* kernel_hash is that of a file of the user's. Then it
-                                            belongs to every row, also where the backend names a
-                                            kernel on a device */
+                                            belongs to every row, even if the backend names a kernel
+                                            on a device */
     const volatile sig_atomic_t *cancel; /* may be NULL */
 
     /* Callbacks; each may be NULL. `find` looks up a row, `keep` stores one, and `progress`

@@ -26,7 +26,7 @@ typedef struct {
  * SNAP_E_USAGE if a folder is not a shard or is given twice, if a shard is missing and @o->partial
  * is not set, if two shards belong to runs that differ in more than the place of their data and
  * servers, or if @o->out is a shard or has samples of another origin; SNAP_E_IO if a process still
- * works on one of them; errors of eval_run(). *out as in eval_run().
+ * works on one of them; errors of eval_run(). *out is set as eval_run() sets it.
  */
 snap_status merge_shards(const merge_options *o, const js *config, results **out,
                          snap_err *err) SNAP_CHECK_RESULT;

@@ -10,7 +10,8 @@
  *
  *   median of ttft, tpot and e2e           "ok" if it is shown that it did not grow by more than
  *                                          the threshold
- *   output tokens/s, requests/s, goodput   in a closed loop the same. In an open loop a server that
+ *   output tokens/s, requests/s, goodput   in a closed loop "ok" if it is shown that it did not
+ * fall by more than the threshold. In an open loop a server that
  *                                          keeps up answers what arrives, so these rates vary with
  *                                          the arrivals: they can only raise an alarm
  *   p99 of ttft, itl, tpot and e2e         can only raise an alarm, because they often vary too

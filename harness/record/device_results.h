@@ -16,7 +16,7 @@ snap_status results_of_device(results **out, const mla_backend *be, const device
  * folders above the file are created. */
 snap_status results_save_run(results *r, const char *out_path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for a run that was interrupted (results_save_unfinished()). */
+/* Writes the result file of a run that was interrupted (results_save_unfinished()). */
 snap_status results_save_run_unfinished(results *r, const char *has, const char *out_path,
                                         snap_err *err) SNAP_CHECK_RESULT;
 

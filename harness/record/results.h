@@ -86,8 +86,8 @@ js *results_document(const results *r);
  * results_add(), and SNAP_E_IO. */
 snap_status results_save(results *r, const char *path, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for a run that was interrupted: "ended" stays null, and "interrupted" becomes @has,
- * which states what the result has: "15 of 64 shapes". */
+/* Checks and writes the document of a run that was interrupted: "ended" stays null, and
+ * "interrupted" becomes @has, which states what the result has: "15 of 64 shapes". */
 snap_status results_save_unfinished(results *r, const char *has, const char *path,
                                     snap_err *err) SNAP_CHECK_RESULT;
 

@@ -34,7 +34,7 @@ typedef struct {
 snap_status serve_replicas_start(serve_replicas **out, local_model *m, int wake,
                                  snap_err *err) SNAP_CHECK_RESULT;
 
-/* As serve_engine_stop(), for all engines. NULL is allowed. */
+/* Calls serve_engine_stop() for each engine. NULL is allowed. */
 void serve_replicas_stop(serve_replicas *r);
 
 /* Queues a job that is prepared. */
@@ -43,7 +43,8 @@ void serve_replicas_submit(serve_replicas *r, serve_job *j);
 /* Drops the sequences of a job. A later serve_replicas_collect() releases it. */
 void serve_replicas_cancel(serve_replicas *r, serve_job *j);
 
-/* As serve_engine_collect(), for all engines. `broken` is true if one of them has failed. */
+/* Calls serve_engine_collect() for all engines. In *out, `broken` is true if one engine has
+ * failed. */
 serve_job *serve_replicas_collect(serve_replicas *r, serve_totals *out);
 
 #endif

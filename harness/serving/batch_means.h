@@ -14,7 +14,8 @@
  * is not finite. */
 void batch_interval(const double *x, size_t n, double level, double out[2]);
 
-/* The two-sided p value of "the mean of the distribution of @x is 0". NAN as above. */
+/* The two-sided p value of "the mean of the distribution of @x is 0". NAN with fewer than two
+ * values, or if one of them is not finite. */
 double batch_p(const double *x, size_t n);
 
 /* Widens @ci so that it holds @other too. An end that is NAN in one of them becomes NAN. */

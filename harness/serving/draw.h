@@ -41,11 +41,11 @@ typedef struct {
 snap_status draw_parse(const char *flag, const char *text, double min, double max, arena *mem,
                        draw *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Number @index of a stream. */
+/* Returns number @index of a stream. */
 double draw_at(const draw *d, uint64_t seed, uint64_t stream, uint64_t index);
 
-/* The same, as a whole number: rounded. For `uniform`, each whole number from A to B is equally
- * likely. */
+/* Returns number @index of a stream, rounded to a whole number. For `uniform`, each whole number
+ * from A to B is equally likely. */
 int64_t draw_length(const draw *d, uint64_t seed, uint64_t stream, uint64_t index);
 
 #endif

@@ -19,8 +19,8 @@ typedef struct {
     uint64_t seed;    /* seed of the bootstrap */
     bool states_only; /* leave out intervals and differences, which take most of the time; the
                          states of the targets do not depend on them */
-    bool shares_only; /* leave a target open that its share does not decide. Files from before
-                         slo_test_values() were computed in this way */
+    bool shares_only; /* the state of a target follows only from the share of requests within its
+                         limit. Files from before slo_test_values() were computed in this way */
     bool correlated_untested; /* the flag `correlated` follows from one standard error alone. Files
                                  without independence_p were computed in this way */
     bool before_units;        /* the flag `correlated` prevents all verdicts, instead of making the
@@ -61,7 +61,8 @@ typedef struct {
     bool late[SERVING_TIMES];                /* the lag can change the latency by more than 1 % */
     double received_lag_p99_s;               /* the part of the lag that is in times of reception */
     double lag_share[SERVING_TIMES];         /* the p99 of the lag over the latency */
-    double rate_lag_share;                   /* the same for the rates of a closed loop */
+    double rate_lag_share;                   /* the p99 of the lag over the median of e2e, for the
+                                                rates of a closed loop */
     size_t values[SERVING_TIMES];
     serving_estimate metric[SERVING_METRICS];
     double cdf[SERVING_TIMES][SERVING_CDF]; /* quantiles 0, 0.01 ... 1; NAN without values */
@@ -84,10 +85,10 @@ typedef struct {
     double delta, delta_ci95[2];    /* arm - baseline */
     double p;                       /* two-sided, of "the ratio is 1", or without a ratio of "the
                                        difference is 0"; NAN = not tested */
-    double block_p; /* the same with blocks as units; only if these are used (by_blocks) */
-    double p_holm;  /* after Holm's correction over the metrics with a verdict of all arms, but at
+    double block_p;                 /* like p, but with blocks as units; only with by_blocks */
+    double p_holm; /* after Holm's correction over the metrics with a verdict of all arms, but at
                        least block_p */
-    bool judged;    /* the metric has a verdict */
+    bool judged;   /* the metric has a verdict */
     serving_verdict verdict;
     const char *reason; /* the flag because of which the verdict can only be inconclusive (flags.h);
                            "" = none */

@@ -22,7 +22,7 @@ typedef struct {
     int pieces;            /* events that carried text */
     const float *gap_s;    /* the pieces - 1 times between consecutive pieces; borrowed */
     double lag_s; /* largest delay that the client itself added to a time of this request */
-    double received_lag_s; /* the same without the delay from when it was due until it was sent */
+    double received_lag_s; /* largest delay that the client added after it sent the request */
     bool cut;              /* the block ended before the request did */
     bool failed;
     const char *error; /* NULL unless failed */

@@ -38,7 +38,8 @@ typedef struct {
 snap_status request_lines_parse(const char *text, size_t n, const char *name, request_list *out,
                                 snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from a file of at most 4 GiB. Also SNAP_E_IO. */
+/* Reads the lines of a file of at most 4 GiB. The errors are those of request_lines_parse() and
+ * SNAP_E_IO. */
 snap_status request_lines_read(const char *path, request_list *out,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -30,7 +30,8 @@ static serving_record start_point(const char *kind, const serving_rows_context *
     return r;
 }
 
-/* What the intervals and tests of an arm count as one value. Empty for the rule of older files. */
+/* The units of the intervals and tests of an arm: blocks or slices. Empty for the rule of older
+ * files. */
 static const char *units_of(bool by_blocks, const serving_rows_context *c) {
     return c->options->before_units ? "" : by_blocks ? "blocks" : "slices";
 }

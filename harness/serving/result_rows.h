@@ -38,8 +38,8 @@ typedef struct {
 } serving_quality;
 
 /* Appends a row of kind knee for each arm and, for each arm after the first, a row of kind ratio
- * with the headline. @knees: [arms]; @quality: [arms], of arm 0 not used; NULL = not measured.
- * SNAP_E_NOMEM. */
+ * with the headline. @knees has one entry for each arm. @quality has one, too, but the entry of arm
+ * 0 is not used; NULL means that no answers were compared. SNAP_E_NOMEM. */
 snap_status serving_rows_of_knees(const knee_step *knees, const serving_quality *quality,
                                   const serving_rows_context *c, js *rows,
                                   snap_err *err) SNAP_CHECK_RESULT;

@@ -38,7 +38,7 @@ snap_status serving_no_memory(snap_err *err) SNAP_CHECK_RESULT;
  * those that serving_run() can return before it sends anything. */
 snap_status serving_setup(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for a run that is only read: loads and the facts of the arms. */
+/* Fills only the loads and the facts of the arms, for a run that is read and not continued. */
 snap_status serving_setup_read(serving *s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- serving_prompts.c ---- */

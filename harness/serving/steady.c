@@ -122,8 +122,9 @@ static snap_status long_request(const serving_request *r, size_t n, double *out,
     return SNAP_OK;
 }
 
-/* The change of a series from its mean in the steps @from to @cut to that after @cut, as a share.
- * NAN if there are no such steps. */
+/* Compares the mean of a series from entry @cut on with its mean in the entries @from to @cut - 1.
+ * Returns the change as a share of the later mean. NAN if the first range is empty or the later
+ * mean is 0. */
 static double change_at(const double *x, size_t n, size_t from, size_t cut) {
     double before = 0, after = 0;
     for (size_t i = from; i < cut; i++)

@@ -45,7 +45,8 @@ typedef struct {
  * trace_release(), also after a failure. */
 snap_status trace_read(const char *path, trace *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same from @n bytes of text; @name stands for the file in messages. */
+/* Reads a trace from @n bytes of text. Messages call it @name. Errors and release are those of
+ * trace_read(). */
 snap_status trace_parse(const char *text, size_t n, const char *name, trace *out,
                         snap_err *err) SNAP_CHECK_RESULT;
 void trace_release(trace *t);

@@ -57,7 +57,7 @@ uint64_t work_sampling_seed(const work_block *b, int64_t index);
  * other, so that short blocks have different problems. */
 const task_problem *work_problem(const work_block *b, int64_t index);
 
-/* Appends the user's text. Not for the prompts of a task. */
+/* Appends the user's text. Must not be called if the prompts come from a task. */
 void work_text(const work_block *b, int64_t index, buf *out);
 
 #endif

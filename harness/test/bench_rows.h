@@ -12,7 +12,7 @@ snap_status row_derive(js *row, const mla_ceilings *c, snap_err *err) SNAP_CHECK
 void row_raise(const js *row, mla_ceilings *c);
 bool row_has_flag(const js *row, const char *flag);
 
-/* NAN if the row lacks the number. @key: of the object `performance` */
+/* The number under @key of the row's object `performance`; NAN if the row lacks it. */
 double row_number(const js *row, const char *key);
 double row_paired_pct(const js *row);
 double rows_speedup(const js *rows, size_t i); /* sweep_speedup() */

@@ -9,7 +9,8 @@
 typedef struct {
     char dir[64];              /* the checkpoint */
     const char *chat_template; /* NULL = the checkpoint's own */
-    const char *layout;        /* as in local_options, as is precision */
+    const char *layout;        /* `layout` and `precision` have the meaning that they have in
+                                  local_options */
     const char *precision;
     char url[160];
     int port;
@@ -21,7 +22,7 @@ typedef struct {
 void serve_child_make(serve_child *c);
 
 /* Starts a server in a child process. Limits and times of @o that are 0 get values for tests.
- * @sequences: as in local_options. */
+ * @sequences becomes local_options.sequences. */
 void serve_child_start(serve_child *c, const serve_options *o, int sequences);
 
 /* Sends SIGTERM and expects that the server ends with exit code 0. */
@@ -46,11 +47,11 @@ typedef struct {
 
 void serve_read(int fd, serve_reply *r);
 
-/* As serve_read(), but only the first @events events of a stream are read. Then the connection is
+/* Like serve_read(), but only the first @events events of a stream are read. Then the connection is
  * closed. There are fewer if the stream ends before. */
 void serve_read_events(int fd, int events, serve_reply *r);
 
-/* As serve_read(), but the answer ends where its headers say (Content-Length or the last chunk),
+/* Like serve_read(), but the answer ends where its headers say (Content-Length or the last chunk),
  * because the server may keep the connection open. @head: it is the answer to a HEAD request, so it
  * has no body. */
 void serve_read_one(int fd, bool head, serve_reply *r);

@@ -277,7 +277,7 @@ static void test_sweep_of_named_arms(void) {
     record_numbers x = base->performance.samples_ns, y = same->performance.samples_ns;
     CU_ASSERT(paired_ratio_of(x.at, x.n, y.at, y.n, &want, NULL) == SNAP_OK);
     NEAR(same->against.ratio, want.ratio);
-    for (size_t i = 0; i < FAKES; i++) /* all use the size that one of them knows */
+    for (size_t i = 0; i < FAKES; i++) /* all arms use the cache size that one backend reports */
         CU_ASSERT_STRING_EQUAL(all.at[i].cold, "rotate");
     CU_ASSERT(sweep_verdict(rows, &err) == SNAP_E_DEVICE);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "broken kernel"));

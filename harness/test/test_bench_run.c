@@ -141,8 +141,8 @@ static void expect_shared_ceilings(const results *r) {
     CU_ASSERT_EQUAL(js_len(rates), 3);
 }
 
-/* The same command again: first it takes over the first shape of @kept and is interrupted, too, and
- * then it completes the run. A complete result stays. */
+/* Runs the same command twice more. The first time, it takes over the first shape of @kept and is
+ * interrupted again. The second time, it completes the run. A complete result stays. */
 static void expect_continued(const bench_options *o, const results *kept) {
     snap_err err;
     results *whole, *r = run(o, true, SNAP_E_CANCELLED, &err);

@@ -123,7 +123,8 @@ static void test_power(void) {
     end(m);
 }
 
-/* A device with both has its counter read; another device's sensors do not count. */
+/* If a device has an energy counter and a power sensor, the counter is read. The sensors of another
+ * device do not count. */
 static void test_counter_of_device(void) {
     begin();
     put("bus/pci/devices/0000:03:00.0/hwmon/hwmon2", "name", "xe\n");

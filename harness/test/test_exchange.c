@@ -27,7 +27,7 @@ enum {
 typedef enum {
     RIGHT,
     WRONG_BEFORE, /* one number of an all-gather, in the first check of a row */
-    WRONG_AFTER,  /* the same in the last check */
+    WRONG_AFTER,  /* one number of an all-gather, in the last check of a row */
     OTHER_BITS,   /* the bits of an all-reduce differ, but its integers do not */
     ONE_TOO_FEW,  /* sums are added one time too few */
     ONE_TOO_MANY, /* sums are added one time too many */
@@ -41,7 +41,7 @@ typedef struct {
     ranks *group;
     fault fault;
     exchange_call call;
-    int operations, checks; /* so far; checks of this row */
+    int operations, checks; /* operations so far; checks of this row so far */
     float send[kFloats], recv[kFloats];
 } fake;
 

@@ -706,7 +706,7 @@ static void test_verified(void) {
     CU_ASSERT_FALSE(fetch_is_verified(&none, FETCH_UNCHECKED, NULL));
 }
 
-/* ---- the same through the script ---- */
+/* ---- the script fetch.sh in the same cases ---- */
 
 static bool have_curl(void) {
     return access("/usr/bin/curl", X_OK) == 0;

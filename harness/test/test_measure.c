@@ -151,7 +151,7 @@ static void test_stop_waits_for_min_time(void) {
     while (f.rule.reason == STOP_NOT_YET)
         feed_one(&f, 1e6);
     CU_ASSERT(f.rule.reason == STOP_NOISE);
-    CU_ASSERT(f.rule.n == 50); /* of one millisecond each */
+    CU_ASSERT(f.rule.n == 50); /* samples of one millisecond each */
     stop_release(&f.rule);
 }
 

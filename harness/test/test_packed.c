@@ -121,7 +121,8 @@ static void describe_without_cache(const mla_backend *be, mla_backend_info *out)
     out->cache_bytes = 0;
 }
 
-/* One arm, one shape. @path: of a plugin; NULL: kReader. Returns the row; @rows owns its texts. */
+/* Runs a sweep of one shape with one arm, the plugin @path, or kReader if @path is NULL. Returns
+ * the row; @rows owns its texts. */
 static cell_record sweep_one(const char *path, const char *format, const char *scope, int s_q,
                              js *rows, arena *mem) {
     bench_grid_text text = {.arms = "bf16",
@@ -188,7 +189,7 @@ typedef struct {
 
 static snap_status add_format(void *ctx, const char *name, snap_err *err) {
     format_arms *f = ctx;
-    if (kThreadSanitized && f->n == 2) /* the threads do the same for each format */
+    if (kThreadSanitized && f->n == 2) /* other formats do not change how threads synchronise */
         return SNAP_OK;
     CU_ASSERT_FATAL(f->n < SWEEP_ARMS);
     CU_ASSERT_FATAL(arm_format_load(&f->formats[f->n], name, D_C, D_R, err) == SNAP_OK);

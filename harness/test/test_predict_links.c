@@ -118,7 +118,8 @@ static void test_steps(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 1024), 2 * 2400);
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2560), 2 * 3000);        /* half-way from 1024 to 4096 */
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2 << 20), 2 * 1843200.); /* 512 times 3600: 4096 B to 2 MiB */
-    /* Each rank of four reads three messages. 3072 bytes from one are 2/3 of the way. */
+    /* Each rank of four reads three messages, which take as long as one of 3072 bytes. That is 2/3
+     * of the way from 1024 to 4096 bytes. */
     CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, 1024), 2 * 3200, 1e-6);
     CU_ASSERT_EQUAL(sums_ns(&l, 2, (2 << 20) + 16), sums_ns(&before, 2, (2 << 20) + 16));
     CU_ASSERT_EQUAL(sums_ns(&l, 4, 1 << 20), sums_ns(&before, 4, 1 << 20)); /* above 2 MiB / 3 */

@@ -215,7 +215,7 @@ static void test_targets_by_blocks(void) {
     CU_ASSERT(test_blocks(0.010, 0.01001, SLO_OPEN, 0.99, 0.011).state == SLO_OPEN);
 }
 
-/* One block has no pair, so the flag prevents the verdict as before. */
+/* With one block there is no pair of blocks, so the flag prevents the verdict. */
 static void test_one_block(void) {
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     int flagged = 0;

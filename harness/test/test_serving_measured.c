@@ -162,7 +162,8 @@ static void test_numpy_and_scipy(void) {
 
 /* ---- queues ---- */
 
-/* Blocks of M/M/1 queues of two arms with the same arrivals. @speed: of the second. */
+/* Blocks of M/M/1 queues of two arms with the same arrivals. The second arm is @speed times as
+ * fast. */
 static serving_measured *queues(double rate, double speed, double seconds, int blocks,
                                 uint64_t seed, const serving_measure_options *o) {
     sim_log log = {0};

@@ -49,7 +49,7 @@ static serving_measured *states_of(const request_list *list, serving_measure_opt
     return l;
 }
 
-/* Whether two rules give other states or flags. */
+/* Whether the older and the present rules give the first arm different states or flags. */
 static bool is_other(const request_list *list, const serving_measure_options *old,
                      const serving_measure_options *now) {
     serving_measured *a = states_of(list, *old), *b = states_of(list, *now);
@@ -86,9 +86,11 @@ static size_t findings(const results *r, const char *requests) {
     return n;
 }
 
-/* Finds a run for which the rules differ. The result by the earlier rule does not follow from the
- * requests by the present one. It does without the member @key, which only the present rule writes.
- * The other way round, it is the same. @writes: the old options write the member too */
+/* Finds a run for which the older and the present rule give different results, and checks both
+ * results with verify_serving(). Results with the member @key must follow the present rule, and
+ * results without it the older one. So the present result has no finding, but has some without
+ * @key. The older result has no finding without @key. @writes: results by the older rule have the
+ * member, too, and then have findings. */
 static void expect_old_rule(const serving_measure_options *old, double spread, const char *key,
                             bool writes) {
     char dir[TEMP_FOLDER];

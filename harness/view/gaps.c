@@ -68,8 +68,9 @@ static bool same_challenge(const report_cell *a, const report_cell *b) {
     return !x->exists || (strcmp(x->seed, y->seed) == 0 && x->tokens == y->tokens);
 }
 
-/* The arms of a run: both precisions, these and the ablation, or named ones of one file. Named arms
- * that not every backend has are apart. */
+/* Whether one run of `bench` can have both cells. Its arms are the two precisions, these with the
+ * ablation, or the named arms of one file. Named arms that need their file, or CUDA, are in a run
+ * of their own. */
 static bool same_arms(const report_cell *a, const report_cell *b) {
     if (a->row->name[0] || b->row->name[0])
         return a->row->name[0] && b->row->name[0] && a->file == b->file &&
@@ -160,10 +161,12 @@ static int count_shapes(const shipped_shapes *config, const gap *g) {
     return n;
 }
 
-/* The configuration that measures most of a gap's shapes and few others; NULL if there is none. */
+/* The configuration that measures the largest number of a gap's shapes, which is at least two. A
+ * configuration that has other shapes, too, must measure more than kListed shapes of the gap. NULL
+ * if there is none. */
 static const shipped_shapes *best_config(const config_list *configs, const gap *g) {
     const shipped_shapes *best = NULL;
-    int most = 1; /* a single shape is listed */
+    int most = 1;
     for (size_t i = 0; i < configs->n; i++) {
         int n = count_shapes(&configs->at[i], g);
         if (n <= most || (n < configs->at[i].n && n <= kListed))

@@ -12,7 +12,7 @@
 
 enum {
     SAMPLES_QUESTIONS = 240,         /* largest number of questions of a task */
-    SAMPLES_TEXT = 4000,             /* bytes of an answer: its beginning and its end */
+    SAMPLES_TEXT = 4000,             /* bytes shown of an answer: a longer one lacks its middle */
     SAMPLES_BYTES = 4 * 1024 * 1024, /* approximate size of the section */
 };
 

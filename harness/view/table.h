@@ -58,7 +58,7 @@ typedef struct {
 table table_new(const char *const *heads, int n);
 void table_release(table *t);
 
-/* Adds the next cell: a copy of @text, which may come from outside, as text_show() shows it. */
+/* Adds the next cell. @text may come from outside: text_show() makes it safe to print. */
 void table_put(table *t, const char *text);
 void table_cell(table *t, const char *fmt, ...) SNAP_PRINTF(2, 3);
 /* Adds a number with @decimals decimals; "-" for NaN. */

@@ -13,7 +13,7 @@ snap_status write_text(const table *t, bool color, buf *out, snap_err *err) SNAP
 /* Writes heads and rows. The caller writes caption and note. */
 void write_markdown(const table *t, buf *out);
 
-/* These also write caption and note. The table must have an id. */
+/* Both functions also write the caption and the note. The table must have an id. */
 void write_html(const table *t, buf *out);
 void write_latex(const table *t, buf *out);
 
