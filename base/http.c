@@ -652,8 +652,8 @@ static void restart_plain(transfer *t) {
         finish(t, HTTP_REFUSED, CURLE_OUT_OF_MEMORY);
 }
 
-/* Sets the times of bytes that were received now. @arrived_ns: when, by the kernel's wall clock; 0
- * = unknown. */
+/* Sets the times of bytes that were received now. @arrived_ns is the kernel's time of their arrival
+ * (CLOCK_REALTIME); 0 = unknown. */
 static void set_arrival(transfer *t, int64_t arrived_ns) {
     http *h = t->engine;
     int64_t now = clock_now_ns(), at = arrived_ns - h->wall_ns;

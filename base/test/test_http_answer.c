@@ -174,7 +174,7 @@ static void test_a_nul_in_a_header(void) {
     http_answer_release(&a);
 }
 
-/* Headers, trailers and extensions of chunks without end. */
+/* Headers, trailers and chunk extensions that never end are refused at a limit. */
 static void test_lines_have_a_ceiling(void) {
     static const struct {
         const char *begin;
