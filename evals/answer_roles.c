@@ -51,7 +51,7 @@ static bool is_formal(span sentence) {
 }
 
 /* The clause that gives a result after other amounts: the "50%" of "14 of the 28 pupils walk, which
- * is 50%.". Otherwise the main clause. */
+ * is 50%.". If there is none, returns the main clause. */
 static span result_clause(span sentence) {
     static pattern result = {
         .regex =

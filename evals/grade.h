@@ -56,8 +56,8 @@ struct grader {
     /* Call check_gold() and grade() through grade_check_gold() and grade_response(), which handle
      * faults. */
     snap_status (*check_gold)(const char *gold, snap_err *err);
-    /* NULL if the response is a program that must be run (evals/code/judge.h), if by_model or
-     * recorded, or if there is a grade_by() */
+    /* NULL in these cases: the response is a program that must be run (evals/code/judge.h),
+     * by_model or recorded is set, or there is a grade_by() */
     grade_result (*grade)(const char *gold, grade_input in);
     /* Used instead of check_gold() and grade() by graders that have data of their own
      * (evals/taskfile/rule.h). */
