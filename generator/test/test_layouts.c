@@ -622,7 +622,7 @@ static void test_visible_devices(void) {
     expect_visible("0,1", 1, "1,0");
     expect_visible("4,5,6", 1, "5,4,6");
     expect_visible("GPU-a,GPU-b", 1, "GPU-b,GPU-a");
-    expect_visible("7", 3, "7"); /* the launcher has chosen */
+    expect_visible("7", 3, "7"); /* the launcher has made one GPU visible, and that one is used */
     expect_visible("0,1", 2, NULL);
     expect_visible("", 0, NULL);
     CU_ASSERT_TRUE(rank_visible_devices(got, NULL, 2));

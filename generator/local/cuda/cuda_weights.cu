@@ -356,7 +356,7 @@ struct loader {
                       routed = m.n_routed_experts, first = weights_first_expert(from),
                       count = weights_experts(from), shared = weights_shared_inner(from);
         const uint64_t in = seed + (1ull << 40), out = in + (1ull << 40);
-        seed = out; /* a model that is not divided also uses two seeds here */
+        seed = out; /* where it is after the two products of the experts of an undivided model */
         bool in_coded = true, out_coded = true;
         for (int64_t i = 0; i < count; i++) {
             const ffn_weights &f = random ? e.shared : e.expert[first + i];

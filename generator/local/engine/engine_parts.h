@@ -112,7 +112,8 @@ reading engine_reading(const engine *e, const sequence *s);
 /* Makes room for the rows of a scored prompt. */
 snap_status engine_make_score_rows(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Passes the scores of a chunk of @count tokens whose rows begin at @row. */
+/* Passes the scores of a chunk of @count tokens, whose rows begin at @row, to the callback of the
+ * request. */
 void engine_take_scores(engine *e, prompt *p, int count, int row);
 
 /* ---- prompts.c ---- */

@@ -3,9 +3,9 @@
  *   MAT_ROWS   y[i][j] = sum_k x[i][k] W[j][k]     a linear layer: W is [out][in]
  *   MAT_COLS   y[i][j] = sum_k x[i][k] W[k][j]     its transpose: W_UK absorbed into the queries
  *
- * There are two arithmetics. GEMM_BF16: x and W in BF16, sums in FP32. GEMM_F32, for the router and
- * for debugging: all in FP32. Weights of another type are converted while they are used: for
- * MAT_ROWS a few rows at a time, for MAT_COLS the matrix of the job.
+ * There are two arithmetics. With GEMM_BF16, x and W are BF16, and sums are FP32. With GEMM_F32,
+ * for the router and for debugging, all numbers are FP32. Weights of another type are converted
+ * while they are used: for MAT_ROWS a few rows at a time, for MAT_COLS the matrix of the job.
  *
  * Each number of y is a sum over k, in an order that the other rows don't change. So a row does not
  * depend on how many other rows are computed with it, nor on the number of threads. A sequence's

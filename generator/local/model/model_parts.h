@@ -125,7 +125,7 @@ snap_status calls_send_page(runner *r, int32_t page, const void *host,
                             snap_err *err) SNAP_CHECK_RESULT;
 
 /* Ends the other ranks if a call that was sent to them has failed here. @st: the status of the
- * call. Returns that of the failure. */
+ * call. Returns the status of the failure. */
 snap_status calls_end(runner *r, snap_status st, snap_err *err);
 
 /* Runs a step whose results nobody reads. On the CPU without the logits. */

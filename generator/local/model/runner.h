@@ -107,8 +107,8 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
  * Returns SNAP_E_INPUT. */
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err);
 
-/* Copies page @from to page @to in all layers. On "cuda" in stream order, without waiting for
- * it. */
+/* Copies page @from to page @to in all layers. On "cuda", the copy is enqueued in the stream, and
+ * the call does not wait for it. */
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Writes a page of all layers from host memory [kv_cache_page_bytes()], like
