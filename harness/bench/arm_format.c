@@ -85,8 +85,8 @@ ref_pv arm_format_pv(const cache_format *f) {
 
 /* The least bound of any kernel. Rounding numbers to BF16 has a relative L2 error of 1.66e-3. A
  * kernel may round P, the partial results of a split and the output: 2.9e-3 for all three.
- * Approximations of exp2 and log2 reach the log-sum-exp. An error of 5e-4 in it changes merged
- * results by less than one rounding does. */
+ * It may use approximations of exp2 and log2, whose errors are also in the log-sum-exp. An error of
+ * 5e-4 in it changes merged results by less than one rounding does. */
 static judge_bound any_kernel(judge_bound b) {
     return (judge_bound){fmax(b.out_rel, 3e-3), fmax(b.row_rel, 6e-3), fmax(b.lse_err, 5e-4)};
 }

@@ -205,7 +205,7 @@ static snap_status check_model(const predict_request *q, const step_record *s, c
                    file, s->model_config, q->model);
 }
 
-/* The rules without the steps of the same batch and context. */
+/* Fits the rules again without the measured steps that have the batch and the context of @s. */
 static void rules_without(predict_request *q, const step_record *s, rule_book *book) {
     const predict_inputs *in = &q->out->in;
     *book = in->book;

@@ -24,8 +24,8 @@ js *browser_callf(browser *b, const char *method, const char *params, ...) SNAP_
 /* Opens the page and waits until it is loaded. */
 void browser_go(browser *b, const char *url);
 
-/* The value of a JavaScript expression in the page, owned by the caller. If it is a promise, its
- * result. */
+/* The value of a JavaScript expression in the page, owned by the caller. For a promise, it is the
+ * value with which the promise is fulfilled. */
 js *browser_value(browser *b, const char *expression);
 
 /* The events since the last browser_go(): an array of {"method", "params"}; borrowed. */

@@ -107,7 +107,8 @@ static void test_rows(void) {
         CU_ASSERT(r->temperature == 1 && r->top_p < 1);
         CU_ASSERT(r->se_pp >= r->assumed_se_pp && r->assumed_se_pp >= 0);
     }
-    /* the same format makes no difference, and a coarser one makes a larger one */
+    /* row 0 is the first format itself, so nothing changes; the coarser a format, the more
+     * changes */
     CU_ASSERT_STRING_EQUAL(k.precision[0], "bf16");
     CU_ASSERT(k.row[0].kl_answer == 0 && k.row[0].diverged_pct == 0);
     CU_ASSERT(k.row[0].delta_pp == 0 && k.row[0].ci95_pp[0] == 0 && k.row[0].ci95_pp[1] == 0);

@@ -173,7 +173,7 @@ static void test_time_limit(void) {
     expect_within(1e-9, none, "0 s are left of the time limit of 1e-09 s");
 }
 
-/* One shape in two scopes, with steps of 1000 seconds. @limit_s: of the time */
+/* One shape in two scopes, with steps of 1000 seconds. @limit_s: limit on the time of the sweep */
 static js *rows_within(double limit_s) {
     mla_backend *be = fake_open();
     const bench_grid g = fake_one_shape();

@@ -42,8 +42,8 @@ static snap_status put_table(const conformance_result *s, bool color, buf *out, 
 }
 
 /* Explains the "*" in the table, if there is one: this backend rounds P by another rule than the
- * paper, so the row was compared with exact probabilities and has its own bound. Prints the bound
- * of the first such row only. */
+ * paper, so the row was compared with exact probabilities and has its own bound. It prints the
+ * bound of the first such row only. */
 static void put_own_rules(const conformance_result *s, buf *out) {
     for (int i = 0; i < s->n; i++)
         for (int r = 0; r < s->backends[i].n; r++)
