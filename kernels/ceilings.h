@@ -90,8 +90,8 @@ typedef struct {
 mla_work mla_work_of(mla_precision p, int heads, int d_c, int d_r, int batch, int s_q,
                      const int32_t *seqlens);
 
-/* The peak FLOP/s for the products of one arm. MLA_BF16: all products at the bf16 rate. MLA_FP8:
- * the RoPE part at the bf16 rate, the rest at the fp8 rate. */
+/* The peak FLOP/s for the products of one arm. For MLA_BF16, all products have the bf16 rate. For
+ * MLA_FP8, products of the RoPE part have the bf16 rate, and all others the fp8 rate. */
 double mla_peak_flop_s(const mla_ceilings *c, mla_precision p, int d_c, int d_r);
 
 /* max(FLOP / peak, bytes / bandwidth) in nanoseconds. *bytes_bind (may be NULL) becomes true if the

@@ -238,7 +238,7 @@ __device__ __forceinline__ void begun_units(shared_of<Rows> &s, const softmax_th
 }
 
 /* Chooses a row's E of page 0 and of the tile from the bounds and anchors, by the rule of
- * fp8_units.cuh, and stores the factor for O. One thread per row. */
+ * fp8_units.cuh, and stores the factor for O. Each thread has one row. */
 template <int Pages, int Rows>
 __device__ __forceinline__ void choose_unit(shared_of<Rows> &s, uint32_t turn, int row,
                                             bool begins) {
