@@ -9,7 +9,7 @@
 enum {
     kMostInRow = 1 << 22,   /* values of a row */
     kLeastValues = 1 << 20, /* limit of the values in a file of 0 bytes */
-    kRatio = 1000,          /* each byte of the file raises this limit by so many values */
+    kRatio = 1000,          /* values by which each byte of the file raises this limit */
 };
 
 /* A row group while its rows are assembled. */

@@ -38,7 +38,7 @@ typedef struct {
     uint64_t left;  /* values of the run that are left */
     bool packed;    /* the run is bit-packed */
     uint32_t value; /* of an RLE run */
-    uint64_t bits;  /* of a packed run, not used yet; there are n_bits of them */
+    uint64_t bits;  /* the n_bits bits of a packed run that are not used yet */
     int n_bits;
 } runs;
 

@@ -21,7 +21,7 @@ static char *under(const char *dir, const char *name) {
 
 static char *beside_program(const char *relative, const char *name) {
     char exe[PATH_MAX];
-    /* where /proc is not mounted, the name by which the program was started must do */
+    /* where /proc is not mounted, the name by which the program was started is used */
     const char *started = (const char *)getauxval(AT_EXECFN);
     if (!realpath("/proc/self/exe", exe) && !(started && realpath(started, exe))) {
         if (errno == ENOMEM)

@@ -120,7 +120,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     if (random % 16 < 5)
         return tree_change_bytes(data, size, max_size, v, piece);
     size_t from = v.at, to = v.at + v.n, k = tree_piece(data, values, n, chosen, other, piece);
-    if (!k && to < size && data[to] == ',') /* a value that is removed takes its comma along */
+    if (!k && to < size && data[to] == ',') /* the comma of a removed value is removed, too */
         to++;
     else if (!k && from && data[from - 1] == ',')
         from--;

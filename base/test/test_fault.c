@@ -44,7 +44,7 @@ static void *note_two(void *unused) {
     return unused;
 }
 
-/* A fault in any thread prevents that a file is written: it might be incomplete or wrong. */
+/* After a fault in any thread, no file is written, because it might be incomplete or wrong. */
 static void test_no_output_after_a_fault(void) {
     char path[64];
     (void)snprintf(path, sizeof path, "/tmp/snapmla-fault-%ld", (long)getpid());
