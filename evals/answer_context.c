@@ -133,8 +133,8 @@ static bool is_denied_after(span after) {
     return pattern_find(&denied, after, 0, NULL);
 }
 
-/* True if the words before a value give it to others, to the question or to a wrong attempt, or put
- * it under a condition that is not met. */
+/* True if the words before a value say that it belongs to other people, to the question or to a
+ * wrong attempt, or that it depends on a condition that is not met. */
 static bool is_of_others(span before) {
     static pattern others = {
         .flags = PATTERN_LONG,
@@ -160,8 +160,8 @@ static bool is_of_others(span before) {
     return pattern_find(&others, before, 0, NULL);
 }
 
-/* True if the words before a value give it to something that is computed from the answer: "the
- * remainder of the answer is 5". */
+/* True if the words before a value say that it is the value of something computed from the answer:
+ * "the remainder of the answer is 5". */
 static bool is_derived(span before) {
     static pattern derived = {
         .regex =

@@ -50,7 +50,7 @@ static int count_members(span list) {
     return n;
 }
 
-/* Adds the 3 of "There are three values: 1, 2 and 5." if so many members follow. */
+/* Adds the 3 of "There are three values: 1, 2 and 5." if three members follow. */
 static void add_count(found_answer *a, span sentence) {
     static const char *const words[] = {"one",   "two",   "three", "four", "five",   "six",
                                         "seven", "eight", "nine",  "ten",  "eleven", "twelve"};

@@ -101,7 +101,7 @@ static pattern endings[] = {
     {.regex = "(?i)(?<=[a-z0-9%$])(?:,\\s(?:and )?not\\b|\\s(?:and )?not " AMOUNT ")"},
 };
 
-/* The result clause without what follows its result. */
+/* The result clause of a sentence, up to the end of the result. */
 static span stated_part(span sentence) {
     static pattern digit = {.regex = "(?i)[0-9]|\\b(?:" ONES ")\\b|^One "};
     span s = result_clause(sentence), groups[PATTERN_GROUPS];

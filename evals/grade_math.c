@@ -20,8 +20,8 @@ static snap_status check_gold(const char *gold, snap_err *err) {
                    gold);
 }
 
-/* Compares an answer with the gold. If the gold cannot be parsed (a name), words are compared, and
- * other words are wrong. */
+/* Compares an answer with the gold. If the gold cannot be parsed, for example because it is a name,
+ * the words of both are compared, and different words are wrong. */
 static math_outcome compare(const char *gold, span answer, math_policy policy, grade_result *r) {
     math_verdict v = {.outcome = MATH_UNPARSED, .reason = "internal"};
     if (math_equal(gold, strlen(gold), answer.s, answer.n, policy, &v) != SNAP_OK)

@@ -35,8 +35,8 @@ typedef struct {
 } pattern;
 #define PATTERN(regex_text) ((pattern){.regex = (regex_text)})
 
-/* For a regex from outside: false if it is not valid, or after a fault. The caller releases the
- * pattern. */
+/* Compiles a regex that a user or a file gave. False if it is not valid, or after a fault
+ * (base/fault.h). The caller releases the pattern. */
 bool pattern_compile(pattern *p);
 void pattern_release(pattern *p);
 int pattern_groups(const pattern *p); /* number of groups of a compiled pattern */

@@ -1,9 +1,9 @@
 /* plan_settings.h - the settings of a run's requests, and in what the arms' requests differ.
  *
- * A suite sets them for its tasks, and an arm for itself. The arm's value replaces the suite's,
- * also if it switches off text completions, content in parts or opened reasoning. The bodies are
- * merged, and the arm's members replace those of the suite. If an arm switches off text
- * completions, the suite's template does not count for it. */
+ * A suite sets them for its tasks, and an arm for itself. The arm's value of a setting replaces the
+ * suite's. This includes the value false of text completions, of content in parts and of opened
+ * reasoning. The bodies are merged, and the arm's members replace those of the suite. If an arm
+ * switches off text completions, the suite's template does not count for it. */
 #ifndef SNAPMLA_EVALS_PLAN_SETTINGS_H
 #define SNAPMLA_EVALS_PLAN_SETTINGS_H
 

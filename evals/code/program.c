@@ -9,15 +9,17 @@
 
 /* ---- candidates ---- */
 
-/* Order of preference among the pieces of code of a response. Of equal ones, the last is taken. */
+/* The order of preference among the pieces of code of a response. Of two equal ones, the later one
+ * is preferred. */
 typedef enum {
     RANK_NONE,
     RANK_OTHER,  /* a block in another language */
-    RANK_PYTHON, /* a block that may be Python; then those that fit, by how well they do */
+    RANK_PYTHON, /* a block that may be Python. Larger numbers are blocks that fit the task, a
+                    better fit having a larger number */
 } rank;
 
 typedef struct {
-    buf code; /* without what stands before the block on its lines */
+    buf code; /* without the quotation marks and the indentation that precede the block's lines */
     int rank;
     bool closed;
 } candidate;

@@ -20,7 +20,7 @@ typedef struct {
     arena *mem;
     document doc;
     text_name *ships; /* [o->keys] */
-    int *crates;      /* [o->keys] the present numbers */
+    int *crates;      /* [o->keys] how many crates each ship has now */
     int *stated;      /* [o->keys] the turn of the last statement; -1: the document */
     conversation *out;
 } maker;

@@ -61,8 +61,8 @@ static const char *const kOpinions[] = {
     "no one had an explanation", "the dog barked at every step", "that was the usual custom",
     "the children found it funny", "the newspaper did not report it", "everything was quiet again"};
 
-/* The forms of sentences. Placeholders: @P person, @V action, @Q quality, @N thing, @L place, @T
- * time, @W weather, @O opinion. */
+/* The forms of sentences. Their placeholders stand for a person (@P), an action (@V), a quality
+ * (@Q), a thing (@N), a place (@L), a time (@T), the weather (@W) and an opinion (@O). */
 static const char *const kForms[] = {
     "@P @V the @Q @N near @L @T.",
     "@T, @P @V a @Q @N that had been left at @L.",

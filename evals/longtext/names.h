@@ -25,18 +25,18 @@ typedef struct {
 } text_name;
 
 /* Fills out[0 .. n-1] with distinct names. The first @asked are names to ask for. Each other name,
- * out[i], has @distance from out[i % asked]. SNAP_E_INPUT if there are not so many names. @n is at
- * most NAMES_MOST, @asked at least 1 and at most @n. */
+ * out[i], has @distance from out[i % asked]. SNAP_E_INPUT if there are fewer than @n names. @n is
+ * at most NAMES_MOST, @asked at least 1 and at most @n. */
 snap_status names_draw(name_distance distance, rng *r, text_name *out, size_t n, size_t asked,
                        snap_err *err) SNAP_CHECK_RESULT;
 
-/* A name of six letters. */
+/* Draws a name of six letters. */
 void name_code(rng *r, text_name *out);
 
-/* Distinct names of six letters. @n is at most NAMES_MOST. */
+/* Draws @n distinct names of six letters, at most NAMES_MOST. */
 void codes_draw(rng *r, text_name *out, size_t n);
 
-/* Distinct numbers of six digits. @n is at most NAMES_MOST. */
+/* Draws @n distinct numbers of six digits, at most NAMES_MOST. */
 void values_draw(rng *r, text_name *out, size_t n);
 
 /* True if one of the first @n names has that text. */

@@ -1,8 +1,8 @@
 /* math_wording.h - answers in words, for MATH_TRUTH: "three", "two thirds", "the empty set".
  *
  * Each function with @out writes another wording of an answer to it, and the length to @len. @out
- * has room for @cap bytes and need not be NUL-terminated. False if there is no other wording, or if
- * @out is too small. The texts come from math_rewrite(). */
+ * has room for @cap bytes and need not be NUL-terminated. The result is false if there is no other
+ * wording, or if @out is too small. The texts come from math_rewrite(). */
 #ifndef SNAPMLA_EVALS_MATH_MATH_WORDING_H
 #define SNAPMLA_EVALS_MATH_MATH_WORDING_H
 
@@ -18,8 +18,8 @@ bool math_read_words(const char *s, size_t n, char *out, size_t cap, size_t *len
  * Drops conditions such as ", x \in \mathbb{R}" and "for all x". */
 bool math_read_notations(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* What a derivation concludes: 2x = 4 \implies x = 2 becomes x = 2, AB^2 + CD^2 = 3R^2 becomes
- * 3R^2, and 12^{th} becomes 12. Drops ", remainder 3" and "\approx 6.28 cm". */
+/* Keeps only what a derivation concludes: 2x = 4 \implies x = 2 becomes x = 2, AB^2 + CD^2 = 3R^2
+ * becomes 3R^2, and 12^{th} becomes 12. Drops ", remainder 3" and "\approx 6.28 cm". */
 bool math_read_conclusion(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* a_n = 2n \qquad (n \ge 1) becomes a_n = 2n. */
@@ -83,7 +83,7 @@ bool math_letters_equal(const char *g, size_t gn, const char *a, size_t an);
  * they are compared, or the name is then changed to the gold's (math_rename_parameter()). */
 bool math_read_parameter(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */
+/* Drops the index of each name before an equals sign: x_1 = 6, x_2 = 1 becomes x = 6, x = 1. */
 bool math_drop_index(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* Calls the parameter of a family @s as in the gold @g, if the gold does not say what its parameter
@@ -108,7 +108,7 @@ bool math_read_start_value(const char *s, size_t n, char *out, size_t cap, size_
  * 4 \cdot 10^{3}\ \mathrm{erg\,s^{-1}}. */
 bool math_drop_unit(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* "all n \ge 3" becomes n \ge 3. */
+/* Drops the word "all" before a condition: "all n \ge 3" becomes n \ge 3. */
 bool math_drop_quantifier(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 /* 6:4:2 becomes 3:2:1. */
@@ -117,13 +117,14 @@ bool math_reduce_ratio(const char *s, size_t n, char *out, size_t cap, size_t *l
 /* x = 23 + 105k becomes 23 \pmod{105}. */
 bool math_read_residue(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
-/* The name of a matrix, written with the rows and columns of the gold @g: -2I becomes a diagonal
- * matrix, and \mathbf{0} one of zeros. False if the gold is no matrix, or @s is no such name. */
+/* Replaces the name of a matrix by its rows and columns, as many as the gold @g has: -2I becomes a
+ * diagonal matrix, and \mathbf{0} one of zeros. False if the gold is no matrix, or @s is no such
+ * name. */
 bool math_read_matrix_name(const char *g, size_t gn, const char *s, size_t n, char *out, size_t cap,
                            size_t *len);
 
-/* The right side of an equation whose left side only names a value, such as \varphi(100) = 40 and
- * |z| = \sqrt{9 + 16} = 5. */
+/* Keeps the right side of an equation whose left side only names a value: \varphi(100) = 40 becomes
+ * 40, and |z| = \sqrt{9 + 16} = 5 becomes 5. */
 bool math_drop_call(const char *s, size_t n, char *out, size_t cap, size_t *len);
 
 #endif

@@ -31,7 +31,7 @@ static bool has_value(const js *values, const js *value) {
     return false;
 }
 
-/* *in: whether the row belongs to the set. */
+/* Sets *in to whether the row belongs to the set. */
 static snap_status check_where(const task_file *f, const js *row, bool *in, const char *where,
                                snap_err *err) {
     *in = true;

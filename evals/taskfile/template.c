@@ -215,7 +215,7 @@ const char *const *template_lacks(const template *t, const template_values *valu
         if (p->kind == PART_LIST) {
             if (!p->optional && !is_filled(list_of(&r, p)))
                 return p->names;
-            i = p->end; /* names inside the list may mean its elements */
+            i = p->end; /* skips the names inside the list, which may be members of its elements */
         } else if (p->kind == PART_VALUE && !value_of(&r, p, number)) {
             return p->names;
         }

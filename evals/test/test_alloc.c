@@ -200,9 +200,9 @@ static void test_match_limit(void) {
     fault_forget();
 }
 
-/* No answer reaches a limit of the program's own patterns: 64 or 256 KiB of each piece. Under a
- * sanitizer, the answers are a quarter as long: they take the same paths, and the ordinary build
- * tests the limits. */
+/* No answer reaches a limit of the program's own patterns. Each answer repeats one piece up to 64
+ * or 256 KiB. Under a sanitizer, the answers are a quarter as long: they take the same paths, and
+ * the ordinary build tests the limits. */
 static void test_hostile_answers(void) {
     static const char *const pieces[] = {"a",
                                          "A ",
