@@ -141,7 +141,8 @@ typedef struct {
     double timeout_s;  /* http: seconds without a byte that end an attempt; 0 = default (600) */
     double deadline_s; /* http: seconds after which an attempt ends; 0 = default (14400) */
     double requests_per_minute; /* http: limit over all servers together; 0 = no limit */
-    double tokens_per_minute;   /* http: the same for prompt and completion tokens */
+    double tokens_per_minute;   /* http: limit of prompt and completion tokens, over all servers
+                                   together; 0 = no limit */
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
     const char *device;         /* local: "cpu" or NULL, "cuda", "cuda:0,1", "opencl",
                                    "plugin:PATH" */

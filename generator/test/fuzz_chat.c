@@ -1,7 +1,7 @@
 /* libFuzzer: the first part of the input, up to a NUL byte, as a checkpoint's chat template. It is
  * refused with a message, or a template is chosen, with which the prompts are rendered. The other
- * parts are the begin and end tokens and the contents of the messages; a content's first byte
- * chooses its role. The first byte of the input chooses the file (bit 0), `thinking` (bit 1),
+ * parts are the tokens of beginning and end, and the contents of the messages; a content's first
+ * byte chooses its role. The first byte of the input chooses the file (bit 0), `thinking` (bit 1),
  * whether there is an end token (bit 2), and the template of the prompt if none was chosen. */
 #include <stdint.h>
 #include <stdlib.h>

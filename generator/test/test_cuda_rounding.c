@@ -143,7 +143,7 @@ static snap_status check_shipped(void *ctx, const char *name, snap_err *err) {
     return SNAP_OK;
 }
 
-/* A width that all formats have, and one at which some are padded. */
+/* Checks all formats at a width that each of them has, and at one to which some pad the content. */
 static void test_bits(void) {
     subject s;
     if (!tiny_on_cuda())

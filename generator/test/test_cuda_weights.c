@@ -12,7 +12,10 @@ enum { kPages = 4, kTokens = 8, kLoadings = 4 };
 static const double kCoarse = 0.3; /* relative distance of logits after products in e4m3; that of
                                       unrelated logits is about 1.4 */
 enum { kLeast = 5 };               /* tokens that must choose the same experts */
-enum { kFew = 8 };                 /* most tokens of a piece whose products are those of few rows */
+enum {
+    kFew = 8
+}; /* most tokens of a piece that the kernels for few rows
+                                      (gemm_few) multiply */
 
 /* The logits of some tokens, first as a prompt and then decoded, because these use different copies
  * of W_UK. *n = their number; *e4m3 = runner_holds_e4m3(). */

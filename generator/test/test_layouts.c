@@ -447,7 +447,7 @@ static void test_experts_on_cuda(void) {
     static const char *const names[] = {"v2-lite", "v3", "longcat", NULL};
     for (int i = 0; names[i] && tiny_on_cuda(); i++)
         check_experts_on_cuda(names[i], 1, -1);
-    if (tiny_on_cuda()) /* several rows, and still the kernels of few */
+    if (tiny_on_cuda()) /* four rows: gemm_few() multiplies them, too */
         check("v3", with_experts(plan_of("cuda", CACHE_BF16, 4, 1, -1)), kRounding);
 }
 
@@ -491,7 +491,7 @@ static void test_e4m3_weights_on_cuda(void) {
         check_as(names[i], TINY_E4M3, plan_of("cuda", CACHE_BF16, kPiece, 2, -1), kRounding);
 }
 
-/* The bits of one GPU, because replicas exchange nothing. */
+/* Replicas give the bits of one GPU, because they exchange nothing. */
 static void test_replicas_on_cuda(void) {
     if (!tiny_on_cuda())
         return;

@@ -64,7 +64,7 @@ static void test_generators(void) {
     split_ranks_expect_none();
 }
 
-/* A prompt with several samples. @how: its layout is set here. */
+/* Generates several answers to a prompt, with the options @how and the layout @layout. */
 static void answer(local_answers *out, const char *dir, const char *layout, local_options how,
                    double temperature, int tokens) {
     local_model m;

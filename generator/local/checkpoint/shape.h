@@ -84,8 +84,8 @@ typedef struct {
      * families: 1, 0 and 0. */
     double scale_emb, scale_depth, dim_model_base;
 
-    int fp8_block; /* e4m3 weights have one scale per block of so many rows and columns; 0: not
-                      e4m3 */
+    int fp8_block; /* rows, and columns, of the blocks of e4m3 weights that have one scale each; 0:
+                      not e4m3 */
     int bos_id;    /* -1 = none */
     int eos_ids[SHAPE_EOS], n_eos;
 } model_shape;

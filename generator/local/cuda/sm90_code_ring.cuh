@@ -87,7 +87,7 @@ struct next_stage {
 
     __device__ explicit next_stage(shared_memory<ROWS, COLS> &s) : s(s) {
     }
-    /* Waits until it has been loaded, and returns its number. */
+    /* Waits until the stage has been loaded, and returns its number. */
     __device__ __forceinline__ int wait() const {
         if (!loaded)
             ptx::mbarrier_wait(&s.full[at.stage], at.parity);

@@ -119,7 +119,8 @@ snap_status gather(comm *base, const void *mine, void *all, int64_t bytes, void 
     return cuda_check(e, "an all-gather over the ranks", err);
 }
 
-/* NCCL writes the sum into this rank's part, which it allows. */
+/* NCCL writes the sum in place, over this rank's own part of its input. ncclReduceScatter allows
+ * this. */
 snap_status scatter_by_nccl(cuda_sums *c, float *x, float *part, int64_t n, cudaStream_t stream,
                             snap_err *err) {
     float *own = part + c->base.rank * n;

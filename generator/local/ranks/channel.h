@@ -18,8 +18,8 @@ typedef struct {
     int peer;       /* the rank at the other end */
     ranks *group;   /* borrowed; NULL = the ranks have not joined a group yet */
     double limit_s; /* longest wait for a message while there is no group */
-    double spin_s;  /* a wait begins with so much time of polling, which saves the time in which the
-                       kernel wakes the thread; 0 at first */
+    double spin_s;  /* seconds of polling at the beginning of a wait, which save the time in which
+                       the kernel wakes the thread; 0 at first */
 } channel;
 
 /* Takes over the socket @fd. */
@@ -27,14 +27,14 @@ channel channel_of(int fd, int peer, double limit_s);
 void channel_close(channel *c); /* may be called twice */
 
 /* Sends a message and waits until the other side has room for it. SNAP_E_SHAPE: it is longer than
- * CHANNEL_MOST. SNAP_E_NET: the other side has ended, or does not read. The failure of the
- * group. */
+ * CHANNEL_MOST. SNAP_E_NET: the other side has ended, or does not read. If the group has failed,
+ * returns its failure. */
 snap_status channel_send(channel *c, wire_type type, const void *bytes, size_t n,
                          snap_err *err) SNAP_CHECK_RESULT;
 
 /* Waits for a message, which must have the type @type, or WIRE_BYE if @ends. @out: valid until the
- * next call for this channel. SNAP_E_NET: the other side has ended, or has sent something else. The
- * failure of the group. */
+ * next call for this channel. SNAP_E_NET: the other side has ended, or has sent something else. If
+ * the group has failed, returns its failure. */
 snap_status channel_receive(channel *c, wire_type type, bool ends, wire_message *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 

@@ -87,8 +87,8 @@ snap_status ranks_end(ranks *g, snap_err *err) SNAP_CHECK_RESULT;
  * applies the limit; on the other ranks, it only affects how often they give a sign of life. */
 double ranks_set_limit(ranks *g, double exchange_s);
 
-/* Begins the time stuck_s anew, with the length @s, if the group has failed, and else sets the
- * length only. For a caller that has received the failure and needs time before ranks_close(). */
+/* Sets the limit stuck_s to @s. If the group has already failed, the time begins again now. This is
+ * for a caller that has received the failure and needs time before ranks_close(). */
 void ranks_set_stuck(ranks *g, double s);
 
 /**
