@@ -65,8 +65,8 @@ typedef struct {
                             or its prompt needs */
     double seconds;      /* least measured time of a row, unless it reaches 2000 samples before */
     const mla_ceilings *ceilings;
-    bool parts;      /* also time the parts of decode steps */
-    double energy_s; /* also measure the energy of a step in a loop of so many seconds; 0 = no */
+    bool parts;          /* also time the parts of decode steps */
+    double energy_s;     /* seconds of a loop that also measures the energy of a step; 0 = no */
     energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
 
     /* With several GPUs: the group, the layout, and the communicators that it needs (as in

@@ -17,8 +17,8 @@ typedef struct {
     double seconds;                        /* least measured time of a row (e2e.h) */
     const char *out;                       /* a result file, or a run's folder; NULL = none */
     bool parts;                            /* also time the parts of decode steps */
-    double energy_s;                       /* also measure the energy of each row's step in a loop
-                                              of so many seconds; 0 = no */
+    double energy_s;                       /* seconds of a loop that also measures the energy of
+                                              each row's step; 0 = no */
     const char *layout;                    /* as rank_layout_parse() reads it; NULL = one GPU */
     ranks *group;                          /* all ranks of the layout; NULL = one GPU */
     int64_t one_shot_kib; /* longest exchange between ranks without NCCL; -1 = the default */

@@ -171,9 +171,9 @@ static curve_kind kernel_curve(const predict_links *l, curve_kind step, int size
     return own <= stored ? step : CURVE_ONE_SHOT;
 }
 
-/* The time of an exchange of @size ranks in the one-shot kernel. @step: its curve on the path
- * `step`. @part: bytes that a rank sends to each other rank, at most @most. false = the exchange
- * does not take this kernel. */
+/* The time of an exchange of @size ranks in the one-shot kernel. @step: the curve of this operation
+ * that was measured on the path `step`. @part: bytes that a rank sends to each other rank, at most
+ * @most. false = the exchange does not take this kernel. */
 static bool by_one_shot(const predict_links *l, curve_kind step, int size, double part,
                         int64_t most, predict_time *out) {
     curve_kind kind = kernel_curve(l, step, size);

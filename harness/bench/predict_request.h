@@ -27,7 +27,7 @@ snap_status predict_request_read(predict_request *q, const predict_options *o,
                                  snap_err *err) SNAP_CHECK_RESULT;
 void predict_request_release(predict_request *q);
 
-/* Reads one layout of the model. The same errors. */
+/* Reads one layout of the model. Returns the errors of predict_request_read(). */
 snap_status predict_request_layout(const predict_request *q, const char *text, predict_layout *l,
                                    snap_err *err) SNAP_CHECK_RESULT;
 

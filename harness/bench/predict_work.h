@@ -48,8 +48,8 @@ typedef struct {
     double expert_bytes; /* weights of routers and of those experts that are read */
     double expert_flop;
     double expert_moved;    /* numbers in the pairs of a row and an expert that the rank computes */
-    double expert_launches; /* of kernels that only ranks have: joining, sorting and shared experts
-                             */
+    double expert_launches; /* launches of kernels that only ranks have: joining, sorting and shared
+                               experts */
     double rest_bytes;      /* weights of all other products */
     double rest_flop;
 

@@ -225,8 +225,9 @@ static double format_bytes(const cache_format *f, const bench_shape *s, const in
     return bytes + rows * (2.0 * (s->d_c + s->d_r) + 2.0 * s->d_c + (double)sizeof(float));
 }
 
-/* @each: the lengths of the sequences, if they differ; their number is the batch. @f: the format of
- * the cache, or NULL. */
+/* Sets *out to the operations and bytes of a step. @each: the lengths of the sequences, if they
+ * differ; their number is the batch. @f: the format of the cache, or NULL. False if memory is
+ * exhausted. */
 static bool work_of(const bench_shape *s, record_numbers each, mla_precision p,
                     const cache_format *f, mla_work *out) {
     int32_t *lengths = malloc((size_t)s->batch * sizeof *lengths);

@@ -28,7 +28,7 @@ static snap_status slowest(const step_energy_options *o, int64_t start, double *
     return st;
 }
 
-/* Rounds of steps until the slowest rank has needed the wanted time. All ranks have the times of
+/* Runs rounds of steps until the slowest rank has used the wanted time. All ranks have the times of
  * all, so they run equally many rounds. */
 static snap_status run_loop(step_energy *out, const step_energy_options *o, step_energy_fn step,
                             void *ctx, int64_t start, snap_err *err) {

@@ -18,9 +18,10 @@ typedef struct {
  * punctuation of code, white space and emoji. Long words rarely occur twice. */
 void tokenizing_text(uint64_t seed, size_t bytes, buf *out);
 
-/* @dir: folder of the checkpoint; @text: [n]; @seconds: least measured time for encoding, and the
- * same for decoding. SNAP_E_WRONG: decoding does not return the text, for instance because it is
- * not UTF-8. Also the errors of tokenizer_open(), SNAP_E_NOMEM. */
+/* Measures how fast the tokenizer of a checkpoint encodes and decodes a text. @dir: folder of the
+ * checkpoint; @text: [n]; @seconds: least measured time of each direction. SNAP_E_WRONG: decoding
+ * does not return the text, for instance because it is not UTF-8. Also the errors of
+ * tokenizer_open(), SNAP_E_NOMEM. */
 snap_status tokenizing_bench(const char *dir, const char *text, size_t n, double seconds,
                              tokenizing_row *out, snap_err *err) SNAP_CHECK_RESULT;
 

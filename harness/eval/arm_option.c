@@ -150,7 +150,7 @@ typedef struct {
     arena *mem;
 } parsing;
 
-/* A value that does not fit. That of a secret is not quoted. */
+/* Reports that a key cannot have this value. The message does not quote the value of a secret. */
 static snap_status refuse_value(const parsing *p, const arm_key *k, const char *value,
                                 snap_err *err) {
     if (k->type == KEY_ENV)

@@ -61,7 +61,8 @@ size_t manifest_unverified(const manifest_set *s); /* the number of files withou
  * manifest names the files in this order. */
 const char *manifest_verdict(const manifest *m, const char *task, const char *sha256);
 
-/* The same with the program's own manifest. If that cannot be read, warns and returns "unknown". */
+/* manifest_verdict() with the program's own manifest. If that cannot be read, warns and returns
+ * "unknown". */
 const char *manifest_check(const char *task, const char *sha256);
 
 #endif

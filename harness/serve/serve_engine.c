@@ -14,7 +14,7 @@ struct serve_choice {
     int index;
     tok_stream stream;
     buf text;    /* only used if there are stop strings: what they are searched in */
-    size_t sent; /* bytes of it that were passed on */
+    size_t sent; /* bytes of `text` that were passed on */
     int64_t tokens;
     int n_top;
     int cached; /* tokens of the prompt that were in the cache, until they are passed on */

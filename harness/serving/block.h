@@ -21,7 +21,7 @@
 #include "harness/serving/work.h"
 
 typedef struct {
-    int64_t users;           /* > 0: closed loop with so many users; 0: open loop */
+    int64_t users;           /* number of users of a closed loop; 0: open loop */
     double rate;             /* conversations per second; 0: the times of the trace */
     double from_rate;        /* > 0: the rate rises or falls from here to `rate` over duration_s */
     double speed;            /* the trace's times are divided by it */

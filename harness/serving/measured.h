@@ -50,9 +50,10 @@ typedef struct {
                      do so for values that differ by it */
     bool correlated;        /* neighbouring slices are correlated: intervals by slices are too
                                narrow */
-    bool by_blocks;         /* so the intervals and tests also hold with whole blocks as units
+    bool by_blocks;         /* the intervals and tests also hold with whole blocks as units
                                (batch_means.h) */
-    bool state_by_blocks;   /* and the targets that decide the state were tested in this way */
+    bool state_by_blocks;   /* the targets that decide the state were tested with whole blocks as
+                               units */
     double independence_p;  /* of all arms together (slice_series.h); NAN: not tested */
     size_t slices;          /* 0: there are no intervals */
     steady_backlog backlog; /* only an open loop can be saturated */

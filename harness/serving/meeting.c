@@ -19,7 +19,7 @@ enum { kLine = 256, kPollMs = 100, kHelloMs = 2000 };
 typedef struct {
     int fd; /* -1 = none */
     size_t n;
-    char line[kLine]; /* [n] bytes that take_line() has not taken */
+    char line[kLine]; /* [n] received bytes that take_line() has not moved out yet */
 } peer;
 
 struct meeting {

@@ -62,7 +62,7 @@ static bool is_word(const char *s, size_t n) {
     return true;
 }
 
-/* Takes words of the vocabulary that are one token after "Text". */
+/* Collects the words of the vocabulary that are encoded as one token when they follow "Text". */
 static snap_status take_vocabulary(prompt_maker *m, const tokenizer *t, tok_encoder *e, buf *text,
                                    snap_err *err) {
     snap_status st = SNAP_OK;

@@ -32,7 +32,8 @@ typedef struct {
     const char *search;                                       /* load_range_parse(); NULL: none */
     slo_list targets;                                         /* latency targets for `search` */
     const char *trace;                                        /* a file; NULL: none */
-    const char *input, *output; /* draw_parse(); NULL: of the trace or task, else 512, 128 */
+    const char *input, *output; /* draw_parse(); NULL: the lengths of the trace or task, else 512
+                                   and 128 tokens */
     const char *think;          /* draw_parse() */
     const char *prompts;        /* "task:NAME"; NULL: made */
     const char *data;           /* data folder of the task; NULL: the program's own datasets/ */

@@ -34,7 +34,7 @@ static block_plan plan_of(serving *s, int point, int arm, int block) {
                         .parts = s->part.of};
 }
 
-/* Waits for the other parts at the begin or the end of a block. */
+/* Waits for the other parts at the beginning or the end of a block. */
 static snap_status meet(serving *s, const char *where, int point, int arm, int block,
                         snap_err *err) {
     char step[MEETING_STEP];

@@ -59,8 +59,8 @@ typedef struct {
     slo_state state;
     /* The percentile of the target, in seconds: the geometric mean of the percentiles of the
      * slices, with its interval at slo_value_level(). NAN if the share has decided, or if
-     * slo_test_values() is not possible. With by_blocks it is that of the blocks, with its interval
-     * at the level of slo_test(). */
+     * slo_test_values() is not possible. If by_blocks is true, the value is instead the geometric
+     * mean of the percentiles of the blocks, with its interval at the level of slo_test(). */
     double value, value_ci[2];
     bool by_blocks;   /* slo_test_blocks() has set the state */
     bool unconfirmed; /* open, and more blocks may decide it: the slices do, or the share has too

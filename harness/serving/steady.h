@@ -15,7 +15,8 @@
  *   earliest one request (the 95th percentile of e2e, but at most a quarter of the time in which
  *   requests are sent) after the first request, as before that, requests arrive but few can end.
  *   End. The window ends when the last request is sent, as the load falls from then on.
- *   Cohort. The latencies are those of the requests that are due between the begin of the window
+ *   Cohort. The latencies are those of the requests that are due between the beginning of the
+ * window
  *   and one request before its end, so that they end within it. Requests are chosen by when they
  *   were due, never by when they ended: leaving out those that end late would leave out the slow
  *   ones.
@@ -58,7 +59,7 @@ typedef struct {
                                        evenly from its first to its last piece */
 } steady_series;
 
-/* The number of steps to leave out at the begin of @n steps, by the rule above: a multiple of 5
+/* The number of steps to leave out at the beginning of @n steps, by the rule above: a multiple of 5
  * between 0 and half of the steps. */
 size_t steady_mser5(const double *x, size_t n);
 

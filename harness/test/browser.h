@@ -18,7 +18,7 @@ void browser_close(browser *b); /* NULL is allowed */
  * the caller. The test fails if there is none. */
 js *browser_call(browser *b, const char *method, js *params);
 
-/* The same. The format and its arguments give @params as JSON. */
+/* Calls browser_call() with @params made from a format and its arguments, which give JSON. */
 js *browser_callf(browser *b, const char *method, const char *params, ...) SNAP_PRINTF(3, 4);
 
 /* Opens the page and waits until it is loaded. */

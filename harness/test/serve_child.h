@@ -14,7 +14,8 @@ typedef struct {
     const char *precision;
     char url[160];
     int port;
-    int files; /* limit on the open files of a server that is started; 0 = that of the test */
+    int files; /* limit on the open files of a server that is started; 0 = the limit of the test
+                  process */
     pid_t pid;
 } serve_child;
 
@@ -25,14 +26,15 @@ void serve_child_make(serve_child *c);
  * @sequences becomes local_options.sequences. */
 void serve_child_start(serve_child *c, const serve_options *o, int sequences);
 
-/* Sends SIGTERM and expects that the server ends with exit code 0. */
+/* Sends SIGTERM. The test fails unless the server then ends with exit code 0. */
 void serve_child_stop(serve_child *c);
 void serve_child_remove(serve_child *c); /* the checkpoint */
 
 /* A connection; -1 if it is refused. Reads and writes fail after 60 seconds. */
 int serve_connect(const serve_child *c);
 
-/* The same from a local address, in host byte order, such as INADDR_LOOPBACK + 1. */
+/* serve_connect() from the local address @address, in host byte order, such as INADDR_LOOPBACK +
+ * 1. */
 int serve_connect_from(const serve_child *c, unsigned address);
 
 /* Sends a request with "Connection: close". @body may be NULL: then it is a GET. @headers: more

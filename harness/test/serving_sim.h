@@ -19,7 +19,7 @@ void sim_release(sim_log *log);
 typedef struct {
     int arm, point, block;
     double rate;    /* Poisson arrivals per second; the same seed gives the same arrivals */
-    int concurrent; /* closed loop with so many slots instead, if above 0 */
+    int concurrent; /* if above 0: a closed loop with this number of slots, instead of arrivals */
     double seconds; /* no request is sent later */
     uint64_t seed;  /* seed of the arrivals */
     uint64_t noise; /* seed of the service times */
@@ -58,8 +58,8 @@ void sim_batches(sim_log *log, const sim_block *b, const sim_engine *e);
  * @spread of the logarithm. Requests come at equal distances. */
 void sim_drifting(sim_log *log, const sim_block *b, double tpot_s, double spread);
 
-/* The same, but the logarithm of its time per token is a sine with this amplitude and period. The
- * phase is random in each block. */
+/* Like sim_drifting(), but the logarithm of the time per token is a sine with this amplitude and
+ * period. The phase is random in each block. */
 void sim_wave(sim_log *log, const sim_block *b, double tpot_s, double amplitude, double period_s);
 
 #endif

@@ -97,7 +97,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
         results_free(alone);
         o = (eval_options){.report = run_report_write,
                            .out = p.run,
-                           .regrade = true}; /* the control belongs to the run */
+                           .regrade = true}; /* needs no --control: the run folder records it */
         r = eval_complete(&o);
         row = js_at(results_section(r, "evals"), 0);
         damaged = js_at(js_get_array(row, "pairs"), 1);

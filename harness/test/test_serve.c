@@ -175,8 +175,8 @@ static void test_bytes_of_tokens(void) {
     serve_child_remove(&c);
 }
 
-/* The names of likely tokens can look like the end of one member of the object and the begin of the
- * next. A name that is there already is left out. */
+/* The names of likely tokens can look like the end of one member of the object and the beginning of
+ * the next. A name that is there already is left out. */
 static void test_names_of_likely_tokens(void) {
     static const char *const names[] = {"a,", ":x", ":-1,"};
     enum { kNames = 3, kFirst = 626 };

@@ -53,7 +53,7 @@ static char *neighbour_text(int fd) {
     return text;
 }
 
-/* The same from a server without other clients. */
+/* The text of neighbour_text() from a server without other clients. */
 static char *text_alone(const serve_child *c) {
     char *text = neighbour_text(start_neighbour(c));
     CU_ASSERT_TRUE(serve_await(c, RUNNING, 0));
@@ -68,7 +68,8 @@ static void expect_same(int fd, const char *alone) {
 
 /* ---- clients that vanish ---- */
 
-/* Begins a request, reads the begin of its answer, and ends the connection, in one of two ways. */
+/* Begins a request, reads the beginning of its answer, and ends the connection, in one of two
+ * ways. */
 static void vanish(const serve_child *c, int i) {
     char piece[600], body[200];
     int fd = serve_connect(c);
@@ -277,7 +278,7 @@ static void make_large(buf *out) {
     (void)buf_puts(out, "\"}");
 }
 
-/* Sends it @n times, each on a connection of its own. */
+/* Sends the request @n times, each time on a connection of its own. */
 static void send_large(const serve_child *c, const buf *body, int *fd, int n) {
     for (int i = 0; i < n; i++) {
         fd[i] = serve_connect(c);

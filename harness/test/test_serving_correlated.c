@@ -31,7 +31,7 @@ static double true_p75(const process *p) {
     return kTpot * exp(kSpread * (p->period > 0 ? sine : normal));
 }
 
-/* @times: tpot of the second arm over that of the first. */
+/* Measures simulated blocks of two arms. The tpot of the second arm is @times that of the first. */
 static serving_measured *measure(const process *p, int blocks, double times, uint64_t seed,
                                  const serving_measure_options *o) {
     sim_log log = {0};

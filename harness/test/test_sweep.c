@@ -187,8 +187,8 @@ static js *rows_within(double limit_s) {
     return rows;
 }
 
-/* A scope that is skipped after another one has nothing of it in its rows: they are as if the time
- * had been over from the beginning. */
+/* If a scope is skipped, its rows contain nothing of the scope that was measured before it. They
+ * are the rows of a sweep whose time limit had passed before its first step. */
 static void test_skipped_scope_is_empty(void) {
     static const char *const keys[] = {"status", "correctness", "performance", "flags"};
     js *all = rows_within(0), *half = rows_within(10000), *none = rows_within(1e-9);

@@ -13,8 +13,8 @@ void format_list_add(table *t, const cache_format *f);
 /* One row for each plane: type, elements, where it lies. */
 table format_layout(const cache_format *f);
 
-/* The same facts as JSON: name, description, widths, bytes per token, planes. NULL if memory is
- * exhausted. */
+/* The facts about a format as JSON: name, description, widths, bytes per token, planes. NULL if
+ * memory is exhausted. */
 js *format_document(const cache_format *f);
 
 #endif

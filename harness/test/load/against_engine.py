@@ -8,7 +8,7 @@ what those cost is subtracted: the start of the program, the prompt and the firs
 that decodes. Turns are: engine, server, server, engine, and so on.
 
 Two times are printed for each token: processor time, of each thread of the server and of the whole engine alone, and
-time on the clock. On a machine where other programs run, only the processor time is meaningful.
+wall-clock time. On a machine where other programs run, only the processor time is meaningful.
 """
 import argparse
 import http.client
@@ -43,7 +43,7 @@ def prompt(o):
 # ---- the engine alone ----
 
 def engine(o, question, batch, tokens):
-    """Texts, processor time, and the time of the answers on the clock."""
+    """Texts, processor time, and the wall-clock time of the answers."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run = subprocess.run([o.snapmla, "generate", "-q", "--json", "--stats", "--samples", str(batch), "--seed", "1",
                           "--max-tokens", str(tokens), "--context", "2048", "--threads", o.threads,
@@ -67,7 +67,7 @@ def start(o):
 
 
 def thread_times(pid):
-    """Processor time of the thread of HTTP, which is the main one, and of the others."""
+    """Processor time of the HTTP thread, which is the main thread, and of the others."""
     out = {"http": 0.0, "engine": 0.0}
     for tid in os.listdir(f"/proc/{pid}/task"):
         ns = int(open(f"/proc/{pid}/task/{tid}/schedstat").read().split()[0])

@@ -5,8 +5,9 @@
  *
  * A tiny model with random weights answers in three ways, in turns: the engine alone with N
  * sequences, one job of the server with N choices, and N jobs with one choice each. The calling
- * thread collects the news as the thread of HTTP does, and its time is not counted. The program
- * prints the medians in microseconds for each token, and the differences to the engine alone. */
+ * thread collects the news as the server's HTTP thread does, and its time is not counted. The
+ * program prints the medians in microseconds for each token, and the differences to the engine
+ * alone. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
