@@ -155,7 +155,7 @@ static void low_high(const step_spec *spec, int id, int64_t token, float *row) {
     add_to_pages(spec, token, row, 1);
 }
 
-/* Token norms over 22 powers of two, so that a_k has a wide range. */
+/* Gives the tokens norms over a range of 22 powers of two, so that a_k varies widely. */
 static void wide_tokens(const step_spec *spec, int id, int64_t token, float *row) {
     (void)id;
     static const float kPowers[] = {0x1p-14f, 0x1p-9f, 0x1p-5f, 0x1p-1f, 1.0f, 0x1p3f, 0x1p8f};

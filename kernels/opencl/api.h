@@ -1,7 +1,7 @@
 /* api.h - the functions of OpenCL 1.2 that the backend calls, loaded at run time. So the program
  * can be built without OpenCL headers or libraries, and starts on machines without them.
  *
- * Names, types and numbers: Khronos, OpenCL specification 1.2, cl.h. */
+ * The names, types and numbers are those of cl.h in Khronos' OpenCL specification 1.2. */
 #ifndef SNAPMLA_KERNELS_OPENCL_API_H
 #define SNAPMLA_KERNELS_OPENCL_API_H
 

@@ -48,7 +48,8 @@ static bool from_khronos(const opencl_api *cl, cl_object device, pci_address *ou
     return true;
 }
 
-/* The slot holds device and function, as in configuration space. Older drivers give no domain. */
+/* The slot's number holds the device (upper bits) and the function (lower three bits), as in PCI's
+ * configuration space. Older drivers give no domain. */
 static bool from_nvidia(const opencl_api *cl, cl_object device, pci_address *out) {
     uint32_t bus, slot;
     if (!word_of(cl, device, kBusNv, &bus) || !word_of(cl, device, kSlotNv, &slot))

@@ -80,8 +80,9 @@ static void test_causal(void) {
     each_arm(causal_of);
 }
 
-/* The AMX kernel divides its work into blocks of 256 tokens and blocks of 32 query rows. Here it
- * has several of both, and its last block of tokens is not full. */
+/* The AMX kernel divides its work into blocks of 256 tokens and blocks of 32 query rows. The
+ * lengths and head counts of this test give several blocks of both kinds, and a last block of
+ * tokens that is not full. */
 static void blocks_of(fixture_spec spec) {
     static const int kLengths[] = {1100, 513, 257};
     static const int kHeads[] = {16, 40, 80, 128};
