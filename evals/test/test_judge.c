@@ -303,10 +303,10 @@ static void test_assertions(void) {
 /* Programs that pass the assertions without computing an answer. "The word" is the random word that
  * the driver sends at the end of a program that passes (judge_unit.c). */
 static const char *const deceivers[] = {
-    /* the word, from the driver's frames */
+    /* reads the word in the driver's frames */
     "import os, sys\nf = sys._getframe()\nwhile f:\n    w = f.f_locals.get('word')\n"
     "    if isinstance(w, bytes): os.write(3, b'P' + w); os._exit(0)\n    f = f.f_back\n",
-    /* the word, from the memory of the process */
+    /* reads the word in the memory of the process */
     "import os, re\nfound = set()\nfor line in open('/proc/self/maps'):\n"
     "    a, b = (int(x, 16) for x in line.split()[0].split('-'))\n"
     "    if ' rw' not in line or b - a > 1 << 26: continue\n"
@@ -314,19 +314,20 @@ static const char *const deceivers[] = {
     "        text = m.read(b - a)\n    except (OSError, OverflowError): continue\n"
     "    found |= set(re.findall(rb'(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])', text))\n"
     "os.write(3, b'P' + found.pop())\nos._exit(0)\n",
-    /* another output function: whatever the driver reports becomes success */
+    /* replaces the output function: whatever the driver reports becomes success */
     "import sys, os\nf = sys._getframe()\nwhile 'say' not in f.f_globals or 'word' not in "
     "f.f_locals: f = "
     "f.f_back\nw = f.f_locals['word']\nf.f_globals['say'] = lambda data: os.write(3, b'P' + w)\n",
-    /* the expected value, from the text of the tests */
+    /* reads the expected value in the text of the tests */
     "import re\ndef add(a):\n    text = open('/box/program.py').read()\n"
     "    return int(re.findall(r'f\\(%d\\) == (\\d+)' % a, text)[-1])\n",
-    /* objects that equal everything */
+    /* returns objects that equal everything */
     "class Any:\n    def __eq__(self, other): return True\n    __ne__ = __eq__\n"
     "def add(a): return Any()\n",
     "class Any(int):\n    def __eq__(self, other): return True\n    __hash__ = int.__hash__\n"
     "def add(a): return Any(7)\n",
-    /* another class as AssertionError, no output function, and the word written at exit */
+    /* makes AssertionError another class, removes the output function, and writes the word at
+     * exit */
     "import builtins\nclass Sly(dict):\n    pass\nbuiltins.AssertionError = SystemExit\n"
     "import sys, os\nf = sys._getframe()\nwhile 'word' not in f.f_locals: f = f.f_back\n"
     "w = f.f_locals['word']\nimport atexit\natexit.register(lambda: os.write(3, b'P' + w))\n"
