@@ -28,7 +28,7 @@ typedef enum {
 typedef struct {
     const uint8_t *p, *end;
     bool bad;
-    int depth; /* of values that are skipped */
+    int depth; /* nesting depth of the values that are being skipped */
 } thrift;
 
 /* Reads the header of a struct's next field. *id: 0 at first, then the last field's id. False at
