@@ -25,7 +25,7 @@ struct __align__(1024) shared_memory {
                  : ROWS + COLS > 256 ? 5
                                      : 1536 / (ROWS + COLS),
         SCALES = COLS / 16 * kScalesAtOnce,
-        ROW_BYTES = TILE_K + 4, /* of x: the codes and the scale */
+        ROW_BYTES = TILE_K + 4, /* bytes of a row of x: the codes and the scale */
         STAGE_BYTES = ROWS * ROW_BYTES + kScalesAhead * 4 + COLS * TILE_K + SCALES * 4,
         SCALE_PITCH = SCALES < 32 ? 32 : SCALES, /* stages begin at multiples of 128 bytes */
         ROW_SCALE_PITCH = ROWS + 32,

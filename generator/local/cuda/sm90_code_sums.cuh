@@ -73,8 +73,8 @@ __device__ __forceinline__ float2 load_row_scales(const float *scale) {
 
 /* Where a warpgroup's share of a tile lies. */
 struct place_in_tile {
-    int row, col;  /* of its first row and its first weight in the tile */
-    int scale_row; /* of the upper one of the thread's two rows, in the scales of a stage */
+    int row, col;  /* indices in the tile of its first row and of its first weight */
+    int scale_row; /* index of the upper one of the thread's two rows among the scales of a stage */
 };
 
 /* Computes the wgmma descriptors of a warpgroup's operands in a stage. */

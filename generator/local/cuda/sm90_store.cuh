@@ -35,7 +35,7 @@ struct stored_part {
         BYTES = ALL_BYTES < row_buffer::BYTES ? ALL_BYTES : row_buffer::BYTES,
         PIECES = ALL_BYTES / BYTES,
         SUMS = N / PIECES,
-        LANES = BYTES / 16, /* that copy a row */
+        LANES = BYTES / 16, /* number of lanes that copy a row */
         ROWS_AT_ONCE = 32 / LANES,
         COPIES = row_buffer::ROWS / ROWS_AT_ONCE,
     };

@@ -34,10 +34,10 @@ typedef struct {
     int first, step, size;  /* the ranks that exchange numbers: first, first + step, ..., as many
                                as size. A step of 0 counts as 1 */
     int device;             /* number of this rank's CUDA device */
-    int64_t most_bytes;     /* of one sum of the model, or of a rank's part of a reduce-scatter:
-                               rows * hidden size * 4 */
-    int64_t gather_bytes;   /* of a rank's part of an all-gather; 0 = the model has sums, and
-                               neither all-gathers nor reduce-scatters */
+    int64_t most_bytes;     /* bytes of the longest sum of the model, or of a rank's part of a
+                               reduce-scatter: rows * hidden size * 4 */
+    int64_t gather_bytes;   /* bytes of a rank's part of the longest all-gather; 0 = the model has
+                               sums, and neither all-gathers nor reduce-scatters */
     int64_t one_shot_bytes; /* longest message that is not given to NCCL; -1 = SUMS_ONE_SHOT and
                                sums_one_shot(), 0 = NCCL does all exchanges */
 } sums_options;

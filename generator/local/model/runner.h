@@ -143,8 +143,9 @@ snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, i
 /* Sums over all steps so far. */
 typedef struct {
     /* Time of steps on "cuda", in ns; 0 on other devices. */
-    int64_t launch_ns; /* in which the host checks a step, copies its inputs, starts its kernels */
-    int64_t wait_ns;   /* in which the host then waits for the results and copies them */
+    int64_t launch_ns; /* time in which the host checks a step, copies its inputs, starts its
+                          kernels */
+    int64_t wait_ns;   /* time in which the host then waits for the results and copies them */
     /* Steps whose number of sequences had not occurred before, so that a CUDA graph was recorded;
      * the time for that is a part of launch_ns. */
     int64_t recorded, record_ns;

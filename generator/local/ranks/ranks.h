@@ -44,7 +44,7 @@ typedef struct {
     double arrive_s;   /* until all ranks have arrived */
     double silence_s;  /* longest time without a message from a rank */
     double exchange_s; /* for one exchange */
-    double stuck_s;    /* from a failure to ranks_close() */
+    double stuck_s;    /* longest time from a failure to ranks_close() */
     /* Called by the group's thread. The process should end itself. NULL = nothing is done. */
     void (*on_stuck)(const snap_err *why);
     const volatile sig_atomic_t *cancel; /* ends ranks_join() when it becomes nonzero; or NULL */
