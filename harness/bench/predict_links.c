@@ -181,7 +181,8 @@ static bool by_one_shot(const predict_links *l, curve_kind step, int size, doubl
     if (l->has_link || part > (double)most || !measured)
         return false;
     bool parts = kind == CURVE_STEP_GATHER || kind == CURVE_STEP_SCATTER;
-    double bytes = part * (size - 1) / (measured - 1); /* to each other rank */
+    double bytes = part * (size - 1) / (measured - 1); /* bytes that a rank sends to each other
+                                                          rank */
     *out = read_curve(&l->curves[kind][measured], parts ? bytes * measured : bytes);
     return true;
 }

@@ -94,7 +94,7 @@ typedef struct {
 } rules;
 
 typedef struct {
-    rules range[PREDICT_RANGES]; /* at most 8 rows, at most 64, more */
+    rules range[PREDICT_RANGES]; /* rules for steps of at most 8 rows, of at most 64, and of more */
     kernel_slopes slopes;
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
     bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be

@@ -199,11 +199,12 @@ static int64_t smaller(int64_t a, int64_t b) {
 
 /* What a rank holds of a model. */
 typedef struct {
-    model_shape shape;  /* with the rank's heads and inner widths */
+    model_shape shape;  /* the model's shape with the rank's heads and inner widths */
     bool e4m3, divided; /* weights; whether experts are divided over ranks (EP) */
     int64_t moe_layers;
-    int64_t experts;      /* on the rank, with the shared ones unless experts are divided */
-    int64_t slots;        /* choices of a row among them */
+    int64_t experts;      /* number of experts on the rank, with the shared ones unless experts are
+                             divided */
+    int64_t slots;        /* choices that a row makes among these experts */
     int64_t shared_inner; /* if experts are divided: the rank's inner width of the shared ones */
     int64_t gathered;     /* number of replicas whose rows go to the experts */
     int64_t outputs;      /* rows of outputs that are added up over ranks, for each row */

@@ -40,7 +40,7 @@ typedef struct {
     int heads;           /* of the rank */
     double blocks;       /* attentions */
     double moe_layers;   /* layers with experts */
-    double launches;     /* of kernels in the rest of the step */
+    double launches;     /* launches of kernels in the rest of the step */
     double cached;       /* cached tokens that are read, over all blocks */
     double query_bytes;  /* weights that absorb the queries, W_UK */
     double experts;      /* experts that are read, with the shared ones, over all layers */

@@ -46,9 +46,11 @@ typedef struct {
         *math_policy; /* "truth", "field", "strict"; NULL: "truth", or that of a regraded run */
     const char *gpqa_password; /* NULL: the published one */
     bool keep_gpqa_text;
-    const char *judge; /* of programs: "real", "lcb"; NULL: "real", or that of a regraded run */
+    const char *judge; /* the judge of programs: "real", "lcb"; NULL: "real", or that of a regraded
+                          run */
     int64_t judge_jobs;
-    const char *judge_model; /* of open answers: "GENERATOR[,key=value...]" (games.h); NULL: none */
+    const char *judge_model; /* the judge of open answers: "GENERATOR[,key=value...]" (games.h);
+                                NULL: none */
     const char *lcb_version, *lcb_from, *lcb_to; /* as in task_options */
     /* "seeds": the baseline with other seeds;
      * "damaged=GENERATOR[,key=value...]": an arm known to be worse */

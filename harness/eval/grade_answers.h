@@ -9,7 +9,7 @@
 typedef struct {
     const char *task;        /* the task whose grader is used: its name, or the path of its file */
     const char *math_policy; /* "truth", "field", "strict"; NULL: truth */
-    const char *judge;       /* of programs: "real", "lcb"; NULL: "real" */
+    const char *judge;       /* the judge of programs: "real", "lcb"; NULL: "real" */
     int jobs;                /* how many programs run at once; 0 = one per processor */
     const volatile sig_atomic_t *cancel;
 } grade_options;

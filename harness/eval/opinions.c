@@ -16,7 +16,7 @@ typedef struct {
     size_t cell;
     js *row;      /* owned */
     char *answer; /* owned: the extracted answer */
-    buf text;     /* of the second message */
+    buf text;     /* the text of the second message */
     gen_message messages[kMessages];
 } question;
 

@@ -23,7 +23,7 @@ static snap_status no_memory(snap_err *err) {
 typedef struct {
     char name[200];
     forecast_loss figures;
-    double accuracy;   /* of what the format is compared with, in percent */
+    double accuracy;   /* accuracy of the format that this one is compared with, in percent */
     double diverged;   /* share of answers that diverge, in percent */
     const char *fault; /* a verdict that does not depend on the figures; NULL: they decide */
     char reason[300];

@@ -26,7 +26,8 @@ snap_status results_of_device(results **out, const mla_backend *be, const device
     return st;
 }
 
-/* @has: NULL if the run is complete. */
+/* Writes the result file. @has: what the result of an interrupted run has; NULL if the run is
+ * complete. */
 static snap_status save_as(results *r, const char *has, const char *out_path, snap_err *err) {
     char *path = results_file_of(out_path);
     if (!path)

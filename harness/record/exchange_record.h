@@ -21,7 +21,8 @@ typedef struct {
                         does not have the bits of rank 0's */
     /* the part EXCHANGE_TIMED. A sample is the longest time of all ranks. */
     int64_t samples;
-    int64_t operations;                /* in one sample: 1, or those of a graph */
+    int64_t operations;                /* number of operations in one sample: 1, or those of a
+                                          graph */
     double median_ns, p99_ns, best_ns; /* of one operation; p99 is missing for fewer than 100
                                           samples */
     double algorithm_bytes_s;          /* bytes / median */

@@ -16,8 +16,10 @@ typedef struct {
     double power;           /* probability of a verdict of equivalence with these problems and
                                samples */
     double power_wanted;
-    int64_t samples_needed;  /* with these problems; missing if no number is enough */
-    int64_t problems_needed; /* with these samples; missing if no number is enough */
+    int64_t samples_needed;  /* samples per problem that give power_wanted with these problems;
+                                missing if no number is enough */
+    int64_t problems_needed; /* problems that give power_wanted with these samples; missing if no
+                                number is enough */
 } power_record;
 
 extern const record_type power_type;

@@ -9,7 +9,7 @@
 
 /* One choice of the answer. */
 struct openai_choice {
-    buf text;                 /* of a whole answer; a stream has none */
+    buf text;                 /* the text of a whole answer; empty in a stream */
     openai_logprobs logprobs; /* of a stream: those since the last event; of a whole answer: all */
     int64_t tokens;
     bool begun;     /* an event was written; of a whole answer: a piece was taken */

@@ -20,7 +20,7 @@ enum {
     kRanks = 2,
     kFloats = 1024,
     kOneShot = 2048,
-    kRows = 4 * 2 * 2 + 2 + (1 + 2 + 2) * 2 /* of kOptions: nccl, one_shot, step */
+    kRows = 4 * 2 * 2 + 2 + (1 + 2 + 2) * 2 /* rows of kOptions: nccl, one_shot, step */
 };
 
 /* What is wrong with the exchange of rank 1. */
