@@ -185,7 +185,7 @@ INLINE void scores_and_decode(scratch16 *w, const cpu_part *part, int64_t token,
     }
 }
 
-/* Functions of their own, because these loops need all registers. */
+/* The next two are functions of their own, because these loops need all registers. */
 static NOINLINE void decode_usual_width(scratch16 *w, const cpu_part *part, int64_t token) {
     scores_and_decode(w, part, token, kContent, kRope);
 }

@@ -44,7 +44,8 @@ static double rounding_at_top(element_type t, double largest) {
 
 double cache_part_rounding(const cache_format *f, const cache_part *part) {
     const cache_scale *s = part->scale.kind == SCALE_SHARED ? &f->content.scale : &part->scale;
-    const double fp32 = 0x1p-21; /* of the division, the products of scales and the last rounding */
+    const double fp32 = 0x1p-21; /* error of the division, the products of scales and the last
+                                    rounding */
     element_type t = part->plane.type;
     double codes = rounding_of_codes(t), largest = (double)element_largest(t);
     if (part->zero.columns) { /* half a step of the range, which is at most twice the magnitude */

@@ -21,7 +21,7 @@ enum { CODED_MOST_TOKENS = 32, KIVI_TOKENS = 32, ROTATEKV_EXACT = 20 };
 typedef struct {
     const char *name;
     coded_kind kind;
-    double (*bytes)(int d_c, int setting); /* of the content of a token */
+    double (*bytes)(int d_c, int setting); /* the bytes of the content of a token */
     int setting;                           /* bits for each number, or numbers in the residual */
     int tokens; /* so many neighbouring tokens are rounded together, at positions that are a
                    multiple of it; the last tokens of a sequence that are fewer stay as they are.

@@ -43,7 +43,7 @@ typedef struct {
 
 typedef struct {
     bool paged;
-    int64_t bytes; /* for each page, or, if the pool is not paged, of the whole pool */
+    int64_t bytes; /* bytes of each page or, if the pool is not paged, of the whole pool */
 } cache_pool;
 
 /* Where the scale of a part comes from. */

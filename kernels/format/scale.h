@@ -26,8 +26,8 @@ typedef struct {
 
 /* Values that all tokens of a cache share, to be taken over instead of chosen. */
 typedef struct {
-    const uint32_t *code; /* [groups] of a scale per tensor; NULL: there is none */
-    const float *zero;    /* [groups] its zero points; NULL: there are none */
+    const uint32_t *code; /* [groups] the codes, if the scales are per tensor; NULL: they are not */
+    const float *zero;    /* [groups] the zero points; NULL: there are none */
     float tensor;         /* the second level; used if the scale has one */
 } scale_given;
 

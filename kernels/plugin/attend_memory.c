@@ -14,7 +14,7 @@ enum { kGuard = 1 << 16, kByte = 0xa5 }; /* kGuard: bytes without access; a mult
 
 struct attend_block {
     attend_block *next;
-    void *base;        /* from the inner backend */
+    void *base;        /* the memory that the inner backend has allocated */
     unsigned char *at; /* the memory */
     size_t bytes;
     size_t after;            /* bytes of the known value after the memory */

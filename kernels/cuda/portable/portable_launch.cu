@@ -8,7 +8,7 @@ namespace {
 constexpr int kCtasPerSm = 2; /* the registers allow two; with wide rows, shared memory allows only
                                  one */
 
-constexpr int kDevices = 64; /* of a machine, at most */
+constexpr int kDevices = 64; /* most devices of a machine */
 
 /* Bytes of shared memory that one CTA and one SM may use, as portable_init() has set them. */
 struct shared_memory {
