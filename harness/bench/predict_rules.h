@@ -83,11 +83,11 @@ typedef struct {
 
 typedef struct {
     rule attention[2];  /* [BF16, FP8]; ns for each block and query; factor of the kernel */
-    rule experts, rest; /* TERM_EACH and so on */
+    rule experts, rest; /* coefficients by term: TERM_EACH and the terms after it */
     double overlap[2];  /* ns for each block: [one row, more rows] */
     double slowdown[2]; /* factor; 1 if the overlap is used */
-    /* Largest relative errors for measured steps that are left out of the fit (left_out_of()); 0 if
-     * there are no such steps. */
+    /* The largest relative errors for measured steps that were left out of the fit (left_out_of());
+     * 0 if there are no such steps. */
     double error[STEP_PARTS]; /* of the rules */
     double sum_error;         /* of rules_step() with the measured parts */
     double step_error;        /* of rules_step() with the parts of the rules */
@@ -121,7 +121,7 @@ void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell
  * context are left out, because two terms cannot be fitted to one batch. */
 left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m);
 
-/* Like rules_fit(), and computes the errors. */
+/* Fits the rules as rules_fit() does, and computes their errors. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);
 
 /* Times of attention, experts and rest in @ns; ns[STEP_EXCHANGE] is not changed. A part without a

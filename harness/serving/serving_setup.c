@@ -25,7 +25,8 @@ static snap_status check_search(const serving_options *o, snap_err *err) {
     return SNAP_OK;
 }
 
-/* --prefixes 0 is a number of users, so each load must be a closed loop. */
+/* True if each load is a closed loop. --prefixes 0 needs this, because it stands for the number of
+ * users. */
 static bool is_closed_loops(const serving_options *o) {
     bool open_search = o->search && text_starts(o->search, "rate:");
     return (o->concurrency || o->search) && !o->rate && !o->ramp && !o->speed && !open_search;

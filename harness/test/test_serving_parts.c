@@ -413,8 +413,8 @@ static void test_work(void) {
     arena_release(&mem);
 }
 
-/* With one prefix for each user, any so many consecutive conversations have different prefixes, and
- * those of two blocks are the same. */
+/* With one prefix for each of N users, any N consecutive conversations have different prefixes. Two
+ * blocks have the same prefixes. */
 static void test_prefix_of_each_user(void) {
     enum { USERS = 5, TURNS = 2, CONVERSATIONS = 13 };
     prompt_maker m;

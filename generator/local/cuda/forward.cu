@@ -161,7 +161,7 @@ join_from no_join() {
     return {};
 }
 
-/* The norm of all rows of the step, unless the last exchange has computed it. */
+/* Computes the norm of all rows of the step, unless the last exchange has computed it. */
 void norm_all(chain *c, const join_from &join, const norm_to &to) {
     const cuda_model *m = c->m;
     if (!c->normed)

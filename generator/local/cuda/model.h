@@ -97,7 +97,7 @@ struct step_shape {
 /* To time the exchanges of a step, copies of each exchange follow it. They use the memory below,
  * which holds zeros, so the step has the same results. */
 struct repeated_exchanges {
-    int copies;         /* of each exchange; 0 in all other steps */
+    int copies;         /* number of copies of each exchange; 0 in all other steps */
     float *x, *part;    /* like row_buffers.x and .part */
     device::bf16 *rows; /* like row_buffers.gathered */
 };

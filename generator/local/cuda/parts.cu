@@ -101,10 +101,10 @@ snap_status take_repeated(const cuda_model *m, const step_shape &step, repeated_
     return cuda_check(e, "memory to time the exchanges of a step", err);
 }
 
-/* Of all exchanges of a step together. */
+/* The times of all exchanges of a step together. */
 struct exchange_times {
     double ns;         /* without waiting for slower ranks; NAN if it is not above 0 */
-    double waiting_ns; /* for slower ranks */
+    double waiting_ns; /* the waiting for slower ranks */
 };
 
 /* A step in which copies follow each exchange, recorded with events. */
