@@ -1,4 +1,4 @@
-/* The calls of a runner that another runner repeats (generator/local/model/calls.h). */
+/* Tests the calls of a runner that another runner repeats (generator/local/model/calls.h). */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A model that is divided over ranks, which are threads of one process. Tests that the exchanges
- * between ranks (generator/local/comm.h) are made in the right places. */
+/* Tests a model that is divided over ranks, which are threads of one process: the exchanges between
+ * ranks (generator/local/comm.h) must be made in the right places. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>

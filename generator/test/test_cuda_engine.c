@@ -1,5 +1,5 @@
-/* The engine on a CUDA device: its log-probabilities must agree with those of the CPU's model.
- * Without a device nothing is tested. */
+/* Tests the engine on a CUDA device: its log-probabilities must agree with those of the CPU's
+ * model. Without a device nothing is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

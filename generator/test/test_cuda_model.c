@@ -1,6 +1,6 @@
-/* The model on a CUDA device: its logits are compared with the CPU's, those of a batch with those
- * of single sequences, and those of copied pages with those of the original ones. Without a device,
- * only the refusal of an unknown device is tested. */
+/* Tests the model on a CUDA device: its logits are compared with the CPU's, those of a batch with
+ * those of single sequences, and those of copied pages with those of the original ones. Without a
+ * device, only the refusal of an unknown device is tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

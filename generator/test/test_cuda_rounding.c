@@ -1,5 +1,6 @@
-/* Caches on a CUDA device whose rows are rounded through formats: their bits are those that the
- * host's rounding gives, and the logits are the CPU's. Without a device nothing is tested. */
+/* Tests caches on a CUDA device whose rows are rounded through formats: their bits must be those
+ * that the host's rounding gives, and the logits those of the CPU. Without a device nothing is
+ * tested. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

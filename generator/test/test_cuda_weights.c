@@ -1,4 +1,4 @@
-/* Loading weights onto a CUDA device. Without a device only the CPU is tested. */
+/* Tests loading weights onto a CUDA device. Without a device only the CPU is tested. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Several servers of one generator: which gets a request, and what happens when one fails. */
+/* Tests several servers of one generator: which gets a request, and what happens when one fails. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What a server needs from the engine: scores of prompts, likeliest tokens, a least number of
+/* Tests what a server needs from the engine: scores of prompts, likeliest tokens, a least number of
  * tokens, removed requests. */
 #include <CUnit/CUnit.h>
 #include <math.h>

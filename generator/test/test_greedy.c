@@ -1,6 +1,6 @@
-/* Greedy answers of the shipped model, whole and split over two ranks (TP2). Both models get the
- * tokens that the whole one finds likeliest, so that one token of difference does not change all
- * that follow.
+/* Tests greedy answers of the shipped model, whole and split over two ranks (TP2). Both models get
+ * the tokens that the whole one finds likeliest, so that one token of difference does not change
+ * all that follow.
  *
  * On the CPU there are 3 answers of 20 tokens, and where there is a CUDA device 20 of 50 on it:
  * both ranks use device 0, unless GREEDY_DEVICE names another list, such as "cuda:0,1". */

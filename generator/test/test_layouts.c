@@ -1,6 +1,7 @@
-/* Models on two or four ranks, which are processes of this test program. They are compared with the
- * whole model, on the CPU and, where there is one, on a CUDA device. All ranks use device 0, unless
- * LAYOUT_DEVICES is "0,1" or "0,1,2,3". With two devices, tests of four ranks use each twice.
+/* Tests models on two or four ranks, which are processes of this test program. They are compared
+ * with the whole model, on the CPU and, where there is one, on a CUDA device. All ranks use device
+ * 0, unless LAYOUT_DEVICES is "0,1" or "0,1,2,3". With two devices, tests of four ranks use each
+ * twice.
  *
  * On the CPU, the sums go through the control connection of the group. On GPUs, they go through
  * peer memory and, with two devices, also through NCCL. */

@@ -1,4 +1,4 @@
-/* Connections to a server: valid and invalid TLS, IPv6, proxies. */
+/* Tests connections to a server: valid and invalid TLS, IPv6, proxies. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Checkpoints with weights that are NaN, infinite or too large. No token may be drawn from what
- * they compute, and sequences that are not affected must go on. The tests run on the CPU,
- * on a CUDA device if there is one, or on both. */
+/* Tests checkpoints with weights that are NaN, infinite or too large. No token may be drawn from
+ * what they compute, and sequences that are not affected must go on. The tests run on the CPU, on a
+ * CUDA device if there is one, or on both. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The rate at which requests start, in simulated time, and the durations of ratelimit.h. */
+/* Tests the rate at which requests start, in simulated time, and the durations of ratelimit.h. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 

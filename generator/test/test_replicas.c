@@ -1,4 +1,4 @@
-/* Several replicas of a checkpoint in one process. */
+/* Tests several replicas of a checkpoint in one process. */
 #include <CUnit/CUnit.h>
 #include <pthread.h>
 #include <stdio.h>

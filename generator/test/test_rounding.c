@@ -1,5 +1,5 @@
-/* Rounding of cache rows through formats: A to F against their arithmetic written out, every
- * descriptor against pack and unpack, and what is refused. */
+/* Tests the rounding of cache rows through formats. A to F are compared with their arithmetic
+ * written out, and every descriptor with pack and unpack. Also tests what is refused. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The shares of the ranks of a split model, bound to the files of the whole model. */
+/* Tests the shares of the ranks of a split model, bound to the files of the whole model. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* A model that is split over processes of this test program (layout TPn), on the CPU. */
+/* Tests a model that is split over processes of this test program (layout TPn), on the CPU. */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 #include <stdio.h>

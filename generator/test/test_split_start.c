@@ -1,4 +1,4 @@
-/* How the ranks of a split model start: what is refused, and what they compare. */
+/* Tests how the ranks of a split model start: what is refused, and what they compare. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
