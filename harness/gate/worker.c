@@ -23,8 +23,8 @@ typedef struct {
     mla_backend_info info;
     gate_slowing slowing;
     int64_t steps,
-        turns;   /* done so far, from a random number on: the periods of slow steps must not
-                             begin at the same step in each session */
+        turns;   /* numbers of the steps and turns so far. They begin at random numbers, so that the
+                    periods of slow steps do not begin at the same step in each session */
     bool rotate; /* use copies of the data in turn, so that each step starts cold */
     int64_t seed;
     numbers_kind kind;

@@ -17,7 +17,7 @@ static void show(const gate_history *h) {
     if (history_changes(h, &rows, NULL) != SNAP_OK ||
         results_new(&r, "gate", NULL, 0, NULL) != SNAP_OK ||
         results_add_all(r, "verdicts", js_copy(rows), NULL) != SNAP_OK)
-        __builtin_trap(); /* also if a row does not fit the schema */
+        __builtin_trap(); /* results_add_all() also fails if a row does not fit the schema */
     for (size_t i = 0; i < js_len(rows); i++) {
         const js *row = js_at(rows, i);
         int64_t at = js_get_int(row, "at", 0);

@@ -1,4 +1,4 @@
-/* The order of arms, and the shapes of a grid. */
+/* Tests the order of arms, and the shapes of a grid. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

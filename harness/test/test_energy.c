@@ -1,4 +1,4 @@
-/* The energy meter, on folders that look like sysfs. */
+/* Tests the energy meter, on folders that look like sysfs. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

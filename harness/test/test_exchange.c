@@ -1,5 +1,5 @@
-/* bench exchange with two ranks, which are real processes, and an exchange that stands in for GPUs:
- * it moves its numbers through the group's control connection, and can make mistakes. */
+/* Tests `bench exchange` with two ranks, which are real processes, and an exchange that stands in
+ * for GPUs: it moves its numbers through the group's control connection, and can make mistakes. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The error of formats against FP64, for formats of the cache and of the backend. */
+/* Tests the error of formats against FP64, for formats of the cache and of the backend. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The child process of an arm of the gate, served in this process: a cell whose backend computes
- * something else than it was asked for ends as failed. */
+/* Tests the child process of an arm of the gate, served in this process: a cell whose backend
+ * computes something else than it was asked for ends as failed. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

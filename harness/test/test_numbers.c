@@ -1,4 +1,4 @@
-/* The distributions of random inputs. */
+/* Tests the distributions of random inputs. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Whole predictions of a made-up GPU (harness/bench/predict.h): rows, files and the report. */
+/* Tests whole predictions of a made-up GPU (harness/bench/predict.h): rows, files and the
+ * report. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -266,8 +267,8 @@ static void test_known_rules(void) {
     close_fixture(&f);
 }
 
-/* The interval of a row on one GPU from the errors of its rules, in a fixture whose step of 8 rows at
- * 32768 tokens, in BF16, takes 1.2 times its time. */
+/* The interval of a row on one GPU from the errors of its rules, in a fixture whose step of 8 rows
+ * at 32768 tokens, in BF16, takes 1.2 times its time. */
 static void expect_interval(const prediction_record *odd, const rules *r) {
     const double ns[] = {odd->attention_ns, odd->experts_ns, odd->rest_ns},
                  error[] = {r->error[STEP_ATTENTION], r->error[STEP_EXPERTS], r->error[STEP_REST]},

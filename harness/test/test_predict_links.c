@@ -1,4 +1,5 @@
-/* The times of exchanges, from measured curves or from links (harness/bench/predict_links.h). */
+/* Tests the times of exchanges, from measured curves or from links
+ * (harness/bench/predict_links.h). */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

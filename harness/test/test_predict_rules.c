@@ -1,4 +1,4 @@
-/* The fit of rules to measured parts of steps (harness/bench/predict_rules.h). */
+/* Tests the fit of rules to measured parts of steps (harness/bench/predict_rules.h). */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

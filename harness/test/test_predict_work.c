@@ -1,4 +1,4 @@
-/* The work and the memory of a step on a rank of a layout (harness/bench/predict_work.h). */
+/* Tests the work and the memory of a step on a rank of a layout (harness/bench/predict_work.h). */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Rows of cells: what is derived from times and ceilings, and their flags. */
+/* Tests rows of cells: what is derived from times and ceilings, and their flags. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

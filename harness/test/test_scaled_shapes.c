@@ -1,4 +1,4 @@
-/* Shapes that follow from the measured bandwidth and the memory of a device. */
+/* Tests shapes that follow from the measured bandwidth and the memory of a device. */
 #include <CUnit/CUnit.h>
 
 #include "harness/bench/scaled_shapes.h"

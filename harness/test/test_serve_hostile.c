@@ -1,4 +1,5 @@
-/* Clients that vanish, send too much or ask for too much, while another client's answer goes on. */
+/* Tests a server with clients that vanish, send too much or ask for too much, while another
+ * client's answer goes on. */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A server with several replicas of its model, over HTTP. */
+/* Tests a server with several replicas of its model, over HTTP. */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 #include <stdio.h>

@@ -375,7 +375,7 @@ static void test_places_that_cannot_be_used(void) {
     CU_ASSERT_EQUAL(serve_run(&m, &o, &err), SNAP_E_IO);
     serve_child_start(&c, &(serve_options){0}, 1);
     o.host = "127.0.0.1";
-    o.port = c.port; /* another server has it */
+    o.port = c.port; /* another server has this port */
     err = (snap_err){0};
     CU_ASSERT_EQUAL(serve_run(&m, &o, &err), SNAP_E_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "Address already in use"));

@@ -1,4 +1,4 @@
-/* The replicas of a server, without HTTP. */
+/* Tests the replicas of a server, without HTTP. */
 #include <CUnit/CUnit.h>
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,4 @@
-/* A server whose model is split over two processes (layout TP2). */
+/* Tests a server whose model is split over two processes (layout TP2). */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Requests within the server, without HTTP and without its threads, so that each state can be
+/* Tests requests within the server, without HTTP and without its threads, so that each state can be
  * held. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Verdicts and targets of servers whose speed varies slowly, so that neighbouring slices of time
- * are correlated. Blocks are then the units. The truth is that of the simulations. */
+/* Tests verdicts and targets of servers whose speed varies slowly, so that neighbouring slices of
+ * time are correlated. Blocks are then the units. The truth is that of the simulations. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

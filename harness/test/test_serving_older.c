@@ -1,5 +1,6 @@
-/* verify-run of results of earlier builds, which decided targets, set the flags `correlated` and
- * `unsteady`, and used them by other rules. They are computed again by those rules. */
+/* Tests verify-run with results of earlier builds, which decided targets, set the flags
+ * `correlated` and `unsteady`, and used them by other rules. They are computed again by those
+ * rules. */
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The test of independent slices: how often it finds a correlation that is not there, and one that
- * is there, in simulated series. */
+/* Tests the statistical test of independent slices: how often it finds a correlation that is not
+ * there, and one that is there, in simulated series. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Sweeps whose results are right: which rows they have. */
+/* Tests which rows the sweeps of correct backends have. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Sweeps on backends with faults: wrong results get no speed, and errors do not end the sweep. */
+/* Tests sweeps on backends with faults: wrong results get no speed, and errors do not end the
+ * sweep. */
 #include <CUnit/CUnit.h>
 #include <string.h>
 

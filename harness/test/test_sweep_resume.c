@@ -1,4 +1,4 @@
-/* Sweeps that take over the rows of an earlier run. */
+/* Tests sweeps that take over the rows of an earlier run. */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 
