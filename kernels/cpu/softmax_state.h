@@ -14,8 +14,8 @@ typedef struct {
                        ignored */
     float *factor;  /* [padded] f of softmax.h: softmax_scale * a_q * log2(e) */
     float *m, *l;   /* [padded] running maximum of the logits s_j, and sum of P */
-    float *rescale; /* [padded] for the current page */
-    float *sigma;   /* [padded] for the current page; 1 for MLA_BF16 */
+    float *rescale; /* [padded] the factor of the sums so far, for the current page */
+    float *sigma;   /* [padded] the unit of P of the current page; 1 for MLA_BF16 */
     float *a_k;     /* [MLA_PAGE] MLA_FP8: scales of the current page, 0 past the part's last
                        token; MLA_BF16: all 1 */
     int32_t *limit; /* [padded] number of tokens of the page that a row sees */

@@ -1,5 +1,5 @@
-/* Plugins with one function: the example computes a step, faulty tables are refused, and a call
- * that writes where it must not, fails or hangs is reported. */
+/* Tests plugins with one function: the example computes a step, faulty tables are refused, and a
+ * call that writes where it must not, fails or hangs is reported. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <pthread.h>

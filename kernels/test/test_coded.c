@@ -1,4 +1,5 @@
-/* The formats of kernels/format/coded.h against numpy, bit for bit (fixtures/make_coded.py). */
+/* Compares the formats of kernels/format/coded.h with numpy, bit for bit
+ * (fixtures/make_coded.py). */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

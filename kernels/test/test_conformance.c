@@ -1,5 +1,5 @@
-/* The conformance suite: correct backends pass it, and a backend with one fault fails the check
- * that is meant to find it. */
+/* Tests the conformance suite: correct backends pass it, and a backend with one fault fails the
+ * check that is meant to find it. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

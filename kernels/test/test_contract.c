@@ -1,5 +1,5 @@
-/* How the functions of mla.h handle bad arguments, the dataflow operations compared with formats.h,
- * and the figures of ceilings.h. */
+/* Tests how the functions of mla.h handle bad arguments, compares the dataflow operations with
+ * formats.h, and tests the figures of ceilings.h. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>

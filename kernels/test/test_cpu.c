@@ -1,6 +1,6 @@
-/* The CPU backend's arms, on the instruction sets of fixture_isas(): compared with the FP64
- * reference, and with changed inputs that must not change the result. Unless a test says otherwise,
- * unused slots and outputs hold NaN, and unused table entries are invalid. */
+/* Compares the arms of the CPU backend, on the instruction sets of fixture_isas(), with the FP64
+ * reference. Also changes inputs in ways that must not change the result. Unless a test says
+ * otherwise, unused slots and outputs hold NaN, and unused table entries are invalid. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>

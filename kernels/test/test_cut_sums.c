@@ -1,5 +1,5 @@
-/* Sums of few bits: compared with results by hand for a few numbers, and with FP64 where the bits
- * suffice. How a real device sums is checked in kernels/cuda/test/check_fp8.cu. */
+/* Tests sums of few bits: they are compared with results by hand for a few numbers, and with FP64
+ * where the bits suffice. How a real device sums is checked in kernels/cuda/test/check_fp8.cu. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <string.h>

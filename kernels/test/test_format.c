@@ -1,4 +1,4 @@
-/* Descriptors of cache formats: reading, refusing, sizes, attention, bounds. */
+/* Tests descriptors of cache formats: reading, refusing, sizes, attention, bounds. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Element types, pack and unpack against numpy and ml_dtypes, bit for bit
+/* Compares element types, pack and unpack with numpy and ml_dtypes, bit for bit
  * (fixtures/make_formats.py). */
 #include <CUnit/CUnit.h>
 #include <math.h>

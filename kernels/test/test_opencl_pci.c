@@ -1,4 +1,4 @@
-/* The PCI address of an OpenCL device, from a driver that the test plays. */
+/* Tests the PCI address of an OpenCL device, from a driver that the test plays. */
 #include <CUnit/CUnit.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Loading plugins: the examples open; faulty plugins and files that are no plugin are refused with
- * a message that gives the reason. */
+/* Tests loading plugins: the examples open; faulty plugins and files that are no plugin are refused
+ * with a message that gives the reason. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

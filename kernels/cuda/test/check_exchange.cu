@@ -387,7 +387,7 @@ void check_norms(group &g, bool overlap) {
     }
 }
 
-/* In turn with sums, as in a step of a model. */
+/* Checks gathers and scatters in turn with sums, as in a step of a model. */
 void check_parts(group &g) {
     for (const size_t bytes : kSizes)
         for (const size_t gap : {size_t(0), size_t(32)}) {
