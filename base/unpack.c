@@ -69,7 +69,8 @@ static snap_status zstd(const void *bytes, size_t n, sink *s, snap_err *err) {
 /* ---- Snappy ---- */
 
 static snap_status snappy(const void *bytes, size_t n, sink *s, snap_err *err) {
-    enum { kMostRatio = 32 }; /* at best, three packed bytes stand for 64, so less than this */
+    /* Three packed bytes stand for at most 64 bytes, so the ratio is below 32. */
+    enum { kMostRatio = 32 };
     size_t size = 0;
     if (snappy_uncompressed_length(bytes, n, &size) != SNAPPY_OK || size / kMostRatio > n)
         return damaged(s, err);
