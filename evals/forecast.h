@@ -54,7 +54,8 @@ typedef struct {
 typedef struct {
     double accuracy;   /* of the reference's answers */
     double diverged;   /* share of answers that differ, if the draws agree as often as they can */
-    double unseen;     /* share of the other format's answers that are unseen, see above */
+    double unseen;     /* share of the other format's answers that are unseen: the larger one of the
+                          two estimates at the head of this file */
     size_t mixed;      /* problems with both right and wrong answers. Only these show whether the
                           format prefers right answers, so with few the interval is too narrow */
     double seen_delta; /* mean covariance over the problems; 0 with one answer to each problem */

@@ -401,7 +401,7 @@ static size_t checked_in_line(const letter_tokens *t, line l) {
     return found;
 }
 
-/* The only option whose line is checked. */
+/* The option whose line is checked; NONE if there is none, or if several options are checked. */
 static size_t checked(const letter_tokens *t) {
     size_t found = NONE;
     for (line l = line_after(t, (line){0, 0}); l.first < t->n; l = line_after(t, l)) {

@@ -167,7 +167,8 @@ static void test_verdict_rates(void) {
     CU_ASSERT_DOUBLE_EQUAL((double)n.found / kRuns, chance, 0.08);
 }
 
-/* Both formats have the same noise, and the second one has a shift as well. */
+/* Counts the verdicts on two formats with the same noise, of which the second has a shift as
+ * well. */
 static rates count_verdicts_between(double noise, double shift) {
     static problem x, y;
     static forecast_answer a[2][kProblems * kSamples];
