@@ -21,7 +21,7 @@ void split_ranks_limit(int64_t bytes);
 
 enum { SPLIT_RANKS_MOST = 8 };
 
-/* The processes that @pid has started. Returns their number. */
+/* Stores the ids of the processes that @pid has started. Returns their number. */
 int split_ranks_of(pid_t pid, pid_t out[SPLIT_RANKS_MOST]);
 
 /* Asserts that this process has no such processes. */

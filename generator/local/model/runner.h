@@ -34,7 +34,7 @@ typedef struct {
     int max_rows;          /* most tokens in a step */
     int max_decode;        /* most decoded sequences in a step */
     int threads;           /* 0 = all cores; with "cuda" at most RUNNER_HOST_THREADS */
-    const char *device;    /* see above */
+    const char *device;    /* NULL, "cpu", "cuda", "opencl" or "plugin:PATH" */
     int device_number;     /* "cuda": number of the device, from 0 */
     const char *isa; /* instruction set for gemm_create() and the backends "cpu" and "cuda"; NULL =
                            the best */

@@ -71,7 +71,7 @@ struct subject {
     test_case t;
     weights w;
     rows x;
-    std::vector<int> group_of, row_of; /* of each row of y */
+    std::vector<int> group_of, row_of; /* for each row of y: its expert, and its row of x */
     device::gemm_args args;
     size_t numbers;
 
