@@ -278,7 +278,8 @@ static snap_status measure_energy(bench *b, step_fn step, e2e_row *row, snap_err
                            : SNAP_OK;
 }
 
-/* How many different routed experts of this rank the rows of the last step chose. */
+/* Counts the different routed experts of this rank that the rows of the last step chose, and stores
+ * the number in *all. */
 static snap_status chosen_experts(const bench *b, double *all, snap_err *err) {
     const chosen_rows c = {.experts = b->experts,
                            .rows = b->now,

@@ -40,7 +40,7 @@ typedef struct {
     int d_c, d_r;
     uint64_t seed;
     uint16_t *tokens, *queries; /* bf16 [DRAW_POOL][d_c + d_r], owned unless `is_shared` */
-    bool is_shared;             /* the host's pools belong to other numbers */
+    bool is_shared;             /* `tokens` and `queries` belong to another struct */
     mla_backend *be;            /* owner of the device copies, borrowed; NULL = no copies */
     uint16_t *device_tokens, *device_queries;
 } numbers;
@@ -50,8 +50,9 @@ snap_status numbers_create(numbers *out, numbers_kind kind, int d_c, int d_r, ui
 void numbers_release(numbers *n); /* the struct can be used again; call it before the backend is
                                      closed */
 
-/* The same numbers for a second backend: they share the host's pools, which @from owns as long as
- * *out exists, and have no device copies yet. Release *out with numbers_release(). */
+/* Makes the same numbers for a second backend. *out uses the pools on the host, which @from owns
+ * and must keep as long as *out exists. It has no device copies yet. Release *out with
+ * numbers_release(). */
 void numbers_share(numbers *out, const numbers *from);
 
 /* Copies the pools to the device if the backend cannot read host memory. Call it before arms are

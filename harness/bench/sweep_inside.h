@@ -41,7 +41,7 @@ struct lane {
 
 typedef struct {
     const sweep_options *opt;
-    numbers from; /* the host's pools of all arms */
+    numbers from; /* the random numbers on the host, which all arms share */
     js *rows;
     bench_shape shape;
     int32_t lengths[BENCH_MAX_BATCH]; /* lengths of the current shape's sequences, if they are drawn

@@ -17,7 +17,7 @@
 
 #include "harness/record/field.h"
 
-/* The kinds of rows, as listed above; NULL-terminated. */
+/* The names of the kinds of rows ("load", "part", ...), NULL-terminated. */
 extern const char *const serving_kinds[];
 
 enum {

@@ -48,7 +48,8 @@ static serving_difference difference_of(double base, double value, int m) {
     return d;
 }
 
-/* Sets intervals and p value by slices. The intervals of the ratio stay logarithms. */
+/* Sets the intervals and the p value from the slices. The intervals of the ratio stay
+ * logarithms. */
 static void set_by_slices(serving_difference *d, const double *draws, int a, int m, size_t slices) {
     double x[SLICED_DRAWS], y[SLICED_DRAWS], ratio[SLICED_DRAWS];
     difference_draws(draws, 0, m, x);

@@ -59,7 +59,7 @@ void serve_read_events(int fd, int events, serve_reply *r);
 void serve_read_one(int fd, bool head, serve_reply *r);
 void serve_reply_release(serve_reply *r);
 
-/* serve_connect(), serve_send() and serve_read(). */
+/* Calls serve_connect(), serve_send() and serve_read() in turn. */
 void serve_ask(const serve_child *c, const char *path, const char *headers, const char *body,
                serve_reply *r);
 

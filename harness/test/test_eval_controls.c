@@ -107,7 +107,7 @@ static void test_a_damaged_arm_shows_what_is_seen(void) {
     }
 }
 
-/* The precision of the arm "damaged" that --control damaged=auto adds. */
+/* Checks the precision of the arm "damaged", which --control damaged=auto adds. */
 static void expect_damage(const eval_place *p, const char *suite, const char *data,
                           const char *precision) {
     eval_options o = eval_options_of(p);

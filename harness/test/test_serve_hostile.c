@@ -403,7 +403,7 @@ static void test_streams_beside_large_requests(void) {
     serve_child_remove(&c);
 }
 
-/* Requests whose clients leave are not read any more, but the one that is being read. */
+/* If clients leave, their requests are not read any more, except the one that is being read. */
 static void test_clients_of_large_requests_leave(void) {
     enum { kLarge = 6 };
     serve_child c;
@@ -448,7 +448,8 @@ static void test_drain_of_large_requests(void) {
     serve_child_remove(&c);
 }
 
-/* The waiting bodies are limited as those that arrive are. */
+/* Large requests that wait to be read have the limit max_bodies, too. Requests beyond it are
+ * refused with 429. */
 static void test_too_many_large_requests(void) {
     enum { kLarge = 8 };
     serve_child c;
