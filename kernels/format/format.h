@@ -38,7 +38,8 @@ typedef struct {
     element_type type;
     int columns; /* elements for each token, page or tensor; 0: the format has no such plane */
     int pool;    /* index into cache_format.pool */
-    int64_t offset, stride; /* bytes, as above; a 4-bit element 0 is the low half of its byte */
+    int64_t offset, stride; /* bytes, used by the formula at the head of this file; a 4-bit element
+                               0 is the low half of its byte */
 } cache_plane;
 
 typedef struct {

@@ -72,7 +72,7 @@ typedef struct {
     const char *type; /* "bf16", "e4m3fn", "fp32", ...: docs/formats.md lists them */
     int columns;      /* elements for each token, page or tensor */
     int pool;
-    int64_t offset, stride; /* bytes, as above */
+    int64_t offset, stride; /* bytes, used by the formula above */
 } snapmla_plane;
 
 typedef struct {
