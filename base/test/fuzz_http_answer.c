@@ -1,4 +1,4 @@
-/* libFuzzer: a response of arbitrary bytes must give the same body and the same end however it is
+/* Splits a response of arbitrary bytes. It must give the same body and the same end however it is
  * split. The first byte chooses the split. */
 #include <stdint.h>
 #include <stdlib.h>
