@@ -1,5 +1,5 @@
-/* The result of a derivation that ends a response: the 4 of
- * "\begin{align*} x &= 1 + 3 \\ &= 4. \end{align*}" */
+/* Finds the result of a derivation that ends a response: the 4 of "\begin{align*} x &= 1 + 3 \\ &=
+ * 4. \end{align*}" */
 #include <string.h>
 
 #include "evals/answer_parts.h"

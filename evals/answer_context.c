@@ -1,7 +1,7 @@
-/* What the words of a sentence say about a value in it. The rules are those of a small grammar: a
- * value is denied by a negation or a verb of rejection directly before it, or by a predicate
- * directly after it. It belongs to others if its clause is about a wrong answer, other people or
- * given values, or depends on a condition that is not met. */
+/* Finds out what the words of a sentence say about a value in it. The rules are those of a small
+ * grammar: a value is denied by a negation or a verb of rejection directly before it, or by a
+ * predicate directly after it. It belongs to others if its clause is about a wrong answer, other
+ * people or given values, or depends on a condition that is not met. */
 #include <string.h>
 
 #include "evals/answer_parts.h"

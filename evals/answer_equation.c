@@ -1,4 +1,5 @@
-/* The result of a calculation in a sentence: the 18 of "So he sells 24 - 6 = 18 of the 24 pens." */
+/* Finds the result of a calculation in a sentence: the 18 of "So he sells 24 - 6 = 18 of the 24
+ * pens." */
 #include <string.h>
 
 #include "evals/answer_parts.h"

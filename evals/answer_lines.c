@@ -1,4 +1,5 @@
-/* Answers of several values, each with a name on a line of its own or in bold. */
+/* Finds answers of several values, each of which has a name and stands on a line of its own or in
+ * bold. */
 #include <string.h>
 
 #include "evals/answer_parts.h"

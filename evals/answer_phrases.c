@@ -1,4 +1,4 @@
-/* Answers that the last sentence gives in a certain phrase: "4 of the 10 numbers", "a 1 in 2
+/* Finds answers that the last sentence gives in certain phrases: "4 of the 10 numbers", "a 1 in 2
  * chance". */
 #include <string.h>
 #include <strings.h>

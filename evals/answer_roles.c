@@ -1,6 +1,6 @@
-/* The answer of a sentence with several amounts: the 12 of "After giving 5 of them away, Tom has 12
- * apples left over from the 17." Each amount has a role in its sentence. A sentence states an
- * amount as its subject, its object or after "is". It gives other amounts in phrases with a
+/* Finds the answer of a sentence with several amounts: the 12 of "After giving 5 of them away, Tom
+ * has 12 apples left over from the 17." Each amount has a role in its sentence. A sentence states
+ * an amount as its subject, its object or after "is". It gives other amounts in phrases with a
  * preposition, after "the" or "his", and in subordinate clauses. */
 #include <string.h>
 

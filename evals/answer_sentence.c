@@ -1,4 +1,5 @@
-/* The last sentence of a response, without sentences and words that only end the response. */
+/* Finds the last sentence of a response. Sentences and words that only end the response are left
+ * out. */
 #include <string.h>
 
 #include "evals/answer_parts.h"

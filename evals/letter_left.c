@@ -189,7 +189,8 @@ static bool is_light_comma(const letter_tokens *t, size_t i, size_t first) {
            letter_is_adverb(t, k);
 }
 
-/* Does for a sign before the token *@i what step_over_word() does for a word. */
+/* Reads the sign (not a word) before the token *@i, on the way from the mention to its link. True
+ * if the search ends. */
 static bool step_over_sign(const letter_tokens *t, size_t *i, size_t first, left_side *l) {
     const token *k = &t->t[*i - 1];
     size_t before = *i;

@@ -1,4 +1,4 @@
-/* The part of the parser for brackets of all kinds, and for matrices. */
+/* Parses brackets of all kinds, and matrices. */
 #include <string.h>
 
 #include "evals/math/math_parser.h"

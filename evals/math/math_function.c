@@ -1,4 +1,4 @@
-/* The part of the parser for functions, roots and binomials. */
+/* Parses functions, roots and binomials. */
 #include <string.h>
 
 #include "evals/math/math_parser.h"

@@ -1,4 +1,4 @@
-/* The words that introduce an answer: "The answer is". */
+/* Recognises words that introduce an answer, such as "The answer is". */
 #include <string.h>
 
 #include "evals/math/math_rewrite.h"

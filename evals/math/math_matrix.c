@@ -1,4 +1,4 @@
-/* The part of the parser for operations on matrices and tuples: a scalar factor, a minus sign, a
+/* Applies operations to matrices and tuples for the parser: a scalar factor, a minus sign, a
  * transpose. */
 #include "evals/math/math_parser.h"
 #include "evals/math/math_spelling.h"

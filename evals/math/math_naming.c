@@ -1,4 +1,4 @@
-/* Left sides that only name a value, for MATH_TRUTH: \varphi(100) = 40. */
+/* Recognises left sides that only name a value, as in \varphi(100) = 40. MATH_TRUTH needs this. */
 #include <string.h>
 
 #include "evals/math/math_rewriter.h"

@@ -1,4 +1,4 @@
-/* The part of the parser for numbers: fractions, mixed numbers, numerals with a base. */
+/* Parses numbers: fractions, mixed numbers, numerals with a base. */
 #include <string.h>
 
 #include "evals/math/math_parser.h"

@@ -1,4 +1,4 @@
-/* Recurring decimals and exponents such as 3e7. */
+/* Rewrites recurring decimals, and exponents such as 3e7. */
 #include "evals/math/math_rewriter.h"
 
 enum { kMaxRecurring = 60 }; /* digits of a recurring decimal */

@@ -1,4 +1,4 @@
-/* Typed signs: a root, raised digits, dashes. */
+/* Rewrites signs that were typed as characters: a root, raised digits, dashes. */
 #include "evals/math/math_rewriter.h"
 
 /* Typed signs and their LaTeX. The tokenizer reads further signs with math_find_sign(). */

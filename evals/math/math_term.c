@@ -1,4 +1,4 @@
-/* The part of the parser for sums, products and factors (see math_parse.c). */
+/* Parses sums, products and factors (see math_parse.c). */
 #include <string.h>
 
 #include "evals/math/math_parser.h"

@@ -1,4 +1,4 @@
-/* The tokenizer: single characters, and the loop over the input. */
+/* The tokenizer's loop over the input, and its tokens of single characters. */
 #include "evals/math/math_token.h"
 
 #include <string.h>

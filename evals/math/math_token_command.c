@@ -1,4 +1,4 @@
-/* Commands: a backslash and what follows. */
+/* Reads the tokens of commands: a backslash and what follows. */
 #include "evals/math/math_lexer.h"
 
 static void lex_env(lexer *l, math_token_kind kind) {

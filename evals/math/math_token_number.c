@@ -1,4 +1,4 @@
-/* Numbers, with their thousands separators. */
+/* Reads the tokens of numbers, with their thousands separators. */
 #include "evals/math/math_lexer.h"
 
 /* The end of a thousands separator at @s, or NULL. *sign: ',' = a plain comma, '{' = a comma that

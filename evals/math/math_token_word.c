@@ -1,4 +1,4 @@
-/* Words, units and the content of \text. */
+/* Reads the tokens of words, of units and of the content of \text. */
 #include "evals/math/math_lexer.h"
 
 enum { kMaxTexts = 4 }; /* largest depth of nested \text for MATH_TRUTH */
