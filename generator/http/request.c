@@ -1,4 +1,4 @@
-/* The life of a request: admitted, attempted, retried, delivered. */
+/* Admits requests, makes the attempts to answer them, retries, and delivers the results. */
 #include <string.h>
 
 #include "base/clock.h"

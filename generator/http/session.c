@@ -1,5 +1,5 @@
-/* A run: checks the health of the servers, holds the requests in flight, and starts what may
- * start. */
+/* Runs a client: checks the health of the servers, holds the requests in flight, and starts those
+ * requests that may start. */
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
-/* libFuzzer: arbitrary bytes as a whole answer, as stream chunks and as an error response. Text
- * must be UTF-8 without NUL, a failure must have a message, and the description of an error
- * response must be one short line. */
+/* Reads arbitrary bytes as a whole answer, as stream chunks and as an error response. Text must be
+ * UTF-8 without NUL, a failure must have a message, and the description of an error response must
+ * be one short line. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* libFuzzer: the first part of the input, up to a NUL byte, as a checkpoint's chat template. It is
+/* Reads the first part of the input, up to a NUL byte, as a checkpoint's chat template. It must be
  * refused with a message, or a template is chosen, with which the prompts are rendered. The other
  * parts are the tokens of beginning and end, and the contents of the messages; a content's first
  * byte chooses its role. The first byte of the input chooses the file (bit 0), `thinking` (bit 1),

@@ -1,6 +1,6 @@
-/* libFuzzer: where the quick parser of stream chunks does not decline, the full parser must accept
- * the chunk and find the same text. The input is one chunk, or two with a NUL between them; then
- * the second one is parsed after the first. */
+/* Compares the quick parser of stream chunks with the full parser. If the quick parser accepts a
+ * chunk, the full parser must accept it, too, and find the same text. The input is one chunk, or
+ * two with a NUL between them; then the second one is parsed after the first. */
 #include <stdint.h>
 #include <string.h>
 

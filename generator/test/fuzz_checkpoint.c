@@ -1,4 +1,4 @@
-/* libFuzzer: arbitrary bytes as a model.safetensors.index.json beside two shards. It is refused
+/* Reads arbitrary bytes as a model.safetensors.index.json beside two shards. It must be refused
  * with a message, or the tensors that it names can be read. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* libFuzzer: arbitrary bytes as a server's rate-limit headers. The wait that follows is finite and
- * not negative, and so is the delay before the next attempt. Lines are the values of the headers
- * below, in their order; the last two lines are the number of failures and Retry-After. */
+/* Reads arbitrary bytes as a server's rate-limit headers. The wait that follows must be finite and
+ * not negative, and so must be the delay before the next attempt. Lines are the values of the
+ * headers below, in their order; the last two lines are the number of failures and Retry-After. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a recording. It gives an error or at least one row, and every row
- * that was read can be found. */
+/* Reads arbitrary bytes as a recording. It must give an error or at least one row, and every row
+ * that was read must be found again. */
 #include <stdint.h>
 #include <stdlib.h>
 

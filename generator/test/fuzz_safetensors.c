@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes as a safetensors file. It gives an error, or tensors that fill the
- * file after its header without gaps or overlaps. A file without tensors ends with its header. */
+/* Reads arbitrary bytes as a safetensors file. It must give an error, or tensors that fill the file
+ * after its header without gaps or overlaps. A file without tensors ends with its header. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* libFuzzer: arbitrary bytes as a config.json. It gives an error, or a shape whose inventory lists
+/* Reads arbitrary bytes as a config.json. It must give an error, or a shape whose inventory lists
  * tensors with names and possible sizes (the first kEnough are checked). */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* libFuzzer: an event stream of arbitrary bytes must give the same events however it is split. The
+/* Splits an event stream of arbitrary bytes. It must give the same events however it is split. The
  * first byte chooses the split. */
 #include <stdint.h>
 #include <stdlib.h>

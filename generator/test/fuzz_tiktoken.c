@@ -1,4 +1,4 @@
-/* libFuzzer: arbitrary bytes as a tiktoken.model. It gives an error, or a tokenizer that encodes a
+/* Reads arbitrary bytes as a tiktoken.model. It must give an error, or a tokenizer that encodes a
  * sample text and decodes the ids to the same text. */
 #include <stdint.h>
 #include <stdlib.h>

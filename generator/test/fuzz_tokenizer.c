@@ -1,4 +1,4 @@
-/* libFuzzer: arbitrary bytes as a tokenizer.json. It gives an error, or a tokenizer whose decoded
+/* Reads arbitrary bytes as a tokenizer.json. It must give an error, or a tokenizer whose decoded
  * texts are valid UTF-8, for the ids of whole texts and for single ids. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* libFuzzer: arbitrary bytes on a connection between ranks must give the same messages however they
- * are split. The first byte chooses the split. */
+/* Receives arbitrary bytes on a connection between ranks. They must give the same messages however
+ * they are split. The first byte chooses the split. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

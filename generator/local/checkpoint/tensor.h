@@ -22,7 +22,7 @@ typedef struct {
     size_t bytes;
 } tensor;
 
-/* Such as "BF16"; "other" for a dtype that is not supported. */
+/* The name of a dtype, such as "BF16"; "other" for a dtype that is not supported. */
 const char *tensor_dtype_name(tensor_dtype dtype);
 
 /**

@@ -1,5 +1,5 @@
-/* attend_chunk: attention of a prompt's queries over expanded keys and values, with an online
- * softmax. Uses the tensor cores of sm_80 and newer.
+/* attend_chunk() computes attention of a prompt's queries over expanded keys and values, with an
+ * online softmax. It uses the tensor cores of sm_80 and newer.
  *
  * A block processes 128 queries of one head, 16 per warp, and loops over tiles of 64 or 32 keys.
  * Two tiles are in shared memory. A row in shared memory consists of 16-byte pieces. Piece i of row

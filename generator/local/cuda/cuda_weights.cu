@@ -229,7 +229,8 @@ struct loader {
                   "copying weights");
     }
 
-    /* place() to matrix number @group, whose size is @rows by @width, from row @to_row on. */
+    /* Copies a matrix to dst, like place(): to the matrix number @group of dst, whose size is @rows
+     * by @width, from row @to_row on. */
     void place_any(const mat &m, int64_t col, int64_t width, weight_matrix &dst, int64_t group,
                    int64_t rows, int64_t to_row) {
         const int64_t at = (group * rows + to_row) * width;

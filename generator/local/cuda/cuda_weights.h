@@ -22,7 +22,7 @@ struct weight_matrix {
     bf16 *w; /* NULL if the codes are used */
     uint8_t *code;
     float *scale;
-    bool uniform; /* the scales are (codes.h) */
+    bool uniform; /* the scales are "uniform", as codes.h defines it */
 };
 
 struct block {

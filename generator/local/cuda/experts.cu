@@ -1,4 +1,5 @@
-/* The experts of a layer: choice, products, and what ranks exchange for them (comm.h).
+/* Computes the experts of a layer: their choice, their products, and what ranks exchange for them
+ * (comm.h).
  *
  * Without EP, shared experts are treated as experts that every row chooses. With EP, the lists of
  * pairs have the rows of all ranks, and the shared experts are a feed-forward for the rows of this

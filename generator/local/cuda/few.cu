@@ -1,4 +1,4 @@
-/* gemm_few, and its kernel for devices other than Hopper (and for isa "portable"). A tile is 16
+/* gemm_few(), and its kernel for devices other than Hopper (and for isa "portable"). A tile is 16
  * rows of weights; the eight warps of a block divide its k. Weights go from memory to registers. A
  * block processes one tile after another and loads the first weights of the next tile before it
  * adds up and stores the current one. */

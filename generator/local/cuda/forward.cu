@@ -1,4 +1,5 @@
-/* The chain of kernels of a step. Shapes and launches depend only on numbers known on the host. */
+/* Launches the chain of kernels of a step. Shapes and launches depend only on numbers known on the
+ * host. */
 #include <algorithm>
 
 #include "generator/local/cuda/chain.h"

@@ -1,6 +1,6 @@
-/* The work between the projections and attention, fused. For decoding it is norm of the latent,
- * RoPE, appending the new rows to the cache in its format, and absorbing and quantising the
- * queries; the queries of a chunk are only rotated and packed. */
+/* Does the work between the projections and attention in one kernel. For decoding, this is the norm
+ * of the latent, RoPE, appending the new rows to the cache in its format, and absorbing and
+ * quantising the queries. The queries of a chunk are only rotated and packed. */
 #include <algorithm>
 
 #include "generator/local/cuda/project.cuh"

@@ -1,4 +1,5 @@
-/* The chain of a step of one row: attention and one launch alternate. */
+/* Launches the chain of kernels of a step of one row, in which attention and single_layer()
+ * alternate. */
 #include <algorithm>
 
 #include "generator/local/cuda/chain.h"

@@ -1,6 +1,8 @@
-/* attend_chunk with Hopper's tensor cores, for heads of 128 + 64 and 128.
+/* attend_chunk() with Hopper's tensor cores, for heads whose queries have 128 + 64 columns and
+ * whose values have 128.
  *
- * A block processes 128 queries of one head. One warpgroup loads; two multiply, 64 queries each.
+ * A block processes 128 queries of one head. One warpgroup loads. Two warpgroups multiply, each for
+ * 64 queries.
  *   loads      128 keys at a time: three tiles of 64 columns for K, two for V; two stages
  *   products   S: m64n128k16 from shared memory. O += P V: P from registers, V as stored
  * The softmax of one warpgroup can overlap with the products of the other. Shared memory: Q 49 152,

@@ -1,5 +1,5 @@
-/* gemm_few on Hopper. Weights are loaded by bulk copies, so a block can have loads in flight while
- * it multiplies, and while the previous kernel still runs.
+/* gemm_few() on Hopper. Weights are loaded by bulk copies, so a block can have loads in flight
+ * while it multiplies, and while the previous kernel still runs.
  *
  * A tile is 16 rows of weights. A stage of the ring holds at most 1024 of their k. One warp loads
  * and eight multiply. The eight divide k by lines of 64, as in few.cu, and add up at the end of a

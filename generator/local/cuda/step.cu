@@ -1,5 +1,5 @@
-/* A step: the host lays out its inputs and copies them, runs or replays the kernels, and copies the
- * results back. */
+/* Runs a step. The host lays out its inputs and copies them, runs or replays the kernels, and
+ * copies the results back. */
 #include <algorithm>
 #include <cstring>
 

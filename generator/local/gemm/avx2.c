@@ -1,4 +1,4 @@
-/* x86-64 with AVX2 and FMA: 256-bit vectors. */
+/* Products for x86-64 with AVX2 and FMA, in 256-bit vectors. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx2,fma")

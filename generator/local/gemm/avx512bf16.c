@@ -1,5 +1,6 @@
-/* x86-64 with AVX-512's BF16 dot products (for example Zen 4, Sapphire Rapids). vdpbf16ps takes
- * both operands with k contiguous, as MAT_ROWS (gemm.h) stores them, so nothing is rearranged. */
+/* Products for x86-64 with AVX-512's BF16 dot products (for example Zen 4, Sapphire Rapids).
+ * vdpbf16ps takes both operands with k contiguous, as MAT_ROWS (gemm.h) stores them, so nothing is
+ * rearranged. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16,avx2,fma")

@@ -1,4 +1,4 @@
-/* x86-64 with AVX-512 but without its BF16 dot products. */
+/* Products for x86-64 with AVX-512 but without its BF16 dot products. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")

@@ -1,4 +1,4 @@
-/* Any machine: 128-bit vectors in GNU C. */
+/* Products for any machine, in 128-bit vectors of GNU C. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #endif

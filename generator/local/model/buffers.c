@@ -1,4 +1,4 @@
-/* The buffers of a step on the CPU. They are allocated once, for the largest step. */
+/* Allocates the buffers of a step on the CPU once, for the largest step. */
 #include "generator/local/model/model_parts.h"
 
 typedef struct {

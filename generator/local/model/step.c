@@ -1,5 +1,5 @@
-/* A step on the CPU: turns pieces into rows, runs them through the blocks, and computes the wanted
- * logits. With "cuda" the checked pieces are passed to cuda_model.h. */
+/* Runs a step on the CPU: turns pieces into rows, runs them through the blocks, and computes the
+ * wanted logits. With the device "cuda", only checks the pieces and passes them to cuda_model.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
