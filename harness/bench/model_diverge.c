@@ -14,8 +14,8 @@ struct model_diverge {
     int64_t *place;          /* [places] positions, increasing */
     int *equal;      /* [n][ways][places] tokens before the first that differs; the length of
                                 the first format's continuation if none differs */
-    int *length;     /* [ways][places] of the first format's continuation */
-    int32_t *tokens; /* [ways][steps] of the first format at the current place */
+    int *length;     /* [ways][places] tokens of the first format's continuation */
+    int32_t *tokens; /* [ways][steps] tokens that the first format chose at the current place */
     float *logits;   /* [vocab] */
 };
 

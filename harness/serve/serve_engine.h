@@ -114,7 +114,8 @@ serve_job *serve_engine_collect(serve_engine *e, serve_load *load);
 
 void serve_news_clear(serve_news *n);
 
-/* Frees what belongs to the job, but not the job and not what the server filled. */
+/* Frees the memory that the engine's files have allocated for the job. The job itself and the
+ * fields that the server filled are left as they are. */
 void serve_job_release(serve_job *j);
 
 #endif

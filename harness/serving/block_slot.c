@@ -1,4 +1,5 @@
-/* The life of a request: prepared, sent, received, passed on, followed by the next one. */
+/* Prepares, sends and receives the requests of a slot, one after another, and passes on their
+ * results. */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

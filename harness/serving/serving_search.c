@@ -1,4 +1,4 @@
-/* A serving benchmark whose loads follow from what was measured. */
+/* Runs a serving benchmark whose next loads follow from what was measured. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

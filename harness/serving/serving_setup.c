@@ -1,4 +1,4 @@
-/* The options of a serving benchmark: loads, work and arms. */
+/* Reads the options of a serving benchmark: loads, work and arms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The turns of the arms at a load point. */
+/* Runs the arms in turns at a load point. */
 #include <stdio.h>
 
 #include "base/term.h"

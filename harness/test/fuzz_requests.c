@@ -1,5 +1,5 @@
-/* libFuzzer: a requests.jsonl of arbitrary bytes is refused with a message, or its requests are
- * written and read back. */
+/* Reads arbitrary bytes as a requests.jsonl. It must be refused with a message, or its requests can
+ * be written and read back. */
 #include <stdint.h>
 #include <string.h>
 

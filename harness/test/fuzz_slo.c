@@ -1,5 +1,5 @@
-/* libFuzzer: the first line is a list of targets, the others are a requests.jsonl. Both are refused
- * with a message, or rows are made of the requests. */
+/* Reads the first line of the input as a list of targets, and the other lines as a requests.jsonl.
+ * Both must be refused with a message, or rows are made of the requests. */
 #include <stdint.h>
 #include <string.h>
 

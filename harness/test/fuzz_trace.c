@@ -1,5 +1,5 @@
-/* libFuzzer: a trace of arbitrary bytes is refused with a message, or gives requests in order whose
- * lengths are in range. */
+/* Reads arbitrary bytes as a trace. It must be refused with a message, or give requests in order
+ * whose lengths are in range. */
 #include <stdint.h>
 
 #include "harness/serving/trace.h"
