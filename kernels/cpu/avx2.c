@@ -1,4 +1,5 @@
-/* x86-64 with AVX2 and FMA: 256-bit vectors, FP32. Every processor with AVX2 also has F16C. */
+/* The kernel for x86-64 with AVX2 and FMA, in 256-bit vectors of FP32. Every processor with AVX2
+ * also has F16C. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx2,fma,f16c")

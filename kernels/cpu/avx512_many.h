@@ -8,7 +8,7 @@
  * them. Decoding and products use different pipes of the core. */
 typedef struct {
     const uint8_t *content;
-    uint16_t *to; /* their rows of a tile; NULL if there is nothing to decode */
+    uint16_t *to; /* the rows of a tile that get these tokens; NULL if there is nothing to decode */
 } beside_tokens;
 
 /* Tokens in bf16. Row t of a part is at t * step. If the content was decoded, the RoPE part is in

@@ -1,4 +1,5 @@
-/* x86-64 with AVX-512 (F, BW, VL, DQ): 512-bit vectors, FP32. Does not use BF16 dot products. */
+/* The kernel for x86-64 with AVX-512 (F, BW, VL, DQ), in 512-bit vectors of FP32. It does not use
+ * BF16 dot products. */
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
 TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")

@@ -1,4 +1,5 @@
-/* For any machine: 128-bit vectors in GNU C. The compiler translates them for any target. */
+/* The kernel for any machine, in 128-bit vectors of GNU C, which the compiler translates for any
+ * target. */
 #if defined __GNUC__ && !defined __clang__
 #pragma GCC optimize("O3")
 #endif

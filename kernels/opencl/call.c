@@ -1,4 +1,4 @@
-/* Building programs, passing arguments, launching kernels. */
+/* Builds programs, passes arguments and launches kernels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

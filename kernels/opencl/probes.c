@@ -1,5 +1,5 @@
-/* The ceilings: streaming reads of a large buffer, and FP32 multiply-accumulate, which the kernels
- * use for both precisions. */
+/* Measures the ceilings: streaming reads of a large buffer, and FP32 multiply-accumulate, which the
+ * kernels use for both precisions. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* libFuzzer: arbitrary bytes as the descriptor of a cache format. It is refused with a message, or
+/* Reads arbitrary bytes as the descriptor of a cache format. It must be refused with a message, or
  * a few tokens are packed, unpacked and attended to. */
 #include <stdint.h>
 #include <stdlib.h>

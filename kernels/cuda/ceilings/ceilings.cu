@@ -1,5 +1,6 @@
-/* The device's ceilings. The loops of a ceiling run in turn, in windows of about a millisecond. The
- * best window of the best loop counts. cuda_probe_once() runs one window of each probe. */
+/* Measures the device's ceilings. The loops of a ceiling run in turn, in windows of about a
+ * millisecond. The best window of the best loop counts. cuda_probe_once() runs one window of each
+ * probe. */
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

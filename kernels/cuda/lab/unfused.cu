@@ -1,6 +1,6 @@
-/* The dataflow of an FP8 step without fusion: separate launches for scales, content and RoPE of the
- * queries and of the new tokens, and one that copies the tokens to their pages. Rounds as
- * dataflow.cu does. */
+/* The dataflow of an FP8 step without fusion. There are separate launches for scales, content and
+ * RoPE of the queries and of the new tokens, and one that copies the tokens to their pages. The
+ * rounding is that of dataflow.cu. */
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 

@@ -1,5 +1,5 @@
-/* sm90_fp8, but products add to the output inside the tensor cores, which keep about 13 bits of a
- * sum. */
+/* Compiles sm90_fp8 with one change: products add to the output inside the tensor cores, which keep
+ * about 13 bits of a sum. */
 #define SM90_FP8_IN_PLACE 1
 #define sm90_fp8          in_place_fp8
 #define fp8_decode_init   in_place_decode_init

@@ -1,5 +1,5 @@
-/* sm90_fp8 with a unit of P for each page, and the second page of a tile is multiplied and added
- * before the first. */
+/* Compiles sm90_fp8 with a unit of P for each page. The second page of a tile is multiplied and
+ * added before the first. */
 #define SM90_FP8_PAGE_UNITS 1
 #define SM90_FP8_PAGE_ORDER 1
 #define sm90_fp8            page_order_fp8

@@ -1,4 +1,4 @@
-/* sm90_fp8 with a unit of P for each page, as in the paper. */
+/* Compiles sm90_fp8 with a unit of P for each page, as in the paper. */
 #define SM90_FP8_PAGE_UNITS 1
 #define sm90_fp8            page_units_fp8
 #define fp8_decode_init     page_units_decode_init
