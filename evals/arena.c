@@ -66,7 +66,8 @@ snap_status arena_game_prompt(const task_problem *p, int game, span reference, s
 
 /* ---- verdicts ---- */
 
-/* For each label: A's share of the battles, and their number. */
+/* For each label: A's share of the battles for which it counts (`value`), and their number
+ * (`weight`). */
 static const struct {
     const char *label, *said; /* label: as stored; said: as judges write it, in upper or lower
                                  case */

@@ -14,7 +14,7 @@ enum { CONVERSATION_TURNS = 64 };
 typedef struct {
     int64_t length;         /* tokens of the document, two line ends and the instruction */
     int turns;              /* 1..CONVERSATION_TURNS */
-    int keys;               /* ships */
+    int keys;               /* number of ships that the document names, each with a number */
     name_distance distance; /* of the ships' names from that of the first one */
     longtext_split split;   /* of the ships' names and of their first numbers */
 } conversation_options;

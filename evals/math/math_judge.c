@@ -89,7 +89,7 @@ static bool same_kind(judge *j, part g, part a) {
     }
 }
 
-enum { kSquareBrackets = 3 }; /* both, in the arg of a NODE_TUPLE */
+enum { kSquareBrackets = 3 }; /* the arg of a NODE_TUPLE in square brackets */
 
 static bool is_square(part p) {
     return is_kind(p, NODE_TUPLE) && at(p)->arg == kSquareBrackets;
