@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
         sort_pairs(a, reinterpret_cast<int *>(memory));
 }
 
-/* ---- sorting many: three launches ------------------------------------------------------------ */
+/* ---- sorting many pairs, in three launches --------------------------------------------------- */
 
 enum { kPairsOfBlock = 2048 };
 
