@@ -107,9 +107,10 @@ static double expert_launches(const model_shape *s, const predict_layout *l, boo
 }
 
 typedef struct {
-    double all, routed; /* experts of a layer; those of a row that have weights */
-    double one, number; /* numbers in the weights of an expert; bytes of one of them */
-    double router;      /* bytes */
+    double all, routed; /* number of experts of a layer; how many of the experts that a row chooses
+                           have weights, on average */
+    double one, number; /* count of the numbers in an expert's weights; bytes of one number */
+    double router;      /* bytes of the router's weights */
 } expert_sizes;
 
 /* The experts of a rank of a layout with EP. Shared experts are a feed-forward of their own, for

@@ -267,7 +267,8 @@ static size_t count(const char *text, const char *what) {
     return n;
 }
 
-/* One figure for the measured steps with a panel for each layout, and one for the prediction. */
+/* There is one figure for the measured steps, with a panel for each layout, and one for the
+ * predicted steps. */
 static void test_figures_of_layouts(void) {
     results *r = predictions();
     report_model *m = layouts(r);
