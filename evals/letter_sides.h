@@ -58,7 +58,7 @@ typedef struct {
     bool full_stop;   /* a full stop comes after the mention */
     bool aside_ends;  /* a bracket and the end of the sentence come after the mention */
     bool has_text;    /* the option's text follows its label: "(D) no change" */
-    bool strong;      /* it calls the option "the answer" or the like, not only "right" */
+    bool strong;      /* the clause calls the option "the answer" or the like, not only "right" */
     word_class seen;  /* classes of the words of the predicate */
     const char *rule; /* static */
 } right_side;
