@@ -171,7 +171,7 @@ static void take_experts(tiny_model *t, const weights_share *share) {
     CU_ASSERT_EQUAL_FATAL(weights_bind_share(&t->weights, &shape, share, t->files, &err), SNAP_OK);
 }
 
-/* The second rank decodes other tokens than the first. */
+/* Adds @by to all tokens, so that the second rank decodes other tokens than the first. */
 static void shift_tokens(tiny_model *t, int by) {
     for (int i = 0; i < TINY_TOKENS; i++)
         t->tokens[i] = (t->tokens[i] + by) % t->shape.vocab_size;
