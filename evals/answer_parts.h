@@ -52,8 +52,8 @@ answer_context answer_context_of(span text, span value);
 /* What the text says about a box. */
 typedef enum {
     ANSWER_KEPT,
-    ANSWER_REVISED,   /* it is taken back, and another answer is stated */
-    ANSWER_RETRACTED, /* it is taken back, and no other answer is stated in words */
+    ANSWER_REVISED,   /* the box is taken back, and another answer is stated */
+    ANSWER_RETRACTED, /* the box is taken back, and no other answer is stated in words */
 } answer_revision;
 
 /* Finds out whether the text after a box takes it back. @x gets the other answer; it is valid only

@@ -26,7 +26,7 @@ typedef struct {
 /* The statements that declare an answer, or those that conclude one. */
 typedef struct {
     clause last; /* the last one; first = SIZE_MAX: none */
-    bool differ; /* they have different letters */
+    bool differ; /* the statements have different letters */
 } statements;
 
 /* All statements of a text. */

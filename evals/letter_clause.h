@@ -7,11 +7,11 @@
 #include "evals/letter_token.h"
 
 typedef enum {
-    CLAUSE_SILENT,    /* it does not say whether the option is the answer */
-    CLAUSE_DENIES,    /* it says that the option is wrong */
-    CLAUSE_OPEN,      /* it asks, supposes, quotes, or names several options */
-    CLAUSE_CONCLUDES, /* the option follows from it: "only C fits" */
-    CLAUSE_DECLARES   /* it says which option is the answer: "the answer is C" */
+    CLAUSE_SILENT,    /* the clause does not say whether the option is the answer */
+    CLAUSE_DENIES,    /* the clause says that the option is wrong */
+    CLAUSE_OPEN,      /* the clause asks, supposes, quotes, or names several options */
+    CLAUSE_CONCLUDES, /* the clause concludes that the option is the answer: "only C fits" */
+    CLAUSE_DECLARES   /* the clause says which option is the answer: "the answer is C" */
 } clause_verdict;
 
 typedef struct {
@@ -19,9 +19,10 @@ typedef struct {
     size_t first, end; /* the mention's tokens are first .. end - 1. It has several options if these
                           are joined, as in "A or B" */
     char letter;       /* '\0' if different letters are joined */
-    bool weighs;       /* it compares with other options or concludes: "so", "only", "I choose" */
-    bool circumstance; /* it begins with a circumstance, "for metals ...", and would conclude or
-                          declare if it did not deny or leave open */
+    bool weighs;       /* the clause compares with other options or concludes: "so", "only", "I
+                          choose" */
+    bool circumstance; /* the clause begins with a circumstance, "for metals ...", and would
+                          conclude or declare if it did not deny the option or leave it open */
     const char *rule;  /* static; how the clause concludes or declares. Also set if it would do so
                           but for a denial or an open question */
 } clause;

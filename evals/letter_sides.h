@@ -9,7 +9,7 @@
  * with the same name, such as WORD_BE for LINK_BE, or the sign in its name. */
 typedef enum {
     LINK_NONE,  /* another word, a name, a number, a sign or another mention comes before it */
-    LINK_START, /* it begins its clause */
+    LINK_START, /* the mention begins its clause */
     LINK_SO,
     LINK_BE,
     LINK_COLON,

@@ -17,8 +17,8 @@
 
 typedef enum {
     OPINION_NONE,      /* no opinion */
-    OPINION_SAME,      /* both are the same answer */
-    OPINION_DIFFERENT, /* they are not */
+    OPINION_SAME,      /* the gold and the answer are the same */
+    OPINION_DIFFERENT, /* the gold and the answer differ */
 } opinion;
 
 /* The system message, and the user message about an answer: the problem, the gold and the answer.

@@ -78,8 +78,8 @@ typedef struct {
 /* The settings of the requests of one arm in one task. */
 typedef struct {
     gen_settings all;
-    const char *json;      /* those that can change an answer (gen_settings_json()); NULL: none is
-                              set */
+    const char *json;      /* the settings that can change an answer (gen_settings_json()); NULL:
+                              none is set */
     char sha256[HASH_HEX]; /* of json; "" if there is none */
 } eval_settings;
 

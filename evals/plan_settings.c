@@ -138,8 +138,9 @@ static snap_status merge(const gen_settings *task, const gen_settings *arm, aren
     out->parts = arm->has_parts ? arm->parts : task->parts;
     out->opened = arm->has_opened ? arm->opened : task->opened;
     out->completion_limit = task->completion_limit || arm->completion_limit;
-    bool unused = task->completions && !out->completions; /* then the template of the suite has no
-                                                             use */
+    bool unused = task->completions && !out->completions; /* the arm does not use completions, so it
+                                                             does not use the suite's template for
+                                                             them */
     out->prompt = arm->prompt ? arm->prompt : unused ? NULL : task->prompt;
 cleanup:
     return st;

@@ -189,7 +189,7 @@ const language_profiles *language_installed(void) {
     if (!known) {
         fault_mark before = fault_begin();
         read_installed(&installed);
-        known = !fault_since(before); /* else the next call tries again */
+        known = !fault_since(before); /* after a fault, the next call tries again */
     }
     (void)pthread_mutex_unlock(&lock);
     return installed;

@@ -144,7 +144,7 @@ static math_verdict compare_public(math_tokens *g, math_tokens *a, math_policy p
     if (math_drops_letter(g, a))
         return verdict(MATH_DIFFERENT, "the last letter is taken for a unit");
     if (is_ambiguous(g, a)) {
-        *grouped = false; /* not compared as a list either */
+        *grouped = false; /* the answers are not compared as lists either */
         return unread("a thousands separator in a statement", false);
     }
     return compare_trees(g, a, policy, !group);

@@ -140,7 +140,7 @@ static void test_tasks(void) {
         CU_ASSERT_EQUAL(r.verdict, GRADE_CORRECT);
         CU_ASSERT_EQUAL_FATAL(grade_response(set.grader, set.problems[0].gold, in, &r, NULL),
                               SNAP_OK);
-        CU_ASSERT_EQUAL(r.verdict, GRADE_WRONG); /* it is another item */
+        CU_ASSERT_EQUAL(r.verdict, GRADE_WRONG); /* the solution answers another problem */
         js_free(row);
         task_set_release(&set);
         task_file_free(f);
