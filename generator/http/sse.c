@@ -93,7 +93,8 @@ snap_status sse_feed(sse *p, const char *bytes, size_t n, sse_event_fn fn, void 
         p->after_cr = false;
         const char *line = bytes + i;
         size_t run = to_line_end(line, n - i);
-        bool whole = !p->line.len && i + run < n; /* then it is not copied */
+        bool whole = !p->line.len && i + run < n; /* a line that is complete in the input is not
+                                                     copied */
         if (!whole)
             (void)buf_append(&p->line, line, run);
         st = fits(&p->line, err);

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     buf text; /* the answer */
     int tokens;
-    bool truncated;          /* it ended at the limit of tokens or of the context */
+    bool truncated;          /* the answer ended at the limit of tokens or of the context */
     follow_reading *reading; /* [models]; all zeros for the first model */
 } follow_answer;
 

@@ -57,7 +57,7 @@ struct local_model {
     int32_t stop_ids[SHAPE_EOS + 1];
     int n_stop_ids;
     char name[40]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
-    bool borrows;  /* it is not the first replica */
+    bool borrows;  /* this replica is not the first one, and borrows from it */
     local_model *more; /* [replicas - 1]; NULL if there is only one */
     int replicas;      /* in the first replica: the number of replicas, at least 1 */
 };

@@ -49,7 +49,7 @@ typedef enum {
                          depends on them */
     TINY_E4M3,        /* projections in F8_E4M3 with one scale per 32 x 32 block */
     TINY_E4M3_AS_F32, /* the numbers of TINY_E4M3 with the scales applied, in F32 */
-    TINY_E4M3_AS_BF16 /* the same numbers, rounded to BF16 */
+    TINY_E4M3_AS_BF16 /* the numbers of TINY_E4M3_AS_F32, rounded to BF16 */
 } tiny_flavour;
 void tiny_open_as(tiny_model *t, const char *name, tiny_flavour flavour);
 

@@ -58,7 +58,7 @@ struct row_buffers {
     device::bf16 *expert_inner;       /* [pairs][inner] */
     float *down;                      /* [pairs][hidden] outputs of the experts */
     uint8_t *code;                    /* the operand of a product of e4m3 weights: e4m3 or FP16 */
-    float *code_scale;                /* and its scales or inverse factors (codes.h) */
+    float *code_scale;                /* the scales or inverse factors of `code` (codes.h) */
     device::partial_sums partial;     /* of gemm_stream_k() */
     float *part; /* if the model is split, or its experts are divided: [max_rows][hidden] sums of
                     this rank, before they are added up over the ranks (comm.h); if rows are

@@ -107,8 +107,8 @@ static snap_status fork_pages(engine *e, sequence *s, bool *done, snap_err *err)
     s->held = p->held;
     int shared = p->forks++ ? p->n : 0;
     e->stats.shared += shared;
-    if (s->req.start && s->n == s->n_prompt) /* otherwise it had started before, and is computed
-                                                again */
+    if (s->req.start && s->n == s->n_prompt) /* otherwise the sequence had started before, and is
+                                                computed again */
         s->req.start(s->req.user, shared);
     if (copy) {
         pool_drop(&e->pool, s->pages[last]);

@@ -13,10 +13,10 @@ enum { RANKS_WHAT = 64 };
  * rank, and each other rank has one to rank 0. */
 typedef struct {
     wire w;
-    bool here;             /* it has arrived */
-    bool left;             /* it has ended its work without a failure */
+    bool here;             /* the rank has arrived */
+    bool left;             /* the rank has ended its work without a failure */
     int64_t received_ns;   /* time of its last message */
-    uint64_t begun, ended; /* how many exchanges it has begun and ended */
+    uint64_t begun, ended; /* how many exchanges the rank has begun and ended */
     int64_t begun_ns;      /* when the last exchange began, or when its message arrived */
     char what[RANKS_WHAT];
     uint8_t *data; /* [data_room]; if has_data is set, holds the data_n bytes of a

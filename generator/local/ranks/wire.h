@@ -14,7 +14,7 @@
 
 enum {
     WIRE_HELLO_MOST = 4096, /* bytes of content before the other side has introduced itself */
-    WIRE_MOST = 1 << 20,    /* and afterwards */
+    WIRE_MOST = 1 << 20,    /* bytes of content after that */
 };
 
 typedef enum {
