@@ -47,9 +47,11 @@ static void install_signals(void) {
     (void)sigaddset(&sa.sa_mask, SIGTERM);
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
-    sa.sa_handler = SIG_IGN; /* after that, writing to a closed pipe fails with an error */
+    sa.sa_handler = SIG_IGN; /* then writing to a closed pipe fails with an error instead of ending
+                                the program */
     (void)sigaction(SIGPIPE, &sa, NULL);
-    (void)sigaction(SIGXFSZ, &sa, NULL); /* and so does writing beyond the file size limit */
+    (void)sigaction(SIGXFSZ, &sa, NULL); /* then writing beyond the file size limit fails with an
+                                            error, too */
 }
 
 static void usage(FILE *to) {

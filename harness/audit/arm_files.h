@@ -34,8 +34,9 @@ typedef snap_status (*arm_file_fn)(void *ctx, const char *name, char hex[HASH_HE
 snap_status verify_arm_files(const arm_files *files, arm_file_fn hash, void *ctx,
                              verify_findings *f, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for the copies of plugins and Python files in a run's folder. Formats are not compared:
- * the folder has no files of them. Errors of reading the files, SNAP_E_NOMEM. */
+/* Compares the copies of plugins and Python files in a run's folder with the hashes of the rows, as
+ * verify_arm_files() does. Formats are not compared, because the folder has no files of them.
+ * Errors of reading the files, SNAP_E_NOMEM. */
 snap_status verify_folder_files(const results *r, const char *dir, verify_findings *f,
                                 snap_err *err) SNAP_CHECK_RESULT;
 

@@ -23,7 +23,7 @@ typedef struct {
     const arm_format *format; /* format of its cache, borrowed; NULL: that of mla.h */
     mla_backend *backend;     /* borrowed; NULL: it could not be opened, for the reason in `why` */
     snap_err why;
-    const char *kernel_hash; /* both fields as in sweep_options */
+    const char *kernel_hash; /* this field and the next one as in sweep_options */
     bool code_is_file;
     int rates; /* index of the first arm whose backend has the same ceilings as this arm's; often
                   its own index */

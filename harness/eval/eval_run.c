@@ -82,9 +82,8 @@ static snap_status check_folder(eval *e, snap_err *err) {
         TRY(run_journal_put(e->journal, RUN_IDENTITY, plan_identity(&e->plan), err));
     }
     if (!e->opt.regrade && results_journal_find(e->journal, RUN_MERGED))
-        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err)); /* it may get
-                                                                               samples of its
-                                                                               own now */
+        /* the merged run may get samples of its own now */
+        TRY(run_journal_put(e->journal, RUN_MERGED, js_new_object(), err));
     if (!e->opt.regrade)
         TRY(run_journal_put(e->journal, RUN_OPTIONS, run_options_json(&e->opt), err));
 cleanup:

@@ -15,7 +15,7 @@ typedef struct {
     char by[200];     /* "lm-eval 0.4.9" */
     char metric[200]; /* "exact_match,strict-match", as lm-eval names it with its filter */
     char *task_path;
-    task_file *task; /* that was written */
+    task_file *task; /* the task file that was written */
     task_set set;    /* its problems */
     js *summary;     /* of the arms */
 } writing;

@@ -27,8 +27,8 @@ typedef struct {
     arena *mem; /* owns the texts of settings */
     suite_task tasks[SUITE_TASKS];
     size_t n;
-    double margin_pp; /* that of the first suite that has one, else of the first task that has one,
-                         else 2 */
+    double margin_pp; /* the margin of the first suite that has one, else of the first task that has
+                         one, else 2 */
 } suite;
 
 /**

@@ -16,8 +16,9 @@
 snap_status rows_to_lines(const char *text, size_t n, const char *name, buf *out,
                           snap_err *err) SNAP_CHECK_RESULT;
 
-/* The same for one page of several, which may lack the rows of the others. *count is the number of
- * rows in the page, at least one. *total is the number of rows of the whole data set. */
+/* Like rows_to_lines(), for one page of several. The page may lack the rows of the other pages.
+ * *count is the number of rows in the page, at least one. *total is the number of rows of the whole
+ * data set. */
 snap_status rows_page_to_lines(const char *text, size_t n, const char *name, buf *out,
                                int64_t *count, int64_t *total, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -18,8 +18,8 @@ struct serve_choice {
     int64_t tokens;
     int n_top;
     int cached; /* tokens of the prompt that were in the cache, until they are passed on */
-    bool stops; /* there are stop strings. In the job, this would be beside what the server's thread
-                   writes for each token. */
+    bool stops; /* the request has stop strings. This flag is not in the job, because there it would
+                   lie beside fields that the server's thread writes for each token */
     bool stopped, done;
     token_logit top[ENGINE_TOP];
 };

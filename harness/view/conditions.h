@@ -17,7 +17,8 @@ typedef enum {
     CONDITION_COLD,    /* state of the cache: "cold", "warm" */
     CONDITION_MODE,    /* "burst", "sustained" */
     CONDITIONS,
-    /* Those before it make the work of two rows different. The others are ways to time it. */
+    /* A difference in a condition before CONDITION_COLD means that two rows did different work. The
+     * other conditions are ways to time the work. */
     CONDITIONS_OF_WORK = CONDITION_COLD,
 } condition;
 

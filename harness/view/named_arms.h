@@ -45,7 +45,7 @@ const named_pair *named_arms_pair(const named_arms *g, size_t cell, int base, in
 /* How an arm compares with another one in a cell. */
 typedef enum {
     NAMED_NONE,    /* one of the two has no time, or the arm is the baseline */
-    NAMED_UNKNOWN, /* there is no interval */
+    NAMED_UNKNOWN, /* the ratio of the two arms has no interval */
     NAMED_WIN,     /* the whole interval is above 1: the arm is faster */
     NAMED_TIE,     /* the interval contains 1 */
     NAMED_LOSS     /* the whole interval is below 1 */
