@@ -62,9 +62,9 @@ snap_status mla_ceilings_probe_once(mla_probe_rates *out, mla_backend *be,
 
 /* Fixed costs that measured times contain, and the rates that the device sustains. */
 typedef struct {
-    double timer_ns;     /* the timer started and stopped with no work between */
-    double launch_ns;    /* the same with an empty kernel between, enqueued while the device is
-                            busy */
+    double timer_ns;     /* measured time if the timer starts and stops with no work between */
+    double launch_ns;    /* measured time if an empty kernel, enqueued while the device is busy,
+                            runs between */
     double cold_read_ns; /* latency of one dependent read of device memory, missing all caches */
     double bf16, fp8;    /* FLOP/s of a loop that runs for seconds: what the power limit allows */
 } mla_limits;

@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
     int64_t rows;   /* number of rows compared */
     double out_rel; /* ||out - ref|| / ||ref|| over all compared rows together */
-    double row_rel; /* the same for the worst single row */
+    double row_rel; /* ||out - ref|| / ||ref|| of the worst single row */
     double out_abs; /* largest absolute difference of one element */
     double cosine;  /* 1 - cosine similarity, over all rows together */
     double lse_err; /* largest |lse - ref| / max(1, |ref|); 0 if lse was not judged */

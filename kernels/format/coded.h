@@ -23,9 +23,9 @@ typedef struct {
     coded_kind kind;
     double (*bytes)(int d_c, int setting); /* the bytes of the content of a token */
     int setting;                           /* bits for each number, or numbers in the residual */
-    int tokens; /* so many neighbouring tokens are rounded together, at positions that are a
-                   multiple of it; the last tokens of a sequence that are fewer stay as they are.
-                   A power of two up to CODED_MOST_TOKENS */
+    int tokens; /* number of neighbouring tokens that are rounded together, from positions that are
+                   multiples of this number on. Fewer tokens at the end of a sequence stay as they
+                   are. A power of two up to CODED_MOST_TOKENS */
     int exact;  /* tokens at the start of a sequence that stay as they are; 0 unless @tokens is 1 */
 } coded_format;
 

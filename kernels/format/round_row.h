@@ -221,7 +221,7 @@ FORMAT_INLINE void row_add_ranges(row_team t, const row_format *f, const uint16_
     row_load(t, f, row, m);
     if (content)
         row_widen(t, shared, content, m->x, f->columns);
-    if (content && f->rope.scale.kind == SCALE_SHARED) /* then there is one range */
+    if (content && f->rope.scale.kind == SCALE_SHARED) /* content and RoPE share one range */
         row_widen(t, shared, content, m->x + f->columns, f->d_r);
     if (rope)
         row_widen(t, shared + content, rope, m->x + f->columns, f->d_r);

@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(kAcross *kGroups) combine(combine_args a) {
             for (int g = 1; g < kGroups && group == 0; g++) {
                 const running other = shared[g][lane];
                 const float most = fmaxf(r.most, other.most);
-                if (other.sum == 0) /* no token; NaN is not skipped */
+                if (other.sum == 0) /* the group has no token; a sum that is NaN is not skipped */
                     continue;
                 rebase(r, most);
                 const float factor = exp2f(other.most - most);

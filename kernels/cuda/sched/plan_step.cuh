@@ -60,8 +60,8 @@ __device__ void plan_step(shared &s, const sched_plan &plan, const sequences &se
     }
     table.prefetch(threadIdx.x * static_cast<size_t>(table.width), seqs.batch);
     mine = run_of(s, seqs, parts, &width);
-    /* here @splits is fixed, or there are more sequences than threads: "pieces" is not
-     * considered */
+    /* At this point @splits is fixed, or there are more sequences than threads, so "pieces" is not
+     * considered. */
     if (splits == 0 &&
         cheapest(seqs, width, longest_whole(s, seqs, mine, parts, width), 0).kind == LINE)
         deal_cut(s, plan, seqs, mine, parts, width);

@@ -37,7 +37,7 @@ enum {
     kLoadRegs = 24,
     kSoftmaxRegs = 136,
     kOutputRegs = 176,
-    kFewSoftmaxRegs = 104, /* this and the next: for at most 32 rows */
+    kFewSoftmaxRegs = 104, /* this number and the next are for the kernels for at most 32 rows */
     kFewOutputRegs = 192,
 };
 
