@@ -115,7 +115,8 @@ static const snapmla_attention kReader = {SNAPMLA_ATTENTION,          .name = "r
 
 static const mla_backend_ops *real;
 
-/* Without a cache to empty, one set of data suffices. */
+/* Describes a backend without a cache. The arms then need only one set of data, because no cache
+ * has to be emptied. */
 static void describe_without_cache(const mla_backend *be, mla_backend_info *out) {
     real->describe(be, out);
     out->cache_bytes = 0;

@@ -395,7 +395,7 @@ static void test_work(void) {
     work_text(&again, 3, &same);
     work_text(&b, 4, &y);
     work_text(&next, 3, &z);
-    CU_ASSERT_EQUAL(spaces(buf_str(&x)), 400); /* and one token for "Text" */
+    CU_ASSERT_EQUAL(spaces(buf_str(&x)), 400); /* 401 tokens are wanted, of which "Text" is one */
     CU_ASSERT_STRING_EQUAL(buf_str(&x), buf_str(&same));
     CU_ASSERT_STRING_NOT_EQUAL(buf_str(&x), buf_str(&z));
     size_t shared = common_prefix(&x, &y);
