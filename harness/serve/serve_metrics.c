@@ -89,7 +89,8 @@ static void write_finished(const writer *w, const serve_metrics *m) {
     }
 }
 
-/* The parts of the model's time on a device, and the experts of its layers. */
+/* Writes the metrics of the model: the parts of its time on a device, and the experts of its
+ * layers. */
 static void write_model(const writer *w, const runner_stats *s) {
     write_one(w, "snapmla:model_launch_seconds_total", "counter",
               "The part of the model's seconds in which the host started the work of a GPU.",

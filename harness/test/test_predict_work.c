@@ -83,7 +83,8 @@ static void test_flop(void) {
                            1, 1e-12);
 }
 
-/* All choices of two rows: each chooses 2 of 4 experts. */
+/* Goes through all choices of two rows, each of which chooses 2 of 4 experts, and counts the
+ * experts that are chosen. */
 static void test_expected_experts(void) {
     int all = 0, mine = 0, pairs = 0;
     for (unsigned a = 0; a < 16; a++)
