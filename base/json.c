@@ -32,21 +32,22 @@ __attribute__((constructor)) static void set_allocate(void) {
 
 /* ---- reading ---- */
 
-/* NULL if the text is refused, or after a noted fault. */
-static json_t *load(const char *text, size_t n, json_error_t *je) {
+/* NULL if the text is refused, or after a noted fault. @flags: further flags of jansson. */
+static json_t *load(const char *text, size_t n, size_t flags, json_error_t *je) {
     jmp_buf here;
     json_t *volatile v = NULL;
     parser_failed = &here;
     if (setjmp(here) == 0)
-        v = json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, je);
+        v = json_loadb(text, n, flags | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY,
+                       je);
     parser_failed = NULL;
     return v;
 }
 
-js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
+static js *parse(const char *text, size_t n, size_t flags, const char *name, snap_err *err) {
     json_error_t je = {.text = ""};
     fault_mark before = fault_begin();
-    json_t *v = load(text, n, &je);
+    json_t *v = load(text, n, flags, &je);
     if (!v && fault_since(before))
         (void)err_set(err, SNAP_E_NOMEM, "%s: out of memory", name);
     else if (!v)
@@ -54,13 +55,25 @@ js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
     return v;
 }
 
-js *js_parse_file(const char *path, size_t limit, snap_err *err) {
+js *js_parse(const char *text, size_t n, const char *name, snap_err *err) {
+    return parse(text, n, 0, name, err);
+}
+
+static js *parse_file(const char *path, size_t limit, size_t flags, snap_err *err) {
     buf text = {.limit = limit};
     js *v = NULL;
     if (fs_read_regular(path, &text, err) == SNAP_OK)
-        v = js_parse(buf_str(&text), text.len, path, err);
+        v = parse(buf_str(&text), text.len, flags, path, err);
     buf_release(&text);
     return v;
+}
+
+js *js_parse_file(const char *path, size_t limit, snap_err *err) {
+    return parse_file(path, limit, 0, err);
+}
+
+js *js_parse_file_as_reals(const char *path, size_t limit, snap_err *err) {
+    return parse_file(path, limit, JSON_DECODE_INT_AS_REAL, err);
 }
 
 void js_free(js *v) {
@@ -408,7 +421,7 @@ static snap_status one_line(const char *text, size_t n, const char *name, long l
                             void *ctx, snap_err *err) {
     json_error_t je = {.text = ""};
     fault_mark before = fault_begin();
-    json_t *v = load(text, n, &je);
+    json_t *v = load(text, n, 0, &je);
     const char *quote = v ? NULL : strstr(je.text, " near '");
     if (!v && fault_since(before))
         return err_set(err, SNAP_E_NOMEM, "%s:%ld: out of memory", name, line);

@@ -26,6 +26,9 @@ typedef struct json_t js; /* jansson's own tag: the type stays opaque outside ba
 js *js_parse(const char *text, size_t n, const char *name, snap_err *err);
 /* Parses a regular file, or standard input if @path is "-". @limit: bytes. Also SNAP_E_IO. */
 js *js_parse_file(const char *path, size_t limit, snap_err *err);
+/* Like js_parse_file(), but all numbers become reals, so integers beyond 64 bits are accepted.
+ * Python programs write such integers. */
+js *js_parse_file_as_reals(const char *path, size_t limit, snap_err *err);
 void js_free(js *v); /* NULL is allowed */
 
 /* Optional lookups. They return NULL or the fallback if the key is absent or has another type.

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/json_line.h"
@@ -21,6 +22,7 @@ static void test_errors_name_the_place(void) {
         {"\"\xff\"", "unable to decode byte 0xff"},
         {"", "x.json:1:"},
         {"{\"a\": 1e999}", "real number overflow"},
+        {"{\"a\": 1000000000000000019884624838656}", "too big integer"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snap_err err = {0};
@@ -28,6 +30,20 @@ static void test_errors_name_the_place(void) {
         CU_ASSERT_EQUAL(err.code, SNAP_E_INPUT);
         CU_ASSERT_PTR_NOT_NULL(strstr(err.text, cases[i].message));
     }
+}
+
+static void test_numbers_as_reals(void) {
+    static const char text[] = "{\"i\": 7, \"large\": -1000000000000000019884624838656}";
+    char path[] = "/tmp/snapmla-json-XXXXXX";
+    int fd = mkstemp(path);
+    CU_ASSERT_FATAL(fd >= 0 && write(fd, text, sizeof text - 1) == sizeof text - 1);
+    (void)close(fd);
+    js *v = js_parse_file_as_reals(path, 1 << 10, NULL);
+    CU_ASSERT_EQUAL(js_get_num(v, "i", 0), 7);
+    CU_ASSERT_EQUAL(js_get_num(v, "large", 0), -1e30);
+    CU_ASSERT_PTR_NULL(js_parse_file_as_reals(path, 10, NULL));
+    js_free(v);
+    CU_ASSERT_EQUAL(unlink(path), 0);
 }
 
 static void test_deep_nesting_is_refused(void) {
@@ -163,6 +179,7 @@ static void test_lines_of_members(void) {
 
 CU_TestInfo tests_json[] = {
     {"errors name the place", test_errors_name_the_place},
+    {"numbers as reals", test_numbers_as_reals},
     {"deep nesting is refused", test_deep_nesting_is_refused},
     {"lookups", test_lookups},
     {"numbers round-trip", test_numbers_round_trip},

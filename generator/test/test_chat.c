@@ -158,6 +158,9 @@ static void test_where_templates_stand(void) {
          "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"[Round USER: ASSISTANT:\"},"
          "{\"name\":\"default\",\"template\":\"" CHATML "\"}]}",
          SNAP_OK, CHAT_CHATML},
+        {"tokenizer_config.json",
+         "{\"chat_template\":\"" CHATML "\",\"model_max_length\":1000000000000000019884624838656}",
+         SNAP_OK, CHAT_CHATML},
         {"tokenizer_config.json", "{\"chat_template\":\"[INST]\"}", SNAP_E_UNSUPPORTED, CHAT_NONE},
         {"tokenizer_config.json", "{", SNAP_E_INPUT, CHAT_NONE},
         {"chat_template.jinja", CHATML, SNAP_OK, CHAT_CHATML}, /* is used, although

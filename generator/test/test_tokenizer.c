@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -548,11 +549,35 @@ static void test_facts(void) {
     tokenizer_free(t);
 }
 
+/* The transformers library writes this "model_max_length" if no length is set. */
+static void test_number_beyond_64_bits(void) {
+    static const char kConfig[] =
+        "{\"model_max_length\": 1000000000000000019884624838656, \"eos_token\": \"<|end|>\"}";
+    char dir[] = "/tmp/snapmla-tokenizer-XXXXXX";
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    char *config = fs_join(dir, "tokenizer_config.json"), *json = fs_join(dir, "tokenizer.json");
+    buf text = {0};
+    CU_ASSERT_EQUAL(fs_read(FOLDER "bytes/tokenizer.json", &text, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_write_atomic(json, text.data, text.len, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(fs_write_atomic(config, kConfig, sizeof kConfig - 1, NULL), SNAP_OK);
+    snap_err err = {0};
+    tokenizer *t = NULL;
+    CU_ASSERT_EQUAL(tokenizer_open(&t, dir, &err), SNAP_OK);
+    CU_ASSERT_STRING_EQUAL(err.text, "");
+    CU_ASSERT(t && tokenizer_eos(t) == 620); /* its id in tokenizer.json */
+    tokenizer_free(t);
+    CU_ASSERT_EQUAL(unlink(config) | unlink(json) | rmdir(dir), 0);
+    buf_release(&text);
+    free(config);
+    free(json);
+}
+
 CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
                                  {"byte fallback, as tokenizers", test_fallback},
                                  {"rare features, as tokenizers", test_features},
                                  {"Unicode's forms, as tokenizers", test_forms},
                                  {"tiktoken.model, as tiktoken", test_tiktoken},
+                                 {"a number beyond 64 bits", test_number_beyond_64_bits},
                                  {"tokens of published models", test_published_tokens},
                                  {"decode(encode(x)) = x", test_round_trip},
                                  {"malformed UTF-8", test_repairs},

@@ -94,7 +94,7 @@ static const char *source_of(const js *config) {
 }
 
 static snap_status source_from_config(const char *path, buf *out, snap_err *err) {
-    js *config = js_parse_file(path, kConfigMax, err);
+    js *config = js_parse_file_as_reals(path, kConfigMax, err); /* as tokenizer.c does */
     if (!config)
         return err && err->code ? err->code : SNAP_E_INPUT;
     const char *source = source_of(config);

@@ -57,14 +57,15 @@ static void read_config(tokenizer *t, const js *config) {
     read_flags(t, config);
 }
 
-/* *out = NULL if the file does not exist */
+/* *out = NULL if the file does not exist. Numbers are read as reals, because the transformers
+ * library writes 1000000000000000019884624838656 for "model_max_length" if no length is set. */
 static snap_status parse_config(js **out, const char *dir, snap_err *err) {
     char *path = fs_join(dir, "tokenizer_config.json");
     snap_status st = SNAP_OK;
     *out = NULL;
     if (!path)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a path");
-    if (fs_exists(path) && !(*out = js_parse_file(path, kConfigMax, err)))
+    if (fs_exists(path) && !(*out = js_parse_file_as_reals(path, kConfigMax, err)))
         st = err && err->code ? err->code : SNAP_E_INPUT;
     free(path);
     return st;
