@@ -82,6 +82,14 @@ static const char *advice(int status) {
     }
 }
 
+/* The server's message may end with a full stop, which the advice continues. */
+static void append_advice(buf *out, const char *words) {
+    bool stop = out->len >= 2 && out->data[out->len - 1] == '.' && out->data[out->len - 2] != '.';
+    if (*words && stop)
+        out->len--;
+    (void)buf_puts(out, words);
+}
+
 void server_error_describe(int status, const char *body, size_t n, const char *location, buf *out) {
     (void)buf_printf(out, "HTTP %d", status);
     if (status >= 300 && status < 400) {
@@ -101,5 +109,5 @@ void server_error_describe(int status, const char *body, size_t n, const char *l
     if (!described)
         append_line(out, body, n);
     js_free(v);
-    (void)buf_puts(out, advice(status));
+    append_advice(out, advice(status));
 }

@@ -228,6 +228,14 @@ static void test_refusals_are_one_line(void) {
     expect_refusal(422, "{\"detail\":[{\"loc\":[\"body\"],\"msg\":\"bad\"}]}", "",
                    "HTTP 422: [{\"loc\":[\"body\"],\"msg\":\"bad\"}]; check the model name, max "
                    "tokens and sampling against what the server accepts");
+    expect_refusal(
+        404,
+        "{\"error\":{\"message\":\"The model `nope` does not exist. Valid aliases: tiny.\","
+        "\"type\":\"NotFoundError\",\"param\":\"model\",\"code\":404}}", /* vLLM 0.32.0 */
+        "",
+        "HTTP 404: The model `nope` does not exist. Valid aliases: tiny; check that the "
+        "URL ends in the API's root (often /v1) and that model= names a served model");
+    expect_refusal(500, "Sorry.", "", "HTTP 500: Sorry.");
     expect_refusal(401, "{\"message\":\"who?\"}", "",
                    "HTTP 401: who?; set SNAPMLA_API_KEY, or the variable that the arm's key_env "
                    "names, to a key that this server accepts");
