@@ -58,6 +58,25 @@ static snap_status check_points(const serving_result *run, const request_list *l
                          "--duration or a higher load");
 }
 
+/* Warns of arms whose requests failed, with the first error of each. */
+static void warn_of_failures(const serving_result *run, const request_list *list) {
+    for (int arm = 0; arm < run->n_arms; arm++) {
+        size_t sent = 0, failed = 0;
+        const char *first = "";
+        for (size_t i = 0; i < list->n; i++) {
+            const serving_request *r = &list->at[i];
+            if (r->arm != arm)
+                continue;
+            if (r->failed && !failed++)
+                first = r->error;
+            sent++;
+        }
+        if (failed)
+            term_warn("arm '%s': %zu of %zu requests failed; the first error: %s",
+                      run->arms[arm].name, failed, sent, first);
+    }
+}
+
 static snap_status add_rows(const serving_options *o, const serving_result *run,
                             const serving_judgement *judge, const request_list *list, results *to,
                             snap_err *err) {
@@ -103,6 +122,7 @@ snap_status serving_results_make(const serving_options *o, const serving_result 
     TRY(requests && file ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for a path"));
     TRY(request_lines_read(requests, &list, err));
     TRY(check_points(run, &list, err));
+    warn_of_failures(run, &list);
     TRY(results_new(&r, "bench serving", config, o->seed, err));
     TRY(add_rows(o, run, judge, &list, r, err));
     TRY(run->interrupted ? results_save_unfinished(r, "complete blocks only", file, err)

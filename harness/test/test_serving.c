@@ -521,6 +521,52 @@ static void test_give_up(void) {
     folder_close();
 }
 
+/* Makes the result of a run, and reads what that prints to standard error. */
+static void warnings_of(const serving_options *o, const serving_result *res, buf *out) {
+    const serving_judgement judge = {.gpus = 0};
+    results *file = NULL;
+    char path[] = "/tmp/snapmla-warnings-XXXXXX";
+    const int fd = mkstemp(path), kept = dup(STDERR_FILENO);
+    CU_ASSERT_FATAL(fd >= 0 && kept >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    term_set_quiet(false);
+    CU_ASSERT_EQUAL(serving_results_make(o, res, &judge, NULL, &file, NULL), SNAP_OK);
+    term_set_quiet(true);
+    CU_ASSERT(dup2(kept, STDERR_FILENO) >= 0);
+    (void)close(kept);
+    (void)close(fd);
+    CU_ASSERT_EQUAL(fs_read(path, out, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    results_free(file);
+}
+
+/* The body is that of vLLM 0.32.0. */
+static void test_failures_are_warned_of(void) {
+    const reply refused = {
+        .status = 400,
+        .body = "{\"error\":{\"message\":\"max_tokens=3000 cannot be greater than "
+                "max_model_len=2048. (parameter=max_tokens, value=3000)\","
+                "\"type\":\"BadRequestError\",\"param\":\"max_tokens\",\"code\":400}}"};
+    const reply replies[] = {PROBES, STREAM, refused};
+    serving_options o = options();
+    serving_result res;
+    buf printed = {0};
+    server *a = server_start(replies, 4), *b = server_start(kGood + 2, 1);
+    folder_open();
+    add_arm(&o, "a", a, "");
+    add_arm(&o, "b", b, "");
+    expect_run(&o, &res);
+    warnings_of(&o, &res, &printed);
+    const char *text = buf_str(&printed);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "arm 'a': 11 of 12 requests failed; the first error: HTTP "
+                                        "400: max_tokens=3000 cannot be greater"));
+    CU_ASSERT_PTR_NULL(strstr(text, "arm 'b'"));
+    buf_release(&printed);
+    serving_result_release(&res);
+    server_free(a);
+    server_free(b);
+    folder_close();
+}
+
 /* A server that echoes the key does not get it into the files. */
 static void test_secret(void) {
     const reply echo[] = {PROBES,
@@ -599,6 +645,7 @@ CU_TestInfo tests_serving[] = {
     {"arms at the same time", test_concurrent_arms},
     {"hostile servers", test_hostile},
     {"servers that are given up", test_give_up},
+    {"failures are warned of", test_failures_are_warned_of},
     {"secrets", test_secret},
     {"cancelled", test_cancelled},
     {"options refused", test_refused_options},
