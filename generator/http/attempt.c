@@ -61,7 +61,13 @@ static void attempt_unreadable(attempt *a, snap_status st) {
     a->end = st == SNAP_E_NOMEM ? ATTEMPT_FINAL : ATTEMPT_RETRYABLE;
 }
 
+static void note_time(attempt *a) {
+    a->times_taken++;
+    a->timed_event_is_last = true;
+}
+
 static void record_piece(attempt *a) {
+    note_time(a);
     if (a->first_token_ns < 0)
         a->first_token_ns = a->now_ns;
     a->idle_bytes = 0;
@@ -75,8 +81,10 @@ static snap_status read_chunk(attempt *a, const char *data, size_t n, snap_err *
     snap_status st = chat_answer_read_chunk(&a->answer, data, n, err);
     if (a->answer.text.len + a->answer.reasoning.len > before)
         record_piece(a);
-    if (a->finish_ns < 0 && a->answer.done)
+    if (a->finish_ns < 0 && a->answer.done) {
+        note_time(a);
         a->finish_ns = a->now_ns;
+    }
     if (a->drop_text) {
         buf_clear(&a->answer.text);
         buf_clear(&a->answer.reasoning);
@@ -87,7 +95,7 @@ static snap_status read_chunk(attempt *a, const char *data, size_t n, snap_err *
 static snap_status on_event(void *ctx, const char *data, size_t n, snap_err *err) {
     attempt *a = ctx;
     chat_piece piece;
-    a->events_taken++;
+    a->timed_event_is_last = false;
     if (a->answer.done || !chat_frame_find(&a->frame, data, n, &piece))
         return read_chunk(a, data, n, err);
     if (!a->drop_text) {
@@ -152,7 +160,8 @@ static bool on_events(attempt *a, const http_response *head, const char *bytes, 
 bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
                   int64_t now_ns) {
     a->now_ns = now_ns;
-    a->events_taken = 0;
+    a->times_taken = 0;
+    a->timed_event_is_last = false;
     if (is_ok(head->status)) {
         if (a->form == FORM_UNKNOWN)
             a->form = form_of(a, head, bytes, n);
@@ -164,8 +173,9 @@ bool attempt_take(attempt *a, const http_response *head, const char *bytes, size
     return a->body.len < kRefusalLimit; /* enough to describe the error */
 }
 
-bool attempt_took_one_event(const attempt *a) {
-    return !a->events_taken || (a->events_taken == 1 && sse_is_at_event(&a->events));
+bool attempt_times_are_exact(const attempt *a) {
+    bool at_end = a->timed_event_is_last && sse_is_at_event(&a->events);
+    return !a->times_taken || (a->times_taken == 1 && at_end);
 }
 
 static bool is_refused(const attempt *a, const http_response *res) {

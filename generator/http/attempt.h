@@ -54,7 +54,8 @@ typedef struct {
     attempt_end end;
     snap_err why; /* why the attempt failed; empty for ATTEMPT_OK */
 
-    int events_taken;                  /* events that the last attempt_take() completed */
+    int times_taken;                   /* times that the last attempt_take() recorded */
+    bool timed_event_is_last;          /* the last event that it completed has one of them */
     size_t idle_bytes;                 /* bytes of the stream since its last piece of text */
     int64_t now_ns;                    /* time of the pieces that are parsed now */
     int64_t first_token_ns, finish_ns; /* times of the first text and of the stream's "[DONE]"; -1 =
@@ -73,9 +74,10 @@ void attempt_begin(attempt *a);
 bool attempt_take(attempt *a, const http_response *head, const char *bytes, size_t n,
                   int64_t now_ns);
 
-/* Whether the last attempt_take() completed no event, or a single one with its last byte. Then the
- * time at which its last byte arrived is that of all pieces in it. */
-bool attempt_took_one_event(const attempt *a);
+/* Whether the times that the last attempt_take() recorded are exact: it recorded none, or one, for
+ * an event that its last byte completed. Pieces and the "[DONE]" of a stream have times, and other
+ * events do not. vLLM, for example, sends a chunk with the role just before the first piece. */
+bool attempt_times_are_exact(const attempt *a);
 
 /* The response has ended: sets `end` and `why`. */
 void attempt_judge(attempt *a, const http_response *res);

@@ -274,9 +274,9 @@ static bool on_body(void *ctx, const http_response *head, const char *bytes, siz
     const http *engine = s->lane->block->opt->engine;
     int64_t received_ns = http_received_ns(engine);
     bool more = attempt_take(&s->at, head, bytes, n, received_ns);
-    /* The arrival of one event is exact. If several events were read at once, the time is that of
-     * the last, and the others may have come since the socket was last found empty. */
-    if (!http_arrival_known(engine) || !attempt_took_one_event(&s->at))
+    /* The arrival of the last event of a read is exact. Events before it have the same time, but
+     * may have come at any time since the socket was last found empty. */
+    if (!http_arrival_known(engine) || !attempt_times_are_exact(&s->at))
         note_lag(s, received_ns);
     return more;
 }
