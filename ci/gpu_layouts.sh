@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks and measures models on two GPUs: layouts DP2, TP2, EP2 and TP2/EP2, and one GPU for comparison. It takes
-# about fifteen minutes without the build (measured before the steps sockets and memory existed). Each run has a time
+# about fifteen minutes without the build, of which sockets and memory take 70 s. Each run has a time
 # limit. A failed step does not stop the others.
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
