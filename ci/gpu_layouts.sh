@@ -1,7 +1,6 @@
 #!/bin/sh
 # Checks and measures models on two GPUs: layouts DP2, TP2, EP2 and TP2/EP2, and one GPU for comparison. It takes
-# about fifteen minutes without the build, of which sockets and memory take 70 s. Each run has a time
-# limit. A failed step does not stop the others.
+# about sixteen minutes without the build. Each run has a time limit. A failed step does not stop the others.
 #   gpu_layouts.sh OUT [STEP...]     without STEP all of them, in this order
 #
 #   kernel    the one-shot kernel between streams of one GPU (build/test/cuda/check_exchange)
