@@ -1,10 +1,17 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
-void rng_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]) {
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    uint32_t k0 = key[0], k1 = key[1];
+typedef struct {
+    uint32_t word[4];
+} philox_block;
+
+/* The arguments are values, not memory, because sanitizers check each access to memory. */
+static inline philox_block philox(uint64_t key, uint64_t counter, uint64_t stream) {
+    uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);
+    uint32_t c2 = (uint32_t)stream, c3 = (uint32_t)(stream >> 32);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xD2511F53u * c0;
         uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
@@ -15,10 +22,17 @@ void rng_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
+    return (philox_block){{c0, c1, c2, c3}};
+}
+
+static uint64_t join(uint32_t high, uint32_t low) {
+    return (uint64_t)high << 32 | low;
+}
+
+void rng_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]) {
+    philox_block b =
+        philox(join(key[1], key[0]), join(counter[1], counter[0]), join(counter[3], counter[2]));
+    memcpy(out, b.word, sizeof b.word);
 }
 
 rng rng_make(uint64_t seed, uint64_t stream) {
@@ -27,19 +41,28 @@ rng rng_make(uint64_t seed, uint64_t stream) {
 
 uint32_t rng_u32(rng *r) {
     if (!r->left) {
-        uint32_t key[2] = {(uint32_t)r->seed, (uint32_t)(r->seed >> 32)};
-        uint32_t ctr[4] = {(uint32_t)r->counter, (uint32_t)(r->counter >> 32), (uint32_t)r->stream,
-                           (uint32_t)(r->stream >> 32)};
-        rng_philox(key, ctr, r->block);
-        r->counter++;
+        philox_block b = philox(r->seed, r->counter++, r->stream);
+        memcpy(r->block, b.word, sizeof b.word);
         r->left = 4;
     }
     return r->block[4 - r->left--];
 }
 
 uint64_t rng_u64(rng *r) {
-    uint64_t hi = rng_u32(r);
-    return hi << 32 | rng_u32(r);
+    uint32_t high = rng_u32(r);
+    return join(high, rng_u32(r));
+}
+
+void rng_fill(rng *r, uint64_t *out, size_t n) {
+    size_t i = 0;
+    if (!r->left)
+        for (uint64_t seed = r->seed, stream = r->stream; i + 2 <= n; i += 2) {
+            philox_block b = philox(seed, r->counter++, stream);
+            out[i] = join(b.word[0], b.word[1]);
+            out[i + 1] = join(b.word[2], b.word[3]);
+        }
+    for (; i < n; i++)
+        out[i] = rng_u64(r);
 }
 
 double rng_uniform(rng *r) {

@@ -6,6 +6,7 @@
 #ifndef SNAPMLA_BASE_RNG_H
 #define SNAPMLA_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
@@ -19,9 +20,10 @@ typedef struct {
 rng rng_make(uint64_t seed, uint64_t stream);
 uint32_t rng_u32(rng *r);
 uint64_t rng_u64(rng *r);
-double rng_uniform(rng *r);                 /* [0, 1), 53 bits */
-double rng_normal(rng *r);                  /* N(0, 1) */
-uint32_t rng_below(rng *r, uint32_t bound); /* unbiased 0 .. bound-1; bound >= 1 */
+void rng_fill(rng *r, uint64_t *out, size_t n); /* the next @n numbers of rng_u64(), in less time */
+double rng_uniform(rng *r);                     /* [0, 1), 53 bits */
+double rng_normal(rng *r);                      /* N(0, 1) */
+uint32_t rng_below(rng *r, uint32_t bound);     /* unbiased 0 .. bound-1; bound >= 1 */
 
 /* A stream number from text, such as a problem's id (FNV-1a 64). */
 uint64_t rng_stream_of(const char *text);

@@ -26,6 +26,19 @@ static void test_philox_known_answers(void) {
     }
 }
 
+/* Fills of even and odd lengths, between other draws, give the numbers of single draws. */
+static void test_fill_is_single_draws(void) {
+    rng one = rng_make(9, 4), many = rng_make(9, 4);
+    for (size_t n = 0; n < 7; n++) {
+        uint64_t out[7];
+        rng_fill(&many, out, n);
+        for (size_t i = 0; i < n; i++)
+            CU_ASSERT_EQUAL(out[i], rng_u64(&one));
+        if (n % 3 == 2)
+            CU_ASSERT_EQUAL(rng_u32(&many), rng_u32(&one));
+    }
+}
+
 /* The first, second and fourth moments of a million draws lie within five standard errors of the
  * exact ones. */
 static void test_normal_moments(void) {
@@ -103,6 +116,7 @@ static void test_parallel_covers_every_index_once(void) {
 
 CU_TestInfo tests_random[] = {
     {"Philox known answers", test_philox_known_answers},
+    {"fills are single draws", test_fill_is_single_draws},
     {"normal moments", test_normal_moments},
     {"below is uniform", test_below_is_uniform},
     {"streams don't overlap", test_streams_do_not_overlap},

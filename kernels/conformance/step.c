@@ -8,22 +8,24 @@
 
 static const float kSoftmaxScale = 0.0721687849f; /* 1 / sqrt(192) */
 
-/* A fast, bounded approximation of N(0, 1): the sum of four uniform numbers. */
-static float roughly_normal(rng *r) {
-    uint64_t u = rng_u64(r);
+/* A fast, bounded approximation of N(0, 1): the sum of four uniform numbers of 16 bits of @u. */
+static float roughly_normal(uint64_t u) {
     uint32_t sum = (uint32_t)((u & 0xffff) + (u >> 16 & 0xffff) + (u >> 32 & 0xffff) + (u >> 48));
     return ((float)sum - 131070.0f) / 37837.0f;
 }
 
 void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row) {
     float x[STEP_WIDTH];
+    uint64_t bits[STEP_WIDTH];
     int width = spec->d_c + spec->d_r;
     rng r = rng_make((uint64_t)id + 1, (uint64_t)token);
-    if (spec->blank)
+    if (spec->blank) {
         memset(x, 0, sizeof x);
-    else
+    } else {
+        rng_fill(&r, bits, (size_t)width);
         for (int i = 0; i < width; i++)
-            x[i] = roughly_normal(&r);
+            x[i] = roughly_normal(bits[i]);
+    }
     if (spec->change)
         spec->change(spec, id, token, x);
     /* Most numbers of a blank row stay 0, and long contexts have hundreds of millions of them, so 0
