@@ -228,8 +228,9 @@ $(BUILD)/test/coverage: $(call objects,harness/test/load/coverage.c harness/test
 $(BUILD)/test/engine_cost: $(call objects,harness/test/load/engine_cost.c) $(call libs,harness)
 	@echo "  LINK    $@"
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_LDFLAGS) $(WRAP) -o $@ $^ $(LIBS)
-# number of test suites that run at the same time
-TEST_JOBS ?= $(JOBS)
+# Number of test suites that run at the same time. It is one more than the processors, because some
+# suites wait for a timeout or for another process.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 
 # tests the host code of the CUDA backend
