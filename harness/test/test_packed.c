@@ -268,6 +268,8 @@ static void test_faults_are_found(void) {
     drops_a_token = true;
     expect_status(NULL, "mxfp8", "kernel", 1, "failed", "above");
     drops_a_token = false;
+    if (kThreadSanitized) /* the fault does not change how threads synchronise */
+        return;
     ignores_scales = true;
     expect_status(NULL, "nvfp4", "kernel", 1, "failed", "above");
     ignores_scales = false;
