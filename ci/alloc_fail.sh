@@ -15,7 +15,7 @@
 # Where a figure of the output is measured, only the text around it is compared. The figures of such a
 # command differ in two runs without a failure.
 #
-# Prints one line for each command. Exits with 1 if a run was not right, or if a command has created a
+# N commands run at the same time. Prints one line for each command. Exits with 1 if a run was not right, or if a command has created a
 # file in the working directory, where none writes.
 set -u
 all=0 jobs=$(nproc)
@@ -278,13 +278,13 @@ test_command() {
     for pass in 1 2; do
         mkdir "$dir/$name.$pass"
         code=0
-        ALLOC_FAIL_COUNT=$dir/count run "$dir/$name.$pass" "$@" >"$dir/$name.$pass/out" 2>"$dir/$name.$pass/err" || code=$?
+        ALLOC_FAIL_COUNT=$dir/$name.count run "$dir/$name.$pass" "$@" >"$dir/$name.$pass/out" 2>"$dir/$name.$pass/err" || code=$?
         collect "$dir/$name.$pass/out" "$dir/$name.$pass/files" "$dir/$name.$pass" >"$dir/$name.$pass.all"
     done
     # If an input file is missing, the command ends early, and only its error message is tested.
     if grep 'No such file or directory' "$dir/$name.1/err" >&2; then
         echo "alloc_fail: $name: a file that the command reads is missing" >&2
-        failed=1
+        : >"$dir/failed"
         return
     fi
     want=$dir/$name.1.all
@@ -292,52 +292,58 @@ test_command() {
         view=mask want=$dir/$name.masked
         mask <"$dir/$name.1.all" >"$want"
     fi
-    n=$(cat "$dir/count")
-    numbers "$n" "$first" "$more" | sort -nu >"$dir/numbers"
-    started=
-    for job in $(seq "$jobs"); do
-        here=$dir/$name.job$job
-        mkdir "$here"
-        awk -v job="$job" -v jobs="$jobs" 'NR % jobs == job % jobs' "$dir/numbers" >"$here/list"
-        {
-            ALLOC_FAIL_LIST=$here/list ALLOC_FAIL_DIR=$here run "$here" "$@"
-            judge "$here" "$code" >"$here/judged"
-        } &
-        started="$started $!"
-    done
-    # shellcheck disable=SC2086
-    wait $started # and not for the server of files
-    cat "$dir/$name".job*/judged >"$dir/result"
+    n=$(cat "$dir/$name.count")
+    here=$dir/$name.runs
+    mkdir "$here"
+    numbers "$n" "$first" "$more" | sort -nu >"$here/list"
+    ALLOC_FAIL_LIST=$here/list ALLOC_FAIL_DIR=$here run "$here" "$@"
+    judge "$here" "$code" >"$here/judged"
     awk -v name="$name" -v n="$n" '{ k[$1]++ } END {
         printf "%-13s %7d allocations, %5d failed in turn: %d same, %d clear; not right: %d wrong, %d unclear, %d code, %d crash\n",
-            name, n, NR, k["same"], k["clear"], k["wrong"], k["unclear"], k["code"], k["crash"] }' "$dir/result"
-    if grep -qv '^\(same\|clear\) ' "$dir/result"; then
-        failed=1
-        grep -v '^\(same\|clear\) ' "$dir/result" | sort -k 1,1 -k 2n | head -n "${SHOW:-12}" | sed 's/^/    /'
+            name, n, NR, k["same"], k["clear"], k["wrong"], k["unclear"], k["code"], k["crash"] }' "$here/judged"
+    if grep -qv '^\(same\|clear\) ' "$here/judged"; then
+        : >"$dir/failed"
+        grep -v '^\(same\|clear\) ' "$here/judged" | sort -k 1,1 -k 2n | head -n "${SHOW:-12}" | sed 's/^/    /'
     fi
     [ -n "${KEEP:-}" ] || rm -rf "$dir/$name".*
 }
 
-failed=0
+# Tests each of the commands that no other job has begun.
+test_commands() {
+    for name in $names; do
+        mkdir "$dir/begun/$name" 2>/dev/null || continue
+        # shellcheck disable=SC2046
+        set -- $(grep "^$name " "$dir/commands")
+        if [ $all = 1 ]; then
+            more=2000
+            [ "$3" -lt 10 ] && more=20 # these runs take seconds
+            shift 3
+            set -- "$name" $((2 * more)) $more "$@"
+        fi
+        test_command "$@" >"$dir/begun/$name/said"
+        cat "$dir/begun/$name/said"
+    done
+}
+
 ls -A >"$dir/before"
 commands >"$dir/commands"
-for name in ${*:-$(awk '{print $1}' "$dir/commands")}; do
-    line=$(grep "^$name " "$dir/commands") || {
+names=${*:-$(awk '{print $1}' "$dir/commands")}
+for name in $names; do
+    grep -q "^$name " "$dir/commands" || {
         echo "alloc_fail: no command '$name': $(awk '{print $1}' "$dir/commands" | xargs)" >&2
         exit 2
     }
-    # shellcheck disable=SC2086
-    set -- $line
-    if [ $all = 1 ]; then
-        more=2000
-        [ "$3" -lt 10 ] && more=20 # these runs take seconds
-        shift 3
-        set -- "$name" $((2 * more)) $more "$@"
-    fi
-    test_command "$@"
 done
+mkdir "$dir/begun"
+started=
+for _ in $(seq "$jobs"); do
+    test_commands &
+    started="$started $!"
+done
+# shellcheck disable=SC2086
+wait $started # and not for the server of files
 ls -A | diff "$dir/before" - || { # "> NAME": a command has written to the working directory
     echo 'alloc_fail: a command has written to the working directory' >&2
-    failed=1
+    : >"$dir/failed"
 }
-exit $failed
+[ ! -e "$dir/failed" ]
