@@ -115,9 +115,12 @@ $(BUILD)/obj/%.S.o: %.S
 	@echo "  AS      $<"
 	$(Q)mkdir -p $(@D) && $(CC) -I. $(CET:%=% -include cet.h) -MMD -MP -c -o $@ $<
 
+# The log has the registers and spills of each kernel, for ci/audit.sh. Only its other lines are printed.
 $(BUILD)/obj/%.cu.o: %.cu
 	@echo "  NVCC    $<"
-	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(NVCC_FLAGS_$(subst /,_,$(basename $<))) $(call arch_of,$<) -c -o $@ $<
+	$(Q)mkdir -p $(@D) && $(NVCC) $(NVCC_FLAGS) $(NVCC_FLAGS_$(subst /,_,$(basename $<))) $(call arch_of,$<) \
+	    -Xptxas=-v -c -o $@ $< 2> $@.log || { cat $@.log >&2; exit 1; }
+	$(Q)grep -vE '^ptxas info|^ +[0-9]+ bytes stack frame' $@.log >&2 || true
 
 # Facts about the build. The file changes only when they do, so that a commit recompiles one file.
 $(BUILD)/build_info.h: FORCE
@@ -310,8 +313,8 @@ lint:
 includes:
 	$(Q)sh ci/includes.sh
 
-audit:
-	$(Q)NVCC="$(NVCC)" sh ci/audit.sh $(BUILD)
+audit: $(if $(filter 1,$(CUDA)),$(call objects,$(filter kernels/cuda/%,$(call sources,kernels))))
+	$(Q)NVCC="$(if $(filter 1,$(CUDA)),$(NVCC))" sh ci/audit.sh $(BUILD)
 
 # The first build checks memory and arithmetic. The second build checks threads; it runs only the
 # tests that started threads in the first. Warnings are not errors in these builds, because

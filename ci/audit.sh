@@ -4,6 +4,8 @@
 # ($NVDISASM or nvdisasm), the table also has the number of FP8 and BF16 tensor instructions. Exits
 # 1 when a kernel spills or uses a stack, when the compiler serialises wgmma or ignores setmaxnreg,
 # or when a kernel in sm90_fp8 or sm90_bf16 has no tensor instruction of its kind.
+# Registers and spills are those that the compiler reported when it made BUILD/obj. Kernels are compiled
+# again only if there is a disassembler.
 # sm100_sketch is compiled for capability 10.0 if the compiler knows it. No program contains these
 # kernels. The last two columns count their FP8 and FP4 tensor instructions.
 #   NVCC=nvcc audit.sh BUILD     writes BUILD/audit.md; kernels/cuda/AUDIT.md is the last kept table
@@ -11,7 +13,7 @@ set -eu
 build=${1:-build}
 nvcc=${NVCC:-$(command -v nvcc || true)}
 if [ -z "$nvcc" ]; then
-    echo 'audit: skipped, because nvcc was not found'
+    echo 'audit: skipped, because nvcc was not found or is not used'
     exit 0
 fi
 disassembler=${NVDISASM:-$(command -v nvdisasm || true)}
@@ -20,11 +22,11 @@ table=$build/audit.md
 rm -rf "$work"
 mkdir -p "$work"
 
-# Condenses the output of ptxas -v to one line for each kernel:
+# Condenses the output of ptxas -v to one line for each kernel of Hopper or newer:
 # name|registers|stack|spill stores|spill loads|barriers|smem
 digest() {
     awk '
-        /Compiling entry function/ { split($0, q, "\047"); name = q[2] }
+        /Compiling entry function/ { split($0, q, "\047"); name = q[4] ~ /^sm_(90|100)a$/ ? q[2] : "" }
         /bytes stack frame/ { stack = $1; stores = $5; loads = $9 }
         / Used [0-9]+ registers/ {
             regs = 0; bars = 0; smem = 0
@@ -62,21 +64,29 @@ files=$(find kernels/cuda -name '*.cu' ! -path '*/test/*' | sort)
     echo 'audit: sm100_sketch is left out, because the compiler does not know sm_100a' >&2
     files=$(echo "$files" | sed '\,/sm100_,d')
 }
-# All files are compiled in parallel and then checked one by one. A file that fails has no cubin.
-# shellcheck disable=SC2086
-printf '%s\n' $files | xargs -P "$(nproc)" -n 1 sh -c 'to=$1/$(echo "$2" | tr / _)
+# Files are compiled in parallel and then checked one by one. A file that fails has no cubin.
+compiled=$files
+[ -n "$disassembler" ] || compiled=$(echo "$files" | sed -n '\,/sm100_,p')
+[ -z "$compiled" ] || printf '%s\n' $compiled | xargs -P "$(nproc)" -n 1 sh -c 'to=$1/$(echo "$2" | tr / _)
     case $2 in */sm100_*) arch=100a ;; *) arch=90a ;; esac
     "$0" -std=c++17 -O3 -I. -gencode arch=compute_$arch,code=sm_$arch -Xptxas=-v -cubin -o "$to.cubin" "$2" >"$to.log" 2>&1' \
     "$nvcc" "$work" || true
 for file in $files; do
     name=$(echo "$file" | tr / _)
-    [ -s "$work/$name.cubin" ] || {
-        cat "$work/$name.log" >&2
+    log=$work/$name.log
+    if [ ! -e "$log" ]; then
+        log=$build/obj/$file.o.log
+        [ -e "$log" ] || {
+            complain "$file: no $log: remove the object file, so that make compiles it again"
+            continue
+        }
+    elif [ ! -s "$work/$name.cubin" ]; then
+        cat "$log" >&2
         complain "$file does not compile"
         continue
-    }
-    grep -E 'serialized|setmaxnreg.*ignored' "$work/$name.log" >&2 && complain "$file: the compiler serialised wgmma or ignored setmaxnreg"
-    digest <"$work/$name.log" >"$work/$name.kernels"
+    fi
+    grep -E 'serialized|setmaxnreg.*ignored' "$log" >&2 && complain "$file: the compiler serialised wgmma or ignored setmaxnreg"
+    digest <"$log" >"$work/$name.kernels"
     found=''
     while IFS='|' read -r kernel regs stack stores loads bars smem; do
         plain=$(c++filt "$kernel" 2>/dev/null | sed 's/(anonymous namespace):://g; s/([a-z_]*)\([0-9]\)/\1/g; s/(.*//; s/^void //; s/|/\\|/g')
