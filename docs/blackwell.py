@@ -127,6 +127,9 @@ def fp8_pair():
 FP4_TOKEN = 256 + 32 + 128      # e2m1, an e4m3 scale for 16 columns, RoPE in bf16
 WIDEN_RATE = 64                # conversions of two numbers per clock and SM; assumed
 SCALE_READS = 4 * 8 * 8        # 4 groups of 32 tokens, 8 of 64 columns, 8 reads of a warp each
+# The loads of the scales that nvfp4_pair.cu stores to tensor memory: 4 warps, 8 blocks of 64 numbers,
+# 8 bytes of every 16, which take 4 clocks for a warp.
+PAIR_SCALE_LOADS = 4 * 8 * 4
 
 
 def widen(numbers):
@@ -160,11 +163,13 @@ def nvfp4_single(rows):
 
 
 def nvfp4_pair():
+    """128 rows in a pair of CTAs. The two terms of Q are products of their own, so K is read twice.
+    Each CTA has the scales of all columns of both pages."""
     return Kernel(
         "NVFP4, pair, 128 rows", FP4_TOKEN, 128, 2, 128,
-        {"pages copied in": clocks(64 * (288 + 128) + TILE * 144),
+        {"pages copied in": clocks(64 * (256 + 128) + TILE * (128 + 32)),
          "K read": clocks(64 * (2 * 256 + 128)), "Q read": clocks(64 * (2 * 256 + 128)),
-         "block scales read": clocks(TILE * 32), "V widened": clocks(TILE * (144 + 256)),
+         "block scales read": PAIR_SCALE_LOADS, "V widened": clocks(TILE * (144 + 256)),
          "V read": clocks(TILE * 256), "P written": clocks(64 * TILE),
          "P read": clocks(2 * 64 * TILE)},
         {"S": 512, "RoPE": 128, "P V": 512}, CHAIN_64, 64 * TILE / 16, widen(TILE * 256))

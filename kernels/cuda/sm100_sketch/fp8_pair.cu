@@ -26,14 +26,13 @@
 #include <cuda_bf16.h>
 
 #include "kernels/cuda/ptx/tma.cuh"
-#include "kernels/cuda/sm100_sketch/tcgen05.cuh"
+#include "kernels/cuda/sm100_sketch/pair.cuh"
 
 namespace sm100_sketch {
 namespace {
 
-enum { ROWS = 64, PAGE = 64, COLUMNS = 4, ROW_BYTES = 128, STAGES = 2, THREADS = 384 };
-enum { TMEM_O = 0, TMEM_S = 256, TMEM_S_SIZE = 64, TMEM_COLUMNS = 512 };
-constexpr float kHeadroom = 8.0f, kWindow = 12.0f; /* as in sm90_fp8/fp8_config.h */
+enum { ROWS = PAIR_ROWS, PAGE = 64, COLUMNS = 4, ROW_BYTES = 128, STAGES = 2, THREADS = 384 };
+enum { TMEM_O = PAIR_TMEM_O, TMEM_S = PAIR_TMEM_S, TMEM_S_SIZE = 64, TMEM_COLUMNS = 512 };
 
 struct alignas(1024) shared {
     struct keys { /* page r of a tile */
@@ -43,16 +42,13 @@ struct alignas(1024) shared {
     uint8_t v[STAGES][2][2 * PAGE][ROW_BYTES]; /* columns r and 2 + r */
     uint8_t q[COLUMNS][ROWS][ROW_BYTES];
     uint8_t q_rope[ROWS][ROW_BYTES];
-    uint8_t p[2][ROWS][ROW_BYTES];
+    pair_rows rows;
     float scales[STAGES][2][PAGE]; /* a_k */
-    float unit[ROWS];              /* E of a row */
-    float sums[4][ROWS];
     uint64_t full_k[STAGES], empty_k[STAGES], full_v[STAGES], empty_v[STAGES];
-    uint64_t full_scales[STAGES];
-    uint64_t full_s[2], full_p[2], empty_p[2], full_q, next_unit[2];
+    uint64_t full_scales[STAGES], full_q;
     uint32_t tmem;
 };
-static_assert(sizeof(shared) <= 232448, "a CTA can have 227 KB");
+static_assert(sizeof(shared) == 207872, "docs/blackwell.md has this sum; a CTA can have 232448");
 
 struct params {
     CUtensorMap content; /* [4][pages x 64][128] B */
@@ -65,14 +61,6 @@ struct params {
     int tiles;
     float scale_log2;
 };
-
-/* A load whose bytes are counted by the even CTA's barrier. */
-__device__ void load_pair(void *to, const CUtensorMap *map, uint32_t bar, int x, int y, int z) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-                 ".cta_group::2 [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(ptx::smem_addr(to)),
-                 "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z)
-                 : "memory");
-}
 
 __device__ void load_keys(shared &sh, const params &p, int rank, int t) {
     const int s = t % STAGES, page = p.pages[2 * t + rank] * PAGE;
@@ -125,11 +113,11 @@ __device__ void issue_scores(shared &sh, uint32_t tmem, int t) {
     for (int k = 0; k < 4; k++)
         tcgen05::mma_bf16_pair(d, a + 2 * k, b + 2 * k, rope, true);
     tcgen05::commit_pair(&sh.empty_k[t % STAGES]);
-    tcgen05::commit_pair(&sh.full_s[t % 2]);
+    tcgen05::commit_pair(&sh.rows.full_s[t % 2]);
 }
 
 __device__ void issue_output(shared &sh, uint32_t tmem, int t) {
-    const uint64_t a = tcgen05::operand_128(ptx::smem_addr(sh.p[t % 2]));
+    const uint64_t a = tcgen05::operand_128(ptx::smem_addr(sh.rows.p[t % 2]));
     constexpr uint32_t shape = tcgen05::e4m3_by_e4m3(2 * ROWS, 256, false, true);
     for (int half = 0; half < 2; half++)
         for (int k = 0; k < 4; k++) { /* 32 tokens each */
@@ -138,7 +126,7 @@ __device__ void issue_output(shared &sh, uint32_t tmem, int t) {
                                   shape, t + k > 0);
         }
     tcgen05::commit_pair(&sh.empty_v[t % STAGES]);
-    tcgen05::commit_pair(&sh.empty_p[t % 2]);
+    tcgen05::commit_pair(&sh.rows.empty_p[t % 2]);
 }
 
 /* S of the next tile is issued before P V of the present one. */
@@ -152,126 +140,10 @@ __device__ void issue_all(shared &sh, const params &p, uint32_t tmem) {
         }
         if (t > 0) {
             ptx::mbarrier_wait(&sh.full_v[(t - 1) % STAGES], (t - 1) / STAGES & 1);
-            ptx::mbarrier_wait(&sh.full_p[(t - 1) % 2], (t - 1) / 2 & 1);
+            ptx::mbarrier_wait(&sh.rows.full_p[(t - 1) % 2], (t - 1) / 2 & 1);
             tcgen05::fence_after();
             issue_output(sh, tmem, t - 1);
         }
-    }
-}
-
-/* Multiplies the thread's lane of O by `factor`. P V of tile t - 1 must be complete. */
-__device__ void rescale(uint32_t lane, float factor) {
-    for (int c = 0; c < 256; c += 32) {
-        uint32_t v[32];
-        tcgen05::load_32(v, lane + TMEM_O + c);
-#pragma unroll
-        for (uint32_t &x : v)
-            x = __float_as_uint(__uint_as_float(x) * factor);
-        tcgen05::store_32(lane + TMEM_O + c, v);
-    }
-}
-
-/* Turns the scores of half a row into P. Returns the sum of the unrounded P. */
-__device__ float make_p(shared &sh, uint32_t lane, int t, int row, int half, float c, float unit) {
-    const float *a = sh.scales[t % STAGES][half];
-    float sum = 0;
-    for (int part = 0; part < 2; part++) { /* 32 tokens each */
-        uint32_t s[32];
-        tcgen05::load_32(s, lane + TMEM_S + t % 2 * TMEM_S_SIZE + 32 * part);
-        uint32_t packed[8];
-#pragma unroll
-        for (int i = 0; i < 8; i++) {
-            float p[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const float scale = a[32 * part + 4 * i + j];
-                p[j] = exp2f(__uint_as_float(s[4 * i + j]) * scale * c - unit);
-                sum += p[j];
-                p[j] *= scale;
-            }
-            packed[i] = tcgen05::pack_e4m3(p[0], p[1], p[2], p[3]);
-        }
-        uint4 *to = reinterpret_cast<uint4 *>(sh.p[t % 2][row]);
-        const int chunk = 4 * half + 2 * part;
-        to[chunk ^ (row & 7)] = make_uint4(packed[0], packed[1], packed[2], packed[3]);
-        to[(chunk + 1) ^ (row & 7)] = make_uint4(packed[4], packed[5], packed[6], packed[7]);
-    }
-    return sum;
-}
-
-/* Converts a sum of P to another unit. A group's first sum is 0 and has no unit. */
-__device__ float in_unit(float sum, float octaves) {
-    return sum > 0 ? sum * exp2f(octaves) : 0;
-}
-
-/* The log2 of the largest stored P in the thread's half of a row, in unit 0, relative to the
- * largest e4m3 number. */
-__device__ float largest(const shared &sh, uint32_t lane, int t, int half, float c) {
-    const float *a = sh.scales[t % STAGES][half];
-    float most = -1e30f;
-    for (int part = 0; part < 2; part++) {
-        uint32_t s[32];
-        tcgen05::load_32(s, lane + TMEM_S + t % 2 * TMEM_S_SIZE + 32 * part);
-#pragma unroll
-        for (int i = 0; i < 32; i++) {
-            const float scale = a[32 * part + i];
-            most = fmaxf(most, __uint_as_float(s[i]) * scale * c + __log2f(scale));
-        }
-    }
-    return most - 8.8073549f; /* log2(448), the largest e4m3 number */
-}
-
-__device__ void softmax(shared &sh, const params &p, uint32_t tmem, int group, int thread,
-                        int rank) {
-    const int row = thread % ROWS, half = thread / ROWS;
-    const uint32_t lane = tmem + (uint32_t(thread / 32 * 32) << 16);
-    const float c = p.scale_log2 * p.q_scale[rank * ROWS + row];
-    float sum = 0, sum_unit = 0;
-    for (int t = group; t < p.tiles; t += 2) {
-        ptx::mbarrier_wait(&sh.full_scales[t % STAGES], t / STAGES & 1);
-        ptx::mbarrier_wait(&sh.full_s[t % 2], t / 2 & 1);
-        tcgen05::fence_after();
-        sh.sums[2 * group + half][row] = largest(sh, lane, t, half, c);
-        ptx::named_sync(1 + group, 128);
-        const float most = fmaxf(sh.sums[2 * group][row], sh.sums[2 * group + 1][row]);
-        if (t > 0)
-            ptx::mbarrier_wait(&sh.next_unit[group ^ 1], (t - 1) / 2 & 1);
-        const float before = t > 0 ? sh.unit[row] : 1e30f;
-        const bool fits = most <= before && most > before - kWindow;
-        const float unit = fits ? before : most + kHeadroom;
-        ptx::named_sync(1 + group, 128);
-        if (half == 0)
-            sh.unit[row] = unit;
-        ptx::mbarrier_arrive(&sh.next_unit[group]);
-        if (t > 0 && __any_sync(~0u, !fits)) {
-            ptx::mbarrier_wait(&sh.empty_p[group ^ 1], (t - 1) / 2 & 1);
-            tcgen05::fence_after();
-            rescale(lane, fits ? 1.0f : exp2f(before - unit));
-        }
-        /* The buffer is free when P of tile t - 2 is multiplied. */
-        ptx::mbarrier_wait(&sh.empty_p[group], (t / 2 & 1) ^ 1);
-        sum = in_unit(sum, sum_unit - unit) + make_p(sh, lane, t, row, half, c, unit);
-        sum_unit = unit;
-        ptx::fence_proxy_async();
-        tcgen05::fence_before();
-        tcgen05::arrive_at(tcgen05::barrier_of_even(&sh.full_p[t % 2]));
-    }
-    const int last = p.tiles - 1;
-    ptx::mbarrier_wait(&sh.empty_p[last % 2], last / 2 & 1);
-    tcgen05::fence_after();
-    ptx::named_sync(3, 256);
-    sh.sums[2 * group + half][row] = in_unit(sum, sum_unit - sh.unit[row]);
-    ptx::named_sync(3, 256);
-    const float inverse =
-        1 / (sh.sums[0][row] + sh.sums[1][row] + (sh.sums[2][row] + sh.sums[3][row]));
-    __nv_bfloat16 *out = p.out + (rank * ROWS + row) * 512 + group * 256 + half * 128;
-    for (int i = 0; i < 128; i += 32) {
-        uint32_t v[32];
-        tcgen05::load_32(v, lane + TMEM_O + group * 128 + i);
-#pragma unroll
-        for (int j = 0; j < 32; j += 2)
-            *reinterpret_cast<__nv_bfloat162 *>(out + i + j) = __floats2bfloat162_rn(
-                __uint_as_float(v[j]) * inverse, __uint_as_float(v[j + 1]) * inverse);
     }
 }
 
@@ -283,12 +155,7 @@ __device__ void init(shared &sh) {
         ptx::mbarrier_init(&sh.empty_v[s], 1);
         ptx::mbarrier_init(&sh.full_scales[s], 1);
     }
-    for (int b = 0; b < 2; b++) {
-        ptx::mbarrier_init(&sh.full_s[b], 1);
-        ptx::mbarrier_init(&sh.full_p[b], 256); /* the threads of both CTAs */
-        ptx::mbarrier_init(&sh.empty_p[b], 1);
-        ptx::mbarrier_init(&sh.next_unit[b], 128);
-    }
+    sh.rows.init();
     ptx::mbarrier_init(&sh.full_q, 1);
     ptx::mbarrier_init_fence();
 }
@@ -323,7 +190,12 @@ __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 1)
     } else if (threadIdx.x == 32 && rank == 0) {
         issue_all(sh, p, tmem);
     } else if (warp >= 4) {
-        softmax(sh, p, tmem, warp / 4 - 1, threadIdx.x % 128, rank);
+        const int group = warp / 4 - 1, thread = threadIdx.x % 128, row = thread % ROWS;
+        const float c = p.scale_log2 * p.q_scale[rank * ROWS + row];
+        const float inverse =
+            softmax<true>(sh.rows, sh.scales, sh.full_scales, p.tiles, tmem, group, thread, c);
+        store_output(p.out + (rank * ROWS + row) * 512 + group * 256 + thread / ROWS * 128, tmem,
+                     group, thread, inverse);
     }
     __syncwarp();
     tcgen05::fence_before();

@@ -22,6 +22,7 @@
 #include <cuda_bf16.h>
 
 #include "kernels/cuda/ptx/tma.cuh"
+#include "kernels/cuda/sm100_sketch/nvfp4.cuh"
 #include "kernels/cuda/sm100_sketch/tcgen05.cuh"
 #include "kernels/cuda/sm100_sketch/unit.cuh"
 
@@ -30,13 +31,7 @@ namespace {
 
 enum { ROWS = 16, TILE = 128, PAGE = 64, ROW_BYTES = 128, STAGES = 3, THREADS = 384 };
 enum { TMEM_O = 0, TMEM_S = 64, TMEM_K_SCALES = 128, TMEM_Q_SCALES = 192, TMEM_V = 224 };
-enum { TMEM_COLUMNS = 512, SCALE_BLOCKS = 8, SCALE_BLOCK = 512 };
-
-/* A block of scales: 128 rows x 64 columns of numbers, 4 scales for each row. Row r has the four
- * bytes at 16 (r % 32) + 4 (r / 32). The cache stores the scales of 128 tokens in this order. */
-struct scales {
-    uint8_t block[SCALE_BLOCKS][SCALE_BLOCK];
-};
+enum { TMEM_COLUMNS = 512 };
 
 struct alignas(1024) shared {
     struct stage {
@@ -149,32 +144,6 @@ __device__ void issue_all(shared &sh, const params &p, uint32_t tmem) {
             issue_output(sh, tmem, t - 1);
         }
     }
-}
-
-/* Two e2m1 numbers of byte `i` times `scale`, as e4m3. */
-__device__ uint32_t widen_pair(uint32_t packed, int i, uint32_t scale) {
-    uint32_t wide;
-    asm("{ .reg .b8 b0, b1, b2, b3; .reg .b32 w; .reg .b16 n;\n"
-        "mov.b32 {b0, b1, b2, b3}, %1;\n"
-        "cvt.rn.f16x2.e2m1x2 w, b0;\n"
-        "mul.rn.f16x2 w, w, %2;\n"
-        "cvt.rn.satfinite.e4m3x2.f16x2 n, w;\n"
-        "cvt.u32.u16 %0, n; }"
-        : "=r"(wide)
-        : "r"(packed >> (8 * i)), "r"(scale));
-    return wide;
-}
-
-/* An eighth of byte `i` of `four`, an e4m3 scale, as two equal f16 numbers. The largest e2m1 number
- * times an eighth of the largest scale is 336, which e4m3 can hold. */
-__device__ uint32_t scale_of(uint32_t four, int i) {
-    uint32_t f16x2;
-    const uint32_t byte = four >> (8 * i) & 255;
-    asm("{ .reg .b16 n; cvt.u16.u32 n, %1; cvt.rn.f16x2.e4m3x2 %0, n;\n"
-        "mul.rn.f16x2 %0, %0, %2; }"
-        : "=r"(f16x2)
-        : "r"(byte | byte << 8), "r"(0x30003000));
-    return f16x2;
 }
 
 /* Widens 32 tokens x 32 columns of V. ldmatrix gives the thread 4 columns of 8 tokens: in v[m],

@@ -91,19 +91,27 @@ SNAPMLA_MMA(mma_fp8_tmem, "tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], [%1], %2,
 #undef SNAPMLA_MMA
 
 /* Both operands are e2m1, with one e4m3 scale for 16 numbers of K. Scales are in tensor memory. */
-__device__ __forceinline__ void mma_nvfp4(uint32_t d, uint64_t a, uint64_t b, uint32_t shape,
-                                          uint32_t scales_a, uint32_t scales_b, bool add) {
-    asm volatile("{ .reg .pred p;\n"
-                 "setp.ne.b32 p, %6, 0;\n"
-                 "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X "
-                 "[%0], %1, %2, %3, [%4], [%5], p; }" ::"r"(d),
-                 "l"(a), "l"(b), "r"(shape), "r"(scales_a), "r"(scales_b), "r"(uint32_t(add))
-                 : "memory");
-}
+#define SNAPMLA_MMA_NVFP4(name, group)                                                             \
+    __device__ __forceinline__ void name(uint32_t d, uint64_t a, uint64_t b, uint32_t shape,       \
+                                         uint32_t scales_a, uint32_t scales_b, bool add) {         \
+        asm volatile("{ .reg .pred p;\n"                                                           \
+                     "setp.ne.b32 p, %6, 0;\n"                                                     \
+                     "tcgen05.mma.cta_group::" group ".kind::mxf4nvf4.block_scale.scale_vec::4X "  \
+                     "[%0], %1, %2, %3, [%4], [%5], p; }" ::"r"(d),                                \
+                     "l"(a), "l"(b), "r"(shape), "r"(scales_a), "r"(scales_b), "r"(uint32_t(add))  \
+                     : "memory");                                                                  \
+    }
+SNAPMLA_MMA_NVFP4(mma_nvfp4, "1")
+SNAPMLA_MMA_NVFP4(mma_nvfp4_pair, "2")
+#undef SNAPMLA_MMA_NVFP4
 
 /* Copies 32 lanes x 128 bits of scales from shared memory to all four groups of 32 lanes. */
 __device__ __forceinline__ void copy_scales(uint32_t to, uint64_t from) {
     asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
+                 : "memory");
+}
+__device__ __forceinline__ void copy_scales_pair(uint32_t to, uint64_t from) { /* in both CTAs */
+    asm volatile("tcgen05.cp.cta_group::2.32x128b.warpx4 [%0], %1;" ::"r"(to), "l"(from)
                  : "memory");
 }
 
@@ -145,6 +153,15 @@ __device__ __forceinline__ void store_32(uint32_t at, const uint32_t (&v)[32]) {
         : "memory");
 #undef IN
     asm volatile("tcgen05.wait::st.sync.aligned;" ::: "memory");
+}
+/* Writes 16 columns without waiting. */
+__device__ __forceinline__ void store_16(uint32_t at, const uint32_t (&v)[16]) {
+#define IN(e) "r"(e)
+    asm volatile("tcgen05.st.sync.aligned.32x32b.x16.b32 [%16], {%0, %1, %2, %3, %4, %5, %6, %7, "
+                 "%8, %9, %10, %11, %12, %13, %14, %15};" ::SNAPMLA_32(IN, 0),
+                 SNAPMLA_32(IN, 8), "r"(at)
+                 : "memory");
+#undef IN
 }
 #undef SNAPMLA_32
 
