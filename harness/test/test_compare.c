@@ -433,7 +433,10 @@ static void test_a_slow_device(void) {
     table t;
     CU_ASSERT_FATAL(report_table_compare(m, &mem, &t) && t.n_rows == 4);
     CU_ASSERT_STRING_EQUAL(table_at(&t, 1, 9), "0.0014×"); /* 1 / 700 */
-    CU_ASSERT(m->n_speeds == 4 && report_table_speed(m, &mem, &t) && t.n_rows == 2);
+    CU_ASSERT_FATAL(m->n_speeds == 4 && report_table_speed(m, &mem, &t) && t.n_rows == 2);
+    CU_ASSERT_STRING_EQUAL(t.columns[t.n_columns - 1].head, "#");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 0, t.n_columns - 1), "1");
+    CU_ASSERT_STRING_EQUAL(table_at(&t, 1, t.n_columns - 1), "2");
     arena_release(&mem);
     report_model_free(m);
     results_free(a);

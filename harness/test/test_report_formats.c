@@ -35,6 +35,7 @@ static void test_escapes(void) {
          "50 \\%, \\$x\\textasciicircum{}2\\$ \\textasciitilde{}"},
         {"\\end{x}", "\\\\end{x}", "\\textbackslash{}end\\{x\\}"},
         {"[x](y)", "\\[x\\](y)", "{[}x](y)"},
+        {"bench --json -q", "bench --json -q", "bench -{}-json -q"},
         {"a\nb\tc", "a\\\\nb\\\\tc", "a b c"},
         {"−1 × 2 µs", "−1 × 2 µs", "$-$1 $\\times$ 2 $\\mu$s"},
         {"\xE2\x80\xAE\xF0\x9F\x98\x80", "\\\\u202e\xF0\x9F\x98\x80", "??"},

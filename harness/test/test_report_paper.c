@@ -15,6 +15,7 @@
 #include "harness/view/paper.h"
 #include "harness/view/report.h"
 #include "harness/view/report_files.h"
+#include "harness/view/writers.h"
 
 /* A shape, and the TFLOPS of both arms. */
 typedef struct {
@@ -294,7 +295,7 @@ static int compile(const char *dir, const char *body) {
     char *path = fs_join(dir, "main.tex");
     CU_ASSERT_PTR_NOT_NULL_FATAL(path);
     (void)buf_printf(&text,
-                     "\\documentclass{article}\\usepackage{booktabs,graphicx,longtable}\n"
+                     "\\documentclass{article}\\usepackage{booktabs,graphicx}\n"
                      "\\begin{document}\n%s\n\\end{document}\n",
                      body);
     CU_ASSERT_EQUAL(fs_write_atomic(path, text.data, text.len, NULL), SNAP_OK);
@@ -326,6 +327,63 @@ static void test_latex_compiles(void) {
     results_free(r);
 }
 
+static size_t count_of_text(const char *text, const char *what) {
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        n++;
+    return n;
+}
+
+/* Whether LaTeX found text that is wider than the page. */
+static bool overflows(const char *dir) {
+    buf text = {0};
+    char *path = fs_join(dir, "main.log");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(path);
+    CU_ASSERT_EQUAL(fs_read(path, &text, NULL), SNAP_OK);
+    bool found = strstr(buf_str(&text), "Overfull \\hbox") != NULL;
+    free(path);
+    buf_release(&text);
+    return found;
+}
+
+/* A table with 90 wide rows has three parts. Each has the longest cells of all rows, and none is
+ * wider than the page. A head over narrow cells has several lines. Long sentences are broken into
+ * lines, paths are not. */
+static void test_latex_long_table(void) {
+    static const char *const heads[] = {"speed vs first file", "path", "why"};
+    static const char *const path =
+        "/a/long/path/which/has/more/characters/than/the/page/has/room.json";
+    static const char *const why = "a sentence of many words, which is broken into several lines";
+    table t = table_new(heads, 3);
+    buf body = {0};
+    char dir[] = "/tmp/snapmla-latex-XXXXXX";
+    CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+    t.id = "x", t.caption = "X", t.note = "y";
+    for (int c = 0; c < 3; c++)
+        t.columns[c].group = "", t.columns[c].paper = true;
+    for (int r = 0; r < 90; r++) {
+        table_number(&t, r, 2);
+        table_put(&t, r == 50 ? path : "b");
+        table_put(&t, r == 60 ? why : "none");
+    }
+    write_latex(&t, &body);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), "\\begin{tabular}{llp{20em}}"), 3);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), "\\hphantom{/a/long"), 3);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), "{speed\\\\vs\\\\first\\\\file}"), 3);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), "\n89.00 & b "), 1);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), why), 1);
+    CU_ASSERT_EQUAL(count_of_text(buf_str(&body), "\\caption{"), 1);
+    if (compile(dir, "x") == 0) {
+        CU_ASSERT_EQUAL(compile(dir, buf_str(&body)), 0);
+        CU_ASSERT(!overflows(dir));
+        CU_ASSERT_EQUAL(compile(dir, "\\hbox to 1em{wide text}"), 0);
+        CU_ASSERT(overflows(dir));
+    }
+    remove_all(dir);
+    buf_release(&body);
+    table_release(&t);
+}
+
 /* The status is that of the fault, not the same one for every file. */
 static void test_files_that_cannot_be_read(void) {
     static const struct {
@@ -353,5 +411,6 @@ CU_TestInfo tests_report_paper[] = {
     {"files that cannot be read", test_files_that_cannot_be_read},
     {"missing sections are named", test_what_is_absent_is_said},
     {"LaTeX compiles", test_latex_compiles},
+    {"LaTeX, a long table", test_latex_long_table},
     CU_TEST_INFO_NULL,
 };

@@ -163,6 +163,8 @@ void format_latex(buf *out, const char *s) {
             (void)buf_puts(out, latex);
         else
             (void)buf_append(out, s, n);
+        if (s[0] == '-' && s[1] == '-')
+            (void)buf_puts(out, "{}"); /* LaTeX would make a dash of "--" */
     }
 }
 

@@ -163,7 +163,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
                  .note = note,
                  .columns = {{"#", "", TABLE_NUMBER, true},
                              {"device", "", TABLE_TEXT, true},
-                             {"file", "", TABLE_TEXT, true},
+                             {"file", "", TABLE_TEXT, false},
                              {"arm", "", TABLE_TEXT, true},
                              {"cells", "", TABLE_NUMBER, true},
                              {"not comparable", "", TABLE_NUMBER, true},
@@ -219,6 +219,15 @@ static void put_marks(pen *p, const compared *c) {
         pen_put(p, c->cell->flags);
 }
 
+static bool any_energy(const report_model *m) {
+    for (size_t i = 0; i < m->n_compared; i++)
+        if (!isnan(m->compared[i].cell->perf->tok_j))
+            return true;
+    return false;
+}
+
+/* In LaTeX, the number of the file stands for the device, and the column of the energy is left out
+ * if it is empty. */
 bool report_table_compare(const report_model *m, arena *mem, table *t) {
     bool priced = any_price(m);
     *t = (table){
@@ -231,7 +240,7 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
         .columns = {{"arm", "", TABLE_TEXT, true},
                     {"scope", "", TABLE_TEXT, true},
                     PEN_SHAPE_COLUMNS,
-                    {"device", "", TABLE_TEXT, true},
+                    {"device", "", TABLE_TEXT, false},
                     {"#", "", TABLE_NUMBER, true},
                     {"µs", "", TABLE_NUMBER, true},
                     {"speed vs first file", "", TABLE_NUMBER, true},
@@ -239,7 +248,7 @@ bool report_table_compare(const report_model *m, arena *mem, table *t) {
                     {"TFLOPS", "", TABLE_NUMBER, false},
                     {"GB/s", "", TABLE_NUMBER, false},
                     {"tok/s", "", TABLE_NUMBER, true},
-                    {"tok/J", "", TABLE_NUMBER, true},
+                    {"tok/J", "", TABLE_NUMBER, any_energy(m)},
                     {"marks", "", TABLE_FLAGS, true},
                     {"tok/$", "", TABLE_NUMBER, true}}};
     pen_drop_last_unless(t, priced);

@@ -131,33 +131,38 @@ static bool is_shown(const report_model *m, const report_speed *s) {
     return shown;
 }
 
+#define SPEED_NOTE                                                                                 \
+    "µs is the median time, beside the mean and the 99th percentile of at least 100 samples. A "  \
+    "speed is shown only if the output passed its check against FP64. Scope kernel is attention "  \
+    "and combine. Scope served adds quantising the query, appending to the cache and the "         \
+    "schedule. TFLOPS counts 2 (2 d_c + d_r) operations per row and token for both arms."
+
 bool report_table_speed(const report_model *m, arena *mem, table *t) {
-    *t = (table){
-        .id = "speed",
-        .caption = "Time of one decode step, FP8 against BF16",
-        .note = "µs is the median time, beside the mean and the 99th percentile of at least 100 "
-                "samples. A speed is shown only if the output passed its check against "
-                "FP64. Scope kernel is attention and combine. Scope served adds quantising the "
-                "query, appending to the cache and the schedule. TFLOPS counts 2 (2 d_c + d_r) "
-                "operations per row and token for both arms.",
-        .columns = {{"scope", "", TABLE_TEXT, true},
-                    PEN_SHAPE_COLUMNS,
-                    {"speed-up", "", TABLE_NUMBER, true},
-                    {"flags", "", TABLE_FLAGS, false},
-                    {"µs", "BF16", TABLE_NUMBER, true},
-                    {"mean", "BF16", TABLE_NUMBER, false},
-                    {"p99", "BF16", TABLE_NUMBER, false},
-                    {"TFLOPS", "BF16", TABLE_NUMBER, true},
-                    {"GB/s", "BF16", TABLE_NUMBER, false},
-                    {"% roofline", "BF16", TABLE_NUMBER, true},
-                    {"µs", "FP8", TABLE_NUMBER, true},
-                    {"mean", "FP8", TABLE_NUMBER, false},
-                    {"p99", "FP8", TABLE_NUMBER, false},
-                    {"TFLOPS", "FP8", TABLE_NUMBER, true},
-                    {"GB/s", "FP8", TABLE_NUMBER, false},
-                    {"% roofline", "FP8", TABLE_NUMBER, true},
-                    {"input", "", TABLE_TEXT, false},
-                    {"file", "", TABLE_TEXT, false}}};
+    bool compares = m->n_compared > 0;
+    *t = (table){.id = "speed",
+                 .caption = "Time of one decode step, FP8 against BF16",
+                 .note = compares ? SPEED_NOTE " # is the number of the file in the first table."
+                                  : SPEED_NOTE,
+                 .columns = {{"scope", "", TABLE_TEXT, true},
+                             PEN_SHAPE_COLUMNS,
+                             {"speed-up", "", TABLE_NUMBER, true},
+                             {"flags", "", TABLE_FLAGS, false},
+                             {"µs", "BF16", TABLE_NUMBER, true},
+                             {"mean", "BF16", TABLE_NUMBER, false},
+                             {"p99", "BF16", TABLE_NUMBER, false},
+                             {"TFLOPS", "BF16", TABLE_NUMBER, true},
+                             {"GB/s", "BF16", TABLE_NUMBER, false},
+                             {"% roofline", "BF16", TABLE_NUMBER, true},
+                             {"µs", "FP8", TABLE_NUMBER, true},
+                             {"mean", "FP8", TABLE_NUMBER, false},
+                             {"p99", "FP8", TABLE_NUMBER, false},
+                             {"TFLOPS", "FP8", TABLE_NUMBER, true},
+                             {"GB/s", "FP8", TABLE_NUMBER, false},
+                             {"% roofline", "FP8", TABLE_NUMBER, true},
+                             {"input", "", TABLE_TEXT, false},
+                             {"file", "", TABLE_TEXT, !compares},
+                             {"#", "", TABLE_NUMBER, true}}};
+    pen_drop_last_unless(t, compares);
     pen_drop_last_unless(t, m->n_files > 1);
     size_t rows = 0;
     for (size_t i = 0; i < m->n_speeds; i++)
@@ -179,6 +184,8 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
         put_input(&p, s->any);
         if (m->n_files > 1)
             pen_file(&p, m, s->any->file);
+        if (compares)
+            pen_fixed(&p, s->any->file + 1, 0);
     }
     return !p.failed;
 }
