@@ -488,8 +488,8 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* Files of `fidelity` and `eval` may be on the same page. They have no cells. The table of missing
- * cells must not list them. */
+/* Files of `fidelity` and `eval` may be on the same page. They have no cells. The tables of machines
+ * and of missing cells must not list them. */
 static void test_a_file_without_cells(void) {
     results *a = load(), *b = load(), *errors = load();
     CU_ASSERT(js_set_new(results_document(errors), "bench", js_new_array()));
@@ -498,6 +498,10 @@ static void test_a_file_without_cells(void) {
     report_model *m = NULL;
     CU_ASSERT_FATAL(report_model_new(&m, runs, names, 3, NULL) == SNAP_OK);
     CU_ASSERT_EQUAL(report_compare(m, NULL, NULL, 0, NULL), SNAP_OK);
+    arena mem = {0};
+    table t;
+    CU_ASSERT(report_table_machines(m, &mem, &t) && t.n_rows == 4);
+    arena_release(&mem);
     CU_ASSERT(missing_rows(m) == 0);
     results_free(a);
     results_free(b);

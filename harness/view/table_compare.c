@@ -127,12 +127,16 @@ static void put_energy(pen *p, const report_model *m, int file) {
         pen_text(p, source);
 }
 
-/* Whether a file of a comparison has no cell of another file. */
+/* Whether a file of a comparison has cells, but none of another file. A file of errors or accuracies
+ * has no cells. */
 static bool is_apart(const report_model *m, int file) {
+    bool measured = false;
     for (size_t i = 0; i < m->n_compared; i++)
         if (m->compared[i].cell->file == file)
             return false;
-    return m->n_compared > 0;
+    for (size_t i = 0; i < m->n_measured; i++)
+        measured |= m->cells[i].file == file;
+    return measured && m->n_compared > 0;
 }
 
 static void put_machine(pen *p, const report_model *m, int file, const char *arm) {
@@ -183,7 +187,7 @@ bool report_table_machines(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, false};
     for (int f = 0; f < m->n_files; f++) {
         if (is_apart(m, f))
-            put_machine(&p, m, f, ""); /* so that no file is missing from the table */
+            put_machine(&p, m, f, ""); /* so that no machine is missing from the table */
         for (int a = 0; a < 2; a++)
             if (gain_of(m, f, arms[a]).rows)
                 put_machine(&p, m, f, arms[a]);
