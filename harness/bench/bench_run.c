@@ -141,7 +141,19 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 
 /* ---- a run ---- */
 
-static void release(bench *b) {
+/* A run that failed before its first row can be repeated with other options. The error of the run
+ * is reported, not one of this function. */
+static void drop_empty_journal(bench *b) {
+    if (b->journal && results_journal_is_empty(b->journal)) {
+        snap_status st = results_journal_remove(b->journal, NULL);
+        (void)st;
+        b->journal = NULL;
+    }
+}
+
+static void release(bench *b, snap_status st) {
+    if (st != SNAP_OK && st != SNAP_E_CANCELLED)
+        drop_empty_journal(b);
     results_journal_close(b->journal);
     js_free(b->rows);
     results_free(b->results);
@@ -177,6 +189,6 @@ snap_status bench_run(const bench_options *o, const js *config, results **out, s
         b->results = NULL;
     }
 cleanup:
-    release(b);
+    release(b, st);
     return st;
 }

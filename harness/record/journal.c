@@ -156,6 +156,10 @@ const js *results_journal_find(const results_journal *j, const char *key) {
     return js_get_object(j->rows, key);
 }
 
+bool results_journal_is_empty(const results_journal *j) {
+    return !js_first(j->rows);
+}
+
 snap_status results_journal_append(results_journal *j, const char *key, const js *row,
                                    snap_err *err) {
     js *line = js_new_object();

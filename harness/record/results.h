@@ -145,6 +145,8 @@ snap_status results_journal_read(results_journal **out, const char *path,
 /* The finished row of a key, borrowed; NULL if there is none. */
 const js *results_journal_find(const results_journal *j, const char *key);
 
+bool results_journal_is_empty(const results_journal *j); /* whether no row is finished */
+
 /* Appends a row and returns when it is on disk. The caller keeps @row. SNAP_E_IO, SNAP_E_NOMEM. */
 snap_status results_journal_append(results_journal *j, const char *key, const js *row,
                                    snap_err *err) SNAP_CHECK_RESULT;

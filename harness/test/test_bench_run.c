@@ -11,6 +11,7 @@
 #include "base/term.h"
 #include "base/test/sanitized.h"
 #include "harness/audit/audit.h"
+#include "harness/bench/bench_journal.h"
 #include "harness/bench/bench_run.h"
 #include "harness/test/report_fixture.h"
 #include "harness/view/pages.h"
@@ -195,7 +196,31 @@ static void test_interrupted(void) {
     folder_close();
 }
 
+/* A run that fails before its first row leaves no journal, so it can be repeated with other
+ * options. The rows of an interrupted run stay. */
+static void test_failed_at_the_start(void) {
+    snap_err err;
+    folder_open();
+    bench_options o = options();
+    o.ceilings_path = ceilings; /* does not exist */
+    CU_ASSERT_PTR_NULL(run(&o, false, SNAP_E_IO, &err));
+    CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "c.json"));
+    CU_ASSERT_FALSE(fs_exists(journal));
+    CU_ASSERT_FALSE(fs_exists(lock));
+    js *config = js_new_object(), *row = js_new_object();
+    results_journal *j = NULL;
+    CU_ASSERT_EQUAL_FATAL(bench_journal_open(&j, file, config, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(results_journal_append(j, "a row", row, NULL), SNAP_OK);
+    results_journal_close(j);
+    CU_ASSERT_PTR_NULL(run(&o, false, SNAP_E_IO, &err));
+    CU_ASSERT(fs_exists(journal));
+    js_free(config);
+    js_free(row);
+    folder_close();
+}
+
 CU_TestInfo tests_bench_run[] = {
+    {"a run that fails at the start leaves no journal", test_failed_at_the_start},
     {"an interrupted run leaves a result", test_interrupted},
     CU_TEST_INFO_NULL,
 };
