@@ -488,8 +488,8 @@ static void test_a_throttled_device(void) {
     results_free(b);
 }
 
-/* Files of `fidelity` and `eval` may be on the same page. They have no cells. The tables of machines
- * and of missing cells must not list them. */
+/* Files of `fidelity` and `eval` may be on the same page. They have no cells. The tables of
+ * machines and of missing cells must not list them. */
 static void test_a_file_without_cells(void) {
     results *a = load(), *b = load(), *errors = load();
     CU_ASSERT(js_set_new(results_document(errors), "bench", js_new_array()));

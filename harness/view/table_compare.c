@@ -127,8 +127,8 @@ static void put_energy(pen *p, const report_model *m, int file) {
         pen_text(p, source);
 }
 
-/* Whether a file of a comparison has cells, but none of another file. A file of errors or accuracies
- * has no cells. */
+/* Whether a file of a comparison has cells, but none of another file. A file of errors or
+ * accuracies has no cells. */
 static bool is_apart(const report_model *m, int file) {
     bool measured = false;
     for (size_t i = 0; i < m->n_compared; i++)
