@@ -31,11 +31,28 @@ static void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
             to[j * 16 + i] = from[i * apart + j];
 }
 
+enum { kTransposeSteps = 4 };
+INLINE void transpose_step(uint32_t *to, vu *half, const uint32_t *from, size_t apart, int step) {
+    (void)half;
+    if (step == 0)
+        transpose(to, from, apart);
+}
+
 INLINE vu bf16_pairs(vf even, vf odd) {
     vu low = (vu)even, high = (vu)odd;
     low = vu_select(is_nan(low), low | 0x400000u, low + 0x7fffu + (low >> 16 & 1u));
     high = vu_select(is_nan(high), high | 0x400000u, high + 0x7fffu + (high >> 16 & 1u));
     return low >> 16 | (high & 0xffff0000u);
+}
+
+INLINE vf fraction_of(vf x) {
+    x = VF_MAX(vf_set(-127.0f), x);
+    return x - (vf)_mm256_floor_ps((__m256)x);
+}
+
+INLINE vf scale_by_floor(vf y, vf x) {
+    vf n = (vf)_mm256_floor_ps((__m256)VF_MAX(vf_set(-127.0f), x));
+    return y * (vf)(((vu) __builtin_convertvector(n, vi) + 127u) << 23);
 }
 
 #endif

@@ -11,8 +11,10 @@
  * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
- * So after each step of up to four products, the core does one unit of work on which no running
- * product depends (other_work()). */
+ * So after each product, the core does one small unit of work on which no running product depends
+ * (other_work()), and prefetches a part of a tile. On a processor that throttles its tile unit,
+ * products that follow each other directly also take more time than products with other
+ * instructions between them (docs/lab/2026-11-30-amx-peers.md). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
@@ -23,37 +25,57 @@
  * row block read the same pages. K of the next block may be decoded when all scores of this block
  * are known. */
 static void other_work(amx_work *w) {
-    (void)prefetch_unit(w);
     if (logits_left(w->scored))
         logits_unit(w, w->scored);
     else if (softmax_left(w->weighed))
         softmax_unit(w, w->weighed);
     else if (packing_left(w))
-        pack_pair(w);
+        pack_columns(w);
     else if (decoding_left(w))
-        decode_pair(w);
+        decode_unit(w);
+}
+
+/* Prefetches half of a tile to L1: 8 rows, which lie @bytes from each other. */
+INLINE void prefetch_rows(const void *from, size_t bytes) {
+    UNROLL
+    for (size_t i = 0; i < kTile / 2; i++)
+        __builtin_prefetch((const char *)from + i * bytes, 0, 3);
+}
+
+/* What the core does after each product: it prefetches half of a tile of the next step, and does
+ * one unit of other work. */
+INLINE void between_products(amx_work *w, const void *half_tile, size_t bytes) {
+    prefetch_rows(half_tile, bytes);
+    other_work(w);
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
 INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles) {
     size_t row = (size_t)w->d * sizeof *k, steps = (size_t)w->d / kDepth;
+    size_t half = (size_t)w->d * kTile / 2;
     TILE_FENCE();
     TILE_ZERO(0);
     TILE_ZERO(1);
     TILE_ZERO(2);
     TILE_ZERO(3);
-    for (size_t i = 0; i < steps; i++) {
-        TILE_LOAD(4, k + i * kDepth, row);
+    const uint16_t *below = k + (size_t)kTile * (size_t)w->d;
+    for (size_t i = 0; i < steps; i++, k += kDepth, below += kDepth) {
+        TILE_LOAD(4, k, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        TILE_LOAD(5, k + (size_t)kTile * (size_t)w->d + i * kDepth, row);
+        between_products(w, k + kDepth, row);
+        TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
+        between_products(w, below + kDepth, row);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
             TILE_PRODUCT(1, 4, 7);
-            TILE_PRODUCT(3, 5, 7);
         }
-        other_work(w);
+        between_products(w, k + kDepth + half, row);
+        if (tiles == 2)
+            TILE_PRODUCT(3, 5, 7);
+        between_products(w, below + kDepth + half, row);
+        (void)prefetch_unit(w);
     }
     size_t to = kRowBlock * sizeof *s;
     TILE_STORE(0, s, to);
@@ -77,7 +99,7 @@ static void scores(amx_work *w, softmax_work *x) {
                 scores_block(w, k, q, to, 2);
             else
                 scores_block(w, k, q, to, 1);
-            x->ready += x->groups;
+            x->ready += x->groups * (kDepth / kLogitTokens);
         }
 }
 
@@ -109,17 +131,23 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         }
     }
     for (int i = 0; i < steps; i++, p += kTileWords, v += apart) {
+        const uint32_t *next = v + apart, *next_right = next + kTileWords;
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
+        between_products(w, next, kTileRow);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
+        between_products(w, next_right, kTileRow);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
             TILE_PRODUCT(2, 5, 6);
-            TILE_PRODUCT(3, 5, 7);
         }
-        other_work(w);
+        between_products(w, next + kTileWords / 2, kTileRow);
+        if (tiles == 2)
+            TILE_PRODUCT(3, 5, 7);
+        between_products(w, next_right + kTileWords / 2, kTileRow);
+        (void)prefetch_unit(w);
     }
     TILE_STORE(0, to.at, to.row);
     TILE_STORE(1, to.at + to.right, to.row);
@@ -205,10 +233,21 @@ static void prefetch_first(amx_work *w) {
     }
 }
 
+/* Makes subnormal numbers zero, as tile products do in any case. P can be subnormal if a logit is
+ * far below the maximum; some processors would need more than 100 clocks for such a result. Returns
+ * the control register as it was before. */
+static unsigned flush_subnormals(void) {
+    enum { kFlush = 0x8040 }; /* flush to zero; denormals are zero */
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | kFlush);
+    return before;
+}
+
 __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, float *o, float *m,
                                             float *l) {
     size_t bytes;
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
+    unsigned control = flush_subnormals();
     w.part = part;
     prefetch_first(&w);
     make_tables(w.tables);
@@ -230,6 +269,7 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
         for (int i = 0; !w.out && i < part->rows; i++)
             copy_row(&w, o + (size_t)i * (size_t)part->d_c, i);
     softmax_end(&w.state, part->rows, m, l);
+    _mm_setcsr(control);
 }
 
 /* ---- probe ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* amx_softmax.h - the softmax of softmax.h over a token block of several pages, in units of work
- * that fit between tile products.
+/* amx_softmax.h - the softmax of softmax.h over a token block of several pages, in small units of
+ * work that fit between two tile products.
  *
  * The running maximum advances once per token block. MLA_FP8 rounds P to e4m3 with one scale per
  * page, as softmax.h says; the scale is then multiplied into P, because tiles of different pages
@@ -10,12 +10,13 @@
 #include "kernels/cpu/amx_work.h"
 
 enum {
-    kLogitTokens = kDepth,             /* tokens of a unit that computes logits and their maximum */
-    kExpTokens = 8,                    /* tokens of a unit that computes P */
-    kPackTokens = kDepth,              /* tokens of a unit that rounds P and writes it to tiles */
-    kExpUnits = MLA_PAGE / kExpTokens, /* per page */
-    kPackUnits = MLA_PAGE / kPackTokens, /* per page */
-    kPageUnits = kExpUnits + kPackUnits,
+    kLogitTokens = 8, /* tokens of a unit that computes logits and their maximum */
+    kExpTokens = 4,   /* tokens of a unit that computes P, or rounds it */
+    kPackTokens = kDepth,
+    kExpUnits = kPackTokens / kExpTokens, /* for kPackTokens tokens */
+    kHalfUnits = kExpUnits + kTransposeSteps,
+    kPageUnits = 2 * kHalfUnits,                      /* MLA_BF16: units per page */
+    kRoundedPageUnits = 2 * (kExpUnits + kHalfUnits), /* MLA_FP8 */
 };
 
 /* Begins the softmax of the row block that starts at @row. */
@@ -74,6 +75,20 @@ static void finish_logits(const amx_work *w, softmax_work *x) {
         logits_unit(w, x);
 }
 
+/* ---- exponentials -------------------------------------------------------------------------- */
+
+/* 2^x for x <= 1 with a relative error below 4e-6, and 0 if x < -126. If x is an integer, the
+ * result is exact. P is rounded to bf16, so a polynomial of degree 4 is enough. The sum of P has at
+ * most the same relative error, so the log-sum-exp has an error below 4e-6. */
+INLINE vf exp2_of(vf x) {
+    vf f = fraction_of(x);
+    vf p = VF_FMA(f, vf_set(1.355574716e-2f), vf_set(5.203236913e-2f));
+    p = VF_FMA(p, f, vf_set(2.413797629e-1f));
+    p = VF_FMA(p, f, vf_set(6.930321208e-1f));
+    p = VF_FMA(p, f, vf_set(1.0f));
+    return scale_by_floor(p, x);
+}
+
 /* ---- P -------------------------------------------------------------------------------------- */
 
 /* Called when all logits of the block are known: makes their maximum the one that P refers to. */
@@ -81,9 +96,9 @@ static void start_group(amx_work *w, softmax_work *x) {
     int row = x->row + x->group * LANES;
     vf before = vf_load(w->state.m + row), m = x->largest[x->group];
     x->factor = vf_load(w->state.factor + row);
-    x->against = vf_select(m > -INFINITY, m, (vf){0}); /* no visible token yet: P = 0 */
+    x->shift = vf_select(m > -INFINITY, -m * x->factor, (vf){0}); /* no visible token yet: P = 0 */
     x->sum = (vf){0};
-    vf_store(w->state.rescale + row, vf_exp2((before - x->against) * x->factor));
+    vf_store(w->state.rescale + row, vf_exp2(before * x->factor + x->shift));
     vf_store(w->state.m + row, m);
 }
 
@@ -93,22 +108,38 @@ static void finish_group(amx_work *w, softmax_work *x) {
     vf_store(w->state.l + row, VF_FMA(l, rescale, x->sum));
 }
 
-/* Turns kExpTokens logits into P (P' for MLA_FP8). */
-INLINE void exp_unit(softmax_work *x, mla_precision p, int token) {
+/* P of token @j. */
+INLINE vf weight_of(const softmax_work *x, int j) {
+    return exp2_of(VF_FMA(vf_load(score_at(x, j, x->group)), x->factor, x->shift));
+}
+
+/* Computes P of kExpTokens tokens and converts it to pairs of bf16. */
+INLINE void exp_unit_bf16(softmax_work *x, int token) {
+    vf sum = x->sum;
+    UNROLL
+    for (int j = token; j < token + kExpTokens; j += 2) {
+        vf even = weight_of(x, j), odd = weight_of(x, j + 1);
+        sum += even;
+        sum += odd;
+        x->pairs[j % kPackTokens / 2] = bf16_pairs(even, odd);
+    }
+    x->sum = sum;
+}
+
+/* Turns kExpTokens logits into P'. */
+INLINE void exp_unit_fp8(softmax_work *x, int token) {
     vf sum = x->sum, largest = token % MLA_PAGE ? x->page_largest : (vf){0};
     UNROLL
     for (int j = token; j < token + kExpTokens; j++) {
-        vf y = vf_exp2((vf_load(score_at(x, j, x->group)) - x->against) * x->factor);
+        vf y = weight_of(x, j);
         sum += y;
-        if (p == MLA_FP8) {
-            y *= x->block->a_k[j];
-            largest = VF_MAX(y, largest);
-        }
+        y *= x->block->a_k[j];
+        largest = VF_MAX(y, largest);
         vf_store(score_at(x, j, x->group), y);
     }
     x->sum = sum;
     x->page_largest = largest;
-    if (p == MLA_FP8 && token % MLA_PAGE == MLA_PAGE - kExpTokens) {
+    if (token % MLA_PAGE == MLA_PAGE - kExpTokens) {
         vi any = largest >= 0x1p-100f;
         vf safe = vf_select(any, largest, vf_set(1.0f));
         x->inverse = vf_select(any, 448.0f / safe, (vf){0});
@@ -116,38 +147,45 @@ INLINE void exp_unit(softmax_work *x, mla_precision p, int token) {
     }
 }
 
-/* Rounds kPackTokens tokens of P and writes them to a tile with rows of queries. */
-INLINE void pack_unit(const amx_work *w, const softmax_work *x, mla_precision p, int token) {
-    _Alignas(64) uint32_t pairs[kPackTokens / 2][LANES];
-    int row = x->row + x->group * LANES;
-    UNROLL
-    for (int j = 0; j < kPackTokens; j += 2) {
-        vf even = vf_load(score_at(x, token + j, x->group)),
-           odd = vf_load(score_at(x, token + j + 1, x->group));
-        if (p == MLA_FP8) {
-            even = vf_round_e4m3(even * x->inverse) * x->sigma;
-            odd = vf_round_e4m3(odd * x->inverse) * x->sigma;
-        }
-        *(vu *)pairs[j / 2] = bf16_pairs(even, odd);
-    }
-    uint32_t *tile =
-        w->p + ((size_t)(row / kTile) * kTokenSteps + (size_t)(token / kDepth)) * kTileWords;
-    transpose(tile + (size_t)(row % kTile) * kTile, pairs[0], LANES);
+/* P8 * sigma of token @j. */
+INLINE vf rounded_weight(const softmax_work *x, int j) {
+    vf y = vf_load(score_at(x, j, x->group));
+    return vf_round_e4m3(y * x->inverse) * x->sigma;
 }
 
-/* One unit of a page. MLA_BF16 writes P to a tile after every 32 tokens, while it is still in L1.
- * MLA_FP8 must first know the largest P' of the page. */
+/* Rounds kExpTokens tokens of P' and converts them to pairs of bf16. */
+INLINE void round_unit(softmax_work *x, int token) {
+    UNROLL
+    for (int j = token; j < token + kExpTokens; j += 2)
+        x->pairs[j % kPackTokens / 2] = bf16_pairs(rounded_weight(x, j), rounded_weight(x, j + 1));
+}
+
+/* A step of writing kPackTokens tokens of P, in bf16, to a tile with rows of queries. */
+INLINE void pack_unit(const amx_work *w, softmax_work *x, int token, int step) {
+    int row = x->row + x->group * LANES;
+    uint32_t *tile =
+        w->p + ((size_t)(row / kTile) * kTokenSteps + (size_t)(token / kDepth)) * kTileWords;
+    transpose_step(tile + (size_t)(row % kTile) * kTile, x->half, (const uint32_t *)x->pairs, LANES,
+                   step);
+}
+
+/* One unit of a page. MLA_BF16 writes P to a tile after every 32 tokens. MLA_FP8 must first know
+ * the largest P' of the page. */
 INLINE void run_unit(const amx_work *w, softmax_work *x, mla_precision p, int page, int unit) {
-    int first = page * MLA_PAGE, half = 0;
-    if (p == MLA_BF16) {
-        half = unit / (kPageUnits / 2);
-        unit = unit % (kPageUnits / 2);
+    int token = page * MLA_PAGE;
+    if (p == MLA_FP8 && unit < 2 * kExpUnits) {
+        exp_unit_fp8(x, token + unit * kExpTokens);
+        return;
     }
-    int exps = p == MLA_BF16 ? kExpUnits / 2 : kExpUnits;
-    if (unit < exps)
-        exp_unit(x, p, first + half * kPackTokens + unit * kExpTokens);
+    unit -= p == MLA_FP8 ? 2 * kExpUnits : 0;
+    token += unit / kHalfUnits * kPackTokens;
+    unit %= kHalfUnits;
+    if (unit >= kExpUnits)
+        pack_unit(w, x, token, unit - kExpUnits);
+    else if (p == MLA_FP8)
+        round_unit(x, token + unit * kExpTokens);
     else
-        pack_unit(w, x, p, first + (half + unit - exps) * kPackTokens);
+        exp_unit_bf16(x, token + unit * kExpTokens);
 }
 
 INLINE bool softmax_left(const softmax_work *x) {
@@ -157,12 +195,12 @@ INLINE bool softmax_left(const softmax_work *x) {
 static void softmax_unit(amx_work *w, softmax_work *x) {
     if (x->unit == 0)
         start_group(w, x);
-    int page = x->unit / kPageUnits, unit = x->unit % kPageUnits;
+    int units = w->part->precision == MLA_FP8 ? kRoundedPageUnits : kPageUnits;
     if (w->part->precision == MLA_FP8)
-        run_unit(w, x, MLA_FP8, page, unit);
+        run_unit(w, x, MLA_FP8, x->unit / kRoundedPageUnits, x->unit % kRoundedPageUnits);
     else
-        run_unit(w, x, MLA_BF16, page, unit);
-    if (++x->unit == x->block->pages * kPageUnits) {
+        run_unit(w, x, MLA_BF16, x->unit / kPageUnits, x->unit % kPageUnits);
+    if (++x->unit == x->block->pages * units) {
         finish_group(w, x);
         x->unit = 0;
         x->group++;

@@ -1,5 +1,6 @@
-/* amx_vectors.h - AVX-512 operations of the AMX kernel: decoding e4m3, and writing the layouts of
- * tiles. amx_emulated_vectors.h has the same functions without AVX-512. */
+/* amx_vectors.h - AVX-512 operations of the AMX kernel: decoding e4m3, writing the layouts of
+ * tiles, and the parts of an exponential. amx_emulated_vectors.h has the same functions without
+ * AVX-512. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 #define SNAPMLA_KERNELS_CPU_AMX_VECTORS_H
 
@@ -24,34 +25,55 @@ static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, 
     }
 }
 
+/* The first half of a transposition of 16 rows of 16 words, which lie @apart words from each other,
+ * for the four rows from @i on. Column 4 l + j of these rows goes to lane l of half[i + j]. */
+INLINE void transpose_within(__m512i *half, const uint32_t *from, size_t apart, int i) {
+    __m512i a[4];
+    UNROLL
+    for (int r = 0; r < 4; r++)
+        a[r] = _mm512_loadu_si512(from + (size_t)(i + r) * apart);
+    __m512i low0 = _mm512_unpacklo_epi32(a[0], a[1]), high0 = _mm512_unpackhi_epi32(a[0], a[1]);
+    __m512i low1 = _mm512_unpacklo_epi32(a[2], a[3]), high1 = _mm512_unpackhi_epi32(a[2], a[3]);
+    half[i] = _mm512_unpacklo_epi64(low0, low1);
+    half[i + 1] = _mm512_unpackhi_epi64(low0, low1);
+    half[i + 2] = _mm512_unpacklo_epi64(high0, high1);
+    half[i + 3] = _mm512_unpackhi_epi64(high0, high1);
+}
+
+/* The second half: writes the columns j, 4 + j, 8 + j and 12 + j. */
+INLINE void transpose_across(uint32_t *to, const __m512i *half, int j) {
+    __m512i even0 = _mm512_shuffle_i32x4(half[j], half[4 + j], 0x88);
+    __m512i odd0 = _mm512_shuffle_i32x4(half[j], half[4 + j], 0xdd);
+    __m512i even1 = _mm512_shuffle_i32x4(half[8 + j], half[12 + j], 0x88);
+    __m512i odd1 = _mm512_shuffle_i32x4(half[8 + j], half[12 + j], 0xdd);
+    _mm512_store_si512(to + (0 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0x88));
+    _mm512_store_si512(to + (4 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0x88));
+    _mm512_store_si512(to + (8 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0xdd));
+    _mm512_store_si512(to + (12 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0xdd));
+}
+
 /* Turns 16 rows of 16 words, which lie @apart words from each other, into 16 columns. */
 INLINE void transpose(uint32_t *to, const uint32_t *from, size_t apart) {
-    __m512i a[16] = {{0}}, b[16] = {{0}};
+    __m512i half[16] = {{0}};
     UNROLL
-    for (int i = 0; i < 16; i++)
-        a[i] = _mm512_loadu_si512(from + (size_t)i * apart);
+    for (int i = 0; i < 16; i += 4)
+        transpose_within(half, from, apart, i);
     UNROLL
-    for (int i = 0; i < 16; i += 4) { /* 4 x 4 blocks within 128 bits */
-        __m512i low0 = _mm512_unpacklo_epi32(a[i], a[i + 1]);
-        __m512i high0 = _mm512_unpackhi_epi32(a[i], a[i + 1]);
-        __m512i low1 = _mm512_unpacklo_epi32(a[i + 2], a[i + 3]);
-        __m512i high1 = _mm512_unpackhi_epi32(a[i + 2], a[i + 3]);
-        b[i] = _mm512_unpacklo_epi64(low0, low1);
-        b[i + 1] = _mm512_unpackhi_epi64(low0, low1);
-        b[i + 2] = _mm512_unpacklo_epi64(high0, high1);
-        b[i + 3] = _mm512_unpackhi_epi64(high0, high1);
-    }
-    UNROLL
-    for (int j = 0; j < 4; j++) { /* b[4 g + j] has column 4 l + j of the rows 4 g .. 4 g + 3 in
-                                     lane l */
-        __m512i even0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
-        __m512i odd0 = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xdd);
-        __m512i even1 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);
-        __m512i odd1 = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xdd);
-        _mm512_store_si512(to + (0 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0x88));
-        _mm512_store_si512(to + (4 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0x88));
-        _mm512_store_si512(to + (8 + j) * 16, _mm512_shuffle_i32x4(even0, even1, 0xdd));
-        _mm512_store_si512(to + (12 + j) * 16, _mm512_shuffle_i32x4(odd0, odd1, 0xdd));
+    for (int j = 0; j < 4; j++)
+        transpose_across(to, half, j);
+}
+
+/* One of kTransposeSteps steps of transpose(). @half keeps 1 KB from step to step. */
+enum { kTransposeSteps = 4 };
+INLINE void transpose_step(uint32_t *to, vu *half, const uint32_t *from, size_t apart, int step) {
+    __m512i *words = (__m512i *)half;
+    int at = step % 2 * 2;
+    if (step < 2) {
+        transpose_within(words, from, apart, at * 4);
+        transpose_within(words, from, apart, at * 4 + 4);
+    } else {
+        transpose_across(to, words, at);
+        transpose_across(to, words, at + 1);
     }
 }
 
@@ -62,6 +84,17 @@ INLINE vu bf16_pairs(vf even, vf odd) {
                          21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     return (vu)_mm512_permutexvar_epi16(pair,
                                         (__m512i)_mm512_cvtne2ps_pbh((__m512)odd, (__m512)even));
+}
+
+/* x - floor(x), from 0 to 1; 0 if x is infinite. */
+INLINE vf fraction_of(vf x) {
+    const int kFloor = 1; /* of VREDUCEPS: subtract the integer that is not above x */
+    return (vf)_mm512_reduce_ps((__m512)x, kFloor);
+}
+
+/* y * 2^floor(x) for y >= 1; 0 if x < -126, since the caller has subnormal results flushed. */
+INLINE vf scale_by_floor(vf y, vf x) {
+    return (vf)_mm512_scalef_ps((__m512)y, (__m512)x);
 }
 
 #endif

@@ -19,6 +19,8 @@ enum {
     kTokenSteps = kTokens / kDepth,   /* products over a full token block */
     kRowBlock = 2 * kTile,            /* query rows whose scores are computed together */
     kPagePairs = MLA_PAGE / 2,
+    kPackColumns = 128,   /* columns of a unit that packs V */
+    kDecodeColumns = 256, /* columns of a unit that decodes K */
 };
 
 /* Up to kBlockPages consecutive pages of the sequence. Tokens after the part's last one are
@@ -44,10 +46,13 @@ typedef struct {
     int group;  /* whose P is computed */
     int unit;   /* the next unit of P of this group */
     vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far */
-    vf factor, against; /* of this group: softmax_state.factor; the maximum that P refers to */
-    vf sum;             /* the sum of P so far */
-    vf page_largest;    /* MLA_FP8: largest P' of the page so far */
-    vf inverse, sigma;  /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
+    vf factor, shift;  /* of this group: softmax_state.factor; minus factor times the maximum that
+                           P refers to */
+    vf sum;            /* the sum of P so far */
+    vf page_largest;   /* MLA_FP8: largest P' of the page so far */
+    vf inverse, sigma; /* MLA_FP8: 1 / sigma and sigma of the page (softmax.h) */
+    vu pairs[kDepth / 2]; /* MLA_BF16: P of the current 32 tokens, in pairs of bf16 */
+    vu half[16];          /* a transposition that has begun */
 } softmax_work;
 
 /* The pages of a block that are being prefetched. */
@@ -77,7 +82,9 @@ typedef struct {
     softmax_work *scored;                  /* its scores are being computed, and its logits */
     softmax_work *weighed;                 /* its P is being computed */
     const token_block *decoding, *packing; /* blocks that are being decoded and packed */
-    int decoded, packed;                   /* how many of their pairs of tokens are done */
+    int decoded, packed;                   /* how many of their tokens are decoded, and how many
+                                              pairs of tokens are packed */
+    int decoded_columns, packed_columns;   /* columns of the next one that are done */
 } amx_work;
 
 static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {
@@ -188,58 +195,86 @@ INLINE bool prefetch_unit(amx_work *w) {
 
 static void start_decoding(amx_work *w, const token_block *b) {
     w->decoding = b;
-    w->decoded = 0;
+    w->decoded = w->decoded_columns = 0;
 }
 
 INLINE bool decoding_left(const amx_work *w) {
-    return w->decoded / kPagePairs < w->decoding->pages;
+    return w->decoded / MLA_PAGE < w->decoding->pages;
 }
 
-/* Decodes the next pair of tokens of a block into w->k, if it is not read from the cache. */
-static void decode_pair(amx_work *w) {
+/* Decodes up to kDecodeColumns columns of the content of a row, from @at on; with the last ones,
+ * copies the RoPE part. */
+static void decode_columns(const amx_work *w, uint16_t *out, int64_t row, int at, int columns) {
+    const cpu_part *part = w->part;
+    int d_c = part->d_c, d_r = part->d_r;
+    decode_e4m3(w->tables, out + at, (const uint8_t *)part->cache.content + row * d_c + at,
+                (size_t)columns);
+    if (at + columns == d_c)
+        memcpy(out + d_c, (const uint16_t *)part->cache.rope + row * d_r,
+               (size_t)d_r * sizeof *out);
+}
+
+/* Decodes some columns of the next token of a block into w->k, if the token's page is not read from
+ * the cache. */
+static void decode_unit(amx_work *w) {
     const token_block *b = w->decoding;
     const cpu_part *part = w->part;
-    int page = w->decoded / kPagePairs;
+    int page = w->decoded / MLA_PAGE;
     size_t d = (size_t)w->d;
-    int64_t token = b->first + 2 * w->decoded;
-    uint16_t *k = w->k + (size_t)w->decoded * 2 * d;
-    for (int i = 0; b->page[page] == w->k + (size_t)page * MLA_PAGE * d && i < 2; i++) {
-        if (token + i < part->end)
-            decode_row(w, k + (size_t)i * d, part->cache.content, part->cache.rope,
-                       mla_slot(part->table, part->cache.pages, token + i));
-        else
-            memset(k + (size_t)i * d, 0, d * sizeof *k);
+    int64_t token = b->first + w->decoded;
+    uint16_t *k = w->k + (size_t)w->decoded * d;
+    bool here = b->page[page] == w->k + (size_t)page * MLA_PAGE * d;
+    if (here && token < part->end && part->precision == MLA_FP8) {
+        int left = part->d_c - w->decoded_columns;
+        int now = left < kDecodeColumns ? left : kDecodeColumns;
+        decode_columns(w, k, mla_slot(part->table, part->cache.pages, token), w->decoded_columns,
+                       now);
+        w->decoded_columns += now;
+        if (w->decoded_columns < part->d_c)
+            return;
+    } else if (here && token < part->end) {
+        decode_row(w, k, part->cache.content, part->cache.rope,
+                   mla_slot(part->table, part->cache.pages, token));
+    } else if (here) {
+        memset(k, 0, d * sizeof *k);
     }
+    w->decoded_columns = 0;
     w->decoded++;
 }
 
 static void finish_decoding(amx_work *w) {
     while (decoding_left(w))
-        decode_pair(w);
+        decode_unit(w);
 }
 
 static void start_packing(amx_work *w, const token_block *b) {
     w->packing = b;
-    w->packed = 0;
+    w->packed = w->packed_columns = 0;
 }
 
 INLINE bool packing_left(const amx_work *w) {
     return w->packed / kPagePairs < w->packing->pages;
 }
 
-/* Interleaves the next pair of tokens of a block into the tiles of V. */
-static void pack_pair(amx_work *w) {
+/* Interleaves up to kPackColumns columns of a pair of tokens of a block into the tiles of V. */
+static void pack_columns(amx_work *w) {
     int page = w->packed / kPagePairs, pair = w->packed % kPagePairs;
-    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile;
-    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d;
+    int left = w->part->d_c - w->packed_columns, now = left < kPackColumns ? left : kPackColumns;
+    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile, at = (size_t)w->packed_columns;
+    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d + at;
     size_t step = (size_t)w->packed / kTile, row = (size_t)w->packed % kTile;
-    interleave(w->v + step * tiles * kTileWords + row * kTile, rows, rows + d, tiles);
-    w->packed++;
+    interleave(w->v + (step * tiles + at / kTile) * kTileWords + row * kTile, rows, rows + d,
+               (size_t)now / kTile);
+    w->packed_columns += now;
+    if (w->packed_columns == w->part->d_c) {
+        w->packed_columns = 0;
+        w->packed++;
+    }
 }
 
 static void finish_packing(amx_work *w) {
     while (packing_left(w))
-        pack_pair(w);
+        pack_columns(w);
 }
 
 #endif
