@@ -1,5 +1,10 @@
 /* Splits a step into parts of whole pages, distributes them over threads, and merges the partial
- * results of each split sequence. */
+ * results of each split sequence.
+ *
+ * A part costs time besides its tokens: its queries are packed, its sums are written and read
+ * again, and its first pages are not prefetched. So the first three quarters of a long sequence are
+ * cut into large parts, each at most half of what a thread has to do. The last quarter is cut into
+ * small parts, which start after all large ones and even out threads of different speed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,6 +14,7 @@ enum {
     kPartsPerThread = 8, /* several parts per thread even out threads of different speed */
     kMinPartPages = 4,
     kMaxSplits = 64,
+    kJoinRows = 8, /* rows that a thread merges at a time */
 };
 
 /* One part: a range of a sequence's tokens, for one group of its rows. */
@@ -121,47 +127,78 @@ int64_t cpu_length(const mla_plan *plan, const mla_step *step, int b) {
     return length > plan->cap.max_tokens ? plan->cap.max_tokens : length;
 }
 
-/* The number of parts of a sequence of @pages. If the plan has a fixed `splits`, the number depends
- * on the sequence and the plan alone. Otherwise it also depends on @total, the step's pages. */
-static int parts_of(const cpu_plan *plan, int64_t pages, int64_t total) {
+/* How a sequence is split: @large parts of its first pages, then parts of the others. */
+typedef struct {
+    int large, parts;
+    int64_t large_pages;
+} cpu_cut;
+
+/* Splits a sequence of @pages. If the plan has a fixed `splits`, the parts have equal sizes, and
+ * their number depends on the sequence and the plan alone. Otherwise it also depends on @total, the
+ * step's pages. */
+static cpu_cut cut_of(const cpu_plan *plan, int64_t pages, int64_t total) {
     const cpu_backend *be = (const cpu_backend *)plan->base.be;
-    int64_t share = total / ((int64_t)parallel_threads(be->pool) * kPartsPerThread) + 1;
+    int64_t threads = parallel_threads(be->pool), share = total / (threads * kPartsPerThread) + 1;
     share = share > kMinPartPages ? share : kMinPartPages;
-    int64_t parts = plan->base.cap.splits ? pages : (pages + share - 1) / share;
-    return parts > 1 ? min_int(parts, plan->max_parts) : 1;
+    int64_t equal = plan->base.cap.splits ? pages : (pages + share - 1) / share;
+    cpu_cut cut = {.large_pages = pages};
+    cut.large = cut.parts = equal > 1 ? min_int(equal, plan->max_parts) : 1;
+    int64_t head = pages - pages / 4, size = total / (threads * 2) + 1;
+    size = size > share ? size : share;
+    int64_t large = (head + size - 1) / size, small = (pages - head + share - 1) / share;
+    if (!plan->base.cap.splits && cut.parts > 1 && large + small < cut.parts)
+        cut = (cpu_cut){(int)large, (int)(large + small), head};
+    return cut;
 }
 
-static void add_items(cpu_plan *plan, int b, int row0, int rows, int64_t length, int parts,
-                      int64_t *partials) {
-    int64_t pages = pages_of(length);
-    if (parts > 1)
-        plan->join[plan->joins++] = (cpu_join){b, row0, rows, parts, *partials};
-    for (int i = 0; i < parts; i++) {
-        int64_t first = pages * i / parts * MLA_PAGE, end = pages * (i + 1) / parts * MLA_PAGE;
-        plan->item[plan->items++] = (cpu_item){.seq = b,
-                                               .row0 = row0,
-                                               .rows = rows,
-                                               .length = length,
-                                               .first = first,
-                                               .end = end < length ? end : length,
-                                               .partial = parts > 1 ? (*partials)++ : -1};
+/* First page of part @i of a sequence of @pages. */
+static int64_t first_page(cpu_cut cut, int64_t pages, int i) {
+    if (i <= cut.large)
+        return cut.large_pages * i / cut.large;
+    return cut.large_pages + (pages - cut.large_pages) * (i - cut.large) / (cut.parts - cut.large);
+}
+
+/* Adds the parts from @from up to @to, without @to, of a row group to the items. @partial is the
+ * index of the group's first partial result. */
+static void add_items(cpu_plan *plan, cpu_item item, cpu_cut cut, int from, int to,
+                      int64_t partial) {
+    int64_t pages = pages_of(item.length);
+    for (int i = from; i < to; i++) {
+        int64_t end = first_page(cut, pages, i + 1) * MLA_PAGE;
+        item.first = first_page(cut, pages, i) * MLA_PAGE;
+        item.end = end < item.length ? end : item.length;
+        item.partial = cut.parts > 1 ? partial + i : -1;
+        plan->item[plan->items++] = item;
+    }
+}
+
+/* Adds the large parts of all sequences, or the small ones. */
+static void add_parts(cpu_plan *plan, const mla_step *step, int64_t total, bool small) {
+    int rows = step->s_q * plan->base.cap.heads;
+    int64_t partials = 0;
+    for (int b = 0; b < step->batch; b++) {
+        int64_t length = cpu_length(&plan->base, step, b);
+        cpu_cut cut = cut_of(plan, pages_of(length), total);
+        for (int row0 = 0; row0 < rows; row0 += CPU_MAX_ROWS) {
+            cpu_item item = {b, row0, min_int(rows - row0, CPU_MAX_ROWS), .length = length};
+            add_items(plan, item, cut, small ? cut.large : 0, small ? cut.parts : cut.large,
+                      partials);
+            if (cut.parts > 1 && !small)
+                plan->join[plan->joins++] = (cpu_join){b, row0, item.rows, cut.parts, partials};
+            partials += cut.parts > 1 ? cut.parts : 0;
+        }
     }
 }
 
 snap_status cpu_schedule(mla_plan *base, const mla_step *step, snap_err *err) {
     (void)err;
     cpu_plan *plan = (cpu_plan *)base;
-    int64_t total = 0, partials = 0;
+    int64_t total = 0;
     for (int b = 0; b < step->batch; b++)
         total += pages_of(cpu_length(base, step, b));
     plan->items = plan->joins = 0;
-    int rows = step->s_q * base->cap.heads;
-    for (int b = 0; b < step->batch; b++) {
-        int64_t length = cpu_length(base, step, b);
-        int parts = parts_of(plan, pages_of(length), total);
-        for (int row0 = 0; row0 < rows; row0 += CPU_MAX_ROWS)
-            add_items(plan, b, row0, min_int(rows - row0, CPU_MAX_ROWS), length, parts, &partials);
-    }
+    add_parts(plan, step, total, false);
+    add_parts(plan, step, total, true);
     return SNAP_OK;
 }
 
@@ -239,18 +276,25 @@ static void run_item(void *ctx, int worker, int64_t index) {
                    l + i, 0, 1);
 }
 
+/* Number of row slices of a join, the same for all joins of a step. */
+static int64_t join_slices(const run_context *run) {
+    int rows = min_int((int64_t)run->step->s_q * run->plan->base.cap.heads, CPU_MAX_ROWS);
+    return (rows + kJoinRows - 1) / kJoinRows;
+}
+
 static void run_join(void *ctx, int worker, int64_t index) {
     (void)worker;
     const run_context *run = ctx;
     const cpu_plan *plan = run->plan;
     const mla_capacity *cap = &plan->base.cap;
-    const cpu_join *join = &plan->join[index];
+    int64_t slices = join_slices(run), from = index % slices * kJoinRows;
+    const cpu_join *join = &plan->join[index / slices];
     int64_t group = min_int((int64_t)cap->s_q * cap->heads, CPU_MAX_ROWS);
     const float *o = plan->o + join->partial * group * cap->d_c,
                 *m = plan->ml + join->partial * 2 * group;
     int64_t row = (int64_t)join->seq * run->step->s_q * cap->heads + join->row0;
-    for (int i = 0; i < join->rows; i++)
-        finish_row(run, row + i, o + (int64_t)i * cap->d_c, group * cap->d_c, m + i, m + group + i,
+    for (int64_t i = from; i < join->rows && i < from + kJoinRows; i++)
+        finish_row(run, row + i, o + i * cap->d_c, group * cap->d_c, m + i, m + group + i,
                    2 * group, join->parts);
 }
 
@@ -261,6 +305,6 @@ snap_status cpu_run(mla_plan *base, const mla_step *step, const mla_cache *cache
     const cpu_backend *be = (const cpu_backend *)base->be;
     run_context run = {be, plan, step, cache, attn};
     parallel_for(be->pool, plan->items, run_item, &run);
-    parallel_for(be->pool, plan->joins, run_join, &run);
+    parallel_for(be->pool, plan->joins * join_slices(&run), run_join, &run);
     return SNAP_OK;
 }
