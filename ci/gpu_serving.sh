@@ -156,10 +156,10 @@ row() {
     sed -n "/\"arm\": *\"$2\"/{/$3/s/.*\"$4\": *\([^,}]*\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
         awk '{ v = $1 } END { if (v == "" || v == "null") print "unknown"; else printf "%.4g\n", v }'
 }
-# interval RUN ARM PATTERN MEMBER: an interval of the last row of kind load with PATTERN
+# interval RUN ARM PATTERN MEMBER: an interval of the last row of kind load with PATTERN, in brackets
 interval() {
-    sed -n "/\"arm\": *\"$2\"/{/\"kind\": *\"load\".*$3/s/.*\"$4\": *\(\[[^]]*\]\).*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
-        tail -n 1
+    sed -n "/\"arm\": *\"$2\"/{/\"kind\": *\"load\".*$3/s/.*\"$4\": *\[\([^]]*\)\].*/\1/p;}" "$out/$1/run.json" 2>/dev/null |
+        awk -F, 'NF == 2 { v = sprintf("[%.4g, %.4g]", $1, $2) } END { print v == "" ? "(no interval)" : v }'
 }
 requests() { # RUN ARM: its lines of requests.jsonl
     number=0
@@ -194,7 +194,8 @@ all_gaps() {
                     NR, q(.5), q(.9), q(.99), q(.999), v[NR], 100 * above20 / NR, above20 ? sum20 / above20 : 0, 100 * above100 / NR }'
 }
 model_rate() { # FILE ARM: tokens per second of `bench model`
-    sed -n "/\"arm\": *\"$2\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/$1" 2>/dev/null | head -n 1
+    sed -n "/\"arm\": *\"$2\"/s/.*\"tokens_s\": *\([^,}]*\).*/\1/p" "$out/$1" 2>/dev/null |
+        awk 'NR == 1 { printf "%.2f\n", $1 }'
 }
 percent() { awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { if (a > 0 && b > 0) printf "%.1f", 100 * a / b; else print "unknown" }'; }
 check() { # VALUE at-least|at-most LIMIT: on a GPU, notes a limit that was missed
@@ -236,7 +237,7 @@ serve() {
 await() { # NAME: waits for the server that was started last under this name; fails if it ends
     waiting=${pids##* }
     for _ in $(seq 480); do
-        grep -q '^serving' "$out/logs/serve-$1.txt" && return 0
+        grep -q '^serving' "$out/logs/serve-$1.txt" 2>/dev/null && return 0
         kill -0 "$waiting" 2>/dev/null || break
         sleep 0.25
     done
@@ -291,11 +292,13 @@ say_loop() {
     done
 }
 
+# knee_end RUN ARM MEMBER: one end of a knee
+knee_end() { row "$1" "$2" '"kind": *"knee"' "$3" | sed 's/^unknown$/(not found)/'; }
+
 # say_knee NAME INPUT: the knees of both arms, which are between two loads that were decided
 say_knee() {
     for arm in bf16 fp8; do
-        say "knee, input $2, $arm: from $(row "$1" $arm '"kind": *"knee"' knee_lo) to" \
-            "$(row "$1" $arm '"kind": *"knee"' knee_hi) $(unit_of "$1") (unknown: not found)"
+        say "knee, input $2, $arm: from $(knee_end "$1" $arm knee_lo) to $(knee_end "$1" $arm knee_hi) $(unit_of "$1")"
     done
     say "knee, input $2: $(sed -n '/"kind": *"ratio"/s/.*"headline": *"\([^"]*\)".*/\1/p' "$out/$1/run.json" 2>/dev/null)"
 }
@@ -920,8 +923,7 @@ run_bodies() {
         load "bodies-$phase" 30 --concurrency 8 --duration "$(scaled 5)" --drain 5 --blocks 1 --warmup 2 --input 40 --output 400
         # shellcheck disable=SC2086 # a list of numbers
         [ -z "$posters" ] || { kill $posters && wait $posters; } 2>/dev/null
-        say "gaps of streams beside bodies of 4 MB, $phase: $(all_gaps "bodies-$phase" bf16)" \
-            "$([ -z "$body" ] || cat "$out/logs/post-$phase-"*.txt | sort | uniq -c | awk '{ printf "; %d answers with status %s", $1, $2 }')"
+        say "gaps of streams beside bodies of 4 MB, $phase: $(all_gaps "bodies-$phase" bf16)$([ -z "$body" ] || cat "$out/logs/post-$phase-"*.txt | sort | uniq -c | awk '{ printf "; %d answers with status %s", $1, $2 }')"
     done
     rm -f "$out"/body-*.json
     finish
