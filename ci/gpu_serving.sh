@@ -300,7 +300,8 @@ say_knee() {
     for arm in bf16 fp8; do
         say "knee, input $2, $arm: from $(knee_end "$1" $arm knee_lo) to $(knee_end "$1" $arm knee_hi) $(unit_of "$1")"
     done
-    say "knee, input $2: $(sed -n '/"kind": *"ratio"/s/.*"headline": *"\([^"]*\)".*/\1/p' "$out/$1/run.json" 2>/dev/null)"
+    headline=$(sed -n '/"kind": *"ratio"/s/.*"headline": *"\([^"]*\)".*/\1/p' "$out/$1/run.json" 2>/dev/null)
+    say "knee, input $2: ${headline:-no ratio: the run has no result for both arms}"
 }
 unit_of() { case $1 in *-rate | open-*) echo requests/s ;; *) echo users ;; esac }
 
