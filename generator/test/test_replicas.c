@@ -183,21 +183,27 @@ static void test_a_run_that_ends_early(void) {
     tiny_remove(dir);
 }
 
-static snap_status answer(const char *dir, const char *layout, bool spoil, local_answers *out,
-                          snap_err *err) {
+/* Five samples of a prompt. @spoil: a step of the second replica refuses its tokens. */
+static snap_status answer_with(const char *dir, const local_options *how, int max_tokens,
+                               bool spoil, local_answers *out, snap_err *err) {
     local_model m;
-    local_options how = {.threads = 1, .sequences = 4, .layout = layout};
     gen_message message = {"user", "1 + 1?"};
     answer_options o = {.sampling = {.temperature = 1, .top_p = 1, .repetition_penalty = 1},
                         .seed = 7,
                         .samples = 5,
-                        .max_tokens = 40};
-    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, err), SNAP_OK);
+                        .max_tokens = max_tokens};
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, how, err), SNAP_OK);
     if (spoil)
-        m.more[0].weights.shape.vocab_size = 1; /* a step of this replica refuses its tokens */
+        m.more[0].weights.shape.vocab_size = 1;
     snap_status st = local_answer_prompt(&m, &message, 1, &o, out, err);
     local_close(&m);
     return st;
+}
+
+static snap_status answer(const char *dir, const char *layout, bool spoil, local_answers *out,
+                          snap_err *err) {
+    const local_options how = {.threads = 1, .sequences = 4, .layout = layout};
+    return answer_with(dir, &how, 40, spoil, out, err);
 }
 
 static void test_samples_of_a_prompt(void) {
@@ -221,11 +227,42 @@ static void test_samples_of_a_prompt(void) {
     tiny_remove(dir);
 }
 
+/* The cache of each replica has four pages and needs two for each sample, so samples are
+ * swapped out and in. The texts are those of one replica with a large cache. */
+static void test_swapping(void) {
+    static local_answers one, two;
+    static const char *const precisions[] = {"bf16", "fp8"};
+    snap_err err = {0};
+    char dir[64];
+    tiny_folder(dir, "v3");
+    for (int p = 0; p < 2; p++) {
+        local_options how = {.threads = 1, .sequences = 4, .precision = precisions[p]};
+        local_model m;
+        CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &how, &err), SNAP_OK);
+        int64_t page = (int64_t)kv_cache_page_bytes(runner_cache(m.runner));
+        local_close(&m);
+        CU_ASSERT_EQUAL_FATAL(answer_with(dir, &how, 100, false, &one, &err), SNAP_OK);
+        CU_ASSERT_EQUAL(one.stats.preemptions, 0);
+        how.layout = "DP2";
+        how.cache_bytes = 4 * page;
+        CU_ASSERT_EQUAL_FATAL(answer_with(dir, &how, 100, false, &two, &err), SNAP_OK);
+        CU_ASSERT(two.stats.preemptions > 0);
+        CU_ASSERT(two.stats.shared > 0); /* samples of a replica share the pages of the prompt */
+        CU_ASSERT_EQUAL(two.n, 5);
+        for (int i = 0; i < two.n; i++)
+            CU_ASSERT_STRING_EQUAL(buf_str(&one.all[i].text), buf_str(&two.all[i].text));
+        local_answers_release(&one);
+        local_answers_release(&two);
+    }
+    tiny_remove(dir);
+}
+
 CU_TestInfo tests_replicas[] = {
     {"devices and layouts", test_devices},
     {"layouts give the same answers", test_layouts_give_the_same_answers},
     {"each replica takes requests", test_each_replica_takes_requests},
     {"a run that ends early", test_a_run_that_ends_early},
     {"samples of a prompt, and a replica that fails", test_samples_of_a_prompt},
+    {"swapping and shared prompts", test_swapping},
     CU_TEST_INFO_NULL,
 };
