@@ -65,6 +65,7 @@ struct serve_job {
     /* used by serve_replicas.c only */
     struct serve_engine *engine; /* the engine that has the job; NULL while it is in the queue */
     uint64_t prompt_hash;        /* of the first prompt; 0 = the job shares no prompt */
+    int64_t tokens;              /* the most that its sequences can have in the cache */
 
     /* used by serve_engine.c only, except that next_in is also the link of the queue in
      * serve_replicas.c, before an engine gets the job */

@@ -7,6 +7,7 @@ typedef struct {
     serve_engine *engine;
     int most;                       /* sequences that it decodes at once */
     int64_t given;                  /* sequences that it has got */
+    int64_t tokens;                 /* sum of serve_job.tokens of its jobs that are not released */
     serve_load load;                /* its state at the last collection */
     uint64_t prompt[SERVE_PROMPTS]; /* hashes of the last prompts, a ring; 0 = none */
     int next_prompt;
@@ -30,6 +31,18 @@ static int64_t held_by(const replica *p) {
     return l->running + l->queued + l->swapped + p->given - p->load.begun;
 }
 
+static bool has_room(const replica *p) {
+    return held_by(p) < 2 * (int64_t)p->most;
+}
+
+/* The most tokens of prompts and answers that the sequences of a job can have. */
+static int64_t tokens_of(const serve_job *j) {
+    int64_t tokens = 0;
+    for (int i = 0; i < j->n_prompts; i++)
+        tokens += j->n * ((int64_t)j->prompts[i].n + j->how.max_tokens);
+    return tokens;
+}
+
 /* FNV-1a of the first prompt of a job; 0 if the job shares no prompt. */
 static uint64_t hash_prompt(const serve_job *j) {
     const tok_ids *ids = &j->prompts[0];
@@ -48,15 +61,16 @@ static bool had_prompt(const replica *p, uint64_t hash) {
     return false;
 }
 
+/* Whether rule 2 of serve_replicas.h prefers @a. */
 static bool is_better(const replica *a, const replica *b) {
     int64_t held_a = held_by(a), held_b = held_by(b);
-    int free_a = a->load.now.pages - a->load.now.pages_used,
-        free_b = b->load.now.pages - b->load.now.pages_used;
     if (a->load.broken != b->load.broken)
         return b->load.broken;
-    if (held_a != held_b)
-        return held_a < held_b;
-    return free_a != free_b ? free_a > free_b : a->given < b->given;
+    if (has_room(a) != has_room(b))
+        return has_room(a);
+    if (a->tokens != b->tokens)
+        return a->tokens < b->tokens;
+    return held_a != held_b ? held_a < held_b : a->given < b->given;
 }
 
 /* Chooses a replica for a job as serve_replicas.h says. */
@@ -80,6 +94,7 @@ static void give(replica *p, serve_job *j) {
         p->next_prompt = (p->next_prompt + 1) % SERVE_PROMPTS;
     }
     p->given += sequences_of(j);
+    p->tokens += j->tokens;
     j->engine = p->engine;
     serve_engine_submit(p->engine, j);
 }
@@ -89,7 +104,7 @@ static void distribute(serve_replicas *r) {
     while (r->queue) {
         serve_job *j = r->queue;
         replica *p = choose(r, j);
-        if (r->n > 1 && held_by(p) >= 2 * (int64_t)p->most)
+        if (r->n > 1 && !has_room(p))
             break;
         r->queue = j->next_in;
         if (!r->queue)
@@ -102,6 +117,7 @@ static void distribute(serve_replicas *r) {
 void serve_replicas_submit(serve_replicas *r, serve_job *j) {
     j->engine = NULL;
     j->prompt_hash = hash_prompt(j);
+    j->tokens = tokens_of(j);
     j->next_in = NULL;
     *r->queue_end = j;
     r->queue_end = &j->next_in;
@@ -149,8 +165,9 @@ serve_job *serve_replicas_collect(serve_replicas *r, serve_totals *out) {
     for (int i = 0; i < r->n; i++) {
         replica *p = &r->at[i];
         *end = serve_engine_collect(p->engine, &p->load);
-        while (*end)
-            end = &(*end)->next_news;
+        for (; *end; end = &(*end)->next_news)
+            if ((*end)->released)
+                p->tokens -= (*end)->tokens;
         add_load(&out->all, &p->load);
         out->begun[i] = p->load.begun;
     }

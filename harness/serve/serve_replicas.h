@@ -9,8 +9,13 @@
  *
  *   1. one that has this prompt among its last SERVE_PROMPTS ones, can decode the job's sequences
  *      at once, and holds fewer than SERVE_AHEAD sequences more than the replica of rule 2
- *   2. the one that holds the fewest sequences; among equals the one with the most free pages; then
+ *   2. of those that hold fewer than twice as many sequences as they decode at once, the one whose
+ *      jobs need the least of its cache; among equals the one that holds the fewest sequences; then
  *      the one that has received the fewest sequences so far
+ *
+ * What a job needs of the cache is the sum of its sequences' prompts and longest answers, in tokens,
+ * until the job is released. A prompt that several sequences share counts for each of them, because
+ * attention reads it for each of them.
  *
  * All sequences of a job go to the same replica. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_REPLICAS_H

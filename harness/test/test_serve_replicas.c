@@ -65,9 +65,9 @@ static serve_engine *submit(machine *m, int prompt, int tokens) {
     return j->engine;
 }
 
-/* Collects until all jobs are released. */
-static void take_all(machine *m) {
-    for (int left = m->n; left;) {
+/* Collects until @left jobs are released. */
+static void take(machine *m, int left) {
+    while (left) {
         struct pollfd p = {m->wake, POLLIN, 0};
         uint64_t count;
         CU_ASSERT_EQUAL_FATAL(poll(&p, 1, 60000), 1);
@@ -75,6 +75,10 @@ static void take_all(machine *m) {
         for (serve_job *j = serve_replicas_collect(m->r, &m->totals); j; j = j->next_news)
             left -= j->released;
     }
+}
+
+static void take_all(machine *m) {
+    take(m, m->n);
 }
 
 static void same_tokens(const serve_job *a, const serve_job *b) {
@@ -113,6 +117,26 @@ static void test_the_choice_of_a_replica(void) {
     close_machine(&m);
 }
 
+/* A job with long answers counts as much as several jobs with short ones. */
+static void test_cache_use_decides(void) {
+    static machine m;
+    open_machine(&m);
+    start(&m);
+    serve_engine *first = submit(&m, 1, 60), *other = submit(&m, 2, 5);
+    CU_ASSERT(first && other && first != other);
+    CU_ASSERT_PTR_EQUAL(submit(&m, 3, 5), other);
+    CU_ASSERT_PTR_EQUAL(submit(&m, 4, 5), other);
+    CU_ASSERT_PTR_EQUAL(submit(&m, 5, 5), other);
+    CU_ASSERT_PTR_EQUAL(submit(&m, 6, 5), first); /* `other` holds 2 kMost sequences */
+    take_all(&m);
+    CU_ASSERT_EQUAL(m.totals.begun[0] + m.totals.begun[1], m.n);
+    serve_engine *next = submit(&m, 7, 60); /* jobs that have ended do not count */
+    CU_ASSERT_PTR_EQUAL(next, first);
+    CU_ASSERT_PTR_EQUAL(submit(&m, 8, 5), other);
+    take(&m, 2);
+    close_machine(&m);
+}
+
 /* A replica that had the prompt gets further jobs only while it can decode them at once. */
 static void test_one_prompt_uses_both_replicas(void) {
     static machine m;
@@ -147,6 +171,7 @@ static void test_a_replica_that_fails(void) {
 
 CU_TestInfo tests_serve_replicas[] = {
     {"the choice of a replica", test_the_choice_of_a_replica},
+    {"cache use decides", test_cache_use_decides},
     {"one prompt uses both replicas", test_one_prompt_uses_both_replicas},
     {"a replica that fails", test_a_replica_that_fails},
     CU_TEST_INFO_NULL,
