@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* kSpinPolls: how many times an idle worker polls before it sleeps, and how many times a caller polls
- * before it lets other threads run. Builds with a sanitizer are not measured. In them a poll takes
- * several times as long, and tests run beside others, so they poll less. */
+/* kSpinPolls: how many times an idle worker polls before it sleeps, and how many times a caller
+ * polls before it lets other threads run. Builds with a sanitizer are not measured. In them a poll
+ * takes several times as long, and tests run beside others, so they poll less. */
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { kSpinPolls = 100 };
 #else
