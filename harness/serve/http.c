@@ -19,8 +19,9 @@
 enum {
     kConnectionMemory = 32 << 10, /* bytes that the library uses for one connection */
     kEvents = 256,
-    kPollMs = 100, /* longest wait for events, shortest time between checks of the clocks */
-    kBurst = 256,  /* connections allowed beyond the limit while idle ones are closed for them */
+    kPollMs = 100,  /* longest wait for events, shortest time between checks of the clocks */
+    kBurst = 256,   /* connections allowed beyond the limit while idle ones are closed for them */
+    kLastMs = 1000, /* time to send the errors of answers that do not end within drain_s */
     kOtherFiles = 64 + kBurst
 };
 
@@ -47,6 +48,17 @@ static void deliver(http *h) {
     }
 }
 
+static bool is_being_made(const exchange *x) {
+    return x->work && !x->complete;
+}
+
+/* Ends an answer that is being made with an error. */
+static void give_up(exchange *x, const openai_error *e) {
+    serve_leave(x);
+    serve_fail(x, e);
+    http_resume(x);
+}
+
 /* Ends answers that take too long, and connections on which no complete request arrives. */
 static void check_clocks(http *h) {
     int64_t now = clock_now_ns();
@@ -56,14 +68,24 @@ static void check_clocks(http *h) {
     for (exchange *x = h->s.exchanges; x && o->timeout_s > 0; x = x->next) {
         double age = (double)(now - x->start_ns) / 1e9;
         openai_error e;
-        if (!x->work || x->complete || age < o->timeout_s)
+        if (!is_being_made(x) || age < o->timeout_s)
             continue;
         (void)openai_fail(&e, 504, NULL, "timeout", "the answer took longer than %g s",
                           o->timeout_s);
-        serve_leave(x);
-        serve_fail(x, &e);
-        http_resume(x);
+        give_up(x, &e);
     }
+}
+
+/* Ends all answers that are being made, because the server ends. */
+static void give_up_all(http *h) {
+    openai_error e;
+    (void)openai_fail(&e, 503, NULL, "draining",
+                      "the server shut down before the answer was complete");
+    for (exchange *x = h->s.exchanges; x; x = x->next)
+        if (is_being_made(x)) {
+            x->retry_after = SERVE_RETRY_S;
+            give_up(x, &e);
+        }
 }
 
 /* Waits for events, at most kPollMs. Ends the exchanges whose clients have left. */
@@ -97,7 +119,8 @@ static bool is_busy(const http *h) {
 }
 
 static snap_status loop(http *h, snap_err *err) {
-    int64_t drain_ns = 0, checked_ns = 0;
+    int64_t end_ns = 0, checked_ns = 0;
+    bool given_up = false;
     for (;;) {
         wait_for_events(h);
         deliver(h);
@@ -110,10 +133,17 @@ static snap_status loop(http *h, snap_err *err) {
         }
         if (!h->s.draining && (h->s.load.all.broken || (h->s.o->cancel && *h->s.o->cancel))) {
             h->s.draining = true;
-            drain_ns = now + (int64_t)(h->s.o->drain_s * 1e9);
+            end_ns = now + (int64_t)(h->s.o->drain_s * 1e9);
         }
-        if (h->s.draining && (now > drain_ns || (!is_busy(h) && !h->s.work)))
+        if (h->s.draining && !is_busy(h) && !h->s.work)
             break;
+        if (h->s.draining && now > end_ns) {
+            if (given_up)
+                break;
+            give_up_all(h);
+            given_up = true;
+            end_ns = now + kLastMs * 1000000LL;
+        }
     }
     return h->s.load.all.broken
                ? err_set(err, h->s.load.all.reason.code, "%s", h->s.load.all.reason.text)

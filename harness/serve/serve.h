@@ -60,7 +60,8 @@ enum {
  * serve_run - serve until *cancel is set
  *
  * After *cancel is set, new POST requests get 503 while the answers in progress go on, at most for
- * drain_s. Then the server ends with SNAP_OK.
+ * drain_s. Those that are not complete then end with an error, for which the server takes at most
+ * one second. Then it ends with SNAP_OK.
  *
  * SNAP_E_USAGE for a host that cannot be resolved; SNAP_E_IO if the port cannot be used, or if a
  * thread or the HTTP library fails; SNAP_E_NOMEM; the error of an engine that fails.

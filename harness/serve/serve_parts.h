@@ -99,6 +99,8 @@ typedef struct server {
 
 /* ---- serve_routes.c ---- */
 
+enum { SERVE_RETRY_S = 5 }; /* Retry-After of answers of a server that ends */
+
 /* Answers a complete request: fills in the answer, or submits a job whose news serve_take() turns
  * into the answer. */
 void serve_handle(exchange *x);

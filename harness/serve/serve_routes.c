@@ -5,8 +5,6 @@
 #include "base/text.h"
 #include "harness/serve/serve_parts.h"
 
-enum { kRetrySeconds = 5 };
-
 static void finish(exchange *x, int status, const char *type) {
     x->status = status;
     x->type = type;
@@ -30,7 +28,7 @@ static void health(exchange *x) {
         (void)buf_puts(&x->out, "{\"status\":\"draining\"}\n");
     else
         (void)buf_puts(&x->out, "{\"status\":\"ok\"}\n");
-    x->retry_after = s->draining ? kRetrySeconds : 0;
+    x->retry_after = s->draining ? SERVE_RETRY_S : 0;
     finish(x, s->load.all.broken || s->draining ? 503 : 200, "application/json");
 }
 
@@ -164,7 +162,7 @@ static bool is_refused(exchange *x, const route *r, openai_error *e) {
         return !openai_fail(e, 401, NULL, "invalid_api_key",
                             "the API key is missing or wrong: send it as a bearer token");
     if (strcmp(r->method, "POST") == 0 && s->draining) {
-        x->retry_after = kRetrySeconds;
+        x->retry_after = SERVE_RETRY_S;
         return !openai_fail(e, 503, NULL, "draining", "the server is shutting down");
     }
     return false;

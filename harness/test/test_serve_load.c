@@ -150,12 +150,20 @@ static void test_the_end_does_not_wait_for_ever(void) {
     serve_reply r;
     serve_child_make(&c);
     serve_child_start(&c, &(serve_options){.drain_s = 0.05}, 4);
-    int fd = serve_connect(&c);
-    serve_send(fd, CHAT, NULL, LONG(",\"stream\":true,\"n\":4"));
+    int stream = serve_connect(&c), whole = serve_connect(&c);
+    serve_send(stream, CHAT, NULL, LONG(",\"stream\":true,\"n\":2"));
+    serve_send(whole, CHAT, NULL, LONG(",\"n\":2"));
     CU_ASSERT_TRUE(serve_await(&c, RUNNING, 4));
     serve_child_stop(&c);
-    serve_read(fd, &r);
+    serve_read(stream, &r);
+    CU_ASSERT_EQUAL(r.status, 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "data: {\"error\":"));
     CU_ASSERT_PTR_NULL(strstr(buf_str(&r.body), "[DONE]"));
+    serve_reply_release(&r);
+    serve_read(whole, &r);
+    CU_ASSERT_EQUAL(r.status, 503);
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.head), "Retry-After: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(buf_str(&r.body), "\"draining\""));
     serve_reply_release(&r);
     serve_child_remove(&c);
 }
