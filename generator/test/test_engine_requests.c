@@ -169,6 +169,33 @@ static void test_a_cached_prompt_starts_at_once(void) {
     close_machine(&m);
 }
 
+/* Of the pages in use, those that are not only kept are the ones that requests need now. */
+static void test_pages_of_kept_prompts(void) {
+    machine m;
+    static sample first, same[2], other;
+    open_machine(&m, 12, 4);
+    engine_request req = greedy(&m, kPrompt, 20, &first);
+    CU_ASSERT_EQUAL(engine_add(m.e, &req, NULL), SNAP_OK);
+    run(&m);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).pages_used, 2);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).pages_kept, 2);
+    for (int i = 0; i < 2; i++) {
+        req = greedy(&m, kPrompt, 10 + 20 * i, &same[i]);
+        CU_ASSERT_EQUAL(engine_add(m.e, &req, NULL), SNAP_OK);
+    }
+    req = greedy(&m, 40, 20, &other); /* needs one page */
+    CU_ASSERT_EQUAL(engine_add(m.e, &req, NULL), SNAP_OK);
+    while (engine_pending(m.e)) {
+        CU_ASSERT_EQUAL_FATAL(engine_step(m.e, NULL), SNAP_OK);
+        engine_load now = engine_load_of(m.e);
+        int running = !same[0].done + !same[1].done; /* they share the first of their two pages */
+        CU_ASSERT_EQUAL(now.pages_used - now.pages_kept, (running > 0) + running + !other.done);
+    }
+    CU_ASSERT_EQUAL(engine_load_of(m.e).pages_used, 3);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).pages_kept, 3);
+    close_machine(&m);
+}
+
 static void test_the_likeliest_tokens(void) {
     machine m;
     static sample s;
@@ -258,6 +285,7 @@ CU_TestInfo tests_engine_requests[] = {
     {"scores of a prompt are those of teacher forcing", test_scores_are_those_of_teacher_forcing},
     {"a scored prompt needs no answer", test_a_scored_prompt_needs_no_answer},
     {"cached prompts start at once", test_a_cached_prompt_starts_at_once},
+    {"pages of kept prompts", test_pages_of_kept_prompts},
     {"the likeliest tokens come with each token", test_the_likeliest_tokens},
     {"stop ids wait for the least number of tokens",
      test_stop_ids_wait_for_the_least_number_of_tokens},

@@ -112,7 +112,8 @@ static void write_model(const writer *w, const runner_stats *s) {
 }
 
 static void write_engine(const writer *w, const serve_load *load) {
-    double used = load->now.pages ? (double)load->now.pages_used / load->now.pages : 0;
+    int pages = load->now.pages_used - load->now.pages_kept;
+    double used = load->now.pages ? (double)pages / load->now.pages : 0;
     write_one(w, "vllm:num_requests_running", "gauge", "Sequences that are decoded now.",
               load->now.running);
     write_one(w, "vllm:num_requests_waiting", "gauge",
@@ -120,7 +121,8 @@ static void write_engine(const writer *w, const serve_load *load) {
               load->now.queued + load->now.swapped);
     write_one(w, "vllm:num_requests_swapped", "gauge", "Sequences that are swapped out.",
               load->now.swapped);
-    write_one(w, "vllm:kv_cache_usage_perc", "gauge", "Used share of the KV cache, 0 to 1.", used);
+    write_one(w, "vllm:kv_cache_usage_perc", "gauge",
+              "Share of the KV cache that requests use, 0 to 1.", used);
     write_one(w, "vllm:gpu_cache_usage_perc", "gauge", "The same under its older name.", used);
     write_one(w, "vllm:num_preemptions_total", "counter", "Preempted sequences.",
               (double)load->stats.preemptions);

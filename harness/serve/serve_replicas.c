@@ -150,6 +150,7 @@ static void add_load(serve_load *sum, const serve_load *l) {
     sum->now.swapped += l->now.swapped;
     sum->now.pages += l->now.pages;
     sum->now.pages_used += l->now.pages_used;
+    sum->now.pages_kept += l->now.pages_kept;
     sum->stats = engine_stats_sum(sum->stats, l->stats);
     sum->busy_ns += l->busy_ns;
     sum->begun += l->begun;

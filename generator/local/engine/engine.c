@@ -384,7 +384,8 @@ engine_load engine_load_of(const engine *e) {
                          .queued = e->queue.n,
                          .swapped = e->swapped.n,
                          .pages = e->pool.pages,
-                         .pages_used = e->pool.pages - e->pool.n_free};
+                         .pages_used = e->pool.pages - e->pool.n_free,
+                         .pages_kept = prompts_idle_pages(e)};
 }
 
 static bool remove_from(engine *e, sequence_list *l, const void *user) {

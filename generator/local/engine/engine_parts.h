@@ -138,6 +138,9 @@ int prompts_drop(engine *e);
  * scored. Returns whether it freed any. */
 bool prompts_free_idle(engine *e, int kept);
 
+/* The pages that only idle prompts hold, that is, prompts that no sequence waits for. */
+int prompts_idle_pages(const engine *e);
+
 /* engine_take_page() takes a page; engine_have_pages() returns whether @n are free. Both free idle
  * prompts if necessary, the least recently used ones first. */
 int32_t engine_take_page(engine *e); /* -1 = none */

@@ -54,6 +54,23 @@ void prompt_leave(engine *e, prompt *p) {
     (void)prompts_free_idle(e, kIdlePrompts);
 }
 
+/* Returns how many pages of @p only the prompt holds. A sequence shares all pages of its prompt, or
+ * all but the last one, so two pages are enough to know this. */
+static int own_pages(const engine *e, const prompt *p) {
+    const int32_t *holders = e->pool.holders;
+    if (!p->held)
+        return 0;
+    return holders[p->pages[0]] == 1 ? p->held : holders[p->pages[p->held - 1]] == 1;
+}
+
+int prompts_idle_pages(const engine *e) {
+    int pages = 0;
+    for (const prompt *p = e->prompts; p; p = p->next)
+        if (!p->waiting)
+            pages += own_pages(e, p);
+    return pages;
+}
+
 /* Frees the least recently used idle prompt. False: there is none. */
 static bool free_oldest(engine *e) {
     int idle = 0;
