@@ -12,9 +12,9 @@
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
  * So after each product, the core does one small unit of work on which no running product depends
- * (other_work()), and prefetches a part of a tile. On a processor that throttles its tile unit,
- * products that follow each other directly also take more time than products with other
- * instructions between them (docs/lab/2026-11-30-amx-peers.md). */
+ * (other_work()). After two products of each step, it also prefetches a tile of the next step.
+ * On a processor that throttles its tile unit, products that follow each other directly take more
+ * time than products with other instructions between them (docs/lab/2026-11-30-amx-peers.md). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
@@ -35,46 +35,39 @@ static void other_work(amx_work *w) {
         decode_unit(w);
 }
 
-/* Prefetches half of a tile to L1: 8 rows, which lie @bytes from each other. */
-INLINE void prefetch_rows(const void *from, size_t bytes) {
+/* Prefetches a tile to L1, whose rows lie @bytes from each other. */
+INLINE void prefetch_tile(const void *from, size_t bytes) {
     UNROLL
-    for (size_t i = 0; i < kTile / 2; i++)
+    for (size_t i = 0; i < kTile; i++)
         __builtin_prefetch((const char *)from + i * bytes, 0, 3);
-}
-
-/* What the core does after each product: it prefetches half of a tile of the next step, and does
- * one unit of other work. */
-INLINE void between_products(amx_work *w, const void *half_tile, size_t bytes) {
-    prefetch_rows(half_tile, bytes);
-    other_work(w);
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
 INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, float *s, int tiles) {
     size_t row = (size_t)w->d * sizeof *k, steps = (size_t)w->d / kDepth;
-    size_t half = (size_t)w->d * kTile / 2;
     TILE_FENCE();
     TILE_ZERO(0);
     TILE_ZERO(1);
     TILE_ZERO(2);
     TILE_ZERO(3);
-    const uint16_t *below = k + (size_t)kTile * (size_t)w->d;
-    for (size_t i = 0; i < steps; i++, k += kDepth, below += kDepth) {
-        TILE_LOAD(4, k, row);
+    for (size_t i = 0; i < steps; i++) {
+        const uint16_t *above = k + i * kDepth, *below = above + (size_t)kTile * (size_t)w->d;
+        TILE_LOAD(4, above, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        between_products(w, k + kDepth, row);
+        prefetch_tile(above + kDepth, row);
+        other_work(w);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
-        between_products(w, below + kDepth, row);
+        prefetch_tile(below + kDepth, row);
+        other_work(w);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
             TILE_PRODUCT(1, 4, 7);
-        }
-        between_products(w, k + kDepth + half, row);
-        if (tiles == 2)
+            other_work(w);
             TILE_PRODUCT(3, 5, 7);
-        between_products(w, below + kDepth + half, row);
+            other_work(w);
+        }
         (void)prefetch_unit(w);
     }
     size_t to = kRowBlock * sizeof *s;
@@ -131,22 +124,22 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         }
     }
     for (int i = 0; i < steps; i++, p += kTileWords, v += apart) {
-        const uint32_t *next = v + apart, *next_right = next + kTileWords;
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        between_products(w, next, kTileRow);
+        prefetch_tile(v + apart, kTileRow);
+        other_work(w);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
-        between_products(w, next_right, kTileRow);
+        prefetch_tile(v + apart + kTileWords, kTileRow);
+        other_work(w);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
             TILE_PRODUCT(2, 5, 6);
-        }
-        between_products(w, next + kTileWords / 2, kTileRow);
-        if (tiles == 2)
+            other_work(w);
             TILE_PRODUCT(3, 5, 7);
-        between_products(w, next_right + kTileWords / 2, kTileRow);
+            other_work(w);
+        }
         (void)prefetch_unit(w);
     }
     TILE_STORE(0, to.at, to.row);
