@@ -41,6 +41,7 @@ const cpu_isa cpu_amx = {
     .name = "amx",
     .kernel = "amx-bf16",
     .lacks = lacks,
+    .large_parts_from = kLargePartRows,
     .scratch_bytes = larger_scratch,
     .attend = attend_rows,
     .combine = combine,

@@ -25,6 +25,7 @@ const cpu_isa cpu_amx_emulated = {
     .kernel = "amx-emulated",
     .lacks = lacks,
     .emulated = true,
+    .large_parts_from = kLargePartRows,
     .scratch_bytes = scratch_bytes,
     .attend = attend,
     .combine = combine,

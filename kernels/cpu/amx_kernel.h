@@ -21,6 +21,8 @@
 #include "kernels/cpu/amx_softmax.h"
 #include "kernels/cpu/amx_work.h"
 
+enum { kLargePartRows = 64 }; /* cpu_isa.large_parts_from */
+
 /* Logits are computed while their scores are in L1, and V is packed while the scores of the first
  * row block read the same pages. K of the next block may be decoded when all scores of this block
  * are known. */

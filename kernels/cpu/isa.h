@@ -55,7 +55,9 @@ typedef struct {
     /* Returns NULL if this process can use the instruction set here. Otherwise returns what is
      * missing, as a phrase. */
     const char *(*lacks)(void);
-    bool emulated; /* for tests: "auto" and the probes leave it out */
+    bool emulated;        /* for tests: "auto" and the probes leave it out */
+    int large_parts_from; /* From so many rows on, a part costs several pages' time besides its
+                             tokens, so step.c makes large parts. 0: never */
     size_t (*scratch_bytes)(int rows, int d_c, int d_r);
 
     /* Computes, for each row, over the tokens of the part that the row sees:

@@ -2,9 +2,10 @@
  * results of each split sequence.
  *
  * A part costs time besides its tokens: its queries are packed, its sums are written and read
- * again, and its first pages are not prefetched. So the first three quarters of a long sequence are
- * cut into large parts, each at most half of what a thread has to do. The last quarter is cut into
- * small parts, which start after all large ones and even out threads of different speed. */
+ * again, and its first pages are not prefetched. Where this is much (cpu_isa.large_parts_from), the
+ * first three quarters of a long sequence are cut into large parts, each at most half of what a
+ * thread has to do. The last quarter is cut into small parts, which start after all large ones and
+ * even out threads of different speed. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -133,6 +134,13 @@ typedef struct {
     int64_t large_pages;
 } cpu_cut;
 
+static bool has_large_parts(const cpu_plan *plan) {
+    const mla_capacity *cap = &plan->base.cap;
+    int from = ((const cpu_backend *)plan->base.be)->isa->large_parts_from;
+    int rows = min_int((int64_t)cap->s_q * cap->heads, CPU_MAX_ROWS);
+    return !cap->splits && from && rows >= from;
+}
+
 /* Splits a sequence of @pages. If the plan has a fixed `splits`, the parts have equal sizes, and
  * their number depends on the sequence and the plan alone. Otherwise it also depends on @total, the
  * step's pages. */
@@ -146,7 +154,7 @@ static cpu_cut cut_of(const cpu_plan *plan, int64_t pages, int64_t total) {
     int64_t head = pages - pages / 4, size = total / (threads * 2) + 1;
     size = size > share ? size : share;
     int64_t large = (head + size - 1) / size, small = (pages - head + share - 1) / share;
-    if (!plan->base.cap.splits && cut.parts > 1 && large + small < cut.parts)
+    if (has_large_parts(plan) && cut.parts > 1 && large + small < cut.parts)
         cut = (cpu_cut){(int)large, (int)(large + small), head};
     return cut;
 }

@@ -239,6 +239,20 @@ static void test_splits(void) {
     each_arm(splits_of);
 }
 
+/* Without a fixed number of splits and with 64 rows and more, the AMX kernel's long sequences have
+ * large and small parts. With 68 rows, the last slice of a join has four rows. */
+static void uneven_of(fixture_spec spec) {
+    static const int kLengths[] = {2600, 900, 3};
+    set_lengths(&spec, 3, kLengths);
+    spec.heads = 68;
+    spec.threads = 3;
+    expect(spec, 12);
+}
+
+static void test_uneven_parts(void) {
+    each_arm(uneven_of);
+}
+
 /* ---- extreme inputs ------------------------------------------------------------------------- */
 
 static void nothing_of(fixture_spec spec) {
@@ -516,6 +530,7 @@ CU_TestInfo tests_cpu[] = {
     {"reruns are identical", test_reruns},
     {"neighbours in the batch change no bit", test_batch},
     {"splits agree within rounding", test_splits},
+    {"parts of different sizes", test_uneven_parts},
     {"no token, one token", test_nothing_and_one_token},
     {"RoPE of 1e3, logits 100 apart, wide norms", test_edges},
     {"content of zeros", test_zero_content},
