@@ -28,12 +28,11 @@ static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, 
 /* The first half of a transposition of 16 rows of 16 words, which lie @apart words from each other,
  * for the four rows from @i on. Column 4 l + j of these rows goes to lane l of half[i + j]. */
 INLINE void transpose_within(__m512i *half, const uint32_t *from, size_t apart, int i) {
-    __m512i a[4];
-    UNROLL
-    for (int r = 0; r < 4; r++)
-        a[r] = _mm512_loadu_si512(from + (size_t)(i + r) * apart);
-    __m512i low0 = _mm512_unpacklo_epi32(a[0], a[1]), high0 = _mm512_unpackhi_epi32(a[0], a[1]);
-    __m512i low1 = _mm512_unpacklo_epi32(a[2], a[3]), high1 = _mm512_unpackhi_epi32(a[2], a[3]);
+    const uint32_t *row = from + (size_t)i * apart;
+    __m512i row0 = _mm512_loadu_si512(row), row1 = _mm512_loadu_si512(row + apart);
+    __m512i row2 = _mm512_loadu_si512(row + 2 * apart), row3 = _mm512_loadu_si512(row + 3 * apart);
+    __m512i low0 = _mm512_unpacklo_epi32(row0, row1), high0 = _mm512_unpackhi_epi32(row0, row1);
+    __m512i low1 = _mm512_unpacklo_epi32(row2, row3), high1 = _mm512_unpackhi_epi32(row2, row3);
     half[i] = _mm512_unpacklo_epi64(low0, low1);
     half[i + 1] = _mm512_unpackhi_epi64(low0, low1);
     half[i + 2] = _mm512_unpacklo_epi64(high0, high1);
@@ -88,7 +87,7 @@ INLINE vu bf16_pairs(vf even, vf odd) {
 
 /* x - floor(x), from 0 to 1; 0 if x is infinite. */
 INLINE vf fraction_of(vf x) {
-    const int kFloor = 1; /* of VREDUCEPS: subtract the integer that is not above x */
+    enum { kFloor = 1 }; /* of VREDUCEPS: subtract the integer that is not above x */
     return (vf)_mm512_reduce_ps((__m512)x, kFloor);
 }
 
