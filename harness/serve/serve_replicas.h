@@ -13,9 +13,9 @@
  *      jobs need the least of its cache; among equals the one that holds the fewest sequences; then
  *      the one that has received the fewest sequences so far
  *
- * What a job needs of the cache is the sum of its sequences' prompts and longest answers, in tokens,
- * until the job is released. A prompt that several sequences share counts for each of them, because
- * attention reads it for each of them.
+ * What a job needs of the cache is the sum of the prompts and longest answers of its sequences, in
+ * tokens, until the job is released. A prompt that several sequences share counts for each of them,
+ * because attention reads it for each of them.
  *
  * All sequences of a job go to the same replica. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_REPLICAS_H
