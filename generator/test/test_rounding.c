@@ -1,5 +1,6 @@
-/* Tests the rounding of cache rows through formats. A to F are compared with their arithmetic
- * written out, and every descriptor with pack and unpack. Also tests what is refused. */
+/* Tests the rounding of cache rows through formats. For the formats A to F, the test computes the
+ * expected numbers itself. For the shipped formats and other descriptors, it compares the rows with
+ * those that were packed and unpacked. It also tests which formats are refused. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>

@@ -401,8 +401,8 @@ static double larger_error(double so_far, double predicted, double measured) {
     return measured > 0 && e > so_far ? e : so_far;
 }
 
-/* Raises the errors of @to to those with which the rules @b, which were fitted without @m, predict
- * @m. */
+/* The rules @b were fitted without the measured step @m. If they predict @m with a larger error
+ * than @to states, @to gets that error. */
 static void check_step(rule_book *to, const rule_book *b, const measured_step *m) {
     rules *r = &to->range[predict_range(m->work.rows)];
     double ns[STEP_PARTS] = {0};

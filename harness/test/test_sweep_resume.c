@@ -1,4 +1,4 @@
-/* Tests sweeps that take over the rows of an earlier run. */
+/* Tests that a sweep which was interrupted continues and does not measure finished rows again. */
 #include <CUnit/CUnit.h>
 #include <signal.h>
 

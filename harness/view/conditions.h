@@ -17,8 +17,8 @@ typedef enum {
     CONDITION_COLD,    /* state of the cache: "cold", "warm" */
     CONDITION_MODE,    /* "burst", "sustained" */
     CONDITIONS,
-    /* A difference in a condition before CONDITION_COLD means that two rows did different work. The
-     * other conditions are ways to time the work. */
+    /* If two rows differ in a condition before CONDITION_COLD, they measured different work.
+     * CONDITION_COLD and the conditions after it say how the work was timed. */
     CONDITIONS_OF_WORK = CONDITION_COLD,
 } condition;
 

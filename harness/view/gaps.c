@@ -161,9 +161,9 @@ static int count_shapes(const shipped_shapes *config, const gap *g) {
     return n;
 }
 
-/* The configuration that measures the largest number of a gap's shapes, which is at least two. A
- * configuration that has other shapes, too, must measure more than kListed shapes of the gap. NULL
- * if there is none. */
+/* Returns the configuration that measures the most shapes of a gap. It must measure at least two of
+ * them. If it also measures shapes outside the gap, it must measure more than kListed of the gap's.
+ * NULL if no configuration does. */
 static const shipped_shapes *best_config(const config_list *configs, const gap *g) {
     const shipped_shapes *best = NULL;
     int most = 1;

@@ -1,4 +1,4 @@
-/* Tests the PCI address of an OpenCL device, from a driver that the test plays. */
+/* Tests how the PCI address of an OpenCL device is read. The test takes the place of the driver. */
 #include <CUnit/CUnit.h>
 #include <string.h>
 

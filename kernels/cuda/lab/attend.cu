@@ -1,7 +1,8 @@
-/* Computes attention in FP64, for judging. The rows come from the random source. Code of this file
- * quantises them by the definition, independent of the code under test. Probabilities are exact.
- * Sums are in FP64; on request, the content part of FP8 scores is summed as mla_cut_sums describes.
- * Each block computes one row over one run of tokens; a second kernel merges the runs in order. */
+/* Computes attention in FP64. Results of kernels are compared with it. The rows come from the
+ * random source. This file quantises them by the definition of the format, with none of the code
+ * under test. Probabilities are not quantised. Sums are in FP64; on request, the content part of
+ * FP8 scores is summed as mla_cut_sums describes. Each block computes one row over one run of
+ * tokens; a second kernel merges the runs in order. */
 #include <climits>
 #include <cmath>
 #include <cuda_bf16.h>
