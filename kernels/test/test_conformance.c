@@ -429,8 +429,8 @@ static void describe_cut_sums(const mla_backend *be, mla_backend_info *out) {
     out->fp8_sums = declared;
 }
 
-/* Number of failed checks, in which each arm counts separately: of "1 to 128 heads" only or, with
- * @all, of all checks up to it. lse_off becomes @off. */
+/* Sets lse_off to @off, runs the checks up to "1 to 128 heads", and returns how many fail. A check
+ * counts once for each arm. Without @all, only failures of "1 to 128 heads" count. */
 static int failures_with(mla_backend_ops table, float off, bool all) {
     mla_backend *be;
     tally t = {0};

@@ -261,9 +261,9 @@ static void test_quantise_dequantise(void) {
 }
 
 CU_TestInfo tests_reference[] = {
-    {"unquantised rows give the textbook's attention", test_plain_is_the_textbook},
-    {"nothing visible", test_nothing_visible},
-    {"a NaN in the cache stays one", test_nan_stays_nan},
+    {"unquantised rows give the attention of the textbook formula", test_plain_is_the_textbook},
+    {"rows that attend to no token", test_nothing_visible},
+    {"a NaN in the cache gives a NaN in the output", test_nan_stays_nan},
     {"errors of the formats are in the known order", test_formats_in_order},
     {"RoPE outliers ruin e4m3 RoPE only", test_rope_outliers},
     {"scales are chosen as each format says", test_rows_are_what_the_format_says},

@@ -3,7 +3,7 @@
  * file; no program contains it.
  *
  * docs/blackwell.md explains the design. As in fp8_pair.cu, there is no schedule, no mask and no
- * merge: a CTA takes one sequence, and its length is a multiple of 128. E is only raised.
+ * merge: a CTA takes one sequence, and its length is a multiple of 128. E only grows (unit.cuh).
  *
  *   warp 0       one thread drives the copy engine
  *   warp 1       allocates tensor memory; one thread issues all MMAs

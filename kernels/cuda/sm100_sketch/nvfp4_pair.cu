@@ -51,8 +51,9 @@ struct alignas(1024) shared {
     uint8_t wide[2][2][TILE][ROW_BYTES]; /* e4m3: V of even and odd tiles, 2 x 128 columns */
     uint8_t q[2][2][ROWS][ROW_BYTES];    /* two terms */
     uint8_t q_rope[ROWS][ROW_BYTES];
-    /* Of two terms x four groups of 128 numbers. Row r of 64 has the four scales of the first 64
-     * numbers at 16 (r % 32) + 4 (r / 32), and those of the others 8 bytes later. */
+    /* Scales of Q: [term][group of 128 numbers]. In a group, each row has four scales for the first
+     * 64 numbers and four for the others. For row r of 64, the first four scales begin at byte
+     * 16 (r % 32) + 4 (r / 32), and the others begin 8 bytes later. */
     uint8_t q_scale[2][4][SCALE_BLOCK];
     pair_rows rows;
     uint64_t full_k[STAGES], empty_k[STAGES], full_v[STAGES], empty_v[STAGES];

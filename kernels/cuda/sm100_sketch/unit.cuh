@@ -1,6 +1,6 @@
-/* unit.cuh - E, the exponent of the unit of P, in loops in which a thread has one token and several
- * rows. Never run. sm90_fp8/fp8_units.cuh has the rule of the kernel that runs. Here E is only
- * raised. */
+/* unit.cuh - computes E, the exponent of the unit of P, in loops in which a thread has one token
+ * and several rows. This code has never run. In this code, E only grows: it is raised when a score
+ * does not fit. The kernel for Hopper has another rule (sm90_fp8/fp8_units.cuh). */
 #pragma once
 #include "kernels/cuda/ptx/barrier.cuh"
 

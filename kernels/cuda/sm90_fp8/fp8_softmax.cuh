@@ -93,7 +93,8 @@ __device__ __forceinline__ void finish_rows(shared &s, const params &p, const so
  * @whole: there is a next tile, and no token of this tile needs a mask.
  * @first: this is the first tile of an item.
  * @more: there is a next tile.
- * @scales_here: in and out: the scales of this tile, then of the next, are known to have arrived.
+ * @scales_here: on entry, whether the scales of this tile are known to have arrived. On return, the
+ *               same for the next tile.
  *
  * One branch per page skips the rare work: masks and a change of E, the exponent of the unit of P.
  * A second loop for tiles without rare work would not fit into the first 64 KB of code, the only

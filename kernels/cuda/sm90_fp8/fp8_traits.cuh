@@ -111,14 +111,14 @@ struct alignas(1024) shared_of {
     tile_scales scales[2];
     sched_part part;              /* the record of this CTA's part */
     float inverse_sum[Rows];      /* factor for O at the end: 1 / sum of P */
-    int4 rescale[2];              /* [tile parity]. x, y, z, w: each for 16 rows; with
-                                         few rows, x is for all rows. Nonzero: E of a row changed,
-                                         and O must be rescaled; with units of pages, the rows whose
-                                         B changed (page_units::changes; with few rows x and y are
-                                         few_changes) */
-    float factor[kFactors][Rows]; /* factors for O of the rows whose E changed; a ring of tiles.
-                                         With units of pages: 2^(E - B) of page 2 (tile parity) +
-                                         page, for the product */
+    int4 rescale[2];              /* [tile parity]. Nonzero: E of a row changed, and O must be
+                                         rescaled. x, y, z and w are for 16 rows each; with few
+                                         rows, x is for all rows. With units of pages: the rows
+                                         whose B changed (page_units::changes; with few rows, x and
+                                         y are few_changes) */
+    float factor[kFactors][Rows]; /* a ring of tiles: factors for O of the rows whose E changed.
+                                         With units of pages: index 2 (tile parity) + page has
+                                         2^(E - B) of this page, a factor of the page's product */
     float most_unit[Rows];        /* the largest E in the item so far */
     uint64_t full[kStages], empty[kStages];
     uint64_t empty_rope[kRopeStages];

@@ -309,7 +309,7 @@ void check_products() {
                 }
             }
     release_all();
-    printf("products: %d scales x 512 numbers rounded once\n", n);
+    printf("products: %d scales x 512 numbers agree with the exact product, rounded once\n", n);
 }
 
 /* ---- correctly rounded quotients ------------------------------------------------------------ */
