@@ -1,4 +1,5 @@
-/* Boxes that a response takes back, and boxes between which it does not choose. */
+/* Finds \boxed{} answers that the response later takes back, and several such answers between which
+ * it does not choose. */
 #include <string.h>
 
 #include "evals/answer_parts.h"

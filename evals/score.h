@@ -91,13 +91,13 @@ typedef struct task_score task_score;
 struct task_score {
     arm_score *arms;   /* [n_arms] */
     pair_score *pairs; /* [n_arms - 1]: the baseline with each of the other arms */
-    task_score *also; /* [grade_metrics() - 1], one per further metric. In these metrics and in that
-                         of a judge model, a problem counts by its weight, as in "instructions
-                         followed of all instructions", and for intervals, scores are linearised
-                         around the weighted mean. These metrics have no pass@k, maj@k and
-                         McNemar test, and p_holm does not count the further ones. */
-    arena mem;        /* only the first task's arena is used; it owns arms, pairs and also of all
-                         tasks */
+    task_score *also;  /* [grade_metrics() - 1], one for each further metric. In these metrics, and
+                          in that of a judge model, a problem counts by its weight, for example by
+                          its number of instructions. For intervals, scores are then linearised
+                          around the weighted mean. Such metrics have no pass@k, maj@k and McNemar
+                          test. p_holm does not count the further metrics. */
+    arena mem;         /* only the first task's arena is used. It owns `arms`, `pairs` and `also` of
+                          all tasks */
 };
 
 /**

@@ -116,10 +116,10 @@ bool stats_detects_loss(const stats_paired *p);
  * @step:   as for stats_compare()
  * @chance: the probability of stats_detects_loss() at that loss, such as 0.9
  *
- * The loss x itself adds to the observed variance of a problem's difference at least
- * step * x - x^2. So a comparison without a single unequal problem does not claim to see
- * everything. If few problems are unequal, the result is rather too large than too small. NAN if
- * even a loss of 1 has a smaller chance, and if nothing is known of the spread.
+ * A true loss x adds at least step * x - x^2 to the variance of a problem's difference. This is
+ * taken into account, so the result is above 0 even if both arms have the same score on every
+ * problem. If the scores differ on few problems, the result tends to be too large rather than too
+ * small. NAN if even a loss of 1 has a smaller chance, or if nothing is known about the spread.
  */
 double stats_detectable_loss(const stats_paired *p, double step, double chance);
 

@@ -99,8 +99,8 @@ static int add_rules(scmp_filter_ctx filter) {
 /* Exit statuses of the process that makes the filter. */
 enum { kMade, kNoMemory, kRefused };
 
-/* What ends the process that makes the filter, in seconds: its processor time, which is a few
- * milliseconds, or an alarm. After a failed allocation, libseccomp 2.5 may loop for ever. */
+/* Limits of the process that makes the filter, in seconds: processor time and elapsed time. It
+ * needs a few milliseconds, but libseccomp 2.5 may loop for ever after a failed allocation. */
 enum { kProcessorTime = 2, kPatience = 10 };
 
 /* Writes the filter to @fd and returns an exit status. Releases nothing, because the process ends,

@@ -38,9 +38,9 @@ enum { LONGTEXT_SHORTEST = 64, LONGTEXT_LONGEST = 1 << 21, LONGTEXT_QUESTIONS = 
 
 typedef enum { LONGTEXT_MEASURE, LONGTEXT_TRAIN } longtext_split;
 
-/* Whether an item with this question and this answer is for measuring or for training, by a hash of
- * both texts. About one item in eight is for measuring. For a conversation, the two texts are
- * others that determine its facts. */
+/* Decides whether an item with this question and this answer is for measuring or for training, by a
+ * hash of both texts. About one item in eight is for measuring. For a conversation, the caller
+ * passes two texts that determine its facts instead. */
 longtext_split longtext_split_of(const char *question, const char *answer);
 
 typedef struct {
@@ -49,11 +49,12 @@ typedef struct {
     double depth;           /* 0..1: where the first part of the answer is, if the kind has such
                                a place */
     name_distance distance; /* of distractors from what is asked for; lookup: not DISTANCE_WORD */
-    int keys;    /* things that the text names, including those that are asked for. variables:
-                    chains. frequent: words that are asked for. order: events */
-    int values;  /* needle, lookup: codes of each thing, all of which are asked for. copy: words of
-                    a record */
-    int queries; /* needle, lookup: things that are asked for */
+    int keys;    /* number of things that the text names, including those that are asked for.
+                    variables: number of chains. frequent: number of words that are asked for.
+                    order: number of events */
+    int values;  /* needle, lookup: number of codes of each thing, all of which are asked for. copy:
+                    number of words of a record */
+    int queries; /* needle, lookup: number of things that are asked for */
     int hops;    /* variables: how often the value is passed on */
     int most;    /* count: the event is reported 1 to @most times, and so is each distractor */
     longtext_split split;

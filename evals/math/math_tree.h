@@ -38,8 +38,8 @@ typedef enum {
     NODE_INTERSECTION,
     NODE_DIFFERENCE,
     NODE_MATRIX, /* each child is a row, a NODE_LIST */
-    NODE_REL,    /* arg: math_rel; children: left, right, left - right, and for MATH_TRUTH the -a of
-                    |x| < a */
+    NODE_REL,    /* arg: math_rel; children: left, right and left - right. With MATH_TRUTH, |x| < a
+                    has a fourth child, -a */
     NODE_AND,    /* a chain of relations */
 } math_node_kind;
 

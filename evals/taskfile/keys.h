@@ -18,8 +18,8 @@ typedef struct {
     arena *mem; /* receives the texts that are read */
 } keys;
 
-/* Fails with SNAP_E_INPUT: file, line and member, then the message. @key NULL: the object
- * itself. */
+/* Returns SNAP_E_INPUT. The error names the file, the line and the member @key, and then has the
+ * message @fmt. @key NULL: the error is about the object itself. */
 snap_status keys_bad(const keys *k, const char *key, snap_err *err, const char *fmt, ...)
     SNAP_PRINTF(4, 5);
 

@@ -350,8 +350,8 @@ static void test_deceivers(void) {
     judge_close(j);
 }
 
-/* Right programs pass with these forms of tests: they pass the tests and fail the changed tests
- * (judge.h). */
+/* Right programs get the verdict "passed" with tests of these forms: each program passes the tests
+ * and fails the changed tests (judge.h). */
 static void test_forms_of_assertions(void) {
     static const struct {
         const char *program, *after;

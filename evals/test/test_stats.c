@@ -321,9 +321,10 @@ static void test_pass_at_k(void) {
     CU_ASSERT(isnan(stats_sampling_variance((const double[]){1}, 1)));
 }
 
-/* If the true difference equals the margin, "equivalent" must occur in at most the nominal 5 % of
- * runs. Power without a difference: 60 problems, 32 samples, margin 3 points, by the normal
- * approximation 2 Phi(margin/se - t) - 1. */
+/* Simulates runs of 60 problems with 32 samples each, for a margin of 3 points. If the true
+ * difference equals the margin, the verdict "equivalent" must occur in at most 5 % of the runs. If
+ * there is no difference, its frequency must be the power of the normal approximation,
+ * 2 Phi(margin/se - t) - 1. */
 static void test_tost_error_and_power(void) {
     enum { RUNS = 600 };
     rng r = rng_make(7, 0);
