@@ -433,13 +433,14 @@ static void test_experts_are_counted(void) {
 }
 
 CU_TestInfo tests_model[] = {
-    {"FP32 logits are transformers', whole, in chunks, step by step", test_fp32_is_transformers},
-    {"BF16 logits are transformers' up to rounding", test_bf16_is_transformers},
-    {"formats of the cache", test_formats},
-    {"a quantised RoPE is worse where it matters", test_quantised_rope_is_worse},
-    {"e4m3 weights are their numbers written out", test_e4m3_weights},
-    {"instruction sets", test_instruction_sets},
-    {"what a step refuses", test_what_a_step_refuses},
+    {"FP32 logits equal those of transformers: one chunk, several chunks, single tokens",
+     test_fp32_is_transformers},
+    {"BF16 logits equal those of transformers up to rounding", test_bf16_is_transformers},
+    {"errors of the logits for each format of the cache", test_formats},
+    {"a cache with quantised RoPE has larger errors", test_quantised_rope_is_worse},
+    {"e4m3 weights give the logits of the same weights in FP32 or BF16", test_e4m3_weights},
+    {"every instruction set gives the same logits up to rounding", test_instruction_sets},
+    {"steps with invalid tokens, pages or sizes are refused", test_what_a_step_refuses},
     {"the experts that a step uses are counted", test_experts_are_counted},
     CU_TEST_INFO_NULL,
 };

@@ -14,7 +14,8 @@ typedef enum { DTYPE_BF16, DTYPE_F16, DTYPE_F32, DTYPE_F8_E4M3, DTYPE_OTHER } te
 enum { TENSOR_DIMS = 4 };
 
 typedef struct {
-    const char *name, *file; /* borrowed from the safetensors object, or from who made the tensor */
+    const char *name, *file; /* borrowed from the safetensors object, or from the caller that made
+                                the tensor */
     tensor_dtype dtype;
     int n_dims;
     int64_t shape[TENSOR_DIMS]; /* further dimensions are 1 */

@@ -18,7 +18,7 @@ rng = np.random.default_rng(1)
 
 
 def numbers(dtype, shape):
-    """All of a small format's bit patterns that fit, NaN and infinities left out, else random."""
+    """Draws random bit patterns of the dtype. NaN and infinities become 0.5."""
     kind = KINDS[dtype]
     bits = rng.integers(0, 256, size=(*shape, np.dtype(kind).itemsize), dtype=np.uint8)
     x = bits.view(kind).reshape(shape)

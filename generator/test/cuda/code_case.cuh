@@ -38,8 +38,8 @@ inline float decoded(uint8_t code) {
     return table[code];
 }
 
-/* Weights of some matrices with random codes, but never NaN, and random scales, uniform ones
- * (codes.h) on demand. Some scales are 0. */
+/* Weights of several matrices: random e4m3 codes that are never NaN, and random scales. Some scales
+ * are 0. With `uniform`, the scales are uniform in the sense of codes.h. */
 struct weights {
     int groups, n, k;
     std::vector<uint8_t> code; /* [groups][n][k] */
