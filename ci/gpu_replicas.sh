@@ -3,8 +3,8 @@
 # without the build. Each command has a time limit. A failed step does not stop the others.
 #   gpu_replicas.sh OUT [STEP...]     without STEP all of them, in this order
 #
-#   texts     `generate` with the shipped model: on each GPU alone, where the texts must be equal, and with two
-#             replicas, where they are counted that differ from those of one GPU (by rounding)
+#   texts     `generate` with the shipped model. On each GPU alone, the texts must be equal. With two replicas, some
+#             texts may differ from those of one GPU by rounding: this step counts them
 #   eval      one arm on each GPU and one with two replicas; no sample may fail
 #   serve     tokens per second of `serve` with USERS users on one GPU, and twice as many with two replicas. Both
 #             replicas must get sequences.

@@ -95,8 +95,9 @@ static snap_status count_line(void *ctx, js *row, long line, snap_err *err) {
     return ok ? SNAP_OK : err_set(err, SNAP_E_NOMEM, "out of memory for samples");
 }
 
-/* The accuracy in percent: mean over the problems of the mean over their samples. For a metric that
- * the samples have scores of, the weighted mean of these. NAN if it cannot be known. */
+/* The accuracy in percent: the mean over the problems of the mean over their samples. If the
+ * samples have scores of @metric, it is the weighted mean of these scores. NAN if all weights are
+ * 0. */
 static double accuracy_of(const js *cell, const char *metric) {
     js *problems = js_get_object(cell, "problems");
     double sum = 0, weight = 0;

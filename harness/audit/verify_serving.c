@@ -49,8 +49,9 @@ static bool add_load(setting *s, const serving_record *r) {
     return true;
 }
 
-/* Adds the target of a row once: every arm and load point has the same ones. Rows without the level
- * of the percentile are of a build that left a target open if the share did not decide it. */
+/* Adds the target of a row, unless it is already there: all arms and load points have the same
+ * targets. Rows without the level of the percentile come from a build that decided targets only by
+ * shares. */
 static bool add_target(setting *s, const serving_record *r) {
     char text[128];
     slo_list one = {.n = 0};

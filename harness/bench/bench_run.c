@@ -141,8 +141,8 @@ static snap_status sweep_grid(bench *b, snap_err *err) {
 
 /* ---- a run ---- */
 
-/* A run that failed before its first row can be repeated with other options. The error of the run
- * is reported, not one of this function. */
+/* Removes the journal of a run that failed before its first row, so that the run can be repeated
+ * with other options. An error here is ignored: the error of the run is reported instead. */
 static void drop_empty_journal(bench *b) {
     if (b->journal && results_journal_is_empty(b->journal)) {
         snap_status st = results_journal_remove(b->journal, NULL);

@@ -25,8 +25,9 @@ static int *equal_at(const model_diverge *d, int format, int way, int place) {
 
 /* ---- places ---- */
 
-/* Chooses the ends of pages that are followed by @steps tokens of the text, or evenly spread ones
- * if there are more than wanted. */
+/* Chooses the places after which continuations begin. A place is the last token of a page.
+ * @possible is the number of pages that are followed by enough tokens of the text. If there are
+ * more of them than wanted places, the places are spread evenly. */
 static void choose_places(model_diverge *d, int64_t possible) {
     for (int i = 0; i < d->places; i++) {
         int64_t page = ((int64_t)i * possible + possible / 2) / d->places;

@@ -11,8 +11,8 @@ typedef struct {
     const bench_output *o;
     const int *sequence; /* [sequences] which sequences are compared */
     int sequences;
-    int64_t rows;  /* rows to compare in each of them: at most s_q * heads */
-    uint64_t seed; /* chooses them */
+    int64_t rows;  /* rows to compare in each of these sequences: at most s_q * heads */
+    uint64_t seed; /* determines which rows are compared */
 } packed_sample;
 
 /* The results of the oracle for the samples of one shape. They are the same for all arms with the
@@ -24,11 +24,12 @@ typedef struct {
 
 void packed_references_release(packed_references *r); /* leaves an empty list */
 
-/* The tokens are packed again from the random numbers, so errors of the plugin's reading show. The
- * rows of a sequence lie at about equal distances, beginning with a random one. All processors are
- * used.
- * @known: the list for the arm's shape and random numbers, to which the results are added; NULL:
- *         they are computed, and not kept
+/* Compares the rows of @in with the oracle. The oracle reads tokens that it packs itself from the
+ * random numbers, and not the arm's cache. So the comparison also finds errors in how the arm reads
+ * its cache. The rows of a sequence lie at about equal distances, beginning with a random one. All
+ * processors are used.
+ * @known: the list for the arm's shape and random numbers, to which the oracle's results are added;
+ *         NULL: they are computed, and not kept
  *
  * Errors: SNAP_E_NOMEM. */
 snap_status packed_judge(judge_error *out, const packed_sample *in, packed_references *known,

@@ -1,21 +1,22 @@
 /* predict_links.h - how long GPUs take to exchange numbers: measured curves of `bench exchange`, or
  * a link with a latency and a bandwidth from configs/links.json.
  *
- * A curve is linear between measured sizes. Below the smallest it is constant, and above the
+ * A curve is linear between measured sizes. Below the smallest size it is constant, and above the
  * largest it continues with the bandwidth of the largest. An exchange uses the curve of its own
- * number of ranks. If that was not measured, it uses the curve of the largest number below it, or
- * else of the smallest above it. The time is then that of the measured size at which each link
- * carries as many bytes, so the latency is that of the measured ranks. All GPUs of a node are taken
- * to be connected by the same switch.
+ * number of ranks. If that number was not measured, it uses the curve of the largest number below
+ * it. If there is none, it uses that of the smallest number above it. The time is then that of the
+ * measured size at which each link carries as many bytes, so the latency is that of the measured
+ * ranks. All GPUs of a node are assumed to be connected by the same switch.
  *
  * As in the engine (generator/local/cuda/sums.h), sums of up to sums_one_shot() bytes, and
  * all-gathers and reduce-scatters of parts of up to SUMS_ONE_SHOT bytes, take the one-shot kernel.
  * NCCL does longer exchanges. The path `step` of `bench exchange` measures these kernels as a step
  * of a model calls them. Each of the three operations has a curve of its own. If that curve was not
  * measured, or only with a number of ranks that comes later in the order above, the operation uses
- * the curve of the path `one_shot`. That is an all-reduce. Its time for b bytes is then taken for a
- * part of b bytes, because each rank reads as many bytes of the others. Without these curves, and
- * with a link, NCCL does all exchanges.
+ * the curve of the path `one_shot`. That path measures an all-reduce. An all-gather or a
+ * reduce-scatter with parts of b bytes then takes the time of an all-reduce of b bytes, because
+ * each rank reads the same number of bytes from the others. Without these curves, and with a link
+ * of configs/links.json, NCCL does all exchanges.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along

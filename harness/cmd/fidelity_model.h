@@ -9,10 +9,11 @@ typedef struct {
     const char *dir, *text, *precisions, *contexts, *out;
     int64_t max_tokens, diverge, places, seed;
     bool prefill, layers;
-    const char *predict, *data, *lengths; /* a suite whose accuracy is predicted, in place of a
-                                             text, and its data */
-    int64_t samples, limit;               /* numbers of answers to each problem and of problems; 0:
-                                             as the suite says */
+    const char *predict, *data, *lengths; /* the options --predict (a suite whose accuracy is
+                                             predicted, instead of reading a text), --data (the
+                                             folder of its data) and --lengths */
+    int64_t samples, limit;               /* number of answers to each problem; number of problems.
+                                             0: as the suite says */
     double temperature;                   /* below 0: as the suite says */
     const device_options *device;
 } fidelity_model_args;

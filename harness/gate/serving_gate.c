@@ -79,7 +79,7 @@ static estimate value_of(const serving_list *all, const serving_record *like, in
     }
 }
 
-/* The flag with which the intervals of a load point are too narrow; NULL = none. */
+/* The flag of a load point that says that its intervals are too narrow; NULL if it has none. */
 static const char *flag_of(const serving_list *all, const serving_record *like) {
     const serving_record *r = find(all, like, "load", NULL);
     if (r && serving_has_flag(r, "unsteady"))

@@ -1,27 +1,31 @@
 /* serving_gate.h - `gate check` for servers under load: compares the rows of two result files that
  * have the same arm and the same load.
  *
- * The logarithms of two values are compared with their standard errors, which their 95 % intervals
- * give, by a normal test. If the intervals of a run count whole blocks (`units`), it is a t test
- * after Welch, with one degree of freedom less than the run has blocks. The two runs did not take
- * turns, so their difference includes how the machine changes from day to day; a change of less
- * than SERVING_GATE_SHARE therefore never counts. Holm's correction covers all tests of all load
- * points.
+ * The logarithms of two values are compared by a normal test. Their standard errors follow from
+ * their 95 % intervals. If the intervals of a run count whole blocks (`units`), the test is Welch's
+ * t test. Such a run then has one degree of freedom less than it has blocks. The two runs did not
+ * take turns, so their difference includes how the machine changes from day to day. Therefore, a
+ * change of less than SERVING_GATE_SHARE never counts. Holm's correction covers all tests of all
+ * load points.
  *
- *   median of ttft, tpot and e2e           "ok" if it is shown that it did not grow by more than
- *                                          the threshold
- *   output tokens/s, requests/s, goodput   in a closed loop "ok" if it is shown that it did not
- * fall by more than the threshold. In an open loop a server that
- *                                          keeps up answers what arrives, so these rates vary with
- *                                          the arrivals: they can only raise an alarm
- *   p99 of ttft, itl, tpot and e2e         can only raise an alarm, because they often vary too
- *                                          much to show that they did not grow
+ * The metrics are treated in three ways:
  *
- * In a row, the ratio is above 1 if the current run is slower: of a rate it is the baseline over
- * the current run. A value of the baseline without an interval is left out. A value that the
- * current run lacks, or has without an interval, is "missing". A load point where an arm was
- * saturated in one run only is compared too. All metrics of a load point are inconclusive if it is
- * unsteady in one of the runs, or correlated with intervals by slices, which are too narrow. */
+ *   Medians of ttft, tpot and e2e are "ok" if it is shown that they did not grow by more than the
+ *   threshold.
+ *
+ *   In a closed loop, output tokens/s, requests/s and goodput are "ok" if it is shown that they did
+ *   not fall by more than the threshold. In an open loop they can only raise an alarm. A server
+ *   that keeps up answers what arrives, so these rates vary with the arrivals.
+ *
+ *   The p99 of ttft, itl, tpot and e2e can only raise an alarm. They often vary too much to show
+ *   that they did not grow.
+ *
+ * In a row, a ratio above 1 means that the current run is slower. So the ratio of a rate is the
+ * baseline divided by the current run. A value of the baseline without an interval is left out. A
+ * value that the current run lacks, or has without an interval, is "missing". A load point where an
+ * arm was saturated in one run only is compared too. All metrics of a load point are inconclusive
+ * if it is unsteady in one of the runs, or if it is correlated and its intervals are computed from
+ * slices: such intervals are too narrow. */
 #ifndef SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 #define SNAPMLA_HARNESS_GATE_SERVING_GATE_H
 

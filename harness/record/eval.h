@@ -230,17 +230,17 @@ typedef struct {
     size_t n;
 } eval_list;
 
-/* Why the verdict about a pair of this row cannot be "equivalent" (evals/lost.h): computed from the
- * samples of its arms and from its max_lost_pct, or the default in an older row. False if it can;
- * then @why is "". */
+/* Whether the arms of a pair of this row lost too many samples for the verdict "equivalent"
+ * (evals/lost.h). If so, writes the reason to @why, else "". The limit is max_lost_pct of the row,
+ * or the default in an older row that does not have it. */
 bool eval_lost_too_many(const eval_record *e, const pair_record *pair, char *why, size_t cap);
 
 /* The smallest difference that a problem's (or conversation's) score can have, other than 0. */
 double eval_step(const eval_record *e);
 
-/* Why the row can hardly show damage: the baseline is almost always right (99.5 % or more), it is
- * not shown to be better than guessing, or a damaged arm was not found worse. False if none of
- * these holds; then @why is "". */
+/* Whether the row can hardly show damage. There are three possible reasons: the baseline is almost
+ * always right (99.5 % or more), it is not shown to be better than guessing, or a damaged arm was
+ * not found worse. Writes the reason to @why, else "". */
 bool eval_is_blind(const eval_record *e, char *why, size_t cap);
 
 /* The arm with the name @name, or NULL. */

@@ -4,26 +4,28 @@
  * A block begins with an idle server and ends when its last requests have left. Neither end shows
  * how the server behaves under the load. Three rules find the window between them.
  *
- *   Begin. Two series are computed over the block: the mean number of requests in flight and the
- *   number of pieces, both in 200 equal steps. The steps up to the last request count. MSER-5
- *   (White, Cobb and Spratt 2000) finds how much to leave out of each: the steps are averaged in
- *   groups of five, and of all truncations d up to half of the groups, it takes the one with the
- *   least sum (x_i - mean)^2 / (n - d)^2 over the groups after d. The truncation is taken only if
- *   the mean before it lies below the mean after it, as it does when a server starts from idle. A
- *   high begin is a chance excursion of the queue: leaving it out would make the latencies look
- *   better than they are. The window begins after the longer of the two truncations, and at the
- *   earliest one request (the 95th percentile of e2e, but at most a quarter of the time in which
- *   requests are sent) after the first request, as before that, requests arrive but few can end.
- *   End. The window ends when the last request is sent, as the load falls from then on.
- *   Cohort. The latencies are those of the requests that are due between the beginning of the
- * window
- *   and one request before its end, so that they end within it. Requests are chosen by when they
- *   were due, never by when they ended: leaving out those that end late would leave out the slow
- *   ones.
+ *   Beginning. Two series are computed over the block: the mean number of requests in flight and
+ *   the number of pieces, both in 200 equal steps. Only the steps up to the last request count. The
+ *   rule MSER-5 (White, Cobb and Spratt 2000) finds how much of each series to leave out. It
+ *   averages the steps in groups of five. Of all truncations d up to half of the groups, it takes
+ *   the one with the least sum (x_i - mean)^2 / (n - d)^2 over the groups after d. The truncation
+ *   is used only if the mean before it lies below the mean after it, as it does when a server
+ *   starts from idle. If the mean before it is higher, the queue was long by chance, and leaving
+ *   out that time would make the latencies look better than they are. The window begins after the
+ *   longer of the two truncations. It does not begin before the duration of one request has passed
+ *   since the first request, because few requests can end in that time. The duration is the 95th
+ *   percentile of e2e, but at most a quarter of the time in which requests are sent.
  *
- * If a truncation is the largest possible one, half of the steps, there are two cases. The change
- * is that from the mean before the truncation, without the time of the first request, to the mean
- * after it.
+ *   End. The window ends when the last request is sent, because the load falls from then on.
+ *
+ *   Cohort. The latencies are those of the requests that are due between the beginning of the
+ *   window and the duration of one request before its end, so that they end within the window.
+ *   Requests are chosen by when they were due, never by when they ended: leaving out those that end
+ *   late would leave out the slow ones.
+ *
+ * A truncation of half of the steps is the largest possible one. Then there are two cases,
+ * depending on how much the mean changes: from the time before the truncation (without the duration
+ * of the first request) to the time after it.
  *
  *   more than 1 %   The block has no steady part: `steady` is false, and only the second half of
  *                   the steps remains.

@@ -5,9 +5,9 @@
 #include "harness/bench/sweep.h"
 #include "kernels/backend.h"
 
-/* The faults, and what was counted. fake_open() sets all to 0. */
+/* The faults that the backend injects, and its counters. fake_open() sets all to 0. */
 extern struct fake_faults {
-    int runs;
+    int runs;          /* counter: steps that were run */
     int corrupt_from;  /* first run with corrupted output; 0 = never */
     int fail_from;     /* first run that reports a broken device; 0 = never */
     bool spoil_append; /* the content of the last BF16 token of each sequence is negated */

@@ -1,5 +1,6 @@
 /* Reads the first line of the input as a list of targets, and the other lines as a requests.jsonl.
- * Both must be refused with a message, or rows are made of the requests. */
+ * If either is malformed, it must be refused with a message. Otherwise the rows of a result are
+ * computed from the requests, and this must succeed or fail with a message. */
 #include <stdint.h>
 #include <string.h>
 

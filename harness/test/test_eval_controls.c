@@ -173,7 +173,7 @@ static void test_a_damaged_arm_can_be_refused(void) {
 CU_TestInfo tests_eval_controls[] = {
     {"impossible controls are refused", test_controls_that_cannot_be},
     {"a damaged arm shows which loss is detected", test_a_damaged_arm_shows_what_is_seen},
-    {"the damaged arm that is made", test_the_damage_that_is_made},
-    {"a damaged arm can be refused", test_a_damaged_arm_can_be_refused},
+    {"the precision of the arm of damaged=auto", test_the_damage_that_is_made},
+    {"a damaged arm with other sampling is not compared", test_a_damaged_arm_can_be_refused},
     CU_TEST_INFO_NULL,
 };

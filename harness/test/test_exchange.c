@@ -26,8 +26,8 @@ enum {
 /* What is wrong with the exchange of rank 1. */
 typedef enum {
     RIGHT,
-    WRONG_BEFORE, /* one number of an all-gather, in the first check of a row */
-    WRONG_AFTER,  /* one number of an all-gather, in the last check of a row */
+    WRONG_BEFORE, /* one number of an all-gather is wrong in the first check of a row */
+    WRONG_AFTER,  /* one number of an all-gather is wrong in the last check of a row */
     OTHER_BITS,   /* the bits of an all-reduce differ, but its integers do not */
     ONE_TOO_FEW,  /* sums are added one time too few */
     ONE_TOO_MANY, /* sums are added one time too many */

@@ -120,8 +120,8 @@ static void test_rows(void) {
     remove_dir(dir);
 }
 
-/* The first format runs on the CPU, the others use the kernel of the plugin. Its BF16 attention
- * rounds otherwise than that of the CPU, so it is seen to have been used. */
+/* The first format runs on the CPU, and the others use the kernel of the plugin. The plugin's BF16
+ * attention rounds differently from that of the CPU, so the results show that it was used. */
 static void test_plugin(void) {
     char dir[64], task[128];
     kept cpu = {0}, plugin = {0};

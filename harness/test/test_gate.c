@@ -239,7 +239,8 @@ static void test_limits(void) {
             gate_limits l = some[i];
             snap_err err = {0};
             snap_status st = gate_limits_check(&l, n, &err);
-            for (int k = 0; k < 2; k++) { /* as given, and with the smallest number that can */
+            /* k = 0: the number of sessions of `some`; k = 1: the number that the message names */
+            for (int k = 0; k < 2; k++) {
                 gate_cell cells[6] = {0};
                 cells[0] = cell_of(slow, gate_sessions_at(&l, l.looks - 1), 0.02);
                 CU_ASSERT(gate_look(cells, n, &l, NULL) == SNAP_OK);
@@ -330,7 +331,7 @@ static gate_timed timed_cell(void) {
     return c;
 }
 
-/* A build that waits 20 ms in every 97th call: the lower quartile does not see it. */
+/* A build that waits 20 ms in every 97th call. Its lower quartile is that of the other build. */
 static void test_spikes_are_found(void) {
     static const gate_slowing spikes = {.spike_ms = 20, .spike_every = 97}, none = {0};
     gate_limits l = GATE_DEFAULTS;

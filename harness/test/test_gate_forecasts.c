@@ -189,7 +189,8 @@ static void test_no_decision(void) {
 
 /* ---- two files ---- */
 
-/* The verdict between two files, which is the second row. */
+/* Whether the comparison of the two files gives this verdict and this reason. The second row of the
+ * result has them. */
 static bool compared(const model_record *a, const model_record *b, const char *verdict,
                      const char *reason) {
     snap_status st;
@@ -222,7 +223,8 @@ static void test_paired(void) {
     worse.se_pp = seen_se(&worse);
     CU_ASSERT(compared(&before, &worse, "regressed", "P(loss > 2 pp)"));
     CU_ASSERT(compared(&worse, &before, "ok", "P(loss > 2 pp) < 0.001"));
-    /* what the covariances do not explain counts for both files */
+    /* The standard error of `worse` now exceeds what its covariances explain. This part counts for
+     * each file on its own: the difference between paired problems does not contain it. */
     worse.se_pp = hypot(worse.se_pp, 3);
     CU_ASSERT(compared(&before, &worse, "inconclusive", "P(loss > 2 pp)"));
 }

@@ -55,7 +55,7 @@ static void test_measured_curves(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 4, 1024), 2 * (2000 + 1000 * 2. / 3)); /* three peers are read */
     CU_ASSERT_EQUAL(sums_ns(&l, 8, 4096), 2 * 7 * 3000.);              /* seven of them */
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2 << 20), 2 * 512 * 3000.); /* the longest one-shot message */
-    /* NCCL's bandwidth above it, and a kernel that moves 3 x the bytes. */
+    /* A longer message takes NCCL's time. A kernel then adds the sum, which moves 3 x its bytes. */
     double longer = 4 << 20;
     CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, longer), 2 * (40000 + 3 * longer / 3e3), 1e-6);
     /* Over 4 ranks, each link carries 2 x 3/4 of the bytes instead of 2 x 1/2. */

@@ -23,8 +23,8 @@ static void submit_large(server *s, exchange *x, unsigned char client) {
     serve_submit(x, OPENAI_COMPLETION);
 }
 
-/* While the worker is busy, a large request of a client counts as one of its sequences, until the
- * client leaves. */
+/* While the worker is busy, a large request counts against the limit of sequences of its client.
+ * It no longer counts when the client leaves. */
 static void test_large_requests_of_one_client(void) {
     enum { kExchanges = 4 };
     serve_child c;

@@ -333,8 +333,9 @@ static visitor visitor_of(int part, const char *settings, const char *step) {
                      .step = step};
 }
 
-/* A part with other settings is refused, the right one is let in, and both go on together. A
- * process that wants to listen at the place in use fails and disturbs neither. */
+/* A part with other settings is refused. A part with the same settings is accepted, and both reach
+ * the same step. A process that tries to listen at the same place fails and does not disturb
+ * them. */
 static void test_meeting(void) {
     visitor first = visitor_of(1, "s", "begin"), other = visitor_of(2, "t", NULL),
             second = visitor_of(2, "s", "begin"), stranger = visitor_of(1, "s", NULL);
@@ -344,7 +345,7 @@ static void test_meeting(void) {
     (void)visit(&other);
     CU_ASSERT_EQUAL(other.opened, SNAP_E_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(other.err.text, "other options"));
-    stranger.o.part.of = 1; /* part 1 of 1 waits for nobody, but the place is taken */
+    stranger.o.part.of = 1; /* part 1 of 1 need not wait, but the place is already in use */
     (void)visit(&stranger);
     CU_ASSERT_EQUAL(stranger.opened, SNAP_E_IO);
     (void)visit(&second);
@@ -354,7 +355,7 @@ static void test_meeting(void) {
     folder_close();
 }
 
-/* Parts at different steps are refused; a part that ends is noticed. */
+/* Parts at different steps are refused. If a part ends, the other part gets an error. */
 static void test_meeting_ends(void) {
     visitor first = visitor_of(1, "s", "block 1"), second = visitor_of(2, "s", "block 2");
     pthread_t thread;

@@ -363,8 +363,9 @@ static knee_step search(const serving_measure_options *o, const knee_options *k,
     }
 }
 
-/* The interval must hold the true knee: each decision errs with 0.5 %, so 12 of them with 6 % at
- * most. And it must be useful: its ends are less than a factor of 1.5 apart. */
+/* The interval must contain the true knee in nearly all runs. A decision is wrong with a
+ * probability of 0.5 %, so the probability that one of 12 decisions is wrong is at most 6 %. The
+ * interval must also be narrow: its ends must be less than a factor of 1.5 apart. */
 static void test_simulated_knee(void) {
     enum { kRuns = SIMULATED_RUNS(12) };
     int held = 0, narrow = 0;
@@ -383,7 +384,8 @@ static void test_simulated_knee(void) {
     if (kSanitized) /* too few runs for the limits: see SIMULATED_RUNS() */
         return;
     if (held < kRuns - 2 || narrow < kRuns - 2)
-        printf("\nthe knee %g held %d times, narrow %d times, of %d", truth, held, narrow, kRuns);
+        printf("\nof %d intervals, %d contain the true knee %g, and %d are narrow", kRuns, held,
+               truth, narrow);
     CU_ASSERT(held >= kRuns - 2);
     CU_ASSERT(narrow >= kRuns - 2);
 }

@@ -87,11 +87,11 @@ static size_t findings(const results *r, const char *requests) {
     return n;
 }
 
-/* Finds a run for which the older and the present rule give different results, and checks both
- * results with verify_serving(). Results with the member @key must follow the present rule, and
- * results without it the older one. So the present result has no finding, but has some without
- * @key. The older result has no finding without @key. @writes: results by the older rule have the
- * member, too, and then have findings. */
+/* Checks that verify_serving() applies the present rule to results whose rows have the member @key,
+ * and the older rule to results without it. For this, it finds a run for which the two rules give
+ * different results. The present result must have no finding, and must have findings after @key is
+ * removed. The older result must have no finding after @key is removed. @writes: the code writes
+ * @key under the older rule, too, so the older result must have findings before the removal. */
 static void expect_old_rule(const serving_measure_options *old, double spread, const char *key,
                             bool writes) {
     char dir[TEMP_FOLDER];

@@ -16,8 +16,8 @@ bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
 /* Speed-up of each named arm over each earlier one with its interval, one row for each cell and one
  * column for each pair of arms; one figure for each 32 cells and 8 pairs of a file. */
 bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out);
-/* Tokens/s of both arms over the context on several GPUs, one panel for each layout; one figure for
- * each three layouts of a model and machine, and others for predictions. */
+/* Tokens/s of both arms over the context on several GPUs, one panel for each layout. A figure has
+ * up to three layouts of one model and machine. Predicted steps have figures of their own. */
 bool figure_layouts(const report_model *m, size_t index, bool alone, buf *out);
 /* TFLOPS (or GFLOPS) over heads, batch, context and s_q, with the others fixed; one figure for each
  * file that has such a series. */

@@ -112,8 +112,8 @@ static gap *add_gap(gap_list *l, int file, const char *config, size_t room) {
     return &l->all[l->n++];
 }
 
-/* Collects the cells that a file lacks in gaps whose cells one command could measure, if it could
- * list any number of shapes. */
+/* Groups the cells that a file lacks into gaps. One command could measure all cells of a gap, if a
+ * command could list any number of shapes. */
 static void collect(gap_list *l, int file) {
     const report_model *m = l->m;
     const size_t from = l->n;

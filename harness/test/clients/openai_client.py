@@ -39,7 +39,7 @@ async def streamed(i, **more):
 
 
 async def many():
-    """Requests i and i + REQUESTS / 2 are the same one, whole and streamed, and have the same answer."""
+    """Sends each question twice at once, with and without streaming. Both answers must be equal."""
     half = REQUESTS // 2
     answers = await asyncio.gather(*[whole(i) for i in range(half)], *[streamed(i) for i in range(half)])
     for a, (text, usage, finish) in zip(answers[:half], answers[half:]):
@@ -47,7 +47,7 @@ async def many():
         assert a.choices[0].finish_reason == finish
         assert (a.usage.prompt_tokens, a.usage.completion_tokens) == (usage.prompt_tokens, usage.completion_tokens)
         assert 1 <= usage.completion_tokens <= 12 and usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
-    print(f"{REQUESTS} requests at once: the streamed answers are the whole ones")
+    print(f"{REQUESTS} requests at once: streamed answers equal those without streaming")
 
 
 async def parameters():

@@ -119,7 +119,7 @@ static bool begin(peer *p, int64_t now) {
     size_t body = length && length < end ? strtoul(length + 17, NULL, 10) : 0;
     if (p->in.len < (size_t)(end + 4 - p->in.data) + body)
         return true;
-    if (text_starts(buf_str(&p->in), "GET ")) { /* the health and models that clients ask for */
+    if (text_starts(buf_str(&p->in), "GET ")) { /* of /health or /v1/models, before a run */
         static const char kModel[] =
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n"
             "{\"object\":\"list\",\"data\":[{\"id\":\"m\"}]}";
