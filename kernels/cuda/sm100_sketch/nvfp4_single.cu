@@ -4,7 +4,8 @@
  *
  * docs/blackwell.md explains the design. As in nvfp4_few.cu, there is no schedule, no mask and no
  * merge: a CTA takes one sequence, and its length is a multiple of 128. E only grows (unit.cuh).
- * The pages 2 t and 2 t + 1 of a sequence follow each other in the cache, and the first one is even.
+ * The pages 2 t and 2 t + 1 of a sequence follow each other in the cache, and the first one is
+ * even.
  *
  *   warp 0        one thread drives the copy engine
  *   warp 1        allocates tensor memory; one thread issues all MMAs
