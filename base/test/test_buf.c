@@ -54,6 +54,7 @@ static void test_arena_blocks_are_zeroed_and_apart(void) {
 
 CU_TestInfo tests_buf[] = {
     {"append and print", test_append_and_print},
-    {"the ceiling is sticky and named", test_ceiling_is_sticky_and_named},
-    {"arena blocks are zeroed and apart", test_arena_blocks_are_zeroed_and_apart},
+    {"an append beyond the limit fails for good and names the content",
+     test_ceiling_is_sticky_and_named},
+    {"arena blocks are zeroed and do not overlap", test_arena_blocks_are_zeroed_and_apart},
     CU_TEST_INFO_NULL};

@@ -64,9 +64,10 @@ static void test_exit_codes(void) {
     CU_ASSERT_EQUAL(err_exit_code(SNAP_E_WRONG), 7);
 }
 
-CU_TestInfo tests_err[] = {{"quoted text is shown", test_quoted_text_is_shown},
-                           {"the first error wins", test_first_error_wins},
-                           {"errno is spelled out", test_errno_is_spelled_out},
-                           {"a prefix fits at every length", test_prefix_fits_at_every_length},
-                           {"exit codes", test_exit_codes},
-                           CU_TEST_INFO_NULL};
+CU_TestInfo tests_err[] = {
+    {"text that a message quotes is escaped", test_quoted_text_is_shown},
+    {"the first error wins", test_first_error_wins},
+    {"a failed system call adds its reason to the message", test_errno_is_spelled_out},
+    {"a prefix fits at every length", test_prefix_fits_at_every_length},
+    {"exit codes", test_exit_codes},
+    CU_TEST_INFO_NULL};

@@ -205,11 +205,12 @@ static void test_lock_names_its_holder(void) {
     free(path);
 }
 
-CU_TestInfo tests_fs[] = {{"an atomic write replaces", test_atomic_write_replaces},
-                          {"a read has a ceiling", test_read_has_a_ceiling},
-                          {"only regular files are opened", test_regular_files_only},
-                          {"an anonymous pipe is read to its end", test_anonymous_pipe},
-                          {"a log repairs a cut tail", test_log_repairs_a_cut_tail},
-                          {"a log with a long cut tail", test_log_with_a_long_cut_tail},
-                          {"a lock names its holder", test_lock_names_its_holder},
-                          CU_TEST_INFO_NULL};
+CU_TestInfo tests_fs[] = {
+    {"an atomic write replaces", test_atomic_write_replaces},
+    {"a read has a size limit", test_read_has_a_ceiling},
+    {"only regular files are opened", test_regular_files_only},
+    {"an anonymous pipe is read to its end", test_anonymous_pipe},
+    {"opening a log removes an incomplete last line", test_log_repairs_a_cut_tail},
+    {"a log whose incomplete last line is long", test_log_with_a_long_cut_tail},
+    {"a lock names its holder", test_lock_names_its_holder},
+    CU_TEST_INFO_NULL};

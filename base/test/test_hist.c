@@ -47,5 +47,5 @@ static void test_ends(void) {
 }
 
 CU_TestInfo tests_hist[] = {{"quantiles against sorting", test_quantiles_against_sorting},
-                            {"ends", test_ends},
+                            {"an empty histogram, negative and very long durations", test_ends},
                             CU_TEST_INFO_NULL};

@@ -201,5 +201,5 @@ CU_TestInfo tests_http_answer[] = {{"responses in any parts", test_responses_in_
                                    {"headers", test_headers},
                                    {"surplus bytes", test_surplus_bytes},
                                    {"a NUL in a header", test_a_nul_in_a_header},
-                                   {"ceilings", test_lines_have_a_ceiling},
+                                   {"limits on sizes", test_lines_have_a_ceiling},
                                    CU_TEST_INFO_NULL};

@@ -183,8 +183,8 @@ CU_TestInfo tests_json[] = {
     {"deep nesting is refused", test_deep_nesting_is_refused},
     {"lookups", test_lookups},
     {"numbers round-trip", test_numbers_round_trip},
-    {"rows take a line", test_rows_take_a_line},
+    {"each row takes one line", test_rows_take_a_line},
     {"invalid UTF-8 is repaired on the way out", test_invalid_utf8_is_repaired_on_the_way_out},
     {"JSON lines", test_lines},
-    {"lines of members", test_lines_of_members},
+    {"the line of a member in a text", test_lines_of_members},
     CU_TEST_INFO_NULL};

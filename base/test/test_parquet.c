@@ -139,11 +139,11 @@ static void test_stop(void) {
 }
 
 CU_TestInfo tests_parquet[] = {
-    {"rows as pyarrow has them", test_rows},
-    {"what is not supported", test_unsupported},
+    {"rows equal those that pyarrow reads", test_rows},
+    {"files that are not supported are refused", test_unsupported},
     {"limits", test_limits},
     {"truncated files", test_truncated},
     {"damaged files", test_damaged},
-    {"a caller that stops", test_stop},
+    {"an error of the caller stops the reading", test_stop},
     CU_TEST_INFO_NULL,
 };

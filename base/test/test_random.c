@@ -116,9 +116,9 @@ static void test_parallel_covers_every_index_once(void) {
 
 CU_TestInfo tests_random[] = {
     {"Philox known answers", test_philox_known_answers},
-    {"fills are single draws", test_fill_is_single_draws},
+    {"rng_fill() gives the numbers of single draws", test_fill_is_single_draws},
     {"normal moments", test_normal_moments},
-    {"below is uniform", test_below_is_uniform},
+    {"rng_below() is uniform", test_below_is_uniform},
     {"streams don't overlap", test_streams_do_not_overlap},
     {"parallel_for covers every index once", test_parallel_covers_every_index_once},
     CU_TEST_INFO_NULL};

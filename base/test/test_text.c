@@ -203,15 +203,16 @@ static void test_nearest(void) {
     CU_ASSERT_PTR_NULL(nearest_name("promt", (const char *const[]){longer, NULL}));
 }
 
-CU_TestInfo tests_text[] = {{"numbers are strict", test_numbers_are_strict},
-                            {"UTF-8: every code point", test_utf8_accepts_every_code_point},
-                            {"UTF-8: nothing else", test_utf8_accepts_nothing_else},
-                            {"XML escapes", test_xml_escapes},
-                            {"NUL bytes", test_nul_is_replaced},
-                            {"split", test_split},
-                            {"shown", test_shown},
-                            {"shown: cut", test_shown_is_cut_between_characters},
-                            {"shown: JSON", test_shown_json},
-                            {"SHA-256 of the standard's examples", test_sha256},
-                            {"nearest name", test_nearest},
-                            CU_TEST_INFO_NULL};
+CU_TestInfo tests_text[] = {
+    {"numbers are strict", test_numbers_are_strict},
+    {"UTF-8: every code point", test_utf8_accepts_every_code_point},
+    {"UTF-8: other byte sequences are malformed", test_utf8_accepts_nothing_else},
+    {"XML escapes", test_xml_escapes},
+    {"NUL bytes", test_nul_is_replaced},
+    {"split", test_split},
+    {"escapes in shown text", test_shown},
+    {"shown text is cut between characters", test_shown_is_cut_between_characters},
+    {"shown JSON has the same value", test_shown_json},
+    {"SHA-256 of the standard's examples", test_sha256},
+    {"nearest name", test_nearest},
+    CU_TEST_INFO_NULL};

@@ -713,7 +713,7 @@ CU_TestInfo tests_code[] = {
     {"values", test_value},
     {"pickles", test_pickle},
     {"published tests", test_published},
-    {"a packed bomb", test_bomb},
+    {"packed tests that unpack to too much", test_bomb},
     {"lists of tests", test_lists},
     {"last fences", test_last_fences},
     {"blocks", test_blocks},

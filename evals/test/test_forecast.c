@@ -358,7 +358,8 @@ static void test_one_problem(void) {
 }
 
 CU_TestInfo tests_forecast[] = {
-    {"enumerated models: unbiased, covered, nearer than answers", test_exact_differences},
+    {"enumerated models: no bias, right coverage, smaller error than from answers",
+     test_exact_differences},
     {"verdicts about a margin are wrong as rarely as stated", test_verdict_rates},
     {"verdicts about two formats, too", test_verdicts_between},
     {"the probability of a loss, in closed form", test_loss_above},

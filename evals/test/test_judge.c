@@ -722,8 +722,8 @@ static void test_missing_package(void) {
 }
 
 CU_TestInfo tests_judge[] = {
-    {"a process a test", test_real},
-    {"as LiveCodeBench's checker", test_lcb},
+    {"each test runs in a process of its own", test_real},
+    {"verdicts equal those of LiveCodeBench's checker", test_lcb},
     {"a limit below a second", test_short_limit},
     {"assertions", test_assertions},
     {"programs that deceive", test_deceivers},

@@ -517,16 +517,17 @@ static void test_turns(void) {
     task_file_free(f);
 }
 
-CU_TestInfo tests_longtext[] = {{"answers follow from the texts", test_answers},
-                                {"several codes of several things", test_several},
-                                {"exact lengths", test_lengths},
-                                {"depth", test_depth},
-                                {"lengths that are too small", test_too_short},
-                                {"the same bytes everywhere", test_same_everywhere},
-                                {"distances of names", test_names},
-                                {"filler hardly repeats itself", test_filler},
-                                {"conversations keep books", test_conversation},
-                                {"hostile options", test_hostile_options},
-                                {"a generated set", test_set},
-                                {"turns", test_turns},
-                                CU_TEST_INFO_NULL};
+CU_TestInfo tests_longtext[] = {
+    {"answers follow from the texts", test_answers},
+    {"several codes of several things", test_several},
+    {"exact lengths", test_lengths},
+    {"depth", test_depth},
+    {"lengths that are too small", test_too_short},
+    {"the same bytes everywhere", test_same_everywhere},
+    {"distances of names", test_names},
+    {"filler hardly repeats itself", test_filler},
+    {"answers of a conversation follow from its texts", test_conversation},
+    {"hostile options", test_hostile_options},
+    {"a generated set", test_set},
+    {"turns", test_turns},
+    CU_TEST_INFO_NULL};

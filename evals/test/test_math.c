@@ -693,5 +693,5 @@ CU_TestInfo tests_math[] = {
     {"random fractions against cross-multiplication", test_random_fractions},
     {"hostile answers meet a limit, in little memory", test_hostile_answers_meet_a_limit},
     {"long lists", test_long_lists},
-    {"threads agree", test_threads_agree},
+    {"several threads give the same verdicts", test_threads_agree},
     CU_TEST_INFO_NULL};

@@ -264,7 +264,10 @@ static void test_bad_parameters(void) {
 }
 
 CU_TestInfo tests_punkt[] = {
-    {"sentences of NLTK", test_sentences_of_nltk},   {"what is known about words", test_words},
-    {"without parameters", test_without_parameters}, {"archive", test_archive},
-    {"bad parameters", test_bad_parameters},         CU_TEST_INFO_NULL,
+    {"sentences equal those of NLTK", test_sentences_of_nltk},
+    {"what is known about words", test_words},
+    {"without parameters", test_without_parameters},
+    {"archive", test_archive},
+    {"bad parameters", test_bad_parameters},
+    CU_TEST_INFO_NULL,
 };

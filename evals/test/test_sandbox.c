@@ -558,7 +558,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_sandbox[] = {
     {"well-behaved programs", test_runs},
     {"hostile programs", test_hostile},
-    {"neighbours of a bomb", test_neighbours},
+    {"fork bombs and memory bombs do not disturb other programs", test_neighbours},
     {"stopping", test_stopping},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,

@@ -431,13 +431,14 @@ static void test_tasks(void) {
     (void)unlink(path);
 }
 
-CU_TestInfo tests_synth[] = {{"splits never meet", test_splits},
-                             {"no false equation", test_equations},
-                             {"graders take the solutions", test_graded},
-                             {"programs pass in Python", test_programs},
-                             {"lengths of solutions", test_lengths},
-                             {"a stream is a function", test_stream_is_a_function},
-                             {"held-out problems differ", test_heldout_is_distinct},
-                             {"refused", test_refused},
-                             {"as tasks", test_tasks},
-                             CU_TEST_INFO_NULL};
+CU_TestInfo tests_synth[] = {
+    {"no problem is in both the training and the held-out set", test_splits},
+    {"all equations in solutions are true", test_equations},
+    {"graders take the solutions", test_graded},
+    {"programs pass in Python", test_programs},
+    {"lengths of solutions", test_lengths},
+    {"equal arguments give equal streams", test_stream_is_a_function},
+    {"held-out problems differ", test_heldout_is_distinct},
+    {"bad plans are refused", test_refused},
+    {"problems as tasks of eval", test_tasks},
+    CU_TEST_INFO_NULL};

@@ -222,7 +222,7 @@ static void test_hostile_responses(void) {
 CU_TestInfo tests_truth[] = {
     {"answers of models", test_answers},
     {"endings and notations", test_endings},
-    {"Sentences that close a solution", test_closings},
+    {"sentences that close a solution", test_closings},
     {"what the last sentence concludes", test_conclusions},
     {"words, quantities, families, names", test_forms},
     {"pairs on which the policies differ", test_differs_from_field},

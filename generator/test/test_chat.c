@@ -183,11 +183,11 @@ static void test_where_templates_stand(void) {
     free(jinja);
 }
 
-CU_TestInfo tests_chat[] = {{"as the models' own templates", test_originals},
-                            {"as model cards describe", test_described},
+CU_TestInfo tests_chat[] = {{"prompts equal those of the models' own templates", test_originals},
+                            {"prompts that model cards describe", test_described},
                             {"roles", test_roles},
                             {"recognition", test_recognition},
                             {"names", test_names},
                             {"folders", test_folders},
-                            {"where templates stand", test_where_templates_stand},
+                            {"files that can contain the template", test_where_templates_stand},
                             CU_TEST_INFO_NULL};

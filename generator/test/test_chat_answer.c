@@ -282,7 +282,7 @@ static void test_seeds_are_folded(void) {
 CU_TestInfo tests_chat_answer[] = {{"whole answer", test_whole_answer},
                                    {"text that is not Unicode", test_repairs},
                                    {"chunks that are not Unicode", test_repaired_chunks},
-                                   {"what may be absent", test_what_an_answer_may_lack},
+                                   {"members that may be absent", test_what_an_answer_may_lack},
                                    {"lists of parts", test_lists_of_parts},
                                    {"malformed answers", test_malformed_answers_say_why},
                                    {"error objects", test_error_objects},

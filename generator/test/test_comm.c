@@ -286,10 +286,10 @@ static void test_a_rank_that_has_gone(void) {
 }
 
 CU_TestInfo tests_comm[] = {
-    {"two ranks are the whole model", test_two_ranks_are_the_whole},
+    {"two ranks give the logits of the whole model", test_two_ranks_are_the_whole},
     {"in either arm", test_arms},
     {"experts divided over ranks", test_divided_experts},
     {"communicators that do not fit", test_other_communicators},
-    {"a rank that has gone", test_a_rank_that_has_gone},
+    {"a rank that has ended", test_a_rank_that_has_gone},
     CU_TEST_INFO_NULL,
 };

@@ -167,6 +167,7 @@ static void test_samples_are_the_models(void) {
 }
 
 CU_TestInfo tests_cuda_engine[] = {
-    {"shared, copied, swapped: log-probabilities are the CPU's", test_samples_are_the_models},
+    {"shared, copied and swapped pages give the log-probabilities of the CPU",
+     test_samples_are_the_models},
     CU_TEST_INFO_NULL,
 };

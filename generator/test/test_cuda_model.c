@@ -246,9 +246,9 @@ static void test_unknown_device(void) {
 CU_TestInfo tests_cuda_model[] = {
     {"an unknown device is refused", test_unknown_device},
     {"swapped pages give the same bits", test_swapped_pages},
-    {"bf16 gives the CPU's logits", test_bf16_is_the_cpus},
-    {"fp8 gives the CPU's logits", test_fp8_is_the_cpus},
-    {"a batch is one by one", test_batch_is_one_by_one},
+    {"BF16 gives the logits of the CPU", test_bf16_is_the_cpus},
+    {"FP8 gives the logits of the CPU", test_fp8_is_the_cpus},
+    {"a batch gives the results of single sequences", test_batch_is_one_by_one},
     {"shapes of steps of one row, bf16", test_bf16_of_one_row},
     {"shapes of steps of one row, fp8", test_fp8_of_one_row},
     CU_TEST_INFO_NULL,

@@ -145,7 +145,7 @@ static void test_rows_of_both_kinds(void) {
 }
 
 CU_TestInfo tests_cuda_reading[] = {
-    {"draws are those from the logits", test_draws},
+    {"draws on the device equal draws from the logits", test_draws},
     {"rows of both kinds", test_rows_of_both_kinds},
     CU_TEST_INFO_NULL,
 };

@@ -233,7 +233,7 @@ static void test_logits(void) {
 }
 
 CU_TestInfo tests_cuda_rounding[] = {
-    {"the rows are the host's, bit for bit", test_bits},
-    {"the logits are the CPU's", test_logits},
+    {"rounded rows equal those of the host, bit for bit", test_bits},
+    {"logits equal those of the CPU up to rounding", test_logits},
     CU_TEST_INFO_NULL,
 };

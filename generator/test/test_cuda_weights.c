@@ -223,8 +223,8 @@ static void test_random_e4m3(void) {
 }
 
 CU_TestInfo tests_cuda_weights[] = {
-    {"where another model lay, the same bits", test_loading_again},
-    {"block-scaled e4m3 is what its numbers are", test_block_scales},
+    {"memory that another model has used gives the same bits", test_loading_again},
+    {"block-scaled e4m3 weights give the results of their numbers", test_block_scales},
     {"e4m3 weights that become BF16", test_e4m3_as_bf16},
     {"e4m3 weights that stay e4m3: few rows", test_few_rows_of_e4m3},
     {"e4m3 weights that stay e4m3: prompts", test_prompts_of_e4m3},

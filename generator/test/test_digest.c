@@ -84,7 +84,7 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_digest[] = {
-    {"as coreutils", test_as_coreutils},
+    {"the digest equals that of sha256sum", test_as_coreutils},
     {"no files", test_no_files},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,

@@ -317,12 +317,12 @@ static void test_limits_of_the_user(void) {
 
 CU_TestInfo tests_endpoints[] = {
     {"weights", test_weights},
-    {"a server that refuses is spared", test_a_server_that_refuses_is_spared},
+    {"a server that refuses gets no requests for a while", test_a_server_that_refuses_is_spared},
     {"limits of the server", test_limits_of_the_server},
     {"a refusal with headers of limits", test_a_refusal_with_headers},
     {"limits of the user", test_limits_of_the_user},
     {"the least loaded is chosen", test_the_least_loaded_is_chosen},
-    {"strikes", test_strikes},
+    {"several failures in a row take a server out of service", test_strikes},
     {"two servers share the work", test_two_servers_share_the_work},
     {"a slow server gets less", test_a_slow_server_gets_less},
     {"the run goes on without a dead server", test_the_run_goes_on_without_a_dead_server},

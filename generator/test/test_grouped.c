@@ -174,7 +174,7 @@ static void test_refused(void) {
 }
 
 CU_TestInfo tests_grouped[] = {
-    {"FP32 against transformers", test_fp32}, {"BF16 against transformers", test_bf16},
-    {"what FP8 quantises", test_fp8},         {"on CUDA as on the CPU", test_cuda},
-    {"what is refused", test_refused},        CU_TEST_INFO_NULL,
+    {"FP32 against transformers", test_fp32},  {"BF16 against transformers", test_bf16},
+    {"what FP8 quantises", test_fp8},          {"CUDA gives the logits of the CPU", test_cuda},
+    {"models that are refused", test_refused}, CU_TEST_INFO_NULL,
 };

@@ -176,7 +176,7 @@ CU_TestInfo tests_local[] = {
     {"answers do not depend on the batch", test_answers_do_not_depend_on_the_batch},
     {"a run that ends early", test_a_run_that_ends_early},
     {"pipes instead of files", test_pipes_as_files},
-    {"damaged weights", test_damaged_weights},
+    {"samples of a model with damaged weights fail", test_damaged_weights},
     {"refusals", test_refusals},
     CU_TEST_INFO_NULL,
 };

@@ -374,5 +374,5 @@ CU_TestInfo tests_not_finite[] = {
     {"vectors are checked when a checkpoint is opened", test_vectors_are_checked_when_opened},
     {"logits of a router", test_router},
     {"rows of a step", test_rows_of_a_step},
-    {"only the sequence ends", test_only_the_sequence_ends},
+    {"logits that are not finite end only their sequence", test_only_the_sequence_ends},
     CU_TEST_INFO_NULL};

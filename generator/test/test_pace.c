@@ -105,9 +105,9 @@ static void test_durations(void) {
 }
 
 CU_TestInfo tests_pace[] = {
-    {"requests a minute", test_requests_a_minute},
-    {"idle time is no credit", test_idle_time_is_no_credit},
-    {"tokens a minute", test_tokens_a_minute},
+    {"requests per minute", test_requests_a_minute},
+    {"idle time does not allow a burst", test_idle_time_is_no_credit},
+    {"tokens per minute", test_tokens_a_minute},
     {"no limit", test_no_limit},
     {"durations", test_durations},
     CU_TEST_INFO_NULL,

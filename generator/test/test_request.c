@@ -304,7 +304,7 @@ CU_TestInfo tests_request[] = {
     {"reasoning outside the completion", test_reasoning_outside_the_completion},
     {"requests", test_requests},
     {"sampling", test_sampling},
-    {"what is refused", test_what_is_refused},
+    {"parameters that are refused", test_what_is_refused},
     {"settings as JSON", test_settings_as_json},
     CU_TEST_INFO_NULL,
 };

@@ -383,12 +383,12 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_rounding[] = {
-    {"A to F are their arithmetic written out", test_ablation},
-    {"every shipped format is its pack and unpack", test_shipped},
-    {"other descriptors are their pack and unpack", test_other_descriptors},
-    {"snapmla-pow2 is F", test_pow2_is_f},
+    {"formats A to F equal their arithmetic written out", test_ablation},
+    {"rounding equals packing and unpacking in every shipped format", test_shipped},
+    {"rounding equals packing and unpacking with other descriptors", test_other_descriptors},
+    {"snapmla-pow2 rounds as format F", test_pow2_is_f},
     {"coded formats, however a sequence is divided", test_coded},
     {"rows of the FP8 cache in bf16", test_fp8_rows},
-    {"what is refused", test_refusals},
+    {"formats that are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

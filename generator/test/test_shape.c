@@ -470,16 +470,17 @@ static void test_generation_config(void) {
     free(generation);
 }
 
-CU_TestInfo tests_shape[] = {{"tensors, as transformers saves them", test_tensors_of_transformers},
-                             {"LongCat always has a bias", test_longcat_always_has_a_bias},
-                             {"published sizes", test_published_sizes},
-                             {"DeepSeek-V2-Lite", test_v2_lite},
-                             {"every key of published configs", test_every_published_key},
-                             {"DeepSeek-R1, V3.1", test_r1},
-                             {"Kimi-K2, Moonlight", test_kimi},
-                             {"GLM-4.7-Flash", test_glm},
-                             {"defaults", test_defaults},
-                             {"refusals", test_refusals},
-                             {"a folder without one", test_folder_without_a_config},
-                             {"generation_config.json", test_generation_config},
-                             CU_TEST_INFO_NULL};
+CU_TestInfo tests_shape[] = {
+    {"tensors equal those that transformers saves", test_tensors_of_transformers},
+    {"LongCat always has a bias", test_longcat_always_has_a_bias},
+    {"published sizes", test_published_sizes},
+    {"DeepSeek-V2-Lite", test_v2_lite},
+    {"every key of published configs", test_every_published_key},
+    {"DeepSeek-R1, V3.1", test_r1},
+    {"Kimi-K2, Moonlight", test_kimi},
+    {"GLM-4.7-Flash", test_glm},
+    {"defaults", test_defaults},
+    {"refusals", test_refusals},
+    {"a folder without one", test_folder_without_a_config},
+    {"generation_config.json", test_generation_config},
+    CU_TEST_INFO_NULL};

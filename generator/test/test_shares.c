@@ -464,9 +464,9 @@ static void test_truncated(void) {
 }
 
 CU_TestInfo tests_shares[] = {
-    {"the shares together are the model", test_joined},
+    {"the shares of all ranks together make up the model", test_joined},
     {"a share is the checkpoint of a rank", test_checkpoint_of_a_rank},
-    {"a rank touches its bytes only", test_bytes_touched},
+    {"a rank reads only the bytes of its share", test_bytes_touched},
     {"dropped pages", test_dropped_pages},
     {"each routed expert is on one rank", test_whole_experts},
     {"files of another model", test_other_files},

@@ -64,7 +64,7 @@ static void test_nothing_to_stop(void) {
 }
 
 CU_TestInfo tests_stop[] = {
-    {"found and held as by looking everywhere", test_against_looking_everywhere},
+    {"stop strings are found as by a search of the whole text", test_against_looking_everywhere},
     {"without stop strings", test_nothing_to_stop},
     CU_TEST_INFO_NULL,
 };

@@ -572,11 +572,11 @@ static void test_number_beyond_64_bits(void) {
     free(json);
 }
 
-CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
-                                 {"byte fallback, as tokenizers", test_fallback},
-                                 {"rare features, as tokenizers", test_features},
-                                 {"Unicode's forms, as tokenizers", test_forms},
-                                 {"tiktoken.model, as tiktoken", test_tiktoken},
+CU_TestInfo tests_tokenizer[] = {{"byte-level: the tokens of `tokenizers`", test_byte_level},
+                                 {"byte fallback: the tokens of `tokenizers`", test_fallback},
+                                 {"rare features: the tokens of `tokenizers`", test_features},
+                                 {"Unicode's forms: the tokens of `tokenizers`", test_forms},
+                                 {"tiktoken.model: the tokens of tiktoken", test_tiktoken},
                                  {"a number beyond 64 bits", test_number_beyond_64_bits},
                                  {"tokens of published models", test_published_tokens},
                                  {"decode(encode(x)) = x", test_round_trip},
@@ -588,8 +588,8 @@ CU_TestInfo tests_tokenizer[] = {{"byte-level, as tokenizers", test_byte_level},
                                  {"a pattern that runs away", test_runaway_pattern},
                                  {"hostile files", test_hostile_files},
                                  {"deep sequences", test_deep_sequences},
-                                 {"a text that grows", test_growing_text},
+                                 {"a normaliser that makes a text too long", test_growing_text},
                                  {"spaces stripped from bytes", test_stripped_bytes},
                                  {"a folder without one", test_folder_without_a_tokenizer},
-                                 {"facts", test_facts},
+                                 {"special tokens and size", test_facts},
                                  CU_TEST_INFO_NULL};

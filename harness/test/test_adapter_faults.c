@@ -126,7 +126,8 @@ static const struct {
     {"right", PLAIN, "auto", "passed", ""},
 };
 
-/* Without a cache to empty, one set of data suffices. */
+/* The functions of each arm's backend, which describe a device without a cache. Because no cache
+ * has to be emptied, each arm needs only one set of data. */
 static mla_backend_ops hooked[ARMS];
 static const mla_backend_ops *own[ARMS];
 

@@ -19,8 +19,9 @@
 #include "harness/view/serving_text.h"
 #include "harness/view/writers.h"
 
-/* Begins with a command; then a line that is one; then sequences for a terminal, with ESC and with
- * C1; DEL; a change of the writing direction; the other form of a command. */
+/* A text that begins with a command of a CI system. Its second line is such a command, too. Then
+ * come escape sequences for a terminal (with ESC and with a C1 control), DEL, a change of the
+ * writing direction, and a command of another CI system. */
 #define EVIL                                                                                       \
     "::stop-commands::x\n::error::y\r\033[2J\xC2\x9B"                                              \
     "31m\x7F\xE2\x80\xAE##[error]z"

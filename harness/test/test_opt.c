@@ -290,7 +290,7 @@ CU_TestInfo tests_opt[] = {
     {"bad config files", test_bad_config_files},
     {"help lists every option", test_help_lists_every_option},
     {"verbs", test_verbs},
-    {"options that are gone", test_options_that_are_gone},
+    {"options that were removed", test_options_that_are_gone},
     {"a configuration with another verb's options", test_config_of_another_verb},
     {"shipped configurations", test_shipped_configurations},
     CU_TEST_INFO_NULL};

@@ -158,8 +158,9 @@ static double launches_of_layer(const char *model, const char *layout, bool e4m3
     return w.expert_launches / w.moe_layers;
 }
 
-/* Joining; sorting; products of the shared experts, with more than 8 rows a gate or two operands;
- * and zeros in a buffer. */
+/* The launches that only ranks have, added up by hand: joining the outputs; sorting; the products
+ * of the shared experts, with more than 8 rows also a gate or two operands; and zeros in a
+ * buffer. */
 static void test_launches_of_ranks(void) {
     CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "DP4", false, 8), 0);
     CU_ASSERT_EQUAL(launches_of_layer("deepseek-v3", "TP4", false, 8), 1);
@@ -176,8 +177,9 @@ typedef struct {
     double bytes;
 } tally;
 
-/* Projections but kv_b in e4m3 with a scale for each 8 by 128 numbers, the rest as below. All
- * widths of DeepSeek-V3 are multiples of 256, so no scale is stored in vain. */
+/* Adds the bytes of a tensor. Projections except kv_b are e4m3 with one scale for each 8 by 128
+ * numbers. All others are stored as in count_tensor(). All widths of DeepSeek-V3 are multiples of
+ * 256, so there are no scales for padding. */
 static snap_status count_e4m3_tensor(void *ctx, const char *name, int64_t rows, int64_t cols,
                                      snap_err *err) {
     tally *t = ctx;

@@ -225,7 +225,7 @@ static void test_columns(void) {
     js_free(value);
 }
 
-/* Files from before controls had names say true for other seeds. */
+/* In older files, `control` is true for the control "seeds", and false for other arms. */
 static void test_old_controls(void) {
     static const char row[] = "{\"control\":true}", none[] = "{\"control\":false}";
     arena mem = {0};

@@ -207,7 +207,7 @@ CU_TestInfo tests_row[] = {
     {"time floor from arithmetic", test_floor_by_arithmetic},
     {"time floor from bytes", test_floor_by_bytes},
     {"time floor from paired probes", test_paired},
-    {"flags", test_flags},
+    {"flags of a row", test_flags},
     {"other programs on the processors", test_shared_processors},
     {"rows of other files", test_rows_of_others},
     CU_TEST_INFO_NULL,

@@ -397,7 +397,8 @@ static void test_order_of_times(void) {
     }
 }
 
-/* Earlier versions did not tell the delay before sending from the others. */
+/* Files of earlier versions have only one lag, which includes the delay before sending. It then
+ * counts as the lag in receiving, too. */
 static void test_lags(void) {
     static const struct {
         const char *members;

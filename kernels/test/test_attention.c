@@ -409,7 +409,7 @@ CU_TestInfo tests_attention[] = {
     {"after a call that hangs", test_after_a_hang},
     {"time limits in turn", test_limits_in_turn},
     {"no timer for the time limit", test_no_timer},
-    {"the timer at rest", test_rest},
+    {"no timer runs between calls", test_rest},
     {"a crash in plan()", test_crash_in_plan},
     {"plan() that hangs", test_hang_in_plan},
     {"a check after the steps", test_check_later},

@@ -486,7 +486,7 @@ CU_TestInfo tests_conformance[] = {
     {"faults are found", test_faults},
     {"pages that are not read are found", test_pages_missed},
     {"a small device", test_small_device},
-    {"P by another rule", test_other_rule},
+    {"P rounded by another rule", test_other_rule},
     {"sums of few bits", test_cut_sums},
     {"the suite can be stopped", test_stop},
     CU_TEST_INFO_NULL,

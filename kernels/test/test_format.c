@@ -431,7 +431,7 @@ CU_TestInfo tests_format[] = {
     {"wrong names, files and widths", test_refused_files},
     {"deep JSON is refused", test_deep_json},
     {"wrong structs are refused", test_wrong_structs},
-    {"snapmla has the bytes of the backends", test_same_as_backends},
+    {"the format snapmla has the bytes of the backends", test_same_as_backends},
     {"rounding stays within its bound", test_rounding},
     {"attention over a cache is attention over its values", test_attention},
     {"a rotation spreads outliers", test_rotation},

@@ -177,9 +177,9 @@ CU_TestInfo tests_plugin[] = {
     {"the example opens", test_example},
     {"the minimal example computes a step", test_minimal},
     {"other steps between schedule and run", test_staged},
-    {"what is no shared object", test_no_plugin},
+    {"files that are no shared objects", test_no_plugin},
     {"a pipe is not waited for", test_pipe},
     {"faulty plugins", test_faulty},
-    {"another shared object", test_another_object},
+    {"a shared object that is no plugin", test_another_object},
     CU_TEST_INFO_NULL,
 };

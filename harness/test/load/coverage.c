@@ -6,10 +6,10 @@
  *
  * The load is the rate of arrivals times the mean service time (1 s) per server. The true values
  * come from one long simulation. For each metric the program prints the share of the stated
- * intervals that hold the true value, in how many runs an interval was stated, and the median of
- * the width over the value. For targets whose limits are 1 % below and above the true percentile
- * and half as high again, it prints how often they were decided, and how often only by the values
- * (slo_test_values()). */
+ * intervals that contain the true value, in how many runs an interval was stated, and the median of
+ * the width divided by the value. The limits of targets are the true percentile times 0.99, 1.01
+ * and 1.5. For each target, the program prints how often it was decided, and how often only by the
+ * values (slo_test_values()). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
