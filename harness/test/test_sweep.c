@@ -162,8 +162,8 @@ static void expect_within(double limit_s, const char *const status[3], const cha
     fake_close(be);
 }
 
-/* A shape needs 14 steps, 7 of each arm. From the first shape, a step of the second one is estimated
- * to take 2000 s, and a step of the third one 1000 / 70 s. */
+/* A shape needs 14 steps, 7 of each arm. From the first shape, the sweep estimates that a step of
+ * the second one takes 2000 s, and a step of the third one 1000 / 70 s. */
 static void test_time_limit(void) {
     static const char *const all[] = {"passed", "passed", "passed"},
                              *const some[] = {"passed", "skipped", "passed"},
