@@ -41,8 +41,8 @@ for folder in run "shard1 --shard 1/2" "shard2 --shard 2/2"; do
 done
 
 # What an option needs beside itself: COMMAND|OPTION|ARGUMENTS. OPTION is a name, "argument", or "*" for all
-# others. ARGUMENTS that begin with "- ": the command may end before it reaches the pipe. bench model needs a GPU,
-# and gate run and gate selftest take long. They write these files as other commands do that are tested.
+# others. If ARGUMENTS begin with "- ", the command may end before it reaches the pipe: bench model needs a GPU, and
+# gate run and gate selftest take long. The code with which they write their files is tested with other commands.
 table() {
     cat <<END
 bench|*|$few

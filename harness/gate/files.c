@@ -222,7 +222,9 @@ static bool same_code(const pair *p, const common *same) {
     return same_kernels(p, same) && (whole || same->program);
 }
 
-/* A disturbed cell: what the disturbance can explain is not judged. */
+/* Judges a cell that other work disturbed and that is not shown to be slower. The threshold
+ * contains the largest change that the disturbance can explain. The cell is "ok" only if that
+ * change is small, and if the cell is shown not to be slower by more than it. */
 static const char *judge_disturbed(pair *p) {
     double pct = 100 * expm1(p->threshold);
     if (p->cell.state == GATE_INCONCLUSIVE || p->threshold > kMostDisturbed)

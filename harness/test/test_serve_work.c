@@ -64,6 +64,6 @@ static void test_large_requests_of_one_client(void) {
 }
 
 CU_TestInfo tests_serve_work[] = {
-    {"large requests of one client", test_large_requests_of_one_client},
+    {"a large request counts against its client's limit", test_large_requests_of_one_client},
     CU_TEST_INFO_NULL,
 };
