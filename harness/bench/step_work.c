@@ -62,7 +62,8 @@ double step_work_bytes(const model_shape *s, double experts) {
     return 2 * bf16_numbers(s) + number * others + 4 * routers;
 }
 
-/* How many routed experts a token chooses that have weights. */
+/* The expected number of experts with weights among those that a token chooses. Zero-computation
+ * experts have no weights. */
 static double chosen_with_weights(const model_shape *s) {
     return s->num_experts_per_tok * (double)s->n_routed_experts /
            fmax(1, s->n_routed_experts + s->zero_expert_num);

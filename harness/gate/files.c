@@ -12,8 +12,8 @@
 
 enum { kStretches = 25 };
 static const double kInterval = 0.05;
-static const double kMostDisturbed = 0.25; /* log-ratio; "ok" is not said of a cell that other work
-                                              can have changed by more */
+static const double kMostDisturbed = 0.25; /* log-ratio; a cell that other work can have changed by
+                                              more is never "ok" */
 static const double kTwoRuns = 1.96 * 1.4142135623730951; /* times the standard deviation: 95 % of
                                                              differences between two runs are
                                                              smaller */

@@ -275,7 +275,7 @@ static bool is_better(const js *a, const js *b) {
     return text_equal(js_get_str(a, "unit"), "ns") ? x < y : x > y;
 }
 
-/* Of two values of one ceiling the better one is kept. */
+/* Keeps the better of two values of one ceiling. */
 static bool join_ceilings(js *to, const js *from) {
     bool ok = true;
     for (size_t i = 0; i < js_len(from) && ok; i++) {

@@ -201,7 +201,7 @@ double slo_value_level(double level) {
     return 1 - (1 - level) / 10;
 }
 
-/* Whether the values that may miss the target are at least two slices. */
+/* Whether there are enough slices: at least two of them must be allowed to miss the target. */
 static bool enough_slices(const slo_target *t, size_t slices) {
     return fmin(t->quantile, 1 - t->quantile) * (double)slices >= 2 - 1e-9;
 }

@@ -1,4 +1,4 @@
-/* test_serve_tokens.c - what a server tells clients about tokens */
+/* test_serve_tokens.c - /tokenize, /detokenize, /tokenizer_info and the usage in events */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>

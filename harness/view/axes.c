@@ -20,7 +20,7 @@ static bool is_kernel(const report_speed *s, int file) {
            s->fp8->perf->tflops > 0;
 }
 
-/* Whether the shapes agree but for @axis, and the conditions agree. */
+/* Whether the shapes differ at most in @axis, and all conditions are the same. */
 static bool same_row(const report_cell *a, const report_cell *b, int axis) {
     for (int k = 0; k < AXES; k++)
         if (k != axis && report_axis_value(a, k) != report_axis_value(b, k))

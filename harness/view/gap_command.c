@@ -55,7 +55,7 @@ static void put_context(buf *out, const report_cell *c) {
     (void)buf_printf(out, "%lld", (long long)c->shape->context);
 }
 
-/* Whether no cell of a gap before cell @at is the same. */
+/* Whether cell @at of a gap is the first of its kind: no cell before it is the same. */
 static bool is_new(const gap *g, same_fn same, size_t at) {
     for (size_t i = 0; i < at; i++)
         if (same(g->cells[i], g->cells[at]))

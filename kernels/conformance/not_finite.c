@@ -23,7 +23,7 @@ static void spoil_queries(const step_spec *spec, int id, int64_t token, float *r
         row[3] = NAN;
 }
 
-/* Whether a row sees a score that is NaN. */
+/* Whether a row attends to a token whose score is NaN. */
 static bool is_spoilt(const step_spec *spec, int64_t row) {
     int each = spec->s_q * spec->heads, length = spec->length[row / each];
     int64_t i = row % each, seen = length - (spec->s_q - 1 - i / spec->heads);
