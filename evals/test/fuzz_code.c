@@ -61,7 +61,7 @@ static void try_outputs(span a, span b) {
     require(compare_output(a, a));
 }
 
-/* Bare code has the length and the lines of the code. */
+/* Code without comments and strings has as many bytes and lines as the code. */
 static void try_bare(span code) {
     buf bare = {0};
     require(python_bare(code, &bare) && bare.len == code.n);

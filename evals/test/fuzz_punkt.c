@@ -1,7 +1,7 @@
 /* Reads the first four parts of the input, each up to a NUL byte, as the files of Punkt's
  * parameters: abbreviations, starters, pairs, and the case of words. They are refused with a
- * message, or they split the fifth part into sentences. The sentences lie in the text in order, and
- * so do those without parameters. */
+ * message, or the fifth part is split into sentences with them. The sentences must lie in the text
+ * in order. The same must hold for the sentences that are found without parameters. */
 #include <stdint.h>
 #include <string.h>
 

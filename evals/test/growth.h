@@ -6,9 +6,9 @@
 
 #include "evals/grade.h"
 
-/* For each of @n pieces, asserts that for four times as much of the piece, @g needs at most nine
- * times as long plus 50 ms; quadratic work would need sixteen times as long. It measures CPU time.
- * Prints the pieces that fail. */
+/* For each of @n pieces, asserts that @g needs at most nine times the CPU time, plus 50 ms, for a
+ * response of four times the length. Quadratic work would need sixteen times as long. Prints the
+ * pieces that fail. */
 void growth_is_linear(const grader *g, const char *gold, const char *const *pieces, size_t n);
 
 #endif

@@ -5,9 +5,9 @@
 The layouts imitate how models answer: kinds of fences, lists, quotations, no fence at all, text and
 further blocks before and after the program. Each right program must pass in each layout, and a wrong
 program in the same layout must not. The programs are ours, below. HumanEval.jsonl[.gz] and mbpp.jsonl
-add the canonical solutions of those sets, and no wrong programs. --every takes each N-th of them. --mutants N also changes N places of each solution. The
-verdict about a mutant must be the one that plain Python gives, without a sandbox. --layout picks
-layouts; "none" picks none of them.
+add the canonical solutions of those sets, and no wrong programs. --every takes each N-th of them.
+--mutants N also changes N places of each solution. The verdict about a mutant must be the one that
+plain Python gives, without a sandbox. --layout picks layouts; "none" picks none of them.
 
 Prints a table and what failed. The exit code is 1 if something failed, and 6 if programs cannot be
 isolated here. Python 3.9 or newer.

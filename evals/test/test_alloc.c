@@ -1,5 +1,5 @@
-/* Tests that a failed allocation never becomes a verdict: each of the first allocations of a case
- * fails in turn, and so does a sample of the later ones.
+/* Tests that a failed allocation never becomes a verdict. Each of the first allocations of a case
+ * fails in turn, and so do some of the later ones.
  *
  * Each failure occurs in a process of its own, because a pattern is compiled at its first use only
  * (test_filter() needs no pattern and fails allocations in this process).
@@ -32,7 +32,8 @@ typedef struct {
     bool all;      /* all later allocations fail, too */
     bool compiled; /* this process has compiled the case's patterns before */
 } pass;
-/* A process that must compile the patterns takes 100 times as long as one that has them. */
+/* A process that must compile the patterns takes 100 times as long as one that has compiled them
+ * before. So the pass of such processes has fewer allocations that fail. */
 static const pass kPasses[] = {{40, false, false}, {250, false, true}, {250, true, true}};
 
 /* The result of a case, in memory that both processes share. */
@@ -200,9 +201,9 @@ static void test_match_limit(void) {
     fault_forget();
 }
 
-/* No answer reaches a limit of the program's own patterns. Each answer repeats one piece up to 64
- * or 256 KiB. Under a sanitizer, the answers are a quarter as long: they take the same paths, and
- * the ordinary build tests the limits. */
+/* No answer reaches a limit of the program's own patterns. Each answer repeats one piece until it
+ * has 64 or 256 KiB. Under a sanitizer, the answers are a quarter as long: they take the same
+ * paths, and the ordinary build tests the limits. */
 static void test_hostile_answers(void) {
     static const char *const pieces[] = {"a",
                                          "A ",

@@ -110,8 +110,8 @@ static void test_exact_differences(void) {
 
 /* The verdicts that a gate with a margin would give at a level of 5 %. */
 typedef struct {
-    int above, below; /* the loss is said to be above, or not above, the exact loss */
-    int found;        /* the loss is said to be above 2 points */
+    int above, below; /* verdicts "above the exact loss", and "not above the exact loss" */
+    int found;        /* verdicts "above 2 points" */
     double loss, se;  /* means of the exact loss and of the standard error */
     double square;    /* mean square of the error */
 } rates;
@@ -160,7 +160,7 @@ static void test_verdict_rates(void) {
         rates n = count_verdicts(cases[i][0], cases[i][1]);
         check_false_verdicts(&n);
     }
-    /* a loss of 6 points is found as often as a normal error with the observed spread allows */
+    /* A loss of 6 points is found as often as follows from a normal error of the observed size. */
     rates n = count_verdicts(0.3, -1.5);
     double chance = normal_cdf((n.loss - 0.02 - 1.671 * n.se) / sqrt(n.square));
     CU_ASSERT(chance > 0.3);
@@ -199,7 +199,7 @@ static rates count_verdicts_between(double noise, double shift) {
 }
 
 /* Between two formats that share their noise, the loss is found more often than against the
- * reference, whose prediction also has the spread of the noise. */
+ * reference: a prediction against the reference also has the spread of the noise. */
 static void test_verdicts_between(void) {
     rates small = count_verdicts_between(0.3, -0.3), large = count_verdicts_between(0.3, -1.5);
     rates alone = count_verdicts(0.3, -0.3);
@@ -227,7 +227,7 @@ static void test_loss_above(void) {
 }
 
 /* How often predictions from @n problems decide, if the loss is that of @l, whose standard error
- * falls with the number of problems. The assumed part does not vary: it is unknown. */
+ * falls with the number of problems. The assumed part of the standard error is not drawn. */
 static double rate_of_decisions(const forecast_loss *l, size_t n, double margin) {
     rng r = rng_make(31, n);
     int decided = 0;
@@ -303,7 +303,7 @@ static void test_collapse(void) {
     CU_ASSERT_DOUBLE_EQUAL(f.delta, -6.0 / 7, 1e-3);
     CU_ASSERT_EQUAL(f.ci95.lo, -f.accuracy);
     CU_ASSERT(f.ci95.hi < -0.3);
-    /* with greedy answers, that may be ties */
+    /* Greedy answers may differ because of ties only, so nothing is predicted. */
     for (int i = 0; i < kAll; i++)
         a[i] = (forecast_answer){.diverged = 1, .unseen = 1, .right = i % 7 != 0};
     CU_ASSERT_EQUAL_FATAL(forecast_make(a, kAll, 1, NULL, &f, NULL), SNAP_OK);
@@ -361,12 +361,12 @@ CU_TestInfo tests_forecast[] = {
     {"enumerated models: no bias, right coverage, smaller error than from answers",
      test_exact_differences},
     {"verdicts about a margin are wrong as rarely as stated", test_verdict_rates},
-    {"verdicts about two formats, too", test_verdicts_between},
+    {"verdicts about two formats that share their noise", test_verdicts_between},
     {"the probability of a loss, in closed form", test_loss_above},
-    {"the problems that decide", test_problems_needed},
+    {"the number of problems that a decision needs", test_problems_needed},
     {"equal formats: no difference", test_no_difference},
     {"greedy answers: counted by hand", test_greedy},
-    {"without seen answers all is lost, or unknown", test_collapse},
+    {"if all answers are unseen, nearly all right ones are lost", test_collapse},
     {"all answers of a few problems are lost", test_all_lost},
     {"without wrong answers there is no interval", test_all_right},
     {"an interval stays within possible accuracies", test_ends},

@@ -1,6 +1,6 @@
-/* Tests sentences against NLTK's on texts and parameters of this project (fixtures/make_punkt.py),
- * the reader of parameters from a folder, an archive and a data folder, and malformed parameters.
- */
+/* Compares sentences with NLTK's, on texts and parameters of this project (fixtures/make_punkt.py).
+ * Also tests reading parameters from a folder, an archive and a data folder, and malformed
+ * parameters. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Tests generated problems: splits are disjoint, solutions have no false equation, have the
- * intended lengths and are accepted by the graders, programs pass their tests in Python, training
- * streams do not depend on how they are divided, held-out problems are distinct, and tasks read the
+/* Tests generated problems. The splits are disjoint, and held-out problems are distinct. Solutions
+ * have no false equation, have the intended lengths, and are accepted by the graders. Programs pass
+ * their tests in Python. Training streams do not depend on how they are divided. Tasks read the
  * problems. */
 #include <CUnit/CUnit.h>
 #include <ctype.h>
@@ -434,7 +434,7 @@ static void test_tasks(void) {
 CU_TestInfo tests_synth[] = {
     {"no problem is in both the training and the held-out set", test_splits},
     {"all equations in solutions are true", test_equations},
-    {"graders take the solutions", test_graded},
+    {"graders accept the solutions", test_graded},
     {"programs pass in Python", test_programs},
     {"lengths of solutions", test_lengths},
     {"equal arguments give equal streams", test_stream_is_a_function},

@@ -517,7 +517,7 @@ static void test_metrics(void) {
     folder_close();
 }
 
-/* A regular expression that explodes is an error and never a verdict. */
+/* A regular expression that needs too many steps is an error and never a verdict. */
 static void test_exploding_regex(void) {
     char text[4001];
     snap_err err = {0};
@@ -622,9 +622,9 @@ CU_TestInfo tests_taskfile[] = {
     {"examples", test_examples},
     {"graders", test_graders},
     {"further metrics", test_metrics},
-    {"a regular expression that explodes", test_exploding_regex},
+    {"a regular expression that needs too many steps", test_exploding_regex},
     {"a judge model", test_judge},
     {"verdicts of another program", test_recorded},
-    {"by name and by path", test_opening},
+    {"tasks are opened by name and by path", test_opening},
     CU_TEST_INFO_NULL,
 };

@@ -1,5 +1,6 @@
-/* Tests the equivalence test of one task at its margin, where at most about 5 % of the comparisons
- * may say "equivalent": exactly for one sample per problem, and by simulation for several. */
+/* Tests the equivalence test of one task. If the true difference is as large as the margin, at most
+ * about 5 % of the comparisons may get the verdict "equivalent". The rate is computed exactly for
+ * one sample per problem, and simulated for several. */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ static double chance_of_equivalent(size_t n, double loss, double margin, const d
     return largest;
 }
 
-/* 30 to 500 problems, of which up to 32 are unequal on average. A plain t test reaches 20 %. */
+/* There are 30 to 500 problems. The arms differ on up to 32 of them on average. With a plain t
+ * test, the rate would reach 20 %. */
 static void test_one_sample_exactly(void) {
     static const double margins[] = {0.01, 0.02, 0.03, 0.05, 0.1};
     static const double q[] = {0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02};

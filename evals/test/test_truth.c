@@ -1,6 +1,7 @@
-/* Tests the grading of mathematics as a mathematician grades (MATH_TRUTH): whole responses that the
- * programs make_maths.py, make_endings.py, make_closings.py, make_conclusions.py and make_forms.py
- * in fixtures/ write, pairs of answers, and the limits of the rewriting. */
+/* Tests the grading of mathematics with the policy MATH_TRUTH, which is meant to give a
+ * mathematician's verdicts. The inputs are whole responses that make_maths.py, make_endings.py,
+ * make_closings.py, make_conclusions.py and make_forms.py in fixtures/ write, pairs of answers, and
+ * inputs that exceed limits of the rewriting. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -227,7 +228,7 @@ CU_TestInfo tests_truth[] = {
     {"words, quantities, families, names", test_forms},
     {"pairs on which the policies differ", test_differs_from_field},
     {"the unit of an answer of many tokens", test_unit_of_a_long_answer},
-    {"limits", test_limits},
+    {"inputs that exceed a limit are never equal", test_limits},
     {"hostile responses", test_hostile_responses},
     CU_TEST_INFO_NULL,
 };

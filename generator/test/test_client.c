@@ -193,7 +193,7 @@ static void test_what_is_sent(void) {
     server_free(s);
 }
 
-/* ---- what passes ---- */
+/* ---- failures after which another attempt succeeds ---- */
 
 static void test_failures_that_pass(void) {
     static const reply firsts[] = {
@@ -257,7 +257,8 @@ static void test_a_lost_end_of_a_stream_is_no_failure(void) {
         expect_text(&ends[i], 1, &stream, "42", 1);
 }
 
-/* Bytes keep coming, so the server is never silent, but the answer never ends. */
+/* The server sends bytes without a long pause, but its answer never ends. The deadline ends the
+ * attempt. */
 static void test_a_drip_has_a_deadline(void) {
     static const char pings[] =
         ": ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n: ping\n\n";
@@ -315,7 +316,7 @@ static void test_retry_after_is_awaited(void) {
     CU_ASSERT(s >= 0.5 && s < 60); /* the server requested 3600 */
 }
 
-/* ---- what does not ---- */
+/* ---- failures that end a request ---- */
 
 static void test_failures_that_last(void) {
     expect_failure((reply){.status = 500, .body = "{\"error\":{\"message\":\"no pages\"}}"}, &whole,
@@ -452,7 +453,7 @@ static void test_what_is_no_http_server_ends_the_run(void) {
     server_free(s);
 }
 
-/* ---- many ---- */
+/* ---- many requests ---- */
 
 static void test_256_in_flight_on_kept_connections(void) {
     static const reply r = SSE(CHAT_STREAM("4", "2"), .gather = 256);
@@ -614,7 +615,7 @@ CU_TestInfo tests_client[] = {
     {"an unreachable server", test_an_unreachable_server_ends_the_run},
     {"no HTTP server", test_what_is_no_http_server_ends_the_run},
     {"256 in flight, kept alive", test_256_in_flight_on_kept_connections},
-    {"in flight is a limit", test_in_flight_is_a_limit},
+    {"in_flight limits the open requests", test_in_flight_is_a_limit},
     {"a request that waits does not delay others", test_a_wait_holds_nobody_up},
     {"failures don't mix requests up", test_failures_do_not_mix_requests_up},
     {"a failing sink", test_a_failing_sink_ends_the_run},

@@ -287,9 +287,9 @@ static void test_a_rank_that_has_gone(void) {
 
 CU_TestInfo tests_comm[] = {
     {"two ranks give the logits of the whole model", test_two_ranks_are_the_whole},
-    {"in either arm", test_arms},
+    {"two ranks with the attention kernels of either arm", test_arms},
     {"experts divided over ranks", test_divided_experts},
-    {"communicators that do not fit", test_other_communicators},
-    {"a rank that has ended", test_a_rank_that_has_gone},
+    {"communicators for other ranks or devices are refused", test_other_communicators},
+    {"a step fails if another rank has ended", test_a_rank_that_has_gone},
     CU_TEST_INFO_NULL,
 };

@@ -55,7 +55,8 @@ static void test_as_coreutils(void) {
     remove_dir(dir);
 }
 
-/* A name that ends in ".json" may be a pipe without a writer, or a link to an endless device. */
+/* A name that ends in ".json" may be a pipe without a writer, or a link to an endless device.
+ * Neither is read. */
 static void test_no_files(void) {
     char dir[64], hex[HASH_HEX], path[128];
     snap_err err = {0};

@@ -287,8 +287,8 @@ static void test_a_refusal_with_headers(void) {
     server_free(s);
 }
 
-/* 1200 per minute are one every 50 ms, however many may be in flight. After a late wake-up at most
- * 100 ms are made up for. */
+/* A limit of 1200 requests per minute lets one request start every 50 ms, however many may be in
+ * flight. A client that wakes up late starts at most the requests of the last 100 ms at once. */
 static void test_limits_of_the_user(void) {
     static const reply fast = {.body = CHAT_WHOLE("42", "stop")};
     server *s = server_start(&fast, 1);

@@ -452,7 +452,7 @@ CU_TestInfo tests_engine[] = {
     {"prompts stay in the cache", test_prompts_stay_in_the_cache},
     {"many sequences at once, on one thread or three", test_many_at_once},
     {"greedy tokens are the likeliest ones in scoring", test_greedy_is_what_scoring_expects},
-    {"stop ids, the caller's word, max tokens, the context", test_stops},
+    {"stop ids, callbacks, max_tokens and the context end a sequence", test_stops},
     {"the first token comes with the last chunk of its prompt",
      test_first_token_comes_with_its_prompt},
     {"requests that do not fit are refused", test_refusals},

@@ -109,9 +109,10 @@ static bool mean_is_zero(const tally *t) {
     return fabs(mean) < 4.5 * sqrt(variance / t->n) + 1e-12;
 }
 
-/* The mean of the likelihood ratio over the answers of the first model is the share of the second
- * one's answers that the first one can give. The probability to diverge is the sum over all answers
- * of the part that the two do not share, so it is the same if the models change places. */
+/* The mean of the likelihood ratio over the answers of the first model is the probability that the
+ * second model gives an answer which the first one can give, too. The probability to diverge is the
+ * sum over all answers of the probability that the two models do not share. So it stays the same if
+ * the models change places. */
 static void test_ratios_of_samples(void) {
     static const sampling hows[] = {{.temperature = 1, .top_p = 1},
                                     {.temperature = 0.7, .top_p = 0.6},
@@ -188,7 +189,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_follow[] = {
     {"greedy answers change exactly where the reading says so", test_greedy_answers_that_change},
     {"likelihood ratios of samples", test_ratios_of_samples},
-    {"answers do not depend on their readers", test_answers},
+    {"answers do not depend on the models that read them", test_answers},
     {"a prompt that is too long, and a cancelled run", test_refusals},
     CU_TEST_INFO_NULL,
 };

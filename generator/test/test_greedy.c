@@ -2,8 +2,9 @@
  * the tokens that the whole one finds likeliest, so that one token of difference does not change
  * all that follow.
  *
- * On the CPU there are 3 answers of 20 tokens, and where there is a CUDA device 20 of 50 on it:
- * both ranks use device 0, unless GREEDY_DEVICE names another list, such as "cuda:0,1". */
+ * On the CPU, the models give 3 answers of 20 tokens. If there is a CUDA device, they also give 20
+ * answers of 50 tokens on it. Both ranks then use device 0, unless GREEDY_DEVICE names other
+ * devices, such as "cuda:0,1". */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ typedef struct {
     int differ;      /* tokens that the two models do not agree on */
     double distance; /* median over the tokens of |a - b| / |a|, the distance of the logits. A few
                         tokens choose another expert because of rounding, and have a larger one */
-    double largest;  /* distance */
+    double largest;  /* the largest such distance */
     double gap;      /* largest difference, in the whole model, between the logits of its own choice
                         and of the other model's */
     double spread;   /* largest (largest logit - mean logit) of a token */

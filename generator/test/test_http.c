@@ -414,7 +414,7 @@ static void fill_queue(const struct sockaddr_in *at, int clients[], int n) {
     }
 }
 
-/* The limit holds until there is a connection, and not for the answer. */
+/* The connect timeout limits the time until there is a connection. It does not limit the answer. */
 static void test_connect_timeout(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t n = sizeof at;
@@ -543,8 +543,8 @@ CU_TestInfo tests_http[] = {
     {"broken transfers, posted", test_broken_transfers_posted},
     {"silence", test_silence_ends_a_transfer},
     {"silence, posted", test_silence_ends_a_transfer_posted},
-    {"slow is not silent", test_slow_is_not_silent},
-    {"slow is not silent, posted", test_slow_is_not_silent_posted},
+    {"a slow transfer does not count as silent", test_slow_is_not_silent},
+    {"a slow transfer does not count as silent, posted", test_slow_is_not_silent_posted},
     {"deadline", test_a_transfer_has_a_deadline},
     {"deadline, posted", test_a_transfer_has_a_deadline_posted},
     {"lag", test_lag_is_what_callbacks_take},

@@ -387,7 +387,8 @@ static taken sent_and_closed(size_t n) {
     return t;
 }
 
-/* If the bytes and the end of a connection have come before the first read, both are read. */
+/* The bytes and the end of a connection arrive before the client reads for the first time. It must
+ * read both. */
 static void test_the_end_has_come_too(void) {
     static const size_t sizes[] = {1, 200000}; /* the second needs several reads */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

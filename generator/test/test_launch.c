@@ -70,7 +70,8 @@ static void test_exit_code(void) {
     CU_ASSERT_STRING_EQUAL(err.text, "rank 1 ended with exit code 5 and without a message");
 }
 
-/* A rank sends its error. It has precedence over a rank that ended with an exit code only. */
+/* A rank sends its error. This error has precedence over the exit code of another rank that sent
+ * none. */
 static void test_report(void) {
     snap_err err;
     CU_ASSERT_EQUAL(run(2,

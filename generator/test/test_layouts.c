@@ -160,8 +160,8 @@ static snap_status open_share(const plan *p, int rank, checkpoint **files, model
     return st == SNAP_OK ? weights_bind_share(w, &shape, &share, *files, err) : st;
 }
 
-/* By how much the tokens of a rank are shifted. With EP, replicas exchange rows, so each runs
- * different tokens. */
+/* By how much the tokens of a rank are shifted. With EP, replicas exchange rows, so the test gives
+ * each replica different tokens. */
 static int shift_of(const plan *p, int rank) {
     return p->experts > 1 ? rank / p->parts : 0;
 }

@@ -138,7 +138,8 @@ static void show(const char *name, const char *what, comparison c) {
                      c.worst, c.compared);
 }
 
-/* The experts of the FP32 run. Its logits are those of transformers in FP32, so its experts are. */
+/* The experts of our FP32 run. Its logits equal those of transformers in FP32, so its experts do,
+ * too. */
 static void choose_in_fp32(const tiny_model *t, int32_t *chosen) {
     runner *r = start(t, CACHE_F32, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);

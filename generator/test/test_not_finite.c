@@ -212,8 +212,8 @@ static void test_router(void) {
 
 /* ---- several sequences ---- */
 
-/* Of the rows of a step, only the one whose token has a damaged embedding is not finite, whatever
- * is read of it. */
+/* The embedding of one token is damaged. Of the rows of a step, only the row of that token is not
+ * finite, for each kind of reading. */
 static void check_rows(origin from, const char *device, kv_format format) {
     static const reading kinds[] = {{.kind = READ_LOGITS},
                                     {.kind = READ_BEST},

@@ -1,5 +1,5 @@
-/* Tests groups of ranks, which are real processes: they connect, exchange numbers, and end
- * together, whatever one of them or another program at the port does. */
+/* Tests groups of ranks, which are real processes. They connect, exchange numbers, and end
+ * together, also if one of them fails or another program connects to the port. */
 #include <CUnit/CUnit.h>
 #include <arpa/inet.h>
 #include <signal.h>
@@ -567,7 +567,7 @@ CU_TestInfo tests_ranks[] = {
     {"a rank does not begin an exchange", test_hang_before_exchange},
     {"a rank does not end an exchange", test_hang_in_exchange},
     {"a rank waits for ever", test_stuck},
-    {"ranks differ", test_difference},
+    {"ranks with different facts are refused", test_difference},
     {"another number of ranks", test_other_size},
     {"a rank does not arrive", test_absence},
     {"rank 0 arrives late", test_late_rank_0},

@@ -258,7 +258,7 @@ static void test_every_published_key(void) {
                                           "pretraining_tp",    "seq_aux",
                                           "torch_dtype",       "transformers_version",
                                           "use_cache",         NULL};
-    /* rounding of activations, and what the types of the tensors say */
+    /* keys about the rounding of activations, and keys that repeat the types of the tensors */
     static const char *const of_weights[] = {"activation_scheme", "fmt", "scale_fmt", NULL};
     static const char *const none[] = {NULL};
     js *models = published();
@@ -481,6 +481,6 @@ CU_TestInfo tests_shape[] = {
     {"GLM-4.7-Flash", test_glm},
     {"defaults", test_defaults},
     {"refusals", test_refusals},
-    {"a folder without one", test_folder_without_a_config},
+    {"a folder without a config.json", test_folder_without_a_config},
     {"generation_config.json", test_generation_config},
     CU_TEST_INFO_NULL};

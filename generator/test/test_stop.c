@@ -24,7 +24,8 @@ static size_t settled_of(const stop_strings *s, const char *text, size_t n) {
     return n;
 }
 
-/* Texts of only two letters, which contain many repetitions, in pieces of 0 to 3 bytes. */
+/* The texts have only two different letters, so they contain many repetitions. They arrive in
+ * pieces of 0 to 3 bytes. */
 static void test_against_looking_everywhere(void) {
     static const char *const some[] = {"aba", "bb", "", "abab", "baab", "aaaaa", "b"};
     rng r = rng_make(3, 0);

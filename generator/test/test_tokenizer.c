@@ -118,7 +118,7 @@ static void test_tiktoken(void) {
     check_fixture(FOLDER "kimi", 90);
 }
 
-/* The tokens of turns, thoughts and tools of published models, by their names. */
+/* Looks up tokens of published models by their names: those that mark turns, thoughts and tools. */
 static void test_published_tokens(void) {
     check_fixture(FOLDER "deepseek", 50);
     check_fixture(FOLDER "glm", 100);
@@ -585,11 +585,11 @@ CU_TestInfo tests_tokenizer[] = {{"byte-level: the tokens of `tokenizers`", test
                                  {"merges by definition", test_merges_by_definition},
                                  {"Oniguruma's classes", test_oniguruma},
                                  {"patterns refused", test_refused_patterns},
-                                 {"a pattern that runs away", test_runaway_pattern},
+                                 {"a pattern that needs too many steps", test_runaway_pattern},
                                  {"hostile files", test_hostile_files},
                                  {"deep sequences", test_deep_sequences},
                                  {"a normaliser that makes a text too long", test_growing_text},
                                  {"spaces stripped from bytes", test_stripped_bytes},
-                                 {"a folder without one", test_folder_without_a_tokenizer},
+                                 {"a folder without a tokenizer", test_folder_without_a_tokenizer},
                                  {"special tokens and size", test_facts},
                                  CU_TEST_INFO_NULL};

@@ -70,8 +70,9 @@ static void expect_passed(const char *name, const char *isa, mla_scale scale, bo
 
 static void test_cpu(void) {
     expect_passed("cpu", "auto", MLA_SCALE_MAX, true);
-    /* Under sanitizers, other suites take less time: cpu runs the other instruction sets (with the
-     * thread sanitizer only one), contract quantises rows with the other scale. */
+    /* Under sanitizers, only one instruction set and one scale are tested here, to save time. The
+     * suite `cpu` runs the other instruction sets (with the thread sanitizer only one), and the
+     * suite `contract` quantises rows with the other scale. */
     if (kSanitized)
         return;
     expect_passed("cpu", "portable", MLA_SCALE_POW2, false);
@@ -162,7 +163,7 @@ static snap_status run_without_lse(mla_plan *plan, const mla_step *step, const m
     return right->ops->run(plan, step, cache, &less, err);
 }
 
-/* Mistakes a row of NaN scores for a row without a visible token, as a merge of splits did. */
+/* Mistakes a row of NaN scores for a row without a visible token. */
 static snap_status run_nan_unseen(mla_plan *plan, const mla_step *step, const mla_cache *cache,
                                   const mla_attn *attn, snap_err *err) {
     snap_status st = right->ops->run(plan, step, cache, attn, err);

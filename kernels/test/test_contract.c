@@ -415,7 +415,7 @@ CU_TestInfo tests_contract[] = {
     {"sizes and pointers of memory", test_memory_arguments},
     {"capacities out of range", test_capacity},
     {"bad arguments of a run", test_run_arguments},
-    {"the scheduled step and no other", test_scheduled},
+    {"only the scheduled step is run", test_scheduled},
     {"bad lengths and pages", test_bad_device_data},
     {"rows to the formats and back, bit for bit", test_rows_match_the_definition},
     {"quantising queries", test_quant_q},

@@ -524,9 +524,9 @@ static void test_nan(void) {
 CU_TestInfo tests_cpu[] = {
     {"1 to 128 heads match the oracle", test_heads},
     {"other widths", test_widths},
-    {"causal rows, dark pages", test_causal},
+    {"causal rows, and pages that some rows do not see", test_causal},
     {"parts with several blocks", test_blocks},
-    {"order of pages, poison and threads change no bit", test_unchanged},
+    {"order of pages, unused slots and threads change no bit", test_unchanged},
     {"reruns are identical", test_reruns},
     {"neighbours in the batch change no bit", test_batch},
     {"splits agree within rounding", test_splits},

@@ -189,7 +189,8 @@ static void test_refused_files(void) {
     js_free(list);
 }
 
-/* Lists in lists: the parser refuses too many, and the format refuses any. */
+/* The text has nested lists. The parser refuses too many levels, and the format refuses even one.
+ */
 static void test_deep_json(void) {
     enum { kFew = 1000, kMany = 100000 };
     static char text[2 * kMany + 1];
@@ -284,8 +285,8 @@ static double worst_rounding(const cache_format *f, const numbers *n) {
     return worst;
 }
 
-/* With a stored scale for each token and no rotation, the error never exceeds the bound, and the
- * largest one is more than a third of it. */
+/* With a stored scale for each token and no rotation, the error never exceeds the bound. The
+ * largest error is more than a third of the bound, so the bound is not too loose. */
 static snap_status check_rounding(void *ctx, const char *name, snap_err *err) {
     static const cache_input kinds[] = {CACHE_INPUT_NORMAL, CACHE_INPUT_CODES, CACHE_INPUT_TIES,
                                         CACHE_INPUT_OUTLIERS};

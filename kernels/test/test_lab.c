@@ -197,10 +197,10 @@ static void test_bound_of_few_rows(void) {
 }
 
 CU_TestInfo tests_lab[] = {
-    {"a drawn row is a turned row of the pool", test_draw_is_a_turned_row},
+    {"a drawn row has a rotated content of the pool", test_draw_is_a_turned_row},
     {"drawing on the CPU", test_draw_on_cpu},
     {"what the CPU lacks", test_cpu_lacks},
-    {"rows known from elsewhere", test_known_rows},
+    {"rows with references from another source", test_known_rows},
     {"the bound of few rows", test_bound_of_few_rows},
     {"the CPU has no ablation", test_cpu_has_no_ablation},
     {"an ablation is passed on", test_ablation_is_passed_on},

@@ -48,7 +48,7 @@ FIXTURES = {
         topk_method="noaux_tc", n_group=4, topk_group=2, scoring_func="sigmoid",
         norm_topk_prob=True, routed_scaling_factor=2.5, n_shared_experts=1,
         rope_scaling=YARN | dict(mscale=1.0, mscale_all_dim=1.0)),
-    # DeepSeek-R1 and V3.1 as published, but for sizes: 8 experts of 4 of 8 groups
+    # DeepSeek-R1 and V3.1 as published, but smaller. A token chooses 8 experts from 4 of 8 groups.
     "r1": DEEPSEEK | dict(
         architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=48,
         topk_method="noaux_tc", n_group=8, topk_group=4, n_routed_experts=32, num_experts_per_tok=8,
@@ -57,7 +57,7 @@ FIXTURES = {
         num_nextn_predict_layers=1, max_position_embeddings=1280, ep_size=1, pretraining_tp=1,
         aux_loss_alpha=0.001, seq_aux=True, initializer_range=0.02, attention_dropout=0.0,
         use_cache=True, rope_scaling=YARN | dict(factor=40, mscale=1.0, mscale_all_dim=1.0)),
-    # Kimi-K2 as published, but for sizes: one group, RoPE whose betas are equal
+    # Kimi-K2 as published, but smaller. It has one group, and equal values of beta_fast and beta_slow.
     "kimi-k2": DEEPSEEK | dict(
         architectures=["DeepseekV3ForCausalLM"], model_type="kimi_k2", q_lora_rank=48,
         topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=24, num_experts_per_tok=8,
@@ -67,7 +67,7 @@ FIXTURES = {
         attention_dropout=0.0, use_cache=True, rope_theta=50000.0,
         rope_scaling=YARN | dict(factor=32.0, beta_fast=1.0, beta_slow=1.0, mscale=1.0,
                                  mscale_all_dim=1.0)),
-    # Moonlight-16B-A3B as published, but for sizes
+    # Moonlight-16B-A3B as published, but smaller
     "moonlight": DEEPSEEK | dict(
         architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=None,
         topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=16, num_experts_per_tok=6,
@@ -75,7 +75,7 @@ FIXTURES = {
         moe_intermediate_size=16, num_nextn_predict_layers=0, ep_size=1, pretraining_tp=1,
         aux_loss_alpha=0.001, seq_aux=True, initializer_range=0.02, attention_dropout=0.0,
         use_cache=True, rms_norm_eps=1e-5, rope_theta=50000.0),
-    # GLM-4.7-Flash as published, but for sizes: its file does not name the scores of the router
+    # GLM-4.7-Flash as published, but smaller. Its config.json has no scoring_func.
     "glm": DEEPSEEK | dict(
         architectures=["Glm4MoeLiteForCausalLM"], model_type="glm4_moe_lite", q_lora_rank=48,
         topk_method="noaux_tc", n_group=1, topk_group=1, n_routed_experts=16, num_experts_per_tok=4,

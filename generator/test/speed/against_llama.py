@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Single-stream decoding here and in llama.cpp: one random model of the DeepSeek-V3 architecture in the size
-of an embedded one, the same BF16 numbers as a checkpoint and as GGUF, in turn on the same cores.
+"""Compares the decoding speed of one sequence between snapmla and llama.cpp. Both run the same random model, of the
+DeepSeek-V3 architecture and about as large as the shipped model, in turn on the same cores. Its BF16 numbers are
+written as a checkpoint and as GGUF.
 
     pip install numpy gguf llama-cpp-python tokenizers
     python3 generator/test/speed/against_llama.py [--threads 2] [--rounds 5] [--tokens 256] [--program build/snapmla]
@@ -88,7 +89,7 @@ def make_weights(c):
 
 
 def strengthen(c, weights):
-    """Keys' last eight columns of RoPE (neighbours are pairs) become outliers of up to 1e3, the queries' weaker."""
+    """Makes the last eight RoPE columns of the keys outliers of up to 1e3, and those of the queries smaller."""
     for i in range(c["num_hidden_layers"]):
         a = f"model.layers.{i}.self_attn."
         weights[a + "kv_a_proj_with_mqa.weight"][-8:] *= 256
@@ -196,7 +197,7 @@ class Llama:
             assert llama_cpp.llama_decode(self.ctx, llama_cpp.llama_batch_get_one(part, len(part))) == 0
 
     def generate(self, prompt, n, vocab):
-        """Greedy tokens, and their number a second by the median gap between them."""
+        """Returns the greedy tokens, and the tokens per second that follow from the median gap between them."""
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.ctx), True)
         self.decode(prompt)
         out, gaps = [], []

@@ -6,9 +6,9 @@ sources into a shared library.
 
     agree.py DIR [--text FOLDER]... [--megabytes 8] [--every-character]
 
-DIR holds a tokenizer.json or Kimi's tiktoken.model. Texts are made here (28 scripts, emoji, control characters, digits, code,
-white space, malformed UTF-8, the tokenizer's own added tokens); --text adds every .txt, .po, .md, .c
-and .py below a folder. Exits 1 on any difference."""
+DIR holds a tokenizer.json or Kimi's tiktoken.model. The script makes the texts: 28 scripts, emoji,
+control characters, digits, code, white space, malformed UTF-8, and the tokenizer's own added tokens.
+--text adds every .txt, .po, .md, .c and .py file below a folder. Exits 1 on any difference."""
 import argparse
 import ctypes
 import importlib.metadata
@@ -140,7 +140,7 @@ class Ours:
             sys.exit(f"ours: {self.err.text.decode(errors='replace')}")
 
     def encode_raw(self, text, flags=0):
-        """The ids as a C array: what the clock sees."""
+        """The ids as a C array. Only this call is timed."""
         ids = Ids()
         self.check(self.c.tok_encode(self.e, text, ctypes.c_size_t(len(text)), flags, ctypes.byref(ids),
                                      ctypes.byref(self.err)))
@@ -235,7 +235,7 @@ def compare(ours, theirs, docs, reversible):
 
 
 def timing(ours, theirs, docs, rounds=3):
-    """Alternating passes over the same texts; megabytes a second, median."""
+    """Runs alternating passes over the same texts, and returns the medians of megabytes per second."""
     size = sum(len(d.encode()) for d in docs) / 1e6
     raws = [d.encode() for d in docs]
     rates = {"ours": [], "theirs": []}

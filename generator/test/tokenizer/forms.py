@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares our normalisation forms with Hugging Face's, for every character between two others and for random texts
-of marks, Hangul and composed letters. Prints the characters that differ as the table of forms.c. They differ because
-Hugging Face's tables are older than utf8proc's. Development only: pip install tokenizers; libutf8proc-dev."""
+"""Compares our normalisation forms with Hugging Face's. The texts are every character between two others, and random
+texts of marks, Hangul and composed letters. Prints the characters that differ as the table of forms.c. They differ
+because Hugging Face's tables are older than utf8proc's. Development only: pip install tokenizers; libutf8proc-dev."""
 import ctypes
 import pathlib
 import random

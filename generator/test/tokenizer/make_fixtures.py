@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tokenizers that the tests read, and what Hugging Face's `tokenizers` and OpenAI's
-`tiktoken` make of the same texts (cases.jsonl in each folder).
+"""Writes the tokenizers that the tests read, and the tokens that Hugging Face's `tokenizers` and OpenAI's
+`tiktoken` give for the same texts (cases.jsonl in each folder).
 
 Development only: pip install tokenizers tiktoken. Every text here is ours.
 
@@ -8,7 +8,7 @@ Development only: pip install tokenizers tiktoken. Every text here is ours.
 
     bytes     byte-level BPE as DeepSeek's: split regexes in a row, digits, added tokens of each kind
     fallback  SentencePiece's way: prepend, replace, byte fallback, unknown tokens, strip
-    features  what is rare: all behaviours of a split, metaspace, ignore_merges, single words, stripping
+    features  rare features: all behaviours of a split, metaspace, ignore_merges, single words, stripping
     kimi      tiktoken.model with named and reserved special tokens
     deepseek  as bytes, with the added tokens of DeepSeek-V3, R1 and V3.1: some special, others not
     glm       the split of GLM-4, with its added tokens; the tokens of thoughts and tools are not special
@@ -62,7 +62,7 @@ def random_cases(seed, count):
     return ["".join(rng.choice(letters) for _ in range(rng.randint(1, 40))) for _ in range(count)]
 
 
-# what a chat with tools and thoughts contains: markers alone, in a row, cut, and inside of text
+# markers of a chat with tools and thoughts: alone, in a row, cut, and inside a text
 def marked(names):
     return [f"{a}x {b}\n{c}" for a, b, c in zip(names, names[1:] + names[:1], names[2:] + names[:2])] + [
         "".join(names), "".join(names[::-1]), " ".join(names), *[n[:-1] for n in names], *[n + n for n in names]]
@@ -206,7 +206,7 @@ def kimi_k2():
 
 
 def write_kimi(folder, size, named, cases, unnamed):
-    """Ranks trained by the byte-level fixture's recipe; specials start where they end."""
+    """Trains ranks as for the byte-level fixture. The ids of special tokens follow after the last rank."""
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     train(tok, size, pre_tokenizers.ByteLevel.alphabet())
@@ -244,7 +244,7 @@ def tiktoken_alphabet():
 
 
 def forms():
-    """Unicode's normalisation forms: composed and not, Hangul, compatibility, orders of marks."""
+    """Texts for Unicode's normalisation forms: composed and decomposed letters, Hangul, marks in several orders."""
     rng = random.Random(11)
     marks = "\u0300\u0301\u0302\u0308\u0323\u0327\u0328\u0345\u05b4\u064b\u093c\u3099\u0f71\u0f72"
     others = ("eaoEns\u00e9\u00f1\u1e69\u1e0d\u0307\uac00\u1100\u1161\u11a8\u304b\u30cf\ufb01\u2460\u00bd\u212b\u2126\u1f82"

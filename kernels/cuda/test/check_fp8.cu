@@ -196,9 +196,9 @@ int items_of(const setup &s) {
     return last.last;
 }
 
-/* Counts the words that a launch did not reset for the next one: partial results of few rows must
- * be marked absent, counters must be zero. Leftover words may go unnoticed if the same step runs
- * again, but may make the result of another step wrong. */
+/* Counts the words that a launch did not reset for the next one. Partial results of few rows must
+ * be marked absent, and counters must be zero. A word that was not reset may not change the result
+ * of the same step, but may make the result of another step wrong. */
 int64_t left_behind(const setup &s) {
     const decode_workspace &work = s.args.work;
     const auto partials = download(static_cast<const uint32_t *>(work.few_partials),

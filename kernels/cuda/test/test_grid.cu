@@ -102,7 +102,7 @@ void check_measured(const char *path) {
            "(%d,%d,%d,%d)\n",
            count, 100 * (sum / count - 1), 100 * (most - 1), worst.heads, worst.s_q, worst.batch,
            worst.context);
-    /* The mean loss may be 0.5 %; with fixed thresholds it was 0.9 %
+    /* The mean loss may be 0.5 %, because fixed thresholds already give 0.9 %
      * (docs/lab/2026-11-22-fp8-tile-height.md). The largest loss may be 7 %. It includes the
      * rounding of times to 0.1 us, which is up to 1 % of a time. */
     if (count < 50 || sum / count > 1.005 || most > 1.07)

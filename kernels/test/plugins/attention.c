@@ -6,7 +6,7 @@
 #include "kernels/plugin/attention.h"
 
 enum {
-    ATTEND_RIGHT,      /* zeros everywhere: wrong, but a call is not checked for that */
+    ATTEND_RIGHT,      /* no fault that a call is checked for: it writes zeros everywhere */
     ATTEND_ABI,        /* another ABI number */
     ATTEND_BYTES,      /* other headers */
     ATTEND_NAME,       /* the name of a built-in backend */
@@ -22,7 +22,7 @@ enum {
     ATTEND_INPUTS,     /* changes a query */
     ATTEND_TABLE,      /* changes a page number */
     ATTEND_HANGS,      /* never returns */
-    ATTEND_SHORT,      /* no fault, and a short limit */
+    ATTEND_SHORT,      /* no fault; its time limit is short */
     ATTEND_CACHE,      /* writes one byte after the cache */
     ATTEND_FAR,        /* writes some pages after out */
     ATTEND_READS,      /* reads some pages before the cache */
