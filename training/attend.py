@@ -104,8 +104,8 @@ def ragged(longest):
 
 
 def across(rows):
-    """Uses fused kernels and ignores documents. Earlier documents in a row are noise, which the
-    model learns to ignore. This is the last choice."""
+    """Uses fused kernels, in which a token also attends to the earlier documents of its row. They
+    are noise, which the model learns to ignore. So this is the last choice."""
     def causal(q, k, v):
         wide = F.pad(v, (0, q.shape[-1] - v.shape[-1]))
         return F.scaled_dot_product_attention(q, k, wide, is_causal=True)[..., :v.shape[-1]]

@@ -21,7 +21,7 @@ static snap_status check(void *ctx, js *row, long number, snap_err *err) {
     size_t *bytes = ctx;
     (void)err;
     *bytes += text_bytes(row);
-    /* A malformed byte becomes U+FFFD, which has three. */
+    /* A malformed byte becomes U+FFFD, which has three bytes. */
     if (!js_is_object(row) || number < 1 || *bytes > 3 * (size_t)kBytes)
         __builtin_trap();
     return SNAP_OK;

@@ -143,9 +143,9 @@ static void test_columns(void) {
 }
 
 CU_TestInfo tests_csv[] = {
-    {"conformance", test_conformance},
-    {"malformed", test_malformed},
-    {"round trip", test_round_trip},
-    {"columns", test_columns},
+    {"files by the rules of RFC 4180", test_conformance},
+    {"malformed files are refused", test_malformed},
+    {"written fields are read back unchanged", test_round_trip},
+    {"columns are found by name", test_columns},
     CU_TEST_INFO_NULL,
 };

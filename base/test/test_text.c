@@ -66,8 +66,8 @@ static void test_xml_escapes(void) {
     CU_ASSERT_STRING_EQUAL(buf_str(&b),
                            "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\xEF\xBF\xBD\n");
     buf_clear(&b);
-    /* code points with bytes like those of U+FFFE and U+FFFF (U+FFEF, U+FFFC, U+1FFFF) stay; a
-     * stray byte is replaced */
+    /* Code points whose bytes resemble those of U+FFFE and U+FFFF (U+FFEF, U+FFFC, U+1FFFF) stay. A
+     * stray byte is replaced. */
     text_append_xml(
         &b, "\xEF\xBF\xBE|\xEF\xBF\xBF|\xEF\xBF\xAF|\xEF\xBF\xBC|\xF0\x9F\xBF\xBF|\xFF|\xC3");
     CU_ASSERT_STRING_EQUAL(buf_str(&b), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xAF|\xEF\xBF\xBC|"

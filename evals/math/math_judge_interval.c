@@ -155,7 +155,8 @@ static void add_tuple(intervals *s, part p) {
         add(s, lower(s, low, brackets & 1), upper(s, high, brackets & 2));
 }
 
-/* Adds all real numbers or an interval without points, or all real numbers without an interval. */
+/* Adds a set without some of its points. The set is all real numbers or an interval. All real
+ * numbers without an interval are added, too. */
 static void add_complement(intervals *s, part p) {
     part all = child(p, 0), hole = next(all);
     bool points = is_kind(hole, NODE_SET), tuple = is_kind(all, NODE_TUPLE);

@@ -22,9 +22,9 @@ static size_t match(const char *text, const char *secret) {
     return n;
 }
 
-/* The longest part of a secret that @text begins with; 0 = none. Parts count from @part bytes on,
- * or only whole secrets do if @part is 0; then secrets below kSecretPart bytes do not count,
- * because they may be ordinary words. */
+/* The length of the longest part of a secret that @text begins with; 0 = none. Parts of at least
+ * @part bytes count. If @part is 0, only whole secrets of at least kSecretPart bytes count, because
+ * shorter ones may be ordinary words. */
 static size_t secret_at(secret_lines s, const char *text, size_t part) {
     size_t longest = 0;
     for (int i = 0; i < s.n; i++) {

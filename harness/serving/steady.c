@@ -10,7 +10,7 @@
 enum { kGroup = 5, kTrendGroups = 20 };
 static const double kLevel = 0.01;       /* level of the test for saturation */
 static const double kLeastShare = 0.02;  /* a smaller backlog is no saturation */
-static const double kMostDrift = 0.01;   /* a larger change is no steady state */
+static const double kMostDrift = 0.01;   /* with a larger change, a block is not steady */
 static const double kMostTrimmed = 0.25; /* largest part of a block that one request takes */
 
 /* ---- series ---- */

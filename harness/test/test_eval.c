@@ -181,7 +181,7 @@ static void test_a_packed_run_names_no_folder(void) {
 CU_TestInfo tests_eval[] = {
     {"scores", test_scores},
     {"without pairs no number is shown", test_nothing_paired_shows_no_number},
-    {"regrade", test_regrade},
+    {"a complete run can be graded again", test_regrade},
     {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},
     {"a packed run names no folder", test_a_packed_run_names_no_folder},
     CU_TEST_INFO_NULL,

@@ -404,7 +404,7 @@ static void test_secrets_are_checked_first(void) {
 CU_TestInfo tests_eval_http[] = {
     {"each arm has its own secrets", test_each_arm_has_its_own_secrets},
     {"secrets are checked first", test_secrets_are_checked_first},
-    {"other seeds", test_other_seeds},
+    {"a control has other seeds than its arm", test_other_seeds},
     {"a damaged server", test_a_damaged_server},
     {"the client's lag", test_the_client_s_lag},
     {"servers that arms share", test_shared_servers},

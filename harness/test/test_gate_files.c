@@ -536,17 +536,18 @@ static void test_hostile_programs(void) {
     CU_ASSERT(sigaction(SIGPIPE, &before, NULL) == 0);
 }
 
-CU_TestInfo tests_gate_files[] = {{"speed from files", test_speed},
-                                  {"other conditions", test_conditions},
-                                  {"with neighbours", test_disturbed},
-                                  {"the disturbance of one cell", test_disturbance_of_all_cells},
-                                  {"missing and wrong cells", test_missing_and_wrong},
-                                  {"few samples decide nothing", test_few_samples},
-                                  {"numerical error", test_fidelity},
-                                  {"a numerical error of 0", test_fidelity_without_error},
-                                  {"quality within a run", test_quality},
-                                  {"quality between runs", test_quality_between_runs},
-                                  {"history", test_history},
-                                  {"arms as text", test_arm_text},
-                                  {"programs that are not arms", test_hostile_programs},
-                                  CU_TEST_INFO_NULL};
+CU_TestInfo tests_gate_files[] = {
+    {"speed from files", test_speed},
+    {"rows of other conditions are not compared", test_conditions},
+    {"cells that other programs disturbed", test_disturbed},
+    {"the disturbance of one cell counts for all", test_disturbance_of_all_cells},
+    {"missing and wrong cells", test_missing_and_wrong},
+    {"few samples decide nothing", test_few_samples},
+    {"numerical error", test_fidelity},
+    {"a numerical error of 0", test_fidelity_without_error},
+    {"quality within a run", test_quality},
+    {"quality between runs", test_quality_between_runs},
+    {"history", test_history},
+    {"arms as text", test_arm_text},
+    {"programs that are not arms", test_hostile_programs},
+    CU_TEST_INFO_NULL};

@@ -181,7 +181,7 @@ static void test_no_decision(void) {
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "greedy answers"));
     row.diverged_pct = 1;
     CU_ASSERT(judged(&row, SNAP_OK, "ok", "P(loss"));
-    /* unseen answers hide what more problems would show */
+    /* The uncertainty from unseen answers does not shrink with more problems. */
     row = make_row(1.5, 1, 0, 1, seen);
     row.assumed_se_pp = 0.9;
     CU_ASSERT(judged(&row, SNAP_E_OPEN, "inconclusive", "too near to the margin"));

@@ -246,7 +246,8 @@ static void test_games_against_the_first_arm(void) {
         strstr(samples, "\"judgment\":\"Better: [[B>>A]]\",\"verdict\":\"B>>A\""));
     CU_ASSERT_PTR_NOT_NULL(strstr(samples, "\"judge\":\"j\""));
     free(samples);
-    /* These answers are judged already. Nothing is sent to this judge, which could not answer. */
+    /* These answers have verdicts already. So nothing is sent to this judge model, which could not
+     * answer. */
     record(&p, "judge.jsonl", "arena_hard", of_a, 1);
     r = complete(&o);
     CU_ASSERT_DOUBLE_EQUAL(arm_number(row_of(r, 0), 1, "accuracy_pct"), 100 * 5 / 6.0, 1e-9);

@@ -75,7 +75,7 @@ static void test_large_products_cancel(void) {
 }
 
 CU_TestInfo tests_numbers[] = {
-    {"the random numbers have their distributions", test_numbers_are_what_they_say},
+    {"random inputs have the stated distributions", test_numbers_are_what_they_say},
     {"all queries give much weight to sinks", test_sinks_are_liked},
     {"large products cancel", test_large_products_cancel},
     CU_TEST_INFO_NULL,

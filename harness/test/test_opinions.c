@@ -276,7 +276,7 @@ static void test_merge(void) {
 }
 
 CU_TestInfo tests_opinions[] = {
-    {"no judge model", test_off},
+    {"without a judge model, answers are only marked", test_off},
     {"second opinions", test_opinions},
     {"no server of a judge", test_no_server},
     {"merged opinions", test_merge},

@@ -109,6 +109,6 @@ static void test_shards(void) {
 CU_TestInfo tests_origins[] = {
     {"hashes are kept", test_kept},
     {"changed files are refused", test_changed},
-    {"shards", test_shards},
+    {"hashes of shards are joined", test_shards},
     CU_TEST_INFO_NULL,
 };

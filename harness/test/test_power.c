@@ -42,7 +42,7 @@ static void test_planning_values(void) {
     }
 }
 
-/* The number named is enough, and one less is not. */
+/* The number of samples or problems that the plan states is enough, and one less is not. */
 static void test_what_is_needed_is_least(void) {
     static const double wanted[] = {0.5, 0.8, 0.95};
     for (size_t i = 0; i < 3; i++) {
@@ -122,8 +122,9 @@ static void test_what_cannot_be_planned(void) {
     }
 }
 
-CU_TestInfo tests_power[] = {{"planning values", test_planning_values},
-                             {"the number named is the smallest", test_what_is_needed_is_least},
-                             {"variances of a run", test_variances_of_a_run},
-                             {"impossible plans are refused", test_what_cannot_be_planned},
-                             CU_TEST_INFO_NULL};
+CU_TestInfo tests_power[] = {
+    {"planning values", test_planning_values},
+    {"the stated number of samples is the smallest", test_what_is_needed_is_least},
+    {"variances of a run", test_variances_of_a_run},
+    {"impossible plans are refused", test_what_cannot_be_planned},
+    CU_TEST_INFO_NULL};

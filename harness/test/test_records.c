@@ -16,8 +16,8 @@ static const char kPublished[] = "harness/record/snapmla.run.schema.json";
 
 /* ---- the schema ---- */
 
-/* The published file says what the tables of fields say. "make schema" writes it anew: it sets the
- * variable SNAPMLA_WRITE_SCHEMA. */
+/* The published schema must equal the one that follows from the tables of fields. "make schema"
+ * writes the file anew, by running this test with the variable SNAPMLA_WRITE_SCHEMA. */
 static void test_the_published_schema_is_the_tables(void) {
     js *made = schema_of_results(NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(made);
@@ -242,13 +242,13 @@ static void test_old_controls(void) {
 }
 
 CU_TestInfo tests_records[] = {
-    {"the published schema is the tables'", test_the_published_schema_is_the_tables},
+    {"the published schema follows from the tables", test_the_published_schema_is_the_tables},
     {"kept result files load", test_kept_files_load},
-    {"a row comes back", test_a_row_comes_back},
-    {"what does not exist", test_what_does_not_exist},
+    {"a row is read back unchanged", test_a_row_comes_back},
+    {"absent values", test_what_does_not_exist},
     {"hostile rows", test_hostile_rows},
     {"parts of a gate's row", test_parts},
-    {"columns of the sheet", test_columns},
-    {"old controls", test_old_controls},
+    {"columns of the CSV file", test_columns},
+    {"controls of older files", test_old_controls},
     CU_TEST_INFO_NULL,
 };

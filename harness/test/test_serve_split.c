@@ -123,8 +123,8 @@ static void test_idle(void) {
 
 CU_TestInfo tests_serve_split[] = {
     {"a rank of the tests below", test_rank}, /* must be the first one */
-    {"streams", test_streams},
-    {"a killed rank", test_a_killed_rank},
-    {"a killed rank of an idle server", test_idle},
+    {"several streams at once", test_streams},
+    {"a killed rank ends requests with an error", test_a_killed_rank},
+    {"a killed rank ends an idle server", test_idle},
     CU_TEST_INFO_NULL,
 };

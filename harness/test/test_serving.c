@@ -235,7 +235,8 @@ static void test_resume(void) {
     folder_close();
 }
 
-/* What only judges the requests may change after a run; what decides them may not. */
+/* Options that only judge the requests may change after a run. Options that decide what is sent may
+ * not. */
 static void test_judge_again(void) {
     static const struct {
         const char *option;
@@ -636,11 +637,11 @@ static void test_refused_options(void) {
 
 CU_TestInfo tests_serving[] = {
     {"two arms take turns", test_two_arms},
-    {"resume", test_resume},
-    {"judged again", test_judge_again},
-    {"search", test_search},
-    {"open loop", test_open_loop},
-    {"conversation", test_conversation},
+    {"an interrupted run repeats only its last block", test_resume},
+    {"a finished run is judged with other targets", test_judge_again},
+    {"a search measures all arms at each load", test_search},
+    {"requests of an open loop are due at the arrivals", test_open_loop},
+    {"a request repeats its conversation", test_conversation},
     {"graded answers", test_grade},
     {"arms at the same time", test_concurrent_arms},
     {"hostile servers", test_hostile},

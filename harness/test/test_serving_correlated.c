@@ -31,7 +31,8 @@ static double true_p75(const process *p) {
     return kTpot * exp(kSpread * (p->period > 0 ? sine : normal));
 }
 
-/* Measures simulated blocks of two arms. The tpot of the second arm is @times that of the first. */
+/* Measures simulated blocks of two arms. The tpot of the second arm is @times as long as that of
+ * the first. */
 static serving_measured *measure(const process *p, int blocks, double times, uint64_t seed,
                                  const serving_measure_options *o) {
     sim_log log = {0};
@@ -273,10 +274,11 @@ static void test_drifts(void) {
     CU_ASSERT(!(old.drift > 0));
 }
 
-CU_TestInfo tests_serving_correlated[] = {{"verdicts", test_verdicts},
-                                          {"targets", test_targets},
-                                          {"intervals of blocks", test_intervals_of_blocks},
-                                          {"targets by blocks", test_targets_by_blocks},
-                                          {"one block", test_one_block},
-                                          {"drifts", test_drifts},
-                                          CU_TEST_INFO_NULL};
+CU_TestInfo tests_serving_correlated[] = {
+    {"verdicts", test_verdicts},
+    {"targets", test_targets},
+    {"intervals with blocks as units", test_intervals_of_blocks},
+    {"targets are decided with blocks as units", test_targets_by_blocks},
+    {"with one block there is no verdict", test_one_block},
+    {"small drifts keep a block steady", test_drifts},
+    CU_TEST_INFO_NULL};

@@ -388,10 +388,10 @@ static void test_refused_places(void) {
 
 CU_TestInfo tests_serving_join[] = {
     {"parts send what one process would", test_same_arrivals},
-    {"joined run", test_join},
-    {"parts that do not fit", test_refused_parts},
-    {"parts meet", test_meeting},
-    {"parts that end", test_meeting_ends},
-    {"places", test_refused_places},
+    {"a joined run has the statistics of all parts", test_join},
+    {"folders that cannot be joined are refused", test_refused_parts},
+    {"parts wait for each other at each step", test_meeting},
+    {"a part fails if another part has ended", test_meeting_ends},
+    {"bad addresses of part 1 are refused", test_refused_places},
     CU_TEST_INFO_NULL,
 };

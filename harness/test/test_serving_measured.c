@@ -277,10 +277,9 @@ static serving_measured *disturbed(uint64_t seed, const serving_measure_options 
     return l;
 }
 
-/* By their slices alone, many of these runs would show a difference that is not there. As the
- * slices are correlated, blocks are the units, and at most 5 % of the runs show one. (More than 4
- * of 30 then have a probability of 2 %.) By the rule of older files, the flag prevents every
- * verdict. */
+/* With slices as units, many of these runs would show a difference that does not exist. The slices
+ * are correlated, so blocks are the units, and at most 5 % of the runs show one. (More than 4 of 30
+ * then have a probability of 2 %.) By the rule of older files, the flag prevents every verdict. */
 static void test_disturbed_blocks(void) {
     enum { kRuns = SIMULATED_RUNS(30) };
     int believed = 0, stated = 0, flagged = 0;

@@ -94,7 +94,7 @@ static const serving_record *row_of(const run_record *run, const char *kind, con
     return NULL;
 }
 
-/* What is known about the simulated servers stands in the rows. */
+/* The rows must have what is known about the simulated servers. */
 static void test_rows_say_what_holds(void) {
     results *r = serving_fixture(2);
     arena mem = {0};

@@ -150,6 +150,6 @@ static void test_slices_without_values(void) {
 
 CU_TestInfo tests_slice_series[] = {{"independent slices", test_independent_slices},
                                     {"dependent slices", test_dependent_slices},
-                                    {"by hand", test_by_hand},
+                                    {"series whose p value is known", test_by_hand},
                                     {"slices without values", test_slices_without_values},
                                     CU_TEST_INFO_NULL};

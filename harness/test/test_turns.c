@@ -192,6 +192,6 @@ static void test_breaks(void) {
 }
 
 CU_TestInfo tests_turns[] = {{"own and fixed answers", test_answers},
-                             {"shards", test_shards},
+                             {"a conversation is in one shard", test_shards},
                              {"from which length on an arm is worse", test_breaks},
                              CU_TEST_INFO_NULL};

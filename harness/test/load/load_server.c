@@ -3,11 +3,11 @@
  *   load_server [--port N] [--rate TOKENS_PER_S] [--first MS] [--together 1]
  *
  * Prints its URL. Each request is answered with max_tokens tokens, one event each, as a stream of
- * chat completion chunks. The first comes after --first ms and up to one token's time later, so
- * that streams that begin together do not stay in step (--together 1: they do). The others follow
- * at --rate. One thread serves all connections. Writes that would block end the connection, because
- * a client that does not read in time has failed anyway. On SIGINT or SIGTERM it prints how many
- * events were sent, and how late (99th percentile, maximum). */
+ * chat completion chunks. The first token comes after --first ms and, unless --together is 1, up to
+ * one token's time later, so that streams that begin together do not stay in step. The others
+ * follow at --rate. One thread serves all connections. Writes that would block end the connection,
+ * because a client that does not read in time has failed anyway. On SIGINT or SIGTERM it prints how
+ * many events were sent, and how late (99th percentile, maximum). */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
