@@ -1,10 +1,10 @@
 #!/bin/sh
 # Brings the public data sets into a folder: what `snapmla fetch` does, with curl or wget alone.
 #   fetch.sh [--dir DIR] [--mirror URL] [--list] [--accept-licences] [--retries N] [--manifest FILE] [NAME...]
-# Without a name all but the large sets. Each file is collected in FILE.part, checked against the
-# manifest's sha256 where that is known, and put in its place only when it is whole; a transfer that
-# broke off goes on where it stopped. Where the program is built, it is run instead:
-# SNAPMLA=PROGRAM names another one, SNAPMLA= none.
+# Without a NAME it fetches all sets but the large ones. Each file is first written to FILE.part. It
+# is renamed to FILE when it is complete and has the manifest's sha256 (where the manifest has one).
+# An interrupted transfer continues where it stopped. If build/snapmla exists, this script runs
+# `snapmla fetch` instead: SNAPMLA=PROGRAM names another program, an empty SNAPMLA= forbids it.
 # Exit codes as the program's: 0 done, 2 usage, 3 files or network.
 set -euf
 

@@ -203,8 +203,8 @@ static void judge_amount(grade_result *r, const char *gold, span text, const ext
     buf_release(&amount);
 }
 
-/* True for rules whose reading may be something else than the answer, so that a later one counts if
- * it is wrong. */
+/* True for rules that may find a text that is not the answer. If such a text is wrong, the next
+ * reading counts. */
 static bool is_one_of_several(const char *rule) {
     static const char *const rules[] = {"count", "class", "reply", "point", "out_of"};
     bool found = false;

@@ -2,8 +2,8 @@
 
 /* Each number is the first of 26 consecutive characters, from A to Z or from a to z. */
 static const unsigned framed_rows[] = {0x249C, 0x24B6, 0x24D0, 0x1F110, 0x1F130, 0x1F150, 0x1F170};
-static const unsigned wide_rows[] = {0xFF21, 0xFF41}; /* capital, small */
-enum { kMath = 0x1D400, kMathEnd = 0x1D6A4 };         /* capital, small, capital, ... */
+static const unsigned wide_rows[] = {0xFF21, 0xFF41}; /* A-Z, a-z */
+enum { kMath = 0x1D400, kMathEnd = 0x1D6A4 };         /* A-Z, a-z, A-Z, ... */
 
 /* Decodes three or four bytes of UTF-8. Returns their number; 0 for other lengths. */
 static size_t decode(span s, unsigned *code) {

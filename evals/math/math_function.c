@@ -100,8 +100,9 @@ static bool has_fraction(const parser *p) {
     return k->kind == TOK_FRAC;
 }
 
-/* Except for MATH_TRUTH: marks \log_{9} 19 to be compared only literally if the answer also has a
- * \frac. Math-Verify then reads its digits in another way. */
+/* A logarithm of digits after a base in braces, as in \log_{9} 19: if the answer also has a \frac,
+ * Math-Verify reads the digits in another way. The logarithm is then compared only literally,
+ * except by MATH_TRUTH. */
 static void check_base(parser *p) {
     const math_token *k = p->k;
     if (k->kind == TOK_NUM && k[-1].kind == TOK_RBRACE && k->text.len > 1 && k->text.s[1] != '.' &&

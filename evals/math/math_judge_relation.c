@@ -66,8 +66,8 @@ bool math_judge_relations(judge *j, part g, part a) {
     return decide(j, equal, equal ? "the same relation" : "a different relation");
 }
 
-/* True if a left side is a name: a symbol, or before an expression also a product of symbols such
- * as f(x), or before another part a tuple of symbols such as (x,y). */
+/* True if a left side is a name. A symbol always is. If the right side is an expression, so is a
+ * product of symbols such as f(x); otherwise, a tuple of symbols such as (x,y). */
 static bool is_name(part p, bool expression) {
     if (is_kind(p, NODE_SYM))
         return true;

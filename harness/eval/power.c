@@ -33,7 +33,7 @@ typedef struct {
     double within, between, margin; /* fractions */
 } question;
 
-/* ---- from a question to a row ---- */
+/* ---- the power of one question's test ---- */
 
 static double se_of(const question *q, int64_t problems, int64_t samples) {
     return sqrt((q->between + q->within / (double)samples) / (double)problems);

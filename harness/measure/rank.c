@@ -41,7 +41,7 @@ static size_t signed_chances(const size_t *ranks, size_t n, double p[kSums]) {
  * values in descending order. With i values of x and j of y left, the largest is a y with
  * probability j / (i + j). That y is then above all i values of x. */
 static size_t sum_chances(size_t n, size_t m, double p[kSums]) {
-    double row[kExact + 1][kSums] = {{0}}; /* 195 KB of stack, so that it cannot fail */
+    double row[kExact + 1][kSums] = {{0}}; /* on the stack (195 KB): no allocation */
     for (size_t j = 0; j <= m; j++)
         row[j][0] = 1; /* no x is left */
     for (size_t i = 1; i <= n; i++) {

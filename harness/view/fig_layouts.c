@@ -1,6 +1,6 @@
 /* fig_layouts.c - draws tokens/s over the context for models that are divided over several GPUs.
- * One figure for each model and machine, in it one panel for each layout, and in that two bars for
- * each context: BF16 on the left, FP8 on the right. Bars of predictions are hollow. */
+ * Each model and machine has a figure. A figure has a panel for each layout. A panel has two bars
+ * for each context: BF16 on the left, FP8 on the right. Bars of predictions are hollow. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -68,9 +68,9 @@ static bool same_challenge(const report_cell *a, const report_cell *b) {
     return !x->exists || (strcmp(x->seed, y->seed) == 0 && x->tokens == y->tokens);
 }
 
-/* Whether one run of `bench` can have both cells. Its arms are the two precisions, these with the
- * ablation, or the named arms of one file. Named arms that need their file, or CUDA, are in a run
- * of their own. */
+/* Whether one run of `bench` can have both cells. A run's arms are the two precisions, or the two
+ * precisions and the ablation, or the named arms of one file. Named arms that need their file or
+ * CUDA are in a separate run. */
 static bool same_arms(const report_cell *a, const report_cell *b) {
     if (a->row->name[0] || b->row->name[0])
         return a->row->name[0] && b->row->name[0] && a->file == b->file &&

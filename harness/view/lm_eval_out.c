@@ -50,7 +50,7 @@ static void take_date(exporter *x) {
             *c = '-';
 }
 
-/* Names in a run's files become names of files. */
+/* Refuses a name from samples.jsonl that is not a safe file name: the export names files by it. */
 static snap_status check_name(const char *name, snap_err *err) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";

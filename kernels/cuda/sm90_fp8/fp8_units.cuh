@@ -81,7 +81,7 @@ __device__ __forceinline__ float change_unit(shared &s, const softmax_thread &me
 __device__ __forceinline__ bool choose_units(shared &s, const softmax_thread &me, uint32_t turn,
                                              row_pair &r, const row_tops &tops,
                                              const page_scales &a, const float (&score)[32]) {
-    if (both_serve(r, tops)) /* E suits the page: only tokens had to be masked */
+    if (both_serve(r, tops)) /* E suits the page, which only needs its mask */
         return false;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
