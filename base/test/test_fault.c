@@ -312,7 +312,7 @@ static void test_libraries_that_are_not_loaded(void) {
     fault_forget();
 }
 
-CU_TestInfo tests_fault[] = {{"scopes", test_scopes},
+CU_TestInfo tests_fault[] = {{"a fault counts only for scopes that began before it", test_scopes},
                              {"no output after a fault", test_no_output_after_a_fault},
                              {"functions of libc note faults", test_functions_of_libc},
                              {"every failed allocation is reported", test_every_allocation},

@@ -197,9 +197,10 @@ static void test_lines_have_a_ceiling(void) {
     }
 }
 
-CU_TestInfo tests_http_answer[] = {{"responses in any parts", test_responses_in_any_parts},
-                                   {"headers", test_headers},
-                                   {"surplus bytes", test_surplus_bytes},
-                                   {"a NUL in a header", test_a_nul_in_a_header},
-                                   {"limits on sizes", test_lines_have_a_ceiling},
-                                   CU_TEST_INFO_NULL};
+CU_TestInfo tests_http_answer[] = {
+    {"responses in any parts", test_responses_in_any_parts},
+    {"headers are found by name", test_headers},
+    {"bytes after a response end the connection", test_surplus_bytes},
+    {"a NUL in a header", test_a_nul_in_a_header},
+    {"limits on sizes", test_lines_have_a_ceiling},
+    CU_TEST_INFO_NULL};

@@ -181,7 +181,7 @@ CU_TestInfo tests_json[] = {
     {"errors name the place", test_errors_name_the_place},
     {"numbers as reals", test_numbers_as_reals},
     {"deep nesting is refused", test_deep_nesting_is_refused},
-    {"lookups", test_lookups},
+    {"members are looked up by name", test_lookups},
     {"numbers round-trip", test_numbers_round_trip},
     {"each row takes one line", test_rows_take_a_line},
     {"invalid UTF-8 is repaired on the way out", test_invalid_utf8_is_repaired_on_the_way_out},

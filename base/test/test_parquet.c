@@ -141,7 +141,7 @@ static void test_stop(void) {
 CU_TestInfo tests_parquet[] = {
     {"rows equal those that pyarrow reads", test_rows},
     {"files that are not supported are refused", test_unsupported},
-    {"limits", test_limits},
+    {"data beyond the caller's limits is refused", test_limits},
     {"truncated files", test_truncated},
     {"damaged files", test_damaged},
     {"an error of the caller stops the reading", test_stop},

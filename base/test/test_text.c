@@ -209,7 +209,7 @@ CU_TestInfo tests_text[] = {
     {"UTF-8: other byte sequences are malformed", test_utf8_accepts_nothing_else},
     {"XML escapes", test_xml_escapes},
     {"NUL bytes", test_nul_is_replaced},
-    {"split", test_split},
+    {"a list is split at its separator", test_split},
     {"escapes in shown text", test_shown},
     {"shown text is cut between characters", test_shown_is_cut_between_characters},
     {"shown JSON has the same value", test_shown_json},

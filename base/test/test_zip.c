@@ -302,15 +302,15 @@ static void test_limits(void) {
 }
 
 CU_TestInfo tests_zip[] = {
-    {"members", test_members},
+    {"a member is unpacked, with or without a password", test_members},
     {"wrong passwords", test_wrong_passwords},
     {"truncated archives", test_truncated},
     {"damaged archives", test_damaged},
     {"an archive that unpacks to too much", test_bomb},
-    {"other methods", test_other_methods},
+    {"other compression and encryption methods are refused", test_other_methods},
     {"Zstandard", test_zstd},
     {"an archive in Zstandard that unpacks to too much", test_zstd_bomb},
-    {"packing", test_pack},
+    {"packed files are unpacked again", test_pack},
     {"hostile names", test_hostile_names},
     {"links and duplicate names", test_hostile_entries},
     {"limits of all members", test_limits},

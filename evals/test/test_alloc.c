@@ -457,11 +457,11 @@ static void test_filter(void) {
     buf_release(&want);
 }
 
-CU_TestInfo tests_alloc[] = {{"answers", test_answers},
+CU_TestInfo tests_alloc[] = {{"grading answers", test_answers},
                              {"games, values and tests of programs", test_judges},
-                             {"data files", test_data_files},
-                             {"parameters of sentences", test_sentences},
-                             {"rows of samples", test_sample_rows},
+                             {"reading data files", test_data_files},
+                             {"reading Punkt's parameters", test_sentences},
+                             {"reading rows of samples", test_sample_rows},
                              {"the system call filter", test_filter},
                              {"a pattern that needs too many steps", test_match_limit},
                              {"hostile answers and the limits of patterns", test_hostile_answers},

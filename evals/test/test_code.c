@@ -709,19 +709,19 @@ static void test_bare(void) {
 }
 
 CU_TestInfo tests_code[] = {
-    {"outputs", test_output},
-    {"values", test_value},
-    {"pickles", test_pickle},
+    {"outputs are compared as LiveCodeBench does", test_output},
+    {"values are compared as Python's == does", test_value},
+    {"pickles of one text are read, others are refused", test_pickle},
     {"published tests", test_published},
     {"packed tests that unpack to too much", test_bomb},
-    {"lists of tests", test_lists},
-    {"last fences", test_last_fences},
-    {"blocks", test_blocks},
-    {"programs", test_programs},
+    {"lists of tests are read", test_lists},
+    {"the last fence of a response is found", test_last_fences},
+    {"code blocks are those of CommonMark", test_blocks},
+    {"the program of a response is found", test_programs},
     {"functions that are only named", test_named_only},
     {"programs that read input", test_main_programs},
     {"programs without a fence", test_unfenced},
     {"Python without comments and strings", test_bare},
-    {"definitions", test_definitions},
+    {"whether a program defines a function", test_definitions},
     CU_TEST_INFO_NULL,
 };

@@ -308,15 +308,15 @@ static void test_visible_text(void) {
 }
 
 CU_TestInfo tests_extract[] = {
-    {"integers", test_integers},
+    {"texts that state an integer", test_integers},
     {"integers round trip", test_integers_round_trip},
     {"where the answer stands", test_where_the_answer_stands},
     {"truncated responses are not guessed", test_truncated_responses_are_not_guessed},
-    {"given answers", test_given_answers},
-    {"golds", test_golds},
-    {"bytes outside text", test_bytes_outside_text},
+    {"a response that is only an answer", test_given_answers},
+    {"golds must be integers", test_golds},
+    {"NUL bytes do not hide an answer", test_bytes_outside_text},
     {"extracted is cut between characters", test_extracted_is_cut_between_characters},
     {"hostile text takes linear time", test_hostile_text_takes_linear_time},
-    {"visible text", test_visible_text},
+    {"text after </think> is the visible text", test_visible_text},
     CU_TEST_INFO_NULL,
 };

@@ -226,8 +226,8 @@ CU_TestInfo tests_grade[] = {
     {"math, guessed answers", test_math_guessed},
     {"math, no answer", test_math_nothing},
     {"golds in every notation", test_golds_in_every_notation},
-    {"formulas", test_formulas},
-    {"lists of boxes", test_lists},
+    {"the formula of a text is found", test_formulas},
+    {"several boxes in a row are one list", test_lists},
     {"hostile responses", test_hostile_responses},
     CU_TEST_INFO_NULL,
 };

@@ -186,8 +186,9 @@ static void test_detectable_loss(void) {
     CU_ASSERT(stats_detectable_loss(&same, 1, 0.9) > 0.05);
 }
 
-CU_TestInfo tests_groups[] = {{"conversations are the unit", test_conversations_are_the_unit},
-                              {"lost turns", test_lost_turns},
-                              {"groups", test_groups},
-                              {"the loss that would have been shown", test_detectable_loss},
-                              CU_TEST_INFO_NULL};
+CU_TestInfo tests_groups[] = {
+    {"conversations are the unit", test_conversations_are_the_unit},
+    {"with lost turns, the accuracy is the mean over problems", test_lost_turns},
+    {"a group is scored by itself", test_groups},
+    {"the loss that would have been shown", test_detectable_loss},
+    CU_TEST_INFO_NULL};

@@ -306,12 +306,12 @@ static void test_bad_profiles(void) {
 CU_TestInfo tests_ifeval[] = {
     {"verdicts of the public checker", test_verdicts_of_the_public_checker},
     {"languages without profiles", test_languages_without_profiles},
-    {"strict and loose", test_readings},
-    {"bad golds", test_bad_golds},
+    {"a response is graded strictly and loosely", test_readings},
+    {"bad golds are refused", test_bad_golds},
     {"words, sentences, capitals", test_counts},
     {"hostile texts", test_hostile_texts},
     {"texts that are JSON", test_json_texts},
-    {"rows", test_rows},
+    {"rows of the data file", test_rows},
     {"bad profiles", test_bad_profiles},
     CU_TEST_INFO_NULL,
 };

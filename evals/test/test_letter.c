@@ -281,11 +281,11 @@ static void test_hostile_responses(void) {
 CU_TestInfo tests_letter[] = {
     {"declared letters", test_declared},
     {"guessed letters", test_guessed},
-    {"no choice", test_no_choice},
-    {"endings of answers", test_endings},
+    {"responses that choose no letter", test_no_choice},
+    {"endings of real answers", test_endings},
     {"bare answers", test_bare_answers},
-    {"lexicon", test_lexicon},
-    {"golds", test_golds},
+    {"words are found in the lexicon", test_lexicon},
+    {"only A to D are golds", test_golds},
     {"hostile responses", test_hostile_responses},
     CU_TEST_INFO_NULL,
 };

@@ -435,6 +435,6 @@ CU_TestInfo tests_loaders[] = {
     {"GPQA, JSON lines", test_gpqa_json_lines},
     {"GPQA, broken lines", test_gpqa_broken_lines},
     {"GPQA, messages of servers", test_gpqa_messages},
-    {"policies", test_policies},
+    {"names of policies are read", test_policies},
     CU_TEST_INFO_NULL,
 };

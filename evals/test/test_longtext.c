@@ -520,14 +520,14 @@ static void test_turns(void) {
 CU_TestInfo tests_longtext[] = {
     {"answers follow from the texts", test_answers},
     {"several codes of several things", test_several},
-    {"exact lengths", test_lengths},
-    {"depth", test_depth},
+    {"a text has exactly as many tokens as asked for", test_lengths},
+    {"a fact stands at the chosen depth", test_depth},
     {"lengths that are too small", test_too_short},
     {"the same bytes everywhere", test_same_everywhere},
-    {"distances of names", test_names},
+    {"names differ as their distance says", test_names},
     {"filler hardly repeats itself", test_filler},
     {"answers of a conversation follow from its texts", test_conversation},
     {"hostile options", test_hostile_options},
     {"a generated set", test_set},
-    {"turns", test_turns},
+    {"a conversation is a task with several turns", test_turns},
     CU_TEST_INFO_NULL};

@@ -230,7 +230,11 @@ static void test_too_short(void) {
 }
 
 CU_TestInfo tests_longtext_training[] = {
-    {"solutions follow from the texts", test_solutions},   {"further questions", test_further},
-    {"the tasks accept the solutions", test_tasks},        {"splits", test_splits},
-    {"splits of conversations", test_conversation_splits}, {"conversations", test_turns},
-    {"lengths that are too small", test_too_short},        CU_TEST_INFO_NULL};
+    {"solutions follow from the texts", test_solutions},
+    {"answers to further questions follow from the text", test_further},
+    {"the tasks accept the solutions", test_tasks},
+    {"items for training are not measured", test_splits},
+    {"splits of conversations", test_conversation_splits},
+    {"a conversation has a system prompt and turns", test_turns},
+    {"lengths that are too small", test_too_short},
+    CU_TEST_INFO_NULL};

@@ -133,7 +133,7 @@ static void test_rows(void) {
 CU_TestInfo tests_opinion[] = {
     {"replies of a judge model", test_replies},
     {"answers that the rules leave undecided", test_undecided},
-    {"the question", test_prompt},
-    {"opinions in rows", test_rows},
+    {"the question has problem, gold and answer", test_prompt},
+    {"a stored opinion belongs to one answer", test_rows},
     CU_TEST_INFO_NULL,
 };

@@ -266,8 +266,8 @@ static void test_bad_parameters(void) {
 CU_TestInfo tests_punkt[] = {
     {"sentences equal those of NLTK", test_sentences_of_nltk},
     {"what is known about words", test_words},
-    {"without parameters", test_without_parameters},
-    {"archive", test_archive},
+    {"sentences are split without Punkt's parameters", test_without_parameters},
+    {"parameters are found in NLTK's archive", test_archive},
     {"bad parameters", test_bad_parameters},
     CU_TEST_INFO_NULL,
 };

@@ -132,10 +132,10 @@ static void test_malformed_rows(void) {
 }
 
 CU_TestInfo tests_sample_index[] = {
-    {"questions", test_questions},
-    {"the rows that count", test_rows_that_count},
+    {"rows of one problem are found together", test_questions},
+    {"retries replace failed rows", test_rows_that_count},
     {"long texts are cut whole", test_long_texts_are_cut_whole},
-    {"many problems", test_many_problems},
+    {"5000 problems are indexed", test_many_problems},
     {"malformed rows", test_malformed_rows},
     CU_TEST_INFO_NULL,
 };

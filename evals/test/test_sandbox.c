@@ -557,9 +557,9 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_sandbox[] = {
     {"well-behaved programs", test_runs},
-    {"hostile programs", test_hostile},
+    {"hostile programs reach nothing outside", test_hostile},
     {"fork bombs and memory bombs do not disturb other programs", test_neighbours},
-    {"stopping", test_stopping},
-    {"refusals", test_refusals},
+    {"a running program can be stopped", test_stopping},
+    {"a bubblewrap without namespaces is refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

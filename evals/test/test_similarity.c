@@ -181,9 +181,9 @@ static void test_ruler(void) {
     }
 }
 
-CU_TestInfo tests_similarity[] = {{"short texts", test_short},
-                                  {"long texts", test_long},
-                                  {"grades", test_grades},
+CU_TestInfo tests_similarity[] = {{"similarity of short texts", test_short},
+                                  {"frequent characters start no match in long texts", test_long},
+                                  {"grades of similar responses", test_grades},
                                   {"rows of MRCR", test_mrcr},
                                   {"rows of LongBench v2", test_longbench},
                                   {"rows of RULER", test_ruler},

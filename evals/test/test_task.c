@@ -245,15 +245,15 @@ static void test_identity(void) {
 }
 
 CU_TestInfo tests_task[] = {
-    {"both forms of a row", test_both_forms_of_a_row},
-    {"hashes", test_hashes},
-    {"limit", test_limit},
+    {"rows with the keys of several data sets", test_both_forms_of_a_row},
+    {"hashes are those of sha256sum", test_hashes},
+    {"a limit keeps the first problems", test_limit},
     {"bad files name the line", test_bad_files_name_the_line},
     {"missing files list the paths", test_missing_files_list_the_paths},
-    {"cells are numbered", test_cells_are_numbered},
-    {"seeds", test_seeds},
+    {"each sample has one number", test_cells_are_numbered},
+    {"arms have the same seeds unless one has its own", test_seeds},
     {"requests are the same in all arms", test_requests_are_the_same_in_all_arms},
-    {"refusals", test_refusals},
-    {"identity", test_identity},
+    {"arms with other sampling are not compared", test_refusals},
+    {"what makes a run another run", test_identity},
     CU_TEST_INFO_NULL,
 };

@@ -358,10 +358,10 @@ static void test_arena_hard(void) {
 CU_TestInfo tests_tasks[] = {
     {"BeyondAIME", test_beyond_aime},
     {"MMLU-Pro", test_mmlu_pro},
-    {"ten letters", test_ten_letters},
+    {"answers among ten letters", test_ten_letters},
     {"MMLU-Redux", test_mmlu_redux},
     {"MMLU-Redux by subject", test_mmlu_redux_by_subject},
-    {"a letter in a field", test_letter_field},
+    {"a letter in a JSON field", test_letter_field},
     {"ZebraLogic answers", test_zebra_answers},
     {"ZebraLogic", test_zebralogic},
     {"Arena-Hard verdicts", test_arena_verdicts},

@@ -116,8 +116,9 @@ static void test_a_stream_of_vllm(void) {
     attempt_release(&a);
 }
 
-CU_TestInfo tests_attempt[] = {{"a stream of vLLM", test_a_stream_of_vllm},
-                               {"reads with one event", test_reads_with_one_event},
-                               {"an unfinished event", test_an_unfinished_event},
-                               {"a whole answer", test_a_whole_answer},
-                               CU_TEST_INFO_NULL};
+CU_TestInfo tests_attempt[] = {
+    {"a chunk with only the role is no piece of text", test_a_stream_of_vllm},
+    {"reads with one event", test_reads_with_one_event},
+    {"an unfinished event", test_an_unfinished_event},
+    {"an answer that is not streamed", test_a_whole_answer},
+    CU_TEST_INFO_NULL};

@@ -185,9 +185,9 @@ static void test_where_templates_stand(void) {
 
 CU_TestInfo tests_chat[] = {{"prompts equal those of the models' own templates", test_originals},
                             {"prompts that model cards describe", test_described},
-                            {"roles", test_roles},
-                            {"recognition", test_recognition},
-                            {"names", test_names},
-                            {"folders", test_folders},
+                            {"unknown roles are refused", test_roles},
+                            {"templates are recognised by their text", test_recognition},
+                            {"names of templates are read", test_names},
+                            {"the template of a checkpoint's folder", test_folders},
                             {"files that can contain the template", test_where_templates_stand},
                             CU_TEST_INFO_NULL};

@@ -279,7 +279,7 @@ static void test_seeds_are_folded(void) {
     }
 }
 
-CU_TestInfo tests_chat_answer[] = {{"whole answer", test_whole_answer},
+CU_TestInfo tests_chat_answer[] = {{"an answer that is not streamed", test_whole_answer},
                                    {"text that is not Unicode", test_repairs},
                                    {"chunks that are not Unicode", test_repaired_chunks},
                                    {"members that may be absent", test_what_an_answer_may_lack},
@@ -287,8 +287,8 @@ CU_TestInfo tests_chat_answer[] = {{"whole answer", test_whole_answer},
                                    {"malformed answers", test_malformed_answers_say_why},
                                    {"error objects", test_error_objects},
                                    {"chunks add up", test_chunks_add_up},
-                                   {"endless text", test_endless_text_is_refused},
+                                   {"an endless text is refused", test_endless_text_is_refused},
                                    {"refusals: one line", test_refusals_are_one_line},
                                    {"refusals: short", test_refusals_are_short},
-                                   {"seeds", test_seeds_are_folded},
+                                   {"seeds are folded to 31 bits", test_seeds_are_folded},
                                    CU_TEST_INFO_NULL};

@@ -593,10 +593,10 @@ static void test_options_are_checked(void) {
 CU_TestInfo tests_client[] = {
     {"whole answer", test_whole_answer},
     {"stream at every split", test_stream_at_every_split},
-    {"reasoning", test_reasoning_is_kept_apart},
+    {"reasoning is kept apart from the answer", test_reasoning_is_kept_apart},
     {"times of a stream", test_times_of_a_stream},
     {"gaps of a stream", test_gaps_of_a_stream},
-    {"what is sent", test_what_is_sent},
+    {"the request has all settings and the key", test_what_is_sent},
     {"failures after which another attempt succeeds", test_failures_that_pass},
     {"failed streams after which another attempt succeeds", test_stream_failures_that_pass},
     {"another attempt after a silent server", test_silence_passes},
@@ -619,6 +619,6 @@ CU_TestInfo tests_client[] = {
     {"a request that waits does not delay others", test_a_wait_holds_nobody_up},
     {"failures don't mix requests up", test_failures_do_not_mix_requests_up},
     {"a failing sink", test_a_failing_sink_ends_the_run},
-    {"cancel", test_cancel},
+    {"a request that gets no answer can be cancelled", test_cancel},
     {"options are checked", test_options_are_checked},
     CU_TEST_INFO_NULL};

@@ -146,6 +146,6 @@ static void test_rows_of_both_kinds(void) {
 
 CU_TestInfo tests_cuda_reading[] = {
     {"draws on the device equal draws from the logits", test_draws},
-    {"rows of both kinds", test_rows_of_both_kinds},
+    {"read rows and copied rows in one step", test_rows_of_both_kinds},
     CU_TEST_INFO_NULL,
 };

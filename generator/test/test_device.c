@@ -135,8 +135,8 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_device[] = {
-    {"a plugin", test_plugin},
-    {"OpenCL", test_opencl},
-    {"refusals", test_refusals},
+    {"a plugin gives the answers of the CPU", test_plugin},
+    {"OpenCL gives the answers of the CPU", test_opencl},
+    {"unknown devices and missing plugins are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

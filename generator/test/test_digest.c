@@ -86,7 +86,7 @@ static void test_refusals(void) {
 
 CU_TestInfo tests_digest[] = {
     {"the digest equals that of sha256sum", test_as_coreutils},
-    {"no files", test_no_files},
-    {"refusals", test_refusals},
+    {"pipes and devices are not read", test_no_files},
+    {"folders without a checkpoint are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

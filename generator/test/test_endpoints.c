@@ -316,7 +316,7 @@ static void test_limits_of_the_user(void) {
 }
 
 CU_TestInfo tests_endpoints[] = {
-    {"weights", test_weights},
+    {"requests are divided by the servers' weights", test_weights},
     {"a server that refuses gets no requests for a while", test_a_server_that_refuses_is_spared},
     {"limits of the server", test_limits_of_the_server},
     {"a refusal with headers of limits", test_a_refusal_with_headers},

@@ -187,7 +187,7 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_follow[] = {
-    {"greedy answers change exactly where the reading says so", test_greedy_answers_that_change},
+    {"greedy answers change at the predicted tokens", test_greedy_answers_that_change},
     {"likelihood ratios of samples", test_ratios_of_samples},
     {"answers do not depend on the models that read them", test_answers},
     {"a prompt that is too long, and a cancelled run", test_refusals},

@@ -216,6 +216,6 @@ CU_TestInfo tests_launch[] = {
     {"no such program", test_no_program},
     {"a signal stops the launcher", test_cancel},
     {"too many ranks", test_size},
-    {"no launcher", test_no_launcher},
+    {"nothing is reported to a missing launcher", test_no_launcher},
     CU_TEST_INFO_NULL,
 };

@@ -177,6 +177,6 @@ CU_TestInfo tests_local[] = {
     {"a run that ends early", test_a_run_that_ends_early},
     {"pipes instead of files", test_pipes_as_files},
     {"samples of a model with damaged weights fail", test_damaged_weights},
-    {"refusals", test_refusals},
+    {"bad options of a local model are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

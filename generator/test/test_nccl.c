@@ -134,8 +134,8 @@ static void test_failing_calls(void) {
 CU_TestInfo tests_nccl[] = {
     {"libraries that are refused", test_refused},
     {"a named pipe", test_named_pipe},
-    {"no library", test_no_library},
-    {"calls", test_calls},
-    {"failing calls", test_failing_calls},
+    {"a file that is no shared object is refused", test_no_library},
+    {"each call passes communicator and stream", test_calls},
+    {"an error of a call is returned", test_failing_calls},
     CU_TEST_INFO_NULL,
 };

@@ -108,7 +108,7 @@ CU_TestInfo tests_pace[] = {
     {"requests per minute", test_requests_a_minute},
     {"idle time does not allow a burst", test_idle_time_is_no_credit},
     {"tokens per minute", test_tokens_a_minute},
-    {"no limit", test_no_limit},
-    {"durations", test_durations},
+    {"without a limit no request waits", test_no_limit},
+    {"durations such as 1m30s are read", test_durations},
     CU_TEST_INFO_NULL,
 };

@@ -72,7 +72,7 @@ static void test_two_tensors_of_one_name(void) {
 
 CU_TestInfo tests_random_weights[] = {
     {"a tokenizer for any number of ids", test_tokenizer},
-    {"answers", test_answers},
+    {"a model of random weights answers", test_answers},
     {"two tensors of one name", test_two_tensors_of_one_name},
     CU_TEST_INFO_NULL,
 };

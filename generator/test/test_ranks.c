@@ -562,7 +562,7 @@ CU_TestInfo tests_ranks[] = {
     {"a group of one rank", test_one_rank},
     {"unequal numbers of bytes", test_unequal_gather},
     {"a rank dies", test_death},
-    {"a rank fails", test_error},
+    {"all ranks get the error of one rank", test_error},
     {"a rank is stopped", test_silence},
     {"a rank does not begin an exchange", test_hang_before_exchange},
     {"a rank does not end an exchange", test_hang_in_exchange},
@@ -576,7 +576,7 @@ CU_TestInfo tests_ranks[] = {
     {"many connections at the port", test_many_connections},
     {"another program at the port", test_other_program},
     {"garbage from a rank", test_garbage_later},
-    {"the place of a process", test_place},
-    {"an impossible place", test_impossible_place},
+    {"rank and size are read from the environment", test_place},
+    {"impossible ranks and sizes are refused", test_impossible_place},
     CU_TEST_INFO_NULL,
 };

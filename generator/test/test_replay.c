@@ -264,14 +264,15 @@ static void test_opening_fails_clearly(void) {
     generator_close(NULL);
 }
 
-CU_TestInfo tests_replay[] = {{"rows by key", test_rows_are_found_by_key},
-                              {"many rows", test_many_rows},
-                              {"arms", test_an_arm_is_chosen},
-                              {"another request", test_another_request_is_not_answered},
-                              {"an answer replaces a recorded failure", test_a_failure_gives_way},
-                              {"malformed rows", test_malformed_rows_say_where},
-                              {"the generator", test_the_generator_replays},
-                              {"the generator stops", test_the_generator_stops},
-                              {"opening", test_opening_fails_clearly},
-                              {"logs of other programs", test_logs_of_other_programs},
-                              CU_TEST_INFO_NULL};
+CU_TestInfo tests_replay[] = {
+    {"rows are found by task, problem and sample", test_rows_are_found_by_key},
+    {"the table of rows grows", test_many_rows},
+    {"one arm of a recording is chosen", test_an_arm_is_chosen},
+    {"a request with other settings gets no recorded answer", test_another_request_is_not_answered},
+    {"an answer replaces a recorded failure", test_a_failure_gives_way},
+    {"malformed rows", test_malformed_rows_say_where},
+    {"the generator", test_the_generator_replays},
+    {"the generator stops", test_the_generator_stops},
+    {"errors of opening a recording name the file", test_opening_fails_clearly},
+    {"logs of other programs", test_logs_of_other_programs},
+    CU_TEST_INFO_NULL};

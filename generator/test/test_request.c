@@ -302,8 +302,8 @@ static void test_settings_as_json(void) {
 CU_TestInfo tests_request[] = {
     {"forms of answers", test_forms_of_answers},
     {"reasoning outside the completion", test_reasoning_outside_the_completion},
-    {"requests", test_requests},
-    {"sampling", test_sampling},
+    {"each setting becomes a member of the request", test_requests},
+    {"sampling parameters become members of the request", test_sampling},
     {"parameters that are refused", test_what_is_refused},
     {"settings as JSON", test_settings_as_json},
     CU_TEST_INFO_NULL,

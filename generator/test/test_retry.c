@@ -33,8 +33,8 @@ static void test_the_servers_wish_is_capped(void) {
     CU_ASSERT_DOUBLE_EQUAL(retry_delay_s(&policy, 1, 1e12, 0), 300, 1e-12);
 }
 
-CU_TestInfo tests_retry[] = {{"statuses", test_statuses},
-                             {"backoff", test_backoff_doubles_to_its_cap},
+CU_TestInfo tests_retry[] = {{"HTTP statuses after which a request is repeated", test_statuses},
+                             {"the delay doubles up to a limit", test_backoff_doubles_to_its_cap},
                              {"Retry-After", test_the_servers_wish_is_a_lower_bound},
                              {"Retry-After is capped", test_the_servers_wish_is_capped},
                              CU_TEST_INFO_NULL};

@@ -290,10 +290,10 @@ static void test_top_logprobs(void) {
 CU_TestInfo tests_sampler[] = {
     {"draws follow the definitions", test_draws_follow_the_definitions},
     {"greedy, repetition penalty, log-probability", test_greedy_and_penalty},
-    {"NaN, infinities", test_odd_logits},
+    {"logits that are NaN or infinite", test_odd_logits},
     {"a draw takes one random number", test_one_number_a_draw},
     {"a list of the tokens that can be drawn is enough", test_a_list_is_enough},
-    {"sums of blocks", test_block_sums},
+    {"sums over blocks of tokens do not change the draws", test_block_sums},
     {"what a draw needs of the logits", test_what_is_to_be_read},
     {"presence and frequency penalties", test_penalties_of_the_answer},
     {"the likeliest tokens", test_top_logprobs},

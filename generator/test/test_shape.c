@@ -479,8 +479,8 @@ CU_TestInfo tests_shape[] = {
     {"DeepSeek-R1, V3.1", test_r1},
     {"Kimi-K2, Moonlight", test_kimi},
     {"GLM-4.7-Flash", test_glm},
-    {"defaults", test_defaults},
-    {"refusals", test_refusals},
+    {"defaults of missing keys", test_defaults},
+    {"malformed or unsupported configs are refused", test_refusals},
     {"a folder without a config.json", test_folder_without_a_config},
     {"generation_config.json", test_generation_config},
     CU_TEST_INFO_NULL};

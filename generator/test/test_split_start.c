@@ -155,9 +155,9 @@ static void test_no_memory(void) {
 
 CU_TestInfo tests_split_start[] = {
     {"a rank of the tests below", test_rank}, /* must be the first one */
-    {"refusals", test_refusals},
-    {"facts to compare", test_facts},
-    {"malformed orders", test_malformed_orders},
+    {"layouts that cannot be run are refused", test_refusals},
+    {"what ranks compare depends on layout and files", test_facts},
+    {"malformed orders from rank 0 are refused", test_malformed_orders},
     {"a rank without memory", test_no_memory},
     CU_TEST_INFO_NULL,
 };

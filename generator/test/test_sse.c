@@ -133,9 +133,9 @@ CU_TestInfo tests_sse[] = {
     {"the standard's examples at every split", test_examples_of_the_standard},
     {"LF, CR and CRLF", test_line_ends},
     {"byte-order mark", test_byte_order_mark_is_skipped_once},
-    {"other fields", test_other_fields_are_ignored},
-    {"the stream's end", test_the_end_gives_out_what_was_begun},
-    {"endless lines", test_endless_lines_are_refused},
+    {"other fields than data are ignored", test_other_fields_are_ignored},
+    {"the end of a stream ends its last event", test_the_end_gives_out_what_was_begun},
+    {"endless lines are refused", test_endless_lines_are_refused},
     {"endless events", test_endless_events_are_refused},
     {"an error of the taker stops", test_an_error_of_the_taker_stops},
     CU_TEST_INFO_NULL};

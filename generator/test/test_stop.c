@@ -66,6 +66,6 @@ static void test_nothing_to_stop(void) {
 
 CU_TestInfo tests_stop[] = {
     {"stop strings are found as by a search of the whole text", test_against_looking_everywhere},
-    {"without stop strings", test_nothing_to_stop},
+    {"without stop strings nothing is cut", test_nothing_to_stop},
     CU_TEST_INFO_NULL,
 };

@@ -173,7 +173,7 @@ static void test_secrets_are_read(void) {
 }
 
 CU_TestInfo tests_arm_option[] = {
-    {"arms", test_arms},
+    {"the keys of an arm are read", test_arms},
     {"secrets of arms", test_secrets_of_arms},
     {"where keys may go", test_where_keys_may_go},
     {"secrets are read", test_secrets_are_read},

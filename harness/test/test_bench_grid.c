@@ -100,7 +100,7 @@ CU_TestInfo tests_bench_grid[] = {
     {"shapes in a list", test_grid_list},
     {"the arms run in the order A B B A", test_order_is_abba},
     {"the order cancels a linear drift", test_order_cancels_drift},
-    {"grid", test_grid_product},
+    {"a grid is the product of its lists", test_grid_product},
     {"bad grids are refused", test_grid_refuses},
     CU_TEST_INFO_NULL,
 };

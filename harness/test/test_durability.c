@@ -570,7 +570,7 @@ CU_TestInfo tests_durability[] = {
     {"files that can't grow", test_files_that_cannot_grow},
     {"a full disk", test_a_full_disk},
     {"a folder that can't be written", test_a_folder_that_cannot_be_written},
-    {"a second process", test_a_second_process},
-    {"changes of the clock", test_a_clock_that_is_set},
+    {"a second process cannot write to the run", test_a_second_process},
+    {"the clock is set during a run", test_a_clock_that_is_set},
     CU_TEST_INFO_NULL,
 };

@@ -179,7 +179,7 @@ static void test_a_packed_run_names_no_folder(void) {
 }
 
 CU_TestInfo tests_eval[] = {
-    {"scores", test_scores},
+    {"scores computed by hand", test_scores},
     {"without pairs no number is shown", test_nothing_paired_shows_no_number},
     {"a complete run can be graded again", test_regrade},
     {"a regrade keeps the configuration", test_a_regrade_keeps_the_configuration},

@@ -407,7 +407,7 @@ CU_TestInfo tests_eval_http[] = {
     {"a control has other seeds than its arm", test_other_seeds},
     {"a damaged server", test_a_damaged_server},
     {"the client's lag", test_the_client_s_lag},
-    {"servers that arms share", test_shared_servers},
-    {"shared devices", test_shared_devices},
+    {"which arms share a server", test_shared_servers},
+    {"which local arms share a device", test_shared_devices},
     CU_TEST_INFO_NULL,
 };

@@ -582,7 +582,7 @@ static void test_verify(void) {
 }
 
 CU_TestInfo tests_exchange[] = {
-    {"all rows", test_rows},
+    {"each operation and size has a row", test_rows},
     {"rows of BF16 numbers", test_rows_of_bf16},
     {"wrong numbers", test_wrong},
     {"sums that are added wrongly", test_wrong_additions},
@@ -592,9 +592,9 @@ CU_TestInfo tests_exchange[] = {
     {"the largest integers", test_largest},
     {"paths over peer memory", test_paths},
     {"additions of a sum", test_additions},
-    {"the plan", test_plan},
-    {"the result file", test_result},
-    {"the report", test_report},
+    {"options become sizes and operations", test_plan},
+    {"rows come back from the result file", test_result},
+    {"the report shows the rows", test_report},
     {"rows that do not fit together", test_verify},
     CU_TEST_INFO_NULL,
 };

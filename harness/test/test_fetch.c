@@ -784,7 +784,7 @@ static void test_script_list(void) {
     manifest_release(&m);
 }
 
-CU_TestInfo tests_fetch[] = {{"success", test_good},
+CU_TestInfo tests_fetch[] = {{"successful downloads", test_good},
                              {"existing files are not changed", test_left_alone},
                              {"downloads from a mirror", test_mirror},
                              {"without a checksum, the ETag decides", test_etag},
@@ -793,9 +793,9 @@ CU_TestInfo tests_fetch[] = {{"success", test_good},
                              {"an interrupted download continues", test_interrupted},
                              {"a full disk", test_disk_full},
                              {"one process at a time", test_lock},
-                             {"states of files", test_look},
+                             {"whether a file is present, partial or missing", test_look},
                              {"rows are converted to lines", test_convert},
-                             {"pages of rows", test_pages},
+                             {"several pages of rows become one file", test_pages},
                              {"bad rows are refused", test_rows_refused},
                              {"bad manifests are refused", test_manifest_refused},
                              {"shipped manifest", test_shipped_manifest},

@@ -96,8 +96,8 @@ static void test_fidelity_refuses(void) {
 }
 
 CU_TestInfo tests_fidelity[] = {
-    {"fidelity", test_fidelity},
-    {"fidelity of coded formats", test_fidelity_of_coded_formats},
+    {"errors of formats in the expected order", test_fidelity},
+    {"fewer bits give a larger error", test_fidelity_of_coded_formats},
     {"bad options of fidelity are refused", test_fidelity_refuses},
     CU_TEST_INFO_NULL,
 };

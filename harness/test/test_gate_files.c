@@ -547,7 +547,7 @@ CU_TestInfo tests_gate_files[] = {
     {"a numerical error of 0", test_fidelity_without_error},
     {"quality within a run", test_quality},
     {"quality between runs", test_quality_between_runs},
-    {"history", test_history},
-    {"arms as text", test_arm_text},
+    {"a history of runs finds changes and measures noise", test_history},
+    {"arms are read from text", test_arm_text},
     {"programs that are not arms", test_hostile_programs},
     CU_TEST_INFO_NULL};

@@ -165,8 +165,8 @@ static void test_policies(void) {
 }
 
 CU_TestInfo tests_grading[] = {
-    {"bench", test_bench},
+    {"verdicts of the benchmark of graders", test_bench},
     {"GPQA stays off the disk", test_gpqa_stays_off_the_disk},
-    {"policies", test_policies},
+    {"a run is graded again with another policy", test_policies},
     CU_TEST_INFO_NULL,
 };

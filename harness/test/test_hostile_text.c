@@ -259,5 +259,5 @@ static void test_verdicts(void) {
 CU_TestInfo tests_hostile_text[] = {
     {"each text of a file", test_each_text_of_a_file},
     {"each text of a file about servers", test_each_text_of_servers},
-    {"verdicts", test_verdicts},
+    {"hostile text in verdicts of the gate", test_verdicts},
     CU_TEST_INFO_NULL};

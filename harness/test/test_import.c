@@ -358,7 +358,7 @@ CU_TestInfo tests_import[] = {
     {"details of lighteval", test_lighteval},
     {"older details of lighteval", test_old_lighteval},
     {"repeated answers", test_repeats},
-    {"the order of ids", test_order_of_ids},
-    {"what is refused", test_refused},
+    {"ids have one order whatever their order in the log", test_order_of_ids},
+    {"files that are no logs are refused", test_refused},
     CU_TEST_INFO_NULL,
 };

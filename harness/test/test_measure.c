@@ -453,7 +453,7 @@ static void test_no_gpu(void) {
 CU_TestInfo tests_measure[] = {
     {"device code in a program", test_device_code},
     {"reasons for a reduced GPU clock", test_gpu_reasons},
-    {"without a GPU", test_no_gpu},
+    {"without a GPU its state is unknown", test_no_gpu},
     {"quantiles of a ramp", test_quantile_ramp},
     {"quantiles, known values", test_quantile_known},
     {"rare slow samples", test_summary_of_rare_slow_samples},
@@ -469,7 +469,7 @@ CU_TestInfo tests_measure[] = {
     {"stop: the reason does not change", test_stop_verdict_stays},
     {"environment parsers", test_env_parsers},
     {"environment flags", test_env_flags},
-    {"code hash", test_code_hash},
+    {"the hash of the program's code", test_code_hash},
     {"the code of a file", test_code_of_a_file},
     {"code hash of broken images", test_code_find_hostile},
     {"probes of the ceilings take at most a third of the time", test_paired_probes},

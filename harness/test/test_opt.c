@@ -286,10 +286,10 @@ static void test_shipped_configurations(void) {
 CU_TestInfo tests_opt[] = {
     {"forms of an option", test_forms_of_an_option},
     {"refusals name the option", test_refusals_name_the_option},
-    {"precedence", test_precedence},
+    {"the command line overrides a configuration file", test_precedence},
     {"bad config files", test_bad_config_files},
     {"help lists every option", test_help_lists_every_option},
-    {"verbs", test_verbs},
+    {"verbs of a command are read", test_verbs},
     {"options that were removed", test_options_that_are_gone},
     {"a configuration with another verb's options", test_config_of_another_verb},
     {"shipped configurations", test_shipped_configurations},

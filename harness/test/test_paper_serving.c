@@ -144,6 +144,6 @@ static void test_doubtful_ratio(void) {
 
 CU_TestInfo tests_paper_serving[] = {
     {"throughput of closed loops and knees", test_rows},
-    {"doubtful ratio", test_doubtful_ratio},
+    {"a ratio with a reason is inconclusive", test_doubtful_ratio},
     CU_TEST_INFO_NULL,
 };

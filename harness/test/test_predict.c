@@ -512,9 +512,9 @@ CU_TestInfo tests_predict[] = {
     {"the best layouts", test_best_layouts},
     {"idle replicas", test_idle_replicas},
     {"too little memory", test_too_little_memory},
-    {"kept rows", test_kept_rows},
-    {"the report", test_report},
-    {"changed rows", test_changed_rows},
+    {"predicted rows come back from the file", test_kept_rows},
+    {"the report marks predicted rows", test_report},
+    {"verify-run finds changed numbers", test_changed_rows},
     {"what cannot be predicted", test_refusals},
     CU_TEST_INFO_NULL,
 };

@@ -272,9 +272,9 @@ CU_TestInfo tests_predict_links[] = {
     {"exchanges as in a step, of several numbers of ranks", test_steps_of_several_numbers_of_ranks},
     {"exchanges as in a step, with fewer ranks", test_fewer_ranks_in_steps},
     {"no exchanges as in a step", test_missing_steps},
-    {"networks", test_networks},
+    {"parts that cross a link between nodes", test_networks},
     {"links instead of curves", test_links_replace_curves},
-    {"missing curves", test_missing_curves},
+    {"missing curves are an error", test_missing_curves},
     {"files of links", test_files_of_links},
     CU_TEST_INFO_NULL,
 };

@@ -290,14 +290,14 @@ static void test_largest_batch(void) {
 }
 
 CU_TestInfo tests_predict_work[] = {
-    {"layouts", test_layouts},
+    {"names of layouts are read", test_layouts},
     {"what cannot be divided", test_what_cannot_be_divided},
     {"weights that a step reads", test_weights_that_are_read},
     {"FLOP of a row", test_flop},
     {"expected number of experts", test_expected_experts},
     {"the ranks' arithmetic is that of one GPU", test_arithmetic_is_divided},
     {"sums over ranks", test_sums},
-    {"gathered rows", test_gathered_rows},
+    {"bytes of gathered rows", test_gathered_rows},
     {"launches that only ranks have", test_launches_of_ranks},
     {"memory of weights", test_memory_of_weights},
     {"memory: weights that stay e4m3", test_memory_of_e4m3_weights},

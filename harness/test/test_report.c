@@ -524,7 +524,7 @@ CU_TestInfo tests_report[] = {
     {"tables name the unit of P", test_tables_name_the_unit},
     {"layers of a model", test_layers_of_a_model},
     {"an empty run makes an empty report", test_an_empty_run_makes_an_empty_report},
-    {"title", test_title},
+    {"the title names arms or formats", test_title},
     {"accuracy against length", test_lengths},
     CU_TEST_INFO_NULL,
 };

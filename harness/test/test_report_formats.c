@@ -266,13 +266,13 @@ static void test_format_names(void) {
 
 CU_TestInfo tests_report_formats[] = {
     {"the reader of XML finds faults", test_xml_reader},
-    {"escapes", test_escapes},
-    {"numbers", test_numbers},
-    {"scales", test_scales},
+    {"text is escaped in Markdown and LaTeX", test_escapes},
+    {"numbers as text", test_numbers},
+    {"scales and ticks of axes", test_scales},
     {"every format is well-formed", test_every_format_is_well_formed},
     {"rates in every format", test_rates_in_every_format},
     {"hostile strings", test_hostile_strings},
-    {"absurd numbers", test_absurd_numbers},
+    {"absurd numbers leave pictures valid", test_absurd_numbers},
     {"the largest sweep stays below a megabyte", test_the_largest_sweep_stays_below_a_megabyte},
     {"format names", test_format_names},
     CU_TEST_INFO_NULL,

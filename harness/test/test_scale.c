@@ -200,6 +200,6 @@ static void test_memory(void) {
 }
 
 CU_TestInfo tests_scale[] = {
-    {"memory of a long run", test_memory},
+    {"the peak memory hardly grows with the samples", test_memory},
     CU_TEST_INFO_NULL,
 };

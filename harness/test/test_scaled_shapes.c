@@ -44,5 +44,6 @@ static void test_shapes(void) {
     CU_ASSERT_EQUAL(scaled_shapes_add(&g, 20e9, 0, NULL), SNAP_E_USAGE);
 }
 
-CU_TestInfo tests_scaled_shapes[] = {
-    {"number of tokens", test_tokens}, {"shapes", test_shapes}, CU_TEST_INFO_NULL};
+CU_TestInfo tests_scaled_shapes[] = {{"the number of tokens fits rate and memory", test_tokens},
+                                     {"shapes that fit the device", test_shapes},
+                                     CU_TEST_INFO_NULL};

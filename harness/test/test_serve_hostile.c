@@ -511,7 +511,7 @@ static void test_answers_to_large_requests(void) {
 }
 
 CU_TestInfo tests_serve_hostile[] = {
-    {"the worker", test_worker},
+    {"tasks of the worker thread can be taken back", test_worker},
     {"streams beside large requests", test_streams_beside_large_requests},
     {"clients of large requests leave", test_clients_of_large_requests_leave},
     {"drain of large requests", test_drain_of_large_requests},

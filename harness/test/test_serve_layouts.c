@@ -82,7 +82,7 @@ static void test_seeds_and_the_end(void) {
 }
 
 CU_TestInfo tests_serve_layouts[] = {
-    {"a full server", test_a_full_server},
+    {"a full server refuses a further request", test_a_full_server},
     {"seeds, and the end of a server", test_seeds_and_the_end},
     CU_TEST_INFO_NULL,
 };

@@ -647,8 +647,8 @@ CU_TestInfo tests_serving[] = {
     {"hostile servers", test_hostile},
     {"servers that are given up", test_give_up},
     {"failures are warned of", test_failures_are_warned_of},
-    {"secrets", test_secret},
-    {"cancelled", test_cancelled},
-    {"options refused", test_refused_options},
+    {"no key gets into the files", test_secret},
+    {"a run can be cancelled", test_cancelled},
+    {"bad options are refused", test_refused_options},
     CU_TEST_INFO_NULL,
 };

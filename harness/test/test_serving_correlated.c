@@ -275,8 +275,8 @@ static void test_drifts(void) {
 }
 
 CU_TestInfo tests_serving_correlated[] = {
-    {"verdicts", test_verdicts},
-    {"targets", test_targets},
+    {"false verdicts with correlated requests", test_verdicts},
+    {"false decisions of targets with correlated requests", test_targets},
     {"intervals with blocks as units", test_intervals_of_blocks},
     {"targets are decided with blocks as units", test_targets_by_blocks},
     {"with one block there is no verdict", test_one_block},

@@ -234,7 +234,7 @@ static void test_idle_search(void) {
 }
 
 CU_TestInfo tests_serving_interrupt[] = {
-    {"interrupted", test_interrupted},
+    {"an interrupted run has its complete blocks", test_interrupted},
     {"load points without requests", test_idle_point},
     {"search with loads without requests", test_idle_search},
     CU_TEST_INFO_NULL,

@@ -619,10 +619,10 @@ CU_TestInfo tests_serving_knee[] = {
     {"an open load is approached from both sides", test_open_loads},
     {"a load meets above one that fails", test_contradiction},
     {"the interval holds the knee of a simulated engine", test_simulated_knee},
-    {"ranges of the search", test_search_range},
+    {"bad ranges of the search are refused", test_search_range},
     {"search for two arms", test_search_for_two_arms},
     {"an interrupted search goes on with the same load", test_search_goes_on},
-    {"headline", test_headline},
+    {"the headline of two knees", test_headline},
     {"headlines of knees whose ends are in doubt", test_doubtful_ends},
     CU_TEST_INFO_NULL,
 };

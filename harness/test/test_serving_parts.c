@@ -460,12 +460,12 @@ static void test_problems_of_blocks(void) {
 }
 
 CU_TestInfo tests_serving_parts[] = {
-    {"problems of blocks", test_problems_of_blocks},
+    {"blocks begin at different problems", test_problems_of_blocks},
     {"prefix of each user", test_prefix_of_each_user},
     {"arrivals against renewal theory", test_arrivals},
-    {"ramp", test_ramp},
+    {"arrivals of a rising rate", test_ramp},
     {"arrivals repeat", test_arrivals_repeat},
-    {"load points", test_load_points},
+    {"lists of loads are read", test_load_points},
     {"drawn numbers", test_draw},
     {"drawn numbers refused", test_draw_refused},
     {"drawn numbers of a file", test_draw_file},
@@ -473,7 +473,7 @@ CU_TestInfo tests_serving_parts[] = {
     {"trace of Mooncake", test_trace_mooncake},
     {"traces of BurstGPT and Azure", test_trace_csv},
     {"traces refused", test_trace_refused},
-    {"segments of prompts", test_segments},
+    {"segments of prompts have the asked length", test_segments},
     {"prompts of exact length", test_exact_length},
     {"work of a block", test_work},
     CU_TEST_INFO_NULL,

@@ -425,13 +425,14 @@ static void test_lags(void) {
     }
 }
 
-CU_TestInfo tests_serving_result[] = {{"rows say what holds", test_rows_say_what_holds},
-                                      {"rows of earlier builds", test_rows_of_earlier_builds},
-                                      {"views", test_views},
-                                      {"gate", test_gate},
-                                      {"gate of flagged rows", test_gate_of_flagged_rows},
-                                      {"gate of rows that count blocks", test_gate_of_blocks},
-                                      {"audit", test_audit},
-                                      {"order of times", test_order_of_times},
-                                      {"lags", test_lags},
-                                      CU_TEST_INFO_NULL};
+CU_TestInfo tests_serving_result[] = {
+    {"rows say what holds", test_rows_say_what_holds},
+    {"rows of earlier builds", test_rows_of_earlier_builds},
+    {"each view has its files", test_views},
+    {"the gate finds a slower server", test_gate},
+    {"gate of flagged rows", test_gate_of_flagged_rows},
+    {"gate of rows that count blocks", test_gate_of_blocks},
+    {"verify-run finds changed rows", test_audit},
+    {"times that are not in order are refused", test_order_of_times},
+    {"the lag in files of earlier versions", test_lags},
+    CU_TEST_INFO_NULL};

@@ -154,8 +154,11 @@ static void test_refusals(void) {
 }
 
 CU_TestInfo tests_show[] = {
-    {"columns", test_columns}, {"hostile texts", test_hostile_texts},
-    {"table", test_table},     {"side by side", test_side_by_side},
-    {"json", test_json},       {"bad options are refused", test_refusals},
+    {"texts in columns", test_columns},
+    {"hostile texts", test_hostile_texts},
+    {"answers as a table", test_table},
+    {"answers side by side", test_side_by_side},
+    {"answers as JSON", test_json},
+    {"bad options are refused", test_refusals},
     CU_TEST_INFO_NULL,
 };

@@ -134,7 +134,7 @@ static void test_shipped_task_files(void) {
 }
 
 CU_TestInfo tests_suite[] = {
-    {"suites", test_suites},
+    {"suites are read from names and files", test_suites},
     {"suites of task files", test_suites_of_task_files},
     {"shipped task files", test_shipped_task_files},
     CU_TEST_INFO_NULL,

@@ -76,8 +76,8 @@ static void test_incomplete_tables(void) {
 }
 
 CU_TestInfo tests_table[] = {
-    {"alignment", test_alignment},
-    {"colour", test_color_marks_heads_only},
+    {"numbers are aligned to the right", test_alignment},
+    {"only heads of columns are coloured", test_color_marks_heads_only},
     {"long cells", test_long_cells_are_cut},
     {"incomplete tables", test_incomplete_tables},
     CU_TEST_INFO_NULL,

@@ -191,7 +191,7 @@ static void test_breaks(void) {
     temp_folder_remove(dir);
 }
 
-CU_TestInfo tests_turns[] = {{"own and fixed answers", test_answers},
+CU_TestInfo tests_turns[] = {{"later turns get own or fixed answers", test_answers},
                              {"a conversation is in one shard", test_shards},
                              {"from which length on an arm is worse", test_breaks},
                              CU_TEST_INFO_NULL};

@@ -636,6 +636,6 @@ CU_TestInfo tests_verify[] = {{"a bundle has the files of arms", test_bundle_has
                               {"forged results are found", test_forgeries},
                               {"verdicts against intervals", test_verdicts},
                               {"accuracies against samples", test_samples},
-                              {"bundles", test_bundle},
+                              {"a bundle is packed and verified", test_bundle},
                               {"steps of whole models", test_steps},
                               CU_TEST_INFO_NULL};

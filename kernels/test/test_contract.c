@@ -423,6 +423,6 @@ CU_TestInfo tests_contract[] = {
     {"a step prepared in one call", test_prepare},
     {"fetching tokens", test_fetch},
     {"work and floor in closed form", test_work},
-    {"probes", test_probes},
+    {"the probes report plausible rates", test_probes},
     CU_TEST_INFO_NULL,
 };

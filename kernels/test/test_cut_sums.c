@@ -114,8 +114,8 @@ static void test_lse(void) {
 }
 
 CU_TestInfo tests_cut_sums[] = {
-    {"what is dropped", test_what_is_dropped},
-    {"random rows", test_random_rows},
-    {"the log-sum-exp", test_lse},
+    {"small addends of a sum are dropped", test_what_is_dropped},
+    {"sums with enough bits are exact", test_random_rows},
+    {"the log-sum-exp equals that of ref_attend()", test_lse},
     CU_TEST_INFO_NULL,
 };

@@ -199,9 +199,9 @@ static void test_bound_of_few_rows(void) {
 CU_TestInfo tests_lab[] = {
     {"a drawn row has a rotated content of the pool", test_draw_is_a_turned_row},
     {"drawing on the CPU", test_draw_on_cpu},
-    {"what the CPU lacks", test_cpu_lacks},
+    {"functions that the CPU lacks are refused", test_cpu_lacks},
     {"rows with references from another source", test_known_rows},
-    {"the bound of few rows", test_bound_of_few_rows},
+    {"the bound falls with the number of rows", test_bound_of_few_rows},
     {"the CPU has no ablation", test_cpu_has_no_ablation},
     {"an ablation is passed on", test_ablation_is_passed_on},
     CU_TEST_INFO_NULL,

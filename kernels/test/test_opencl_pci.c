@@ -85,6 +85,7 @@ static void test_no_extension(void) {
     expect(f, "");
 }
 
-CU_TestInfo tests_opencl_pci[] = {{"addresses of three vendors", test_addresses},
-                                  {"no extension", test_no_extension},
-                                  CU_TEST_INFO_NULL};
+CU_TestInfo tests_opencl_pci[] = {
+    {"addresses of three vendors", test_addresses},
+    {"without the extension no PCI address is read", test_no_extension},
+    CU_TEST_INFO_NULL};
