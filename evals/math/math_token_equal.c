@@ -55,7 +55,7 @@ static size_t spell(const math_tokens *t, char *out) {
 bool math_is_statement(const math_tokens *t) {
     const math_token *k = t->tok;
     while (k->kind == TOK_REL && k->arg == REL_EQ)
-        k++; /* "= 5" */
+        k++; /* skips "=" before a value */
     for (; k->kind != TOK_END; k++)
         if (k->kind == TOK_REL || k->kind == TOK_APPROX)
             return true;

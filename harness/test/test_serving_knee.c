@@ -584,7 +584,7 @@ static void test_headline(void) {
         "measured");
 }
 
-/* Only the loads at the ends matter. */
+/* Only flags of the two loads at the ends of a knee put its headline in doubt. */
 static void test_doubtful_ends(void) {
     const knee_options o = KNEE_DEFAULTS;
     knee_point p[] = {{2, SLO_MEETS, false, 1, "correlated"},

@@ -1,5 +1,5 @@
-/* wrong.c - the example plugin with one fault, selected by -DFAULT=WRONG_name. It loads. The size
- * of its cache is unknown, so that tests need one set of inputs only. */
+/* wrong.c - the example plugin with one fault, selected by -DFAULT=WRONG_name. It can
+ * be loaded. sysconf() reports no cache size, so that tests need only one set of inputs. */
 #include <unistd.h>
 #define sysconf(name)     (-1L)
 #define snapmla_plugin_v1 example_plugin
