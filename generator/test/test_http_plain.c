@@ -467,7 +467,7 @@ static void test_times_are_those_of_the_arrival(void) {
             buf_release(&t[i].body);
         }
     }
-    CU_ASSERT_EQUAL(known, 2); /* Linux records them since version 4.14 */
+    CU_ASSERT_EQUAL(known, 2); /* Linux 4.14 and later record times of arrival */
     CU_ASSERT(http_stats_of(h).lag_max_ns >= 19000000);
     http_free(h);
     for (int i = 0; i < 2; i++)

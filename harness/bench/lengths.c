@@ -18,7 +18,7 @@ static bool is_length(double x) {
     return x >= 1 && x <= (double)MLA_MAX_CONTEXT && x == floor(x);
 }
 
-/* ---- the option ---- */
+/* ---- the option --lengths ---- */
 
 /* Splits "x,y,z" or "x-y" into exactly @n numbers. */
 static bool take_numbers(const char *text, char separator, double *out, int n) {

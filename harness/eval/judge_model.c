@@ -15,7 +15,7 @@ enum { kJudgeTokens = 16000 };
 
 #define RUN_JUDGE "judge" /* key of the journal: a judge_record */
 
-/* ---- the option ---- */
+/* ---- the option --judge-model ---- */
 
 static snap_status parse_arm(const char *text, const generate_options *opt, arena *mem,
                              eval_arm *out, snap_err *err) {

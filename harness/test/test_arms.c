@@ -14,7 +14,7 @@
 #include "harness/record/cell.h"
 #include "kernels/backend.h"
 
-/* ---- the option ---- */
+/* ---- the option --arm ---- */
 
 static snap_status parse(int n, const char *const *items, arm_spec *out, arena *mem,
                          snap_err *err) {

@@ -333,7 +333,7 @@ static void test_row_and_audit(void) {
     arena_release(&mem);
 }
 
-/* ---- the option ---- */
+/* ---- the option --arm ---- */
 
 static void test_specs(void) {
     static const struct {

@@ -517,7 +517,7 @@ CU_TestInfo tests_serve_hostile[] = {
     {"drain of large requests", test_drain_of_large_requests},
     {"too many large requests", test_too_many_large_requests},
     {"answers to large requests", test_answers_to_large_requests},
-    {"the neighbour of clients that vanish", test_neighbour_of_vanishing_clients},
+    {"clients that vanish do not disturb another client", test_neighbour_of_vanishing_clients},
     {"prompts longer than the context", test_prompts_longer_than_the_context},
     {"bodies of a gigabyte", test_bodies_of_a_gigabyte},
     {"bodies that stop before their end", test_bodies_that_stop},

@@ -10,7 +10,8 @@
 
 #include "kernels/plugin/attend_inside.h"
 
-enum { kGuard = 1 << 16, kByte = 0xa5 }; /* kGuard: bytes without access; a multiple of a page */
+/* kGuard: bytes without access, a multiple of a page. kByte: the known value around the memory. */
+enum { kGuard = 1 << 16, kByte = 0xa5 };
 
 struct attend_block {
     attend_block *next;
