@@ -207,7 +207,7 @@ static void disarm_watch(void) {
     (void)pthread_mutex_unlock(&watch.lock);
 }
 
-/* ---- dispatch ---- */
+/* ---- calling the functions of the adapter ---- */
 
 static snap_status call(int op, python_args *a, double limit_s, snap_err *err) {
     char text[480] = "";

@@ -296,7 +296,7 @@ static size_t take_data(http_answer *a, char *to, const char *bytes, size_t n) {
     return n;
 }
 
-/* ---- all bytes ---- */
+/* ---- taking the bytes of a response ---- */
 
 answer_state http_answer_take(http_answer *a, char *bytes, size_t n, size_t *n_body) {
     size_t i = 0, kept = 0;

@@ -193,7 +193,7 @@ bool http_conn_is_reused(const http_conn *c) {
     return c->reused;
 }
 
-/* ---- bytes ---- */
+/* ---- sending and receiving bytes ---- */
 
 ssize_t http_conn_send(http_conn *c, const char *head, size_t n_head, const char *body,
                        size_t n_body, size_t from) {

@@ -30,7 +30,7 @@ __attribute__((constructor)) static void set_allocate(void) {
     json_set_alloc_funcs(allocate, free);
 }
 
-/* ---- reading ---- */
+/* ---- reading JSON ---- */
 
 /* NULL if the text is refused, or after a noted fault. @flags: further flags of jansson. */
 static json_t *load(const char *text, size_t n, size_t flags, json_error_t *je) {
@@ -254,7 +254,7 @@ js *js_value(void *it) {
     return json_object_iter_value(it);
 }
 
-/* ---- building ---- */
+/* ---- making JSON ---- */
 
 js *js_new_object(void) {
     return json_object();

@@ -303,7 +303,7 @@ static snap_status read_groups(thrift *t, int type, parquet_file *f, snap_err *e
     return SNAP_OK;
 }
 
-/* ---- the footer ---- */
+/* ---- reading the footer of a file ---- */
 
 static snap_status read_metadata(thrift *t, parquet_file *f, snap_err *err) {
     snap_status st = SNAP_OK;

@@ -13,7 +13,7 @@ void answer_add(found_answer *a, const char *rule, span s) {
         a->reading[a->count++] = (extraction){rule, s};
 }
 
-/* ---- statements ---- */
+/* ---- which statements give no value ---- */
 
 /* True if a statement gives no value: "not 5", "at most 7", "unknown". */
 static bool is_denial(span s) {

@@ -64,7 +64,7 @@ static bool is_joined(const letter_tokens *t, size_t from) {
     return false;
 }
 
-/* ---- statements ---- */
+/* ---- statements about options ---- */
 
 static void add_statement(statements *s, clause c) {
     bool other = s->last.first != SIZE_MAX && s->last.letter != c.letter;

@@ -90,7 +90,7 @@ size_t letter_group_end(const letter_tokens *t, size_t i, char *letter) {
     return end;
 }
 
-/* ---- the verdict ---- */
+/* ---- what a clause says about an option ---- */
 
 /* True if the clause of the mention at @first begins with a circumstance: "for metals ...". */
 static bool has_circumstance(const letter_tokens *t, size_t first) {

@@ -53,7 +53,7 @@ static bool is_boundary(const letter_tokens *t, size_t i, size_t first) {
            !(k->kind == TOKEN_LINE && !has_own_verb(t, first) && line_announces(t, i));
 }
 
-/* ---- the link ---- */
+/* ---- words between link and mention ---- */
 
 #define NEAR_WORDS                                                                                 \
     (WORD_OPTION | WORD_RIGHT | WORD_ANSWER | WORD_FILL | WORD_SO | WORD_ONLY | WORD_MOST |        \
@@ -334,7 +334,7 @@ static void read_subject(const letter_tokens *t, size_t first, left_side *l) {
     }
 }
 
-/* ---- the whole clause ---- */
+/* ---- all words before a mention ---- */
 
 typedef struct {
     bool inside;       /* still in the clause of the mention */

@@ -197,7 +197,7 @@ static void read_predicate(const letter_tokens *t, size_t i, right_side *r) {
     }
 }
 
-/* ---- the verb ---- */
+/* ---- the verb after a mention ---- */
 
 /* The state of the search for the verb of a mention. */
 typedef struct {

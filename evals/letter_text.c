@@ -158,7 +158,7 @@ static void put(writer *w, const char *s) {
     w->started = true;
 }
 
-/* ---- marks ---- */
+/* ---- marks such as check and cross ---- */
 
 /* Length of the mark at the start of @s, which follows the byte @before; 0 if there is none. An
  * apostrophe or an underscore between two letters or digits is no mark. */

@@ -291,7 +291,7 @@ static bool read_native(reader *r) {
     return false;
 }
 
-/* ---- the other tokens ---- */
+/* ---- numbers, words and signs ---- */
 
 static bool read_number(reader *r) {
     size_t n = 0;

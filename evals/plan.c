@@ -23,7 +23,7 @@ const char *eval_control_name(eval_control c) {
     return names[c];
 }
 
-/* ---- cells ---- */
+/* ---- cells: task, arm, problem, sample ---- */
 
 static size_t task_cells(const eval_plan *p, size_t task) {
     return p->n_arms * p->tasks[task].set.n * (size_t)p->tasks[task].samples;

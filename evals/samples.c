@@ -259,7 +259,7 @@ static snap_status scan(sample_store *s, snap_err *err) {
     return st;
 }
 
-/* ---- the store ---- */
+/* ---- the store of samples ---- */
 
 /* An empty store; NULL if memory is exhausted. */
 static sample_store *store_new(const eval_plan *plan, const char *path) {

@@ -203,7 +203,7 @@ static snap_status read_rows(task_rows *r, const buf *text, snap_err *err) {
     return js_each_line(buf_str(text), text->len, set->file, load_line, r, err);
 }
 
-/* ---- the whole set ---- */
+/* ---- loading a whole set ---- */
 
 static int by_id(const void *a, const void *b) {
     const task_problem *const *x = a, *const *y = b;

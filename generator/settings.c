@@ -134,7 +134,7 @@ bool gen_settings_apply(const gen_settings *s, js *request) {
     return ok;
 }
 
-/* ---- checks ---- */
+/* ---- checks of the settings ---- */
 
 /* The members that a body must not set, and what to use instead. */
 static const struct {

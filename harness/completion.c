@@ -194,7 +194,7 @@ static void write_fish(command_list commands, buf *out) {
         fish_command(*c, out);
 }
 
-/* ---- all three ---- */
+/* ---- writing the completion of a shell ---- */
 
 snap_status completion_write(const char *shell, const opt_command *const *commands, buf *out,
                              snap_err *err) {

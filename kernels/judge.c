@@ -203,7 +203,7 @@ judge_error judge_known_rows(const judge_known *in) {
     return e;
 }
 
-/* ---- the verdict ---------------------------------------------------------------------------- */
+/* ---- bounds and the verdict ----------------------------------------------------------------- */
 
 judge_bound judge_bound_of(mla_precision p, ref_pv pv) {
     if (p == MLA_BF16)

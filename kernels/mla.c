@@ -34,7 +34,7 @@ size_t mla_cache_token_bytes(mla_precision p, int d_c, int d_r) {
     return (page.content + page.rope + page.scale) / MLA_PAGE;
 }
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- checks of arguments -------------------------------------------------------------------- */
 
 static snap_status check_range(const char *what, int64_t value, int64_t low, int64_t high,
                                snap_err *err) {
@@ -116,7 +116,7 @@ cleanup:
     return st;
 }
 
-/* ---- dispatch ------------------------------------------------------------------------------- */
+/* ---- calling the backend -------------------------------------------------------------------- */
 
 void mla_backend_describe(const mla_backend *be, mla_backend_info *out) {
     *out = (mla_backend_info){0};

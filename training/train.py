@@ -44,7 +44,7 @@ from muon import Muon
 WEIGHTS = 0.0, 0.1, 1.0, 0.01
 BALANCE = 1e-3
 WARM, COOL = 120, 0.35   # steps in which the rate rises; share of the progress in which it falls to 0
-PER_BLOCK = 8            # steps of a block
+PER_BLOCK = 8            # training steps whose rows are made together
 WRITING = 8              # seconds kept for the last evaluation and state
 HERE = pathlib.Path(__file__).resolve().parent
 

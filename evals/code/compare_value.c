@@ -195,7 +195,7 @@ static bool read_text(reader *r, span *out) {
     return kept != NULL;
 }
 
-/* ---- items ---- */
+/* ---- members of lists, sets and dictionaries ---- */
 
 static bool same_text(span a, span b) {
     return a.n == b.n && (!a.n || memcmp(a.s, b.s, a.n) == 0);

@@ -32,7 +32,7 @@ bool fenced_last(span text, extraction *out) {
     return true;
 }
 
-/* ---- blocks ---- */
+/* ---- finding fenced blocks ---- */
 
 typedef struct {
     span line, info;

@@ -7,7 +7,7 @@
 #include "evals/code/program_fit.h"
 #include "evals/code/python_text.h"
 
-/* ---- candidates ---- */
+/* ---- choosing among pieces of code ---- */
 
 /* The order of preference among the pieces of code of a response. Of two equal ones, the later one
  * is preferred. */
@@ -74,7 +74,7 @@ static program_fit fit_of(candidate *c, const code_tests *tests) {
     return fit;
 }
 
-/* ---- blocks ---- */
+/* ---- code in blocks ---- */
 
 typedef enum { LANGUAGE_PYTHON, LANGUAGE_UNKNOWN, LANGUAGE_OTHER } language;
 

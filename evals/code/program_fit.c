@@ -227,7 +227,7 @@ static program_fit main_fit(span code, span bare) {
     return in && out ? FIT_FULL : in ? FIT_CONTINUES : out ? FIT_WEAK : FIT_NONE;
 }
 
-/* ---- all tests ---- */
+/* ---- how well code fits the tests ---- */
 
 /* True if the code can only be the continuation of another text. */
 static bool continues(span bare) {

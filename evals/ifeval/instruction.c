@@ -130,7 +130,7 @@ static bool follows_capital_words(const question *q) {
                  "capital_frequency");
 }
 
-/* ---- length ---- */
+/* ---- instructions about length ---- */
 
 static bool follows_sentences(const question *q) {
     return holds(q, "relation", punkt_count(q->data->sentences, q->text), "num_sentences");

@@ -104,7 +104,7 @@ static snap_status compose(const document *d, units *u, size_t n, const char *pa
     return buf_check(out, "a long text", err);
 }
 
-/* ---- fitting ---- */
+/* ---- fitting a document to its length ---- */
 
 typedef struct {
     const document *d;

@@ -10,7 +10,7 @@ static int ascending(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* ---- variables ---- */
+/* ---- the task of variables ---- */
 
 /* Sets the first variable of chain @chain and passes its value on. The chain's names are
  * m->names[chain], [chain + keys], [chain + 2 keys] and so on. */
@@ -79,7 +79,7 @@ void variables_ask(const maker *m, int which, longtext_question *q) {
     (void)buf_puts(&q->answer, value);
 }
 
-/* ---- count ---- */
+/* ---- the task of counting ---- */
 
 snap_status count_make(maker *m, snap_err *err) {
     snap_status st = maker_names(m, 1, err);
@@ -104,7 +104,7 @@ void count_ask(const maker *m, int which, longtext_question *q) {
     (void)buf_printf(&q->answer, "%d", m->times[which]);
 }
 
-/* ---- order ---- */
+/* ---- the task of ordering events ---- */
 
 enum { kEvents = 26 };
 
@@ -151,7 +151,7 @@ cleanup:
     return st;
 }
 
-/* ---- frequent ---- */
+/* ---- the task of frequent words ---- */
 
 /* A list of invented words. Each of kRare words occurs about equally often. The word of rank i
  * (from 0) among those that are asked for occurs (keys - i + 1) times as often. */

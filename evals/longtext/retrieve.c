@@ -110,7 +110,7 @@ snap_status lookup_make(maker *m, snap_err *err) {
     return add_codes(m, err);
 }
 
-/* ---- copy ---- */
+/* ---- the task of copying a record ---- */
 
 static snap_status add_record(maker *m, int key, double at, snap_err *err) {
     buf words = {0};

@@ -9,7 +9,7 @@
  * brackets. */
 enum { kMaxPostfixes = 8 };
 
-/* ---- factors ---- */
+/* ---- factors and what follows them ---- */
 
 /* Skips units after a value: cm, cm^2, m/s, miles per hour. */
 static bool skip_units(parser *p) {

@@ -94,7 +94,7 @@ snap_status choices_make(const task_file *f, const js *row, const char *id, uint
     return st;
 }
 
-/* ---- the right one ---- */
+/* ---- finding the right choice ---- */
 
 /* The label of element @i of the row's choices; NULL if it has none. */
 static const js *label_of(const choices_part *c, const js *row, size_t i) {

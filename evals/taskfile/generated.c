@@ -132,7 +132,7 @@ cleanup:
     return st;
 }
 
-/* ---- making rows ---- */
+/* ---- making the rows of a set ---- */
 
 /* A set while its rows are made. Its lengths are those of the user, or else those of the task
  * file. */

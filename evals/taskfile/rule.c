@@ -47,7 +47,7 @@ static bool find(rule *r, span text, bool complete, extraction *x, grade_result 
     }
 }
 
-/* ---- comparing it ---- */
+/* ---- comparing an answer with the gold ---- */
 
 static void fold(const rule *r, span s, buf *out) {
     for (size_t i = 0; i < s.n; i++) {

@@ -116,7 +116,7 @@ static snap_status read_filters(compiler *c, part *p) {
     return st;
 }
 
-/* ---- parts ---- */
+/* ---- compiling the parts of a template ---- */
 
 static snap_status add_part(compiler *c, part p) {
     if (c->t->n == TEMPLATE_PARTS)

@@ -192,7 +192,7 @@ static void test_bad_golds(void) {
     }
 }
 
-/* ---- counting ---- */
+/* ---- counts of sentences and words ---- */
 
 static void test_counts(void) {
     static const struct {

@@ -294,7 +294,7 @@ static void test_same_everywhere(void) {
     buf_release(&all);
 }
 
-/* ---- parts ---- */
+/* ---- names, filler and conversations ---- */
 
 static int differing(const char *a, const char *b) {
     int n = 0;

@@ -147,7 +147,7 @@ static void test_tasks(void) {
     }
 }
 
-/* ---- splits ---- */
+/* ---- items for training and for measuring ---- */
 
 /* The question and the answer of every measured item belong to the split for measuring, and those
  * of training items do not. If items were not divided, one training question in eight would belong

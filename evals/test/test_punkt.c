@@ -123,7 +123,7 @@ static void test_without_parameters(void) {
     }
 }
 
-/* ---- reading ---- */
+/* ---- reading the parameters ---- */
 
 static char folder[] = "/tmp/snapmla-punkt-XXXXXX";
 

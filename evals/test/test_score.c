@@ -56,7 +56,7 @@ static void run_close(run *r) {
     free(r->samples);
 }
 
-/* ---- the store ---- */
+/* ---- the store of samples ---- */
 
 static gen_result answer(const char *text) {
     return (gen_result){.text = text,

@@ -25,7 +25,7 @@ static void make(synth_style style, int level, synth_split split, uint64_t seed,
     CU_ASSERT_EQUAL_FATAL(synth_make(style, level, split, seed, i, out, NULL), SNAP_OK);
 }
 
-/* ---- splits ---- */
+/* ---- held-out problems ---- */
 
 typedef struct {
     uint64_t params, text; /* hashes */

@@ -186,7 +186,7 @@ static bool take_text(cursor *c, chat_text *out) {
     return take_word(c, "null") || take_string(c, out);
 }
 
-/* ---- the chunk ---- */
+/* ---- finding the text in a chunk ---- */
 
 typedef struct {
     chat_text content, reasoning_content, reasoning, text;
@@ -243,7 +243,7 @@ bool chat_piece_find(const char *data, size_t n, chat_piece *out) {
     return c.at == c.end;
 }
 
-/* ---- frames ---- */
+/* ---- frames: the bytes around a chunk's text ---- */
 
 void chat_frame_clear(chat_frame *f) {
     buf_clear(&f->bytes);

@@ -12,7 +12,7 @@ void session_fail(session *r, snap_status st) {
         r->st = st;
 }
 
-/* ---- health ---- */
+/* ---- probes of servers that have failed ---- */
 
 void session_plan_probe(session *r, endpoint *at) {
     double wait_s = retry_delay_s(&r->client->policy, ++at->probes, -1, rng_uniform(&r->jitter));

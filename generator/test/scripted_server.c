@@ -46,7 +46,7 @@ struct server {
     int n_asked, answering, most_at_once;
 };
 
-/* ---- bytes ---- */
+/* ---- sending and receiving bytes ---- */
 
 /* Waits for @fd to be readable; false when the server stops. */
 static bool readable(const server *s, int fd, int timeout_ms) {

@@ -13,7 +13,7 @@
 static const retry_policy quick = {.base_s = 0.002, .cap_s = 0.01, .server_cap_s = 0.5};
 static const reply good = {.body = CHAT_WHOLE("42", "stop"), .step = 400, .pause_ns = 1000000};
 
-/* ---- the choice ---- */
+/* ---- choosing a server ---- */
 
 static void test_the_least_loaded_is_chosen(void) {
     endpoints e = {0};

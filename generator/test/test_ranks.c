@@ -116,7 +116,7 @@ static snap_status until_failure(ranks *g, snap_err *err) {
     return err->code;
 }
 
-/* ---- working together ---- */
+/* ---- gathers without faults ---- */
 
 static snap_status gather_often(ranks *g, snap_err *err) {
     uint8_t mine[RANKS_BLOB_MOST], all[kMostRanks * RANKS_BLOB_MOST];

@@ -125,7 +125,7 @@ static void test_published_tokens(void) {
     check_fixture(FOLDER "kimi-k2", 50);
 }
 
-/* ---- any bytes ---- */
+/* ---- texts of any bytes ---- */
 
 /* decode(encode(x)) = x for UTF-8; for other bytes it is x repaired. */
 static void test_round_trip(void) {

@@ -13,7 +13,7 @@ static bool is_ours(const char *backend) {
     return false;
 }
 
-/* ---- in the document ---- */
+/* ---- origins of rows and arms ---- */
 
 static void check_backend(const origin_backend *backend, verify_findings *f) {
     f->checks += backend->exists;
@@ -68,7 +68,7 @@ void verify_origin(const run_record *r, verify_findings *f) {
     }
 }
 
-/* ---- against files ---- */
+/* ---- origins compared with files ---- */
 
 static bool any_model_has(const run_record *r, const char *checkpoint) {
     for (size_t i = 0; i < r->model_fidelity.n; i++)

@@ -62,7 +62,7 @@ void packed_arm_release(bench_arm *arm) {
     free(arm->planted_rows);
 }
 
-/* ---- filling ---- */
+/* ---- filling a packed cache ---- */
 
 /* Pages that follow each other in one sequence. */
 typedef struct {

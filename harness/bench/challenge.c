@@ -41,7 +41,7 @@ static snap_status number_of(const char *text, uint64_t *out, snap_err *err) {
     return st;
 }
 
-/* ---- cells ---- */
+/* ---- cells of a challenge ---- */
 
 static int64_t ceil_of(int64_t a, int64_t b) {
     return (a + b - 1) / b;

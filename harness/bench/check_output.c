@@ -380,7 +380,7 @@ cleanup:
     return st;
 }
 
-/* ---- afterwards ---- */
+/* ---- checks after the timing ---- */
 
 /* Checks rows of a timed step's output: of the one that bench_arm_sample() kept, or else of the
  * last step. */

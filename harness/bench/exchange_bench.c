@@ -213,7 +213,7 @@ cleanup:
     return st;
 }
 
-/* ---- all rows ---- */
+/* ---- measuring all rows ---- */
 
 /* The number of operations in one graph. It is large enough that the launch of the graph takes a
  * small part of its time. */

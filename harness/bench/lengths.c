@@ -156,7 +156,7 @@ void lengths_release(lengths_spec *s) {
     *s = (lengths_spec){0};
 }
 
-/* ---- drawing ---- */
+/* ---- drawing lengths ---- */
 
 static double draw_one(const lengths_spec *s, rng *r) {
     switch (s->kind) {

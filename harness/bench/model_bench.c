@@ -203,7 +203,7 @@ cleanup:
     return st;
 }
 
-/* ---- the run ---- */
+/* ---- a run of the benchmark ---- */
 
 /* Opens the device, starts the result file and measures the ceilings. The backend is closed again,
  * so its memory is free afterwards. */

@@ -23,7 +23,7 @@ static int *equal_at(const model_diverge *d, int format, int way, int place) {
     return &d->equal[((int64_t)format * DIVERGE_WAYS + way) * d->places + place];
 }
 
-/* ---- places ---- */
+/* ---- where continuations begin ---- */
 
 /* Chooses the places after which continuations begin. A place is the last token of a page.
  * @possible is the number of pages that are followed by enough tokens of the text. If there are

@@ -216,7 +216,7 @@ static snap_status emit_depth(const study *t, snap_err *err) {
     return st;
 }
 
-/* ---- one moment ---- */
+/* ---- the layers at one token ---- */
 
 static snap_status study_init(study *t, snap_err *err) {
     oracle_step *s = &t->step;

@@ -20,7 +20,7 @@ void row_key(const row_context *ctx, const bench_shape *s, bench_kind k, bench_s
                    ctx->backend.kernel, ctx->kernel_hash ? ctx->kernel_hash : "");
 }
 
-/* ---- measured ---- */
+/* ---- measured values of a row ---- */
 
 static cell_shape shape_of(const bench_shape *s) {
     return (cell_shape){.heads = s->heads,
@@ -198,7 +198,7 @@ js *row_json(const row_context *ctx, const row_measured *m) {
     return record_write(&cell_type, &c);
 }
 
-/* ---- derived ---- */
+/* ---- values derived from a row ---- */
 
 /* @v if it is within 1 .. @high, else 0. */
 static int shape_number(int64_t v, int64_t high) {

@@ -15,7 +15,7 @@ static int64_t d_c = 512, d_r = 64;
 static const opt options[] = {WIDTHS, {.type = OPT_END}};
 static const opt check_options[] = {WIDTHS, {.type = OPT_END}};
 
-/* ---- the list ---- */
+/* ---- listing the formats ---- */
 
 typedef struct {
     table t;

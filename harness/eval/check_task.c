@@ -207,7 +207,7 @@ static snap_status add_problems(checking *c, snap_err *err) {
     return st;
 }
 
-/* ---- the task ---- */
+/* ---- checking a task ---- */
 
 static snap_status describe(checking *c, const task_spec *t, const task_options *options,
                             snap_err *err) {

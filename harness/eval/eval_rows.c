@@ -231,7 +231,7 @@ js *eval_pooled_row(const eval_plan *plan, const task_score *scores, size_t pair
     return row;
 }
 
-/* ---- the task ---- */
+/* ---- values of a task's row ---- */
 
 static eval_dataset dataset_of(const task_set *set) {
     const char *slash = strrchr(set->file, '/');

@@ -110,7 +110,7 @@ cleanup:
     return st;
 }
 
-/* ---- all rows ---- */
+/* ---- grading all lines ---- */
 
 static snap_status add_line(grading *g, span text, long number, snap_err *err) {
     if (g->n == g->room) {

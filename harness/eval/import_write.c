@@ -49,7 +49,7 @@ static snap_status add_line(js *row, bool complete, buf *out, snap_err *err) {
     return st;
 }
 
-/* ---- the task ---- */
+/* ---- writing the task file ---- */
 
 /* Names the program whose logs these are with each of its versions once, and the metric with its
  * filter. */

@@ -197,7 +197,7 @@ cleanup:
     return st;
 }
 
-/* ---- its journal ---- */
+/* ---- the journal of the merged run ---- */
 
 /* The options for grading the merged run again: those of the first shard, with the servers of all
  * shards. */

@@ -51,7 +51,7 @@ cleanup:
     return st;
 }
 
-/* ---- the list ---- */
+/* ---- listing the sets ---- */
 
 /* What DIR holds of a set: "differs" if a file has another checksum, else the state that all files
  * share, else "partial". */

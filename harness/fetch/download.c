@@ -41,7 +41,7 @@ typedef struct {
     term_progress progress;
 } job;
 
-/* ---- the part on disk ---- */
+/* ---- the incomplete file on disk ---- */
 
 static char *etag_path(const char *part) {
     buf path = {0};

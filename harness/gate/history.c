@@ -91,7 +91,7 @@ cleanup:
     return st;
 }
 
-/* ---- reading ---- */
+/* ---- reading a history ---- */
 
 typedef struct {
     const char *path;
@@ -162,7 +162,7 @@ size_t history_runs(const gate_history *h) {
     return js_len(h->runs);
 }
 
-/* ---- series ---- */
+/* ---- the times of a cell over the runs ---- */
 
 /* Writes the logarithms of a cell's times to @x and the indices of their runs to @run, and returns
  * how many there are. Runs without a time of the cell are left out. Both arrays have room for all

@@ -307,7 +307,7 @@ static bool add_missing(const run_record *a, const run_record *b, js *rows) {
     return ok;
 }
 
-/* ---- all of them ---- */
+/* ---- checking the quality of a run ---- */
 
 snap_status gate_check_quality(const results *baseline, const results *current,
                                const gate_quality_options *opt, js *rows, snap_err *err) {

@@ -238,7 +238,7 @@ const remote_about *remote_describe(const gate_remote *r) {
     return &r->about;
 }
 
-/* ---- cells ---- */
+/* ---- cells of the other process ---- */
 
 static js *cell_json(const bench_shape *s, const char *precision, bench_scope scope) {
     js *o = js_new_object();

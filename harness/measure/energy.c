@@ -88,7 +88,7 @@ uint64_t energy_take_reasons(energy_meter *m) {
     return reasons;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading the sensors -------------------------------------------------------------------- */
 
 static void read_sensor(energy_meter *m, int i, double *now) {
     int code = energy_read_file(m->sensors.at[i].path, now);

@@ -90,7 +90,7 @@ static size_t depth_normal(double mean, double sd, double alpha) {
     return k > 0 ? (size_t)k : 0;
 }
 
-/* ---- paired ---- */
+/* ---- signed ranks of paired samples ---- */
 
 typedef struct {
     double size;

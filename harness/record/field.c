@@ -156,7 +156,7 @@ void record_init(const record_type *type, void *record) {
         init_field(&type->fields[i], record);
 }
 
-/* ---- reading ---- */
+/* ---- reading fields ---- */
 
 static const char *word_of(const field *f, const js *v) {
     if ((f->flags & FIELD_WAS_BOOL) && js_true(v))

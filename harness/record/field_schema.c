@@ -6,7 +6,7 @@
 
 enum { kCountMax53 = 53 };
 
-/* ---- building ---- */
+/* ---- making the schema's nodes ---- */
 
 /* Returns @node if @ok, else frees it and returns NULL. */
 static js *whole(js *node, bool ok) {

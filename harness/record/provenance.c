@@ -194,7 +194,7 @@ static record_texts command_line(arena *mem, bool *failed) {
     return (record_texts){at, n};
 }
 
-/* ---- parts ---- */
+/* ---- parts of the provenance ---- */
 
 static origin_program this_program(void) {
     return (origin_program){.version = BUILD_VERSION, .commit = BUILD_COMMIT, .dirty = BUILD_DIRTY};

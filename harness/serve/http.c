@@ -25,7 +25,7 @@ enum {
     kOtherFiles = 64 + kBurst
 };
 
-/* ---- the loop ---- */
+/* ---- the loop of the server's thread ---- */
 
 /* Goes on with the requests that the worker has read, and adds the engine's news (new tokens and
  * ends of choices) to the answers. */
@@ -150,7 +150,7 @@ static snap_status loop(http *h, snap_err *err) {
                : SNAP_OK;
 }
 
-/* ---- life ---- */
+/* ---- starting and stopping the server ---- */
 
 /* Raises the limit on open files as far as possible. Returns how many connections to allow, at most
  * @wanted. */

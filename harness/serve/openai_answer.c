@@ -89,7 +89,7 @@ static void write_tail(const openai_answer *a, int i, buf *out) {
                      prompt, made, prompt + made);
 }
 
-/* ---- life ---- */
+/* ---- creating and releasing an answer ---- */
 
 snap_status openai_answer_begin(openai_answer *a, const openai_request *req, const serve_job *job,
                                 const tokenizer *tokens, uint64_t number, const char *model,
@@ -158,7 +158,7 @@ static void write_event(openai_answer *a, int i, const char *text, size_t n, buf
     openai_logprobs_clear(&c->logprobs);
 }
 
-/* ---- echo ---- */
+/* ---- prompts in answers (echo) ---- */
 
 /* The text of a prompt: as it was given, or decoded from its ids. */
 static void append_prompt(openai_answer *a, int prompt, buf *out) {
@@ -183,7 +183,7 @@ static void echo(openai_answer *a, int i, buf *text) {
                             s->top ? s->top + t * k : NULL, s->n_top[t]);
 }
 
-/* ---- news ---- */
+/* ---- taking new tokens ---- */
 
 static void take_piece(openai_answer *a, const serve_piece *p, const char *text,
                        const token_logit *top, buf *out) {

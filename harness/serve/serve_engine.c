@@ -48,7 +48,7 @@ struct serve_engine {
     serve_news taken;
 };
 
-/* ---- news ---- */
+/* ---- new tokens of jobs ---- */
 
 void serve_news_clear(serve_news *n) {
     n->n = n->n_top = 0;
@@ -309,7 +309,7 @@ static void fail_all(serve_engine *e, const snap_err *err) {
                 fail_choice(&j->choice[i], err);
 }
 
-/* ---- the thread ---- */
+/* ---- the engine's thread ---- */
 
 /* Moves the new pieces to those that are published. The caller holds the lock. */
 static void publish_pieces(serve_engine *e) {

@@ -113,7 +113,7 @@ static void detokenize(exchange *x) {
     serve_submit(x, OPENAI_DETOKENIZE);
 }
 
-/* ---- all ---- */
+/* ---- the table of routes ---- */
 
 typedef struct {
     const char *path, *method;

@@ -65,7 +65,7 @@ static load_slot *pop(block *b) {
     }
 }
 
-/* ---- slots ---- */
+/* ---- slots for requests ---- */
 
 void block_release_slot(block *b, load_slot *s) {
     s->next_free = b->free;
@@ -108,7 +108,7 @@ static void prepare_next(lane *l) {
         block_release_slot(b, s);
 }
 
-/* ---- the loop ---- */
+/* ---- the loop of a block ---- */
 
 /* Sends at most kBurst of the requests that are due. Returns true if more may be due. */
 static bool send_due(block *b) {

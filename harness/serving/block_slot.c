@@ -45,7 +45,7 @@ static void on_piece(void *ctx, int64_t now_ns) {
     s->pieces++;
 }
 
-/* ---- slots ---- */
+/* ---- creating and releasing a slot ---- */
 
 load_slot *load_slot_create(lane *l) {
     load_slot *s = calloc(1, sizeof *s);
@@ -75,7 +75,7 @@ void load_slot_free(load_slot *s) {
     free(s);
 }
 
-/* ---- preparing ---- */
+/* ---- preparing a request ---- */
 
 /* Adds a text to the conversation; false if memory is exhausted. */
 static bool add_text(load_slot *s, const char *text) {
@@ -172,7 +172,7 @@ bool load_slot_begin(load_slot *s, int64_t due_ns) {
     return false;
 }
 
-/* ---- after the end ---- */
+/* ---- after the end of a request ---- */
 
 static double seconds(const load_slot *s, int64_t monotonic_ns) {
     return (double)(monotonic_ns - s->lane->block->start_ns) * 1e-9;

@@ -111,7 +111,7 @@ snap_status draw_parse(const char *flag, const char *text, double min, double ma
                    flag, text, min, max);
 }
 
-/* ---- drawing ---- */
+/* ---- drawing a length ---- */
 
 enum { kStep = 4 }; /* blocks of random bits that are reserved for each number */
 

@@ -71,7 +71,7 @@ snap_status serving_options_read(const js *config, serving_options *out, snap_er
     return SNAP_OK;
 }
 
-/* ---- the parts ---- */
+/* ---- reading and comparing the parts ---- */
 
 static snap_status open_part(source *s, snap_err *err) {
     char *path = fs_join(s->folder, "journal");

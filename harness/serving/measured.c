@@ -32,7 +32,7 @@ bool serving_is_judged(int metric) {
     return false;
 }
 
-/* ---- blocks ---- */
+/* ---- finding the blocks of an arm ---- */
 
 typedef struct {
     serving_request *sorted;               /* requests of this load point, in the order of
@@ -166,7 +166,7 @@ cleanup:
     return st;
 }
 
-/* ---- counts ---- */
+/* ---- counting requests ---- */
 
 static int by_number(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -213,7 +213,7 @@ static snap_status count_requests(work *w, int a, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- estimates ---- */
+/* ---- estimates and targets ---- */
 
 /* The p99 of the client's lag over the latency's median or, for itl, over its p99, because the lag
  * changes single gaps. In tpot and the normalised latency, the lag is divided by the number of

@@ -84,7 +84,7 @@ static snap_status read_line(const meeting *m, peer *p, int ms, char line[kLine]
     return st;
 }
 
-/* ---- the place ---- */
+/* ---- the address of part 1 ---- */
 
 /* Resolves "HOST:PORT"; the caller frees the list. */
 static snap_status resolve(const char *place, bool listen, struct addrinfo **out, snap_err *err) {
@@ -230,7 +230,7 @@ static snap_status lead(meeting *m, const char *step, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- the other parts ---- */
+/* ---- parts other than part 1 ---- */
 
 /* Reads part 1's answer, which must be @wanted. */
 static snap_status expect(meeting *m, const char *wanted, snap_err *err) {

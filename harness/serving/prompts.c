@@ -35,7 +35,7 @@ static const char kCommon[] =
     " test movie north love step support west baby south east summer winter river ocean mountain"
     " green blue red white black open close large small early late young old long short high low";
 
-/* ---- the words ---- */
+/* ---- the words of prompts ---- */
 
 /* Adds a word, which begins with a space; false if memory is exhausted. */
 static bool add_word(prompt_maker *m, buf *text, const char *word, size_t n) {

@@ -84,7 +84,7 @@ void request_line_append(const serving_request *r, buf *out) {
     (void)buf_puts(out, "}\n");
 }
 
-/* ---- reading ---- */
+/* ---- reading requests.jsonl ---- */
 
 typedef struct {
     request_list *list;

@@ -53,7 +53,7 @@ static bool can_merge(size_t blocks, size_t each) {
     return each > 1 && each * blocks / 2 >= SLICES_FEWEST;
 }
 
-/* ---- the test ---- */
+/* ---- the test of independence ---- */
 
 /* The largest correlation of all series and divisions. Merges the series as far as possible. */
 static double statistic(slice_series *series, size_t n, size_t blocks, size_t each) {

@@ -9,7 +9,7 @@
 #include "evals/stats.h"
 #include "harness/serving/batch_means.h"
 
-/* ---- the list ---- */
+/* ---- reading the list of targets ---- */
 
 static snap_status refuse(const char *part, const char *why, snap_err *err) {
     return err_set(err, SNAP_E_USAGE,

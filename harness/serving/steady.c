@@ -13,7 +13,7 @@ static const double kLeastShare = 0.02;  /* a smaller backlog is no saturation *
 static const double kMostDrift = 0.01;   /* with a larger change, a block is not steady */
 static const double kMostTrimmed = 0.25; /* largest part of a block that one request takes */
 
-/* ---- series ---- */
+/* ---- series of values in steps of time ---- */
 
 static double last_time(const serving_request *r, size_t n) {
     double last = 0;
@@ -72,7 +72,7 @@ void steady_series_of(const serving_request *r, size_t n, steady_series *out) {
     }
 }
 
-/* ---- the window ---- */
+/* ---- the steady window of a series ---- */
 
 size_t steady_mser5(const double *x, size_t n) {
     double group[STEADY_STEPS / kGroup], sum = 0, squares = 0, least = (double)INFINITY;

@@ -116,7 +116,7 @@ static void test_code_of_an_arm(void) {
     CU_ASSERT_PTR_NULL(ours.code.kernel);
 }
 
-/* ---- the order ---- */
+/* ---- the order of the arms ---- */
 
 /* In n consecutive blocks each arm has the same number of steps, both halves of a block hold each
  * arm once, and within the halves each arm follows each other arm equally often. */

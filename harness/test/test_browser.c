@@ -59,7 +59,7 @@ static void expect_quiet(const browser *b, const char *page) {
     }
 }
 
-/* ---- appearance ---- */
+/* ---- colours and widths ---- */
 
 static void set_media(browser *b, const char *media, const char *scheme) {
     js_free(browser_callf(b, "Emulation.setEmulatedMedia",

@@ -507,7 +507,7 @@ static void test_look(void) {
     place_close(&p);
 }
 
-/* ---- conversion ---- */
+/* ---- converting rows to lines ---- */
 
 #define ROWS                                                                                       \
     "{\"rows\": [{\"row_idx\": 0, \"row\": {\"problem\": \"1+1\", \"answer\": 2}},"                \

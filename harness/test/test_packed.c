@@ -291,7 +291,7 @@ static void test_example(void) {
                   "no attend_packed()");
 }
 
-/* ---- the row ---- */
+/* ---- the row of a packed arm ---- */
 
 static size_t count_findings(js *row, const char *says) {
     run_record run = {0};

@@ -6,7 +6,7 @@
 #include "harness/bench/predict_rules.h"
 #include "harness/test/predict_named.h"
 
-/* ---- fits ---- */
+/* ---- fitting the rules ---- */
 
 static void test_exact_fit(void) {
     const predict_terms x[] = {{{1, 2, 0}}, {{1, 5, 1}}, {{1, 9, 7}}, {{1, 1, 3}}};

@@ -99,7 +99,7 @@ static void test_kept_files_load(void) {
     (void)load_one(kFixture, NULL, FTW_F, NULL);
 }
 
-/* ---- one record ---- */
+/* ---- writing and reading a record ---- */
 
 /* The shape and the correctness of a row come back as the same JSON. */
 static void test_a_row_comes_back(void) {

@@ -250,7 +250,7 @@ static void check_logprobs(engines *e, const js *body, const serve_stream *s, co
             check_echoed_logprobs(e, js_at(prompt, i), serve_choice(answer, i), expected);
 }
 
-/* ---- the test ---- */
+/* ---- replaying recorded requests ---- */
 
 static void replay(const serve_child *c, engines *e, const js *expected) {
     const char *file = js_get_str(expected, "file");

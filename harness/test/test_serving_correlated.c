@@ -165,7 +165,7 @@ static void test_targets(void) {
         }
 }
 
-/* ---- the rules ---- */
+/* ---- the rules for blocks ---- */
 
 /* Student's t, from tables: 12.706 for 1 and 4.303 for 2 degrees of freedom at 95 %. With 1 degree,
  * the distribution is that of Cauchy. */
@@ -237,7 +237,7 @@ static void test_one_block(void) {
     CU_ASSERT(flagged > 0);
 }
 
-/* ---- drifts ---- */
+/* ---- servers whose speed drifts ---- */
 
 /* One block of a server that starts faster by the share @slow and approaches its speed with this
  * time constant. */

@@ -160,7 +160,7 @@ static void test_numpy_and_scipy(void) {
     sim_release(&log);
 }
 
-/* ---- queues ---- */
+/* ---- simulated queues ---- */
 
 /* Blocks of M/M/1 queues of two arms with the same arrivals. The second arm is @speed times as
  * fast. */

@@ -177,7 +177,7 @@ static void test_rows_of_earlier_builds(void) {
     results_free(r);
 }
 
-/* ---- views ---- */
+/* ---- reports and figures ---- */
 
 /* Removes the files of a folder and the folder. */
 static int remove_folder(const char *dir) {

@@ -51,7 +51,7 @@ static void test_hostile_texts(void) {
                    "f\n");
 }
 
-/* ---- show ---- */
+/* ---- eval show ---- */
 
 static char path[40];
 

@@ -96,7 +96,7 @@ static void test_dependent_slices(void) {
     }
 }
 
-/* ---- by hand ---- */
+/* ---- series computed by hand ---- */
 
 enum { kBlocks = 2, kEach = 16, kSlices = kBlocks * kEach };
 

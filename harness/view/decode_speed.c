@@ -97,7 +97,7 @@ static bool read_predicted(decode_speed *out, const report_model *m, const repor
     return out->model && out->conditions;
 }
 
-/* ---- order ---- */
+/* ---- the order of rows ---- */
 
 static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);

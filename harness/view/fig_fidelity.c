@@ -85,7 +85,7 @@ static double end_of(const plot *p, const lines_series *s) {
     return last;
 }
 
-/* ---- drawing ---- */
+/* ---- drawing the figure ---- */
 
 static int by_context(const void *a, const void *b) {
     const report_fidelity *x = *(const report_fidelity *const *)a;

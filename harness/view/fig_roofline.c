@@ -98,7 +98,7 @@ static bool find(plot *p, const report_model *m, size_t index) {
     return false;
 }
 
-/* ---- drawing ---- */
+/* ---- drawing the figure ---- */
 
 static void grid(buf *out, const plot *p, bool vertical) {
     const svg_scale *s = vertical ? &p->x : &p->y;

@@ -4,7 +4,7 @@
 
 static const char *const kPer[] = {"token", "page", "tensor"};
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the table of formats -------------------------------------------------------------------- */
 
 table format_list(void) {
     static const char *const heads[] = {"format", "bytes/token", "content", "scale",

@@ -29,7 +29,7 @@ snap_status backend_info_text(const js *o, buf *out, snap_err *err) {
     return buf_check(out, "the text", err);
 }
 
-/* ---- as text ---- */
+/* ---- writing the machine's description ---- */
 
 static const char *or_unknown(const char *s) {
     return s ? s : "unknown";

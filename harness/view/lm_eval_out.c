@@ -390,7 +390,7 @@ cleanup:
     return st;
 }
 
-/* ---- the run ---- */
+/* ---- exporting a run ---- */
 
 static snap_status write_all(exporter *x, snap_err *err) {
     snap_status st = SNAP_OK;

@@ -90,7 +90,7 @@ cleanup:
     return st;
 }
 
-/* ---- further input ---- */
+/* ---- samples and documents ---- */
 
 static snap_status add_samples(request *q, report_paths folders, snap_err *err) {
     snap_status st = SNAP_OK;

@@ -185,7 +185,7 @@ static void put_task(page *p, int task) {
                             : "");
 }
 
-/* ---- the section ---- */
+/* ---- writing the section of samples ---- */
 
 static size_t count_kind(const report_samples *all, const char *kind) {
     size_t n = 0;

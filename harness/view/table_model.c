@@ -76,7 +76,7 @@ static double median_of(const report_model *m, const report_model_row *group, co
     return all[n / 2];
 }
 
-/* ---- cells ---- */
+/* ---- contents of cells ---- */
 
 static void science(pen *p, const report_model_row *r, const char *key) {
     pen_science(p, record_number(&model_type, r->row, key));

@@ -79,7 +79,7 @@ bool report_table_paper_kernel(const report_model *m, arena *mem, table *t) {
     return !p.failed;
 }
 
-/* ---- granularity ---- */
+/* ---- the paper's table of granularity ---- */
 
 static const char *meaning_of(const char *config) {
     static const char *const meanings[][2] = {

@@ -27,7 +27,7 @@ static int column_of(int id, int64_t token) {
     return (int)(hash_of(id, token) % kC);
 }
 
-/* ---- two ways to aim ------------------------------------------------------------------------- */
+/* ---- queries that aim at a slot or a token --------------------------------------------------- */
 
 /* Row i aims at one slot of every page. */
 static int64_t slot_of_row(int64_t i) {
@@ -172,7 +172,7 @@ cleanup:
     return check_count(c, st == SNAP_E_NOMEM ? SNAP_E_UNSUPPORTED : st, err);
 }
 
-/* ---- checks ---------------------------------------------------------------------------------- */
+/* ---- checks of reach ------------------------------------------------------------------------- */
 
 typedef struct {
     int heads, s_q, splits, batch, length[3];

@@ -110,7 +110,7 @@ static snap_status fill(step_case *c, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- creation -------------------------------------------------------------------------------- */
+/* ---- creating a step ------------------------------------------------------------------------- */
 
 static void sizes(const step_spec *s, size_t bytes[STEP_AREAS]) {
     size_t rows = (size_t)s->batch * (size_t)s->s_q * (size_t)s->heads, d_c = (size_t)s->d_c,

@@ -114,7 +114,7 @@ static snap_status check_rope(const cache_format *f, snap_err *err) {
     return check_scale(r, f->d_r, "rope.scale", err);
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- checks of places in memory -------------------------------------------------------------- */
 
 static int64_t slots_of(const cache_format *f, const cache_plane *p) {
     return layout_per(f, p) == SCALE_PER_TOKEN ? f->page_tokens : 1;
@@ -183,7 +183,7 @@ static snap_status check_places(const cache_format *f, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- checks of a whole format ---------------------------------------------------------------- */
 
 static snap_status check_transform(const cache_format *f, snap_err *err) {
     int n = f->hadamard;

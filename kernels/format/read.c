@@ -120,7 +120,7 @@ static snap_status inside(place p, const char *key, char name[kWhere], place *ou
     return st;
 }
 
-/* ---- planes ---------------------------------------------------------------------------------- */
+/* ---- reading places and scales --------------------------------------------------------------- */
 
 /* Reads offset and stride; -1 stands for an absent one. */
 static snap_status read_place(place p, cache_plane *out, snap_err *err) {
@@ -199,7 +199,7 @@ cleanup:
     return st;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- reading content, RoPE part and attention ------------------------------------------------ */
 
 static snap_status read_content(place file, cache_format *f, snap_err *err) {
     char name[kWhere], zero_name[kWhere];

@@ -81,7 +81,7 @@ snap_status opencl_kernel(cl_object *out, opencl_backend *be, const char *option
     return opencl_check(code, name, err);
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* ---- arguments and launches ------------------------------------------------------------------ */
 
 void opencl_value(opencl_call *c, const void *value, size_t size) {
     int32_t code = c->be->cl->SetKernelArg(c->kernel, c->n++, size, value);

@@ -100,7 +100,7 @@ void attend_free(mla_backend *be, void *device) {
     free(b);
 }
 
-/* ---- checks ---- */
+/* ---- checks of the bytes around memory ---- */
 
 /* Whether @n bytes of memory have the known value. */
 static snap_status holds(const attend_backend *a, const unsigned char *at, size_t n, bool *yes,

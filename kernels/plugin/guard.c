@@ -148,7 +148,7 @@ static void catch_crashes(void) {
         (void)sigaction(kCrashes[i], &act, &crash_actions[i]);
 }
 
-/* ---- calls ---- */
+/* ---- guarded calls ---- */
 
 static void set_up(void) {
     catch_crashes();

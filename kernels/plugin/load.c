@@ -115,7 +115,7 @@ static snap_status check_entry(const snapmla_plugin *p, const char *path, snap_e
     return check_name(p->name, path, err);
 }
 
-/* ---- loading --------------------------------------------------------------------------------- */
+/* ---- loading a shared object ----------------------------------------------------------------- */
 
 /* Accepts regular files only: opening a pipe would block. */
 static snap_status check_file(const char *path, snap_err *err) {

@@ -16,7 +16,7 @@ static cache_format load(const char *name) {
     return f;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading descriptors --------------------------------------------------------------------- */
 
 /* Reads a descriptor whose parts are given as JSON; NULL stands for a valid part. */
 static snap_status read_parts(cache_format *f, const char *head, const char *content,

@@ -97,7 +97,7 @@ static void render_v31(const renderer *r) {
         put(r, r->style->thinking == THINKING_ON ? ANSWER "<think>" : ANSWER THOUGHT);
 }
 
-/* ---- the others ---- */
+/* ---- the templates of other models ---- */
 
 static void render_kimi(const renderer *r) {
     bool k2 = r->style->template == CHAT_KIMI_K2;

@@ -135,7 +135,7 @@ static snap_status reject_variants(const js *config, snap_err *err) {
     return SNAP_OK;
 }
 
-/* ---- parts ---- */
+/* ---- reading parts of a config ---- */
 
 static snap_status read_factors(const js *rope, const char *key, int n, double *out,
                                 snap_err *err) {

@@ -171,7 +171,7 @@ cleanup:
     return st;
 }
 
-/* ---- step ---- */
+/* ---- one step of the engine ---- */
 
 /* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, or of
  * ENGINE_SCORE_CHUNK if it is scored and that is less, whatever else is in the step. */
@@ -340,7 +340,7 @@ cleanup:
     return st;
 }
 
-/* ---- life ---- */
+/* ---- statistics, creation and release ---- */
 
 int engine_pending(const engine *e) {
     return e->queue.n + e->running.n + e->swapped.n;

@@ -8,7 +8,7 @@
 
 enum { kPadding = 128 }; /* content is padded to a multiple of this */
 
-/* ---- loading --------------------------------------------------------------------------------- */
+/* ---- loading a format ------------------------------------------------------------------------ */
 
 /* Loads the format for the width of the content. If the format does not have this width, loads it
  * for the smallest padded width that it has. */

@@ -261,7 +261,7 @@ cleanup:
     return st;
 }
 
-/* ---- the encoder ---- */
+/* ---- creating an encoder ---- */
 
 snap_status tok_encoder_create(tok_encoder **out, const tokenizer *t, snap_err *err) {
     tok_encoder *e = calloc(1, sizeof *e);

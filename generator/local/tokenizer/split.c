@@ -16,7 +16,7 @@ typedef struct {
 static snap_status from_step(const walk *k, int step, const char *s, size_t n, bool first,
                              snap_err *err);
 
-/* ---- cutting ---- */
+/* ---- cutting a text into pieces ---- */
 
 /* A piece that may still be joined with what follows. */
 typedef struct {

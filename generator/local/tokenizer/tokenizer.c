@@ -160,7 +160,7 @@ void tokenizer_free(tokenizer *t) {
     free(t);
 }
 
-/* ---- properties ---- */
+/* ---- properties of a tokenizer ---- */
 
 int32_t tokenizer_size(const tokenizer *t) {
     return t->vocab.n;

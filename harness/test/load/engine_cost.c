@@ -119,7 +119,7 @@ static double served(setting *s, int jobs) {
     return spent;
 }
 
-/* ---- all ---- */
+/* ---- the program ---- */
 
 static int by_number(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
