@@ -113,8 +113,8 @@ static snap_status set_gold(const task_file *f, const js *row, const shown_choic
         goto cleanup;
     }
     TRY(gold_make(f, row, shown, &gold, where, err));
-    if (f->grader == GRADER_JUDGE) { /* evals/arena.h: a category, for which the task's name stands,
-                                        a newline, the reference */
+    if (f->grader == GRADER_JUDGE) { /* a category (the task's name), a newline, the reference: see
+                                       evals/arena.h */
         (void)buf_printf(&judged, "%s\n%s", f->spec.name, buf_str(&gold));
         TRY(buf_check(&judged, where, err));
     }

@@ -169,8 +169,8 @@ static int tokens_on_page(const bench_arm *arm, page_place at) {
 
 /* Finds the next MLA_MAX_SQ tokens of a page that holds @had tokens. Returns the page's new length,
  * or 0 if the page is complete. *first is the index of the first token. If fewer tokens are left,
- * *first is lower, so that the MLA_MAX_SQ tokens end with the page's last one. Then tokens that the
- * page has are written again, and those before its first one are not written. */
+ * *first is lower, so that the MLA_MAX_SQ tokens end with the page's last one. The tokens that the
+ * page already holds are then written again. Tokens before the page's first one are not written. */
 static int next_tokens(const bench_arm *arm, int64_t page, int had, uint64_t *first) {
     page_place at = arm_place(arm, page);
     int all = tokens_on_page(arm, at), now = had + MLA_MAX_SQ < all ? had + MLA_MAX_SQ : all;

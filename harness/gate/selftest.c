@@ -27,7 +27,7 @@ void selftest_release(selftest *s) {
     *s = (selftest){0};
 }
 
-/* ---- runs ---- */
+/* ---- gate runs and their noise ---- */
 
 /* The sessions of one cell, from all runs of equal arms, slowed as one case says: each session once
  * with the arms as they were, and once with the arms exchanged. */

@@ -268,8 +268,8 @@ static slo_result test_target(const sliced_arm *s, const slo_target *t, const do
     return r;
 }
 
-/* Tests a target. If the server drifts, its state must also hold for a limit that is stricter by
- * the drift. */
+/* Tests a target. If the server's speed drifts, the state of the target must also hold for a limit
+ * that is stricter by the drift. */
 static slo_result test_drifting_target(const work *w, int a, const sliced_arm *s, size_t k,
                                        size_t each, const serving_measure_options *o) {
     const serving_arm *arm = &w->out->arm[a];

@@ -173,8 +173,9 @@ cleanup:
 
 /* ---- one step of the engine ---- */
 
-/* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, or of
- * ENGINE_SCORE_CHUNK if it is scored and that is less, whatever else is in the step. */
+/* The length of the prompt's next chunk. A prompt is divided at multiples of e->chunk, whatever
+ * else is in the step. A scored prompt is divided at multiples of ENGINE_SCORE_CHUNK if this is
+ * less than e->chunk. */
 static int chunk_of(const engine *e, const prompt *p) {
     int left = p->n - p->computed;
     int most = p->scored_for && e->chunk > ENGINE_SCORE_CHUNK ? ENGINE_SCORE_CHUNK : e->chunk;
