@@ -102,7 +102,8 @@ static void test_fp32_is_transformers(void) {
 
 typedef struct {
     double worst, median;
-    int compared; /* tokens; with @mine, those whose experts are @theirs in every layer */
+    int compared; /* tokens that were compared: if experts are given, those with the same ones in
+                     all layers */
 } comparison;
 
 static int by_size(const void *a, const void *b) {

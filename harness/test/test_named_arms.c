@@ -159,7 +159,8 @@ static void test_pairs(void) {
         }
     CU_ASSERT(!named_arms_pair(m->named, CELLS, 0, 1));
     CU_ASSERT(report_table_named_pair_cells(m, &mem, &t) && t.n_rows == 3 * CELLS);
-    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "A"), "fast"); /* then same, of the first cell */
+    CU_ASSERT_STRING_EQUAL(cell(&t, 0, "A"),
+                           "fast"); /* the first cell: rows of "fast", then of "same" */
     CU_ASSERT_STRING_EQUAL(cell(&t, 0, "result"), "A faster");
     arena_release(&mem);
     report_model_free(m);
