@@ -17,7 +17,7 @@
 
 typedef struct json_t js; /* jansson's own tag: the type stays opaque outside base/json.c */
 
-/* ---- reading ---- */
+/* ---- reading JSON ---- */
 
 /* Parses one JSON text. Refuses duplicate keys, trailing content, invalid UTF-8, more than 2048
  * levels (the limit of jansson), integers beyond 64 bits and other numbers beyond the range of a
@@ -82,7 +82,7 @@ void *js_next(const js *object, void *it);
 const char *js_key(void *it);
 js *js_value(void *it);
 
-/* ---- building ---- */
+/* ---- making JSON ---- */
 
 js *js_new_object(void);
 js *js_new_array(void);

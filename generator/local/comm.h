@@ -1,5 +1,5 @@
-/* comm.h - what the ranks of a model exchange that is divided over several devices: sums over the
- * ranks of a split model (TP), and rows on their way to experts and back (EP).
+/* comm.h - what the ranks exchange if a model is divided over several devices: sums over the ranks
+ * of a split model (TP), and rows on their way to experts and back (EP).
  *
  * TP. A rank holds a model of a smaller shape (ranks/layout.h). It has its part of the heads (rows
  * of W_Q, W_UK and W_UV, columns of W_O) and its part of the inner width of every feed-forward
@@ -86,8 +86,8 @@ struct comm {
      *
      * gather() enqueues all [size][bytes] = mine [bytes] of each rank, a multiple of 16 bytes.
      *
-     * scatter_sum() enqueues x [n] += the sum over all ranks of their part [rank] with this rank's
-     * number. part is [size][n], and undefined afterwards. */
+     * scatter_sum() enqueues x [n] += the sum over all ranks of part [r], where r is the number of
+     * this rank. part is [size][n], and undefined afterwards. */
     snap_status (*gather)(comm *c, const void *mine, void *all, int64_t bytes, void *stream,
                           snap_err *err);
     snap_status (*scatter_sum)(comm *c, float *x, float *part, int64_t n, void *stream,

@@ -4,7 +4,7 @@
  * Each rank runs exchange_bench_run(), with the same plan. For each row, all ranks
  *
  *   1. fill their buffers with numbers from a random seed of the rank. The ranks exchange their
- *      seeds after the operation, so no rank can compute the result without it.
+ *      seeds after the operation, so no rank can know the result without the operation.
  *   2. run the operation on integers and then on fractions, and compare the numbers of the result
  *      with the expected ones. Sums of small integers are exact, whatever their order. NCCL may add
  *      fractions in any order, so its sums of fractions are not compared with a sum. Those of an

@@ -5,8 +5,9 @@
  * every 20 to 100 ms. So each reading may be 0.1 s old, and the loop must take at least
  * STEP_ENERGY_LEAST_S: its energy is then wrong by at most 0.1 s of power at either end.
  *
- * The ranks meet before and after each round of steps, of about 2 s at most. The energy of a rank
- * therefore contains its waiting for the slowest rank, as in a real step. */
+ * A round of steps takes about 2 s at most. The ranks wait for each other before and after each
+ * round. The energy of a rank therefore contains its waiting for the slowest rank, as in a real
+ * step. */
 #ifndef SNAPMLA_HARNESS_BENCH_STEP_ENERGY_H
 #define SNAPMLA_HARNESS_BENCH_STEP_ENERGY_H
 

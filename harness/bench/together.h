@@ -7,13 +7,13 @@
 
 #include "generator/local/ranks/ranks.h"
 
-enum { TOGETHER_LEAD_NS = 300000 /* longer than the messages of a meeting usually take */ };
+enum { TOGETHER_LEAD_NS = 300000 /* longer than the messages of together_meet() usually take */ };
 
-/* When a rank begins its next step, by its own clock. @now, @latest: its clock before the meeting,
- * and the latest such time of all ranks. The ranks of one machine share the clock, so all of them
- * get the same time: TOGETHER_LEAD_NS after @latest. Clocks of different machines usually differ by
- * more than 5 ms. Then only the ranks of the machine with the latest clock wait for that time, and
- * all other ranks begin at once. */
+/* When a rank begins its next step, by its own clock. @now: its clock when together_meet() begins.
+ * @latest: the latest such time of all ranks. The ranks of one machine share the clock, so all of
+ * them get the same time: TOGETHER_LEAD_NS after @latest. Clocks of different machines usually
+ * differ by more than 5 ms. Then only the ranks of the machine with the latest clock wait for that
+ * time, and all other ranks begin at once. */
 int64_t together_start(int64_t now, int64_t latest);
 
 /**

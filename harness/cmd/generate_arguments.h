@@ -5,7 +5,8 @@
 #include "generator/local/answer.h"
 #include "harness/opt.h"
 
-/* @model and @answer lack what the other members say, until the command completes them. */
+/* The parser fills all members but @model and @answer. The command then sets these from the others.
+ */
 typedef struct {
     const char *prompt_text, *prompt_file, *system_text;
     bool stats, thinking, no_thinking;

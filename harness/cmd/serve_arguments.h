@@ -5,7 +5,8 @@
 #include "harness/opt.h"
 #include "harness/serve/serve.h"
 
-/* @model and @server lack what the other members say, until the command completes them. */
+/* The parser fills all members but @model and @server. The command then sets these from the others.
+ */
 typedef struct {
     const char *key_env, *random_config;
     int64_t port, cache_mb, threads, sequences, chunk, max_queue, max_per_client, max_body;

@@ -44,7 +44,8 @@ snap_status remote_open(gate_remote **out, const gate_side *arm, const remote_op
 void remote_close(gate_remote *r); /* ends the child; NULL is allowed */
 const remote_about *remote_describe(const gate_remote *r);
 
-/* A wrong result, or a shape that cannot run, is a status in @out, not an error. */
+/* Makes the child build a cell and check its output. A wrong result, or a shape that cannot run, is
+ * a status in @out and not an error. */
 snap_status remote_begin(gate_remote *r, const bench_shape *s, const char *precision,
                          bench_scope scope, remote_cell *out, snap_err *err) SNAP_CHECK_RESULT;
 /* Takes @n timed steps, n <= GATE_STEPS. ns: [n]. */

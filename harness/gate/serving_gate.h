@@ -2,11 +2,11 @@
  * have the same arm and the same load.
  *
  * The logarithms of two values are compared by a normal test. Their standard errors follow from
- * their 95 % intervals. If the intervals of a run count whole blocks (`units`), the test is Welch's
- * t test. Such a run then has one degree of freedom less than it has blocks. The two runs did not
- * take turns, so their difference includes how the machine changes from day to day. Therefore, a
- * change of less than SERVING_GATE_SHARE never counts. Holm's correction covers all tests of all
- * load points.
+ * their 95 % intervals. If whole blocks are the units of a run's intervals (field `units`), the
+ * test is Welch's t test. Such a run then has one degree of freedom less than it has blocks. The
+ * two runs did not take turns, so their difference includes how the machine changes from day to
+ * day. Therefore, a change of less than SERVING_GATE_SHARE never counts. Holm's correction covers
+ * all tests of all load points.
  *
  * The metrics are treated in three ways:
  *

@@ -17,7 +17,7 @@
  * and comes before 5. Rows that decide nothing have no verdict: the geometric mean, the p99 of too
  * few steps, the single cases of a self-test, and the changes in a history. In rows of the mean and
  * p99 of a cell, "ok" means that no slow-down was shown. The column `visible` (`visible_pp` for
- * p99) says which one would have been. */
+ * p99) has the smallest slow-down that would have been shown. */
 #ifndef SNAPMLA_HARNESS_GATE_VERDICTS_H
 #define SNAPMLA_HARNESS_GATE_VERDICTS_H
 

@@ -12,7 +12,7 @@
 typedef struct serve_task {
     void (*run)(struct serve_task *t); /* called in the worker's thread */
     void *user;
-    int64_t bytes; /* counted while it waits or runs */
+    int64_t bytes; /* memory that counts against a limit while the task waits or runs */
 
     /* used by serve_worker.c only */
     struct serve_task *next;

@@ -1,10 +1,10 @@
 /* batch_means.h - intervals and tests of a mean whose units are whole blocks (batch means:
  * Schmeiser 1982).
  *
- * The values in a block may be correlated in any way. What is used of a block is one number, for
- * example the logarithm of the ratio of two arms. These numbers are independent if the blocks are,
- * and their mean has an interval by Student's t with n - 1 degrees of freedom. With two blocks the
- * interval is wide: t is 12.7 at 95 %. */
+ * The values in a block may be correlated in any way. Each block gives one number, for example the
+ * logarithm of the ratio of two arms. These numbers are independent if the blocks are. Their mean
+ * has an interval by Student's t with n - 1 degrees of freedom. With two blocks the interval is
+ * wide: t is 12.7 at 95 %. */
 #ifndef SNAPMLA_HARNESS_SERVING_BATCH_MEANS_H
 #define SNAPMLA_HARNESS_SERVING_BATCH_MEANS_H
 

@@ -2,11 +2,12 @@
  * (measured.h).
  *
  * A difference has intervals by slices of time (interval.h). If the slices are correlated, these
- * are too narrow. Then they are widened to hold the intervals by blocks (batch_means.h) too. The
- * unit of those is the logarithm of the ratio of the arms in one pair of blocks, or without a
- * ratio their difference. The p value is the larger one of the two. Holm's correction covers
- * those by slices only: the speed of a server varies for all metrics alike, so their values by
- * blocks are nearly one test. */
+ * intervals are too narrow. Then they are widened until they also hold the intervals by blocks
+ * (batch_means.h). An interval by blocks has one value for each pair of blocks: the logarithm of
+ * the ratio of the arms or, if there is no ratio, their difference. The p value is the larger one
+ * of the p values by slices and by blocks. Holm's correction covers the p values by slices only.
+ * The speed of a server varies for all metrics alike, so the tests by blocks are nearly one test.
+ */
 #ifndef SNAPMLA_HARNESS_SERVING_DIFFERENCES_H
 #define SNAPMLA_HARNESS_SERVING_DIFFERENCES_H
 

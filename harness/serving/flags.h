@@ -3,8 +3,8 @@
  *   saturated     the queue grows (steady.h). ttft, e2e and goodput then depend on how long the
  *                 blocks are.
  *   unsteady      some block has no steady part
- *   correlated    neighbouring slices are correlated (slice_series.h), so intervals by slices are
- *                 too narrow: by more than one standard error, and the test rejects independence.
+ *   correlated    neighbouring slices are correlated by more than one standard error, and the test
+ *                 of slice_series.h rejects independence. Intervals by slices are then too narrow.
  *                 Other programs disturbed some blocks, or the speed of the server varies slowly.
  *                 With two or more blocks of each arm, intervals by blocks replace them
  *                 (serving_arm.by_blocks). Then the flag prevents no verdict.
@@ -40,7 +40,7 @@ unsigned serving_flags_of(const serving_arm *a);
 unsigned serving_doubts_of(const serving_arm *a);
 
 /* The first of the flags that prevents a verdict on the metric; "" = none does. @flags:
- * serving_doubts_of() both arms that are compared. */
+ * serving_doubts_of() of both arms that are compared. */
 const char *serving_flag_against(unsigned flags, int metric);
 
 /* The flag that puts the state of the targets of an arm in doubt: correlated, unless blocks were

@@ -12,8 +12,9 @@
  *
  *   1. From the first load, it doubles until a load fails, or halves until a load meets.
  *   2. Between the highest load that meets and the lowest that fails, it bisects (geometric mean).
- *   3. A load near the knee is often open: the data decide neither. Then the search continues in
- *      the larger of the gaps below the open loads and above them, which tightens both ends.
+ *   3. A load near the knee is often open: the data decide neither "meets" nor "fails". Then the
+ *      search continues in the larger of the gaps below the open loads and above them, which
+ *      tightens both ends.
  *   4. When both gaps are narrow, or if a load has too few values for "meets", more blocks are
  *      measured at the open load.
  *

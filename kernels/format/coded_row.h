@@ -286,7 +286,7 @@ FORMAT_INLINE void residual_row(row_team t, float *x, int d_c, int count, coded_
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- rounding by any coded format ------------------------------------------------------------ */
 
 /* Rounds the content x[0 .. d_c - 1] of a token through a format whose tokens are rounded one by
  * one: not CODED_KIVI. Every thread of the team must be able to read all of @x, and can when this

@@ -114,7 +114,7 @@ typedef struct {
     ref_pv pv;
 } cache_format;
 
-/* ---- reading ---- */
+/* ---- reading descriptors ---- */
 
 /**
  * cache_format_load - read a format
@@ -170,7 +170,7 @@ double cache_format_read_bytes(const cache_format *f, int64_t tokens);
 /* Scales of the content for each token (1 if it has none). */
 int cache_format_groups(const cache_format *f);
 
-/* ---- bytes ---- */
+/* ---- packed bytes of a cache ---- */
 
 /* The cache of one layer in host memory. cache_bytes_release() frees it; initialise with {0}. */
 typedef struct {

@@ -51,7 +51,7 @@ typedef struct {
     coded_memory coded; /* its y holds the transformed content of descriptors */
 } row_memory;
 
-/* ---- ranges ---------------------------------------------------------------------------------- */
+/* ---- ranges of numbers that share a scale ---------------------------------------------------- */
 
 /* Sets *most to the bits of @x if they are larger. @x is above 0. On a device, several threads may
  * do this at once. */
@@ -212,7 +212,7 @@ FORMAT_INLINE void row_round_fp8(row_team t, const row_format *f, uint16_t *row,
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- whole rows ------------------------------------------------------------------------------ */
 
 /* Widens the ranges @shared [row_shared_ranges()] by the numbers of a token. Several teams may do
  * this at once with the same ranges. */

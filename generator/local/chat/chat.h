@@ -53,8 +53,8 @@ snap_status chat_template_choose(const char *dir, chat_template *out,
  * those of chat_template_choose(). */
 snap_status chat_template_source(const char *dir, buf *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Whether the answer begins with a thought. By default it does with glm4, and does not with
- * deepseek-v3.1, as their templates have it. Other templates leave no choice. */
+/* Whether the answer begins with a thought. The default is that of the model's own template: with
+ * glm4 it does, and with deepseek-v3.1 it does not. Other templates leave no choice. */
 typedef enum { THINKING_DEFAULT, THINKING_OFF, THINKING_ON } chat_thinking;
 
 typedef struct {

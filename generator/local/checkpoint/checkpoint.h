@@ -23,8 +23,8 @@ snap_status checkpoint_open(checkpoint **out, const char *dir, snap_err *err) SN
 void checkpoint_close(checkpoint *c); /* NULL is allowed */
 
 /* A checkpoint of tensors in memory. Takes over @tensors [n], which malloc() allocated, and *mem,
- * which has what they point to. It does so also after a failure. SNAP_E_INPUT for two tensors with
- * one name. */
+ * the arena that owns what the tensors point to, also after a failure. SNAP_E_INPUT for two tensors
+ * with the same name. */
 snap_status checkpoint_of(checkpoint **out, tensor *tensors, size_t n, arena *mem,
                           snap_err *err) SNAP_CHECK_RESULT;
 

@@ -17,10 +17,10 @@ typedef snap_status (*inventory_fn)(void *ctx, const char *name, int64_t rows, i
 snap_status inventory_each(const model_shape *s, inventory_fn fn, void *ctx,
                            snap_err *err) SNAP_CHECK_RESULT;
 
-/* Finds a tensor of this shape, and its scales if it is e4m3 (else *scale is NULL). SNAP_E_INPUT,
- * naming the tensor and, if it exists, its file: missing, another shape, e4m3 that config.json does
- * not state, scales that are missing or do not fit. SNAP_E_UNSUPPORTED for another dtype than
- * tensor.h reads. */
+/* Finds a tensor of this shape, and its scales if it is e4m3 (else *scale is NULL). SNAP_E_INPUT if
+ * the tensor is missing or has another shape, if it is e4m3 and config.json does not state that, or
+ * if its scales are missing or do not fit; the message names the tensor and, if it exists, its
+ * file. SNAP_E_UNSUPPORTED for a dtype that tensor.h does not read. */
 snap_status inventory_need(const model_shape *s, const checkpoint *c, const char *name,
                            int64_t rows, int64_t cols, const tensor **w, const tensor **scale,
                            snap_err *err) SNAP_CHECK_RESULT;

@@ -17,8 +17,8 @@ typedef struct {
     double *sum;        /* owned, one for each block */
 } block_sums;
 
-/* Makes space for the sums of a vocabulary, and no sums. Returns false if memory is exhausted.
- * block_sums_release() frees what @b owns. */
+/* Allocates space for the sums of a vocabulary, but computes none. Returns false if memory is
+ * exhausted. block_sums_release() frees what @b owns. */
 bool block_sums_make(block_sums *b, int vocab);
 void block_sums_release(block_sums *b);
 

@@ -92,8 +92,8 @@ typedef struct {
     int running, queued, swapped; /* sequences; swapped: they were preempted and wait for pages */
     int pages, pages_used;        /* pages of the cache, and how many of them sequences or kept
                                      prompts use */
-    int pages_kept;               /* those of them that only kept prompts use: they are free as
-                                     soon as they are needed */
+    int pages_kept;               /* used pages that only kept prompts use: they are freed as soon
+                                     as a sequence needs them */
 } engine_load;
 
 /* A step with a scored chunk has up to ENGINE_SCORE_CHUNK + ENGINE_STEP_PROMPTS = 64 rows of logits

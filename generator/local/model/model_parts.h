@@ -128,7 +128,7 @@ snap_status calls_send_page(runner *r, int32_t page, const void *host,
  * call. Returns the status of the failure. */
 snap_status calls_end(runner *r, snap_status st, snap_err *err);
 
-/* Runs a step whose results nobody reads. On the CPU without the logits. */
+/* Runs a step whose results are not read. On the CPU, it does not compute the logits. */
 snap_status runner_step_unread(runner *r, const model_piece *pieces, int count,
                                snap_err *err) SNAP_CHECK_RESULT;
 

@@ -131,12 +131,13 @@ typedef enum {
 } step_part;
 
 /* Runs a step of one decoded token for each sequence @steps times, and returns the mean time of
- * each part, ns [STEP_PARTS]. The device takes a time between two parts, so kernels of different
- * parts do not overlap, and the sum is somewhat longer than a step. The exchanges are timed in two
- * other steps, in which one copy or seventeen copies follow each exchange. The time of the exchange
- * is a sixteenth of the difference, NAN if that is not above 0. *waiting_ns = how much longer the
- * exchanges themselves take than one copy of each, because this rank waits for slower ranks. Both
- * times are medians. They are 0 without other ranks. SNAP_E_UNSUPPORTED except on "cuda". */
+ * each part, ns [STEP_PARTS]. The device records an event between two parts, so kernels of
+ * different parts do not overlap, and the sum is somewhat longer than a step. The exchanges are
+ * timed in two other steps, in which one copy or seventeen copies follow each exchange. The time of
+ * the exchange is a sixteenth of the difference of these steps, or NAN if that is not above 0.
+ * *waiting_ns = how much longer the exchanges themselves take than one copy of each, because this
+ * rank waits for slower ranks. Both times are medians. They are 0 without other ranks.
+ * SNAP_E_UNSUPPORTED except on "cuda". */
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
                               double *ns, double *waiting_ns, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -41,7 +41,7 @@ snap_status tokenizer_parse(tokenizer **out, const char *json, size_t n, const c
                             snap_err *err) SNAP_CHECK_RESULT;
 void tokenizer_free(tokenizer *t); /* NULL is allowed */
 
-/* ---- properties ---- */
+/* ---- properties of a tokenizer ---- */
 
 /* One more than the greatest id. A model's vocabulary may be larger (padding). */
 int32_t tokenizer_size(const tokenizer *t);
