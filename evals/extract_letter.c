@@ -237,8 +237,8 @@ static choice find_in_parts(span text, char last, bool guesses, size_t *skipped)
     return found;
 }
 
-/* The letter, if the tokens are only that with words such as "option" before it and its text after
- * it; otherwise NUL. */
+/* The letter, if the tokens are only a letter, words such as "option" before it and the option's
+ * text after it; otherwise NUL. */
 static char only_letter(const letter_tokens *t) {
     size_t i = 0;
     while (i < t->n &&

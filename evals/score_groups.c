@@ -79,8 +79,8 @@ static double score_of(const grouping *g, size_t arm, size_t problem, group_arm 
         n++;
         if (counts && o[k].prompt_tokens >= 0) {
             counts->prompt_tokens += (double)o[k].prompt_tokens; /* a sum; score_arm() divides it */
-            counts->ci95.lo += 1;                                /* how many were added, until
-                                                                    score_arm() */
+            counts->ci95.lo += 1;                                /* the number of addends, until
+                                                                    score_arm() sets it */
         }
     }
     if (counts) {

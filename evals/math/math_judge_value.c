@@ -220,7 +220,8 @@ static const char *why_refused(part g, part a) {
     return NULL;
 }
 
-/* Compares two expressions as they are written. @why: the reason, if they are not equal so. */
+/* Compares two expressions as they are written. If they are not written in the same way, the
+ * verdict is "undecided" with the reason @why. */
 static bool same_verbatim(judge *j, part g, part a, const char *why) {
     bool percent = g.t->has_percent != a.t->has_percent;
     if (same_tree(g, a) && !(percent && (j->named || j->truth)))

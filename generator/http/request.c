@@ -137,8 +137,8 @@ static void on_done(void *ctx, const http_response *res) {
     attempt_judge(&s->last, res);
     note_health(s, res);
     bool again = s->last.end == ATTEMPT_RETRYABLE && s->attempts <= r->client->max_retries;
-    if (again) /* before note_limits(), which may hold the server: then a refusal would no longer
-                  halve its window */
+    if (again) /* before note_limits(): a refusal halves the window of the server only if the
+                  server is not held back, and note_limits() may hold it back */
         wait_to_retry(s, res);
     note_limits(s, res, clock_now_ns());
     if (again)

@@ -24,7 +24,7 @@ typedef struct {
     const char *type;    /* "" = no Content-Type */
     const char *headers; /* further header lines, each with its \r\n */
     const char *body;
-    const char *raw;  /* these bytes are sent instead of all that the members above say */
+    const char *raw;  /* if set, exactly these bytes are sent, and the members above are ignored */
     bool chunked;     /* Transfer-Encoding: chunked, one chunk per write */
     int step;         /* bytes per write; 0 = all at once */
     int64_t pause_ns; /* pause before every write of the body after the first */

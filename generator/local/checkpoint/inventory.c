@@ -9,7 +9,7 @@ typedef struct {
     inventory_fn fn;
     void *ctx;
     snap_err *err;
-    snap_status st; /* once it is not SNAP_OK, no more tensors are passed on */
+    snap_status st; /* if it is not SNAP_OK, fn is not called any more */
 } walk;
 
 static void visit(walk *w, const char *prefix, const char *name, int64_t rows, int64_t cols) {

@@ -79,9 +79,9 @@ int equal_tiles(int rows, int most) {
 }
 
 /* The height of the row tiles for the kernel whose tiles have at most @most rows. In the kernels
- * for at most 32 rows, several tiles have equal heights. Returns 0 if the kernel is no candidate. A
- * kernel for at most 32 rows is none if it would need several tiles, and these would be at most
- * half full or more than the SMs. The kernel for 64 rows is none if there are at most 32 rows. */
+ * for at most 32 rows, several tiles have equal heights. Returns 0 if the kernel is no candidate: a
+ * kernel for at most 32 rows that would need several tiles, if these would be at most half full or
+ * more than the SMs; and the kernel for 64 rows, if there are at most 32 rows. */
 int tile_rows_of(int sms, int rows, int most) {
     if (most > FP8_FEW_ROWS)
         return rows <= FP8_FEW_ROWS ? 0 : most;
