@@ -341,7 +341,7 @@ for _ in $(seq "$jobs"); do
     started="$started $!"
 done
 # shellcheck disable=SC2086
-wait $started # and not for the server of files
+wait $started # without these numbers, wait would also wait for the file server, which does not end
 ls -A | diff "$dir/before" - || { # "> NAME": a command has written to the working directory
     echo 'alloc_fail: a command has written to the working directory' >&2
     : >"$dir/failed"

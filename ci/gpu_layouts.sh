@@ -157,8 +157,9 @@ step_sockets() {
     done
 }
 
-# The weights and 90 GB of cache of one run leave no room for those of another one. Its rows keep the first run going,
-# as in inject(). It has one arm, because the memory of the first arm is released before that of the second is taken.
+# The first run holds its weights and 90 GB of cache on the second GPU, so the second run finds no room there. The first
+# run has many rows so that it lasts, as in inject(). It has one arm, because `bench model` releases the memory of one
+# arm before it takes that of the next.
 step_memory() {
     CUDA_VISIBLE_DEVICES=$(gpu_at 2) timeout 90 "$snapmla" bench model --model-config deepseek-v2-lite --memory 90 \
         --arms bf16 --batch 8 --context 8192,16384,24576,32768,40960,49152,57344,65536 --min-time 60 \

@@ -257,8 +257,8 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# both CACHE: starts both servers, unless they run with this cache. With too little memory, once more
-# with half of it.
+# both CACHE: starts both servers, unless they already run with this cache. If there is too little memory,
+# they are started again with half of this cache.
 both() {
     [ -z "$bf16" ] || [ "$asked" != "$1" ] || return 0
     finish

@@ -27,7 +27,7 @@ parts() {
         else
             set_by="OMPI_COMM_WORLD_RANK=$((i - 1)) OMPI_COMM_WORLD_SIZE=2"
         fi
-        # shellcheck disable=SC2086 # a list of variables
+        # shellcheck disable=SC2086 # $set_by is a list of variables, which must become several words
         env $set_by sh "$@" >"$dir/out-$i" 2>&1 &
         pids="$pids $!"
     done

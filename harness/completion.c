@@ -174,8 +174,9 @@ static void fish_command(const opt_command *c, buf *out) {
 static void write_fish(command_list commands, buf *out) {
     const fish_options first = {out, "__snapmla_at"};
     (void)buf_puts(out, "# fish completion for snapmla, written by snapmla --completion fish\n"
-                        "# True if the line so far is \"snapmla\" and these words. A word not:VERB "
-                        "must not follow.\n"
+                        "# True if the words typed so far are \"snapmla\" and the arguments of this "
+                        "function. An\n"
+                        "# argument not:WORD means that the next word must not be WORD.\n"
                         "function __snapmla_at\n"
                         "    set -l line (commandline -opc)[2..]\n"
                         "    set -l wanted (string match -v 'not:*' -- $argv)\n"

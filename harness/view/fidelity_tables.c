@@ -166,7 +166,7 @@ static const struct {
      predictions},
     {"forecast",
      "", /* it needs no title, because it is the only table */
-     {"task", "precision", "answers", "accuracy %", "KL an answer", "diverged %", "unseen %",
+     {"task", "precision", "answers", "accuracy %", "KL per answer", "diverged %", "unseen %",
       "predicted pp", "95 % CI"},
      9,
      forecast},
