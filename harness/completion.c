@@ -174,7 +174,7 @@ static void fish_command(const opt_command *c, buf *out) {
 static void write_fish(command_list commands, buf *out) {
     const fish_options first = {out, "__snapmla_at"};
     (void)buf_puts(out, "# fish completion for snapmla, written by snapmla --completion fish\n"
-                        "# True if the words typed so far are \"snapmla\" and the arguments of this "
+                        "# True if the words typed so far are snapmla and the arguments of this "
                         "function. An\n"
                         "# argument not:WORD means that the next word must not be WORD.\n"
                         "function __snapmla_at\n"
