@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "generator/local/model/reading.h"
+#include "harness/bench/predict_routing.h"
 
 enum {
     kScaleRows = 8, /* rows and columns of a block of e4m3 numbers on the device */
@@ -62,10 +63,6 @@ double predict_number_bytes(bool e4m3) {
     return e4m3 ? 1 + 4.0 / (kScaleRows * kScaleBlock) : 2;
 }
 
-double predict_experts(double here, double all, double chosen, double rows) {
-    return all > 0 ? here * (1 - pow(1 - chosen / all, rows)) : 0;
-}
-
 /* Numbers of the products of one attention on a rank with @heads heads. W_UK is not included. */
 static double attention_numbers(const model_shape *s, double heads) {
     double hidden = s->hidden_size, queries = heads * (s->qk_nope_head_dim + s->qk_rope_head_dim),
@@ -91,6 +88,13 @@ static double rest_launches(const model_shape *s, const counts *c, bool e4m3, do
     if (e4m3 && rows > kFewRows)
         block += s->q_lora_rank ? 3 : 2;
     return c->blocks * block + c->dense * (1 + feed_forward_launches(e4m3, rows)) + 4;
+}
+
+/* Launches of attention in each block: projection with append, and the attention kernel. Launches
+ * of a layer with experts: choice and two products; with more than kFewRows rows, a gather of the
+ * rows. */
+static double shared_launches(const counts *c, double rows) {
+    return 2 * c->blocks + (rows > kFewRows ? 4 : 3) * c->moe;
 }
 
 /* The launches of a layer with experts that one GPU does not have
@@ -125,6 +129,8 @@ static void set_whole_experts(predict_work *w, const model_shape *s, const predi
     w->expert_bytes = w->moe_layers * (e->router + e->number * e->one * (read + shared / parts));
     w->expert_flop = w->moe_layers * 2 * e->one * (pairs + w->rows * shared / parts);
     w->expert_moved = w->moe_layers * pairs * s->hidden_size;
+    w->more_experts = w->moe_layers * predict_busiest_rank(s, predict_gpus(l), w->expert_rows);
+    w->more_bytes = w->more_experts * e->number * e->one;
 }
 
 static void set_experts(predict_work *w, const model_shape *s, const predict_layout *l, bool e4m3,
@@ -146,6 +152,7 @@ static void set_experts(predict_work *w, const model_shape *s, const predict_lay
         experts = predict_experts(s->n_routed_experts, all, s->num_experts_per_tok, w->rows);
     w->experts = w->moe_layers * (experts + shared);
     w->expert_bytes = w->moe_layers * e.router + w->experts * e.number * e.one / parts;
+    w->missing_bytes = w->experts * e.number * e.one * (1 - 1 / parts);
     w->expert_flop = w->moe_layers * 2 * e.one / parts * w->rows * (e.routed + shared);
     w->expert_moved = w->moe_layers * w->rows * (e.routed + shared) * s->hidden_size;
 }
@@ -184,6 +191,7 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
     w.rest_bytes = number * (rest - values) + 2 * (values + head);
     w.rest_flop = 2 * rows * (rest + head);
     set_experts(&w, s, l, e4m3, experts);
+    w.all_launches = w.launches + shared_launches(&c, rows) + w.expert_launches;
     set_exchange(&w, s, l, &c);
     return w;
 }

@@ -41,6 +41,7 @@ typedef struct {
     double blocks;       /* attentions */
     double moe_layers;   /* layers with experts */
     double launches;     /* launches of kernels in the rest of the step */
+    double all_launches; /* launches of kernels in the whole step, without exchanges */
     double cached;       /* cached tokens that are read, over all blocks */
     double query_bytes;  /* weights that absorb the queries, W_UK */
     double experts;      /* experts that are read, with the shared ones, over all layers */
@@ -50,6 +51,10 @@ typedef struct {
     double expert_moved;    /* numbers in the pairs of a row and an expert that the rank computes */
     double expert_launches; /* launches of kernels that only ranks have: joining, sorting and shared
                                experts */
+    double missing_bytes;   /* the other ranks' parts of those experts whose width is divided */
+    double more_experts;    /* with EP: how many more experts the busiest rank reads in all layers
+                               (predict_busiest_rank()) */
+    double more_bytes;      /* weights of these experts */
     double rest_bytes;      /* weights of all other products */
     double rest_flop;
 
@@ -71,10 +76,6 @@ double predict_number_bytes(bool e4m3);
  * read in each layer; NAN = the expected number, if all experts are equally likely. */
 predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool e4m3, double rows,
                              int64_t context, double experts);
-
-/* Number of experts that are read in a layer if each of @rows rows chooses @chosen of @all at
- * random, and @here of them are on the rank. */
-double predict_experts(double here, double all, double chosen, double rows);
 
 typedef struct {
     int64_t weights, buffers, cache; /* bytes */

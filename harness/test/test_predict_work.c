@@ -83,24 +83,6 @@ static void test_flop(void) {
                            1, 1e-12);
 }
 
-/* Goes through all choices of two rows, each of which chooses 2 of 4 experts, and counts the
- * experts that are chosen. */
-static void test_expected_experts(void) {
-    int all = 0, mine = 0, pairs = 0;
-    for (unsigned a = 0; a < 16; a++)
-        for (unsigned b = 0; b < 16; b++) {
-            if (__builtin_popcount(a) != 2 || __builtin_popcount(b) != 2)
-                continue;
-            all += __builtin_popcount(a | b);
-            mine += __builtin_popcount((a | b) & 3U); /* two of the four are on this rank */
-            pairs++;
-        }
-    CU_ASSERT_EQUAL(pairs, 36);
-    CU_ASSERT_DOUBLE_EQUAL(predict_experts(4, 4, 2, 2), (double)all / pairs, 1e-12);
-    CU_ASSERT_DOUBLE_EQUAL(predict_experts(2, 4, 2, 2), (double)mine / pairs, 1e-12);
-    CU_ASSERT_EQUAL(predict_experts(0, 0, 0, 2), 0);
-}
-
 /* With whole experts, the ranks together compute what one GPU computes for all rows. */
 static void test_arithmetic_is_divided(void) {
     model_shape s = shape_named("deepseek-v3");
@@ -294,7 +276,6 @@ CU_TestInfo tests_predict_work[] = {
     {"what cannot be divided", test_what_cannot_be_divided},
     {"weights that a step reads", test_weights_that_are_read},
     {"FLOP of a row", test_flop},
-    {"expected number of experts", test_expected_experts},
     {"the ranks' arithmetic is that of one GPU", test_arithmetic_is_divided},
     {"sums over ranks", test_sums},
     {"bytes of gathered rows", test_gathered_rows},
