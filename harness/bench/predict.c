@@ -28,7 +28,7 @@ static const char *keep(predict_request *q, const char *text) {
 /* The errors of the parts are added up, and then that of the step as a sum of its parts. */
 static void set_interval(prediction_record *r, const rule_book *book, const predict_work *w,
                          const double ns[STEP_PARTS], const predict_time *exchange) {
-    double sum = 0, low = exchange->low_ns, high = exchange->high_ns,
+    double sum = r->waiting_ns, low = exchange->low_ns, high = exchange->high_ns + 2 * sum,
            step = book->range[predict_range(w->rows)].sum_error;
     for (int p = 0; p < STEP_PARTS; p++) {
         double rows = p == STEP_EXPERTS ? w->expert_rows : w->rows,
@@ -67,7 +67,9 @@ static snap_status set_times(const predict_request *q, const rule_book *book,
     ns[STEP_EXCHANGE] = exchange.ns;
     rules_apply(book, arm, &w, ns);
     r->parts |= PREDICTION_FITS;
-    r->median_ns = rules_step(book, &w, ns, l->ranks.parts > 1 || l->ranks.whole_experts);
+    r->waiting_ns = rules_waiting(book, &w);
+    r->median_ns =
+        rules_step(book, &w, ns, l->ranks.parts > 1 || l->ranks.whole_experts) + r->waiting_ns;
     r->tokens_s = (double)r->batch / r->median_ns * 1e9;
     set_parts(r, ns);
     set_interval(r, book, &w, ns, &exchange);
@@ -238,6 +240,7 @@ static snap_status add_measured(void *ctx, const step_record *s, const char *fil
     r->measured_exchange_ns = s->exchange_ns;
     r->measured_experts_ns = s->experts_ns;
     r->measured_rest_ns = s->rest_ns;
+    r->measured_waiting_ns = s->waiting_ns;
 cleanup:
     return st;
 }

@@ -7,7 +7,6 @@
 #include "base/share.h"
 #include "base/text.h"
 #include "harness/bench/model_config.h"
-#include "harness/bench/step_work.h"
 #include "harness/record/run.h"
 
 enum { kLinksLimit = 1 << 20 };
@@ -91,18 +90,16 @@ static snap_status add_step(predict_inputs *in, const step_record *s, const char
         st = kv_format_parse(s->arm, &m->arm, err);
     if (st != SNAP_OK)
         return st;
-    bool e4m3 = shape.fp8_block == 128; /* as in step_work_bytes() */
-    predict_work none = predict_work_of(&shape, &one, e4m3, 0, 0, 0);
-    double expert =
-               3.0 * shape.hidden_size * shape.moe_intermediate_size * predict_number_bytes(e4m3),
-           read = (s->weight_bytes - step_work_bytes(&shape, 0)) / expert;
-    *m = (measured_step){.arm = m->arm,
-                         .batch = s->batch,
-                         .context = s->context,
-                         .part_ns = {s->attention_ns, s->exchange_ns, s->experts_ns, s->rest_ns},
-                         .step_ns = s->median_ns,
-                         .work = predict_work_of(&shape, &one, e4m3, (double)s->batch, s->context,
-                                                 read / fmax(none.moe_layers, 1))};
+    bool e4m3 = shape.fp8_block == 128; /* as in step_work_bytes() of step_work.h */
+    /* The parts are timed in another step than the one whose experts were counted, so the work has
+     * the expected number of experts. */
+    *m = (measured_step){
+        .arm = m->arm,
+        .batch = s->batch,
+        .context = s->context,
+        .part_ns = {s->attention_ns, s->exchange_ns, s->experts_ns, s->rest_ns},
+        .step_ns = s->median_ns,
+        .work = predict_work_of(&shape, &one, e4m3, (double)s->batch, s->context, (double)NAN)};
     in->book.single |= has_single_step(&shape);
     in->n++;
     return SNAP_OK;

@@ -18,8 +18,8 @@ double predict_experts(double here, double all, double chosen, double rows);
  * number of different chosen experts on a rank and the mean number. The largest of these numbers is
  * taken from a normal distribution with their variance and covariance.
  *
- * With groups, a row is taken to choose the groups at random, too. The router of DeepSeek-V3 rates a
- * group by its two best experts, which spreads the chosen experts more evenly: the result for
+ * With groups, a row is taken to choose the groups at random, too. The router of DeepSeek-V3 rates
+ * a group by its two best experts, which spreads the chosen experts more evenly: the result for
  * DeepSeek-V3 is up to 20 % larger than with its router.
  */
 double predict_busiest_rank(const model_shape *s, int ranks, double rows);

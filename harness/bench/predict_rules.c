@@ -129,6 +129,26 @@ static double apply(const rule *r, const predict_terms *x) {
     return r->n ? ns : (double)NAN;
 }
 
+/* The kernel's time for the cached tokens. A factor above 1 means that the clock of the GPU is
+ * lower in a step than in a benchmark of the kernel. This lengthens arithmetic, whose time is
+ * proportional to the number of heads, but not reads of memory. Reads limit a rank with few heads,
+ * so it does not get all of the factor. */
+static double kernel_ns(const rule_book *b, kv_format arm, double factor, const predict_work *w) {
+    double at = kernel_slope_at(&b->slopes, arm, w->heads);
+    if (w->heads >= b->heads || !(factor > 1))
+        return factor * at * w->cached;
+    double computed = factor * kernel_slope_at(&b->slopes, arm, b->heads) * w->heads / b->heads;
+    return fmax(at, computed) * w->cached;
+}
+
+static double attention_ns(const rule_book *b, kv_format arm, const predict_work *w) {
+    const rule *r = &b->range[predict_range(w->rows)].attention[arm == CACHE_FP8];
+    predict_terms x;
+    attention_terms(b, arm, w, &x);
+    x.of[2] = 0;
+    return apply(r, &x) + kernel_ns(b, arm, r->per.of[2], w) + query_weights_ns(b, w);
+}
+
 /* ---- fitting ---- */
 
 typedef struct {
@@ -166,21 +186,55 @@ static bool uses(const fitted_steps *f, const measured_step *m) {
     return range >= f->first && range <= f->last && !out;
 }
 
+/* The time of a part to which a rule is fitted. The parts of a step were timed in fewer replays
+ * than the step. With many rows, the limit of power lowers the clock of the GPU, and not equally in
+ * both. Arithmetic limits attention and the rest of such steps, so their times are scaled as the
+ * step differs from the sum of its parts. Reads limit the experts. */
+static double part_ns(const measured_step *m, int part) {
+    double sum = 0;
+    for (int p = 0; p < STEP_PARTS; p++)
+        sum += m->part_ns[p];
+    bool scaled = predict_range(m->work.rows) == PREDICT_RANGES - 1 && sum > 0;
+    return m->part_ns[part] * (scaled && part != STEP_EXPERTS ? m->step_ns / sum : 1);
+}
+
+static bool is_of_arm(const measured_step *m, int arm) {
+    return (m->arm == CACHE_FP8) == arm;
+}
+
+/* Whether a fit has steps of different contexts. Otherwise the time for each query cannot be told
+ * from the time for each cached token, so the factor is taken to be 1. */
+static bool has_contexts(const fitted_steps *f, int arm) {
+    int64_t first = 0;
+    for (int i = 0; i < f->n; i++) {
+        const measured_step *m = &f->at[i];
+        if (!uses(f, m) || !is_of_arm(m, arm))
+            continue;
+        if (first && first != m->context)
+            return true;
+        first = m->context;
+    }
+    return false;
+}
+
 /* @per_block: of another range; 0 = it is fitted. */
 static rule fit_attention(const rule_book *b, int arm, double per_block, const fitted_steps *f) {
     sample s = {.n = 0};
+    double factor = has_contexts(f, arm) ? 0 : 1; /* 0 = it is fitted */
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
         predict_terms x;
-        if (!uses(f, m) || (m->arm == CACHE_FP8) != arm)
+        if (!uses(f, m) || !is_of_arm(m, arm))
             continue;
         attention_terms(b, m->arm, &m->work, &x);
-        double known = query_weights_ns(b, &m->work) + per_block * x.of[0];
+        double known = query_weights_ns(b, &m->work) + per_block * x.of[0] + factor * x.of[2];
         x.of[0] = per_block > 0 ? 0 : x.of[0];
-        add(&s, &x, m->part_ns[STEP_ATTENTION], known);
+        x.of[2] = factor > 0 ? 0 : x.of[2];
+        add(&s, &x, part_ns(m, STEP_ATTENTION), known);
     }
     rule r = fit(&s);
     r.per.of[0] = per_block > 0 ? per_block : r.per.of[0];
+    r.per.of[2] = factor > 0 ? factor : r.per.of[2];
     return r;
 }
 
@@ -198,7 +252,7 @@ static void sample_experts(sample *s, const predict_terms *known, const fitted_s
             x.of[t] = known->of[t] > 0 ? 0 : x.of[t];
         }
         if (uses(f, m))
-            add(s, &x, m->part_ns[STEP_EXPERTS], ns);
+            add(s, &x, part_ns(m, STEP_EXPERTS), ns);
     }
 }
 
@@ -246,7 +300,7 @@ static rule fit_rest_above(double most, const rule *bytes, const fitted_steps *f
         x.of[TERM_EACH] = w->launches;
         x.of[TERM_MORE] = computed ? w->rest_flop : 0;
         if (uses(f, &f->at[i]))
-            add(&s, &x, f->at[i].part_ns[STEP_REST],
+            add(&s, &x, part_ns(&f->at[i], STEP_REST),
                 computed ? 0 : bytes->per.of[byte_term(w)] * w->rest_bytes);
     }
     rule r = fit(&s);
@@ -254,20 +308,20 @@ static rule fit_rest_above(double most, const rule *bytes, const fitted_steps *f
     r.per.of[TERM_E4M3] = bytes->per.of[TERM_E4M3];
     *error = 0;
     for (int i = 0; i < f->n; i++) {
-        double e = rest_ns(&r, &f->at[i].work) / f->at[i].part_ns[STEP_REST] - 1;
+        double e = rest_ns(&r, &f->at[i].work) / part_ns(&f->at[i], STEP_REST) - 1;
         *error += uses(f, &f->at[i]) ? e * e : 0;
     }
     return r;
 }
 
-/* Tries each measured step as the limit between memory and arithmetic. With few rows, memory is the
+/* Tries each measured step as the limit between memory and arithmetic. Up to 64 rows, memory is the
  * limit of all steps. A product is not faster than the measured ceiling. */
 static rule fit_rest(const rule_book *b, const rule *bytes, const fitted_steps *f) {
     double least, error;
     rule best = fit_rest_above((double)INFINITY, bytes, f, &least);
     for (int i = 0; i < f->n; i++) {
         const predict_work *w = &f->at[i].work;
-        if (f->first == 0 || !uses(f, &f->at[i]))
+        if (f->last < PREDICT_RANGES - 1 || !uses(f, &f->at[i]))
             continue;
         rule r = fit_rest_above(w->rest_flop / w->rest_bytes * (1 - 1e-9), bytes, f, &error);
         if (error < least) {
@@ -289,31 +343,26 @@ static rule bytes_of_rest(const rule_book *b, const rule *experts) {
     return r;
 }
 
-/* How the steps differ from the sums of their parts, for one row or for more. Sets the overlap to
- * NAN without such steps. */
-static void fit_overlap(bool one, const fitted_steps *f, double *overlap, double *slowdown) {
-    double saved = 0, ratio = 0;
+/* How much shorter the steps are than the sums of their parts, for one row or for more: a time for
+ * each launch, NAN without such steps. */
+static double fit_overlap(bool one, const fitted_steps *f) {
+    double saved = 0;
     int of = 0;
     for (int i = 0; i < f->n; i++) {
         const measured_step *m = &f->at[i];
-        double parts = 0;
-        for (int p = 0; p < STEP_PARTS; p++)
-            parts += m->part_ns[p];
         if (!uses(f, m) || (m->work.rows <= 1) != one)
             continue;
-        saved += (parts - m->step_ns) / m->work.blocks;
-        ratio += m->step_ns / parts;
+        for (int p = 0; p < STEP_PARTS; p++)
+            saved += m->part_ns[p] / m->work.all_launches;
+        saved -= m->step_ns / m->work.all_launches;
         of++;
     }
-    *overlap = of ? fmax(0, saved / of) : (double)NAN;
-    *slowdown = of && saved < 0 ? fmax(1, ratio / of) : 1;
+    return of ? fmax(0, saved / of) : (double)NAN;
 }
 
 static void copy_overlap(rules *to, int at, const rules *from, int other) {
-    if (!isnan(to->overlap[at]))
-        return;
-    to->overlap[at] = from->overlap[other];
-    to->slowdown[at] = from->slowdown[other];
+    if (isnan(to->overlap[at]))
+        to->overlap[at] = from->overlap[other];
 }
 
 static void fill_from(rules *to, const rules *from) {
@@ -343,6 +392,9 @@ static void fill_rules(rule_book *b) {
 }
 
 void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell without) {
+    b->heads = 0;
+    for (int i = 0; i < n; i++)
+        b->heads = steps[i].work.heads > b->heads ? steps[i].work.heads : b->heads;
     for (int r = 0; r < PREDICT_RANGES; r++) {
         const fitted_steps range = {steps, without, n, r, r},
                            wide = {steps, without, n, r ? 1 : 0, r ? PREDICT_RANGES - 1 : 0};
@@ -352,14 +404,22 @@ void rules_fit(rule_book *b, const measured_step *steps, int n, left_out_cell wi
                 fit_attention(b, a, r ? b->range[0].attention[a].per.of[0] : 0, &wide);
         to->experts = fit_experts(r ? &b->range[r - 1].experts : NULL, r == 2, &range);
         rule bytes = bytes_of_rest(b, &b->range[r ? 1 : 0].experts);
-        to->rest = fit_rest(b, &bytes, &wide);
+        to->rest = fit_rest(b, &bytes, r == PREDICT_RANGES - 1 ? &wide : &range);
         for (int i = 0; i < 2; i++)
-            fit_overlap(i == 0, &range, &to->overlap[i], &to->slowdown[i]);
+            to->overlap[i] = r == PREDICT_RANGES - 1 ? 0 : fit_overlap(i == 0, &range);
     }
     fill_rules(b);
 }
 
 /* ---- predicting ---- */
+
+/* With at most 8 rows, a byte of experts takes longer than with 9 to 64 rows. The difference is a
+ * time of each expert, which does not become shorter if ranks divide the width of the expert. */
+static double narrow_ns(const rule_book *b, const predict_work *w) {
+    int byte = byte_term(w);
+    double more = b->range[0].experts.per.of[byte] - b->range[1].experts.per.of[byte];
+    return predict_range(w->expert_rows) == 0 ? fmax(0, more) * w->missing_bytes : 0;
+}
 
 /* The bytes are those of the rule of the experts. Arithmetic has the speed of the rest, and so have
  * the launches that only ranks have. */
@@ -372,16 +432,20 @@ static double experts_ns(const rule_book *b, const predict_work *w) {
     expert_terms(w, &x);
     double read = r->experts.per.of[byte_term(w)] * w->expert_bytes,
            computed = r->rest.per.of[TERM_MORE] * w->expert_flop;
-    return apply(&r->experts, &x) + launches + fmax(0, computed - read);
+    return apply(&r->experts, &x) + launches + fmax(0, computed - read) + narrow_ns(b, w);
+}
+
+double rules_waiting(const rule_book *b, const predict_work *w) {
+    const rules *r = &b->range[predict_range(w->expert_rows)];
+    bool many = predict_range(w->expert_rows) == 2;
+    return (many ? r->experts.per.of[TERM_EACH] * w->more_experts : 0) +
+           r->experts.per.of[byte_term(w)] * w->more_bytes;
 }
 
 void rules_apply(const rule_book *b, kv_format arm, const predict_work *w, double ns[STEP_PARTS]) {
-    const rules *r = &b->range[predict_range(w->rows)];
-    predict_terms x;
-    attention_terms(b, arm, w, &x);
-    ns[STEP_ATTENTION] = apply(&r->attention[arm == CACHE_FP8], &x) + query_weights_ns(b, w);
+    ns[STEP_ATTENTION] = attention_ns(b, arm, w);
     ns[STEP_EXPERTS] = experts_ns(b, w);
-    ns[STEP_REST] = rest_ns(&r->rest, w);
+    ns[STEP_REST] = rest_ns(&b->range[predict_range(w->rows)].rest, w);
 }
 
 double rules_step(const rule_book *b, const predict_work *w, const double ns[STEP_PARTS],
@@ -391,7 +455,7 @@ double rules_step(const rule_book *b, const predict_work *w, const double ns[STE
     double sum = 0;
     for (int p = 0; p < STEP_PARTS; p++)
         sum += ns[p];
-    return sum * r->slowdown[at] - r->overlap[at] * w->blocks;
+    return sum - r->overlap[at] * w->all_launches;
 }
 
 /* ---- errors ---- */
@@ -409,7 +473,7 @@ static void check_step(rule_book *to, const rule_book *b, const measured_step *m
     rules_apply(b, m->arm, &m->work, ns);
     for (int p = 0; p < STEP_PARTS; p++)
         if (p != STEP_EXCHANGE)
-            r->error[p] = larger_error(r->error[p], ns[p], m->part_ns[p]);
+            r->error[p] = larger_error(r->error[p], ns[p], part_ns(m, p));
     r->sum_error =
         larger_error(r->sum_error, rules_step(b, &m->work, m->part_ns, false), m->step_ns);
     r->step_error = larger_error(r->step_error, rules_step(b, &m->work, ns, false), m->step_ns);

@@ -13,22 +13,38 @@
  *   rest        time for each launch + the longer of two times: bytes of weights at the experts'
  *               time for each byte, and floating-point operations x time for each of them
  *   exchange    exchange curves (predict_links.h); no rule
+ *   waiting     with EP: time of the experts that the busiest rank reads in addition to those of
+ *               the mean rank (predict_routing.h), in each layer
  *
- *   step        the sum of the parts - a time for each block, because the kernels of different
- *               parts overlap in a step without events. If the measured steps took longer than
- *               their parts, it is the sum x their ratio instead: the clocks of a GPU fall under a
- *               longer load.
+ *   step        the sum of these - a time for each launch, because kernels overlap in a step
+ *               without events. Steps of more than 64 rows have no such time.
+ *
+ * Two terms do not become shorter when ranks divide the work:
+ *
+ * - A factor of attention above 1 means that the clock of the GPU is lower in a step than in a
+ *   benchmark of the kernel. It lengthens arithmetic, whose time is proportional to the number of
+ *   heads, but not reads. So the kernel of a rank with fewer heads than the measured model takes
+ *   the longer one of two times: that of `bench` at its number of heads, and its share of the
+ *   lengthened time of the measured heads.
+ * - Up to 8 rows, a byte of experts takes longer than from 9 to 64 rows. The difference is a time
+ *   of each whole expert, also if a rank has only a part of its width.
  *
  * The number of rows decides which kernels compute the products of BF16 weights, so there are
  * rules for three ranges: at most 8 rows, at most 64, more (generator/local/cuda). Products of
  * e4m3 weights have the same ranges, although their kernels change at 8 and at 128 rows. For
- * experts, these are the rows of all replicas whose rows the rank gets. The rules of attention and
- * of the rest are the same above 8 rows. Three terms are taken from the range with fewer rows,
+ * experts, these are the rows of all replicas whose rows the rank gets. The rule of attention is
+ * the same above 8 rows. That of the rest above 64 rows is fitted to all steps of more than 8 rows.
+ * Up to 64 rows, memory is its limit. Some terms are taken from the range with fewer rows,
  * because they hardly show in the measured steps: the time for each block of attention above 8
  * rows, the time for each layer of experts from 9 to 64 rows, and the time for each byte of
- * experts above 64 rows, where a step reads nearly all experts. A byte of e4m3 weights has a time
- * of its own, because other kernels read it. If steps with one of the two formats were not
- * measured, its time is that of the other.
+ * experts above 64 rows, where a step reads nearly all experts. If all steps of a range have one
+ * context, the factor of attention is 1, because the queries would explain the same time. A byte of
+ * e4m3 weights has a time of its own, because other kernels read it. If steps with one of the two
+ * formats were not measured, its time is that of the other.
+ *
+ * The parts are timed in fewer replays than the step. Above 64 rows, the limit of power lowers the
+ * clock, and not equally in both. There, attention and the rest are fitted to their times x (step /
+ * sum of its parts). Reads limit the experts, so their time stays as it is.
  *
  * The coefficients are fitted to measured steps of one GPU: least squares of the relative error, no
  * coefficient negative. The attention rules differ between the arms. */
@@ -84,8 +100,7 @@ typedef struct {
 typedef struct {
     rule attention[2];  /* [BF16, FP8]; ns for each block and query; factor of the kernel */
     rule experts, rest; /* coefficients by term: TERM_EACH and the terms after it */
-    double overlap[2];  /* ns for each block: [one row, more rows] */
-    double slowdown[2]; /* factor; 1 if the overlap is used */
+    double overlap[2];  /* ns for each launch: [one row, more rows] */
     /* The largest relative errors for measured steps that were left out of the fit (left_out_of());
      * 0 if there are no such steps. */
     double error[STEP_PARTS]; /* of the rules */
@@ -96,6 +111,7 @@ typedef struct {
 typedef struct {
     rules range[PREDICT_RANGES]; /* rules for steps of at most 8 rows, of at most 64, and of more */
     kernel_slopes slopes;
+    int heads; /* of the measured steps; the most of them, if they have different numbers */
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
     bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be
                     timed (generator/local/cuda/single.cu) */
@@ -123,6 +139,9 @@ left_out_cell left_out_of(const measured_step *steps, int n, const measured_step
 
 /* Fits the rules as rules_fit() does, and computes their errors. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);
+
+/* How long a rank of EP waits for the rank that reads the most experts in each layer. */
+double rules_waiting(const rule_book *book, const predict_work *w);
 
 /* Times of attention, experts and rest in @ns; ns[STEP_EXCHANGE] is not changed. A part without a
  * rule is NAN. */

@@ -186,9 +186,10 @@ const opt_command cmd_bench_model = {
         "\n"
         "With --predict, nothing is measured. The time of a step follows from measured parts\n"
         "of a step on one GPU, cells of the attention kernel and exchange curves, by the\n"
-        "rules that are printed below the rows. Rows have the origin 'predicted'. An interval\n"
-        "covers the errors of the rules for measured steps that were left out, and the range\n"
-        "of the exchange.",
+        "rules that are printed below the rows. Rows have the origin 'predicted'. With EP,\n"
+        "'waiting' is how long a rank waits for the rank that reads the most experts, if rows\n"
+        "choose experts at random. An interval covers the errors of the rules for measured\n"
+        "steps that were left out, the range of the exchange, and 0 to 2 times the waiting.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN\n"

@@ -35,6 +35,9 @@ static const field fields[] = {
     {P(exchange_ns), FIELD_NUMBER, FIELD_FROM_0, PREDICTION_FITS, .csv = "exchange_ns"},
     {P(experts_ns), FIELD_NUMBER, FIELD_FROM_0, PREDICTION_FITS, .csv = "experts_ns"},
     {P(rest_ns), FIELD_NUMBER, FIELD_FROM_0, PREDICTION_FITS, .csv = "rest_ns"},
+    {P(waiting_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_FITS,
+     .csv = "waiting_ns",
+     .about = "how long a rank of EP waits for the rank that reads the most experts in each layer"},
     {P(limit), FIELD_TEXT, 0, PREDICTION_FITS, .words = kLimits, .csv = "limit",
      .about = "the largest part"},
     {P(tokens_s), FIELD_NUMBER, FIELD_ABOVE_0, PREDICTION_FITS, .csv = "tokens_s"},
@@ -50,6 +53,8 @@ static const field fields[] = {
     {P(measured_exchange_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},
     {P(measured_experts_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},
     {P(measured_rest_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},
+    {P(measured_waiting_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED,
+     .about = "waiting of rank 0"},
 };
 #undef P
 const record_type prediction_type = {

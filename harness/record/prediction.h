@@ -29,15 +29,16 @@ typedef struct {
     /* the part PREDICTION_FITS */
     double median_ns, interval_ns[2];
     double attention_ns, exchange_ns, experts_ns, rest_ns; /* as `bench model --parts` times them */
-    const char *limit;                                     /* the largest part */
+    double waiting_ns; /* with EP: for the rank that reads the most experts in each layer */
+    const char *limit; /* the largest part */
     double tokens_s, tokens_s_interval[2];
     double fp8_over_bf16; /* tokens per second over those of the matching BF16 row; missing without
                              one */
 
     /* the part PREDICTION_MEASURED */
     double measured_ns, error_pct; /* predicted / measured - 1 */
-    double measured_attention_ns, measured_exchange_ns, measured_experts_ns,
-        measured_rest_ns; /* missing if not timed */
+    double measured_attention_ns, measured_exchange_ns, measured_experts_ns, measured_rest_ns,
+        measured_waiting_ns; /* missing if not timed */
 } prediction_record;
 
 extern const record_type prediction_type;

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "harness/audit/audit.h"
 #include "harness/bench/predict.h"
+#include "harness/bench/predict_routing.h"
 #include "harness/bench/step_work.h"
 #include "harness/record/run.h"
 #include "harness/test/predict_named.h"
@@ -24,7 +25,7 @@
  * numbers of DeepSeek-V2-Lite: 27 layers, 26 of them with 64 experts, 16 heads, hidden size 2048.
  * The attention kernel takes 2 ns (BF16) or 1 ns (FP8) for each cached token, whatever the number
  * of heads, a byte of weights 1/4000 ns in products, and a product 1.5e-6 ns for each FLOP. A step
- * is 10 us shorter than its parts for each layer. */
+ * of at most 64 rows is 1 us shorter than its parts for each launch. */
 static const double kRead = 4e12, kByte = 1 / 4000., kFlop = 1.5e-6;
 
 static double attention_ns(bool fp8, double rows, double context, double heads) {
@@ -54,9 +55,17 @@ static double rest_ns(double rows, double parts) {
            2 * (27 * layer + dense + logits) * fmax(kByte, rows > 8 ? rows * kFlop : 0);
 }
 
+/* Launches outside attention and experts, as in rest_ns(); two of attention in each layer; choice,
+ * two products and, with more than 8 rows, a gather in each layer with experts; and the join. */
+static double saved_ns(double rows, double parts) {
+    double rest = 27 * 4 + (rows > 8 ? 4 : 3) + 4,
+           experts = 26 * ((rows > 8 ? 4 : 3) + (parts > 1 ? 1 : 0));
+    return rows > 64 ? 0 : 1000 * (rest + 27 * 2 + experts);
+}
+
 static double step_ns(bool fp8, double rows, double context, double parts, double exchange) {
     return attention_ns(fp8, rows, context, 16 / parts) + experts_ns(rows, parts) +
-           rest_ns(rows, parts) + exchange - 27 * 10000;
+           rest_ns(rows, parts) + exchange - saved_ns(rows, parts);
 }
 
 static js *made_up_step(bool fp8, int rows, int64_t context, const char *layout, double factor) {
@@ -261,9 +270,32 @@ static void test_known_rules(void) {
     CU_ASSERT(isnan(f.p->rows[0].fp8_over_bf16));
     /* The rules have no error here. The exchange takes between half and twice its median. */
     const prediction_record *split = &f.p->rows[2];
-    double sum = split->median_ns + 27 * 10000, share = split->median_ns / sum;
+    double sum = split->median_ns + saved_ns(32, 2), share = split->median_ns / sum;
     expect_near(split->interval_ns[0], share * (sum - 54 * 1500));
     expect_near(split->interval_ns[1], share * (sum + 54 * 3000));
+    close_fixture(&f);
+}
+
+/* With EP, a step has the waiting for the busiest rank. It is between none and twice the expected
+ * one. Steps of 16 sequences have five more launches in each of 26 layers: joining, sorting and
+ * three of the shared experts. */
+static void test_waiting(void) {
+    fixture f;
+    open_fixture(&f, 1);
+    f.o.layouts = "DP2/EP2,TP2";
+    f.o.arms = "bf16";
+    predict_again(&f);
+    model_shape s = shape_named("deepseek-v2-lite");
+    const prediction_record *r = &f.p->rows[0];
+    double waiting = 26 * predict_busiest_rank(&s, 2, 32) * 3 * 2048 * 1408 * 2 * kByte,
+           sum = r->attention_ns + r->exchange_ns + r->experts_ns + r->rest_ns + waiting,
+           saved = saved_ns(16, 1) + 26 * 5 * 1000;
+    CU_ASSERT(waiting > 1000);
+    expect_near(r->waiting_ns, waiting);
+    expect_near(r->median_ns, sum - saved);
+    expect_near(r->interval_ns[0], r->median_ns * (1 - (waiting + r->exchange_ns / 2) / sum));
+    expect_near(r->interval_ns[1], r->median_ns * (1 + (waiting + r->exchange_ns) / sum));
+    CU_ASSERT_EQUAL(f.p->rows[1].waiting_ns, 0);
     close_fixture(&f);
 }
 
@@ -272,7 +304,7 @@ static void test_known_rules(void) {
 static void expect_interval(const prediction_record *odd, const rules *r) {
     const double ns[] = {odd->attention_ns, odd->experts_ns, odd->rest_ns},
                  error[] = {r->error[STEP_ATTENTION], r->error[STEP_EXPERTS], r->error[STEP_REST]},
-                 step = step_ns(false, 8, 32768, 1, 0), saved = 27 * 10000;
+                 step = step_ns(false, 8, 32768, 1, 0), saved = saved_ns(8, 1);
     double sum = 0, low = 0, high = 0;
     for (int p = 0; p < 3; p++) {
         sum += ns[p];
@@ -508,6 +540,7 @@ static void test_refusals(void) {
 CU_TestInfo tests_predict[] = {
     {"steps of many rows", test_many_rows},
     {"steps that follow known rules", test_known_rules},
+    {"waiting for the busiest rank", test_waiting},
     {"against measured steps", test_against_measured_steps},
     {"the best layouts", test_best_layouts},
     {"idle replicas", test_idle_replicas},

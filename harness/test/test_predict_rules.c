@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/bench/predict_routing.h"
 #include "harness/bench/predict_rules.h"
 #include "harness/test/predict_named.h"
 
@@ -61,7 +62,7 @@ static void test_bytes_of_both_formats(void) {
 enum { kBatches = 8, kContexts = 3 };
 
 /* Steps at all contexts of batches 1 to 8. Experts take 9000 ns for each layer and a time for each
- * byte; a step takes as long as its experts, less 10000 ns for each block. */
+ * byte; a step takes as long as its experts, less 1000 ns for each launch. */
 static int exact_steps(measured_step out[kBatches * kContexts]) {
     static const int64_t contexts[kContexts] = {8192, 32768, 131072};
     model_shape s = shape_named("deepseek-v2-lite");
@@ -73,7 +74,7 @@ static int exact_steps(measured_step out[kBatches * kContexts]) {
             *m = (measured_step){.batch = batch, .context = contexts[k]};
             m->work = predict_work_of(&s, &one, false, batch, contexts[k], (double)NAN);
             m->part_ns[STEP_EXPERTS] = 26 * 9000 + 0.25e-3 * m->work.expert_bytes;
-            m->step_ns = m->part_ns[STEP_EXPERTS] - 10000 * m->work.blocks;
+            m->step_ns = m->part_ns[STEP_EXPERTS] - 1000 * m->work.all_launches;
         }
     return n;
 }
@@ -127,6 +128,122 @@ static void test_left_out(void) {
     CU_ASSERT(three.batch == 1 && three.context == 0);
 }
 
+/* ---- what changes with the layout or with many rows ---- */
+
+/* Steps of DeepSeek-V3 on one GPU, with @rows[i] rows at two contexts each. Attention takes @factor
+ * x the kernel's time, 5000 ns for each block, and the time of its weights. Nothing else takes
+ * time. */
+static int attention_steps(measured_step *out, const double *rows, int n, double factor,
+                           const rule_book *b) {
+    model_shape s = shape_named("deepseek-v3");
+    predict_layout one = layout_named("DP1");
+    for (int i = 0; i < 2 * n; i++) {
+        int64_t context = i % 2 ? 65536 : 8192;
+        measured_step *m = &out[i];
+        *m = (measured_step){.batch = (int64_t)rows[i / 2], .context = context};
+        m->work = predict_work_of(&s, &one, true, rows[i / 2], context, (double)NAN);
+        m->step_ns = m->part_ns[STEP_ATTENTION] =
+            5000 * m->work.blocks + m->work.query_bytes / b->read_rate * 1e9 +
+            factor * kernel_slope_at(&b->slopes, CACHE_BF16, 128) * m->work.cached;
+    }
+    return 2 * n;
+}
+
+/* Fits the rules to such steps, and returns the predicted time of the kernel for each cached token
+ * on a rank of @layout with 64 rows. */
+static double kernel_ns_on(const char *layout, double factor, double at_64_heads) {
+    static const double rows[] = {1, 8, 32, 64};
+    model_shape s = shape_named("deepseek-v3");
+    predict_layout l = layout_named(layout);
+    rule_book b = {.slopes = {.of = {{{64, at_64_heads, 0}, {128, 5, 0}}}, .n = {2, 0}},
+                   .read_rate = 4e12,
+                   .product_rate = 1e15};
+    measured_step steps[8];
+    double ns[STEP_PARTS] = {0};
+    rules_fit(&b, steps, attention_steps(steps, rows, 4, factor, &b), (left_out_cell){0, 0});
+    predict_work w = predict_work_of(&s, &l, true, 64, 32768, (double)NAN);
+    rules_apply(&b, CACHE_BF16, &w, ns);
+    return (ns[STEP_ATTENTION] - 5000 * w.blocks - w.query_bytes / 4e3) / w.cached;
+}
+
+/* A factor above 1 lengthens arithmetic. The measured kernel has 128 heads and takes 5 ns for each
+ * token, so half of the heads need 2.5 ns of arithmetic. */
+static void test_clock_and_heads(void) {
+    CU_ASSERT_DOUBLE_EQUAL(kernel_ns_on("DP2", 1.2, 4), 1.2 * 5, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(kernel_ns_on("TP2", 1.2, 4), 4, 1e-6); /* reads take longer */
+    CU_ASSERT_DOUBLE_EQUAL(kernel_ns_on("TP2", 1.2, 2.75), 1.2 * 2.5, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(kernel_ns_on("TP2", 0.9, 4), 0.9 * 4, 1e-6);
+}
+
+/* Steps of one context give no factor. It is 1, and the time for each query has the rest. */
+static void test_one_context(void) {
+    static const double rows[] = {1, 8, 32, 64};
+    rule_book b = {
+        .slopes = {.of = {{{128, 5, 0}}}, .n = {1, 0}}, .read_rate = 4e12, .product_rate = 1e15};
+    measured_step steps[8];
+    int n = attention_steps(steps, rows, 4, 1.1, &b);
+    rules_fit(&b, steps, n, (left_out_cell){0, 0});
+    CU_ASSERT_DOUBLE_EQUAL(b.range[1].attention[0].per.of[2], 1.1, 1e-6);
+    steps[5] = steps[6]; /* of more than 8 rows, both steps at 8192 tokens remain */
+    rules_fit(&b, steps, n - 2, (left_out_cell){0, 0});
+    CU_ASSERT_EQUAL(b.range[1].attention[0].per.of[2], 1);
+    CU_ASSERT_DOUBLE_EQUAL(b.range[1].attention[0].per.of[1] / (0.1 * 5 * 8192 / 128), 1, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(b.range[0].attention[0].per.of[2], 1.1, 1e-6);
+}
+
+/* Steps of 128 and more rows take 1.1 times their parts. Attention and the rest get this factor.
+ * The time of the experts stays. */
+static void test_parts_of_large_steps(void) {
+    static const double rows[] = {1, 4, 128, 256};
+    rule_book b = {
+        .slopes = {.of = {{{128, 5, 0}}}, .n = {1, 0}}, .read_rate = 4e12, .product_rate = 1e15};
+    measured_step steps[8];
+    double ns[STEP_PARTS] = {0};
+    int n = attention_steps(steps, rows, 4, 1, &b);
+    for (int i = 0; i < n; i++) {
+        measured_step *m = &steps[i];
+        m->part_ns[STEP_EXPERTS] = 0.25e-3 * m->work.expert_bytes;
+        m->part_ns[STEP_REST] = 2000 * m->work.launches + 0.25e-3 * m->work.rest_bytes;
+        m->step_ns = m->part_ns[STEP_ATTENTION] + m->part_ns[STEP_EXPERTS] + m->part_ns[STEP_REST];
+        m->step_ns *= m->work.rows > 64 ? 1.1 : 1;
+    }
+    rules_fit(&b, steps, n, (left_out_cell){0, 0});
+    rules_apply(&b, CACHE_BF16, &steps[7].work, ns);
+    CU_ASSERT_DOUBLE_EQUAL(ns[STEP_EXPERTS] / steps[7].part_ns[STEP_EXPERTS], 1, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(ns[STEP_ATTENTION] / steps[7].part_ns[STEP_ATTENTION], 1.1, 0.01);
+    CU_ASSERT_EQUAL(rules_step(&b, &steps[7].work, ns, false),
+                    ns[STEP_ATTENTION] + ns[STEP_EXPERTS] + ns[STEP_REST]);
+}
+
+/* A byte of experts takes 0.3 ns with at most 8 rows and 0.25 ns with more. So each expert takes
+ * 0.05 ns for each of its bytes, also if two ranks divide them. */
+static void test_narrow_experts(void) {
+    static const double rows[] = {1, 4, 8, 32, 64};
+    model_shape s = shape_named("deepseek-v3");
+    predict_layout one = layout_named("DP1"), two = layout_named("TP2"), ep = layout_named("EP2");
+    rule_book b = {.read_rate = 4e12, .product_rate = 1e15};
+    measured_step steps[5];
+    double ns[STEP_PARTS];
+    for (int i = 0; i < 5; i++) {
+        predict_work w = predict_work_of(&s, &one, true, rows[i], 64, (double)NAN);
+        steps[i] = (measured_step){.batch = (int64_t)rows[i], .context = 64, .work = w};
+        steps[i].part_ns[STEP_EXPERTS] =
+            58 * 9000 + (rows[i] > 8 ? 0.25e-3 : 0.3e-3) * w.expert_bytes;
+    }
+    rules_fit(&b, steps, 5, (left_out_cell){0, 0});
+    predict_work w = predict_work_of(&s, &two, true, 8, 64, (double)NAN);
+    double whole = steps[2].work.expert_bytes, part = w.expert_bytes;
+    rules_apply(&b, CACHE_BF16, &w, ns);
+    CU_ASSERT_DOUBLE_EQUAL(
+        ns[STEP_EXPERTS] / (58 * 9000 + 0.3e-3 * part + 0.05e-3 * (whole - part)), 1, 1e-6);
+    /* Whole experts: the busiest rank reads its additional experts in this time. */
+    w = predict_work_of(&s, &ep, true, 4, 64, (double)NAN);
+    double more = 58 * predict_busiest_rank(&s, 2, 8), bytes = 3. * 7168 * 2048;
+    CU_ASSERT_DOUBLE_EQUAL(
+        rules_waiting(&b, &w) / (more * bytes * predict_number_bytes(true) * 0.3e-3), 1, 1e-6);
+    CU_ASSERT_EQUAL(rules_waiting(&b, &steps[2].work), 0);
+}
+
 static void test_slopes_between_heads(void) {
     const kernel_slopes k = {.of = {{{16, 2, 0}, {64, 3, 0}, {128, 5, 0}}}, .n = {3, 0}};
     CU_ASSERT_EQUAL(kernel_slope_at(&k, CACHE_BF16, 8), 2);
@@ -143,6 +260,10 @@ CU_TestInfo tests_predict_rules[] = {
     {"the error of a batch", test_error_of_a_batch},
     {"the error of a step as the sum of its parts", test_error_of_a_sum},
     {"steps that are left out", test_left_out},
+    {"the clock and the number of heads", test_clock_and_heads},
+    {"steps of one context", test_one_context},
+    {"parts of large steps", test_parts_of_large_steps},
+    {"experts whose width is divided", test_narrow_experts},
     {"slopes between numbers of heads", test_slopes_between_heads},
     CU_TEST_INFO_NULL,
 };

@@ -13,6 +13,7 @@ static void add_times(table *t, const prediction_record *r) {
     table_number(t, r->exchange_ns / 1e6, 3);
     table_number(t, r->experts_ns / 1e6, 3);
     table_number(t, r->rest_ns / 1e6, 3);
+    table_number(t, r->waiting_ns / 1e6, 3);
     table_cell(t, "%s", r->limit ? r->limit : "");
 }
 
@@ -39,9 +40,9 @@ static void add_row(table *t, const prediction_record *r, bool measured) {
 
 table predict_rows_table(const predict_result *p) {
     static const char *const heads[] = {
-        "origin",   "layout",    "arm",        "context",  "batch",       "ms",
-        "interval", "attention", "exchange",   "experts",  "rest",        "limit",
-        "tokens/s", "FP8/BF16",  "weights GB", "cache GB", "measured ms", "error %"};
+        "origin",    "layout",     "arm",      "context",     "batch",   "ms",    "interval",
+        "attention", "exchange",   "experts",  "rest",        "waiting", "limit", "tokens/s",
+        "FP8/BF16",  "weights GB", "cache GB", "measured ms", "error %"};
     bool measured = any_measured(p);
     int n = (int)(sizeof heads / sizeof *heads);
     table t = table_new(heads, measured ? n : n - 2);
@@ -86,16 +87,11 @@ static void add_overlap(table *t, int range, const rules *r) {
     table_cell(t, "%s", kRanges[range]);
     table_cell(t, "step");
     table_cell(t, "%s", "");
-    if (r->slowdown[1] > 1)
-        table_cell(t, "%.4f x the parts", r->slowdown[1]);
-    else
-        table_cell(t, "-%.4g us for each block", r->overlap[1] / 1e3);
+    table_cell(t, "-%.4g us for each launch", r->overlap[1] / 1e3);
     if (range > 0)
         table_cell(t, "%s", "");
-    else if (r->slowdown[0] > 1)
-        table_cell(t, "one row: %.4f x the parts", r->slowdown[0]);
     else
-        table_cell(t, "one row: -%.4g us for each block", r->overlap[0] / 1e3);
+        table_cell(t, "one row: -%.4g us for each launch", r->overlap[0] / 1e3);
     table_cell(t, "%s", "");
     table_cell(t, "%s", "");
     table_number(t, 100 * r->step_error, 1);

@@ -27,6 +27,7 @@ static void put_row(pen *p, const report_model *m, const report_predicted *x) {
     pen_fixed(p, row->exchange_ns / 1e6, 2);
     pen_fixed(p, row->experts_ns / 1e6, 2);
     pen_fixed(p, row->rest_ns / 1e6, 2);
+    pen_fixed(p, row->waiting_ns / 1e6, 2);
     pen_fixed(p, row->tokens_s, 0);
     pen_times(p, row->fp8_over_bf16);
     pen_fixed(p, row->measured_ns / 1e6, 2);
@@ -58,6 +59,7 @@ bool report_table_predicted(const report_model *m, arena *mem, table *t) {
                     {"exchange", "", TABLE_NUMBER, false},
                     {"experts", "", TABLE_NUMBER, false},
                     {"rest", "", TABLE_NUMBER, false},
+                    {"waiting", "", TABLE_NUMBER, false},
                     {"tokens/s", "", TABLE_NUMBER, true},
                     {"FP8 / BF16", "", TABLE_NUMBER, true},
                     {"measured", "", TABLE_NUMBER, false},
