@@ -40,7 +40,9 @@ INLINE float *score_at(const softmax_work *x, int token, int group) {
 
 /* ---- logits --------------------------------------------------------------------------------- */
 
-/* Turns the raw products of kLogitTokens tokens and one group into logits. */
+/* Finds the largest logit of kLogitTokens tokens and one group. A block that some row does not see
+ * whole also stores the logits. Otherwise the raw products stay, and exp_unit_fp8() multiplies them
+ * with the scales of the tokens. */
 INLINE void turn_logits(const amx_work *w, softmax_work *x, mla_precision p, int token, int group) {
     vi limit = *(const vi_any *)(w->state.limit + x->row + group * LANES);
     vf largest = x->largest[group];
@@ -50,7 +52,7 @@ INLINE void turn_logits(const amx_work *w, softmax_work *x, mla_precision p, int
             s *= x->block->a_k[j];
         if (!x->whole)
             s = vf_select(limit > j, s, vf_set(-INFINITY));
-        if (p == MLA_FP8 || !x->whole)
+        if (!x->whole)
             vf_store(score_at(x, j, group), s);
         largest = VF_MAX(s, largest);
     }
@@ -126,38 +128,56 @@ INLINE void exp_unit_bf16(softmax_work *x, int token) {
     x->sum = sum;
 }
 
-/* Turns kExpTokens logits into P'. */
+/* Sets sigma and its inverse, when the largest P' of the page is known. */
+INLINE void finish_page(softmax_work *x) {
+    vi any = x->page_largest >= 0x1p-100f;
+    vf safe = vf_select(any, x->page_largest, vf_set(1.0f));
+    x->inverse = vf_select(any, 448.0f / safe, (vf){0});
+    x->sigma = vf_select(any, x->page_largest / 448.0f, (vf){0});
+}
+
+/* Turns the scores of kExpTokens tokens into P'. They are stored last: after each store, the
+ * compiler would load again what it has of @x in registers. */
 INLINE void exp_unit_fp8(softmax_work *x, int token) {
-    vf sum = x->sum, largest = token % MLA_PAGE ? x->page_largest : (vf){0};
+    static const float one[kExpTokens] = {1.0f, 1.0f, 1.0f, 1.0f};
+    const float *a_k = x->block->a_k + token, *scale = x->whole ? a_k : one;
+    float *s = score_at(x, token, x->group);
+    vf factor = x->factor, shift = x->shift, sum = x->sum, y[kExpTokens],
+       largest = token % MLA_PAGE ? x->page_largest : (vf){0};
     UNROLL
-    for (int j = token; j < token + kExpTokens; j++) {
-        vf y = weight_of(x, j);
-        sum += y;
-        y *= x->block->a_k[j];
-        largest = VF_MAX(y, largest);
-        vf_store(score_at(x, j, x->group), y);
+    for (int j = 0; j < kExpTokens; j++) {
+        y[j] = exp2_of(VF_FMA(vf_load(s + j * kRowBlock), factor * scale[j], shift));
+        sum += y[j];
+        y[j] *= a_k[j];
+        largest = VF_MAX(y[j], largest);
     }
+    UNROLL
+    for (int j = 0; j < kExpTokens; j++)
+        vf_store(s + j * kRowBlock, y[j]);
     x->sum = sum;
     x->page_largest = largest;
-    if (token % MLA_PAGE == MLA_PAGE - kExpTokens) {
-        vi any = largest >= 0x1p-100f;
-        vf safe = vf_select(any, largest, vf_set(1.0f));
-        x->inverse = vf_select(any, 448.0f / safe, (vf){0});
-        x->sigma = vf_select(any, largest / 448.0f, (vf){0});
-    }
+    if (token % MLA_PAGE == MLA_PAGE - kExpTokens)
+        finish_page(x);
 }
 
-/* P8 * sigma of token @j. */
-INLINE vf rounded_weight(const softmax_work *x, int j) {
-    vf y = vf_load(score_at(x, j, x->group));
-    return vf_round_e4m3(y * x->inverse) * x->sigma;
+/* vf_round_e4m3() with one instruction less. That function has none of its additions on the ports
+ * of multiplications, which is better between the products of avx512.c. */
+INLINE vf round_e4m3(vf x) {
+    vf power = VF_MAX((vf)((vi)x & 0x7f800000), vf_set(0x1p-6f));
+    return VF_FMA(power, vf_set(-0x1p20f), VF_FMA(power, vf_set(0x1p20f), x));
 }
 
-/* Rounds kExpTokens tokens of P' and converts them to pairs of bf16. */
+/* Rounds kExpTokens tokens of P', multiplies them with sigma, and converts them to pairs of
+ * bf16. */
 INLINE void round_unit(softmax_work *x, int token) {
+    const float *s = score_at(x, token, x->group);
+    vf inverse = x->inverse, sigma = x->sigma, y[kExpTokens];
     UNROLL
-    for (int j = token; j < token + kExpTokens; j += 2)
-        x->pairs[j % kPackTokens / 2] = bf16_pairs(rounded_weight(x, j), rounded_weight(x, j + 1));
+    for (int j = 0; j < kExpTokens; j++)
+        y[j] = round_e4m3(vf_load(s + j * kRowBlock) * inverse) * sigma;
+    UNROLL
+    for (int j = 0; j < kExpTokens; j += 2)
+        x->pairs[(token + j) % kPackTokens / 2] = bf16_pairs(y[j], y[j + 1]);
 }
 
 /* A step of writing kPackTokens tokens of P, in bf16, to a tile with rows of queries. */
