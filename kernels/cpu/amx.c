@@ -3,7 +3,8 @@
 #if defined __x86_64__
 #include "kernels/cpu/amx_detect.h"
 #include "kernels/cpu/target.h"
-TARGET_BEGIN("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma")
+TARGET_BEGIN(
+    "amx-tile,amx-bf16,gfni,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512bf16,avx2,fma")
 #include <immintrin.h>
 
 #define LANES           16
@@ -33,8 +34,9 @@ static void attend_rows(const cpu_part *part, void *memory, float *o, float *m, 
 }
 
 static const char *lacks(void) {
-    const char *tiles = amx_lacks();
-    return tiles ? tiles : cpu_avx512.lacks();
+    const char *lacks = amx_lacks();
+    lacks = lacks ? lacks : cpu_avx512.lacks();
+    return lacks || __builtin_cpu_supports("gfni") ? lacks : "the processor has no GFNI";
 }
 
 const cpu_isa cpu_amx = {

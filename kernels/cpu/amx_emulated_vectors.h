@@ -1,7 +1,9 @@
-/* amx_emulated_vectors.h - the vector operations of amx_vectors.h, without AVX-512. */
+/* amx_emulated_vectors.h - the vector operations of amx_vectors.h, without AVX-512. Columns are
+ * always sorted. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
 #define SNAPMLA_KERNELS_CPU_AMX_EMULATED_VECTORS_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "kernels/cpu/cpu_dataflow.h"
@@ -13,16 +15,26 @@ static void make_tables(uint8_t *tables) {
     (void)tables;
 }
 
-static void decode_e4m3(const uint8_t *tables, uint16_t *out, const uint8_t *in, size_t n) {
+static void decode_e4m3(const uint8_t *tables, uint16_t *out, const uint8_t *in, size_t n,
+                        bool sorted) {
     (void)tables;
+    (void)sorted;
     for (size_t i = 0; i < n; i += LANES)
         store_bf16(out + i, (vu)load_e4m3(in + i));
 }
 
-static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
+static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles,
+                       bool sorted) {
+    (void)sorted;
     for (size_t i = 0; i < tiles; i++, to += 256)
         for (size_t c = 0; c < 16; c++)
             to[c] = even[i * 16 + c] | (uint32_t)odd[i * 16 + c] << 16;
+}
+
+static void sort_columns(float *o, size_t n, bool decoded) {
+    (void)o;
+    (void)n;
+    (void)decoded;
 }
 
 static void transpose(uint32_t *to, const uint32_t *from, size_t apart) {

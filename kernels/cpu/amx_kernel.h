@@ -1,7 +1,8 @@
 /* amx_kernel.h - computes one part with tile products, for 16 query rows and more.
  *
  * amx.c compiles it for the tiles of the processor, amx_emulated.c for tiles in software. The part
- * is processed in blocks of up to 256 tokens, and each block in row blocks of up to 32 query rows:
+ * is processed in blocks of up to 256 tokens, or 128 if there are at most 32 query rows, and each
+ * block in row blocks of up to 32 query rows:
  *   scores   S^T = K Q^T   K's rows are used as they lie in the cache or in the decoded page. Q^T
  *                          is packed once per part.
  *   softmax  rows in the lanes (amx_softmax.h); P is written to tiles
@@ -11,9 +12,8 @@
  * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
- * So after each product, the core does one small unit of work on which no running product depends
- * (other_work()). After two products of each step, it also prefetches a tile of the next step.
- * On a processor that throttles its tile unit, products that follow each other directly take more
+ * So after each product, the core does one unit of work on which no running product depends
+ * (other_work()). Work for which there are not enough products runs by itself. On a processor that throttles its tile unit, products that follow each other directly take more
  * time than products with other instructions between them (docs/lab/2026-11-30-amx-peers.md). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
@@ -21,7 +21,7 @@
 #include "kernels/cpu/amx_softmax.h"
 #include "kernels/cpu/amx_work.h"
 
-enum { kLargePartRows = 64 }; /* cpu_isa.large_parts_from */
+enum { kLargePartRows = kTile }; /* cpu_isa.large_parts_from */
 
 /* Logits are computed while their scores are in L1, and V is packed while the scores of the first
  * row block read the same pages. K of the next block may be decoded when all scores of this block
@@ -32,16 +32,9 @@ static void other_work(amx_work *w) {
     else if (softmax_left(w->weighed))
         softmax_unit(w, w->weighed);
     else if (packing_left(w))
-        pack_columns(w);
+        pack_pair(w);
     else if (decoding_left(w))
-        decode_unit(w);
-}
-
-/* Prefetches a tile to L1, whose rows lie @bytes from each other. */
-INLINE void prefetch_tile(const void *from, size_t bytes) {
-    UNROLL
-    for (size_t i = 0; i < kTile; i++)
-        __builtin_prefetch((const char *)from + i * bytes, 0, 3);
+        decode_token(w);
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
@@ -57,11 +50,9 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         TILE_LOAD(4, above, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(above + kDepth, row);
         other_work(w);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
-        prefetch_tile(below + kDepth, row);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
@@ -129,11 +120,9 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
-        prefetch_tile(v + apart, kTileRow);
         other_work(w);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
-        prefetch_tile(v + apart + kTileWords, kTileRow);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
@@ -196,7 +185,7 @@ static void values(amx_work *w, const token_block *b, int row) {
 static void attend_block(amx_work *w, const token_block *b, token_block *next) {
     int last = (w->padded - 1) / kRowBlock * kRowBlock;
     start_packing(w, b);
-    start_prefetch(w, b->first + kTokens);
+    start_prefetch(w, b->first + w->block_tokens);
     for (int row = 0; row <= last; row += kRowBlock) {
         w->scored = &w->softmax[w->weighed == &w->softmax[0]];
         start_softmax(w, w->scored, b, row);
@@ -206,7 +195,7 @@ static void attend_block(amx_work *w, const token_block *b, token_block *next) {
         w->weighed = w->scored;
     }
     finish_packing(w);
-    start_block(w, next, b->first + kTokens);
+    start_block(w, next, b->first + w->block_tokens);
     start_decoding(w, next);
     for (int row = 0; row <= last; row += kRowBlock) {
         if (row == last)
@@ -244,6 +233,8 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
     unsigned control = flush_subnormals();
     w.part = part;
+    w.sorted = w.padded > kRowBlock;
+    w.block_tokens = w.padded > kRowBlock ? kTokens : kSmallTokens;
     prefetch_first(&w);
     make_tables(w.tables);
     pack_q(&w);
@@ -255,7 +246,7 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     finish_decoding(&w);
     tiles_begin();
     int now = 0;
-    for (int64_t token = part->first; token < part->end; token += kTokens, now = !now)
+    for (int64_t token = part->first; token < part->end; token += w.block_tokens, now = !now)
         attend_block(&w, &w.block[now], &w.block[!now]);
     tiles_end();
     if (part->first == part->end)
@@ -263,6 +254,9 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     else
         for (int i = 0; !w.out && i < part->rows; i++)
             copy_row(&w, o + (size_t)i * (size_t)part->d_c, i);
+    for (int i = 0; !w.sorted && i < part->rows; i++)
+        sort_columns(o + (size_t)i * (size_t)part->d_c, (size_t)part->d_c,
+                     part->precision == MLA_FP8);
     softmax_end(&w.state, part->rows, m, l);
     _mm_setcsr(control);
 }

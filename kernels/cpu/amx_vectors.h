@@ -9,20 +9,124 @@
 #include "kernels/cpu/avx512_e4m3.h"
 #include "kernels/cpu/vec.h"
 
-static void decode_e4m3(const uint8_t *bytes, uint16_t *out, const uint8_t *in, size_t n) {
-    decode_codes(load_tables(bytes), out, in, n);
+/* ---- e4m3 ----------------------------------------------------------------------------------- */
+
+/* A number for each code: at most kNormal if the code is a normal number (its lower seven bits are 8
+ * to 126), and more for zero, a subnormal number or NaN. */
+enum { kNormal = 2 * (126 - 8) };
+INLINE __m512i beyond_normal(__m512i codes) {
+    return _mm512_sub_epi8(_mm512_add_epi8(codes, codes), _mm512_set1_epi8(2 * 8));
 }
 
-/* Interleaves two rows of bf16 numbers, 16 columns in each tile: row j of V's tiles. unpack works
- * within 128 bits, so the quadwords are permuted first. */
-static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles) {
+INLINE bool all_normal(__m512i beyond) {
+    return _mm512_cmpgt_epu8_mask(beyond, _mm512_set1_epi8((char)kNormal)) == 0;
+}
+
+/* Decodes @n codes, a multiple of 64, if all are normal numbers. Otherwise returns false, and the
+ * results of the other codes are wrong. A normal number has the same mantissa in bf16, and an
+ * exponent that is larger by 120: if the four bits of its exponent are e, f, g, h, then those in
+ * bf16 are e, four times the complement of e, f, g, h. GF2P8AFFINEQB computes each bit of a byte
+ * from bits of the code. It does not run on the port of the shuffles, which a look-up needs. */
+INLINE bool decode_normal(uint16_t *out, const uint8_t *in, size_t n, bool sorted) {
+    const __m512i to_low = _mm512_set1_epi64(0x01020408);
+    const __m512i to_high = _mm512_set1_epi64(0x1020404040404080);
+    __m512i largest = _mm512_setzero_si512();
+    for (size_t i = 0; i < n; i += 64) {
+        __m512i codes = _mm512_loadu_si512(in + i);
+        codes = sorted ? deal_codes(codes) : codes;
+        __m512i low = _mm512_gf2p8affine_epi64_epi8(codes, to_low, 0);
+        __m512i high = _mm512_gf2p8affine_epi64_epi8(codes, to_high, 0x3c);
+        largest = _mm512_max_epu8(largest, beyond_normal(codes));
+        _mm512_storeu_si512(out + i, _mm512_unpacklo_epi8(low, high));
+        _mm512_storeu_si512(out + i + 32, _mm512_unpackhi_epi8(low, high));
+    }
+    return all_normal(largest);
+}
+
+/* Decodes those 64 codes of @n again that have another magnitude. */
+static NOINLINE void decode_others(const uint8_t *bytes, uint16_t *out, const uint8_t *in, size_t n,
+                                   bool sorted) {
+    tables t = load_tables(bytes);
+    for (size_t i = 0; i < n; i += 64) {
+        __m512i codes = _mm512_loadu_si512(in + i), words[2];
+        if (all_normal(beyond_normal(codes)))
+            continue;
+        decode_lanes(t, sorted ? deal_codes(codes) : codes, words);
+        _mm512_storeu_si512(out + i, words[0]);
+        _mm512_storeu_si512(out + i + 32, words[1]);
+    }
+}
+
+/* Decodes @n codes, a multiple of 32. If not @sorted, each group of 64 is in unpack order
+ * (decode_lanes()). */
+static void decode_e4m3(const uint8_t *bytes, uint16_t *out, const uint8_t *in, size_t n,
+                        bool sorted) {
+    size_t whole = n / 64 * 64;
+    bool normal =
+        sorted ? decode_normal(out, in, whole, true) : decode_normal(out, in, whole, false);
+    if (!normal)
+        decode_others(bytes, out, in, whole, sorted);
+    if (whole < n)
+        decode_codes(load_tables(bytes), out + whole, in + whole, n - whole);
+}
+
+/* ---- layouts of tiles ----------------------------------------------------------------------- */
+
+INLINE void interleave_tiles(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles,
+                             bool sorted) {
     const __m512i deal = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     for (size_t i = 0; i < tiles; i += 2, to += 512) {
-        __m512i a = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(even + i * 16));
-        __m512i b = _mm512_permutexvar_epi64(deal, _mm512_loadu_si512(odd + i * 16));
+        __m512i a = _mm512_loadu_si512(even + i * 16), b = _mm512_loadu_si512(odd + i * 16);
+        a = sorted ? _mm512_permutexvar_epi64(deal, a) : a;
+        b = sorted ? _mm512_permutexvar_epi64(deal, b) : b;
         _mm512_store_si512(to, _mm512_unpacklo_epi16(a, b));
         _mm512_store_si512(to + 256, _mm512_unpackhi_epi16(a, b));
     }
+}
+
+/* Interleaves two rows of bf16 numbers, 16 columns in each tile: row j of V's tiles. unpack works
+ * within 128 bits. So the quadwords are permuted first, or the columns are not @sorted. */
+static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles,
+                       bool sorted) {
+    if (sorted)
+        interleave_tiles(to, even, odd, tiles, true);
+    else
+        interleave_tiles(to, even, odd, tiles, false);
+}
+
+/* Restores the order of @n columns that interleave() has left unsorted. */
+INLINE void sort_words(float *o, size_t n) {
+    const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+    const __m512i second =
+        _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+    for (size_t i = 0; i < n; i += 32) {
+        __m512 low = _mm512_loadu_ps(o + i), high = _mm512_loadu_ps(o + i + LANES);
+        _mm512_storeu_ps(o + i, _mm512_permutex2var_ps(low, first, high));
+        _mm512_storeu_ps(o + i + LANES, _mm512_permutex2var_ps(low, second, high));
+    }
+}
+
+/* The same for columns that decode_e4m3() has left unsorted too: transposes 4 x 4 groups of four
+ * columns. */
+INLINE void sort_bytes(float *o, size_t n) {
+    for (size_t i = 0; i < n; i += 4 * LANES) {
+        __m512 a = _mm512_loadu_ps(o + i), b = _mm512_loadu_ps(o + i + LANES);
+        __m512 c = _mm512_loadu_ps(o + i + 2 * LANES), d = _mm512_loadu_ps(o + i + 3 * LANES);
+        __m512 low_ab = _mm512_shuffle_f32x4(a, b, 0x44), low_cd = _mm512_shuffle_f32x4(c, d, 0x44);
+        __m512 high_ab = _mm512_shuffle_f32x4(a, b, 0xee);
+        __m512 high_cd = _mm512_shuffle_f32x4(c, d, 0xee);
+        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low_ab, low_cd, 0x88));
+        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low_ab, low_cd, 0xdd));
+        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0x88));
+        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0xdd));
+    }
+}
+
+/* Sorts the @n columns of a row of O. */
+static void sort_columns(float *o, size_t n, bool decoded) {
+    size_t whole = decoded ? n / 64 * 64 : 0;
+    sort_bytes(o, whole);
+    sort_words(o + whole, n - whole);
 }
 
 /* The first half of a transposition of 16 rows of 16 words, which lie @apart words from each other,

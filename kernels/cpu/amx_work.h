@@ -19,8 +19,7 @@ enum {
     kTokenSteps = kTokens / kDepth,   /* products over a full token block */
     kRowBlock = 2 * kTile,            /* query rows whose scores are computed together */
     kPagePairs = MLA_PAGE / 2,
-    kPackColumns = 128,   /* columns of a unit that packs V */
-    kDecodeColumns = 256, /* columns of a unit that decodes K */
+    kSmallTokens = 2 * MLA_PAGE, /* tokens of a block, if the part has one row block */
 };
 
 /* Up to kBlockPages consecutive pages of the sequence. Tokens after the part's last one are
@@ -28,6 +27,7 @@ enum {
 typedef struct {
     int64_t first; /* first token */
     int pages, tokens;
+    int64_t slot[kBlockPages];         /* the first slot of each page */
     const uint16_t *page[kBlockPages]; /* [64][d] bf16: in the cache, or in amx_work.k */
     float *a_k;                        /* [kTokens] MLA_FP8: scales of the tokens */
 } token_block;
@@ -76,6 +76,8 @@ typedef struct {
     uint16_t *rows;  /* [kTile][d] queries in bf16 */
     uint8_t *tables; /* for the decoder of e4m3 */
     softmax_state state;
+    int block_tokens; /* tokens of a full block: kTokens or kSmallTokens */
+    bool sorted;      /* columns are in their order; else sort_columns() restores it at the end */
     page_prefetch prefetch;
     token_block block[2];                  /* this block and the next one, in turn */
     softmax_work softmax[2];               /* of this row block and the previous one, in turn */
@@ -84,7 +86,6 @@ typedef struct {
     const token_block *decoding, *packing; /* blocks that are being decoded and packed */
     int decoded, packed;                   /* how many of their tokens are decoded, and how many
                                               pairs of tokens are packed */
-    int decoded_columns, packed_columns;   /* columns of the next one that are done */
 } amx_work;
 
 static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {
@@ -112,15 +113,21 @@ static size_t scratch_bytes(int rows, int d_c, int d_r) {
     return bytes;
 }
 
+/* Copies @n numbers, a multiple of 32. */
+INLINE void copy_numbers(uint16_t *out, const uint16_t *in, size_t n) {
+    for (size_t i = 0; i < n; i += 32)
+        memcpy(out + i, in + i, 32 * sizeof *out);
+}
+
 /* Copies row @row of the planes to @out as bf16. */
 static void decode_row(const amx_work *w, uint16_t *out, const void *content, const void *rope,
                        int64_t row) {
     size_t d_c = (size_t)w->part->d_c, d_r = (size_t)w->part->d_r, at = (size_t)row;
     if (w->part->precision == MLA_BF16) {
-        memcpy(out, (const uint16_t *)content + at * (d_c + d_r), (d_c + d_r) * sizeof *out);
+        copy_numbers(out, (const uint16_t *)content + at * (d_c + d_r), d_c + d_r);
     } else {
-        decode_e4m3(w->tables, out, (const uint8_t *)content + at * d_c, d_c);
-        memcpy(out + d_c, (const uint16_t *)rope + at * d_r, d_r * sizeof *out);
+        decode_e4m3(w->tables, out, (const uint8_t *)content + at * d_c, d_c, w->sorted);
+        copy_numbers(out + d_c, (const uint16_t *)rope + at * d_r, d_r);
     }
 }
 
@@ -148,11 +155,12 @@ static void start_block(amx_work *w, token_block *b, int64_t token) {
     const cpu_part *part = w->part;
     int64_t left = part->end - token;
     b->first = token;
-    b->tokens = left < 0 ? 0 : left < kTokens ? (int)left : kTokens;
+    b->tokens = left < 0 ? 0 : left < w->block_tokens ? (int)left : w->block_tokens;
     b->pages = (b->tokens + MLA_PAGE - 1) / MLA_PAGE;
     for (int i = 0; i < b->pages; i++) {
         int64_t slot = mla_slot(part->table, part->cache.pages, token + (int64_t)i * MLA_PAGE);
         bool full = b->tokens >= (i + 1) * MLA_PAGE;
+        b->slot[i] = slot;
         b->page[i] = w->k + (size_t)i * MLA_PAGE * (size_t)w->d;
         if (part->precision == MLA_BF16 && full)
             b->page[i] = (const uint16_t *)part->cache.content + (size_t)slot * (size_t)w->d;
@@ -169,10 +177,11 @@ static void start_prefetch(amx_work *w, int64_t token) {
 }
 
 /* Finds the next plane of the block's pages: of MLA_FP8, the content and the RoPE part in turn. */
-static bool next_plane(const cpu_part *part, page_prefetch *f) {
+static bool next_plane(const amx_work *w, page_prefetch *f) {
+    const cpu_part *part = w->part;
     int planes = part->precision == MLA_FP8 ? 2 : 1;
     int64_t token = f->token + (int64_t)(f->planes / planes) * MLA_PAGE;
-    if (f->planes == planes * kBlockPages || token >= part->end)
+    if (f->planes == planes * w->block_tokens / MLA_PAGE || token >= part->end)
         return false;
     bool rope = f->planes++ % planes == 1;
     size_t d_c = (size_t)part->d_c, d_r = (size_t)part->d_r;
@@ -186,7 +195,7 @@ static bool next_plane(const cpu_part *part, page_prefetch *f) {
 /* Prefetches a few lines into L2. Returns false if all are prefetched. */
 INLINE bool prefetch_unit(amx_work *w) {
     page_prefetch *f = &w->prefetch;
-    if (f->at >= f->end && !next_plane(w->part, f))
+    if (f->at >= f->end && !next_plane(w, f))
         return false;
     for (int i = 0; i < f->lines; i++, f->at += kLine)
         __builtin_prefetch(f->at, 0, 2);
@@ -195,86 +204,58 @@ INLINE bool prefetch_unit(amx_work *w) {
 
 static void start_decoding(amx_work *w, const token_block *b) {
     w->decoding = b;
-    w->decoded = w->decoded_columns = 0;
+    w->decoded = 0;
 }
 
 INLINE bool decoding_left(const amx_work *w) {
     return w->decoded / MLA_PAGE < w->decoding->pages;
 }
 
-/* Decodes up to kDecodeColumns columns of the content of a row, from @at on; with the last ones,
- * copies the RoPE part. */
-static void decode_columns(const amx_work *w, uint16_t *out, int64_t row, int at, int columns) {
-    const cpu_part *part = w->part;
-    int d_c = part->d_c, d_r = part->d_r;
-    decode_e4m3(w->tables, out + at, (const uint8_t *)part->cache.content + row * d_c + at,
-                (size_t)columns);
-    if (at + columns == d_c)
-        memcpy(out + d_c, (const uint16_t *)part->cache.rope + row * d_r,
-               (size_t)d_r * sizeof *out);
-}
-
-/* Decodes some columns of the next token of a block into w->k, if the token's page is not read from
- * the cache. */
-static void decode_unit(amx_work *w) {
+/* Decodes the next token of a block into w->k. A page that is read from the cache is passed over. */
+static void decode_token(amx_work *w) {
     const token_block *b = w->decoding;
-    const cpu_part *part = w->part;
     int page = w->decoded / MLA_PAGE;
     size_t d = (size_t)w->d;
-    int64_t token = b->first + w->decoded;
     uint16_t *k = w->k + (size_t)w->decoded * d;
-    bool here = b->page[page] == w->k + (size_t)page * MLA_PAGE * d;
-    if (here && token < part->end && part->precision == MLA_FP8) {
-        int left = part->d_c - w->decoded_columns;
-        int now = left < kDecodeColumns ? left : kDecodeColumns;
-        decode_columns(w, k, mla_slot(part->table, part->cache.pages, token), w->decoded_columns,
-                       now);
-        w->decoded_columns += now;
-        if (w->decoded_columns < part->d_c)
-            return;
-    } else if (here && token < part->end) {
-        decode_row(w, k, part->cache.content, part->cache.rope,
-                   mla_slot(part->table, part->cache.pages, token));
-    } else if (here) {
-        memset(k, 0, d * sizeof *k);
+    if (b->page[page] != w->k + (size_t)page * MLA_PAGE * d) {
+        w->decoded += MLA_PAGE;
+        return;
     }
-    w->decoded_columns = 0;
+    if (w->decoded < b->tokens)
+        decode_row(w, k, w->part->cache.content, w->part->cache.rope,
+                   b->slot[page] + w->decoded % MLA_PAGE);
+    else
+        memset(k, 0, d * sizeof *k);
     w->decoded++;
 }
 
 static void finish_decoding(amx_work *w) {
     while (decoding_left(w))
-        decode_unit(w);
+        decode_token(w);
 }
 
 static void start_packing(amx_work *w, const token_block *b) {
     w->packing = b;
-    w->packed = w->packed_columns = 0;
+    w->packed = 0;
 }
 
 INLINE bool packing_left(const amx_work *w) {
     return w->packed / kPagePairs < w->packing->pages;
 }
 
-/* Interleaves up to kPackColumns columns of a pair of tokens of a block into the tiles of V. */
-static void pack_columns(amx_work *w) {
+/* Interleaves the next two tokens of a block into the tiles of V. */
+static void pack_pair(amx_work *w) {
     int page = w->packed / kPagePairs, pair = w->packed % kPagePairs;
-    int left = w->part->d_c - w->packed_columns, now = left < kPackColumns ? left : kPackColumns;
-    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile, at = (size_t)w->packed_columns;
-    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d + at;
+    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile;
+    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d;
     size_t step = (size_t)w->packed / kTile, row = (size_t)w->packed % kTile;
-    interleave(w->v + (step * tiles + at / kTile) * kTileWords + row * kTile, rows, rows + d,
-               (size_t)now / kTile);
-    w->packed_columns += now;
-    if (w->packed_columns == w->part->d_c) {
-        w->packed_columns = 0;
-        w->packed++;
-    }
+    interleave(w->v + step * tiles * kTileWords + row * kTile, rows, rows + d, tiles, w->sorted);
+    w->packed++;
 }
 
 static void finish_packing(amx_work *w) {
     while (packing_left(w))
-        pack_columns(w);
+        pack_pair(w);
 }
 
 #endif

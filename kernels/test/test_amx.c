@@ -1,5 +1,6 @@
 /* The tile product in software equals its definition and, on machines with AMX, the processor's
- * product, bit for bit. (The kernel itself is tested by test_cpu.c and test_conformance.c.) */
+ * product, bit for bit. The vector functions of the kernel that need AVX-512 keep every column and
+ * every code. (The kernel itself is tested by test_cpu.c and test_conformance.c.) */
 #include <CUnit/CUnit.h>
 #include <float.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/formats.h"
 #include "kernels/test/amx_product.h"
+#include "kernels/test/amx_vectors_once.h"
 
 #if defined __x86_64__
 #include "kernels/cpu/target.h"
@@ -123,8 +125,83 @@ static void test_order(void) {
 }
 #endif
 
+/* ---- vectors -------------------------------------------------------------------------------- */
+
+enum { kColumns = 96 }; /* 64 columns that are decoded together, and 32 more */
+
+/* Codes of two tokens. With @all, they are drawn from all 256 codes; otherwise they are normal
+ * numbers. */
+static void draw_codes(rng *r, uint8_t *codes, bool all) {
+    for (int i = 0; i < 2 * kColumns; i++) {
+        uint8_t sign = rng_below(r, 2) ? 0x80 : 0, magnitude = (uint8_t)(8 + rng_below(r, 119));
+        codes[i] = all ? (uint8_t)rng_below(r, 256) : sign | magnitude;
+    }
+}
+
+/* Decodes and interleaves two tokens, and sorts the columns of the result. Each column must then be
+ * where it was, and have the values that e4m3_to_f32() gives. */
+static void expect_pairs(const uint8_t *codes, bool sorted) {
+    uint16_t rows[2 * kColumns];
+    _Alignas(64) uint32_t tiles[kColumns / 16][256] = {{0}};
+    float pairs[kColumns];
+    for (int i = 0; i < 2; i++)
+        decode_once(rows + i * kColumns, codes + i * kColumns, kColumns, sorted);
+    interleave_once(tiles[0], rows, rows + kColumns, kColumns / 16, sorted);
+    for (int i = 0; i < kColumns; i++)
+        memcpy(&pairs[i], &tiles[i / 16][i % 16], sizeof pairs[i]);
+    if (!sorted)
+        sort_once(pairs, kColumns, true);
+    for (int i = 0; i < kColumns; i++) {
+        uint32_t want = bf16_from_f32(e4m3_to_f32(codes[i])) |
+                        (uint32_t)bf16_from_f32(e4m3_to_f32(codes[kColumns + i])) << 16;
+        CU_ASSERT_EQUAL(memcmp(&pairs[i], &want, sizeof want), 0);
+    }
+}
+
+static void test_decoding(void) {
+    uint8_t codes[2 * kColumns];
+    rng r = rng_make(32, 0);
+    if (!vectors_usable()) {
+        (void)fprintf(stderr, "\n    SKIPPED, nothing was tested: no AVX-512 with GFNI\n");
+        return;
+    }
+    for (int i = 0; i < 200; i++) {
+        draw_codes(&r, codes, i % 2);
+        expect_pairs(codes, i % 4 < 2);
+    }
+    for (int code = 0; code < 256; code++) {
+        draw_codes(&r, codes, false);
+        codes[code % kColumns] = (uint8_t)code; /* the only one that may not be normal */
+        expect_pairs(codes, code % 2);
+    }
+}
+
+/* Content of bf16 is interleaved only. */
+static void test_interleaving(void) {
+    uint16_t rows[2 * kColumns];
+    if (!vectors_usable())
+        return;
+    for (int i = 0; i < 2 * kColumns; i++)
+        rows[i] = (uint16_t)(i + 1);
+    for (int sorted = 0; sorted < 2; sorted++) {
+        _Alignas(64) uint32_t tiles[kColumns / 16][256] = {{0}};
+        float pairs[kColumns];
+        interleave_once(tiles[0], rows, rows + kColumns, kColumns / 16, sorted);
+        for (int i = 0; i < kColumns; i++)
+            memcpy(&pairs[i], &tiles[i / 16][i % 16], sizeof pairs[i]);
+        if (!sorted)
+            sort_once(pairs, kColumns, false);
+        for (int i = 0; i < kColumns; i++) {
+            uint32_t want = rows[i] | (uint32_t)rows[kColumns + i] << 16;
+            CU_ASSERT_EQUAL(memcmp(&pairs[i], &want, sizeof want), 0);
+        }
+    }
+}
+
 CU_TestInfo tests_amx[] = {
     {"the tile product in software", test_product},
     {"the order of its sums", test_order},
+    {"decoding and interleaving pairs of tokens", test_decoding},
+    {"interleaving pairs of tokens", test_interleaving},
     CU_TEST_INFO_NULL,
 };

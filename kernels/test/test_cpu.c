@@ -239,13 +239,15 @@ static void test_splits(void) {
     each_arm(splits_of);
 }
 
-/* Without a fixed number of splits and with 64 rows and more, the AMX kernel's long sequences have
- * large and small parts. With 68 rows, the last slice of a join has four rows. */
+/* Without a fixed number of splits and with 16 rows and more, the AMX kernel's long sequences have
+ * large and small parts. With 20 and 68 rows, the last slice of a join has four rows. */
 static void uneven_of(fixture_spec spec) {
     static const int kLengths[] = {2600, 900, 3};
     set_lengths(&spec, 3, kLengths);
-    spec.heads = 68;
     spec.threads = 3;
+    spec.heads = 68;
+    expect(spec, 12);
+    spec.heads = 20;
     expect(spec, 12);
 }
 
