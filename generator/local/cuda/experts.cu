@@ -138,6 +138,9 @@ void divided_experts(chain *c, const block &b, int moe_layer) {
     cuda_model *m = c->m;
     const int rows = c->step.rows;
     c->run(route(m->s, route_of(m, b, rows, moe_layer)), "choice of experts");
+    if (c->step.padding && gathers_rows(m))
+        c->run(drop_choices(m->s, route_of(m, b, rows, moe_layer), rows - c->step.padding),
+               "choices of padding");
     bf16 *messages = exchange_messages(c);
     if (gathers_rows(m))
         begin_outputs(c, b);

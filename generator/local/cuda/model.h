@@ -91,6 +91,7 @@ struct chunk_piece {
 struct step_shape {
     int rows, decode, chunks, wanted;
     bool gathers; /* b.want lists the wanted rows; else all rows are wanted, in order */
+    int padding;  /* the last rows, which belong to chunks of padding */
     chunk_piece chunk[kMostChunks];
 };
 

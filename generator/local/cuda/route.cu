@@ -8,6 +8,7 @@
  * are few groups. The last block of a group to finish makes the choice, one warp per row. With up
  * to kFewRows rows, the last block of all then sorts. */
 #include <algorithm>
+#include <climits>
 
 #include "generator/local/cuda/choose.cuh"
 
@@ -256,6 +257,17 @@ cudaError_t sort_many(const stream_of &s, const route_args &a) {
 
 /* ---- rows that come with their choices ------------------------------------------------------- */
 
+__global__ void __launch_bounds__(kThreads) drop(route_args a, int from) {
+    let_next();
+    wait_previous();
+    const int k = a.how.chosen, pairs = (a.rows - from) * k;
+    for (int p = blockIdx.x * kThreads + threadIdx.x; p < pairs; p += gridDim.x * kThreads) {
+        const int64_t row = from + p / k;
+        reinterpret_cast<int *>(a.message + row * message_row(a.hidden, k) + a.hidden)[p % k] =
+            INT_MAX;
+    }
+}
+
 /* Reads choice @pair from its message. Keeps the experts of this rank, and numbers them from 0. */
 __device__ __forceinline__ void unpack(const route_args &a, const rank_rows &own, int pair) {
     const int k = a.how.chosen, row = pair / k, i = pair % k;
@@ -342,6 +354,11 @@ cudaError_t score_and_choose(const stream_of &s, const route_args &a) {
 cudaError_t route(const stream_of &s, const route_args &a) {
     const cudaError_t e = score_and_choose(s, a);
     return e == cudaSuccess && a.rows > kFewRows && !a.message ? sort_many(s, a) : e;
+}
+
+cudaError_t drop_choices(const stream_of &s, const route_args &a, int from) {
+    const int blocks = ((a.rows - from) * a.how.chosen + kThreads - 1) / kThreads;
+    return launch(s, drop, dim3(static_cast<unsigned>(blocks)), kThreads, 0, a, from);
 }
 
 cudaError_t sort_messages(const stream_of &s, const route_args &a, const rank_rows &own) {

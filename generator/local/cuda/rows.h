@@ -53,7 +53,7 @@ cudaError_t norm_rows(const stream_of &s, const float *in, int64_t in_row, int r
 
 /* If the experts are divided over ranks (EP), a row goes to them as a message of message_row()
  * numbers of BF16: the normalised row, then its chosen experts (int; -1 = a zero-computation
- * expert) and their weights (float). */
+ * expert, INT_MAX = none) and their weights (float). */
 __host__ __device__ inline int64_t message_row(int hidden, int chosen) {
     return (static_cast<int64_t>(hidden) + 4 * chosen + 7) / 8 * 8;
 }
@@ -82,6 +82,9 @@ struct route_args {
 /* Normalises the rows, computes the router's scores, chooses the experts, and sorts the (row,
  * expert) pairs by expert. If there are messages, it writes the choices there and sorts nothing. */
 cudaError_t route(const stream_of &s, const route_args &a);
+
+/* Changes the messages of the rows from @from on, so that no rank computes an expert for them. */
+cudaError_t drop_choices(const stream_of &s, const route_args &a, int from);
 
 /* What sort_messages() needs to know of this rank. */
 struct rank_rows {

@@ -52,6 +52,7 @@ snap_status lay_out(cuda_model *m, const model_piece *pieces, int count, step_sh
         m->host.chunk_length[step->chunks] = static_cast<int>(pieces[i].position) + pieces[i].count;
         add_pages(m, pieces[i], m->opt.max_decode + step->chunks++);
         add_tokens(m, step, pieces[i]);
+        step->padding += pieces[i].padding ? pieces[i].count : 0;
     }
     for (int i = 0; i < count; i++)
         for (int j = pieces[i].count - pieces[i].logits; j < pieces[i].count; j++)

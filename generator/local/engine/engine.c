@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "generator/local/engine/engine_parts.h"
 
 enum { kDrawsPerTask = 16 }; /* draws that a thread does as one task */
@@ -16,7 +15,7 @@ static snap_status check_tokens(const engine *e, const int32_t *tokens, int n, s
     return SNAP_OK;
 }
 
-snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
+snap_status replica_add(engine *e, const engine_request *req, snap_err *err) {
     if (req->n_prompt < 1 || req->n_prompt >= e->context)
         return err_set(err, SNAP_E_SHAPE, "a prompt of %d tokens is out of range: 1 to %lld fit",
                        req->n_prompt, (long long)e->context - 1);
@@ -239,12 +238,12 @@ static int build_step(engine *e) {
     return n;
 }
 
-static void count_step(engine *e, int pieces) {
+static void count_step(engine *e) {
     engine_stats *s = &e->stats;
     int pages = e->pool.pages - e->pool.n_free;
     s->steps++;
     s->decoded += e->running.n;
-    for (int i = e->running.n; i < pieces; i++)
+    for (int i = e->running.n; i < e->pieces; i++)
         s->prefilled += e->piece[i].count;
     s->most_running = e->running.n > s->most_running ? e->running.n : s->most_running;
     s->most_pages = pages > s->most_pages ? pages : s->most_pages;
@@ -318,69 +317,43 @@ static bool prompt_is_ready(const engine *e) {
     return false;
 }
 
-snap_status engine_admit(engine *e, snap_err *err) {
+snap_status replica_admit(engine *e, snap_err *err) {
     snap_status st = engine_admit_swapped(e, err);
     return st == SNAP_OK ? admit_queue(e, err) : st;
 }
 
-snap_status engine_step(engine *e, snap_err *err) {
+snap_status replica_begin_step(engine *e, snap_err *err) {
     snap_status st;
-    TRY(engine_admit(e, err));
+    TRY(replica_admit(e, err));
     TRY(engine_reserve_pages(e, err));
-    int pieces = build_step(e);
-    if (pieces) {
-        int64_t begun_ns = clock_now_ns();
-        TRY(runner_step_read(e->r, e->piece, pieces, e->wanted, e->got, e->logits, err));
-        e->stats.model_ns += clock_now_ns() - begun_ns;
-        count_step(e, pieces);
-        take_results(e);
-        if (prompt_is_ready(e)) /* its first token need not wait for the next step */
-            TRY(admit_queue(e, err));
-    }
+    e->pieces = build_step(e);
 cleanup:
     return st;
 }
 
-/* ---- statistics, creation and release ---- */
+snap_status replica_end_step(engine *e, snap_err *err) {
+    if (!e->running.n && !e->chunks)
+        return SNAP_OK;
+    count_step(e);
+    take_results(e);
+    return prompt_is_ready(e) ? admit_queue(e, err) : SNAP_OK; /* its first token need not wait for
+                                                                  the next step */
+}
 
-int engine_pending(const engine *e) {
+/* ---- statistics and removal ---- */
+
+int replica_pending(const engine *e) {
     return e->queue.n + e->running.n + e->swapped.n;
 }
 
-engine_stats engine_stats_of(const engine *e) {
+engine_stats replica_stats(const engine *e) {
     engine_stats s = e->stats;
     s.model = runner_stats_of(e->r);
     s.mean_running = e->running_steps ? (double)e->running_sum / (double)e->running_steps : 0;
     return s;
 }
 
-static runner_stats runner_stats_sum(runner_stats a, runner_stats b) {
-    return (runner_stats){.launch_ns = a.launch_ns + b.launch_ns,
-                          .wait_ns = a.wait_ns + b.wait_ns,
-                          .recorded = a.recorded + b.recorded,
-                          .record_ns = a.record_ns + b.record_ns,
-                          .layers = a.layers + b.layers,
-                          .experts = a.experts + b.experts};
-}
-
-engine_stats engine_stats_sum(engine_stats a, engine_stats b) {
-    double steps = (double)(a.steps + b.steps);
-    double running = a.mean_running * (double)a.steps + b.mean_running * (double)b.steps;
-    return (engine_stats){.steps = a.steps + b.steps,
-                          .decoded = a.decoded + b.decoded,
-                          .prefilled = a.prefilled + b.prefilled,
-                          .shared = a.shared + b.shared,
-                          .preemptions = a.preemptions + b.preemptions,
-                          .recomputed = a.recomputed + b.recomputed,
-                          .model_ns = a.model_ns + b.model_ns,
-                          .model = runner_stats_sum(a.model, b.model),
-                          .most_running =
-                              a.most_running > b.most_running ? a.most_running : b.most_running,
-                          .most_pages = a.most_pages > b.most_pages ? a.most_pages : b.most_pages,
-                          .mean_running = steps > 0 ? running / steps : 0};
-}
-
-engine_load engine_load_of(const engine *e) {
+engine_load replica_load(const engine *e) {
     return (engine_load){.running = e->running.n,
                          .queued = e->queue.n,
                          .swapped = e->swapped.n,
@@ -400,56 +373,9 @@ static bool remove_from(engine *e, sequence_list *l, const void *user) {
     return true;
 }
 
-bool engine_remove(engine *e, const void *user) {
+bool replica_remove(engine *e, const void *user) {
     return remove_from(e, &e->running, user) || remove_from(e, &e->queue, user) ||
            remove_from(e, &e->swapped, user);
-}
-
-static snap_status create_samplers(engine *e, snap_err *err) {
-    snap_status st = SNAP_OK;
-    int n = parallel_threads(e->threads);
-    e->sampler = calloc((size_t)n, sizeof(void *));
-    if (!e->sampler)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for sampling");
-    for (int i = 0; i < n; i++)
-        TRY(sampler_create(&e->sampler[i], e->vocab, err));
-cleanup:
-    return st;
-}
-
-snap_status engine_create(engine **out, runner *r, snap_err *err) {
-    *out = NULL;
-    snap_status st;
-    const runner_options *o = runner_limits(r);
-    engine *e = calloc(1, sizeof *e);
-    if (!e)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for an engine");
-    e->r = r;
-    e->cache = runner_cache(r);
-    e->vocab = runner_shape(r)->vocab_size;
-    e->context = o->context;
-    e->table = pages_for(o->context);
-    e->chunk = o->max_rows - o->max_decode;
-    if (e->chunk < 1)
-        TRY(err_set(err, SNAP_E_SHAPE,
-                    "steps of %d tokens leave no room for prompts beside %d sequences", o->max_rows,
-                    o->max_decode));
-    e->threads = runner_pool(r);
-    TRY(create_samplers(e, err));
-    TRY(pool_init(&e->pool, (int32_t)o->pages, err));
-    size_t pieces = (size_t)o->max_decode + ENGINE_STEP_PROMPTS;
-    e->piece = calloc(pieces, sizeof *e->piece);
-    e->logits = calloc(pieces * (size_t)e->vocab, sizeof *e->logits);
-    e->drawing = calloc((size_t)o->max_decode, sizeof *e->drawing);
-    e->wanted = calloc(pieces, sizeof *e->wanted);
-    e->got = calloc(pieces, sizeof *e->got);
-    if (!e->piece || !e->logits || !e->drawing || !e->wanted || !e->got)
-        TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d sequences", o->max_decode));
-    *out = e;
-    e = NULL;
-cleanup:
-    engine_free(e);
-    return st;
 }
 
 static void free_list(engine *e, sequence_list *l) {
@@ -460,29 +386,9 @@ static void free_list(engine *e, sequence_list *l) {
     *l = (sequence_list){0};
 }
 
-void engine_recompute(engine *e, bool on) {
-    e->recompute = on;
-}
-
-void engine_clear(engine *e) {
+void replica_clear(engine *e) {
     free_list(e, &e->queue);
     free_list(e, &e->running);
     free_list(e, &e->swapped);
     (void)prompts_free_idle(e, 0);
-}
-
-void engine_free(engine *e) {
-    if (!e)
-        return;
-    engine_clear(e);
-    for (int i = 0; e->sampler && i < parallel_threads(e->threads); i++)
-        sampler_free(e->sampler[i]);
-    free(e->sampler);
-    pool_release(&e->pool);
-    free(e->piece);
-    free(e->logits);
-    free(e->drawing);
-    free(e->wanted);
-    free(e->got);
-    free(e);
 }

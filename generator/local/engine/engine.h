@@ -9,6 +9,11 @@
  * preempted. Either its pages are swapped out to host memory and it continues before any queued
  * request starts, or its tokens are computed again (engine_recompute()).
  *
+ * An engine may have several replicas of a model that must take all steps together, with the same
+ * number of rows (EP with DP, comm.h). Each has its own runner, its own pages and its own
+ * sequences. A replica that has fewer rows than another one gets padding rows, which nobody reads.
+ * If it has no sequence, all its rows are padding.
+ *
  * If a logit of a sequence is NaN or infinite, this sequence ends with FINISH_NOT_FINITE, and the
  * others go on: a row of a step depends on its own sequence only. If it is a logit of a prompt, all
  * sequences that start from that prompt end with FINISH_NOT_FINITE.
@@ -22,7 +27,7 @@
 #include <stdbool.h>
 
 #include "generator/local/engine/sampler.h"
-#include "generator/local/model/runner.h"
+#include "generator/local/model/remote.h"
 
 typedef enum {
     FINISH_STOP,       /* a stop id came, or the token callback returned false */
@@ -107,6 +112,27 @@ typedef struct engine engine;
  * the runner leaves no row for prompts beside max_decode; SNAP_E_NOMEM. */
 snap_status engine_create(engine **out, runner *r, snap_err *err) SNAP_CHECK_RESULT;
 void engine_free(engine *e); /* NULL is allowed */
+
+/* The pages that padding rows need if a whole step is padding. A runner of an engine with several
+ * replicas needs them beside those of its sequences. */
+int64_t engine_padding_pages(const runner_options *o);
+
+/* Like engine_create(), for the replicas of a model that take all steps together. @r: [n] as in
+ * runner_step_together(), all with the same limits. The last engine_padding_pages() pages of each
+ * are for padding rows. SNAP_E_NOMEM, too, if a cache has no other pages.
+ *
+ * A request joins the replica that has the fewest unfinished requests. But it joins one that has
+ * its prompt if that one can decode it at once and has fewer than ENGINE_AHEAD requests more. A
+ * request that waits moves to a replica that can decode it at once, unless a part of its prompt has
+ * been computed, or its prompt is scored. */
+snap_status engine_create_together(engine **out, runner *const *r, int n,
+                                   snap_err *err) SNAP_CHECK_RESULT;
+enum { ENGINE_AHEAD = 4 };
+
+/* The most sequences that all replicas of the engine decode at once; and the most tokens of one
+ * sequence that the cache of each replica has pages for. */
+int engine_most_running(const engine *e);
+int64_t engine_longest(const engine *e);
 
 /* If on, preemption drops the pages of a sequence instead of swapping them out. Its tokens so far
  * are then computed again as a prompt. This needs no host memory, but more work. Chunks round

@@ -61,11 +61,17 @@ typedef struct {
     float logprob;
 } drawing;
 
+/* The engine of one replica. If several replicas take all steps together, the callers have the
+ * first one, and it has the others. */
 struct engine {
     runner *r;
-    kv_cache *cache;
-    parallel *threads; /* the runner's */
-    sampler **sampler; /* [threads] */
+    engine *next; /* the engine of the next replica; NULL = none. The first one owns the others */
+    int pieces, padding; /* of the step: own pieces, and those of padding rows, which follow */
+    int32_t *pad_page;   /* owned [engine_padding_pages()]; NULL if there is only one replica */
+    int32_t *pad_token;  /* owned [pad_span], zeros */
+    int pad_span;        /* most tokens of a padding piece */
+    parallel *threads;   /* the runner's */
+    sampler **sampler;   /* [threads] */
     page_pool pool;
     int vocab, chunk, table;
     int64_t context;
@@ -88,6 +94,22 @@ struct engine {
 static inline int pages_for(int64_t tokens) {
     return (int)((tokens + MLA_PAGE - 1) / MLA_PAGE);
 }
+
+/* ---- engine.c ---- */
+
+/* What the functions of engine.h do for one replica. */
+void replica_clear(engine *e);
+snap_status replica_add(engine *e, const engine_request *req, snap_err *err) SNAP_CHECK_RESULT;
+bool replica_remove(engine *e, const void *user);
+int replica_pending(const engine *e);
+snap_status replica_admit(engine *e, snap_err *err) SNAP_CHECK_RESULT;
+engine_stats replica_stats(const engine *e);
+engine_load replica_load(const engine *e);
+
+/* Admits sequences, gives them pages, and writes the pieces of the next step. */
+snap_status replica_begin_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
+/* Uses the results of a step. Does nothing if this replica had no pieces but padding. */
+snap_status replica_end_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- list.c ---- */
 
@@ -121,6 +143,9 @@ void engine_take_scores(engine *e, prompt *p, int count, int row);
 /* Returns the prompt with these tokens, which is created if there is none, and counts one more
  * sequence that waits for it. NULL: no memory. */
 prompt *prompt_join(engine *e, const int32_t *tokens, int n);
+
+/* Whether there is a prompt with these tokens that is not scored. */
+bool prompt_is_known(const engine *e, const int32_t *tokens, int n);
 
 /* Returns a new prompt that only @s starts from, and whose tokens are scored. NULL: no memory. */
 prompt *prompt_for_scores(engine *e, sequence *s);

@@ -31,12 +31,12 @@ void engine_finish(engine *e, sequence_list *l, sequence *s, finish_reason why) 
 
 static snap_status swap_out(engine *e, sequence *s, snap_err *err) {
     snap_status st = SNAP_OK;
-    size_t bytes = kv_cache_page_bytes(e->cache);
+    size_t bytes = runner_page_bytes(e->r);
     char *host = malloc(bytes * (size_t)s->held + 1);
     if (!host)
         return err_set(err, SNAP_E_NOMEM, "out of memory for swapping %d pages", s->held);
     for (int i = 0; i < s->held; i++)
-        TRY(kv_cache_read_page(e->cache, s->pages[i], host + bytes * (size_t)i, err));
+        TRY(runner_read_page(e->r, s->pages[i], host + bytes * (size_t)i, err));
     for (int i = 0; i < s->held; i++)
         pool_drop(&e->pool, s->pages[i]);
     s->swapped = host;
@@ -51,7 +51,7 @@ cleanup:
 
 static snap_status swap_in(engine *e, sequence *s, snap_err *err) {
     snap_status st = SNAP_OK;
-    size_t bytes = kv_cache_page_bytes(e->cache);
+    size_t bytes = runner_page_bytes(e->r);
     for (int i = 0; i < s->held; i++)
         s->pages[i] = pool_take(&e->pool);
     char *host = s->swapped;

@@ -122,10 +122,21 @@ prompt *prompt_for_scores(engine *e, sequence *s) {
     return p;
 }
 
+static bool is_prompt(const prompt *p, const int32_t *tokens, int n) {
+    return !p->scored_for && p->n == n &&
+           memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) == 0;
+}
+
+bool prompt_is_known(const engine *e, const int32_t *tokens, int n) {
+    const prompt *p = e->prompts;
+    while (p && !is_prompt(p, tokens, n))
+        p = p->next;
+    return p != NULL;
+}
+
 prompt *prompt_join(engine *e, const int32_t *tokens, int n) {
     prompt **at = &e->prompts, *p;
-    while ((p = *at) && (p->scored_for || p->n != n ||
-                         memcmp(p->tokens, tokens, (size_t)n * sizeof *tokens) != 0))
+    while ((p = *at) && !is_prompt(p, tokens, n))
         at = &p->next;
     if (p)
         *at = p->next;

@@ -10,7 +10,8 @@
  * processes of one program on one machine. The first number is the kind of the call:
  *
  *   CALL_STEP        number of pieces. Then for each piece: number of tokens, position, number of
- *                    logits, whether it is a chunk, its tokens, and the pages up to its end
+ *                    logits, 1 for a chunk plus 2 for padding, its tokens, and the pages up to its
+ *                    end
  *   CALL_COPY_PAGE   from, to
  *   CALL_WRITE_PAGE  page. Then its bytes, kv_cache_page_bytes() */
 #ifndef SNAPMLA_GENERATOR_LOCAL_MODEL_CALLS_H

@@ -54,6 +54,16 @@ static void choose(const runner *r, const moe_weights *m) {
     }
 }
 
+/* Replaces the choices of padding rows by none, so that no rank computes experts for them. */
+static void drop_padding(const runner *r) {
+    int64_t k = r->router.chosen;
+    for (int i = 0; i < r->step.pieces; i++) {
+        const step_piece *p = &r->step.piece[i];
+        for (int64_t c = p->first * k; p->padding && c < (p->first + p->count) * k; c++)
+            r->b.chosen[c] = -1;
+    }
+}
+
 /* The rows that the experts of this rank get, with their choices. */
 typedef struct {
     runner *r;
@@ -226,6 +236,7 @@ snap_status moe_forward(runner *r, const moe_weights *m, float *out, snap_err *e
                        .ldy = r->router.experts};
     TRY(gemm_run(r->g32, &scores, 1, err));
     choose(r, m);
+    drop_padding(r);
     r->moe_layer++;
     if (comm_splits(r->opt.experts))
         TRY(exchange_rows(&rows, out, err));

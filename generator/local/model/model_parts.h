@@ -4,14 +4,15 @@
 
 #include "base/buf.h"
 #include "generator/local/cuda/cuda_model.h"
+#include "generator/local/model/remote.h"
 #include "generator/local/model/rope.h"
 #include "generator/local/model/route.h"
-#include "generator/local/model/runner.h"
 
 /* A piece of the current step: its rows first .. first + count - 1. */
 typedef struct {
     int first, count;
     int64_t position;
+    bool padding;
 } step_piece;
 
 /* The current step. Pieces that are decoded (one token each) come first. */
@@ -51,7 +52,7 @@ typedef struct {
     uint16_t *o_mla; /* [max_decode][heads][d_c] */
     float *o;        /* [heads][v] */
     float *scores;   /* [experts] */
-    int32_t *chosen; /* [experts per token] */
+    int32_t *chosen; /* [experts per token]; -1 in a padding row: no rank computes an expert */
     float *weight;
 } step_buffers;
 
@@ -111,6 +112,19 @@ struct runner {
     int32_t *watch; /* borrowed; runner_watch_experts() */
     runner_stats stats;
     buf call; /* the last message of calls.h that was sent or received */
+
+    /* Of a remote runner (remote.h), whose `pool` is borrowed. It has no backend, no plans, no
+     * cache and no buffers. */
+    call_link *link; /* NULL = the runner is not remote */
+    size_t page_bytes;
+
+    /* Of remote.h: the last answer that was received or sent; of the rank that answers, the results
+     * of its last step */
+    buf answer;
+    int64_t answer_rows;
+    float *answer_logits;       /* [answer_rows][vocab] */
+    reading_result *answer_got; /* [answer_rows] */
+
     runner_block_fn watch_block;
     void *watch_ctx;
     int moe_layers, moe_layer; /* number of MoE layers; the one that runs now */
@@ -124,9 +138,41 @@ snap_status calls_send_copy(runner *r, int32_t from, int32_t to, snap_err *err) 
 snap_status calls_send_page(runner *r, int32_t page, const void *host,
                             snap_err *err) SNAP_CHECK_RESULT;
 
+snap_status calls_send_word(runner *r, int kind, int32_t word, snap_err *err) SNAP_CHECK_RESULT;
+
+/* Writes a step to r->call, and sends r->call. */
+void calls_put_step(runner *r, int kind, const model_piece *pieces, int count);
+snap_status calls_send(runner *r, snap_err *err) SNAP_CHECK_RESULT;
+
+/* The numbers of a message that are not read yet. */
+typedef struct {
+    const int32_t *at;
+    size_t left;
+} word_reader;
+
+/* Copies a message to r->call. *kind: its first number, 0 if there is none; *rest: those after it.
+ * SNAP_E_NOMEM. */
+snap_status calls_read(runner *r, const void *bytes, size_t n, int32_t *kind, word_reader *rest,
+                       snap_err *err) SNAP_CHECK_RESULT;
+
+/* Takes the pieces of a step, *pieces [*n], which the caller frees, also after an error. They point
+ * into the message. SNAP_E_INPUT, SNAP_E_NOMEM. */
+snap_status calls_take_step(const runner *r, word_reader *w, model_piece **pieces, int *n,
+                            snap_err *err) SNAP_CHECK_RESULT;
+
+/* The error of a message that is malformed. */
+snap_status calls_malformed(snap_err *err);
+
 /* Ends the other ranks if a call that was sent to them has failed here. @st: the status of the
  * call. Returns the status of the failure. */
 snap_status calls_end(runner *r, snap_status st, snap_err *err);
+
+/* Checks the pieces of a step as runner_step() says. */
+snap_status runner_check_pieces(const runner *r, const model_piece *pieces, int count,
+                                snap_err *err) SNAP_CHECK_RESULT;
+
+/* Runs a step of a remote runner. */
+snap_status remote_step(const runner_batch *b, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Runs a step whose results are not read. On the CPU, it does not compute the logits. */
 snap_status runner_step_unread(runner *r, const model_piece *pieces, int count,

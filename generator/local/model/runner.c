@@ -183,8 +183,12 @@ void runner_free(runner *r) {
     mla_backend_close(r->be);
     gemm_free(r->g);
     gemm_free(r->g32);
-    parallel_free(r->pool);
+    if (!r->link)
+        parallel_free(r->pool);
     buf_release(&r->call);
+    buf_release(&r->answer);
+    free(r->answer_logits);
+    free(r->answer_got);
     arena_release(&r->mem);
     free(r);
 }
@@ -211,7 +215,7 @@ parallel *runner_pool(runner *r) {
 
 snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err) {
     snap_status st = calls_send_copy(r, from, to, err);
-    if (st != SNAP_OK)
+    if (st != SNAP_OK || r->link)
         return st;
     st = r->cuda ? cuda_model_copy_page(r->cuda, from, to, err)
                  : kv_cache_copy_page(r->cache, from, to, err);
@@ -220,7 +224,7 @@ snap_status runner_copy_page(runner *r, int32_t from, int32_t to, snap_err *err)
 
 snap_status runner_write_page(runner *r, int32_t page, const void *host, snap_err *err) {
     snap_status st = calls_send_page(r, page, host, err);
-    if (st != SNAP_OK)
+    if (st != SNAP_OK || r->link)
         return st;
     return calls_end(r, kv_cache_write_page(r->cache, page, host, err), err);
 }

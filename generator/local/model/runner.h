@@ -77,6 +77,8 @@ typedef struct {
     int logits;            /* number of tokens at the end of the piece whose logits are computed, 0
                               .. count */
     bool chunk;            /* part of a prompt, even if it is one token */
+    bool padding; /* nobody uses the results. Such pieces come last. With EP, the experts of
+                              other ranks need not compute them */
 } model_piece;
 
 /**

@@ -26,7 +26,7 @@ static snap_status check_piece(const runner *r, const model_piece *p, int64_t ro
 
 static void add_piece(runner *r, const model_piece *p) {
     step_state *s = &r->step;
-    s->piece[s->pieces++] = (step_piece){s->rows, p->count, p->position};
+    s->piece[s->pieces++] = (step_piece){s->rows, p->count, p->position, p->padding};
     for (int i = 0; i < p->count; i++) {
         int row = s->rows++;
         int64_t at = p->position + i;
@@ -46,7 +46,7 @@ static bool is_decode(const runner *r, const model_piece *p) {
     return p->count == 1 && !p->chunk && r->opt.format != CACHE_F32;
 }
 
-static snap_status check_pieces(const runner *r, const model_piece *pieces, int count,
+snap_status runner_check_pieces(const runner *r, const model_piece *pieces, int count,
                                 snap_err *err) {
     int64_t rows = 0;
     for (int i = 0; i < count; i++) {
@@ -302,7 +302,7 @@ static snap_status run_on_cuda(runner *r, const model_piece *pieces, int count, 
 snap_status runner_step(runner *r, const model_piece *pieces, int count, float *logits,
                         snap_err *err) {
     snap_status st;
-    TRY(check_pieces(r, pieces, count, err));
+    TRY(runner_check_pieces(r, pieces, count, err));
     TRY(calls_send_step(r, pieces, count, err));
     if (r->cuda)
         return calls_end(r, run_on_cuda(r, pieces, count, logits, NULL, err), err);
@@ -315,7 +315,7 @@ cleanup:
 snap_status runner_step_unread(runner *r, const model_piece *pieces, int count, snap_err *err) {
     snap_status st;
     cuda_model_results nothing = {.stats = &r->stats};
-    TRY(check_pieces(r, pieces, count, err));
+    TRY(runner_check_pieces(r, pieces, count, err));
     TRY(r->cuda ? cuda_model_step(r->cuda, pieces, count, &nothing, err)
                 : run_blocks(r, pieces, count, err));
 cleanup:
@@ -325,7 +325,9 @@ cleanup:
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) {
     snap_status st;
-    TRY(check_pieces(r, pieces, count, err));
+    if (r->link)
+        return remote_step(&(runner_batch){r, pieces, count, wanted, got, logits}, err);
+    TRY(runner_check_pieces(r, pieces, count, err));
     TRY(calls_send_step(r, pieces, count, err));
     if (r->cuda) {
         cuda_model_results out = {.logits = logits,
@@ -366,7 +368,7 @@ static snap_status step_and_choose(runner *r, const model_piece *pieces, int cou
 snap_status runner_time_parts(runner *r, const model_piece *pieces, int count, int steps,
                               double *ns, double *waiting_ns, snap_err *err) {
     snap_status st;
-    TRY(check_pieces(r, pieces, count, err));
+    TRY(runner_check_pieces(r, pieces, count, err));
     if (!r->cuda)
         return err_set(err, SNAP_E_UNSUPPORTED, "parts of a step are timed on CUDA only");
     TRY(cuda_model_time_parts(r->cuda, pieces, count, steps, ns, waiting_ns, err));
@@ -377,7 +379,7 @@ cleanup:
 snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, int32_t *next,
                                snap_err *err) {
     snap_status st;
-    TRY(check_pieces(r, pieces, count, err));
+    TRY(runner_check_pieces(r, pieces, count, err));
     if (!r->cuda)
         return step_and_choose(r, pieces, count, next, err);
     TRY(calls_send_step(r, pieces, count, err));
