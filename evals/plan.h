@@ -48,7 +48,7 @@ typedef struct {
                                        default */
     const char *chat_template; /* local: name of the chat template; NULL: the checkpoint's own */
     const char *device;        /* local: device that runs the model; NULL: the CPU */
-    const char *layout;        /* local: "DPn" for n replicas of the model; NULL: one */
+    const char *layout;        /* local: such as "DP2" for two replicas of the model; NULL: one */
 
     /* http: where the arm's secrets are, not the secrets (harness/eval/arm_secrets.h) */
     const char *key_env;              /* environment variable of the API key; "none": no key; NULL:

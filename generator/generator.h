@@ -146,9 +146,10 @@ typedef struct {
     int in_flight;              /* most requests in progress at once; 0 = the generator's default */
     const char *device;         /* local: "cpu" or NULL, "cuda", "cuda:0,1", "opencl",
                                    "plugin:PATH" */
-    const char *layout;         /* local: "DPn" for n replicas of the model, "TPn" for a model that
-                                   is split over n GPUs; NULL = one. With replicas, the source and
-                                   the sink are called from several threads, one call at a time */
+    const char *layout;         /* local: such as "DP2" or "TP2": how replicas of the model and its
+                                   parts are placed on GPUs (generator/local/replicas.h); NULL =
+                                   one. With DP and without EP, the source and the sink are called
+                                   from several threads, one call at a time */
     const char *precision;      /* local: number format of cache and attention: "bf16" (NULL), "fp8"
                                    and others */
     int64_t cache_bytes;        /* local: bytes of the cache of each replica, the same for every

@@ -374,9 +374,10 @@ snap_status gen_local_open(generator **out, const char *spec, const generator_op
                          .threads = opt->threads,
                          .chat_template = opt->chat_template};
     TRY(replica_devices_parse(&d, opt->device, opt->layout, err));
-    how.sequences = (opt->in_flight + d.n - 1) / d.n;
+    int replicas = d.n * d.ranks.replicas;
+    how.sequences = (opt->in_flight + replicas - 1) / replicas;
     TRY(local_open(&g->model, spec + sizeof "local:" - 1, &how, err));
-    g->in_flight = runner_limits(g->model.runner)->max_decode;
+    g->in_flight = engine_most_running(g->model.engine);
     for (int i = 0; i < d.n; i++) {
         replica *p = &g->replica[i];
         *p = (replica){.g = g, .model = local_replica(&g->model, i)};

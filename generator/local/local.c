@@ -5,35 +5,37 @@
 
 #include "base/text.h"
 #include "generator/local/random_model.h"
-#include "generator/local/ranks/layout.h"
 
-/* Opens the weights of m->shape or, if the model is split over @parts ranks, rank 0's share. With
- * "cuda" only the outline of random weights is made here; cuda_weights.cu fills them on the
+/* Opens the weights of m->shape or, if the model is divided over ranks, rank 0's share. With "cuda"
+ * only the outline of random weights is made here; cuda_weights.cu fills them on the
  * device. */
 static snap_status open_weights(local_model *m, const char *dir, const local_options *opt,
-                                int parts, snap_err *err) {
+                                const rank_layout *ranks, snap_err *err) {
     snap_status st;
     model_shape shape = m->shape;
-    weights_share share = {.rank = 0, .parts = parts};
-    TRY(rank_layout_split(&shape, parts, err));
-    if (opt->random && text_equal(opt->device, "cuda"))
-        return weights_outline(&m->weights, &shape, err);
+    weights_share share = split_share(ranks, 0);
+    TRY(rank_layout_shape(&shape, ranks, err));
+    if (opt->random && text_equal(opt->device, "cuda")) {
+        st = weights_outline(&m->weights, &shape, err);
+        m->weights.share = share;
+        return st;
+    }
     TRY(opt->random ? random_checkpoint(&m->files, &m->shape, err)
                     : checkpoint_open(&m->files, dir, err));
-    TRY(parts > 1 ? weights_bind_share(&m->weights, &shape, &share, m->files, err)
-                  : weights_bind(&m->weights, &shape, m->files, err));
+    TRY(rank_layout_size(ranks) > 1 ? weights_bind_share(&m->weights, &shape, &share, m->files, err)
+                                    : weights_bind(&m->weights, &shape, m->files, err));
 cleanup:
     return st;
 }
 
-static snap_status open_parts(local_model *m, const char *dir, const local_options *opt, int parts,
-                              snap_err *err) {
+static snap_status open_parts(local_model *m, const char *dir, const local_options *opt,
+                              const rank_layout *ranks, snap_err *err) {
     snap_status st = SNAP_OK;
     if (opt->random)
         m->shape = *opt->random;
     else
         TRY(model_shape_open(&m->shape, dir, err));
-    TRY(open_weights(m, dir, opt, parts, err));
+    TRY(open_weights(m, dir, opt, ranks, err));
     TRY(opt->random ? random_tokenizer(&m->tokenizer, m->shape.vocab_size, err)
                     : tokenizer_open(&m->tokenizer, dir, err));
     TRY(tok_encoder_create(&m->encoder, m->tokenizer, err));
@@ -119,25 +121,41 @@ static snap_status cache_pages(const local_model *m, const local_options *opt,
  * 0. */
 static int threads_of(const local_options *opt, const replica_devices *d, int i) {
     int all = opt->threads ? opt->threads : parallel_cpus(), n = replica_devices_count(d);
-    int share = all / n + (d->parts == 1 && i < all % n);
+    int share = all / n + (replica_devices_ranks(d) == 1 && i < all % n);
     return n == 1 ? opt->threads : share > 1 ? share : 1;
 }
 
-/* Starts the other ranks of a split model, and connects the runner of rank 0 with them. */
+/* Starts the other ranks of replica @i, and connects the runner of rank 0 with them. */
 static snap_status open_split(local_model *m, const char *dir, const local_options *opt,
-                              const replica_devices *d, runner_options *r, snap_err *err) {
-    split_options how = {.dir = dir,
+                              const replica_devices *d, int i, runner_options *r, snap_err *err) {
+    split_options how = {.name = m->name,
+                         .dir = dir,
                          .random = opt->random,
-                         .hidden_size = m->shape.hidden_size,
-                         .parts = d->parts,
-                         .devices = d->number,
+                         .shape = &m->shape,
+                         .layout = d->ranks,
+                         .devices = replica_devices_of(d, i),
                          .runner = r};
     snap_status st = split_open(&m->split, &how, err);
-    if (st != SNAP_OK)
-        return st;
-    r->comm = split_comm(m->split);
-    r->calls = split_calls(m->split);
-    return SNAP_OK;
+    if (st == SNAP_OK)
+        split_connect(m->split, r);
+    return st;
+}
+
+/* Makes the remote runners of an engine with several replicas, and the engine. */
+static snap_status make_together(local_model *m, int replicas, snap_err *err) {
+    snap_status st = SNAP_OK;
+    runner *all[LOCAL_REPLICAS] = {m->runner};
+    if (replicas > 1)
+        m->remote = calloc((size_t)replicas - 1, sizeof(void *));
+    if (replicas > 1 && !m->remote)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for %d replicas", replicas);
+    for (int i = 1; i < replicas; i++) {
+        TRY(runner_create_remote(&m->remote[i - 1], m->runner, split_link(m->split, i), err));
+        all[i] = m->remote[m->remotes++];
+    }
+    TRY(engine_create_together(&m->engine, all, replicas, err));
+cleanup:
+    return st;
 }
 
 /* Makes the runner and the engine of replica @i. */
@@ -147,7 +165,7 @@ static snap_status make_engine(local_model *m, const char *dir, const local_opti
     bool cuda = text_equal(d->device, "cuda");
     runner_options r = {.threads = threads_of(opt, d, i),
                         .device = d->device,
-                        .device_number = d->number[i],
+                        .device_number = *replica_devices_of(d, i),
                         .precision = opt->precision ? opt->precision : "bf16"};
     int64_t longest = m->shape.max_position_embeddings;
     TRY(kv_format_parse(r.precision, &r.format, err));
@@ -157,23 +175,30 @@ static snap_status make_engine(local_model *m, const char *dir, const local_opti
     r.max_decode = opt->sequences ? opt->sequences : LOCAL_SEQUENCES;
     r.max_rows = r.max_decode + (opt->chunk ? opt->chunk : cuda ? LOCAL_CUDA_CHUNK : LOCAL_CHUNK);
     TRY(cache_pages(m, opt, &r, &r.pages, err));
-    if (d->parts > 1)
-        TRY(open_split(m, dir, opt, d, &r, err));
+    if (d->ranks.replicas > 1)
+        r.pages += engine_padding_pages(&r);
+    if (replica_devices_ranks(d) > 1)
+        TRY(open_split(m, dir, opt, d, i, &r, err));
     TRY(runner_create(&m->runner, &m->weights, &r, err));
     if (m->split)
         TRY(split_wait(m->split, err));
-    TRY(engine_create(&m->engine, m->runner, err));
+    TRY(make_together(m, d->ranks.replicas, err));
     engine_recompute(m->engine, opt->recompute);
 cleanup:
+    if (st != SNAP_OK && m->split)
+        split_fail(m->split, err);
     return st;
 }
 
+/* Names the replica and its devices: "replica 1 (cuda:2,3)". A long list is cut. */
 static void name_replica(local_model *m, const replica_devices *d, int i) {
-    char number[16] = "";
-    if (text_equal(d->device, "cuda"))
-        (void)snprintf(number, sizeof number, ":%d", d->number[i]);
-    (void)snprintf(m->name, sizeof m->name, "replica %d (%s%s)", i, d->device ? d->device : "cpu",
-                   number);
+    char numbers[40] = "";
+    size_t n = 0;
+    bool cuda = text_equal(d->device, "cuda");
+    for (int r = 0; cuda && r < replica_devices_ranks(d) && n < sizeof numbers - 1; r++)
+        n += (size_t)snprintf(numbers + n, sizeof numbers - n, "%c%d", r ? ',' : ':',
+                              replica_devices_of(d, i)[r]);
+    (void)snprintf(m->name, sizeof m->name, "replica %d (%s%s)", i, cuda ? "cuda" : "cpu", numbers);
 }
 
 /* Makes a further replica, which borrows from @first what replicas share. */
@@ -182,7 +207,10 @@ static snap_status make_replica(local_model *m, const local_model *first, const 
                                 snap_err *err) {
     snap_status st;
     *m = *first;
+    m->split = NULL;
     m->runner = NULL;
+    m->remote = NULL;
+    m->remotes = 0;
     m->engine = NULL;
     m->encoder = NULL;
     m->more = NULL;
@@ -206,34 +234,36 @@ snap_status local_open(local_model *m, const char *dir, const local_options *giv
     TRY(replica_devices_parse(&d, given->device, given->layout, err));
     opt.device = d.device;
     TRY(kv_format_parse(opt.precision ? opt.precision : "bf16", &format, err));
-    TRY(open_parts(m, dir, &opt, d.parts, err));
+    TRY(open_parts(m, dir, &opt, &d.ranks, err));
     TRY(choose_template(m, dir, &opt, err));
     collect_stops(m);
+    if (d.n > 1)
+        name_replica(m, &d, 0);
     TRY(make_engine(m, dir, &opt, &d, 0, err));
     if (d.n == 1)
         return SNAP_OK;
     m->more = calloc((size_t)d.n - 1, sizeof *m->more);
     if (!m->more)
         TRY(err_set(err, SNAP_E_NOMEM, "out of memory for %d replicas", d.n));
-    name_replica(m, &d, 0);
     for (int i = 1; i < d.n; i++) {
         m->replicas = i + 1;
         TRY(make_replica(local_replica(m, i), m, dir, &opt, &d, i, err));
     }
 cleanup:
-    if (st != SNAP_OK && m->split)
-        split_fail(m->split, err);
     return st;
 }
 
 static void close_replica(local_model *m) {
     engine_free(m->engine);
     split_begin_close(m->split);
+    for (int i = 0; i < m->remotes; i++)
+        runner_free(m->remote[i]);
+    free(m->remote);
     runner_free(m->runner);
+    split_close(m->split);
     tok_encoder_free(m->encoder);
     if (m->borrows)
         return;
-    split_close(m->split);
     tokenizer_free(m->tokenizer);
     weights_release(&m->weights);
     checkpoint_close(m->files);

@@ -2,7 +2,8 @@
  * weights, the tokenizer, the chat template, the runner with its KV cache, and the engine. With a
  * layout DPn it also holds n - 1 further replicas. Code that ignores them uses the first replica
  * only. With a layout TPn its weights and its runner are those of rank 0, and the other ranks are
- * processes (split.h). */
+ * processes (split.h). With DPm/TPn it holds m such replicas. With EP there is one local_model,
+ * whose engine has all replicas of the layout (engine.h). */
 #ifndef SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 #define SNAPMLA_GENERATOR_LOCAL_LOCAL_H
 
@@ -17,7 +18,8 @@ typedef struct {
                               the attention arm; NULL = "bf16" */
     int64_t cache_bytes;   /* size limit of the cache of each replica over all layers, in bytes,
                               whatever its format; 0 = the default, which LOCAL_CACHE's comment
-                              explains */
+                              explains. The pages for padding rows (engine_padding_pages()) do not
+                              count */
     int64_t context; /* most tokens per sequence; 0 = LOCAL_CONTEXT or the model's limit if lower */
     int sequences;   /* most sequences that each replica decodes at once; 0 = LOCAL_SEQUENCES */
     int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with
@@ -27,7 +29,7 @@ typedef struct {
                         uses at most RUNNER_HOST_THREADS for each replica or rank */
     const char *device;        /* NULL or "cpu", "cuda", "cuda:0,1", "opencl", "plugin:PATH"; see
                                   replicas.h and runner.h */
-    const char *layout;        /* "DPn": n replicas; "TPn": n ranks; NULL = one. See replicas.h */
+    const char *layout;        /* such as "DP2" or "TP2"; NULL = "DP1". See replicas.h */
     const char *chat_template; /* a name listed in chat.h; NULL = the checkpoint's own template */
     const model_shape
         *random; /* weights are random, of this shape, and no folder is read; NULL = the
@@ -53,10 +55,12 @@ struct local_model {
     chat_style style;
     split *split; /* the other ranks of a split model; NULL if it is not split */
     runner *runner;
+    runner **remote; /* [remotes]: the runners of the further replicas of the engine, with EP */
+    int remotes;
     engine *engine;
     int32_t stop_ids[SHAPE_EOS + 1];
     int n_stop_ids;
-    char name[40]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
+    char name[64]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
     bool borrows;  /* this replica is not the first one, and borrows from it */
     local_model *more; /* [replicas - 1]; NULL if there is only one */
     int replicas;      /* in the first replica: the number of replicas, at least 1 */

@@ -4,30 +4,21 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "generator/local/ranks/layout.h"
 
 static const char kCuda[] = "cuda";
 
 static snap_status read_layout(replica_devices *d, const char *text, snap_err *err) {
     rank_layout l;
-    if (rank_layout_parse(&l, text, NULL) != SNAP_OK || l.replicas > LOCAL_REPLICAS ||
-        l.parts > LOCAL_REPLICAS)
+    if (rank_layout_parse(&l, text, NULL) != SNAP_OK || rank_layout_size(&l) > LOCAL_REPLICAS)
         return err_set(err, SNAP_E_USAGE,
-                       "the layout must be DPn, for n replicas of the model, or TPn, for a model "
-                       "that is split over n ranks (n is 1 to %d), not '%s'",
+                       "the layout must be DPn (n replicas of the model), TPn (a model that is "
+                       "split over n ranks), DPm/TPn, EPn (n replicas that divide the experts), "
+                       "TPn/EPn or DPm/TPn/EP(m*n), with at most %d ranks, not '%s'",
                        LOCAL_REPLICAS, text);
-    if (l.whole_experts)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "layout '%s': experts on different GPUs (EP) need the same steps on all "
-                       "GPUs, which only 'bench model' runs",
-                       text);
-    if (l.parts > 1 && l.replicas > 1)
-        return err_set(err, SNAP_E_UNSUPPORTED,
-                       "layout '%s': several replicas of a checkpoint cannot be split; use DP%d or "
-                       "TP%d",
-                       text, l.replicas * l.parts, l.replicas * l.parts);
-    d->n = l.replicas;
-    d->parts = l.parts;
+    d->n = l.whole_experts ? 1 : l.replicas;
+    d->ranks = l;
+    if (!l.whole_experts)
+        d->ranks.replicas = 1;
     return SNAP_OK;
 }
 
@@ -57,17 +48,18 @@ snap_status replica_devices_parse(replica_devices *out, const char *device, cons
     snap_status st = SNAP_OK;
     bool list = device && text_starts(device, "cuda:");
     int listed = 0, count;
-    *out = (replica_devices){.device = list ? kCuda : device, .n = 1, .parts = 1};
+    *out = (replica_devices){.device = list ? kCuda : device, .n = 1, .ranks = {1, 1, false}};
     if (layout)
         TRY(read_layout(out, layout, err));
     count = replica_devices_count(out);
     if (list)
         TRY(read_numbers(out, &listed, device, device + sizeof kCuda, err));
     if (list && listed != count)
-        TRY(err_set(err, SNAP_E_USAGE,
-                    "the device '%s' lists %d GPUs, and the layout has %d: DPn (replicas) and TPn "
-                    "(a split model) need a list of n GPUs",
-                    device, listed, count));
+        TRY(err_set(
+            err, SNAP_E_USAGE,
+            "the device '%s' lists %d GPUs, and the layout has %d ranks: the list must name "
+            "one GPU for each rank",
+            device, listed, count));
     if (count > 1 && device && strcmp(device, "cpu") != 0 && strcmp(out->device, kCuda) != 0)
         TRY(err_set(err, SNAP_E_USAGE, "the layout '%s' needs the device cpu or cuda, not '%s'",
                     layout, device));

@@ -13,11 +13,19 @@ static const double kGrace = 10; /* seconds for the other ranks to end after all
 static const double kGraceFailed = 2;
 static const double kNever = 1e9, kClosing = 15; /* for ranks_set_stuck() */
 
+/* The connection to the ranks of one replica, except this process. */
+typedef struct {
+    call_link link;
+    split *s;
+    int first; /* rank */
+} replica_link;
+
 struct split {
-    call_sender calls;
+    replica_link replica[RANKS_MOST];
     split_order order; /* of rank 0 */
+    char name[64];
     ranks *group;
-    comm *comm;
+    split_comms comms;
     channel to[RANKS_MOST];
     pid_t pid[RANKS_MOST];
     double limit; /* exchange_s of the group for steps */
@@ -30,18 +38,24 @@ void split_set_program(const split_program *p) {
     program = *p;
 }
 
-comm *split_comm(split *s) {
-    return s->comm;
+static int ranks_of(const split *s) {
+    return rank_layout_size(&s->order.layout);
 }
 
-call_sender *split_calls(split *s) {
-    return &s->calls;
+void split_connect(split *s, runner_options *r) {
+    r->comm = s->comms.sums;
+    r->experts = s->comms.experts;
+    r->calls = &s->replica[0].link.sender;
+}
+
+call_link *split_link(split *s, int i) {
+    return &s->replica[i].link;
 }
 
 /* ---- calls ---- */
 
-static split *split_of(call_sender *c) {
-    return (split *)(void *)c;
+static replica_link *replica_of(call_sender *c) {
+    return (replica_link *)(void *)c;
 }
 
 /* Records that the caller has the failure of the group. It then has time to answer open requests
@@ -61,20 +75,34 @@ void split_fail(split *s, snap_err *err) {
 }
 
 static void fail(call_sender *c, snap_err *err) {
-    split_fail(split_of(c), err);
+    split_fail(replica_of(c)->s, err);
 }
 
+/* Sends a call to the ranks of a replica. */
 static snap_status send_call(call_sender *c, const void *bytes, size_t n, snap_err *err) {
-    split *s = split_of(c);
+    const replica_link *l = replica_of(c);
+    split *s = l->s;
     snap_err own = {0};
     snap_status st = SNAP_OK;
     if (!err)
         err = &own;
-    for (int r = 1; r < s->order.parts && st == SNAP_OK; r++)
-        st = channel_send(&s->to[r], WIRE_CALL, bytes, n, err);
+    for (int r = l->first; r < l->first + s->order.layout.parts && st == SNAP_OK; r++)
+        if (r)
+            st = channel_send(&s->to[r], WIRE_CALL, bytes, n, err);
     if (st != SNAP_OK)
         split_fail(s, err);
     return st == SNAP_OK ? SNAP_OK : err->code;
+}
+
+static snap_status receive_answer(call_link *c, const void **bytes, size_t *n, snap_err *err) {
+    const replica_link *l = replica_of(&c->sender);
+    wire_message m;
+    snap_status st = channel_receive(&l->s->to[l->first], WIRE_ANSWER, false, &m, err);
+    if (st != SNAP_OK)
+        return st;
+    *bytes = m.bytes;
+    *n = m.n;
+    return SNAP_OK;
 }
 
 /* ---- opening ---- */
@@ -90,11 +118,12 @@ static snap_status copy_path(char to[SPLIT_PATH], const char *from, snap_err *er
 static snap_status write_order(split_order *out, const split_options *o, snap_err *err) {
     const runner_options *r = o->runner;
     snap_status st;
-    *out = (split_order){.parts = o->parts,
+    *out = (split_order){.layout = o->layout,
                          .device = o->devices[0],
                          .cuda = text_equal(r->device, "cuda"),
                          .random = o->random != NULL,
-                         .hidden_size = o->hidden_size,
+                         .hidden_size = o->shape->hidden_size,
+                         .experts_per_token = o->shape->num_experts_per_tok,
                          .format = r->format,
                          .pages = r->pages,
                          .context = r->context,
@@ -129,19 +158,20 @@ static snap_status join(split *s, int listener, snap_err *err) {
     snap_status st;
     buf facts = {0};
     ranks_options how = ranks_defaults;
-    rank_place place = {.size = s->order.parts,
-                        .address = split_address,
-                        .port = s->order.port,
-                        .listener = listener};
+    rank_place place = {
+        .size = ranks_of(s), .address = split_address, .port = s->order.port, .listener = listener};
     how.arrive_s = split_start_s;
     how.on_stuck = program.end;
+    how.name = s->name;
     st = split_facts(&facts, &s->order, err);
     if (st == SNAP_OK)
         st = ranks_join(&s->group, &place, buf_str(&facts), &how, err);
     else
         (void)close(listener);
-    for (int r = 1; r < s->order.parts; r++)
+    for (int r = 1; r < ranks_of(s); r++) {
         s->to[r].group = s->group;
+        s->to[r].spin_s = s->order.cuda ? split_spin_s : 0;
+    }
     buf_release(&facts);
     return st;
 }
@@ -150,7 +180,7 @@ static snap_status start_all(split *s, const split_options *o, snap_err *err) {
     snap_status st;
     int listener = -1;
     TRY(ranks_listen(split_address, &s->order.port, &listener, err));
-    for (int r = 1; r < o->parts; r++)
+    for (int r = 1; r < ranks_of(s); r++)
         TRY(start_rank(s, r, o, err));
     st = join(s, listener, err);
     listener = -1;
@@ -166,16 +196,22 @@ snap_status split_open(split **out, const split_options *o, snap_err *err) {
     *out = NULL;
     if (!s)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a split model");
-    *s = (split){.calls = {.send = send_call, .fail = fail}};
-    for (int r = 0; r < RANKS_MOST; r++)
-        s->to[r].w = WIRE_CLOSED;
+    (void)snprintf(s->name, sizeof s->name, "%s", o->name);
+    for (int i = 0; i < RANKS_MOST; i++) {
+        s->to[i].w = WIRE_CLOSED;
+        s->replica[i] = (replica_link){
+            .link = {.sender = {.send = send_call, .fail = fail}, .receive = receive_answer},
+            .s = s,
+            .first = i * o->layout.parts};
+    }
     if (!program.argv)
-        TRY(err_set(err, SNAP_E_UNSUPPORTED,
-                    "this program cannot start the ranks of a layout TPn"));
+        TRY(err_set(
+            err, SNAP_E_UNSUPPORTED,
+            "this program cannot start the ranks of a model that is divided over processes"));
     TRY(write_order(&s->order, o, err));
     TRY(start_all(s, o, err));
     s->limit = ranks_set_limit(s->group, split_weights_s);
-    TRY(split_open_comm(&s->comm, &s->order, s->group, s->to, err));
+    TRY(split_open_comms(&s->comms, &s->order, s->group, s->to, err));
     *out = s;
     s = NULL;
 cleanup:
@@ -195,7 +231,7 @@ snap_status split_wait(split *s, snap_err *err) {
 /* ---- closing ---- */
 
 static void say_goodbye(split *s) {
-    for (int r = 1; r < s->order.parts && !s->failed; r++)
+    for (int r = 1; r < ranks_of(s) && !s->failed; r++)
         if (channel_send(&s->to[r], WIRE_BYE, NULL, 0, NULL) != SNAP_OK)
             s->failed = true;
 }
@@ -212,7 +248,7 @@ void split_close(split *s) {
         say_goodbye(s);
     if (s->group && s->failed)
         ranks_set_stuck(s->group, kClosing);
-    split_close_comm(s->comm, &s->order);
+    split_close_comms(&s->comms, &s->order);
     if (ranks_close(s->group, NULL) != SNAP_OK || !s->group)
         s->failed = true;
     for (int r = 1; r < RANKS_MOST; r++)

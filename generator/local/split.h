@@ -1,13 +1,17 @@
-/* split.h - a model that is split over several ranks (layout TPn), each a process of its own.
+/* split.h - a model that is divided over several ranks, each a process of its own: layouts with TP
+ * or EP (ranks/layout.h).
  *
- * Rank 0 is this process. It has the tokenizer, the engine and the runner whose results are read.
- * The other ranks are helper processes of the same program on the same machine. Each opens its
- * share of the checkpoint, and repeats the calls of rank 0's runner (model/calls.h). All ranks add
- * up their sums inside the steps: on GPUs through cuda/sums.h, on the CPU through
+ * Rank 0 is this process. It has the tokenizer, the engine and the runner of the first replica. The
+ * other ranks are helper processes of the same program on the same machine. Each opens its share of
+ * the checkpoint, and repeats the calls of its replica's runner (model/calls.h). If there are
+ * several replicas (EP), rank 0 has a remote runner for each further one (model/remote.h). Then the
+ * first rank of that replica answers the calls.
+ *
+ * All ranks exchange numbers inside the steps: on GPUs through cuda/sums.h, on the CPU through
  * ranks/host_sums.h.
  *
  *   split_set_program()  once, in main()
- *   split_open() -> runner_create() with split_comm() and split_calls() -> split_wait() -> steps
+ *   split_open() -> runner_create() with split_connect() -> split_wait() -> steps
  *     -> runner_free() -> split_close()
  *
  * If a rank dies, hangs or fails, all ranks end (ranks/ranks.h). The next step of rank 0 returns an
@@ -17,7 +21,8 @@
 #ifndef SNAPMLA_GENERATOR_LOCAL_SPLIT_H
 #define SNAPMLA_GENERATOR_LOCAL_SPLIT_H
 
-#include "generator/local/model/runner.h"
+#include "generator/local/model/remote.h"
+#include "generator/local/ranks/layout.h"
 
 typedef struct {
     char *const *argv;                  /* name and arguments, NULL-terminated, with which this
@@ -31,12 +36,14 @@ void split_set_program(const split_program *p);
 typedef struct split split;
 
 typedef struct {
+    const char *name;             /* of the replica, which the message of a failure begins with if
+                                     the program ends itself; "" = none */
     const char *dir;              /* the checkpoint; not read if the weights are random, and may be
                                      NULL then */
-    const model_shape *random;    /* shape of the whole model with random weights; NULL = none */
-    int hidden_size;              /* of the model */
-    int parts;                    /* ranks */
-    const int *devices;           /* [parts] with "cuda": the number of each rank's device */
+    const model_shape *random;    /* the weights are random, see local.h; NULL = they are not */
+    const model_shape *shape;     /* of the whole model */
+    rank_layout layout;           /* of all ranks */
+    const int *devices;           /* [ranks] with "cuda": the number of each rank's device */
     const runner_options *runner; /* of rank 0. The other ranks have the same limits */
 } split_options;
 
@@ -53,8 +60,14 @@ typedef struct {
  */
 snap_status split_open(split **out, const split_options *o, snap_err *err) SNAP_CHECK_RESULT;
 
-comm *split_comm(split *s);
-call_sender *split_calls(split *s);
+/* Sets the communicators and the calls of rank 0's runner. */
+void split_connect(split *s, runner_options *r);
+
+/* The connection of a remote runner to replica @i, 1 .. replicas - 1. */
+call_link *split_link(split *s, int i);
+
+/* The part of the model's weights that rank @rank has. */
+weights_share split_share(const rank_layout *l, int rank);
 
 /* Waits until all ranks have opened their shares. Returns the failure of another rank. */
 snap_status split_wait(split *s, snap_err *err) SNAP_CHECK_RESULT;

@@ -1,5 +1,5 @@
 /* split_follow.c - a rank of a split model other than rank 0: opens its share of the model, and
- * repeats the calls of rank 0's runner. */
+ * repeats the calls of its replica's runner. The first rank of a replica also answers them. */
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,11 +7,7 @@
 
 #include "base/text.h"
 #include "generator/local/random_model.h"
-#include "generator/local/ranks/layout.h"
 #include "generator/local/split_order.h"
-
-/* On a GPU, the next call usually comes within this time (in seconds) after a step. */
-static const double kSpin = 1e-3;
 
 typedef struct {
     channel lead; /* to rank 0 */
@@ -19,7 +15,7 @@ typedef struct {
     ranks *group;
     checkpoint *files;
     model_weights weights;
-    comm *comm;
+    split_comms comms;
     runner *runner;
 } split_rank;
 
@@ -30,9 +26,13 @@ static bool ends_within(const char text[SPLIT_PATH]) {
 }
 
 static bool is_valid(const split_order *o) {
-    return o->parts >= 2 && o->parts <= RANKS_MOST && o->rank >= 1 && o->rank < o->parts &&
-           o->port >= 1 && o->port <= 65535 && o->device >= 0 && o->threads >= 0 &&
-           o->max_rows >= 1 && o->hidden_size >= 1 && o->format >= 0 && o->format < CACHE_FORMATS &&
+    const rank_layout *l = &o->layout;
+    return l->replicas >= 1 && l->replicas <= RANKS_MOST && l->parts >= 1 &&
+           l->parts <= RANKS_MOST && rank_layout_size(l) >= 2 &&
+           rank_layout_size(l) <= RANKS_MOST && (l->replicas == 1 || l->whole_experts) &&
+           o->rank >= 1 && o->rank < rank_layout_size(l) && o->port >= 1 && o->port <= 65535 &&
+           o->device >= 0 && o->threads >= 0 && o->max_rows >= 1 && o->hidden_size >= 1 &&
+           o->experts_per_token >= 0 && o->format >= 0 && o->format < CACHE_FORMATS &&
            ends_within(o->dir) && ends_within(o->precision);
 }
 
@@ -54,7 +54,7 @@ static snap_status join(split_rank *k, void (*end)(const snap_err *), snap_err *
     buf facts = {0};
     ranks_options how = ranks_defaults;
     rank_place place = {.rank = k->order.rank,
-                        .size = k->order.parts,
+                        .size = rank_layout_size(&k->order.layout),
                         .address = split_address,
                         .port = k->order.port,
                         .listener = -1};
@@ -73,14 +73,17 @@ cleanup:
 static snap_status bind(split_rank *k, snap_err *err) {
     snap_status st;
     const split_order *o = &k->order;
-    weights_share share = {.rank = o->rank, .parts = o->parts};
+    weights_share share = split_share(&o->layout, o->rank);
     model_shape whole = o->shape, part;
     if (!o->random)
         TRY(model_shape_open(&whole, o->dir, err));
     part = whole;
-    TRY(rank_layout_split(&part, o->parts, err));
-    if (o->random && o->cuda)
-        return weights_outline(&k->weights, &part, err);
+    TRY(rank_layout_shape(&part, &o->layout, err));
+    if (o->random && o->cuda) {
+        st = weights_outline(&k->weights, &part, err);
+        k->weights.share = share;
+        return st;
+    }
     TRY(o->random ? random_checkpoint(&k->files, &whole, err)
                   : checkpoint_open(&k->files, o->dir, err));
     TRY(weights_bind_share(&k->weights, &part, &share, k->files, err));
@@ -102,8 +105,9 @@ static snap_status open_share(split_rank *k, snap_err *err) {
                         .device = o->cuda ? "cuda" : "cpu",
                         .device_number = o->device};
     TRY(bind(k, err));
-    TRY(split_open_comm(&k->comm, o, k->group, &k->lead, err));
-    r.comm = k->comm;
+    TRY(split_open_comms(&k->comms, o, k->group, &k->lead, err));
+    r.comm = k->comms.sums;
+    r.experts = k->comms.experts;
     TRY(runner_create(&k->runner, &k->weights, &r, err));
     TRY(ranks_all_gather(k->group, "opening the shares of a model", NULL, 0, NULL, err));
 cleanup:
@@ -111,13 +115,19 @@ cleanup:
     return st;
 }
 
+static snap_status send_answer(void *ctx, const void *bytes, size_t n, snap_err *err) {
+    split_rank *k = ctx;
+    return channel_send(&k->lead, WIRE_ANSWER, bytes, n, err);
+}
+
 static snap_status repeat_calls(split_rank *k, snap_err *err) {
-    k->lead.spin_s = k->order.cuda ? kSpin : 0;
+    bool answers = k->order.rank % k->order.layout.parts == 0;
+    k->lead.spin_s = k->order.cuda ? split_spin_s : 0;
     for (;;) {
         wire_message m;
         snap_status st = channel_receive(&k->lead, WIRE_CALL, true, &m, err);
         if (st == SNAP_OK && m.type == WIRE_CALL)
-            st = runner_repeat(k->runner, m.bytes, m.n, err);
+            st = runner_answer(k->runner, m.bytes, m.n, answers ? send_answer : NULL, k, err);
         if (st != SNAP_OK || m.type == WIRE_BYE)
             return st;
     }
@@ -125,7 +135,7 @@ static snap_status repeat_calls(split_rank *k, snap_err *err) {
 
 static void release(split_rank *k) {
     runner_free(k->runner);
-    split_close_comm(k->comm, &k->order);
+    split_close_comms(&k->comms, &k->order);
     weights_release(&k->weights);
     checkpoint_close(k->files);
     channel_close(&k->lead);

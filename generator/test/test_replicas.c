@@ -29,39 +29,48 @@ static generator *open_layout(const char *dir, const char *layout, const char *p
 static void test_devices(void) {
     static const struct {
         const char *device, *layout, *kind;
-        int n; /* replicas or ranks; 0: refused */
-        int number[3];
+        int n, ranks; /* independent replicas, and ranks of each; 0: refused */
+        int number[4];
     } cases[] = {
-        {NULL, NULL, NULL, 1, {0}},
-        {"cpu", "DP3", "cpu", 3, {0, 1, 2}},
-        {"cuda", NULL, "cuda", 1, {0}},
-        {"cuda", "DP2", "cuda", 2, {0, 1}},
-        {"cuda:5", NULL, "cuda", 1, {5}},
-        {"cuda:5", "DP1/TP1", "cuda", 1, {5}},
-        {"cuda:1,0", "DP2", "cuda", 2, {1, 0}},
-        {"cuda:2,2,7", "DP3", "cuda", 3, {2, 2, 7}},
-        {"opencl", "DP1", "opencl", 1, {0}},
-        {"cuda:0,1", NULL, NULL, 0, {0}},
-        {"cuda:0,1", "DP3", NULL, 0, {0}},
-        {"cuda:1,0", "TP2", "cuda", 2, {1, 0}},
-        {"cuda", "TP3", "cuda", 3, {0, 1, 2}},
-        {"cpu", "TP2", "cpu", 2, {0}},
-        {"cuda:0", "TP2", NULL, 0, {0}},
-        {"cuda:0,1", "DP2/TP2", NULL, 0, {0}},
-        {"cuda:0,1,2,3", "DP2/TP2", NULL, 0, {0}},
-        {"cpu", "TP17", NULL, 0, {0}},
-        {"opencl", "TP2", NULL, 0, {0}},
-        {"cuda:0,1", "EP2", NULL, 0, {0}},
-        {"cpu", "DP2/EP2", NULL, 0, {0}},
-        {"cpu", "TP2/EP2", NULL, 0, {0}},
-        {"cuda:", NULL, NULL, 0, {0}},
-        {"cuda:0,", "DP2", NULL, 0, {0}},
-        {"cuda:-1", NULL, NULL, 0, {0}},
-        {"cuda:256", NULL, NULL, 0, {0}},
-        {"cpu", "DP17", NULL, 0, {0}},
-        {"cpu", "2", NULL, 0, {0}},
-        {"opencl", "DP2", NULL, 0, {0}},
-        {"plugin:x.so", "DP2", NULL, 0, {0}},
+        {NULL, NULL, NULL, 1, 1, {0}},
+        {"cpu", "DP3", "cpu", 3, 1, {0, 1, 2}},
+        {"cuda", NULL, "cuda", 1, 1, {0}},
+        {"cuda", "DP2", "cuda", 2, 1, {0, 1}},
+        {"cuda:5", NULL, "cuda", 1, 1, {5}},
+        {"cuda:5", "DP1/TP1", "cuda", 1, 1, {5}},
+        {"cuda:1,0", "DP2", "cuda", 2, 1, {1, 0}},
+        {"cuda:2,2,7", "DP3", "cuda", 3, 1, {2, 2, 7}},
+        {"opencl", "DP1", "opencl", 1, 1, {0}},
+        {"cuda:1,0", "TP2", "cuda", 1, 2, {1, 0}},
+        {"cuda", "TP3", "cuda", 1, 3, {0, 1, 2}},
+        {"cpu", "TP2", "cpu", 1, 2, {0}},
+        {"cuda:7,6,5,4", "DP2/TP2", "cuda", 2, 2, {7, 6, 5, 4}},
+        {"cuda:0,1,0,1", "DP2/TP2", "cuda", 2, 2, {0, 1, 0, 1}},
+        {"cpu", "DP4/TP4", "cpu", 4, 4, {0}},
+        {"cuda:0,1", "EP2", "cuda", 1, 2, {0, 1}},
+        {"cpu", "DP2/EP2", "cpu", 1, 2, {0}},
+        {"cpu", "TP2/EP2", "cpu", 1, 2, {0}},
+        {"cuda", "DP2/TP2/EP4", "cuda", 1, 4, {0, 1, 2, 3}},
+        {"cpu", "EP1", "cpu", 1, 1, {0}},
+        {"cuda:0,1", NULL, NULL, 0, 0, {0}},
+        {"cuda:0,1", "DP3", NULL, 0, 0, {0}},
+        {"cuda:0", "TP2", NULL, 0, 0, {0}},
+        {"cuda:0,1", "DP2/TP2", NULL, 0, 0, {0}},
+        {"cuda:0,1", "EP4", NULL, 0, 0, {0}},
+        {"cuda:0,1", "DP2/EP4", NULL, 0, 0, {0}},
+        {"cpu", "TP17", NULL, 0, 0, {0}},
+        {"cpu", "EP17", NULL, 0, 0, {0}},
+        {"cpu", "DP9/TP2", NULL, 0, 0, {0}},
+        {"opencl", "TP2", NULL, 0, 0, {0}},
+        {"opencl", "EP2", NULL, 0, 0, {0}},
+        {"cuda:", NULL, NULL, 0, 0, {0}},
+        {"cuda:0,", "DP2", NULL, 0, 0, {0}},
+        {"cuda:-1", NULL, NULL, 0, 0, {0}},
+        {"cuda:256", NULL, NULL, 0, 0, {0}},
+        {"cpu", "DP17", NULL, 0, 0, {0}},
+        {"cpu", "2", NULL, 0, 0, {0}},
+        {"opencl", "DP2", NULL, 0, 0, {0}},
+        {"plugin:x.so", "DP2", NULL, 0, 0, {0}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         replica_devices d;
@@ -71,11 +80,14 @@ static void test_devices(void) {
         CU_ASSERT_EQUAL(st == SNAP_OK, !err.text[0]);
         if (st != SNAP_OK)
             continue;
-        CU_ASSERT_EQUAL(replica_devices_count(&d), cases[i].n);
-        CU_ASSERT_EQUAL(d.parts > 1, cases[i].layout && text_starts(cases[i].layout, "TP"));
+        int count = cases[i].n * cases[i].ranks;
+        CU_ASSERT_EQUAL(d.n, cases[i].n);
+        CU_ASSERT_EQUAL(replica_devices_ranks(&d), cases[i].ranks);
+        CU_ASSERT_EQUAL(replica_devices_count(&d), count);
         CU_ASSERT(text_equal(d.device, cases[i].kind));
         CU_ASSERT(strcmp(cases[i].device ? cases[i].device : "cpu", "cpu") == 0 ||
-                  memcmp(d.number, cases[i].number, (size_t)cases[i].n * sizeof *d.number) == 0);
+                  memcmp(d.number, cases[i].number, (size_t)count * sizeof *d.number) == 0);
+        CU_ASSERT_PTR_EQUAL(replica_devices_of(&d, d.n - 1), d.number + count - cases[i].ranks);
     }
 }
 

@@ -38,7 +38,10 @@ static void test_refusals(void) {
     static char *argv[] = {no_rank, suite, NULL}; /* a process that ends at once */
     expect_refused(kShipped, "TP3", SNAP_E_UNSUPPORTED,
                    "3 ranks do not divide num_attention_heads");
-    expect_refused(kShipped, "DP2/TP2", SNAP_E_UNSUPPORTED, "several replicas");
+    expect_refused(kShipped, "DP2/TP3", SNAP_E_UNSUPPORTED,
+                   "3 ranks do not divide num_attention_heads");
+    expect_refused(kShipped, "EP16", SNAP_E_UNSUPPORTED,
+                   "16 ranks do not divide n_routed_experts 8");
     expect_refused(kShipped, "TP17", SNAP_E_USAGE, "the layout must be DPn");
     split_set_program(&(split_program){0});
     expect_refused(kShipped, "TP2", SNAP_E_UNSUPPORTED, "cannot start the ranks");
@@ -57,16 +60,16 @@ static void facts_of(buf *out, const split_order *o) {
 static void test_facts(void) {
     char dir[64], path[128];
     buf one = {0}, other = {0};
-    split_order o = {.parts = 2}, random = {.parts = 2, .random = true};
+    split_order o = {.layout = {1, 2, false}}, random = {.layout = {1, 2, false}, .random = true};
     split_ranks_model(dir, "v3");
     (void)snprintf(o.dir, sizeof o.dir, "%s", dir);
     facts_of(&one, &o);
     facts_of(&other, &o);
     CU_ASSERT_STRING_EQUAL(buf_str(&one), buf_str(&other));
-    o.parts = 4;
+    o.layout.parts = 4;
     facts_of(&other, &o);
     CU_ASSERT_STRING_NOT_EQUAL(buf_str(&one), buf_str(&other));
-    o.parts = 2;
+    o.layout.parts = 2;
     (void)snprintf(path, sizeof path, "%s/config.json", dir);
     CU_ASSERT_EQUAL(truncate(path, 100), 0);
     facts_of(&other, &o);
@@ -117,8 +120,12 @@ static void expect_order(const void *order, size_t n, const char *message) {
 
 static void test_malformed_orders(void) {
     static const char malformed[] = "the order from rank 0 is malformed";
-    const split_order good = {
-        .rank = 1, .parts = 2, .port = 1, .hidden_size = 8, .max_rows = 1, .dir = "/nonexistent"};
+    const split_order good = {.rank = 1,
+                              .layout = {1, 2, false},
+                              .port = 1,
+                              .hidden_size = 8,
+                              .max_rows = 1,
+                              .dir = "/nonexistent"};
     split_order o = good;
     expect_order(&o, sizeof o, "cannot read the folder /nonexistent: No such file or directory");
     expect_order(&o, sizeof o - 1, malformed);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "generator/local/split.h"
 #include "harness/bench/step_work.h"
 #include "harness/bench/together.h"
 #include "harness/measure/stats.h"
@@ -66,12 +67,6 @@ static int whole_batch(const bench *b, int64_t named, int64_t context) {
     for (int i = 0; i < b->opt->layout.replicas; i++)
         all += batch_of(b, i, named, context);
     return all;
-}
-
-weights_share e2e_share(const rank_layout *l, int rank) {
-    bool divides = l->whole_experts;
-    return (weights_share){rank % l->parts, l->parts, divides ? rank : 0,
-                           divides ? rank_layout_size(l) : 1};
 }
 
 int64_t e2e_most_rows(const e2e_options *o) {
@@ -417,7 +412,7 @@ snap_status e2e_run(const e2e_options *opt, e2e_row *rows, int *n, snap_err *err
     }
     TRY(check_batches(opt, err));
     TRY(weights_outline(&w, opt->shape, err));
-    w.share = e2e_share(&opt->layout, opt->group ? ranks_rank(opt->group) : 0);
+    w.share = split_share(&opt->layout, opt->group ? ranks_rank(opt->group) : 0);
     for (int a = 0; a < opt->n_arms; a++) {
         *b = bench_of(opt, a);
         TRY(check_prompt(b, w.blocks, err));

@@ -78,9 +78,6 @@ typedef struct {
     const volatile sig_atomic_t *cancel;
 } e2e_options;
 
-/* The share of the weights that rank @rank has. */
-weights_share e2e_share(const rank_layout *l, int rank);
-
 /* The most rows of a step with these options: of the largest batch, and of the prompt. */
 int64_t e2e_most_rows(const e2e_options *opt);
 

@@ -68,7 +68,8 @@ const opt cmd_eval_options[] = {
      "lists, "
      "or a .json file: the cache is rounded through that format), device (cpu, cuda, cuda:0,1, "
      "opencl, plugin:PATH), layout (DPn: n replicas of the model, each on one of the devices; TPn: "
-     "one model, split over the devices; for cpu or cuda), context, cache_mb (of each replica), "
+     "one model, split over the devices; DPm/TPn; EPn, TPn/EPn: the experts are divided over the "
+     "devices; for cpu or cuda), context, cache_mb (of each replica), "
      "threads, template",
      0, 0},
     {OPT_INT, "in-flight", 'j', &cmd_eval_given.in_flight, "N",

@@ -53,9 +53,11 @@ const opt cmd_generate_options[] = {
      "GPUs",
      0, 0},
     {OPT_STR, "layout", 0, &cmd_generate_given.model.layout, "LAYOUT",
-     "DPn: n replicas of the model in this process, each on a GPU of its own or, with --device "
-     "cpu, with a share of the threads; TPn: one model that is split over n GPUs, with a process "
-     "for each (with --device cpu for tests only)",
+     "DPn: n replicas of the model, each on a GPU of its own or, with --device cpu, with a share "
+     "of the threads; TPn: one model that is split over n GPUs, with a process for each (with "
+     "--device cpu for tests only); DPm/TPn: m models that are split over n GPUs each; EPn: n "
+     "replicas that divide the experts; TPn/EPn and DPm/TPn/EP(m*n): split models that divide the "
+     "experts",
      0, 0},
     {OPT_INT, "context", 0, &cmd_generate_given.model.context, "N",
      "maximum tokens of a sequence; 0 = 32768, or the model's limit if smaller", 0, 1 << 20},

@@ -252,7 +252,7 @@ snap_status serve_run(local_model *m, const serve_options *given, snap_err *err)
     h.s.number = seed << 32;
     h.s.context = runner_limits(m->runner)->context;
     for (int i = 0; i < m->replicas; i++) {
-        int64_t fits = engine_load_of(local_replica(m, i)->engine).pages * (int64_t)MLA_PAGE;
+        int64_t fits = engine_longest(local_replica(m, i)->engine);
         if (fits < h.s.context)
             h.s.context = fits;
     }

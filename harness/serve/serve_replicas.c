@@ -187,7 +187,7 @@ snap_status serve_replicas_start(serve_replicas **out, local_model *m, int wake,
     for (; r->n < m->replicas; r->n++) {
         local_model *x = local_replica(m, r->n);
         replica *p = &r->at[r->n];
-        p->most = runner_limits(x->runner)->max_decode;
+        p->most = engine_most_running(x->engine);
         p->load.now = engine_load_of(x->engine);
         TRY(serve_engine_start(&p->engine, x, wake, err));
     }

@@ -74,8 +74,7 @@ static bool check_client(exchange *x, int choices, openai_error *e) {
 /* Whether the queue has room for the choices of a request. */
 static bool check_queue(exchange *x, int choices, openai_error *e) {
     const server *s = x->s;
-    int64_t most =
-        (int64_t)runner_limits(s->m->runner)->max_decode * s->m->replicas + s->o->max_queue;
+    int64_t most = (int64_t)engine_most_running(s->m->engine) * s->m->replicas + s->o->max_queue;
     if (s->pending + choices <= most)
         return true;
     x->retry_after = 1;

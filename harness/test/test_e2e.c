@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/test/temp_folder.h"
+#include "generator/local/split.h"
 #include "harness/bench/e2e.h"
 #include "harness/bench/step_work.h"
 #include "harness/bench/together.h"
@@ -151,16 +152,16 @@ static void test_beginning_together(void) {
  * the two shared experts of each layer, too. */
 static void test_weight_bytes_with_experts(void) {
     model_shape s = shape_of("configs/models/deepseek-v2-lite.json"), dp = s, tp = s, half = s;
-    const rank_layout two = {2, 1, true}, split = {1, 2, true};
+    const rank_layout two = {2, 1, true}, halves = {1, 2, true};
     double expert = 2 * 3.0 * 2048 * 1408;
     CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&dp, &two, NULL), SNAP_OK);
-    CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&tp, &split, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(rank_layout_shape(&tp, &halves, NULL), SNAP_OK);
     CU_ASSERT_EQUAL_FATAL(rank_layout_split(&half, 2, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(step_work_rank_bytes(&dp, &two, 26 * 4), step_work_bytes(&s, 26 * 4));
-    CU_ASSERT_EQUAL(step_work_rank_bytes(&tp, &split, 26 * 4),
+    CU_ASSERT_EQUAL(step_work_rank_bytes(&tp, &halves, 26 * 4),
                     step_work_bytes(&half, 0) + 26 * 4 * expert);
     CU_ASSERT_EQUAL(step_work_rank_flop(&dp, &two, 9), step_work_flop(&s, 9));
-    CU_ASSERT_EQUAL(step_work_rank_flop(&tp, &split, 9), step_work_flop(&half, 9));
+    CU_ASSERT_EQUAL(step_work_rank_flop(&tp, &halves, 9), step_work_flop(&half, 9));
 }
 
 /* Three rows chose experts in two layers. The rank has the experts 2 and 3. */
@@ -184,7 +185,7 @@ static void test_batches_with_experts(void) {
 }
 
 static void expect_share(rank_layout l, int rank, weights_share want) {
-    weights_share got = e2e_share(&l, rank);
+    weights_share got = split_share(&l, rank);
     CU_ASSERT_EQUAL(got.rank, want.rank);
     CU_ASSERT_EQUAL(got.parts, want.parts);
     CU_ASSERT_EQUAL(got.expert_rank, want.expert_rank);

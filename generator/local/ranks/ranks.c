@@ -243,6 +243,8 @@ static void *watch(void *arg) {
                    now - g->failed_ns > ns_of(g->opt.stuck_s)) {
             snap_err why = g->failure;
             reported = true;
+            if (g->opt.name && *g->opt.name)
+                err_prefix(&why, "%s", g->opt.name);
             (void)pthread_mutex_unlock(&g->lock);
             g->opt.on_stuck(&why);
             (void)pthread_mutex_lock(&g->lock);

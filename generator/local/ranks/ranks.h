@@ -47,6 +47,8 @@ typedef struct {
     double stuck_s;    /* longest time from a failure to ranks_close() */
     /* Called by the group's thread. The process should end itself. NULL = nothing is done. */
     void (*on_stuck)(const snap_err *why);
+    const char *name; /* borrowed; with it and ": " begins the message that on_stuck() gets; NULL or
+                         "" = no name */
     const volatile sig_atomic_t *cancel; /* ends ranks_join() when it becomes nonzero; or NULL */
 } ranks_options;
 

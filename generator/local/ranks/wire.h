@@ -26,7 +26,8 @@ typedef enum {
     WIRE_BYE,       /* the sender has ended its work without a failure */
     WIRE_ORDER,     /* to a rank of a split model: what to open (split_order.h) */
     WIRE_CALL,      /* to a rank of a split model: a call to repeat (model/calls.h) */
-    WIRE_SUM,       /* numbers of a sum over the ranks of a split model on the CPU (host_sums.h) */
+    WIRE_SUM,       /* numbers that ranks of a split model on the CPU exchange (host_sums.h) */
+    WIRE_ANSWER,    /* from a rank of a split model: an answer to a call (model/remote.h) */
     WIRE_TYPES,
 } wire_type;
 
