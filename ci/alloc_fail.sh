@@ -96,6 +96,7 @@ fetch-files    300  100 fetch --manifest $dir/manifest.json --retries 0 --dir FI
 serve           20   30 serve --port 0 --threads 1 --context 256 --sequences 2
 generate       100  100 generate --prompt Hi --max-tokens 4 --temperature 0 --threads 1 --context 64 models/snapmla-10m
 generate-split  40   20 generate --layout TP2 --prompt Hi --max-tokens 4 --temperature 0 --threads 2 --context 64 models/snapmla-10m
+generate-ep     40   20 generate --layout EP2 --samples 2 --prompt Hi --max-tokens 4 --temperature 0 --threads 2 --context 64 models/snapmla-10m
 END
 }
 
