@@ -13,6 +13,7 @@ enum {
     kWarps = kThreads / 32,
     kBlocksPerSm = 16,
     kResidentThreads = 2048, /* threads that an SM can hold */
+    kPlacesBlocks = 6,       /* blocks on an SM for quantise_to_places(): for its registers */
     kRowThreads = 512,       /* threads that convert a row to FP16 */
     kAtOnce = 4,             /* loads of 16 bytes that each of them has in flight */
 };
@@ -35,29 +36,32 @@ __device__ __forceinline__ uint32_t two_codes(float x, float y) {
     return __nv_cvt_float2_to_fp8x2({x, y}, __NV_SATFINITE, __NV_E4M3);
 }
 
+/* x / scale, for |x| <= 448 scale. @inverse: 1 / scale. The result has the bits of the division,
+ * unless its magnitude is below 2^-11, so that it becomes a zero of e4m3 in any case. (Compared on
+ * the host for all BF16 numbers x down to 2^-24 of the BF16 number that determines the scale.) If
+ * the scale is infinite, the result is NaN. */
+__device__ __forceinline__ float quotient(float x, float scale, float inverse) {
+    const float q = x * inverse;
+    return copysignf(__fmaf_rn(__fmaf_rn(-q, scale, x), inverse, q), x);
+}
+
 /* Eight numbers of x, or zeros. */
 __device__ __forceinline__ uint4 read_eight(const quantise_args &a, int row, int rows, int col) {
     const uint4 zero = {0, 0, 0, 0};
-    if (row >= rows || col >= a.k)
-        return zero;
-    const int64_t from = a.row ? a.row[row] : row;
-    return *reinterpret_cast<const uint4 *>(a.x + from * a.x_row + col);
+    return row < rows && col < a.k
+               ? *reinterpret_cast<const uint4 *>(a.x + static_cast<int64_t>(row) * a.x_row + col)
+               : zero;
 }
 
-/* One warp quantises 2 * CODE_BLOCK columns, eight in each lane, of one row after another. The next
- * row is loaded ahead. */
-__global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
-    let_next();
-    wait_previous();
-    const int lane = threadIdx.x % 32, rows = a.count ? *a.count : a.rows;
-    const int col = (blockIdx.x * kWarps + threadIdx.x / 32) * 2 * CODE_BLOCK + 8 * lane;
-    uint4 ahead = read_eight(a, blockIdx.y, rows, col);
-    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
-        const uint4 raw = ahead;
+/* Eight codes and their scale, from eight numbers of each lane. 16 lanes share a scale. */
+struct eight_codes {
+    uint2 code;
+    float scale;
+
+    __device__ explicit eight_codes(const uint4 &raw) {
         const auto *pairs = reinterpret_cast<const __nv_bfloat162 *>(&raw);
         float2 x[4];
         float largest = 1e-10f;
-        ahead = read_eight(a, row + gridDim.y, rows, col);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             x[i] = __bfloat1622float2(pairs[i]);
@@ -65,16 +69,69 @@ __global__ void __launch_bounds__(kThreads) quantise(quantise_args a) {
         }
         for (int m = 8; m > 0; m /= 2)
             largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, m));
-        const float scale = largest / 448.0f;
+        scale = largest / 448.0f;
+        const float inverse = 1.0f / scale;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[i].x = quotient(x[i].x, scale, inverse);
+            x[i].y = quotient(x[i].y, scale, inverse);
+        }
+        code.x = two_codes(x[0].x, x[0].y) | two_codes(x[1].x, x[1].y) << 16;
+        code.y = two_codes(x[2].x, x[2].y) | two_codes(x[3].x, x[3].y) << 16;
+    }
+    /* Writes the codes of column @col and the following ones to row @row of the result. */
+    __device__ void store(const quantise_args &a, int64_t row, int col) const {
         if (col >= a.k)
-            continue;
-        *reinterpret_cast<uint2 *>(a.code + static_cast<int64_t>(row) * a.k + col) = {
-            two_codes(x[0].x / scale, x[0].y / scale) | two_codes(x[1].x / scale, x[1].y / scale)
-                                                            << 16,
-            two_codes(x[2].x / scale, x[2].y / scale) | two_codes(x[3].x / scale, x[3].y / scale)
-                                                            << 16};
-        if (lane % 16 == 0)
+            return;
+        *reinterpret_cast<uint2 *>(a.code + row * a.k + col) = code;
+        if (threadIdx.x % 16 == 0)
             a.scale[col / CODE_BLOCK * row_scale_pitch(a.rows) + row] = scale;
+    }
+};
+
+/* One warp quantises 2 * CODE_BLOCK columns, eight in each lane, of one row after another. The next
+ * row is loaded ahead. */
+__global__ void __launch_bounds__(kThreads, kResidentThreads / kThreads) quantise(quantise_args a) {
+    let_next();
+    wait_previous();
+    const int lane = threadIdx.x % 32, rows = a.count ? *a.count : a.x_rows;
+    const int col = (blockIdx.x * kWarps + threadIdx.x / 32) * 2 * CODE_BLOCK + 8 * lane;
+    uint4 ahead = read_eight(a, blockIdx.y, rows, col);
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        const uint4 raw = ahead;
+        ahead = read_eight(a, row + gridDim.y, rows, col);
+        eight_codes(raw).store(a, row, col);
+    }
+}
+
+/* One of 32 places of a row, from place @from on; -1 if there is none. */
+__device__ __forceinline__ int place_of(const quantise_args &a, int row, int rows, int from) {
+    const int at = from + static_cast<int>(threadIdx.x) % 32;
+    return row < rows && at < a.places ? a.place[static_cast<int64_t>(row) * a.places + at] : -1;
+}
+
+/* As quantise(), but writes a row to all its places. The first 32 places of the next row are loaded
+ * ahead, too. */
+__global__ void __launch_bounds__(kThreads, kPlacesBlocks) quantise_to_places(quantise_args a) {
+    let_next();
+    wait_previous();
+    const int lane = threadIdx.x % 32, rows = a.count ? *a.count : a.x_rows;
+    const int col = (blockIdx.x * kWarps + threadIdx.x / 32) * 2 * CODE_BLOCK + 8 * lane;
+    uint4 ahead = read_eight(a, blockIdx.y, rows, col);
+    int place_ahead = place_of(a, blockIdx.y, rows, 0);
+    for (int row = blockIdx.y; row < rows; row += gridDim.y) {
+        const uint4 raw = ahead;
+        int place = place_ahead;
+        ahead = read_eight(a, row + gridDim.y, rows, col);
+        place_ahead = place_of(a, row + gridDim.y, rows, 0);
+        const eight_codes eight(raw);
+        for (int from = 32;; from += 32) {
+            for (uint32_t left = __ballot_sync(~0u, place >= 0); left; left &= left - 1)
+                eight.store(a, __shfl_sync(~0u, place, __ffs(static_cast<int>(left)) - 1), col);
+            if (from >= a.places)
+                break;
+            place = place_of(a, row, rows, from);
+        }
     }
 }
 
@@ -158,9 +215,10 @@ cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a) {
 
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a) {
     const int columns = 2 * CODE_BLOCK * kWarps, across = (a.k + columns - 1) / columns;
-    const int down = std::max(std::min(a.rows, s.sms * kResidentThreads / kThreads / across), 1);
-    return launch(s, quantise, dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)),
-                  kThreads, 0, a);
+    const int on_sm = a.place ? static_cast<int>(kPlacesBlocks) : kResidentThreads / kThreads,
+              down = std::max(std::min(a.x_rows, s.sms * on_sm / across), 1);
+    return launch(s, a.place ? quantise_to_places : quantise,
+                  dim3(static_cast<unsigned>(across), static_cast<unsigned>(down)), kThreads, 0, a);
 }
 
 cudaError_t rows_to_fp16(const stream_of &s, const fp16_args &a) {

@@ -13,7 +13,8 @@
  *
  * Scales are "uniform" if all pairs of the rows 128 i .. 128 i + 127 are equal, for each i and each
  * block of columns. This is so if the blocks of the checkpoint begin at these rows, or, if gate and
- * up projections alternate, at every other one. gemm_many_codes() is faster then. */
+ * up projections alternate, at every other one. gemm_many_codes() are
+ * faster then. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
 
@@ -56,17 +57,20 @@ struct code_scale_rows {
 };
 cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a);
 
-/* Quantises the activations of gemm_many_codes(): for each row and CODE_BLOCK columns, the scale is
- * the largest magnitude / 448 (of at least 1e-10), and a code is x / scale, rounded to e4m3.
- * Numbers that are not finite give NaN. */
+/* Quantises the activations of gemm_many_codes(): for each row and
+ * CODE_BLOCK columns, the scale is the largest magnitude / 448 (of at least 1e-10), and a code is
+ * x / scale, rounded to e4m3. NaN gives NaN. An infinity makes all codes of its scale NaN. */
 struct quantise_args {
     const bf16 *x;
     int64_t x_row;    /* distance of rows, a multiple of 8 */
-    const int *row;   /* result row i is row row[i] of x; NULL = row i */
-    const int *count; /* device memory: number of rows; NULL = rows */
-    int rows, k;      /* most rows; k is a multiple of 8 */
+    const int *count; /* device memory: number of rows of x, at most x_rows; NULL = x_rows */
+    int x_rows, k;    /* k is a multiple of 8 */
     uint8_t *code;    /* [rows][k] */
     float *scale; /* [code_blocks(k)][row_scale_pitch(rows)]; a product must have x_rows = rows */
+    int64_t rows; /* number of result rows in memory */
+    const int *place; /* [x_rows][places] the result rows that get row i of x; those below 0 do not
+                         exist. NULL = result row i */
+    int places;
 };
 cudaError_t quantise_rows(const stream_of &s, const quantise_args &a);
 

@@ -60,19 +60,36 @@ cudaError_t few_coded_product(cuda_model *m, const gemm_args &a) {
     return e == cudaSuccess ? gemm_few_codes(m->s, fp16) : e;
 }
 
+/* Converts the activations of a product to e4m3. Each row of experts is converted once and written
+ * to the places of all its pairs. */
+cudaError_t quantise(cuda_model *m, const gemm_args &a) {
+    const bool has_pairs = a.listed && !a.experts.row; /* x has one row per pair */
+    quantise_args q = {};
+    q.x = a.x;
+    q.x_row = a.x_row;
+    q.count = has_pairs ? a.experts.first + m->experts : nullptr;
+    q.x_rows = has_pairs ? static_cast<int>(a.x_rows) : a.rows;
+    q.k = a.k;
+    q.code = m->b.code;
+    q.scale = m->b.code_scale;
+    q.rows = a.x_rows;
+    if (a.listed && !has_pairs) {
+        q.place = m->b.place;
+        q.places = m->slots;
+    }
+    return quantise_rows(m->s, q);
+}
+
 /* Computes a product with weights that stay e4m3. With more than kFewRows rows, the activations
- * become e4m3, too. Then each row of experts is gathered while it is quantised. */
+ * become e4m3, too. */
 cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
-    gemm_args codes = a;
     if (!takes_many(m, a.rows))
         return few_coded_product(m, a);
-    const int *count = a.listed ? a.experts.first + m->experts : nullptr;
-    const int rows = static_cast<int>(a.x_rows);
-    const cudaError_t e = quantise_rows(m->s, {a.x, a.x_row, a.listed ? a.experts.row : nullptr,
-                                               count, rows, a.k, m->b.code, m->b.code_scale});
-    codes.x_codes = {m->b.code, m->b.code_scale};
+    gemm_args codes = a;
+    const cudaError_t e = quantise(m, a);
     if (e != cudaSuccess)
         return e;
+    codes.x_codes = {m->b.code, m->b.code_scale};
     codes.partial = m->b.partial;
     return suits_stream_k(codes) ? gemm_stream_k(m->s, codes) : gemm_many_codes(m->s, codes);
 }

@@ -5,9 +5,9 @@
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
  * errors of FP32 only. quantise_rows() and rows_to_fp16() must have the bits of the host.
- * gemm_many_codes() and gemm_stream_k() may differ from the exact product of the codes by what
- * the tensor cores lose in the sums of 128 products: about 13 bits of each product and sum
- * remain. */
+ * gemm_many_codes() and gemm_stream_k() may differ from the exact product of
+ * the codes by what the tensor cores lose in the sums of 128 products: about 13 bits of each
+ * product and sum remain. */
 #include <cstring>
 
 #include "generator/local/cuda/maps.h"
@@ -26,14 +26,27 @@ void report(const char *what, bool ok) {
     failures += !ok;
 }
 
+/* As test_case::chosen: the experts have the numbers of rows of varied_rows. */
+enum { VARIED = -1 };
+
+/* Fewer and more rows than a tile has. */
+const int varied_rows[] = {0,  1,   16,  17,  31,  33,  48,  50,  64,  79, 81, 96,
+                           97, 112, 113, 128, 129, 144, 145, 160, 161, 0,  331};
+
 /* Experts and the rows that each has. */
 struct lists {
     std::vector<int> first, active, row;
+    std::vector<int> place; /* [rows][places] the pairs of each row, then -1 */
+    int places;
     device::expert_list dev;
 
     /* Each row chooses @chosen of the experts. Expert 1 has no row, if there are others. */
     lists(int experts, int rows, int chosen, uint64_t seed) {
         std::vector<std::vector<int>> of(static_cast<size_t>(experts));
+        for (int e = 0; e < experts && chosen == VARIED; e++)
+            for (int i = 0; i < varied_rows[e]; i++)
+                of[static_cast<size_t>(e)].push_back(
+                    static_cast<int>(mix(seed + 1000 * e + i) % rows));
         for (int i = 0; i < rows; i++)
             for (int c = 0, at = static_cast<int>(mix(seed + i) % experts); c < chosen; at++)
                 if (at % experts != 1 || experts == 1) {
@@ -50,6 +63,21 @@ struct lists {
         first.push_back(static_cast<int>(row.size()));
         const std::vector<int> count = {static_cast<int>(active.size())};
         dev = {upload(first), upload(active), upload(count), upload(row), 0, 0, false};
+        find_places(rows);
+    }
+
+    void find_places(int rows) {
+        std::vector<std::vector<int>> of(static_cast<size_t>(rows));
+        for (size_t i = 0; i < row.size(); i++)
+            of[static_cast<size_t>(row[i])].push_back(static_cast<int>(i));
+        size_t most = 0;
+        for (const auto &pairs : of)
+            most = std::max(most, pairs.size());
+        places = static_cast<int>(most);
+        for (auto &pairs : of) {
+            pairs.resize(most, -1);
+            place.insert(place.end(), pairs.begin(), pairs.end());
+        }
     }
 };
 
@@ -57,7 +85,7 @@ struct test_case {
     const char *name;
     int rows, n, k;
     device::gemm_end end;
-    int experts, chosen; /* 0: no lists */
+    int experts, chosen; /* 0: no lists; chosen may be VARIED */
     int gap;             /* numbers between the rows of x */
 };
 
@@ -72,12 +100,14 @@ struct subject {
     weights w;
     rows x;
     std::vector<int> group_of, row_of; /* for each row of y: its expert, and its row of x */
+    std::vector<int> place;            /* [rows][places], as in lists */
+    int places;
     device::gemm_args args;
     size_t numbers;
 
     subject(const test_case &t, bool uniform, uint64_t seed)
         : t(t), w(t.experts ? t.experts : 1, t.n, t.k, uniform, seed),
-          x(t.rows, t.k, t.k + t.gap, seed + (1ull << 50)), args{} {
+          x(t.rows, t.k, t.k + t.gap, seed + (1ull << 50)), places(0), args{} {
         args.w_codes = {w.dev_code, w.dev_scale};
         args.w_uniform = uniform;
         args.x = x.dev_x;
@@ -95,6 +125,8 @@ struct subject {
             args.listed = true;
             args.experts = l.dev;
             row_of = l.row;
+            place = l.place;
+            places = l.places;
             for (int e = 0; e < t.experts; e++)
                 group_of.insert(group_of.end(), static_cast<size_t>(l.first[e + 1] - l.first[e]),
                                 e);
@@ -328,18 +360,18 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     const auto scales =
         static_cast<size_t>(device::row_scale_pitch(memory_rows) * device::code_blocks(t.k));
     float *scale = allocate<float>(scales);
-    const int *list = t.experts ? c.args.experts.row : nullptr,
-              *count = t.experts ? c.args.experts.first + t.experts : nullptr;
     /* These bits are no codes and no scales that quantise_rows() writes. */
     CHECK(cudaMemset(code, 0x7f, static_cast<size_t>(memory_rows) * t.k));
     CHECK(cudaMemset(scale, 0xff, scales * sizeof *scale));
-    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, list, count, memory_rows, t.k, code, scale}));
+    CHECK(quantise_rows(s, {c.x.dev_x, c.x.pitch, nullptr, t.rows, t.k, code, scale, memory_rows,
+                            t.experts ? upload(c.place) : nullptr, c.places}));
     snprintf(what, sizeof what, "many: %s: quantised rows", t.name);
     report(what, quantised(c, code, scale, memory_rows));
     c.args.x_codes = {code, scale};
     c.args.x_rows = memory_rows;
-    const std::vector<float> y =
-        c.run([&](const device::gemm_args &a) { return gemm_many_codes(s, a); });
+    const std::vector<float> y = c.run([&](const device::gemm_args &a) {
+        return gemm_many_codes(s, a);
+    });
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
     report(what, c.agrees(y, coded_product, 0x1p-8));
@@ -370,7 +402,7 @@ void check_all_codes(const device::stream_of &s) {
     c.args.x = c.x.dev_x = upload(c.x.x);
     uint8_t *code = allocate<uint8_t>(9 * 128);
     float *scale = allocate<float>(device::row_scale_pitch(9));
-    CHECK(quantise_rows(s, {c.x.dev_x, 128, nullptr, nullptr, 9, 128, code, scale}));
+    CHECK(quantise_rows(s, {c.x.dev_x, 128, nullptr, 9, 128, code, scale, 9, nullptr, 0}));
     c.args.w_codes = {c.w.dev_code, c.w.dev_scale};
     c.args.x_codes = {code, scale};
     const auto a = few_product(s, c),
@@ -394,7 +426,7 @@ void check_not_finite(const device::stream_of &s, float bad) {
     CHECK(cudaMemcpy(c.x.dev_x, c.x.x.data(), c.x.x.size() * sizeof(bf16), cudaMemcpyHostToDevice));
     uint8_t *code = allocate<uint8_t>(20 * 256);
     float *scale = allocate<float>(40);
-    CHECK(quantise_rows(s, {c.x.dev_x, 256, nullptr, nullptr, 20, 256, code, scale}));
+    CHECK(quantise_rows(s, {c.x.dev_x, 256, nullptr, 20, 256, code, scale, 20, nullptr, 0}));
     c.args.x_codes = {code, scale};
     const auto y = c.run([&](const device::gemm_args &g) { return gemm_many_codes(s, g); });
     for (int i = 0; i < 20 * 64; i++)
@@ -470,6 +502,11 @@ const test_case many_cases[] = {
     {"experts with many rows", 600, 272, 784, device::ends_gate, 5, 2, 0},
     {"experts with many rows, several tiles per block", 900, 5136, 656, device::ends_gate, 9, 3, 0},
     {"one expert", 513, 1040, 256, device::ends_f32, 1, 1, 0},
+    {"experts with 0 to 331 rows", 400, 272, 656, device::ends_f32, 23, VARIED, 8},
+    {"experts with 0 to 331 rows, gate", 400, 528, 1168, device::ends_gate, 23, VARIED, 0},
+    {"experts with 0 to 331 rows, k below a block", 400, 1032, 48, device::ends_f32, 23, VARIED, 0},
+    {"more than 32 experts, and rows with more than 32 of them", 40, 144, 272, device::ends_f32, 70,
+     40, 0},
 };
 
 } // namespace

@@ -91,6 +91,7 @@ struct timed_product {
     float *w_scale, *x_scale;
     void *y;
     int groups, pairs, used; /* for the present number of rows; used: experts that have rows */
+    int *place;              /* [rows][chosen] the pairs of each row */
     std::vector<void *> owned;
 
     template <typename T>
@@ -166,6 +167,12 @@ struct timed_product {
             first.push_back(static_cast<int>(list.size()));
         }
         used = static_cast<int>(active.size());
+        std::vector<int> places(list.size()), count(static_cast<size_t>(rows));
+        for (size_t i = 0; i < list.size(); i++) {
+            const auto row = static_cast<size_t>(list[i]);
+            places[row * t.chosen + count[row]++] = static_cast<int>(i);
+        }
+        place = upload(places);
         a->listed = true;
         a->experts = {
             upload(first), upload(active), upload(std::vector<int>{used}), upload(list), 0, 0,
@@ -182,11 +189,13 @@ inline device::gemm_args with_codes(timed_product &p, device::gemm_args a) {
     return a;
 }
 
+/* In a model, the second product of experts has one row of x for each pair. */
 inline cudaError_t quantise(const device::stream_of &s, timed_product &p,
                             const device::gemm_args &a) {
-    return quantise_rows(s, {p.x, a.x_row, a.listed ? a.experts.row : nullptr,
-                             a.listed ? a.experts.first + a.groups : nullptr, p.pairs, a.k,
-                             p.x_code, p.x_scale});
+    const bool has_pairs = a.listed && a.end != device::ends_gate;
+    return quantise_rows(s, {p.x, a.x_row, nullptr, has_pairs ? p.pairs : a.rows, a.k, p.x_code,
+                             p.x_scale, p.pairs, a.listed && !has_pairs ? p.place : nullptr,
+                             p.t.chosen});
 }
 
 inline cudaError_t to_fp16(const device::stream_of &s, timed_product &p,
