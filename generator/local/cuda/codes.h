@@ -13,7 +13,7 @@
  *
  * Scales are "uniform" if all pairs of the rows 128 i .. 128 i + 127 are equal, for each i and each
  * block of columns. This is so if the blocks of the checkpoint begin at these rows, or, if gate and
- * up projections alternate, at every other one. gemm_many_codes() are
+ * up projections alternate, at every other one. gemm_many_codes() and gemm_expert_codes() are
  * faster then. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
 #define SNAPMLA_GENERATOR_LOCAL_CUDA_CODES_H
@@ -57,7 +57,7 @@ struct code_scale_rows {
 };
 cudaError_t place_code_scales(const stream_of &s, const code_scale_rows &a);
 
-/* Quantises the activations of gemm_many_codes(): for each row and
+/* Quantises the activations of gemm_many_codes() and gemm_expert_codes(): for each row and
  * CODE_BLOCK columns, the scale is the largest magnitude / 448 (of at least 1e-10), and a code is
  * x / scale, rounded to e4m3. NaN gives NaN. An infinity makes all codes of its scale NaN. */
 struct quantise_args {

@@ -16,6 +16,7 @@
  *   gemm_many_codes   compute-bound: activations are e4m3, too (quantise_rows()). The tensor cores
  *                     add up the products of 128 k. The sum is multiplied by the two scales and
  *                     added to y's number in FP32
+ *   gemm_expert_codes the same arithmetic, for experts, which have different numbers of rows
  *   gemm_stream_k     the same arithmetic as gemm_many_codes(), for products of up to 128 rows.
  *                     Each SM loads an equal part of the weights. It is used where the tiles of
  *                     gemm_many_codes() would leave SMs idle
@@ -90,8 +91,8 @@ struct gemm_args {
                    pairs */
     expert_list experts;
     int64_t x_rows;       /* gemm_many: number of rows in the memory of x */
-    coded x_codes;        /* gemm_many_codes, gemm_stream_k: what quantise_rows() wrote for x_rows
-                             rows; replaces x */
+    coded x_codes;        /* gemm_many_codes, gemm_expert_codes, gemm_stream_k: what quantise_rows()
+                             wrote for x_rows rows; replaces x. Experts: a row per pair */
     fp16_rows x_fp16;     /* gemm_few_codes: the rows of x in FP16, [rows][k]; used in place of x */
     partial_sums partial; /* gemm_stream_k */
 };
@@ -109,10 +110,16 @@ cudaError_t gemm_many(const stream_of &s, const gemm_args &a);
 cudaError_t gemm_few_codes_init();
 cudaError_t gemm_few_codes(const stream_of &s, const gemm_args &a);
 
-/* The conditions of gemm_few_codes() hold here, too. The address of y and the distances of its rows
- * and groups are multiples of 16 bytes. With ends_gate, n is a multiple of 16. */
+/* Computes products that are not listed. The conditions of gemm_few_codes() hold here, too. The
+ * address of y and the distances of its rows and groups are multiples of 16 bytes. With ends_gate,
+ * n is a multiple of 16. */
 cudaError_t gemm_many_codes_init();
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a);
+
+/* Computes products of experts (a.listed). a.end is ends_f32 or ends_gate. y and n as for
+ * gemm_many_codes(). */
+cudaError_t gemm_expert_codes_init();
+cudaError_t gemm_expert_codes(const stream_of &s, const gemm_args &a);
 
 /* Computes products that are not listed and have at most 128 rows. a.partial must be set. y and n
  * as for gemm_many_codes(). */

@@ -298,6 +298,8 @@ cudaError_t prepare_hopper() {
     if (e == cudaSuccess)
         e = gemm_many_codes_init();
     if (e == cudaSuccess)
+        e = gemm_expert_codes_init();
+    if (e == cudaSuccess)
         e = gemm_stream_k_init();
     if (e == cudaSuccess)
         e = single_init();

@@ -91,6 +91,8 @@ cudaError_t coded_product(cuda_model *m, const gemm_args &a) {
         return e;
     codes.x_codes = {m->b.code, m->b.code_scale};
     codes.partial = m->b.partial;
+    if (codes.listed)
+        return gemm_expert_codes(m->s, codes);
     return suits_stream_k(codes) ? gemm_stream_k(m->s, codes) : gemm_many_codes(m->s, codes);
 }
 

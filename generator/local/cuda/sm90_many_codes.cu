@@ -2,8 +2,7 @@
  * of five tile sizes.
  *
  *   128 rows by 256, 128 or 64 weights    the size whose tiles should take the least time
- *   64 rows by 256 weights                for experts with few rows, and products of up to 64 rows,
- *                                         which are bound by loading weights
+ *   64 rows by 256 weights                for products of up to 64 rows
  *   64 rows by 64 weights                 if there would be fewer tiles of 256 weights than SMs
  *
  * The tensor cores keep about 13 bits of a sum, so their sums end after 128 k. Each is multiplied
@@ -157,9 +156,6 @@ cudaError_t gemm_many_codes_init() {
 }
 
 cudaError_t gemm_many_codes(const stream_of &s, const gemm_args &a) {
-    if (a.listed)
-        return a.rows <= kNarrowRows ? launch_tiles<64, 256>(s, a, s.sms)
-                                     : launch_tiles<128, 256>(s, a, s.sms);
     if (a.rows > 64)
         return launch_many_rows(s, a);
     return tiles_of(a, 64, 256) < s.sms ? launch_tiles<64, 64>(s, a, tiles_of(a, 64, 64))

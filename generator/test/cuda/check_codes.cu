@@ -5,7 +5,7 @@
  *
  * gemm_few_codes() must differ from the exact product of x and the unrounded weights by rounding
  * errors of FP32 only. quantise_rows() and rows_to_fp16() must have the bits of the host.
- * gemm_many_codes() and gemm_stream_k() may differ from the exact product of
+ * gemm_many_codes(), gemm_expert_codes() and gemm_stream_k() may differ from the exact product of
  * the codes by what the tensor cores lose in the sums of 128 products: about 13 bits of each
  * product and sum remain. */
 #include <cstring>
@@ -29,7 +29,7 @@ void report(const char *what, bool ok) {
 /* As test_case::chosen: the experts have the numbers of rows of varied_rows. */
 enum { VARIED = -1 };
 
-/* Fewer and more rows than a tile has. */
+/* Fewer and more rows than those of each width of gemm_expert_codes(), and of one tile. */
 const int varied_rows[] = {0,  1,   16,  17,  31,  33,  48,  50,  64,  79, 81, 96,
                            97, 112, 113, 128, 129, 144, 145, 160, 161, 0,  331};
 
@@ -370,7 +370,7 @@ void check_many(const device::stream_of &s, const test_case &t, bool uniform, ui
     c.args.x_codes = {code, scale};
     c.args.x_rows = memory_rows;
     const std::vector<float> y = c.run([&](const device::gemm_args &a) {
-        return gemm_many_codes(s, a);
+        return t.experts ? gemm_expert_codes(s, a) : gemm_many_codes(s, a);
     });
     snprintf(what, sizeof what, "many: %s: FP64 of the codes%s", t.name,
              uniform ? ", uniform scales" : "");
@@ -533,6 +533,7 @@ int main(int argc, char **argv) {
     CHECK(device::gemm_many_init());
     CHECK(device::gemm_few_codes_init());
     CHECK(device::gemm_many_codes_init());
+    CHECK(device::gemm_expert_codes_init());
     CHECK(device::gemm_stream_k_init());
     if (times) {
         time_all(s);

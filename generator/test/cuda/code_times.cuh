@@ -206,6 +206,8 @@ inline cudaError_t to_fp16(const device::stream_of &s, timed_product &p,
 
 /* The product of e4m3 weights and the e4m3 activations that quantise() wrote. */
 inline cudaError_t run_quantised(const device::stream_of &s, const device::gemm_args &a) {
+    if (a.listed)
+        return gemm_expert_codes(s, a);
     return suits_stream_k(a) ? gemm_stream_k(s, a) : gemm_many_codes(s, a);
 }
 
