@@ -13,8 +13,9 @@
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
  * So after each product, the core does one unit of work on which no running product depends
- * (other_work()). Work for which there are not enough products runs by itself. On a processor that throttles its tile unit, products that follow each other directly take more
- * time than products with other instructions between them (docs/lab/2026-11-30-amx-peers.md). */
+ * (other_work()). Work for which there are not enough products runs by itself. On a processor that
+ * throttles its tile unit, products that follow each other directly take more time than products
+ * with other instructions between them (docs/lab/2026-11-30-amx-peers.md). */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 

@@ -11,8 +11,8 @@
 
 /* ---- e4m3 ----------------------------------------------------------------------------------- */
 
-/* A number for each code: at most kNormal if the code is a normal number (its lower seven bits are 8
- * to 126), and more for zero, a subnormal number or NaN. */
+/* A number for each code: at most kNormal if the code is a normal number (its lower seven bits are
+ * 8 to 126), and more for zero, a subnormal number or NaN. */
 enum { kNormal = 2 * (126 - 8) };
 INLINE __m512i beyond_normal(__m512i codes) {
     return _mm512_sub_epi8(_mm512_add_epi8(codes, codes), _mm512_set1_epi8(2 * 8));

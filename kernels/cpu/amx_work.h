@@ -211,7 +211,7 @@ INLINE bool decoding_left(const amx_work *w) {
     return w->decoded / MLA_PAGE < w->decoding->pages;
 }
 
-/* Decodes the next token of a block into w->k. A page that is read from the cache is passed over. */
+/* Decodes the next token of a block into w->k. A page that is read from the cache is left out. */
 static void decode_token(amx_work *w) {
     const token_block *b = w->decoding;
     int page = w->decoded / MLA_PAGE;
