@@ -15,7 +15,9 @@
  * So after each product, the core does one unit of work on which no running product depends
  * (other_work()). Work for which there are not enough products runs by itself. On a processor that
  * throttles its tile unit, products that follow each other directly take more time than products
- * with other instructions between them (docs/lab/2026-11-30-amx-peers.md). */
+ * with other instructions between them (docs/lab/2026-11-30-amx-peers.md). Several row blocks have
+ * enough products for all work, so their units are small. They also prefetch a tile of the next
+ * step after two products of each step. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
@@ -33,9 +35,19 @@ static void other_work(amx_work *w) {
     else if (softmax_left(w->weighed))
         softmax_unit(w, w->weighed);
     else if (packing_left(w))
-        pack_pair(w);
+        pack_columns(w);
     else if (decoding_left(w))
-        decode_token(w);
+        decode_unit(w);
+}
+
+/* If there are several row blocks, prefetches a tile to L1, whose rows lie @bytes from each
+ * other. */
+INLINE void prefetch_tile(const amx_work *w, const void *from, size_t bytes) {
+    if (w->one_block)
+        return;
+    UNROLL
+    for (size_t i = 0; i < kTile; i++)
+        __builtin_prefetch((const char *)from + i * bytes, 0, 3);
 }
 
 /* Scores of 32 tokens, from @k on, and @tiles x 16 rows. */
@@ -51,9 +63,11 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         TILE_LOAD(4, above, row);
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
+        prefetch_tile(w, above + kDepth, row);
         other_work(w);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
+        prefetch_tile(w, below + kDepth, row);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
@@ -121,9 +135,11 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         TILE_LOAD(4, p, kTileRow);
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
+        prefetch_tile(w, v + apart, kTileRow);
         other_work(w);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
+        prefetch_tile(w, v + apart + kTileWords, kTileRow);
         other_work(w);
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
@@ -234,8 +250,8 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     amx_work w = work_layout(memory, part->rows, part->d_c, part->d_r, &bytes);
     unsigned control = flush_subnormals();
     w.part = part;
-    w.sorted = w.padded > kRowBlock;
-    w.block_tokens = w.padded > kRowBlock ? kTokens : kSmallTokens;
+    w.one_block = w.padded <= kRowBlock;
+    w.block_tokens = w.one_block ? kSmallTokens : kTokens;
     prefetch_first(&w);
     make_tables(w.tables);
     pack_q(&w);
@@ -255,7 +271,7 @@ __attribute__((nonnull)) static void attend(const cpu_part *part, void *memory, 
     else
         for (int i = 0; !w.out && i < part->rows; i++)
             copy_row(&w, o + (size_t)i * (size_t)part->d_c, i);
-    for (int i = 0; !w.sorted && i < part->rows; i++)
+    for (int i = 0; w.one_block && i < part->rows; i++)
         sort_columns(o + (size_t)i * (size_t)part->d_c, (size_t)part->d_c,
                      part->precision == MLA_FP8);
     softmax_end(&w.state, part->rows, m, l);

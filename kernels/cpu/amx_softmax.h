@@ -10,8 +10,8 @@
 #include "kernels/cpu/amx_work.h"
 
 enum {
-    kLogitTokens = 16, /* tokens of a unit that computes logits and their maximum */
-    kExpTokens = 8,    /* tokens of a unit that computes P, or rounds it */
+    kLogitTokens = 8, /* tokens of a unit that computes logits and their maximum */
+    kExpTokens = 4,   /* tokens of a unit that computes P, or rounds it */
     kPackTokens = kDepth,
     kExpUnits = kPackTokens / kExpTokens, /* for kPackTokens tokens */
     kHalfUnits = kExpUnits + kTransposeSteps,
@@ -139,7 +139,7 @@ INLINE void finish_page(softmax_work *x) {
 /* Turns the scores of kExpTokens tokens into P'. They are stored last: after each store, the
  * compiler would load again what it has of @x in registers. */
 INLINE void exp_unit_fp8(softmax_work *x, int token) {
-    static const float one[kExpTokens] = {1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f};
+    static const float one[kExpTokens] = {1.0f, 1.0f, 1.0f, 1.0f};
     const float *a_k = x->block->a_k + token, *scale = x->whole ? a_k : one;
     float *s = score_at(x, token, x->group);
     vf factor = x->factor, shift = x->shift, sum = x->sum, y[kExpTokens],

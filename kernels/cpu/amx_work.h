@@ -20,6 +20,8 @@ enum {
     kRowBlock = 2 * kTile,            /* query rows whose scores are computed together */
     kPagePairs = MLA_PAGE / 2,
     kSmallTokens = 2 * MLA_PAGE, /* tokens of a block, if the part has one row block */
+    kPackColumns = 128,          /* columns of a unit that packs V, if there are more */
+    kDecodeColumns = 256,        /* columns of a unit that decodes K, if there are more */
 };
 
 /* Up to kBlockPages consecutive pages of the sequence. Tokens after the part's last one are
@@ -76,8 +78,9 @@ typedef struct {
     uint16_t *rows;  /* [kTile][d] queries in bf16 */
     uint8_t *tables; /* for the decoder of e4m3 */
     softmax_state state;
+    bool one_block;   /* There is one row block. Then token blocks are small, units of other work
+                         are large, and sort_columns() restores the order of columns at the end. */
     int block_tokens; /* tokens of a full block: kTokens or kSmallTokens */
-    bool sorted;      /* columns are in their order; else sort_columns() restores it at the end */
     page_prefetch prefetch;
     token_block block[2];                  /* this block and the next one, in turn */
     softmax_work softmax[2];               /* of this row block and the previous one, in turn */
@@ -86,6 +89,7 @@ typedef struct {
     const token_block *decoding, *packing; /* blocks that are being decoded and packed */
     int decoded, packed;                   /* how many of their tokens are decoded, and how many
                                               pairs of tokens are packed */
+    int decoded_columns, packed_columns;   /* columns of the next one that are done */
 } amx_work;
 
 static amx_work work_layout(void *memory, int rows, int d_c, int d_r, size_t *bytes) {
@@ -126,7 +130,7 @@ static void decode_row(const amx_work *w, uint16_t *out, const void *content, co
     if (w->part->precision == MLA_BF16) {
         copy_numbers(out, (const uint16_t *)content + at * (d_c + d_r), d_c + d_r);
     } else {
-        decode_e4m3(w->tables, out, (const uint8_t *)content + at * d_c, d_c, w->sorted);
+        decode_e4m3(w->tables, out, (const uint8_t *)content + at * d_c, d_c, !w->one_block);
         copy_numbers(out + d_c, (const uint16_t *)rope + at * d_r, d_r);
     }
 }
@@ -204,58 +208,86 @@ INLINE bool prefetch_unit(amx_work *w) {
 
 static void start_decoding(amx_work *w, const token_block *b) {
     w->decoding = b;
-    w->decoded = 0;
+    w->decoded = w->decoded_columns = 0;
 }
 
 INLINE bool decoding_left(const amx_work *w) {
     return w->decoded / MLA_PAGE < w->decoding->pages;
 }
 
-/* Decodes the next token of a block into w->k. A page that is read from the cache is left out. */
-static void decode_token(amx_work *w) {
+/* Decodes up to kDecodeColumns columns of a token, from w->decoded_columns on; with the last ones,
+ * copies the RoPE part. */
+static void decode_columns(amx_work *w, uint16_t *k, size_t slot) {
+    size_t d_c = (size_t)w->part->d_c, d_r = (size_t)w->part->d_r, at = (size_t)w->decoded_columns;
+    size_t now = d_c - at < kDecodeColumns ? d_c - at : kDecodeColumns;
+    decode_e4m3(w->tables, k + at, (const uint8_t *)w->part->cache.content + slot * d_c + at, now,
+                true);
+    w->decoded_columns += (int)now;
+    if (at + now == d_c)
+        copy_numbers(k + d_c, (const uint16_t *)w->part->cache.rope + slot * d_r, d_r);
+}
+
+/* Decodes the next token of a block into w->k, or some of its columns if there are several row
+ * blocks. A page that is read from the cache is left out. */
+static void decode_unit(amx_work *w) {
     const token_block *b = w->decoding;
+    const cpu_part *part = w->part;
     int page = w->decoded / MLA_PAGE;
     size_t d = (size_t)w->d;
     uint16_t *k = w->k + (size_t)w->decoded * d;
+    int64_t slot = b->slot[page] + w->decoded % MLA_PAGE;
     if (b->page[page] != w->k + (size_t)page * MLA_PAGE * d) {
         w->decoded += MLA_PAGE;
         return;
     }
-    if (w->decoded < b->tokens)
-        decode_row(w, k, w->part->cache.content, w->part->cache.rope,
-                   b->slot[page] + w->decoded % MLA_PAGE);
-    else
+    if (w->decoded >= b->tokens) {
         memset(k, 0, d * sizeof *k);
+    } else if (w->one_block || part->precision == MLA_BF16) {
+        decode_row(w, k, part->cache.content, part->cache.rope, slot);
+    } else {
+        decode_columns(w, k, (size_t)slot);
+        if (w->decoded_columns < part->d_c)
+            return;
+    }
+    w->decoded_columns = 0;
     w->decoded++;
 }
 
 static void finish_decoding(amx_work *w) {
     while (decoding_left(w))
-        decode_token(w);
+        decode_unit(w);
 }
 
 static void start_packing(amx_work *w, const token_block *b) {
     w->packing = b;
-    w->packed = 0;
+    w->packed = w->packed_columns = 0;
 }
 
 INLINE bool packing_left(const amx_work *w) {
     return w->packed / kPagePairs < w->packing->pages;
 }
 
-/* Interleaves the next two tokens of a block into the tiles of V. */
-static void pack_pair(amx_work *w) {
-    int page = w->packed / kPagePairs, pair = w->packed % kPagePairs;
-    size_t d = (size_t)w->d, tiles = (size_t)w->part->d_c / kTile;
-    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d;
+/* Interleaves the next two tokens of a block into the tiles of V, or up to kPackColumns of their
+ * columns if there are several row blocks. */
+static void pack_columns(amx_work *w) {
+    int page = w->packed / kPagePairs, pair = w->packed % kPagePairs, d_c = w->part->d_c;
+    int left = d_c - w->packed_columns,
+        now = w->one_block || left < kPackColumns ? left : kPackColumns;
+    size_t d = (size_t)w->d, tiles = (size_t)d_c / kTile, at = (size_t)w->packed_columns;
+    const uint16_t *rows = w->packing->page[page] + (size_t)pair * 2 * d + at;
     size_t step = (size_t)w->packed / kTile, row = (size_t)w->packed % kTile;
-    interleave(w->v + step * tiles * kTileWords + row * kTile, rows, rows + d, tiles, w->sorted);
-    w->packed++;
+    interleave(w->v + (step * tiles + at / kTile) * kTileWords + row * kTile, rows, rows + d,
+               (size_t)now / kTile, !w->one_block);
+    w->packed_columns += now;
+    if (w->packed_columns == d_c) {
+        w->packed_columns = 0;
+        w->packed++;
+    }
 }
 
 static void finish_packing(amx_work *w) {
     while (packing_left(w))
-        pack_pair(w);
+        pack_columns(w);
 }
 
 #endif
