@@ -6,8 +6,8 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,9 +99,10 @@ static int add_rules(scmp_filter_ctx filter) {
 /* Exit statuses of the process that makes the filter. */
 enum { kMade, kNoMemory, kRefused };
 
-/* Limits of the process that makes the filter, in seconds: processor time and elapsed time. It
- * needs a few milliseconds, but libseccomp 2.5 may loop for ever after a failed allocation. */
-enum { kProcessorTime = 2, kPatience = 10 };
+/* Limits of the process that makes the filter: processor time in microseconds and elapsed time in
+ * seconds. It needs a few milliseconds, but libseccomp 2.5 may loop for ever after a failed
+ * allocation. */
+enum { kProcessorTime = 500000, kPatience = 10 };
 
 /* Writes the filter to @fd and returns an exit status. Releases nothing, because the process ends,
  * and because seccomp_release() may free a part twice after a failed allocation. */
@@ -119,9 +120,9 @@ static int make(int fd) {
 /* Runs in the forked process. The signals of a crash and of the limits have their default effect,
  * so they end it. What the C library prints about a damaged heap is discarded. */
 _Noreturn static void child(int fd) {
-    static const int signals[] = {SIGALRM, SIGXCPU, SIGSEGV, SIGABRT,
+    static const int signals[] = {SIGALRM, SIGPROF, SIGSEGV, SIGABRT,
                                   SIGBUS,  SIGFPE,  SIGILL,  SIGPIPE};
-    struct rlimit time;
+    const struct itimerval time = {.it_value.tv_usec = kProcessorTime};
     sigset_t none;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         (void)signal(signals[i], SIG_DFL);
@@ -132,10 +133,7 @@ _Noreturn static void child(int fd) {
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (null >= 0)
         (void)dup2(null, STDERR_FILENO);
-    if (getrlimit(RLIMIT_CPU, &time) == 0 && time.rlim_cur > kProcessorTime) {
-        time.rlim_cur = kProcessorTime;
-        (void)setrlimit(RLIMIT_CPU, &time);
-    }
+    (void)setitimer(ITIMER_PROF, &time, NULL);
     (void)alarm(kPatience);
     _exit(make(fd));
 }
