@@ -11,10 +11,10 @@
 /* The number of values before mark @k, each slice counted with its weight. */
 static double before_mark(const sliced_values *v, const uint16_t *weight, size_t slices, size_t k) {
     const uint32_t *row = v->below + k * slices;
-    double n = 0;
+    uint64_t n = 0;
     for (size_t s = 0; s < slices; s++)
-        n += (double)row[s] * (weight ? weight[s] : 1);
-    return n;
+        n += (uint64_t)row[s] * (weight ? weight[s] : 1);
+    return (double)n;
 }
 
 /* Quantile @q of the weighted values, interpolated as by stats_quantile(). @total: their number. */
