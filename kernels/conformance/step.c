@@ -18,7 +18,7 @@ void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row) {
     float x[STEP_WIDTH];
     uint64_t bits[STEP_WIDTH];
     int width = spec->d_c + spec->d_r;
-    rng r = rng_make((uint64_t)id + 1, (uint64_t)token);
+    rng r = rng_make((uint64_t)id + 1, (uint64_t)(token % STEP_DRAWN));
     if (spec->blank) {
         memset(x, 0, sizeof x);
     } else {
@@ -52,6 +52,17 @@ static void put_row(step_case *c, step_area_name first, int64_t at, const uint16
         ((float *)image(c, first + 2))[at] =
             quant_row(row, s->d_c, s->d_r, c->scale, (uint8_t *)image(c, first) + at * s->d_c,
                       (uint16_t *)image(c, first + 1) + at * s->d_r);
+}
+
+/* Copies row @from of the cache to row @to. */
+static void copy_row(step_case *c, int64_t to, int64_t from) {
+    mla_page_bytes page = mla_cache_page_bytes(c->spec.precision, c->spec.d_c, c->spec.d_r);
+    const size_t row[] = {page.content / MLA_PAGE, page.rope / MLA_PAGE, page.scale / MLA_PAGE};
+    for (int i = 0; i < 3; i++)
+        if (row[i]) {
+            unsigned char *area = image(c, (step_area_name)(AREA_CONTENT + i));
+            memcpy(area + (size_t)to * row[i], area + (size_t)from * row[i], row[i]);
+        }
 }
 
 static int64_t pages_of(const step_spec *s) {
@@ -98,10 +109,16 @@ static snap_status fill(step_case *c, snap_err *err) {
     if (st != SNAP_OK)
         return st;
     const int32_t *table = image(c, AREA_TABLE);
+    int64_t pages = pages_of(s);
     for (int b = 0; b < s->batch; b++)
         for (int64_t j = 0; j < s->length[b]; j++) {
+            int64_t slot = mla_slot(table + b * width, pages, j);
+            if (j >= STEP_DRAWN && !s->change) {
+                copy_row(c, slot, mla_slot(table + b * width, pages, j - STEP_DRAWN));
+                continue;
+            }
             step_row(s, s->id[b], j, row);
-            put_row(c, AREA_CONTENT, mla_slot(table + b * width, pages_of(s), j), row);
+            put_row(c, AREA_CONTENT, slot, row);
         }
     for (int64_t i = 0; i < (int64_t)s->batch * each; i++) {
         step_row(s, s->id[i / each], -1 - i % each, row);

@@ -61,6 +61,11 @@ typedef struct {
     judge_step host; /* the same step with pointers to the images */
 } step_case;
 
+/* The rows of a sequence repeat after this many tokens, apart from spec.change, because most of the
+ * time of a long step would go into drawing rows. The number is prime, so the rows of two pages of
+ * one sequence are the same only if the pages lie at least 8191 pages apart. */
+enum { STEP_DRAWN = 8191 };
+
 /* Computes the row of token @token of sequence id @id as bf16 [d_c + d_r]. Query row i of a
  * sequence is token -1 - i. */
 void step_row(const step_spec *spec, int id, int64_t token, uint16_t *row);
