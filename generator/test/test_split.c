@@ -228,7 +228,7 @@ static void start(child *c, const char *layout, bool idle) {
         local_options how = {.layout = layout, .threads = 1, .sequences = kSamples};
         gen_message message = {"user", "1 + 1?"};
         answer_options o = {
-            .sampling = {.temperature = 1, .top_p = 1}, .samples = 1000000, .max_tokens = 1000};
+            .sampling = {.temperature = 1, .top_p = 1}, .samples = 20000, .max_tokens = 1000};
         (void)dup2(ends[1], STDERR_FILENO);
         snap_status st = local_open(&m, kShipped, &how, &err);
         while (idle && st == SNAP_OK)
