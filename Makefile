@@ -122,13 +122,14 @@ $(BUILD)/obj/%.cu.o: %.cu
 	    -Xptxas=-v -c -o $@ $< 2> $@.log || { cat $@.log >&2; exit 1; }
 	$(Q)grep -vE '^ptxas info|^ +[0-9]+ bytes stack frame' $@.log >&2 || true
 
-# Facts about the build. The file changes only when they do, so that a commit recompiles one file.
+# Facts about the build. The file changes only when they do, so that a commit recompiles one file. Two
+# makes may run at the same time, so each writes to a file of its own first.
 $(BUILD)/build_info.h: FORCE
 	$(Q)mkdir -p $(@D) && printf '%s\n' '#define BUILD_VERSION "$(VERSION)"' \
 	    '#define BUILD_COMMIT "$(COMMIT)"' '#define BUILD_DIRTY $(DIRTY)' \
 	    '#define BUILD_CUDA "$(CUDA_VERSION)"' \
-	    '#define BUILD_FLAGS "$(strip $(CFLAGS))$(if $(SANITIZE), -fsanitize=$(SANITIZE))"' > $@.new
-	$(Q)cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	    '#define BUILD_FLAGS "$(strip $(CFLAGS))$(if $(SANITIZE), -fsanitize=$(SANITIZE))"' > $@.$$$$ && \
+	    { cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@; }
 # This file changes when the backends of the build change.
 $(BUILD)/backends: FORCE
 	$(Q)mkdir -p $(@D) && echo 'CUDA=$(CUDA)' | cmp -s - $@ || echo 'CUDA=$(CUDA)' > $@
@@ -239,12 +240,10 @@ TEST_PROGRAMS := $(patsubst %,$(BUILD)/test/%,$(TEST_LAYERS))
 # tests the host code of the CUDA backend
 GRID_TEST := $(if $(filter 1,$(CUDA)),$(BUILD)/test/cuda/test_grid)
 
-# The longest suites start first: those of the kernels, and then those of the generator. A long suite
-# at the end would leave the other processors idle.
-slow_first = $(filter %/kernels,$(1)) $(filter %/generator,$(1)) $(call reverse,$(filter-out %/kernels %/generator,$(1)))
-.PHONY: test-units
+.PHONY: test-units test-programs
+test-programs: $(TEST_PROGRAMS) $(GRID_TEST)
 test-units: $(TEST_PROGRAMS) $(GRID_TEST)
-	$(Q)sh ci/units.sh $(TEST_JOBS) '$(TEST_FLAGS)' $(call slow_first,$(TEST_PROGRAMS))
+	$(Q)sh ci/units.sh $(TEST_JOBS) '$(TEST_FLAGS)' $(TEST_PROGRAMS)
 	$(Q)$(GRID_TEST)
 
 # ---- programs that check the CUDA kernels on a device: built with CUDA=1, run by hand ----
@@ -292,15 +291,19 @@ test-pipes: all
 	$(Q)sh ci/named_pipes.sh $(BUILD)/snapmla
 
 # ---- checks ----
-.PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
+.PHONY: check lint-and-small lint includes audit sanitize goldens golden-record format test-tutorial
 # The steps run one after the other, because each uses all processors.
 check:
-	$(Q)for step in test test-alloc test-tutorial lint small-checks sanitize test-jobs; do \
+	$(Q)for step in test test-alloc test-tutorial lint-and-small sanitize test-jobs; do \
 	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
 	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
 	@echo "check: all passed"
 
-# These steps use one processor for most of their time, and measure nothing. So they run side by side.
+# The small checks use one processor for most of their time and measure nothing. So they run side by
+# side, and beside the lint.
+lint-and-small: all $(BUILD)/snapmla.1
+	$(Q)$(MAKE) --no-print-directory -j2 --output-sync=target lint small-checks
+
 .PHONY: small-checks
 small-checks:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target test-pipes test-install audit includes
