@@ -291,19 +291,24 @@ test-pipes: all
 	$(Q)sh ci/named_pipes.sh $(BUILD)/snapmla
 
 # ---- checks ----
-.PHONY: check lint-and-small lint includes audit sanitize goldens golden-record format test-tutorial
-# The steps run one after the other, because each uses all processors.
+.PHONY: check sanitize-and-lint lint includes audit sanitize goldens golden-record format test-tutorial
+# The steps run one after the other, because most of them use all processors.
 check:
-	$(Q)for step in test test-alloc test-tutorial lint-and-small sanitize test-jobs; do \
+	$(Q)for step in test test-alloc test-tutorial sanitize-and-lint test-jobs; do \
 	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
 	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
 	@echo "check: all passed"
 
-# The small checks use one processor for most of their time and measure nothing. So they run side by
-# side, and beside the lint.
-lint-and-small: all $(BUILD)/snapmla.1
-	$(Q)$(MAKE) --no-print-directory -j2 --output-sync=target lint small-checks
+# The lint and the small checks measure nothing, so they run beside the sanitizers. The lint has the
+# lowest priority: it runs while tests wait for a timeout or for another process. The small checks end
+# while the sanitizers' tests are still being compiled.
+sanitize-and-lint: all $(BUILD)/snapmla.1
+	$(Q)nice -n 19 $(MAKE) --no-print-directory lint & lint=$$!; \
+	    $(MAKE) --no-print-directory small-checks & small=$$!; \
+	    $(MAKE) --no-print-directory sanitize; code=$$?; \
+	    wait $$small || code=1; wait $$lint || code=1; exit $$code
 
+# These steps use one processor for most of their time. So they run side by side.
 .PHONY: small-checks
 small-checks:
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) --output-sync=target test-pipes test-install audit includes
