@@ -11,7 +11,7 @@
 #   NVCC=nvcc audit.sh BUILD     writes BUILD/audit.md; kernels/cuda/AUDIT.md is the last kept table
 set -eu
 build=${1:-build}
-nvcc=${NVCC:-$(command -v nvcc || true)}
+nvcc=${NVCC-$(command -v nvcc || true)}
 if [ -z "$nvcc" ]; then
     echo 'audit: skipped, because nvcc was not found or is not used'
     exit 0
