@@ -287,7 +287,7 @@ test-alloc-full: $(BUILD)/snapmla $(FAILING_ALLOC) $(WARM)
 
 # ---- a named pipe as every argument and as the value of every option ----
 .PHONY: test-pipes
-test-pipes: all
+test-pipes: all $(BUILD)/plugins/python-arm.so
 	$(Q)sh ci/named_pipes.sh $(BUILD)/snapmla
 
 # ---- checks ----
