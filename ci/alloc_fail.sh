@@ -81,7 +81,7 @@ pack           200  200 pack $dir/run --out FILES
 gate           200  400 gate check --baseline $fixtures/run.json --current $fixtures/run.json --allow-shared --out FILES
 gate-predict   200  200 gate check --baseline $predicted --current $predicted --out FILES
 gate-worker    150   50 gate worker --quiet
-gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 --shapes 1/1/1/1 --looks 1 --threshold 900 --out FILES
+gate-run        80    1 gate run self self --backend plugin:$plugin --arms bf16 --shapes 1/1/1/1 --looks 1 --sessions 6 --threshold 900 --out FILES
 bench          100  100 bench kernel --backend plugin:$plugin --arms bf16 --shapes 1/1/1/64 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
 bench-arms     100  100 bench kernel --arm a=plugin:$plugin --arm b=plugin:$plugin --lengths uniform:3-70 --heads 1 --batch 2 --scope kernel --min-time 0.001 --min-samples 2 --timeout 0.05 --d-c 32 --d-r 32 --ceilings $dir/ceilings.json --out FILES
 fidelity       100   50 fidelity --formats bf16,snapmla --distribution normal --contexts 64 --threads 1 --out FILES
