@@ -243,6 +243,7 @@ static void test_two_replicas_give_the_samples_of_one(void) {
             engine_stats s = engine_stats_of(m.e);
             CU_ASSERT_EQUAL(s.preemptions > 0, tight);
             CU_ASSERT(s.shared > 0);
+            CU_ASSERT_EQUAL(s.steps, m.near.steps); /* not twice as many */
             CU_ASSERT(runner_stats_of(m.remote).experts > 0);
             close_machine(&m);
             tiny_close(&t);
@@ -442,7 +443,7 @@ static void test_answers(void) {
     buf head = {0};
     reading_result got[2] = {{.kind = READ_TOP, .n = 2, .largest = 3}, {.kind = READ_LOGITS}};
     const token_logit list[2] = {{7, 3}, {5, 2}};
-    runner_stats stats = {.layers = 11};
+    runner_stats stats = {.layers = 11, .launch_ns = 7};
     snap_err err = {0};
     tiny_open(&t, "v3");
     size_t row = (size_t)t.shape.vocab_size * sizeof(float);
@@ -456,6 +457,8 @@ static void test_answers(void) {
     CU_ASSERT(got[0].kind == READ_TOP && got[0].n == 2 && got[0].list[1].id == 5);
     CU_ASSERT(got[1].kind == READ_LOGITS && logits[t.shape.vocab_size] > 0);
     CU_ASSERT_EQUAL(runner_stats_of(m.remote).layers, 11);
+    CU_ASSERT_EQUAL(engine_stats_of(m.e).model.layers, 11);
+    CU_ASSERT_EQUAL(engine_stats_of(m.e).model.launch_ns, 0); /* only that of the first replica */
     for (size_t n = 0; n < head.len; n++)
         CU_ASSERT_EQUAL(answered(&m, &head, n, row, got, logits, &err), SNAP_E_NET);
     CU_ASSERT_EQUAL(answered(&m, &head, head.len, row - 4, got, logits, &err), SNAP_E_NET);

@@ -122,9 +122,9 @@ int64_t engine_padding_pages(const runner_options *o);
  * are for padding rows. SNAP_E_NOMEM, too, if a cache has no other pages.
  *
  * A request joins the replica that has the fewest unfinished requests. But it joins one that has
- * its prompt if that one can decode it at once and has fewer than ENGINE_AHEAD requests more. A
- * request that waits moves to a replica that can decode it at once, unless a part of its prompt has
- * been computed, or its prompt is scored. */
+ * its prompt if that one can decode it at once and has fewer than ENGINE_AHEAD requests more. If a
+ * replica has more than max_decode unfinished requests, one that waits moves to a replica that has
+ * fewer, unless a part of its prompt has been computed, or its prompt is scored. */
 snap_status engine_create_together(engine **out, runner *const *r, int n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 enum { ENGINE_AHEAD = 4 };
@@ -161,6 +161,9 @@ snap_status engine_admit(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 /* Runs one step. Does nothing if no request is pending. */
 snap_status engine_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
+/* With several replicas: sums over them, but a step that they take together counts once, and
+ * `model` has the times of the first replica. mean_running, most_running and most_pages are those
+ * of one replica, as in engine_stats_sum(). */
 engine_stats engine_stats_of(const engine *e);
 
 /* The statistics of two engines together: sums, and the larger of two maxima. The mean number of

@@ -78,7 +78,7 @@ struct engine {
     bool recompute;
     prompt *prompts;
     sequence_list queue, running, swapped;
-    model_piece *piece; /* [max_decode + ENGINE_STEP_PROMPTS] */
+    model_piece *piece; /* [max_decode + ENGINE_STEP_PROMPTS], and room for a step of padding */
     float *logits;      /* [max_decode + ENGINE_STEP_PROMPTS][vocab] */
     drawing *drawing;   /* [max_decode] */
     reading *wanted;    /* [max_decode + ENGINE_STEP_PROMPTS], one for each row of logits */
@@ -86,8 +86,9 @@ struct engine {
     prompt *chunked[ENGINE_STEP_PROMPTS]; /* the prompts of which the step has a chunk, in the order
                                              of its last pieces */
     int chunks;
-    bool can_score; /* logits, wanted and got have ENGINE_SCORE_CHUNK more rows */
-    engine_stats stats;
+    bool can_score;     /* logits, wanted and got have ENGINE_SCORE_CHUNK more rows */
+    engine_stats stats; /* `steps` are those in which the replica had pieces of its own */
+    int64_t steps;      /* of the first replica: those that all replicas have taken together */
     int64_t running_steps, running_sum;
 };
 

@@ -208,6 +208,7 @@ snap_status engine_step(engine *first, snap_err *err) {
     if (!pieces)
         return SNAP_OK;
     TRY(run_together(first, err));
+    first->steps++;
     for (engine *e = first; e; e = e->next)
         TRY(replica_end_step(e, err));
 cleanup:
@@ -242,10 +243,16 @@ engine_stats engine_stats_sum(engine_stats a, engine_stats b) {
                           .mean_running = steps > 0 ? running / steps : 0};
 }
 
-engine_stats engine_stats_of(const engine *e) {
-    engine_stats sum = replica_stats(e);
-    while ((e = e->next))
+engine_stats engine_stats_of(const engine *first) {
+    engine_stats sum = replica_stats(first);
+    runner_stats model = sum.model;
+    for (const engine *e = first->next; e; e = e->next)
         sum = engine_stats_sum(sum, replica_stats(e));
+    /* All replicas take a step at the same time, so their steps and times are not added up. */
+    model.layers = sum.model.layers;
+    model.experts = sum.model.experts;
+    sum.model = model;
+    sum.steps = first->steps;
     return sum;
 }
 
