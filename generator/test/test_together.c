@@ -477,6 +477,41 @@ static void test_answers(void) {
     tiny_close(&t);
 }
 
+/* Results that answer no reading, or name a token that does not exist. */
+static void test_impossible_answers(void) {
+    const struct {
+        reading_kind kind;
+        int n;
+        int32_t token; /* of READ_BEST, or in the list */
+    } bad[] = {{READ_BEST, 0, 1}, {(reading_kind)99, 0, 1}, {READ_TOP, 0, 1},
+               {READ_TOP, 1, -1}, {READ_TOP, 1, INT32_MAX}, {READ_NUCLEUS, 1, 1}};
+    tiny_model t;
+    machine m;
+    buf head = {0};
+    const runner_stats stats = {0};
+    tiny_open(&t, "v3");
+    size_t row = (size_t)t.shape.vocab_size * sizeof(float);
+    float *logits = calloc(2, row);
+    CU_ASSERT_FATAL(logits && t.shape.vocab_size <= 4096);
+    open_machine(&m, &t, CACHE_BF16, 4, 2, 128);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        reading_result got[2] = {{.kind = bad[i].kind, .n = bad[i].n, .token = bad[i].token},
+                                 {.kind = READ_LOGITS}};
+        const token_logit list = {bad[i].token, 3};
+        buf_clear(&head);
+        (void)buf_append(&head, &stats, sizeof stats);
+        (void)buf_append(&head, got, sizeof got);
+        (void)buf_append(&head, &list, (size_t)bad[i].n * sizeof list);
+        CU_ASSERT_EQUAL(answered(&m, &head, head.len, row, got, logits, NULL), SNAP_E_NET);
+    }
+    m.near.steps = m.far.steps;
+    m.far.failed = 0;
+    close_machine(&m);
+    buf_release(&head);
+    free(logits);
+    tiny_close(&t);
+}
+
 static void expect_input(machine *m, const void *bytes, size_t n) {
     CU_ASSERT_EQUAL(runner_answer(m->answering, bytes, n, keep_answer, &m->far, NULL),
                     SNAP_E_INPUT);
@@ -529,6 +564,7 @@ CU_TestInfo tests_together[] = {
     {"refusals", test_refusals},
     {"a step that fails", test_a_step_that_fails},
     {"answers", test_answers},
+    {"impossible answers", test_impossible_answers},
     {"malformed calls", test_malformed_calls},
     CU_TEST_INFO_NULL,
 };

@@ -60,15 +60,40 @@ static snap_status receive(runner *r, buf *to, snap_err *err) {
     return buf_check(to, "an answer of a rank", err);
 }
 
-/* Lets the results point to the lists that follow them in the answer. Returns whether the answer
- * has the right length. */
-static bool take_lists(const buf *answer, size_t at, int64_t rows, reading_result *got) {
+static bool in_vocabulary(const runner *r, int32_t token) {
+    return token >= 0 && token < r->s->vocab_size;
+}
+
+static bool has_list(const reading_result *got) {
+    return got->kind == READ_NUCLEUS || got->kind == READ_TOP;
+}
+
+/* Whether a result can answer the reading @wanted, and its token exists. */
+static bool is_result_of(const runner *r, const reading *wanted, const reading_result *got) {
+    if (got->kind == READ_LOGITS || got->kind == READ_NOT_FINITE)
+        return true;
+    return got->kind == wanted->kind &&
+           (has_list(got) ? got->n >= 1 : in_vocabulary(r, got->token));
+}
+
+/* Lets the results point to the lists that follow them in the answer, which begin at @at. Returns
+ * whether the answer has the right length, and its results are possible. */
+static bool take_lists(const runner *r, const runner_batch *b, size_t at, int64_t rows) {
+    const buf *answer = &r->answer;
     for (int64_t i = 0; i < rows; i++) {
-        bool has = got[i].kind == READ_NUCLEUS || got[i].kind == READ_TOP;
-        size_t bytes = has ? (size_t)got[i].n * sizeof *got[i].list : 0;
-        if (has && (got[i].n < 0 || bytes > answer->len - at))
+        reading_result *got = &b->got[i];
+        got->list = NULL;
+        if (!is_result_of(r, &b->wanted[i], got))
             return false;
-        got[i].list = has ? (const token_logit *)(const void *)(answer->data + at) : NULL;
+        if (!has_list(got))
+            continue;
+        size_t bytes = (size_t)got->n * sizeof *got->list;
+        if (bytes > answer->len - at)
+            return false;
+        got->list = (const token_logit *)(const void *)(answer->data + at);
+        for (int j = 0; j < got->n; j++)
+            if (!in_vocabulary(r, got->list[j].id))
+                return false;
         at += bytes;
     }
     return at == answer->len;
@@ -83,7 +108,7 @@ static snap_status receive_step(runner *r, const runner_batch *b, snap_err *err)
         TRY(malformed(err));
     memcpy(&r->stats, r->answer.data, head);
     memcpy(b->got, r->answer.data + head, results);
-    if (!take_lists(&r->answer, head + results, rows, b->got))
+    if (!take_lists(r, b, head + results, rows))
         TRY(malformed(err));
     for (int64_t i = 0; i < rows; i++) {
         const void *bytes;

@@ -25,7 +25,8 @@ typedef struct call_link call_link;
 struct call_link {
     call_sender sender; /* must be the first member */
     /* Waits for the next answer of the replica's first rank. *bytes: valid until the next call of
-     * any function of this link. */
+     * any function of this link. SNAP_E_NET: the rank has ended, or has sent something else. If
+     * another rank has failed, returns its failure. */
     snap_status (*receive)(call_link *l, const void **bytes, size_t *n, snap_err *err);
 };
 
@@ -50,11 +51,15 @@ typedef struct {
  * @b: [n] the first runner is an ordinary one, the others are remote. If n > 1, all pieces of a
  *     runner together have as many tokens as those of any other runner
  *
- * The errors of runner_step_read(). If n > 1, an error ends all ranks.
+ * The errors of runner_step_read(). SNAP_E_NET for an answer that is malformed: it has the wrong
+ * length, a result that does not fit the reading, or a token outside the vocabulary. If n > 1, an
+ * error ends all ranks.
  */
 snap_status runner_step_together(const runner_batch *b, int n, snap_err *err) SNAP_CHECK_RESULT;
 
-/* The size of a page over all layers in bytes, and copying one to @host. For any runner. */
+/* The size of a page over all layers in bytes, and copying one to @host [runner_page_bytes()]. For
+ * any runner. runner_read_page(): any error of kv_cache_read_page() or of call_link.receive(), and
+ * SNAP_E_NET for an answer of the wrong length. */
 size_t runner_page_bytes(const runner *r);
 snap_status runner_read_page(runner *r, int32_t page, void *host, snap_err *err) SNAP_CHECK_RESULT;
 
