@@ -275,11 +275,12 @@ engine_load engine_load_of(const engine *e) {
 static snap_status create_samplers(engine *e, snap_err *err) {
     snap_status st = SNAP_OK;
     int n = parallel_threads(e->threads);
-    e->sampler = calloc((size_t)n, sizeof(void *));
-    if (!e->sampler)
+    sampler **all = calloc((size_t)n, sizeof(void *));
+    if (!all)
         return err_set(err, SNAP_E_NOMEM, "out of memory for sampling");
+    e->sampler = all;
     for (int i = 0; i < n; i++)
-        TRY(sampler_create(&e->sampler[i], e->vocab, err));
+        TRY(sampler_create(&all[i], e->vocab, err));
 cleanup:
     return st;
 }
