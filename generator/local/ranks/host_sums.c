@@ -143,7 +143,13 @@ static snap_status all_gather(comm *c, const void *mine, void *all, int64_t byte
     return st == SNAP_OK ? ranks_end(s->group, err) : st;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
+
+static void release(host_sums *s) {
+    free(s->all);
+    free(s->out);
+    free(s);
+}
 
 snap_status host_sums_open(comm **out, const host_sums_options *opt, channel *to, snap_err *err) {
     host_sums *s = calloc(1, sizeof *s);
@@ -165,18 +171,14 @@ snap_status host_sums_open(comm **out, const host_sums_options *opt, channel *to
         s->out = calloc(1, kPart);
     }
     if (rank == 0 && !(s->all && s->out)) {
-        host_sums_close(&s->base);
+        release(s);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a communicator");
     }
-    *out = &s->base;
+    *out = (comm *)(void *)s;
     return SNAP_OK;
 }
 
 void host_sums_close(comm *c) {
-    host_sums *s = (host_sums *)c;
-    if (!s)
-        return;
-    free(s->all);
-    free(s->out);
-    free(s);
+    if (c)
+        release((host_sums *)(void *)c);
 }
