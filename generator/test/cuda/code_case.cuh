@@ -43,7 +43,7 @@ inline float decoded(uint8_t code) {
 struct weights {
     int groups, n, k;
     std::vector<uint8_t> code; /* [groups][n][k] */
-    std::vector<float> scale; /* in the layout of codes.h */
+    std::vector<float> scale;  /* in the layout of codes.h */
     const uint8_t *dev_code;
     const float *dev_scale;
 

@@ -80,8 +80,7 @@ void check_measured(const char *path) {
     FILE *file = fopen(path, "r");
     if (!file) {
         fprintf(stderr,
-                "cannot open %s: run test_grid from the top of the tree, or give the path\n",
-                path);
+                "cannot open %s: run test_grid from the top of the tree, or give the path\n", path);
         exit(2);
     }
     char line[256];
