@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/cpu/avx512_e4m3.h"
+#include "kernels/cpu/avx512_order.h"
 #include "kernels/cpu/vec.h"
 
 /* ---- e4m3 ----------------------------------------------------------------------------------- */
@@ -94,39 +95,11 @@ static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, 
         interleave_tiles(to, even, odd, tiles, false);
 }
 
-/* Restores the order of @n columns that interleave() has left unsorted. */
-INLINE void sort_words(float *o, size_t n) {
-    const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    const __m512i second =
-        _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    for (size_t i = 0; i < n; i += 32) {
-        __m512 low = _mm512_loadu_ps(o + i), high = _mm512_loadu_ps(o + i + LANES);
-        _mm512_storeu_ps(o + i, _mm512_permutex2var_ps(low, first, high));
-        _mm512_storeu_ps(o + i + LANES, _mm512_permutex2var_ps(low, second, high));
-    }
-}
-
-/* The same for columns that decode_e4m3() has left unsorted too: transposes 4 x 4 groups of four
- * columns. */
-INLINE void sort_bytes(float *o, size_t n) {
-    for (size_t i = 0; i < n; i += 4 * LANES) {
-        __m512 a = _mm512_loadu_ps(o + i), b = _mm512_loadu_ps(o + i + LANES);
-        __m512 c = _mm512_loadu_ps(o + i + 2 * LANES), d = _mm512_loadu_ps(o + i + 3 * LANES);
-        __m512 low_ab = _mm512_shuffle_f32x4(a, b, 0x44), low_cd = _mm512_shuffle_f32x4(c, d, 0x44);
-        __m512 high_ab = _mm512_shuffle_f32x4(a, b, 0xee);
-        __m512 high_cd = _mm512_shuffle_f32x4(c, d, 0xee);
-        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low_ab, low_cd, 0x88));
-        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low_ab, low_cd, 0xdd));
-        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0x88));
-        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0xdd));
-    }
-}
-
 /* Sorts the @n columns of a row of O. */
 static void sort_columns(float *o, size_t n, bool decoded) {
     size_t whole = decoded ? n / 64 * 64 : 0;
-    sort_bytes(o, whole);
-    sort_words(o + whole, n - whole);
+    order_lanes(o, (int64_t)whole);
+    order_columns(o + whole, (int64_t)(n - whole));
 }
 
 /* The first half of a transposition of 16 rows of 16 words, which lie @apart words from each other,

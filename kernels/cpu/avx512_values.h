@@ -5,6 +5,7 @@
 #define SNAPMLA_KERNELS_CPU_AVX512_VALUES_H
 
 #include "kernels/cpu/avx512_few.h"
+#include "kernels/cpu/avx512_order.h"
 
 /* V and P of a page. Row j of V, bf16 or e4m3, is at j * row_bytes. The dword with P of tokens 2j
  * and 2j + 1 of row r is at j * pair_stride + r * row_stride. */
@@ -154,33 +155,6 @@ static void values_many(scratch16 *w, const uint16_t *k, float *o, int d_c) {
             values_block(w, in, MLA_BF16, o, d_c, row, 4, c, 1);
     if (whole < w->rows)
         values_rows(w, in, MLA_BF16, o, d_c, whole, w->rows - whole);
-}
-
-/* Restores the order of columns after unpack. */
-static void order_columns(float *o, int64_t n) {
-    const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
-    const __m512i second =
-        _mm512_setr_epi32(8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
-    for (int64_t i = 0; i < n; i += 32) {
-        __m512 low = _mm512_loadu_ps(o + i), high = _mm512_loadu_ps(o + i + LANES);
-        _mm512_storeu_ps(o + i, _mm512_permutex2var_ps(low, first, high));
-        _mm512_storeu_ps(o + i + LANES, _mm512_permutex2var_ps(low, second, high));
-    }
-}
-
-/* Restores the order of columns after decode_pairs(). */
-static void order_lanes(float *o, int64_t n) {
-    for (int64_t i = 0; i < n; i += 4 * LANES) {
-        __m512 a = _mm512_loadu_ps(o + i), b = _mm512_loadu_ps(o + i + LANES);
-        __m512 c = _mm512_loadu_ps(o + i + 2 * LANES), d = _mm512_loadu_ps(o + i + 3 * LANES);
-        __m512 low_ab = _mm512_shuffle_f32x4(a, b, 0x44), low_cd = _mm512_shuffle_f32x4(c, d, 0x44);
-        __m512 high_ab = _mm512_shuffle_f32x4(a, b, 0xee);
-        __m512 high_cd = _mm512_shuffle_f32x4(c, d, 0xee);
-        _mm512_storeu_ps(o + i, _mm512_shuffle_f32x4(low_ab, low_cd, 0x88));
-        _mm512_storeu_ps(o + i + LANES, _mm512_shuffle_f32x4(low_ab, low_cd, 0xdd));
-        _mm512_storeu_ps(o + i + 2 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0x88));
-        _mm512_storeu_ps(o + i + 3 * LANES, _mm512_shuffle_f32x4(high_ab, high_cd, 0xdd));
-    }
 }
 
 #endif
