@@ -75,8 +75,8 @@ static void test_generators(void) {
     }
 }
 
-/* Generates answers to a prompt, with the options @how and the layout @layout: @samples of them, of
- * which the first has the seed @seed. */
+/* Generates @samples answers to one prompt, with the options @how and the layout @layout. The first
+ * answer has the seed @seed. */
 static void answer_some(local_answers *out, const char *dir, const char *layout, local_options how,
                         double temperature, int tokens, int64_t seed, int samples) {
     local_model m;

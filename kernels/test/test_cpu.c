@@ -240,7 +240,8 @@ static void test_splits(void) {
 }
 
 /* Without a fixed number of splits and with 16 rows and more, the AMX kernel's long sequences have
- * large and small parts. With 20 and 68 rows, the last slice of a join has four rows. */
+ * large and small parts. The results of the parts are joined eight rows at a time. With 20 and 68
+ * rows, the last of these groups has only four rows. */
 static void uneven_of(fixture_spec spec) {
     static const int kLengths[] = {2600, 900, 3};
     set_lengths(&spec, 3, kLengths);
