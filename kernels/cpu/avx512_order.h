@@ -1,5 +1,5 @@
-/* avx512_order.h - restores the order of the columns of a result. Vectors of 512 bits are interleaved
- * within parts of 128 bits, which leaves the columns of V in another order. */
+/* avx512_order.h - restores the order of the columns of a result. Vectors of 512 bits are
+ * interleaved within parts of 128 bits, which leaves the columns of V in another order. */
 #ifndef SNAPMLA_KERNELS_CPU_AVX512_ORDER_H
 #define SNAPMLA_KERNELS_CPU_AVX512_ORDER_H
 
