@@ -7,13 +7,15 @@ build=${1:-build}
 export BUILD_DIR="$build"
 files=$(git ls-files '*.c' '*.h')
 sources=$(git ls-files '*.c' | grep -v /test/)
-bad=0
+failed=''
 step() {
+    name=$1
     echo "lint: $1"
 }
+# fail MESSAGE: reports a finding, and remembers the step for the last line.
 fail() {
     echo "lint: $1" >&2
-    bad=1
+    failed="$failed; $name"
 }
 
 step 'format (clang-format 14)'
@@ -63,14 +65,17 @@ make -s BUILD="$build/analyze" DEVELOPER=1 CUDA=0 CFLAGS='-O1 -fanalyzer -Wno-an
     fail 'gcc -fanalyzer'
 
 # One file for each process: with several files, clang 14 reports every va_list as uninitialised.
-# max-nodes limits how far the paths of a function are followed. The default is four times as far
-# and takes three times as long without more findings.
+# max-nodes limits how far the paths of a function are followed. The default is about ten times as far.
+# A limit of 50,000 takes 1.8 times as long as 20,000 and finds no more.
 step 'clang-tidy 14'
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 # shellcheck disable=SC2086
 printf '%s\n' $sources | xargs -P "$(nproc)" -n 1 sh -c \
     '"$0" --quiet --warnings-as-errors="*" "$@" -- -std=c17 -D_GNU_SOURCE -I. -I"$BUILD_DIR" \
-    -Xclang -analyzer-config -Xclang max-nodes=50000 2>/dev/null' \
+    -Xclang -analyzer-config -Xclang max-nodes=20000 2>/dev/null' \
     "$tidy" || fail 'clang-tidy'
-[ "$bad" = 0 ] && echo 'lint: clean'
-exit $bad
+[ -z "$failed" ] || {
+    echo "lint: failed: ${failed#; }" >&2
+    exit 1
+}
+echo 'lint: clean'
