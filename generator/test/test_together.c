@@ -25,6 +25,7 @@ typedef struct {
     buf sent;         /* the last step */
     int rows, chunks; /* of the last step */
     int steps;
+    int read, written; /* pages: swapped out, and in */
     int failed;
 } loop;
 
@@ -59,6 +60,8 @@ static snap_status send(call_sender *s, const void *bytes, size_t n, snap_err *e
         count(l, (const int32_t *)(const void *)l->sent.data);
         l->steps++;
     }
+    l->read += kind == REMOTE_READ_PAGE;
+    l->written += kind == CALL_WRITE_PAGE;
     return l->far ? runner_answer(l->far, bytes, n, keep_answer, l, err) : SNAP_OK;
 }
 
@@ -298,13 +301,18 @@ static void test_one_request(void) {
 
 /* ---- which replica gets a request ------------------------------------------------------------ */
 
-/* Adds a request with the prompt number @prompt. */
-static void add(machine *m, const tiny_model *t, int prompt, int tokens, sample *s) {
+/* Adds a request whose prompt has @n_prompt tokens and begins at token @prompt of the fixture. */
+static void add(machine *m, const tiny_model *t, int prompt, int n_prompt, int tokens, sample *s) {
     engine_request req = request(t, 0, s);
     req.prompt = t->tokens + prompt;
-    req.n_prompt = 20;
+    req.n_prompt = n_prompt;
     req.max_tokens = tokens;
     CU_ASSERT_EQUAL_FATAL(engine_add(m->e, &req, NULL), SNAP_OK);
+}
+
+static void steps(machine *m, int n) {
+    for (int i = 0; i < n; i++)
+        step(m);
 }
 
 /* The number of pieces in the last step of a replica that are not padding. */
@@ -318,9 +326,39 @@ static int sequences_of(const loop *l) {
     return n;
 }
 
-/* Each replica decodes two sequences. Requests join the replica with fewer of them. When those of
- * one replica have ended, a request that waits for the other one moves. There are so few pages that
- * its prompt was not begun before. */
+/* Runs the request of add() alone in an engine with one replica. */
+static void run_alone(const tiny_model *t, kv_format format, int prompt, int n_prompt, int tokens,
+                      sample *s) {
+    engine *e = NULL;
+    runner *r = NULL;
+    runner_options opt = {.format = format,
+                          .pages = 4,
+                          .context = 128,
+                          .max_rows = 6 + 24,
+                          .max_decode = 6,
+                          .threads = 1};
+    engine_request req = request(t, 0, s);
+    req.prompt = t->tokens + prompt;
+    req.n_prompt = n_prompt;
+    req.max_tokens = tokens;
+    CU_ASSERT_EQUAL_FATAL(runner_create(&r, &t->weights, &opt, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(engine_create(&e, r, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL_FATAL(engine_add(e, &req, NULL), SNAP_OK);
+    while (engine_pending(e))
+        CU_ASSERT_EQUAL_FATAL(engine_step(e, NULL), SNAP_OK);
+    engine_free(e);
+    runner_free(r);
+}
+
+static void expect_alone(const tiny_model *t, int prompt, int n_prompt, int tokens,
+                         const sample *s) {
+    static sample alone;
+    run_alone(t, CACHE_BF16, prompt, n_prompt, tokens, &alone);
+    same(&alone, s, 1);
+}
+
+/* Each replica decodes two sequences. Equal requests join the replicas in turn. When those of one
+ * replica have left, a request that waits for the other one moves. */
 static void test_waiting_requests_move(void) {
     static sample s[6];
     tiny_model t;
@@ -328,12 +366,12 @@ static void test_waiting_requests_move(void) {
     tiny_open(&t, "v3");
     open_machine(&m, &t, CACHE_BF16, 5, 2, 128);
     for (int i = 0; i < 6; i++) /* 0, 2, 4 join the first replica, and 1, 3, 5 the second one */
-        add(&m, &t, i, i == 0 || i == 2 ? 2 : 60, &s[i]);
-    while (!s[0].done || !s[2].done)
-        step(&m);
-    for (int i = 0; i < 8; i++)
-        step(&m);
-    CU_ASSERT_FALSE(s[1].done || s[3].done);
+        add(&m, &t, i, 20, 60, &s[i]);
+    steps(&m, 4);
+    CU_ASSERT_EQUAL(sequences_of(&m.near), 2);
+    CU_ASSERT_EQUAL(sequences_of(&m.far), 2);
+    CU_ASSERT(engine_remove(m.e, &s[0]) && engine_remove(m.e, &s[2]));
+    steps(&m, 8);
     CU_ASSERT_EQUAL(sequences_of(&m.near), 2); /* 4 and 5 */
     CU_ASSERT_EQUAL(sequences_of(&m.far), 2);
     CU_ASSERT_EQUAL(engine_load_of(m.e).running, 4);
@@ -349,6 +387,91 @@ static void test_waiting_requests_move(void) {
     tiny_close(&t);
 }
 
+/* A request with a long answer counts as much as four with short ones. Requests that have ended do
+ * not count. */
+static void test_cache_use_decides(void) {
+    static sample s[9];
+    tiny_model t;
+    machine m;
+    tiny_open(&t, "v3");
+    open_machine(&m, &t, CACHE_BF16, 20, 8, 128);
+    for (int i = 0; i < 6; i++)
+        add(&m, &t, i, 20, i == 0 ? 100 : 10, &s[i]);
+    steps(&m, 6);
+    CU_ASSERT_EQUAL(sequences_of(&m.near), 2); /* 0 and 5 */
+    CU_ASSERT_EQUAL(sequences_of(&m.far), 4);
+    while (engine_pending(m.e) > 1)
+        step(&m);
+    add(&m, &t, 6, 20, 100, &s[6]); /* to the second replica, which is empty */
+    add(&m, &t, 7, 20, 10, &s[7]);  /* equal needs: the first replica has received fewer */
+    add(&m, &t, 8, 20, 100, &s[8]); /* to the second one */
+    steps(&m, 4);
+    CU_ASSERT_EQUAL(sequences_of(&m.near), 2);
+    CU_ASSERT_EQUAL(sequences_of(&m.far), 2);
+    engine_clear(m.e);
+    close_machine(&m);
+    tiny_close(&t);
+}
+
+/* The cache of each replica has five pages, and a prompt needs two. So two sequences run, although
+ * six could be decoded. When those of the second replica have left, the request that waits for
+ * pages of the first one moves. */
+static void test_requests_move_to_free_pages(void) {
+    static sample s[6];
+    tiny_model t;
+    machine m;
+    tiny_open(&t, "v3");
+    open_machine(&m, &t, CACHE_BF16, 5, 6, 128);
+    for (int i = 0; i < 6; i++)
+        add(&m, &t, i, 70, 50, &s[i]);
+    steps(&m, 12);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).running, 4);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).queued, 2);
+    CU_ASSERT(engine_remove(m.e, &s[1]) && engine_remove(m.e, &s[3]));
+    steps(&m, 9);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).queued, 0);
+    CU_ASSERT_EQUAL(sequences_of(&m.near), 2);
+    CU_ASSERT_EQUAL(sequences_of(&m.far), 2); /* 4 and 5 */
+    while (engine_pending(m.e))
+        step(&m);
+    CU_ASSERT_EQUAL(engine_stats_of(m.e).preemptions, 0);
+    expect_alone(&t, 4, 70, 50, &s[4]);
+    close_machine(&m);
+    tiny_close(&t);
+}
+
+/* Three sequences of the first replica need six pages of its five. The second replica has room, so
+ * the one that is swapped out goes on there. */
+static void test_preempted_sequences_move(void) {
+    static sample s[6];
+    tiny_model t;
+    tiny_open(&t, "v3");
+    for (int recompute = 0; recompute < 2; recompute++) {
+        machine m;
+        open_machine(&m, &t, CACHE_BF16, 5, 6, 128);
+        engine_recompute(m.e, recompute);
+        for (int i = 0; i < 6; i++)
+            add(&m, &t, i, 20, 60, &s[i]);
+        steps(&m, 4);
+        CU_ASSERT(engine_remove(m.e, &s[1]) && engine_remove(m.e, &s[3]));
+        while (engine_stats_of(m.e).preemptions == 0)
+            step(&m);
+        CU_ASSERT_EQUAL(engine_load_of(m.e).running, 3);
+        steps(&m, recompute ? 4 : 1); /* its tokens are three chunks */
+        CU_ASSERT_EQUAL(engine_load_of(m.e).running, 4);
+        CU_ASSERT_EQUAL(sequences_of(&m.near), 2);
+        CU_ASSERT_EQUAL(sequences_of(&m.far), 2); /* 4 and 5 */
+        CU_ASSERT_EQUAL(m.far.written, !recompute);
+        while (engine_pending(m.e))
+            step(&m);
+        CU_ASSERT_EQUAL(engine_stats_of(m.e).preemptions, 1);
+        if (!recompute)
+            expect_alone(&t, 4, 20, 60, &s[4]);
+        close_machine(&m);
+    }
+    tiny_close(&t);
+}
+
 /* Requests join the replica that has their prompt, until it has ENGINE_AHEAD requests more. */
 static void test_prompts_stay_together(void) {
     static sample s[2 * ENGINE_AHEAD];
@@ -357,15 +480,13 @@ static void test_prompts_stay_together(void) {
     tiny_open(&t, "v3");
     open_machine(&m, &t, CACHE_BF16, 20, 8, 128);
     for (int i = 0; i < ENGINE_AHEAD; i++)
-        add(&m, &t, 1, 60, &s[i]);
-    for (int i = 0; i < 4; i++)
-        step(&m);
+        add(&m, &t, 1, 20, 60, &s[i]);
+    steps(&m, 4);
     CU_ASSERT_EQUAL(sequences_of(&m.near), ENGINE_AHEAD);
     CU_ASSERT_EQUAL(sequences_of(&m.far), 0);
     CU_ASSERT_EQUAL(engine_stats_of(m.e).prefilled, 20);
-    add(&m, &t, 1, 60, &s[ENGINE_AHEAD]);
-    for (int i = 0; i < 4; i++)
-        step(&m);
+    add(&m, &t, 1, 20, 60, &s[ENGINE_AHEAD]);
+    steps(&m, 4);
     CU_ASSERT_EQUAL(sequences_of(&m.near), ENGINE_AHEAD);
     CU_ASSERT_EQUAL(sequences_of(&m.far), 1);
     engine_clear(m.e);
@@ -410,7 +531,7 @@ static void test_a_step_that_fails(void) {
     tiny_open(&t, "v3");
     open_machine(&m, &t, CACHE_BF16, 4, 2, 128);
     for (int i = 0; i < 2; i++)
-        add(&m, &t, i, 10, &s[i]);
+        add(&m, &t, i, 20, 10, &s[i]);
     t.weights.shape.vocab_size = 1; /* the runners refuse the tokens */
     CU_ASSERT_EQUAL(engine_step(m.e, NULL), SNAP_E_SHAPE);
     CU_ASSERT_EQUAL(m.near.failed, 1);
@@ -527,7 +648,7 @@ static void test_malformed_calls(void) {
     tiny_open(&t, "v3");
     open_machine(&m, &t, CACHE_BF16, 4, 2, 128);
     for (int i = 0; i < 2; i++)
-        add(&m, &t, i, 10, &s[i]);
+        add(&m, &t, i, 20, 10, &s[i]);
     step(&m);
     buf step = {0};
     (void)buf_append(&step, m.far.sent.data, m.far.sent.len);
@@ -560,6 +681,9 @@ CU_TestInfo tests_together[] = {
     {"recomputing", test_recomputing},
     {"one request, and replicas without one", test_one_request},
     {"waiting requests move", test_waiting_requests_move},
+    {"cache use decides", test_cache_use_decides},
+    {"requests move to free pages", test_requests_move_to_free_pages},
+    {"preempted sequences move", test_preempted_sequences_move},
     {"prompts stay together", test_prompts_stay_together},
     {"refusals", test_refusals},
     {"a step that fails", test_a_step_that_fails},

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "generator/local/engine/balance.h"
+
 typedef struct {
     serve_engine *engine;
     int most;                       /* sequences that it decodes at once */
@@ -31,10 +33,6 @@ static int64_t held_by(const replica *p) {
     return l->running + l->queued + l->swapped + p->given - p->load.begun;
 }
 
-static bool has_room(const replica *p) {
-    return held_by(p) < 2 * (int64_t)p->most;
-}
-
 /* The most tokens of prompts and answers that the sequences of a job can have. */
 static int64_t tokens_of(const serve_job *j) {
     int64_t tokens = 0;
@@ -61,30 +59,21 @@ static bool had_prompt(const replica *p, uint64_t hash) {
     return false;
 }
 
-/* Whether rule 2 of serve_replicas.h prefers @a. */
-static bool is_better(const replica *a, const replica *b) {
-    int64_t held_a = held_by(a), held_b = held_by(b);
-    if (a->load.broken != b->load.broken)
-        return b->load.broken;
-    if (has_room(a) != has_room(b))
-        return has_room(a);
-    if (a->tokens != b->tokens)
-        return a->tokens < b->tokens;
-    return held_a != held_b ? held_a < held_b : a->given < b->given;
+/* The state of a replica, for the choice of one for @j. */
+static replica_use use_of(const replica *p, const serve_job *j) {
+    return (replica_use){.broken = p->load.broken,
+                         .has_same = had_prompt(p, j->prompt_hash),
+                         .most = p->most,
+                         .held = held_by(p),
+                         .tokens = p->tokens,
+                         .given = p->given};
 }
 
-/* Chooses a replica for a job as serve_replicas.h says. */
 static replica *choose(serve_replicas *r, const serve_job *j) {
-    replica *best = &r->at[0], *same = NULL;
-    for (int i = 0; i < r->n; i++) {
-        replica *p = &r->at[i];
-        if (is_better(p, best))
-            best = p;
-        if (had_prompt(p, j->prompt_hash) && !p->load.broken &&
-            held_by(p) + sequences_of(j) <= p->most && (!same || is_better(p, same)))
-            same = p;
-    }
-    return same && held_by(same) < held_by(best) + SERVE_AHEAD ? same : best;
+    replica_use of[LOCAL_REPLICAS];
+    for (int i = 0; i < r->n; i++)
+        of[i] = use_of(&r->at[i], j);
+    return &r->at[balance_choose(of, r->n, sequences_of(j), SERVE_AHEAD)];
 }
 
 static void give(replica *p, serve_job *j) {
@@ -104,7 +93,7 @@ static void distribute(serve_replicas *r) {
     while (r->queue) {
         serve_job *j = r->queue;
         replica *p = choose(r, j);
-        if (r->n > 1 && !has_room(p))
+        if (r->n > 1 && !balance_has_room(held_by(p), p->most))
             break;
         r->queue = j->next_in;
         if (!r->queue)

@@ -5,17 +5,8 @@
  * With one replica, jobs go to its engine at once. With several, there is one queue. Its first job
  * goes to a replica as soon as one of them holds fewer than twice as many sequences as it decodes
  * at once. So each engine has the prompts of its next sequences early, and no replica is idle while
- * jobs wait for another one. The replica is chosen in this order:
- *
- *   1. one that has this prompt among its last SERVE_PROMPTS ones, can decode the job's sequences
- *      at once, and holds fewer than SERVE_AHEAD sequences more than the replica of rule 2
- *   2. of those that hold fewer than twice as many sequences as they decode at once, the one whose
- *      jobs need the least of its cache; among equals the one that holds the fewest sequences; then
- *      the one that has received the fewest sequences so far
- *
- * What a job needs of the cache is the sum of the prompts and longest answers of its sequences, in
- * tokens, until the job is released. A prompt that several sequences share counts for each of them,
- * because attention reads it for each of them.
+ * jobs wait for another one. The replica is chosen by the rules of balance.h. A replica has a
+ * prompt if it is among its last SERVE_PROMPTS ones.
  *
  * All sequences of a job go to the same replica. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_REPLICAS_H

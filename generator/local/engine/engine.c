@@ -36,6 +36,7 @@ snap_status replica_add(engine *e, const engine_request *req, snap_err *err) {
     s->req.sampling.n_prompt = req->n_prompt;
     s->n = s->n_prompt = req->n_prompt;
     s->capacity = (int)capacity;
+    e->tokens += sequence_tokens(s);
     s->rng = rng_make(req->seed, 0);
     s->tokens = calloc((size_t)capacity, sizeof *s->tokens);
     s->pages = calloc((size_t)e->table, sizeof *s->pages);
@@ -51,6 +52,7 @@ snap_status replica_add(engine *e, const engine_request *req, snap_err *err) {
     }
     memcpy(s->tokens, req->prompt, (size_t)s->n * sizeof *s->tokens);
     list_push(&e->queue, s);
+    e->given++;
     return SNAP_OK;
 }
 

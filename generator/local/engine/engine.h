@@ -121,10 +121,10 @@ int64_t engine_padding_pages(const runner_options *o);
  * runner_step_together(), all with the same limits. The last engine_padding_pages() pages of each
  * are for padding rows. SNAP_E_NOMEM, too, if a cache has no other pages.
  *
- * A request joins the replica that has the fewest unfinished requests. But it joins one that has
- * its prompt if that one can decode it at once and has fewer than ENGINE_AHEAD requests more. If a
- * replica has more than max_decode unfinished requests, one that waits moves to a replica that has
- * fewer, unless a part of its prompt has been computed, or its prompt is scored. */
+ * A request joins a replica by the rules of balance.h, with ENGINE_AHEAD. If it then has to wait
+ * there, for the end of other sequences or for pages, it moves to a replica where it can start at
+ * once. So does a preempted sequence. A request does not move if its prompt has pages, or is
+ * scored. */
 snap_status engine_create_together(engine **out, runner *const *r, int n,
                                    snap_err *err) SNAP_CHECK_RESULT;
 enum { ENGINE_AHEAD = 4 };

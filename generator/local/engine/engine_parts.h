@@ -48,6 +48,11 @@ typedef struct sequence {
     int n_top;
 } sequence;
 
+/* The most tokens that a sequence can have: its prompt and its longest answer. */
+static inline int64_t sequence_tokens(const sequence *s) {
+    return s->capacity - 1;
+}
+
 /* A doubly linked list of @n sequences. */
 typedef struct {
     sequence *first, *last;
@@ -78,6 +83,8 @@ struct engine {
     bool recompute;
     prompt *prompts;
     sequence_list queue, running, swapped;
+    int64_t tokens;     /* sum of sequence_tokens() of all sequences */
+    int64_t given;      /* sequences that it has received so far */
     model_piece *piece; /* [max_decode + ENGINE_STEP_PROMPTS], and room for a step of padding */
     float *logits;      /* [max_decode + ENGINE_STEP_PROMPTS][vocab] */
     drawing *drawing;   /* [max_decode] */

@@ -13,6 +13,7 @@ static void drop_pages(engine *e, sequence *s) {
 void sequence_free(engine *e, sequence *s) {
     if (!s)
         return;
+    e->tokens -= sequence_tokens(s);
     drop_pages(e, s);
     if (s->from)
         prompt_leave(e, s->from);

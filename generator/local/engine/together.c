@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "generator/local/engine/balance.h"
 #include "generator/local/engine/engine_parts.h"
 
 enum { kReplicas = 256 };
@@ -88,16 +89,19 @@ static int most_of(const engine *e) {
 
 /* Chooses a replica for a request as engine.h says. */
 static engine *choose(engine *first, const engine_request *req) {
-    engine *best = first, *same = NULL;
-    for (engine *e = first; e; e = e->next) {
-        int pending = replica_pending(e);
-        if (pending < replica_pending(best))
-            best = e;
-        if (!req->score && pending < most_of(e) && (!same || pending < replica_pending(same)) &&
-            prompt_is_known(e, req->prompt, req->n_prompt))
-            same = e;
+    replica_use of[kReplicas];
+    int n = 0;
+    for (const engine *e = first; e; e = e->next) {
+        replica_use *u = &of[n++];
+        *u = (replica_use){
+            .most = most_of(e), .held = replica_pending(e), .tokens = e->tokens, .given = e->given};
+        u->has_same =
+            !req->score && u->held < u->most && prompt_is_known(e, req->prompt, req->n_prompt);
     }
-    return same && replica_pending(same) < replica_pending(best) + ENGINE_AHEAD ? same : best;
+    engine *chosen = first;
+    for (int i = balance_choose(of, n, 1, ENGINE_AHEAD); i > 0; i--)
+        chosen = chosen->next;
+    return chosen;
 }
 
 snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
@@ -105,33 +109,73 @@ snap_status engine_add(engine *e, const engine_request *req, snap_err *err) {
     return replica_add(valid ? choose(e, req) : e, req, err);
 }
 
-/* A sequence of the queue of whose prompt nothing is computed; NULL: there is none. */
-static sequence *first_waiting(const engine *e) {
+/* ---- moving requests that wait --------------------------------------------------------------- */
+
+/* The first sequence of the queue whose prompt has no pages. If @moves, it must not be scored.
+ * NULL: there is none. */
+static sequence *without_pages(const engine *e, bool moves) {
     sequence *s = e->queue.first;
-    while (s && (s->from->computed || s->from->scored_for))
+    while (s && (s->from->held || (moves && s->from->scored_for)))
         s = s->next;
     return s;
 }
 
+/* The pages that such a sequence needs to start, or a preempted one to go on. */
+static int pages_to_start(const sequence *s) {
+    return s->swapped ? s->held + 1 : pages_for(s->from->n);
+}
+
+/* The pages that are free, or become free when they are needed, beside one for each running
+ * sequence. */
+static int spare_pages(const engine *e) {
+    return e->pool.n_free + prompts_idle_pages(e) - e->running.n;
+}
+
+/* Whether a sequence of @e has to wait until other sequences end. */
+static bool must_wait(const engine *e, const sequence *s) {
+    return replica_pending(e) > most_of(e) || (e->swapped.n && !s->swapped) ||
+           spare_pages(e) < pages_to_start(s);
+}
+
+/* Whether a sequence of another replica could start on @e at once. */
+static bool can_start(const engine *e, const sequence *s) {
+    return replica_pending(e) < most_of(e) && !e->swapped.n && !without_pages(e, false) &&
+           spare_pages(e) - e->queue.n >= pages_to_start(s);
+}
+
+/* The sequence that moves from one replica to another one: one that was preempted, or else one of
+ * the queue. NULL: none. */
+static sequence *to_move(const engine *from, const engine *to) {
+    sequence *waiting[] = {from->swapped.first, without_pages(from, true)};
+    for (int i = 0; i < 2; i++)
+        if (waiting[i] && must_wait(from, waiting[i]) && can_start(to, waiting[i]))
+            return waiting[i];
+    return NULL;
+}
+
 static snap_status move(engine *from, engine *to, sequence *s, snap_err *err) {
-    prompt *p = prompt_join(to, s->tokens, s->n);
-    if (!p)
-        return err_set(err, SNAP_E_NOMEM, "out of memory for a prompt of %d tokens", s->n);
-    list_take_out(&from->queue, s);
-    prompt_leave(from, s->from);
-    s->from = p;
-    list_push(&to->queue, s);
+    bool swapped = s->swapped != NULL;
+    if (!swapped) {
+        prompt *p = prompt_join(to, s->tokens, s->n);
+        if (!p)
+            return err_set(err, SNAP_E_NOMEM, "out of memory for a prompt of %d tokens", s->n);
+        prompt_leave(from, s->from);
+        s->from = p;
+    }
+    list_take_out(swapped ? &from->swapped : &from->queue, s);
+    list_push(swapped ? &to->swapped : &to->queue, s);
+    from->tokens -= sequence_tokens(s);
+    to->tokens += sequence_tokens(s);
     return SNAP_OK;
 }
 
-/* Moves requests that wait from replicas that cannot decode them at once to those that can. */
+/* Moves sequences that have to wait to replicas where they can start at once. */
 static snap_status balance(engine *first, snap_err *err) {
     snap_status st = SNAP_OK;
     for (engine *from = first; from; from = from->next)
         for (engine *to = first; to; to = to->next) {
             sequence *s;
-            while (from != to && replica_pending(from) > most_of(from) &&
-                   replica_pending(to) < most_of(to) && (s = first_waiting(from)))
+            while (from != to && (s = to_move(from, to)))
                 TRY(move(from, to, s, err));
         }
 cleanup:
