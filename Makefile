@@ -207,8 +207,8 @@ CUNIT_LIBS = $(shell $(PKG_CONFIG) --libs cunit libssl)
 
 # more sources for the tests of a layer: an allocator that fails; temporary folders; the scripted server, tiny checkpoints
 TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
-TEST_ALSO_generator := base/test/temp_folder.c
-TEST_ALSO_harness := base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
+TEST_ALSO_generator := base/test/failing_alloc.c base/test/temp_folder.c
+TEST_ALSO_harness := base/test/failing_alloc.c base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh

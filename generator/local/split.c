@@ -66,11 +66,8 @@ static void deliver_failure(split *s) {
 }
 
 void split_fail(split *s, snap_err *err) {
-    snap_err others = {0}, own = err ? *err : (snap_err){0};
-    if (ranks_check(s->group, &others) == SNAP_OK)
-        ranks_fail(s->group, &own);
-    else if (err)
-        *err = others;
+    snap_err own = {0};
+    ranks_fail(s->group, err ? err : &own);
     deliver_failure(s);
 }
 

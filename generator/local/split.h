@@ -72,8 +72,9 @@ weights_share split_share(const rank_layout *l, int rank);
 /* Waits until all ranks have opened their shares. Returns the failure of another rank. */
 snap_status split_wait(split *s, snap_err *err) SNAP_CHECK_RESULT;
 
-/* Ends the other ranks after an error of this one. If another rank has failed before, @err is
- * replaced by its failure. @err may be NULL. */
+/* Ends the other ranks after an error of this one, and replaces @err by the failure of the group:
+ * that of another rank, if one has failed before, or else @err as that of rank 0. @err may be
+ * NULL. */
 void split_fail(split *s, snap_err *err);
 
 /* Call it before the runner is freed. If the model has failed, the program ends itself when it has

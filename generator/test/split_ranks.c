@@ -14,10 +14,11 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/test/failing_alloc.h"
 #include "generator/local/split.h"
 #include "generator/test/tiny_model.h"
 
-static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable */
+static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable: rank and bytes */
 static char kName[] = "rank-of-a-test", kOption[] = "--suite";
 
 static void end(const snap_err *why) {
@@ -44,20 +45,51 @@ void split_ranks_prepare(const char *suite) {
     split_set_program(&(split_program){.argv = argv, .end = end});
 }
 
-void split_ranks_limit(int64_t bytes) {
-    char text[32];
-    (void)snprintf(text, sizeof text, "%lld", (long long)bytes);
+/* The pages of this process's address space. */
+static long pages_now(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    CU_ASSERT_FATAL(f && fscanf(f, "%ld", &pages) == 1);
+    (void)fclose(f);
+    return pages;
+}
+
+/* Sets the limit of this process to @bytes more than it has now; 0 = no limit. */
+static void limit_address_space(int64_t bytes) {
+    struct rlimit r;
+    CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_AS, &r), 0);
+    r.rlim_cur = bytes ? (rlim_t)(bytes + pages_now() * sysconf(_SC_PAGESIZE)) : r.rlim_max;
+    CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_AS, &r), 0);
+}
+
+void split_ranks_limit(int rank, int64_t bytes) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "%d %lld", rank, (long long)bytes);
     (void)setenv(kLimit, text, 1);
+    limit_address_space(rank ? 0 : bytes);
+}
+
+static void run_out_of_memory(int signal_number) {
+    (void)signal_number;
+    failing_alloc_arm(1, true);
+}
+
+/* Rank 0 starts the ranks in their order, so the number of this one is that of its processes. */
+static void limit_rank(const char *text) {
+    pid_t ranks[SPLIT_RANKS_MOST];
+    int rank = 0;
+    long long bytes = 0;
+    bool limited = text && sscanf(text, "%d %lld", &rank, &bytes) == 2 &&
+                   rank == split_ranks_of(getppid(), ranks);
+    limit_address_space(limited ? bytes : 0);
 }
 
 void split_ranks_follow(void) {
     snap_err err = {0};
-    const char *limit = getenv(kLimit);
     if (strcmp(program_invocation_name, kName) != 0)
         return;
-    rlim_t bytes = limit ? strtoul(limit, NULL, 10) : 0;
-    if (bytes && setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) != 0)
-        _exit(2);
+    (void)signal(SPLIT_RANKS_NO_MEMORY, run_out_of_memory);
+    limit_rank(getenv(kLimit));
     _exit(split_follow(end_silently, &err) ? err_exit_code(err.code) : 2);
 }
 

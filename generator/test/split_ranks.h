@@ -2,6 +2,7 @@
 #ifndef SNAPMLA_GENERATOR_TEST_SPLIT_RANKS_H
 #define SNAPMLA_GENERATOR_TEST_SPLIT_RANKS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,8 +17,13 @@ void split_ranks_prepare(const char *suite);
  * does nothing. */
 void split_ranks_follow(void);
 
-/* Limits the address space of the ranks that are started from now on, in bytes; 0 = no limit. */
-void split_ranks_limit(int64_t bytes);
+/* Limits how much the address space of rank @rank may grow from now or from its start on, in bytes;
+ * 0 = no limit. Rank 0 is this process. All ranks must belong to one model. */
+void split_ranks_limit(int rank, int64_t bytes);
+
+/* A rank that gets this signal has no memory from then on: all its allocations fail, where
+ * failing_alloc.h works. */
+enum { SPLIT_RANKS_NO_MEMORY = SIGUSR1 };
 
 enum { SPLIT_RANKS_MOST = 8 };
 

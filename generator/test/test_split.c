@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/test/failing_alloc.h"
 #include "base/test/sanitized.h"
 #include "generator/local/answer.h"
 #include "generator/test/drive.h"
@@ -314,6 +315,15 @@ static void test_stopped(void) {
         check_failure("EP2", 1, SIGSTOP, false, "rank 1: no sign of life for 10 s");
 }
 
+/* A rank runs out of memory while the model generates. */
+static void test_no_memory_in_a_step(void) {
+    if (!failing_alloc_works())
+        return;
+    check_failure("TP2", 1, SPLIT_RANKS_NO_MEMORY, false, "rank 1: out of memory for ");
+    check_failure("EP2", 1, SPLIT_RANKS_NO_MEMORY, false, "rank 1: out of memory for ");
+    check_failure("DP2/TP2/EP4", 3, SPLIT_RANKS_NO_MEMORY, false, "rank 3: out of memory for ");
+}
+
 /* If rank 0 is killed, the other rank ends, too, even if it is stopped (SIGSTOP). */
 static void test_rank_0_killed(void) {
     for (int stops = 0; stops < 2; stops++) {
@@ -355,6 +365,7 @@ CU_TestInfo tests_split[] = {
     {"a killed rank", test_killed},
     {"a killed rank of EP and of DP2/TP2", test_killed_in_other_layouts},
     {"a stopped rank", test_stopped},
+    {"a rank runs out of memory", test_no_memory_in_a_step},
     {"rank 0 is killed", test_rank_0_killed},
     {"signals", test_signals_are_ignored},
     CU_TEST_INFO_NULL,

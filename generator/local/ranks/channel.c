@@ -58,7 +58,11 @@ static snap_status wait_for_bytes(channel *c, int64_t end_ns, snap_err *err) {
             return err_set(err, SNAP_E_NET, "rank %d did not answer within %g s", c->peer,
                            c->limit_s);
     }
-    return wire_read(&c->w) ? SNAP_OK : broken(c, "its process has ended", err);
+    if (wire_read(&c->w))
+        return SNAP_OK;
+    if (c->w.no_memory)
+        return err_set(err, SNAP_E_NOMEM, "out of memory for a message from rank %d", c->peer);
+    return broken(c, "its process has ended", err);
 }
 
 snap_status channel_receive(channel *c, wire_type type, bool ends, wire_message *out,

@@ -33,8 +33,8 @@ snap_status channel_send(channel *c, wire_type type, const void *bytes, size_t n
                          snap_err *err) SNAP_CHECK_RESULT;
 
 /* Waits for a message, which must have the type @type, or WIRE_BYE if @ends. @out: valid until the
- * next call for this channel. SNAP_E_NET: the other side has ended, or has sent something else. If
- * the group has failed, returns its failure. */
+ * next call for this channel. SNAP_E_NET: the other side has ended, or has sent something else.
+ * SNAP_E_NOMEM. If the group has failed, returns its failure. */
 snap_status channel_receive(channel *c, wire_type type, bool ends, wire_message *out,
                             snap_err *err) SNAP_CHECK_RESULT;
 

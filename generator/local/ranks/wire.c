@@ -87,6 +87,7 @@ bool wire_read(wire *w) {
     for (;;) {
         if (w->room - w->n < kChunk && w->n < w->most + kHeader) {
             uint8_t *grown = realloc(w->in, w->room + (w->room > kChunk ? w->room : kChunk));
+            w->no_memory = !grown;
             if (!grown)
                 return false;
             w->in = grown;

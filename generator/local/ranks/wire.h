@@ -43,6 +43,7 @@ typedef struct {
     size_t n, room; /* bytes received, bytes allocated */
     size_t taken;   /* bytes of the message that wire_next() returned last */
     size_t most;    /* longest content that is accepted, in bytes */
+    bool no_memory; /* wire_read() has had none */
 } wire;
 
 #define WIRE_CLOSED ((wire){.fd = -1})
@@ -56,8 +57,8 @@ void wire_close(wire *w); /* may be called twice */
 snap_status wire_send(wire *w, wire_type type, const void *bytes, size_t n,
                       snap_err *err) SNAP_CHECK_RESULT;
 
-/* Reads what has arrived, without waiting. False: the connection is closed or memory is
- * exhausted. */
+/* Reads what has arrived, without waiting. False: the connection is closed, or memory is exhausted
+ * and w->no_memory is true. */
 bool wire_read(wire *w);
 
 typedef enum { WIRE_NOTHING, WIRE_MESSAGE, WIRE_GARBAGE } wire_result;
