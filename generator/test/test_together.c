@@ -472,6 +472,41 @@ static void test_preempted_sequences_move(void) {
     tiny_close(&t);
 }
 
+/* Both replicas have three sequences, which need six pages of five. So each preempts one. In FP32,
+ * the tokens are those of a sequence that was not preempted. If pages are swapped, so are the bits
+ * of all numbers. */
+static void test_both_replicas_preempt(void) {
+    static sample s[6], alone;
+    tiny_model t;
+    tiny_open(&t, "v3");
+    for (int recompute = 0; recompute < 2; recompute++) {
+        machine m;
+        open_machine(&m, &t, CACHE_F32, 5, 6, 128);
+        engine_recompute(m.e, recompute);
+        for (int i = 0; i < 6; i++)
+            add(&m, &t, i, 20, 60, &s[i]);
+        while (engine_stats_of(m.e).preemptions < 2)
+            step(&m);
+        CU_ASSERT_EQUAL(engine_load_of(m.e).running, 4);
+        CU_ASSERT_EQUAL(sequences_of(&m.near), 2);
+        CU_ASSERT_EQUAL(sequences_of(&m.far), 2);
+        CU_ASSERT_EQUAL(m.far.read, !recompute);
+        while (engine_pending(m.e))
+            step(&m);
+        CU_ASSERT_EQUAL(engine_stats_of(m.e).preemptions, 2);
+        CU_ASSERT_EQUAL(m.near.written + m.far.written, recompute ? 0 : 2);
+        for (int i = 0; i < 6; i++) {
+            run_alone(&t, CACHE_F32, i, 20, 60, &alone);
+            CU_ASSERT(alone.n == 60 && s[i].n == 60);
+            CU_ASSERT_EQUAL(memcmp(alone.token, s[i].token, sizeof alone.token), 0);
+            if (!recompute)
+                same(&alone, &s[i], 1);
+        }
+        close_machine(&m);
+    }
+    tiny_close(&t);
+}
+
 /* Requests join the replica that has their prompt, until it has ENGINE_AHEAD requests more. */
 static void test_prompts_stay_together(void) {
     static sample s[2 * ENGINE_AHEAD];
@@ -490,6 +525,52 @@ static void test_prompts_stay_together(void) {
     CU_ASSERT_EQUAL(sequences_of(&m.near), ENGINE_AHEAD);
     CU_ASSERT_EQUAL(sequences_of(&m.far), 1);
     engine_clear(m.e);
+    close_machine(&m);
+    tiny_close(&t);
+}
+
+/* Asserts that the last step of a replica decoded @n sequences that have the first page in common
+ * and second pages of their own. */
+static void expect_shared_pages(const loop *l, int n) {
+    const int32_t *words = (const int32_t *)(const void *)l->sent.data, *at = words + 2;
+    int32_t shared = -1, own[8];
+    int found = 0;
+    for (int i = 0; i < words[1]; i++) {
+        const int32_t *pages = at + 4 + at[0];
+        int count = (at[1] + at[0] - 1) / MLA_PAGE + 1;
+        if (at[3] == 0) { /* neither a chunk nor padding */
+            CU_ASSERT_FATAL(count == 2 && found < 8);
+            CU_ASSERT(found == 0 || pages[0] == shared);
+            shared = pages[0];
+            for (int k = 0; k < found; k++)
+                CU_ASSERT_NOT_EQUAL(own[k], pages[1]);
+            own[found++] = pages[1];
+        }
+        at = pages + count;
+    }
+    CU_ASSERT_EQUAL(found, n);
+}
+
+/* Four requests with one prompt of 70 tokens on the first replica, and four with another one on the
+ * second replica. Each prompt is computed once, and its full page is in the cache once. */
+static void test_prompts_share_pages(void) {
+    static sample s[2 * ENGINE_AHEAD];
+    tiny_model t;
+    machine m;
+    tiny_open(&t, "v3");
+    open_machine(&m, &t, CACHE_BF16, 20, 8, 128);
+    for (int i = 0; i < 2 * ENGINE_AHEAD; i++)
+        add(&m, &t, i / ENGINE_AHEAD, 70, 50, &s[i]);
+    steps(&m, 4); /* three chunks, then tokens */
+    expect_shared_pages(&m.near, ENGINE_AHEAD);
+    expect_shared_pages(&m.far, ENGINE_AHEAD);
+    CU_ASSERT_EQUAL(engine_load_of(m.e).pages_used, 2 * (1 + ENGINE_AHEAD));
+    CU_ASSERT_EQUAL(engine_stats_of(m.e).prefilled, 2 * 70);
+    CU_ASSERT_EQUAL(engine_stats_of(m.e).shared, 2 * (ENGINE_AHEAD - 1) * 70);
+    while (engine_pending(m.e))
+        step(&m);
+    for (int i = 0; i < 2 * ENGINE_AHEAD; i++)
+        expect_alone(&t, i / ENGINE_AHEAD, 70, 50, &s[i]);
     close_machine(&m);
     tiny_close(&t);
 }
@@ -684,7 +765,9 @@ CU_TestInfo tests_together[] = {
     {"cache use decides", test_cache_use_decides},
     {"requests move to free pages", test_requests_move_to_free_pages},
     {"preempted sequences move", test_preempted_sequences_move},
+    {"both replicas preempt", test_both_replicas_preempt},
     {"prompts stay together", test_prompts_stay_together},
+    {"prompts share pages", test_prompts_share_pages},
     {"refusals", test_refusals},
     {"a step that fails", test_a_step_that_fails},
     {"answers", test_answers},
