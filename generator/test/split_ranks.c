@@ -18,7 +18,8 @@
 #include "generator/local/split.h"
 #include "generator/test/tiny_model.h"
 
-static const char kLimit[] = "SPLIT_RANKS_LIMIT"; /* environment variable: rank and bytes */
+/* environment variables: rank and bytes; a path */
+static const char kLimit[] = "SPLIT_RANKS_LIMIT", kFolder[] = "SPLIT_RANKS_FOLDER";
 static char kName[] = "rank-of-a-test", kOption[] = "--suite";
 
 static void end(const snap_err *why) {
@@ -69,6 +70,13 @@ void split_ranks_limit(int rank, int64_t bytes) {
     limit_address_space(rank ? 0 : bytes);
 }
 
+void split_ranks_folder(const char *dir) {
+    if (dir)
+        (void)setenv(kFolder, dir, 1);
+    else
+        (void)unsetenv(kFolder);
+}
+
 static void run_out_of_memory(int signal_number) {
     (void)signal_number;
     failing_alloc_arm(1, true);
@@ -86,10 +94,13 @@ static void limit_rank(const char *text) {
 
 void split_ranks_follow(void) {
     snap_err err = {0};
+    const char *folder = getenv(kFolder);
     if (strcmp(program_invocation_name, kName) != 0)
         return;
     (void)signal(SPLIT_RANKS_NO_MEMORY, run_out_of_memory);
     limit_rank(getenv(kLimit));
+    if (folder && chdir(folder) != 0)
+        _exit(2);
     _exit(split_follow(end_silently, &err) ? err_exit_code(err.code) : 2);
 }
 

@@ -25,6 +25,9 @@ void split_ranks_limit(int rank, int64_t bytes);
  * failing_alloc.h works. */
 enum { SPLIT_RANKS_NO_MEMORY = SIGUSR1 };
 
+/* The ranks that are started from now on run in the folder @dir; NULL = in that of this process. */
+void split_ranks_folder(const char *dir);
+
 enum { SPLIT_RANKS_MOST = 8 };
 
 /* Stores the ids of the processes that @pid has started. Returns their number. */

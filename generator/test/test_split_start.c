@@ -1,6 +1,7 @@
 /* Tests how the ranks of a split model start: what is refused, and what they compare. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include "base/fault.h"
 #include "base/test/failing_alloc.h"
 #include "base/test/sanitized.h"
+#include "base/test/temp_folder.h"
 #include "generator/local/local.h"
 #include "generator/local/split_order.h"
 #include "generator/test/split_ranks.h"
@@ -178,6 +180,22 @@ static void test_no_memory(void) {
     check_no_memory("DP2/TP2/EP4", 3);
 }
 
+/* Rank 1 runs in another folder, so the same path is another checkpoint for it. */
+static void test_other_checkpoint(void) {
+    char folder[TEMP_FOLDER], command[300];
+    temp_folder_open(folder, "other-checkpoint");
+    (void)snprintf(command, sizeof command, "mkdir -p %s/%s && cp %s/*.json %s/*.safetensors %s/%s",
+                   folder, kShipped, kShipped, kShipped, folder, kShipped);
+    CU_ASSERT_EQUAL_FATAL(system(command), 0);
+    split_ranks_folder(folder);
+    expect_refused(kShipped, "TP2", SNAP_E_USAGE,
+                   "rank 1: its checkpoint is 'models/snapmla-10m, files ");
+    expect_refused(kShipped, "EP2", SNAP_E_USAGE,
+                   "', and that of rank 0 is 'models/snapmla-10m, files ");
+    split_ranks_folder(NULL);
+    temp_folder_remove(folder);
+}
+
 /* The message that rank 0 sends is longer than the buffer of the other side. */
 static void test_no_memory_for_a_message(void) {
     static const char bytes[100000];
@@ -206,5 +224,6 @@ CU_TestInfo tests_split_start[] = {
     {"malformed orders from rank 0 are refused", test_malformed_orders},
     {"a rank without memory", test_no_memory},
     {"no memory for a message", test_no_memory_for_a_message},
+    {"a rank with another checkpoint", test_other_checkpoint},
     CU_TEST_INFO_NULL,
 };

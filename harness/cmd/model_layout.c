@@ -1,6 +1,7 @@
 #include "harness/cmd/model_layout.h"
 
 #include "base/fault.h"
+#include "harness/bench/model_config.h"
 #include "harness/cmd/rank_process.h"
 
 typedef struct {
@@ -9,12 +10,30 @@ typedef struct {
     model_layout_measure *measure;
 } job;
 
+/* Adds what the file of --model-config says. Its path may differ from machine to machine. If it
+ * cannot be read, the fact is the error: a rank that can read it differs, and if no rank can, the
+ * measurement fails with it. */
+static void add_shape(buf *facts, const model_bench_options *o) {
+    model_shape s;
+    snap_err err = {0};
+    char hash[HASH_HEX];
+    snap_status st = model_config_open(&s, o->model_config ? o->model_config : "", &err);
+    if (st == SNAP_OK)
+        st = model_shape_digest(&s, hash, &err);
+    if (st == SNAP_OK)
+        (void)buf_printf(facts, "model-config=%d layers, hidden_size %d, %d experts, hash %.16s\n",
+                         s.num_hidden_layers, s.hidden_size, s.n_routed_experts, hash);
+    else
+        (void)buf_printf(facts, "model-config=%.300s\n", err.text);
+}
+
 static snap_status write_facts(buf *facts, const model_bench_options *o, snap_err *err) {
     snap_status st = rank_program_facts(facts, err);
     if (st != SNAP_OK)
         return st;
-    (void)buf_printf(facts, "model-config=%.300s\nlayout=%.40s\narms=%.40s\nbatch=%.300s\n",
-                     o->model_config ? o->model_config : "", o->layout, o->arms, o->batches);
+    add_shape(facts, o);
+    (void)buf_printf(facts, "layout=%.40s\narms=%.40s\nbatch=%.300s\n", o->layout, o->arms,
+                     o->batches);
     (void)buf_printf(facts, "context=%.300s\nmemory=%g\nprompt=%lld\none-shot-kib=%lld\n",
                      o->contexts, o->memory_gb, (long long)o->prompt, (long long)o->one_shot_kib);
     (void)buf_printf(facts, "min-time=%g\nparts=%d\nenergy=%g\n", o->seconds, o->parts,

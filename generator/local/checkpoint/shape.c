@@ -434,3 +434,40 @@ bool shape_is_sparse(const model_shape *s, int layer) {
 bool shape_has_router_bias(const model_shape *s) {
     return s->arch == ARCH_LONGCAT_FLASH || s->topk == TOPK_NOAUX;
 }
+
+snap_status model_shape_digest(const model_shape *s, char out[HASH_HEX], snap_err *err) {
+    const rope_shape *r = &s->rope;
+    const double reals[] = {s->rms_norm_eps,
+                            s->latent_norm_eps,
+                            s->mla_scale_q,
+                            s->mla_scale_kv,
+                            s->routed_scaling_factor,
+                            s->scale_emb,
+                            s->scale_depth,
+                            s->dim_model_base,
+                            r->theta,
+                            r->factor,
+                            r->beta_fast,
+                            r->beta_slow,
+                            r->mscale,
+                            r->mscale_all_dim};
+    const int ints[] = {
+        (int)s->arch,      s->tie_word_embeddings, s->head_dim,
+        s->rope_period,    s->plain_latent,        s->rotated_first,
+        s->rotated_dim,    (int)s->scoring,        (int)s->topk,
+        s->norm_topk_prob, s->fp8_block,           s->bos_id,
+        s->n_eos,          (int)r->kind,           r->original_max_position_embeddings};
+    buf all = {0};
+    for (size_t i = 0; i < sizeof kInts / sizeof *kInts; i++)
+        (void)buf_append(&all, (const char *)s + kInts[i].at, sizeof(int));
+    (void)buf_append(&all, ints, sizeof ints);
+    (void)buf_append(&all, s->eos_ids, sizeof s->eos_ids);
+    (void)buf_append(&all, reals, sizeof reals);
+    (void)buf_append(&all, r->short_factor, sizeof r->short_factor);
+    (void)buf_append(&all, r->long_factor, sizeof r->long_factor);
+    snap_status st = buf_check(&all, "a shape", err);
+    if (st == SNAP_OK)
+        st = hash_bytes(all.data, all.len, out, err);
+    buf_release(&all);
+    return st;
+}

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/hash.h"
 
 typedef enum {
     ARCH_DEEPSEEK_V2,
@@ -98,6 +98,12 @@ snap_status model_shape_open(model_shape *out, const char *dir, snap_err *err) S
 /* Like model_shape_open(), but reads the text of a config.json. @name is its name in messages. */
 snap_status model_shape_parse(model_shape *out, const char *json, size_t n, const char *name,
                               snap_err *err) SNAP_CHECK_RESULT;
+
+/* SHA-256 of all members. Shapes have the same digest only if they are equal. It is the same in all
+ * processes of one build, but may change with the version of the program. SNAP_E_NOMEM, and any
+ * error of hash_bytes(). */
+snap_status model_shape_digest(const model_shape *s, char out[HASH_HEX],
+                               snap_err *err) SNAP_CHECK_RESULT;
 
 /* Whether the feed-forward of a layer consists of experts. Must not be used for LongCat-Flash,
  * where each layer has experts beside its dense feed-forwards. */
