@@ -16,7 +16,10 @@
  * the curve of the path `one_shot`. That path measures an all-reduce. An all-gather or a
  * reduce-scatter with parts of b bytes then takes the time of an all-reduce of b bytes, because
  * each rank reads the same number of bytes from the others. Without these curves, and with a link
- * of configs/links.json, NCCL does all exchanges.
+ * of configs/links.json, NCCL does all exchanges. The result of a sum or a reduce-scatter of NCCL is
+ * added to the residual stream by another launch. Its time is that of its bytes at the measured
+ * bandwidth, and that of a launch that moves next to nothing: the shortest exchange of the paths
+ * `step` and `one_shot`.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along
