@@ -106,6 +106,7 @@ typedef struct {
     double error[STEP_PARTS]; /* of the rules */
     double sum_error;         /* of rules_step() with the measured parts */
     double step_error;        /* of rules_step() with the parts of the rules */
+    double ratio_error; /* of a step's FP8 tokens/s over its BF16 tokens/s (rules_compared()) */
 } rules;
 
 typedef struct {
@@ -136,6 +137,17 @@ void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell
  * give away the time. If fewer than two batches of the range remained, only the steps of the same
  * context are left out, because two terms cannot be fitted to one batch. */
 left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m);
+
+/* Whether the tokens/s of these steps of two arms are compared: they have the same context and
+ * batch, or the batches of both are the largest of their arm at this context. */
+typedef struct {
+    int64_t context, batch;
+    bool largest;
+} compared_step;
+
+static inline bool rules_compared(compared_step a, compared_step b) {
+    return a.context == b.context && (a.batch == b.batch || (a.largest && b.largest));
+}
 
 /* Fits the rules as rules_fit() does, and computes their errors. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);

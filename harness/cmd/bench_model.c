@@ -189,7 +189,10 @@ const opt_command cmd_bench_model = {
         "rules that are printed below the rows. Rows have the origin 'predicted'. With EP,\n"
         "'waiting' is how long a rank waits for the rank that reads the most experts, if rows\n"
         "choose experts at random. An interval covers the errors of the rules for measured\n"
-        "steps that were left out, the range of the exchange, and 0 to 2 times the waiting.",
+        "steps that were left out, the range of the exchange, and 0 to 2 times the waiting.\n"
+        "With --gpus, each row also has the second fastest layout. 'of best' is its share of\n"
+        "the tokens/s, and 'ties' is the number of layouts whose intervals overlap that of the\n"
+        "best one.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN\n"

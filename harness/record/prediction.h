@@ -34,9 +34,16 @@ typedef struct {
     double tokens_s, tokens_s_interval[2];
     double fp8_over_bf16; /* tokens per second over those of the matching BF16 row; missing without
                              one */
+    double fp8_over_bf16_interval[2];
+
+    /* A row that is `best`: the second fastest layout. Missing if no other layout fits. */
+    const char *runner_up; /* its layout */
+    double runner_up_tokens_s, runner_up_interval[2];
+    int64_t tied; /* number of other layouts whose interval overlaps that of the best one */
 
     /* the part PREDICTION_MEASURED */
     double measured_ns, error_pct; /* predicted / measured - 1 */
+    double measured_fp8_over_bf16; /* missing as fp8_over_bf16 is */
     double measured_attention_ns, measured_exchange_ns, measured_experts_ns, measured_rest_ns,
         measured_waiting_ns; /* missing if not timed */
 } prediction_record;

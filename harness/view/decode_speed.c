@@ -37,7 +37,9 @@ static bool read_step(decode_speed *out, const report_step *s, arena *mem) {
                           .tokens_s = {s->bf16, s->fp8},
                           .lo = {(double)NAN, (double)NAN},
                           .hi = {(double)NAN, (double)NAN},
-                          .speedup = s->speedup};
+                          .speedup = s->speedup,
+                          .speedup_lo = (double)NAN,
+                          .speedup_hi = (double)NAN};
     return out->model && out->conditions;
 }
 
@@ -93,7 +95,9 @@ static bool read_predicted(decode_speed *out, const report_model *m, const repor
                           .tokens_s = {r->tokens_s / r->fp8_over_bf16, r->tokens_s},
                           .lo = {base[0], r->tokens_s_interval[0]},
                           .hi = {base[1], r->tokens_s_interval[1]},
-                          .speedup = r->fp8_over_bf16};
+                          .speedup = r->fp8_over_bf16,
+                          .speedup_lo = r->fp8_over_bf16_interval[0],
+                          .speedup_hi = r->fp8_over_bf16_interval[1]};
     return out->model && out->conditions;
 }
 
