@@ -109,6 +109,7 @@ static snap_status predict_cell(predict_request *q, const rule_book *book, const
     r->weights = q->e4m3 ? "e4m3" : "bf16";
     r->link = links->has_link ? links->link.name : "measured";
     r->network = r->gpus > PREDICT_NODE && l->ranks.whole_experts ? links->network.name : "";
+    r->exchange = links->all_to_all ? "all_to_all" : "";
     r->arm = kv_format_name(c->arm);
     r->context = c->context;
     r->largest = c->batch == 0;

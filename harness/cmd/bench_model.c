@@ -77,6 +77,10 @@ static const opt options[] = {
      0, 0},
     {OPT_STR, "network", 0, &p.from.network, "NAME",
      "link between nodes of 8 GPUs, from configs/links.json", 0, 0},
+    {OPT_FLAG, "all-to-all", 0, &p.from.all_to_all, NULL,
+     "with EP, assume that rows may go only to the ranks that need them, where that is shorter; "
+     "the engine sends all rows to all ranks",
+     0, 0},
     {OPT_STR, "against", 0, &p.against, "LIST",
      "predict the steps in these result files of 'bench model', and print the errors", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
@@ -122,9 +126,11 @@ static snap_status check_options(snap_err *err) {
         return err_set(err, SNAP_E_USAGE,
                        "--predict measures nothing: leave out --devices, --prompt, --parts, "
                        "--energy and --memory (--gpu-memory limits the batch)");
-    if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.memory_gb > 0))
+    if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.from.all_to_all ||
+                      p.memory_gb > 0))
         return err_set(err, SNAP_E_USAGE,
-                       "--measured, --gpus, --gpu-memory, --link and --against need --predict");
+                       "--measured, --gpus, --gpu-memory, --link, --all-to-all and --against need "
+                       "--predict");
     return SNAP_OK;
 }
 

@@ -3,6 +3,7 @@
 /* clang-format off */
 static const char *const kOrigins[] = {"predicted", NULL};
 static const char *const kWeights[] = {"bf16", "e4m3", NULL};
+static const char *const kExchanges[] = {"all_to_all", NULL};
 static const char *const kLimits[] = {"attention", "exchange", "experts", "rest", NULL};
 
 #define P(member) FIELD_OF(prediction_record, member)
@@ -18,6 +19,10 @@ static const field fields[] = {
      .about = "between the GPUs of a node: a link of configs/links.json, or measured"},
     {P(network), FIELD_TEXT, FIELD_NAME | FIELD_OPTIONAL | FIELD_OMITTED, .csv = "network",
      .about = "between nodes: a link of configs/links.json; absent = one node"},
+    {P(exchange), FIELD_TEXT, FIELD_OPTIONAL | FIELD_OMITTED, .words = kExchanges,
+     .csv = "exchange",
+     .about = "all_to_all: rows of experts may go only to the ranks that need them, where that is "
+              "shorter; absent = all-gathers and reduce-scatters, as in the engine"},
     {P(arm), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
     {P(context), FIELD_COUNT, .csv = "context"},
     {P(batch), FIELD_COUNT, .csv = "batch", .about = "sequences of all GPUs; 0 = they do not fit"},

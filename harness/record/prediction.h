@@ -16,10 +16,12 @@ typedef struct {
                                  folders */
     const char *layout;       /* "DP8/TP1", "DP8/TP1/EP8" */
     int64_t gpus;
-    const char *weights;    /* "bf16", "e4m3" */
-    const char *link;       /* between the GPUs of a node: the name of a link, or "measured" */
-    const char *network;    /* between nodes: the name of a link; "" = one node */
-    const char *arm;        /* the cache format: "bf16", "fp8" */
+    const char *weights;  /* "bf16", "e4m3" */
+    const char *link;     /* between the GPUs of a node: the name of a link, or "measured" */
+    const char *network;  /* between nodes: the name of a link; "" = one node */
+    const char *exchange; /* "all_to_all": rows may go only to the ranks that need them, where that
+                               is shorter; "" = all-gathers and reduce-scatters */
+    const char *arm;      /* the cache format: "bf16", "fp8" */
     int64_t context, batch; /* tokens per sequence; sequences of all GPUs */
     bool largest;           /* the batch is the largest that fits */
     bool best;              /* no layout of as many GPUs has more tokens per second at this context

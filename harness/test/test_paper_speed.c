@@ -117,6 +117,7 @@ static prediction_record predicted(const char *arm, int64_t batch, double tokens
                                .weights = "e4m3",
                                .link = "measured",
                                .network = "",
+                               .exchange = "",
                                .arm = arm,
                                .context = 65536,
                                .batch = batch,

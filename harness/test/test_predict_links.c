@@ -219,6 +219,37 @@ static void test_networks(void) {
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/TP8/EP32", part, part).ns, 2 * far + add, 1e-3);
 }
 
+/* An all-to-all of the rows that are needed carries their share. It is used where it is shorter:
+ * not for messages of the one-shot kernel. The outputs of the other ranks are added up by the launch
+ * that adds a result. */
+static void test_all_to_all(void) {
+    predict_links l = links_of_two();
+    const exchange_record row = exchange_row("all_to_all", "nccl", 1 << 20, 8000);
+    const predict_layout four = layout_named("DP4/EP4"), many = layout_named("DP16/EP16");
+    double part = 8 << 20, reach = 0.25;
+    predict_work w = {.gathers = 1, .gather_bytes = part, .scatter_bytes = part, .reach = reach};
+    predict_time t, before;
+    l.curves[CURVE_ALL_TO_ALL][2].n = 0;
+    predict_links_add(&l, &row);
+    l.network = (predict_link){"n", {1, 4, 9}, {40, 0.02, 0.01}};
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &before, NULL), SNAP_OK);
+    l.all_to_all = true;
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &t, NULL), SNAP_OK);
+    /* a part of 8 MiB takes 16 x 8000 ns between two ranks, and three parts go to each rank */
+    double add = kLaunch + (2 + 3 * reach) * part / 3e3;
+    CU_ASSERT_DOUBLE_EQUAL(t.ns, 2 * 3 * reach * 16 * 8000 + add, 1e-6);
+    CU_ASSERT(t.ns < before.ns);
+    w.gather_bytes = w.scatter_bytes = 1024; /* the one-shot kernel is faster than this curve */
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &t, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(t.ns, 2 * (2000 + 2000. / 3), 1e-6);
+    w = (predict_work){.gathers = 1, .gather_bytes = part, .reach = reach, .node_reach = 0.5};
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &many, &t, NULL), SNAP_OK);
+    l.all_to_all = false;
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &many, &before, NULL), SNAP_OK);
+    /* The network carries half of the bytes of the gather. The scatter has none. */
+    CU_ASSERT_DOUBLE_EQUAL(before.ns - t.ns, part / 0.02 / 2, 1e-3);
+}
+
 static void test_links_replace_curves(void) {
     predict_links l = links_of_two();
     l.has_link = true;
@@ -277,6 +308,7 @@ CU_TestInfo tests_predict_links[] = {
     {"exchanges as in a step, with fewer ranks", test_fewer_ranks_in_steps},
     {"no exchanges as in a step", test_missing_steps},
     {"parts that cross a link between nodes", test_networks},
+    {"an all-to-all of the rows that are needed", test_all_to_all},
     {"links instead of curves", test_links_replace_curves},
     {"missing curves are an error", test_missing_curves},
     {"files of links", test_files_of_links},

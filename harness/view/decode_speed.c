@@ -59,7 +59,8 @@ static const prediction_record *bf16_of(const report_model *m, const report_pred
             decode_speed_is_baseline(o->tokens_s, r->tokens_s, r->fp8_over_bf16) &&
             strcmp(o->arm, "bf16") == 0 && strcmp(o->layout, r->layout) == 0 &&
             strcmp(o->model_config, r->model_config) == 0 && strcmp(o->weights, r->weights) == 0 &&
-            strcmp(o->link, r->link) == 0 && strcmp(o->network, r->network) == 0)
+            strcmp(o->link, r->link) == 0 && strcmp(o->network, r->network) == 0 &&
+            strcmp(o->exchange, r->exchange) == 0)
             return o;
     }
     return NULL;
@@ -75,6 +76,8 @@ static const char *conditions_of(arena *mem, const prediction_record *r) {
         (void)buf_printf(&text, ", link %s", r->link);
     if (r->network[0])
         (void)buf_printf(&text, ", network %s", r->network);
+    if (r->exchange[0])
+        (void)buf_printf(&text, ", all-to-all");
     const char *s = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
     buf_release(&text);
     return s;
