@@ -291,18 +291,9 @@ cleanup:
 
 /* ---- the run ---- */
 
-static double rows_of(const prediction_record *r) {
-    predict_layout l;
-    return predict_layout_parse(&l, r->layout, NULL) == SNAP_OK
-               ? (double)rank_layout_share(&l.ranks, 0, r->batch)
-               : 0;
-}
-
 /* If both rows have one layout, their errors are mostly the same. */
 static void set_gain(const rule_book *book, prediction_record *r, const prediction_record *b) {
-    const double *x = r->tokens_s_interval, *y = b->tokens_s_interval,
-                 e = fmax(book->range[predict_range(rows_of(r))].ratio_error,
-                          book->range[predict_range(rows_of(b))].ratio_error);
+    const double *x = r->tokens_s_interval, *y = b->tokens_s_interval, e = book->ratio_error;
     bool same = strcmp(r->layout, b->layout) == 0;
     r->fp8_over_bf16 = r->tokens_s / b->tokens_s;
     r->fp8_over_bf16_interval[0] = same ? r->fp8_over_bf16 / (1 + e) : x[0] / y[1];

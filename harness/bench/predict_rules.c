@@ -490,7 +490,8 @@ static compared_step compared_of(const measured_step *steps, int n, const measur
 }
 
 /* The errors of both arms are mostly the same, so the error of their ratio is smaller than the sum
- * of their errors. @predicted: the times of the steps, each predicted without its batch. */
+ * of their errors. A range of rows has few pairs of steps, so all of them give one error.
+ * @predicted: the times of the steps, each predicted without its batch. */
 static void check_ratios(rule_book *to, const measured_step *steps, const double *predicted,
                          int n) {
     for (int i = 0; i < n; i++)
@@ -499,11 +500,8 @@ static void check_ratios(rule_book *to, const measured_step *steps, const double
             if (bf16->arm != CACHE_BF16 || fp8->arm != CACHE_FP8 ||
                 !rules_compared(compared_of(steps, n, bf16), compared_of(steps, n, fp8)))
                 continue;
-            for (int of = 0; of < 2; of++) {
-                rules *r = &to->range[predict_range((of ? fp8 : bf16)->work.rows)];
-                r->ratio_error = larger_error(r->ratio_error, predicted[i] / predicted[k],
-                                              bf16->step_ns / fp8->step_ns);
-            }
+            to->ratio_error = larger_error(to->ratio_error, predicted[i] / predicted[k],
+                                           bf16->step_ns / fp8->step_ns);
         }
 }
 
@@ -523,8 +521,9 @@ left_out_cell left_out_of(const measured_step *steps, int n, const measured_step
 void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
     for (int r = 0; r < PREDICT_RANGES; r++) {
         memset(b->range[r].error, 0, sizeof b->range[r].error);
-        b->range[r].sum_error = b->range[r].step_error = b->range[r].ratio_error = 0;
+        b->range[r].sum_error = b->range[r].step_error = 0;
     }
+    b->ratio_error = 0;
     rule_book without = *b;
     double predicted[PREDICT_ROWS];
     for (int i = 0; i < n; i++) {

@@ -106,7 +106,6 @@ typedef struct {
     double error[STEP_PARTS]; /* of the rules */
     double sum_error;         /* of rules_step() with the measured parts */
     double step_error;        /* of rules_step() with the parts of the rules */
-    double ratio_error; /* of a step's FP8 tokens/s over its BF16 tokens/s (rules_compared()) */
 } rules;
 
 typedef struct {
@@ -114,6 +113,8 @@ typedef struct {
     kernel_slopes slopes;
     int heads; /* of the measured steps; the most of them, if they have different numbers */
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
+    double ratio_error; /* the largest relative error of FP8 over BF16 (rules_compared()) for
+                           measured steps that were left out of the fit */
     bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be
                     timed (generator/local/cuda/single.cu) */
 } rule_book;

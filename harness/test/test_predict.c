@@ -334,12 +334,13 @@ static void test_against_measured_steps(void) {
     CU_ASSERT_EQUAL(odd->context, 32768);
     CU_ASSERT_DOUBLE_EQUAL(odd->error_pct, 100 * (1 / 1.2 - 1), 1e-4);
     const rules *few = &f.p->in.book.range[0];
+    double ratio = f.p->in.book.ratio_error;
     CU_ASSERT_DOUBLE_EQUAL(few->error[STEP_EXPERTS], 1 - 1 / 1.2, 1e-6);
-    CU_ASSERT_DOUBLE_EQUAL(few->ratio_error, 1 - 1 / 1.2, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(ratio, 1 - 1 / 1.2, 1e-6);
     expect_interval(odd, few);
     const prediction_record *fp8 = odd + 24; /* its 8 x 3 steps in BF16 come first */
-    expect_near(fp8->fp8_over_bf16_interval[0], fp8->fp8_over_bf16 / (1 + few->ratio_error));
-    expect_near(fp8->fp8_over_bf16_interval[1], fp8->fp8_over_bf16 / (1 - few->ratio_error));
+    expect_near(fp8->fp8_over_bf16_interval[0], fp8->fp8_over_bf16 / (1 + ratio));
+    expect_near(fp8->fp8_over_bf16_interval[1], fp8->fp8_over_bf16 / (1 - ratio));
     expect_near(fp8->measured_fp8_over_bf16, 1.2 * fp8->fp8_over_bf16);
     close_fixture(&f);
     open_fixture(&f, 1);

@@ -122,12 +122,12 @@ static void add_overlap(table *t, int range, const rules *r) {
     table_number(t, 100 * r->step_error, 1);
 }
 
-static void add_ratio(table *t, int range, const rules *r) {
-    table_cell(t, "%s", kRanges[range]);
+static void add_ratio(table *t, double error) {
+    table_cell(t, "all");
     table_cell(t, "FP8/BF16");
     for (int i = 0; i < PREDICT_TERMS + 1; i++)
         table_cell(t, "%s", "");
-    table_number(t, 100 * r->ratio_error, 1);
+    table_number(t, 100 * error, 1);
 }
 
 table predict_rules_table(const predict_result *p) {
@@ -143,8 +143,8 @@ table predict_rules_table(const predict_result *p) {
                  e[STEP_EXPERTS]);
         add_rule(&t, i, "rest", &r->rest, &kRestUnits, e[STEP_REST]);
         add_overlap(&t, i, r);
-        add_ratio(&t, i, r);
     }
+    add_ratio(&t, p->in.book.ratio_error);
     return t;
 }
 
