@@ -208,8 +208,8 @@ static snap_status nccl_time(const predict_links *l, curve_kind kind, int size, 
     return SNAP_OK;
 }
 
-/* The time of a launch that moves next to nothing: the shortest measured exchange in one launch. 0 if
- * there is none. */
+/* The time of a launch that moves next to nothing: the shortest measured exchange in one launch. 0
+ * if there is none. */
 static double launch_time(const predict_links *l) {
     double least = (double)INFINITY;
     for (int k = 0; k < CURVE_KINDS; k++)

@@ -16,8 +16,8 @@
  * the curve of the path `one_shot`. That path measures an all-reduce. An all-gather or a
  * reduce-scatter with parts of b bytes then takes the time of an all-reduce of b bytes, because
  * each rank reads the same number of bytes from the others. Without these curves, and with a link
- * of configs/links.json, NCCL does all exchanges. The result of a sum or a reduce-scatter of NCCL is
- * added to the residual stream by another launch. Its time is that of its bytes at the measured
+ * of configs/links.json, NCCL does all exchanges. Another launch adds the result of a sum or a
+ * reduce-scatter of NCCL to the residual stream. It takes the time of its bytes at the measured
  * bandwidth, and that of a launch that moves next to nothing: the shortest exchange of the paths
  * `step` and `one_shot`.
  *

@@ -36,9 +36,9 @@ static neither_chosen neither_of(const router *r) {
 }
 
 /* The share of the ways to take @some of @all things that leave out @without of them. */
-static double share_without(double all, double without, double some) {
+static double share_without(double all, double without, int some) {
     double share = 1;
-    for (double i = 0; i < some; i++)
+    for (int i = 0; i < some; i++)
         share *= fmax(0, all - without - i) / (all - i);
     return share;
 }

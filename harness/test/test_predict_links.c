@@ -159,8 +159,8 @@ static void test_steps_of_several_numbers_of_ranks(void) {
      * ranks are as many as 3584 from each of three. */
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
     /* Without the curve of two ranks, the curve of four is used: 7680 bytes from one rank are as
-     * many as 2560 from each of three. The shortest exchange in one launch then takes 3000 ns instead
-     * of 2000, and so does the launch that adds the result of NCCL. */
+     * many as 2560 from each of three. The shortest exchange in one launch then takes 3000 ns, not
+     * 2000, and so does the launch that adds the result of NCCL. */
     predict_links other = l;
     other.curves[CURVE_ONE_SHOT][2].n = 0;
     CU_ASSERT_EQUAL(gathers_of(&other, "DP2/EP2", 7680, 3 << 20).ns,
@@ -220,8 +220,8 @@ static void test_networks(void) {
 }
 
 /* An all-to-all of the rows that are needed carries their share. It is used where it is shorter:
- * not for messages of the one-shot kernel. The outputs of the other ranks are added up by the launch
- * that adds a result. */
+ * not for messages of the one-shot kernel. The launch that adds a result adds up the outputs of the
+ * other ranks. */
 static void test_all_to_all(void) {
     predict_links l = links_of_two();
     const exchange_record row = exchange_row("all_to_all", "nccl", 1 << 20, 8000);

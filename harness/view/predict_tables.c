@@ -123,7 +123,7 @@ static void add_overlap(table *t, int range, const rules *r) {
 }
 
 static void add_ratio(table *t, double error) {
-    table_cell(t, "all");
+    table_cell(t, "1 and more");
     table_cell(t, "FP8/BF16");
     for (int i = 0; i < PREDICT_TERMS + 1; i++)
         table_cell(t, "%s", "");

@@ -157,9 +157,9 @@ bool report_table_paper_layouts(const report_model *m, arena *mem, table *t) {
             "usually once with BF16 first and once with FP8 first. Of several runs, a cell has the "
             "mean. The lowest and the highest ratio of a run are in parentheses if they differ "
             "with two decimals. Predicted tokens/s and ratios have their interval in parentheses. "
-            "Highest: the largest ratio of the row. At most eight contexts are shown, the longest ones. If "
-            "the name of a model has a number of layers, these are not the tokens/s of the whole "
-            "model." PAPER_REPORTED_NOTE,
+            "Highest: the largest ratio of the row. At most eight contexts are shown, the longest "
+            "ones. If the name of a model has a number of layers, these are not the tokens/s of "
+            "the whole model." PAPER_REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, true},
                     {"layout", "", TABLE_TEXT, true},
