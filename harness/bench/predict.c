@@ -294,7 +294,7 @@ cleanup:
 /* If both rows have one layout, their errors are mostly the same. */
 static void set_gain(const rule_book *book, prediction_record *r, const prediction_record *b) {
     const double *x = r->tokens_s_interval, *y = b->tokens_s_interval, e = book->ratio_error;
-    bool same = strcmp(r->layout, b->layout) == 0;
+    bool same = strcmp(r->layout, b->layout) == 0 && isfinite(e);
     r->fp8_over_bf16 = r->tokens_s / b->tokens_s;
     r->fp8_over_bf16_interval[0] = same ? r->fp8_over_bf16 / (1 + e) : x[0] / y[1];
     r->fp8_over_bf16_interval[1] = same ? r->fp8_over_bf16 / fmax(1 - e, 0) : x[1] / y[0];

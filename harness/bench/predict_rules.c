@@ -500,7 +500,7 @@ static void check_ratios(rule_book *to, const measured_step *steps, const double
             if (bf16->arm != CACHE_BF16 || fp8->arm != CACHE_FP8 ||
                 !rules_compared(compared_of(steps, n, bf16), compared_of(steps, n, fp8)))
                 continue;
-            to->ratio_error = larger_error(to->ratio_error, predicted[i] / predicted[k],
+            to->ratio_error = larger_error(fmax(to->ratio_error, 0), predicted[i] / predicted[k],
                                            bf16->step_ns / fp8->step_ns);
         }
 }
@@ -523,7 +523,7 @@ void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
         memset(b->range[r].error, 0, sizeof b->range[r].error);
         b->range[r].sum_error = b->range[r].step_error = 0;
     }
-    b->ratio_error = 0;
+    b->ratio_error = (double)NAN;
     rule_book without = *b;
     double predicted[PREDICT_ROWS];
     for (int i = 0; i < n; i++) {

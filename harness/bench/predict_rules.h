@@ -114,7 +114,7 @@ typedef struct {
     int heads; /* of the measured steps; the most of them, if they have different numbers */
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
     double ratio_error; /* the largest relative error of FP8 over BF16 (rules_compared()) for
-                           measured steps that were left out of the fit */
+                           measured steps that were left out of the fit; NAN without such pairs */
     bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be
                     timed (generator/local/cuda/single.cu) */
 } rule_book;

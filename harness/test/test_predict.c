@@ -571,6 +571,11 @@ static void test_refusals(void) {
     f.o.weights = "bf16";
     f.o.from.link = "token-ring";
     expect_refused(&f, "no link 'token-ring' (nvlink3, ");
+    f.o.from.link = NULL;
+    f.o.from.all_to_all = true;
+    f.o.layouts = "DP4/EP4";
+    f.o.batches = "8";
+    expect_refused(&f, "no measured all_to_all inside a graph");
     close_fixture(&f);
 }
 

@@ -158,6 +158,8 @@ static void test_error_of_a_ratio(void) {
         rules_fit_and_check(&b, steps, n);
         CU_ASSERT_DOUBLE_EQUAL(b.ratio_error, cases[c].error, 1e-6);
         CU_ASSERT_DOUBLE_EQUAL(b.range[0].step_error, 1 - 1 / 1.2, 1e-6);
+        rules_fit_and_check(&b, steps, kBatches - 1); /* BF16 alone */
+        CU_ASSERT(isnan(b.ratio_error));
     }
 }
 
