@@ -86,9 +86,9 @@ void write_html(const table *t, buf *out) {
     out->failed |= t->failed;
     (void)buf_printf(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" "
         "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\"><span>",
-        t->id, t->id, t->id);
+        t->whole ? " whole" : "", t->id, t->id, t->id);
     text(out, t->caption);
     (void)buf_puts(out, "</span></caption>\n<thead>\n");
     group_row(out, t);

@@ -44,6 +44,7 @@ typedef struct {
     const char *id;      /* "speed": HTML anchor and LaTeX label; other formats do not use it */
     const char *caption; /* title, with the units that the columns do not name */
     const char *note;    /* explanation below the table; "" = none */
+    bool whole;          /* HTML shows all rows, without a vertical scroll bar */
     table_column columns[TABLE_COLUMNS_MAX];
     int n_columns;
     size_t n_rows;      /* complete rows */
