@@ -97,7 +97,7 @@ static void row_label(const figure_of_devices *f, size_t row, buf *out) {
     const cell_shape *s = f->rows[row]->shape;
     char text[96], context[FORMAT_MAX];
     format_context(s->context, context);
-    (void)snprintf(text, sizeof text, "%lld heads, s_q %lld, %lld × %s", (long long)s->heads,
+    (void)snprintf(text, sizeof text, "heads %lld, s_q %lld, %lld × %s", (long long)s->heads,
                    (long long)s->s_q, (long long)s->batch, context);
     svg_text(out, "m e s", kLabels - 10, f->top + ((double)row + 0.5) * kRowH + 4, text);
 }

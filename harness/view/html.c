@@ -22,7 +22,7 @@ static void text(buf *out, const char *s) {
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
     table t;
-    if (!build(m, &mem, &t))
+    if (!report_build(m, build, &mem, &t))
         out->failed = true;
     else if (t.n_rows)
         write_html(&t, out);

@@ -12,7 +12,7 @@ static void text(buf *out, const char *s) {
 }
 
 static bool is_wide(const table *t, int c) {
-    static const char *const wide[] = {"reason", "method", "model", "file", "source"};
+    static const char *const wide[] = {"reason", "method", "model", "file", "source", "command"};
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         if (strcmp(t->columns[c].head, wide[i]) == 0)
             return true;

@@ -78,7 +78,7 @@ static void interruptions(const report_model *m, buf *out) {
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
     table t;
-    if (!build(m, &mem, &t))
+    if (!report_build(m, build, &mem, &t))
         out->failed = true;
     else if (t.n_rows)
         section(out, &t);

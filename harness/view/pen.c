@@ -140,6 +140,14 @@ void pen_file(pen *p, const report_model *m, int file) {
     pen_put(p, report_name_of(m, file));
 }
 
+bool report_build(const report_model *m, report_table_fn build, arena *mem, table *t) {
+    if (!build(m, mem, t))
+        return false;
+    if (m->labels && t->n_columns && strcmp(t->columns[t->n_columns - 1].head, "device") == 0)
+        table_last_to_front(t);
+    return true;
+}
+
 void pen_drop_last_unless(table *t, bool needed) {
     int n = 0;
     while (n < TABLE_COLUMNS_MAX && t->columns[n].head)

@@ -84,7 +84,7 @@ static snap_status put_latex(const report_model *m, const target *to, const char
     buf text = {0};
     table t;
     for (; *builds; builds++) {
-        if (!(*builds)(m, &mem, &t))
+        if (!report_build(m, *builds, &mem, &t))
             text.failed = true;
         else if (t.n_rows)
             write_latex(&t, &text);

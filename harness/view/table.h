@@ -66,6 +66,9 @@ void table_cell(table *t, const char *fmt, ...) SNAP_PRINTF(2, 3);
 void table_number(table *t, double x, int decimals);
 void table_science(table *t, double x); /* "1.25e-03"; "-" for NaN */
 
+/* Makes the last column the first one. */
+void table_last_to_front(table *t);
+
 /* The text of a cell; "" if the cell does not exist. */
 const char *table_at(const table *t, size_t row, int column);
 
