@@ -16,6 +16,7 @@ results/intel-xeon-16-threads/2026-12-01-1ea4e52b9a00-vendor
 results/amd-epyc-zen4-2-threads/2026-11-29-d992d69c37bc-vendor
 results/amd-epyc-zen4-2-threads/2026-11-29-659484ef9b55-pocl
 results/amd-epyc-2-threads/2026-11-30-37d211d35c19-vendor
+results/amd-epyc-zen4-2-threads/2026-11-30-ec16e57626cd-first-day
 '
 # shellcheck disable=SC2086 # one word for each device
 "$snapmla" compare $devices --prices configs/prices.json --out "$out" >/dev/null

@@ -91,7 +91,7 @@ void pen_range(pen *p, const double x[2], int decimals) {
 }
 
 void pen_times(pen *p, double ratio) {
-    enum { kSmall = 20 }; /* below 1 / kSmall, two decimals are too few */
+    enum { kSmall = 10 }; /* below 1 / kSmall, two decimals are too few */
     char text[FORMAT_MAX];
     if (ratio > 0 && ratio * kSmall < 1) {
         pen_printf(p, "%.2g×", ratio);

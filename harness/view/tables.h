@@ -59,8 +59,8 @@ bool report_table_sources(const report_model *m, arena *mem, table *t);
 
 typedef bool (*report_table_fn)(const report_model *m, arena *mem, table *t);
 
-/* Builds a table. In a comparison, a last column that names the device becomes the first one. Returns
- * false if memory is exhausted. */
+/* Builds a table. In a comparison, a last column that names the device becomes the first one.
+ * Returns false if memory is exhausted. */
 bool report_build(const report_model *m, report_table_fn build, arena *mem, table *t);
 
 /* The device on which a file's rows were measured; "" = unknown. */
