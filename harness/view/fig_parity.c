@@ -104,7 +104,7 @@ static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     svg_text_cut(out, "", 0, y, text, 30);
     (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %lld%s%s", p->arm, p->baseline,
                    (long long)p->problems, samples, p->control[0] ? ", control" : "");
-    svg_text_cut(out, "m s", 0, y + 13, row->device ? row->device : text, 38);
+    svg_text_cut(out, "m s", 0, y + 13, row->device ? row->device : text, row->device ? 34 : 38);
     if (p->refused[0]) {
         svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);
         svg_text(out, "b s v-refused", kWidth - 90, y + 4, "refused");

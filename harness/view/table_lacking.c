@@ -80,6 +80,7 @@ bool report_table_lacking(const report_model *m, arena *mem, table *t) {
                 "another device (bench --scaled). Run a command on the device of its line. For "
                 "many shapes, it names a shipped configuration that has them. Named arms keep "
                 "their names, and run on this device's backend.",
+        .whole = true,
         .columns = {{"#", "", TABLE_NUMBER, true},
                     {"device", "", TABLE_TEXT, true},
                     {"lacks", "", TABLE_TEXT, true},
