@@ -1,7 +1,7 @@
 #!/bin/sh
 # The canonical work for comparing devices: ceilings, single steps and loops of the shapes in
 # configs/vendor.json, numerical fidelity, and one evaluation with the embedded model. Run it in the
-# repository. docs/measuring.md has the commands of `snapmla compare` that then compare the files.
+# repository. `snapmla compare OUT OTHER` then compares the folders of two devices (docs/measuring.md).
 #   vendor.sh PROGRAM OUT [BACKEND]    BACKEND: cpu (default), cuda, opencl or plugin:PATH
 # It takes less than 20 minutes on any device, on idle processors, and less than 10 minutes with cuda.
 # On a slow device the two parts of `bench` skip the shapes for which no time is left, and the
