@@ -38,6 +38,11 @@ void split_set_program(const split_program *p) {
     program = *p;
 }
 
+void split_end_program(const snap_err *error) {
+    if (program.end)
+        program.end(error);
+}
+
 static int ranks_of(const split *s) {
     return rank_layout_size(&s->order.layout);
 }
