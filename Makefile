@@ -419,6 +419,7 @@ test-install: all $(BUILD)/snapmla.1
 test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
 	$(Q)sh ci/test_sbatch.sh $(BUILD)
+	$(Q)sh ci/test_vendor.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
 	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
