@@ -351,6 +351,7 @@ format:
 test-tutorial: all
 	$(Q)sh ci/tutorial.sh $(BUILD)
 	$(Q)sh ci/tutorial.sh $(BUILD) docs/evals.md
+	$(Q)SNAPMLA_TIMEOUT=0.1 SNAPMLA_MIN_TIME=0.02 sh ci/tutorial.sh $(BUILD) docs/plugin.md
 
 # ---- measurements in tests: coverage of intervals, the HTTP client's reactions to faults ----
 .PHONY: figures
@@ -454,7 +455,7 @@ help:
 	@echo 'make check        test, test-alloc, test-pipes, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
 	@echo 'make test-pipes   gives a named pipe to every option and argument: no command may wait for it'
-	@echo 'make test-tutorial  run the commands of docs/tutorial.md and docs/evals.md and compare their output'
+	@echo 'make test-tutorial  run the commands of docs/tutorial.md, evals.md and plugin.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
 	@echo 'make test-packages  installs each package in a fresh root and runs it (root, debootstrap)'
