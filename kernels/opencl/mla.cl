@@ -153,11 +153,14 @@ __kernel void fetch(__global uchar *kv, ulong kv_at, __global uchar *content, ul
 
 /* ---- probes of the ceilings ---- */
 
-__kernel void probe_read(__global uchar *data, ulong data_at, ulong items,
+/* Each work-item reads `each` items that are `step` items apart. The first items of neighbouring
+ * work-items are `apart` items apart. */
+__kernel void probe_read(__global uchar *data, ulong data_at, ulong each, ulong apart, ulong step,
                          __global uchar *sink, ulong sink_at) {
+    __global const uint4 *from = AT(uint4, data) + get_global_id(0) * apart;
     uint4 sum = (uint4)(0);
-    for (ulong i = get_global_id(0); i < items; i += get_global_size(0))
-        sum ^= AT(uint4, data)[i];
+    for (ulong i = 0; i < each; i++)
+        sum ^= from[i * step];
     if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u) /* keeps the compiler from removing the
                                                            reads */
         AT(uint, sink)[0] = sum.x;
