@@ -49,10 +49,11 @@ for n in 16 32 64 128 200; do
     [ "$(cat "$dir/fast/eval-$n.json")" = $n ] || fail "fast: no result of $n problems"
 done
 
-# The third evaluation does not end. The folder is then as it was after the second one.
-play hang 2 0.001 8
-[ "$calls" = '1 4 ' ] || fail "hang: the folder has evaluations of $calls problems"
-[ "$(cat "$dir/hang/eval/run.json")" = 4 ] || fail 'hang: not the result of the problems before'
+# Evaluations of 8 problems and more do not end. The folder is then as it was before.
+play hang 3 0.001 8
+last=$(tail -n 1 "$dir/hang/eval/calls")
+[ "$last" -lt 8 ] || fail "hang: the folder has evaluations of $calls problems"
+[ "$(cat "$dir/hang/eval/run.json")" = "$last" ] || fail 'hang: not the result of the problems before'
 [ ! -e "$dir/hang/eval-16.json" ] || fail 'hang: a result of problems that were not answered'
 
 # The first evaluation does not end: there is no result, and the exit code says so.
