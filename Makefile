@@ -210,6 +210,9 @@ TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
 TEST_ALSO_generator := base/test/temp_folder.c
 TEST_ALSO_harness := base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
 
+# The tests of the generator stop the thread that runs this function on a rank of a split model.
+TEST_WRAP_generator := -Wl,--wrap=runner_answer
+
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
 	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
@@ -217,7 +220,7 @@ $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
 $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_% $(1)/test/nccl_stub.c,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) $(TEST_WRAP_$(1)) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 # a server that streams tokens at a fixed rate, for measuring the client of bench serving

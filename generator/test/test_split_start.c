@@ -106,9 +106,9 @@ static void expect_order(const void *order, size_t n, const char *message) {
     }
     (void)close(ends[1]);
     (void)close(errors[1]);
-    channel c = channel_of(ends[0], 1, 20);
+    channel c = channel_of(ends[0], 1);
     wire_message hello;
-    CU_ASSERT_EQUAL(channel_receive(&c, WIRE_HELLO, false, &hello, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(channel_receive(&c, WIRE_HELLO, 20, &hello, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(channel_send(&c, WIRE_ORDER, order, n, NULL), SNAP_OK);
     ssize_t got = read(errors[0], text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
