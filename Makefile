@@ -354,6 +354,7 @@ format:
 test-tutorial: all
 	$(Q)sh ci/tutorial.sh $(BUILD)
 	$(Q)sh ci/tutorial.sh $(BUILD) docs/evals.md
+	$(Q)SNAPMLA_TIMEOUT=0.1 SNAPMLA_MIN_TIME=0.02 sh ci/tutorial.sh $(BUILD) docs/plugin.md
 
 # ---- measurements in tests: coverage of intervals, the HTTP client's reactions to faults ----
 .PHONY: figures
@@ -422,6 +423,7 @@ test-install: all $(BUILD)/snapmla.1
 test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
 	$(Q)sh ci/test_sbatch.sh $(BUILD)
+	$(Q)sh ci/test_vendor.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
 	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
@@ -456,7 +458,7 @@ help:
 	@echo 'make check        test, test-alloc, test-pipes, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
 	@echo 'make test-pipes   gives a named pipe to every option and argument: no command may wait for it'
-	@echo 'make test-tutorial  run the commands of docs/tutorial.md and docs/evals.md and compare their output'
+	@echo 'make test-tutorial  run the commands of docs/tutorial.md, evals.md and plugin.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
 	@echo 'make test-packages  installs each package in a fresh root and runs it (root, debootstrap)'
