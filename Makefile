@@ -210,6 +210,9 @@ TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
 TEST_ALSO_generator := base/test/failing_alloc.c base/test/temp_folder.c
 TEST_ALSO_harness := base/test/failing_alloc.c base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
 
+# The tests of the generator stop the thread that runs this function on a rank of a split model.
+TEST_WRAP_generator := -Wl,--wrap=runner_answer
+
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh
 	$$(Q)mkdir -p $$(@D) && sh ci/test_main.sh $(1) $(call tests_of,$(1)) > $$@
@@ -217,7 +220,7 @@ $(BUILD)/test/$(1)_main.o: $(BUILD)/test/$(1)_main.c
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -c -o $$@ $$<
 $(BUILD)/test/$(1): $(BUILD)/test/$(1)_main.o $(call objects,$(filter-out $(1)/test/fuzz_% $(1)/test/nccl_stub.c,$(sort $(wildcard $(1)/test/*.c)))) $(call objects,$(TEST_ALSO_$(1))) $(call libs,$(1))
 	@echo "  LINK    $$@"
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$(WRAP) $(TEST_WRAP_$(1)) -Wl,--wrap=pthread_create -o $$@ $$^ $$(CUNIT_LIBS) $$(LIBS)
 endef
 $(foreach l,$(TEST_LAYERS),$(eval $(call layer_test,$(l))))
 # a server that streams tokens at a fixed rate, for measuring the client of bench serving
@@ -351,6 +354,7 @@ format:
 test-tutorial: all
 	$(Q)sh ci/tutorial.sh $(BUILD)
 	$(Q)sh ci/tutorial.sh $(BUILD) docs/evals.md
+	$(Q)SNAPMLA_TIMEOUT=0.1 SNAPMLA_MIN_TIME=0.02 sh ci/tutorial.sh $(BUILD) docs/plugin.md
 
 # ---- measurements in tests: coverage of intervals, the HTTP client's reactions to faults ----
 .PHONY: figures
@@ -419,6 +423,7 @@ test-install: all $(BUILD)/snapmla.1
 test-jobs: all
 	$(Q)sh ci/test_jobs.sh $(BUILD)
 	$(Q)sh ci/test_sbatch.sh $(BUILD)
+	$(Q)sh ci/test_vendor.sh $(BUILD)
 
 dist: all $(BUILD)/snapmla.1
 	$(Q)sh ci/dist.sh $(BUILD) $(VERSION)
@@ -453,7 +458,7 @@ help:
 	@echo 'make check        test, test-alloc, test-pipes, tutorial, lint, include order, audit, sanitizers, installation'
 	@echo 'make test-alloc   runs commands while one memory allocation fails;  test-alloc-full: more of them, half an hour'
 	@echo 'make test-pipes   gives a named pipe to every option and argument: no command may wait for it'
-	@echo 'make test-tutorial  run the commands of docs/tutorial.md and docs/evals.md and compare their output'
+	@echo 'make test-tutorial  run the commands of docs/tutorial.md, evals.md and plugin.md and compare their output'
 	@echo 'make dist         one relocatable bundle for machines without the development packages'
 	@echo 'make deb, wheel   a Debian package, a Python wheel;  make release: both and the bundle, with checksums'
 	@echo 'make test-packages  installs each package in a fresh root and runs it (root, debootstrap)'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the commands of docs/tutorial.md and compares their output with what the document shows.
+# Runs the commands of a document, by default docs/tutorial.md, and compares their output with what it shows.
 #   tutorial.sh BUILD [DOCUMENT]
 #
 # A block that begins with ```console holds commands and their output:
@@ -104,7 +104,7 @@ failed=0
 for cmd in "$dir"/steps/*.cmd; do
     base=${cmd%.cmd}
     steps=$((steps + 1))
-    where="docs/tutorial.md:$(cat "$base.line")"
+    where="${document#"$root/"}:$(cat "$base.line")"
     eval "$(cat "$cmd")" >"$base.out" 2>"$base.err" </dev/null
     code=$?
     if [ "$code" != 0 ]; then

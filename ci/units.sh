@@ -5,7 +5,7 @@
 # These suites take longest, or wait for other processes. They start first, in this order. Otherwise
 # one of them would run alone at the end.
 set -u
-first='conformance split judge alloc serving_correlated serve_hostile client cpu model browser packed
+first='conformance split split_hang judge alloc serving_correlated serve_hostile client cpu model browser packed
     bench_run serving_measured serving_knee embedded comm serve_layouts serve_load ranks sandbox'
 jobs=$1 flags=$2
 shift 2

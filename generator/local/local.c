@@ -158,6 +158,15 @@ cleanup:
     return st;
 }
 
+snap_status local_limit_steps(local_model *m, double limit_s, snap_err *err) {
+    char name[96];
+    (void)snprintf(name, sizeof name, "%s%s%s", m->name, *m->name && m->split ? ": " : "",
+                   m->split ? "rank 0" : "");
+    snap_status st = watchdog_start(&m->dog, name, limit_s, split_end_program, err);
+    runner_limit_steps(m->runner, m->dog);
+    return st;
+}
+
 /* Makes the runner and the engine of replica @i. */
 static snap_status make_engine(local_model *m, const char *dir, const local_options *opt,
                                const replica_devices *d, int i, snap_err *err) {
@@ -184,6 +193,8 @@ static snap_status make_engine(local_model *m, const char *dir, const local_opti
         TRY(split_wait(m->split, err));
     TRY(make_together(m, d->ranks.replicas, err));
     engine_recompute(m->engine, opt->recompute);
+    if (cuda && replica_devices_count(d) > 1)
+        TRY(local_limit_steps(m, LOCAL_STEP_LIMIT, err));
 cleanup:
     if (st != SNAP_OK && m->split)
         split_fail(m->split, err);
@@ -212,6 +223,7 @@ static snap_status make_replica(local_model *m, const local_model *first, const 
     m->remote = NULL;
     m->remotes = 0;
     m->engine = NULL;
+    m->dog = NULL;
     m->encoder = NULL;
     m->more = NULL;
     m->borrows = true;
@@ -254,6 +266,7 @@ cleanup:
 }
 
 static void close_replica(local_model *m) {
+    watchdog_stop(m->dog);
     engine_free(m->engine);
     split_begin_close(m->split);
     for (int i = 0; i < m->remotes; i++)

@@ -58,6 +58,7 @@ struct local_model {
     runner **remote; /* [remotes]: the runners of the further replicas of the engine, with EP */
     int remotes;
     engine *engine;
+    watchdog *dog; /* of local_limit_steps(); or NULL */
     int32_t stop_ids[SHAPE_EOS + 1];
     int n_stop_ids;
     char name[64]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
@@ -72,6 +73,14 @@ struct local_model {
 snap_status local_open(local_model *m, const char *dir, const local_options *opt,
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
+
+/* Ends the program if a step of this replica takes longer than @limit_s seconds (watchdog.h). Of a
+ * split model, this is about rank 0. local_open() calls it with LOCAL_STEP_LIMIT if the layout has
+ * several GPUs. On the CPU, a step may take minutes. The limit is longer than that of an exchange
+ * (ranks_defaults), so that the ranks first find another rank that hangs. SNAP_E_NOMEM,
+ * SNAP_E_IO. */
+enum { LOCAL_STEP_LIMIT = 25 };
+snap_status local_limit_steps(local_model *m, double limit_s, snap_err *err) SNAP_CHECK_RESULT;
 
 /* Replica @i of @m, 0 .. m->replicas - 1; the first is @m itself. */
 static inline local_model *local_replica(local_model *m, int i) {

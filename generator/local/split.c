@@ -28,7 +28,7 @@ struct split {
     split_comms comms;
     channel to[RANKS_MOST];
     pid_t pid[RANKS_MOST];
-    double limit; /* exchange_s of the group for steps */
+    double limit; /* exchange_s of the group for steps, which holds for answers, too */
     bool failed;
 };
 
@@ -36,6 +36,11 @@ static split_program program;
 
 void split_set_program(const split_program *p) {
     program = *p;
+}
+
+void split_end_program(const snap_err *error) {
+    if (program.end)
+        program.end(error);
 }
 
 static int ranks_of(const split *s) {
@@ -65,9 +70,13 @@ static void deliver_failure(split *s) {
     ranks_set_stuck(s->group, kNever);
 }
 
+/* An error about another rank, such as one that does not answer, names that rank already. */
 void split_fail(split *s, snap_err *err) {
-    snap_err own = {0};
-    ranks_fail(s->group, err ? err : &own);
+    snap_err own = err ? *err : (snap_err){0};
+    bool others = ranks_check(s->group, NULL) != SNAP_OK;
+    ranks_fail(s->group, &own);
+    if (err && (others || !text_starts(err->text, "rank ")))
+        *err = own;
     deliver_failure(s);
 }
 
@@ -94,7 +103,7 @@ static snap_status send_call(call_sender *c, const void *bytes, size_t n, snap_e
 static snap_status receive_answer(call_link *c, const void **bytes, size_t *n, snap_err *err) {
     const replica_link *l = replica_of(&c->sender);
     wire_message m;
-    snap_status st = channel_receive(&l->s->to[l->first], WIRE_ANSWER, false, &m, err);
+    snap_status st = channel_receive(&l->s->to[l->first], WIRE_ANSWER, l->s->limit, &m, err);
     if (st != SNAP_OK)
         return st;
     *bytes = m.bytes;
@@ -144,8 +153,8 @@ static snap_status start_rank(split *s, int r, const split_options *o, snap_err 
     order.rank = r;
     order.device = o->devices[r];
     TRY(spawn_rank(r, program.argv, &fd, &s->pid[r], err));
-    s->to[r] = channel_of(fd, r, split_start_s);
-    TRY(channel_receive(&s->to[r], WIRE_HELLO, false, &hello, err));
+    s->to[r] = channel_of(fd, r);
+    TRY(channel_receive(&s->to[r], WIRE_HELLO, split_start_s, &hello, err));
     TRY(channel_send(&s->to[r], WIRE_ORDER, &order, sizeof order, err));
 cleanup:
     return st;

@@ -33,6 +33,10 @@ typedef struct {
 /* How this program starts a helper process. A program that does not call it cannot split models. */
 void split_set_program(const split_program *p);
 
+/* Ends this program with an error, through split_program.end(). Does nothing if the program has not
+ * called split_set_program(). */
+void split_end_program(const snap_err *error);
+
 typedef struct split split;
 
 typedef struct {

@@ -40,7 +40,7 @@ static snap_status receive_order(split_rank *k, snap_err *err) {
     snap_status st;
     wire_message m;
     TRY(channel_send(&k->lead, WIRE_HELLO, NULL, 0, err));
-    TRY(channel_receive(&k->lead, WIRE_ORDER, false, &m, err));
+    TRY(channel_receive(&k->lead, WIRE_ORDER, split_start_s, &m, err));
     if (m.n == sizeof k->order)
         memcpy(&k->order, m.bytes, m.n);
     if (m.n != sizeof k->order || !is_valid(&k->order))
@@ -125,7 +125,7 @@ static snap_status repeat_calls(split_rank *k, snap_err *err) {
     k->lead.spin_s = k->order.cuda ? split_spin_s : 0;
     for (;;) {
         wire_message m;
-        snap_status st = channel_receive(&k->lead, WIRE_CALL, true, &m, err);
+        snap_status st = channel_receive(&k->lead, WIRE_CALL, 0, &m, err);
         if (st == SNAP_OK && m.type == WIRE_CALL)
             st = runner_answer(k->runner, m.bytes, m.n, answers ? send_answer : NULL, k, err);
         if (st != SNAP_OK || m.type == WIRE_BYE)
@@ -158,7 +158,7 @@ bool split_follow(void (*end)(const snap_err *), snap_err *err) {
         return false;
     (void)signal(SIGINT, SIG_IGN); /* rank 0 gets them, too, and decides when to end */
     (void)signal(SIGTERM, SIG_IGN);
-    k.lead = channel_of(STDIN_FILENO, 0, split_start_s);
+    k.lead = channel_of(STDIN_FILENO, 0);
     snap_status st = run(&k, end, err);
     if (st != SNAP_OK && k.group)
         ranks_fail(k.group, err);

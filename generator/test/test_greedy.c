@@ -1,10 +1,11 @@
-/* Tests greedy answers of the shipped model, whole and split over two ranks (TP2). Both models get
- * the tokens that the whole one finds likeliest, so that one token of difference does not change
- * all that follow.
+/* Tests greedy answers of the shipped model, whole and divided over two ranks (TP2, EP2, TP2/EP2).
+ * Both models get the tokens that the whole one finds likeliest, so that one token of difference
+ * does not change all that follow. Two answers are made at a time. With EP2, each replica makes one
+ * of them.
  *
- * On the CPU, the models give 3 answers of 20 tokens. If there is a CUDA device, they also give 20
- * answers of 50 tokens on it. Both ranks then use device 0, unless GREEDY_DEVICE names other
- * devices, such as "cuda:0,1". */
+ * On the CPU, the models give 2 or 4 answers of 20 tokens. If there is a CUDA device, they also
+ * give 20 answers of 50 tokens on it. Both ranks then use device 0, unless GREEDY_DEVICE names
+ * other devices, such as "cuda:0,1". */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 enum {
     kContext = 256, /* of a prompt and its answer */
     kPages = kContext / MLA_PAGE,
+    kTogether = 2, /* answers at a time */
     kMostTokens = 1000,
 };
 static const char kShipped[] = "models/snapmla-10m";
@@ -30,21 +32,21 @@ static void test_rank(void) {
 
 typedef struct {
     local_model m;
-    float *logits; /* [vocab] */
+    float *logits; /* [kTogether][vocab] */
 } model;
 
 static void open_model(model *k, const char *device, const char *layout, const char *precision) {
     local_options how = {.precision = precision,
                          .context = kContext,
-                         .sequences = 1,
+                         .sequences = kTogether,
                          .threads = 2,
                          .device = device,
                          .layout = layout};
     snap_err err = {0};
     if (local_open(&k->m, kShipped, &how, &err) != SNAP_OK)
-        (void)fprintf(stderr, "%s: %s\n", device, err.text);
+        (void)fprintf(stderr, "%s %s: %s\n", device, layout ? layout : "", err.text);
     CU_ASSERT_EQUAL_FATAL(err.code, SNAP_OK);
-    k->logits = calloc((size_t)k->m.shape.vocab_size, sizeof *k->logits);
+    k->logits = calloc((size_t)(kTogether * k->m.shape.vocab_size), sizeof *k->logits);
     CU_ASSERT_PTR_NOT_NULL_FATAL(k->logits);
 }
 
@@ -53,26 +55,47 @@ static void close_model(model *k) {
     local_close(&k->m);
 }
 
-/* Runs tokens from @position on. The logits are those after the last one. */
-static void step(model *k, const int32_t *tokens, int count, int64_t position) {
-    int32_t pages[kPages];
+/* Runs tokens of all answers from @position on: those of answer i are the @count at tokens[i]. The
+ * logits are those after the last one. */
+static void step(model *k, const int32_t *const tokens[kTogether], int count, int64_t position) {
+    int32_t pages[kTogether][kPages];
+    model_piece piece[kTogether];
+    reading wanted[kTogether] = {{.kind = READ_LOGITS}, {.kind = READ_LOGITS}};
+    reading_result got[kTogether];
+    runner_batch batch[kTogether];
+    int replicas = k->m.remotes + 1, each = kTogether / replicas;
     snap_err err = {0};
-    for (int i = 0; i < kPages; i++)
-        pages[i] = i;
-    model_piece piece = {.tokens = tokens,
-                         .count = count,
-                         .position = position,
-                         .pages = pages,
-                         .logits = 1,
-                         .chunk = count > 1};
-    CU_ASSERT_EQUAL_FATAL(runner_step(k->m.runner, &piece, 1, k->logits, &err), SNAP_OK);
+    for (int i = 0; i < kTogether; i++) {
+        for (int j = 0; j < kPages; j++)
+            pages[i][j] = i * kPages + j;
+        piece[i] = (model_piece){.tokens = tokens[i],
+                                 .count = count,
+                                 .position = position,
+                                 .pages = pages[i],
+                                 .logits = 1,
+                                 .chunk = count > 1};
+    }
+    for (int i = 0; i < replicas; i++)
+        batch[i] = (runner_batch){.r = i ? k->m.remote[i - 1] : k->m.runner,
+                                  .pieces = piece + i * each,
+                                  .count = each,
+                                  .wanted = wanted + i * each,
+                                  .got = got + i * each,
+                                  .logits = k->logits + i * each * k->m.shape.vocab_size};
+    CU_ASSERT_EQUAL_FATAL(runner_step_together(batch, replicas, &err), SNAP_OK);
 }
 
-static int32_t likeliest(const model *k) {
+static const float *logits_of(const model *k, int i) {
+    return k->logits + i * k->m.shape.vocab_size;
+}
+
+/* The likeliest token of answer @i. */
+static int32_t likeliest(const model *k, int i) {
+    const float *logits = logits_of(k, i);
     int32_t best = 0;
-    for (int32_t i = 1; i < k->m.shape.vocab_size; i++)
-        if (k->logits[i] > k->logits[best])
-            best = i;
+    for (int32_t t = 1; t < k->m.shape.vocab_size; t++)
+        if (logits[t] > logits[best])
+            best = t;
     return best;
 }
 
@@ -120,31 +143,45 @@ static int prompt(const model *k, int i, tok_ids *ids) {
     return (int)ids->n;
 }
 
-/* Answers one prompt in both models. Adds to @o, and writes the distances to @all [tokens]. */
-static void answer(model *whole, model *parts, int i, int tokens, outcome *o, double *all) {
+/* Compares the logits of answer @i. Returns the token that the whole model finds likeliest. */
+static int32_t compare(const model *whole, const model *parts, int i, outcome *o, double *apart) {
+    const float *x = logits_of(whole, i), *y = logits_of(parts, i);
     int vocab = whole->m.shape.vocab_size;
-    tok_ids ids = {0};
-    int before = prompt(whole, i, &ids);
+    int32_t a = likeliest(whole, i), b = likeliest(parts, i);
+    o->differ += a != b;
+    o->gap = fmax(o->gap, (double)x[a] - (double)x[b]);
+    o->spread = fmax(o->spread, (double)x[a] - mean(x, vocab));
+    *apart = distance(x, y, vocab);
+    return a;
+}
+
+/* Answers the prompts from @first on in both models. Adds to @o, and writes the distances to
+ * @all [kTogether * tokens]. */
+static void answer(model *whole, model *parts, int first, int tokens, outcome *o, double *all) {
+    tok_ids ids[kTogether] = {0};
+    int32_t next[kTogether];
+    int before = prompt(whole, first, &ids[0]);
+    for (int i = 1; i < kTogether; i++)
+        CU_ASSERT_EQUAL_FATAL(prompt(whole, first + i, &ids[i]), before);
     CU_ASSERT_FATAL(before > 0 && before + tokens <= kContext);
-    step(whole, ids.v, before, 0);
-    step(parts, ids.v, before, 0);
+    const int32_t *prompts[kTogether] = {ids[0].v, ids[1].v}, *chosen[] = {&next[0], &next[1]};
+    step(whole, prompts, before, 0);
+    step(parts, prompts, before, 0);
     for (int j = 0; j < tokens; j++) {
-        int32_t a = likeliest(whole), b = likeliest(parts);
-        o->differ += a != b;
-        o->gap = fmax(o->gap, (double)whole->logits[a] - (double)whole->logits[b]);
-        o->spread = fmax(o->spread, (double)whole->logits[a] - mean(whole->logits, vocab));
-        all[j] = distance(whole->logits, parts->logits, vocab);
-        step(whole, &a, 1, before + j);
-        step(parts, &a, 1, before + j);
+        for (int i = 0; i < kTogether; i++)
+            next[i] = compare(whole, parts, i, o, all + i * tokens + j);
+        step(whole, chosen, 1, before + j);
+        step(parts, chosen, 1, before + j);
     }
-    tok_ids_release(&ids);
+    for (int i = 0; i < kTogether; i++)
+        tok_ids_release(&ids[i]);
 }
 
 static outcome answer_all(model *whole, model *parts, int answers, int tokens) {
     outcome o = {0};
     double all[kMostTokens];
-    CU_ASSERT_FATAL(answers * tokens <= kMostTokens);
-    for (int i = 0; i < answers; i++)
+    CU_ASSERT_FATAL(answers % kTogether == 0 && answers * tokens <= kMostTokens);
+    for (int i = 0; i < answers; i += kTogether)
         answer(whole, parts, i, tokens, &o, all + i * tokens);
     qsort(all, (size_t)(answers * tokens), sizeof *all, by_size);
     o.distance = all[answers * tokens / 2];
@@ -152,19 +189,25 @@ static outcome answer_all(model *whole, model *parts, int answers, int tokens) {
     return o;
 }
 
-/* @one, @two: the devices. @most: bound of the distance. */
-static outcome check(const char *one, const char *two, const char *precision, int answers,
-                     int tokens, double most) {
+typedef struct {
+    const char *one, *two; /* the devices of the whole and of the divided model */
+    const char *layout, *precision;
+    int answers, tokens;
+    double most; /* bound of the distance */
+} comparison;
+
+static outcome check(const comparison *c) {
     model whole, parts;
-    open_model(&whole, one, NULL, precision);
-    open_model(&parts, two, "TP2", precision);
+    int answers = c->answers, tokens = c->tokens;
+    open_model(&whole, c->one, NULL, c->precision);
+    open_model(&parts, c->two, c->layout, c->precision);
     outcome o = answer_all(&whole, &parts, answers, tokens);
     if (getenv("SHOW_FIGURES"))
-        (void)printf("\n| %s | %s | %d of %d tokens differ | distance of logits: median %.1e, "
+        (void)printf("\n| %s | %s | %s | %d of %d tokens differ | distance of logits: median %.1e, "
                      "largest %.1e | largest gap %.2g of %.3g |",
-                     two, precision, o.differ, answers * tokens, o.distance, o.largest, o.gap,
-                     o.spread);
-    CU_ASSERT(o.distance <= most);
+                     c->two, c->layout, c->precision, o.differ, answers * tokens, o.distance,
+                     o.largest, o.gap, o.spread);
+    CU_ASSERT(o.distance <= c->most);
     /* Where the models do not agree, the two tokens are about equally likely. */
     CU_ASSERT(o.gap <= 0.01 * o.spread);
     close_model(&parts);
@@ -172,15 +215,31 @@ static outcome check(const char *one, const char *two, const char *precision, in
     return o;
 }
 
+static const char *const kLayouts[] = {"TP2", "EP2", "TP2/EP2"};
+enum { kLayoutCount = sizeof kLayouts / sizeof *kLayouts };
+
+/* In FP32, no token differs. In BF16 and FP8, at most one may. These two are tested with TP2 only,
+ * to save processor time. */
 static void test_on_the_cpu(void) {
-    enum { kAnswers = kSanitized ? 1 : 3, kTokens = kThreadSanitized ? 8 : 20 };
-    CU_ASSERT_EQUAL(check("cpu", "cpu", "fp32", kAnswers, kTokens, 1e-5).differ, 0);
-    if (kThreadSanitized) { /* the precision does not change how threads synchronise */
-        split_ranks_expect_none();
-        return;
+    comparison c = {.one = "cpu",
+                    .two = "cpu",
+                    .precision = "fp32",
+                    .answers = 2,
+                    .tokens = kThreadSanitized ? 4
+                              : kSanitized     ? 10
+                                               : 20,
+                    .most = 1e-5};
+    for (int i = 0; i < kLayoutCount; i++) {
+        c.layout = kLayouts[i];
+        CU_ASSERT_EQUAL(check(&c).differ, 0);
     }
-    CU_ASSERT(check("cpu", "cpu", "bf16", kAnswers, kTokens, 2e-2).differ <= 1);
-    CU_ASSERT(check("cpu", "cpu", "fp8", kAnswers, kTokens, 2e-2).differ <= 1);
+    c.layout = "TP2";
+    c.answers = kSanitized ? 2 : 4;
+    c.most = 2e-2;
+    for (int i = 0; i < 2 && !kThreadSanitized; i++) { /* threads synchronise as in FP32 */
+        c.precision = i ? "fp8" : "bf16";
+        CU_ASSERT(check(&c).differ <= 1);
+    }
     split_ranks_expect_none();
 }
 
@@ -191,9 +250,16 @@ static void test_on_cuda(void) {
         return;
     if (!device)
         (void)setenv("SNAPMLA_NCCL", "/nonexistent/libnccl.so", 1);
-    device = device ? device : "cuda:0,0";
-    CU_ASSERT(check("cuda", device, "bf16", 20, 50, 2e-2).differ <= 10);
-    CU_ASSERT(check("cuda", device, "fp8", 20, 50, 2e-2).differ <= 10);
+    comparison c = {.one = "cuda",
+                    .two = device ? device : "cuda:0,0",
+                    .answers = 20,
+                    .tokens = 50,
+                    .most = 2e-2};
+    for (int i = 0; i < 2 * kLayoutCount; i++) {
+        c.layout = kLayouts[i / 2];
+        c.precision = i % 2 ? "fp8" : "bf16";
+        CU_ASSERT(check(&c).differ <= 10);
+    }
 }
 
 CU_TestInfo tests_greedy[] = {

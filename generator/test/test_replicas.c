@@ -3,7 +3,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/test/sanitized.h"
 #include "base/text.h"
 #include "generator/local/answer.h"
@@ -269,6 +272,63 @@ static void test_swapping(void) {
     tiny_remove(dir);
 }
 
+static const double kStepLimit = 0.5; /* seconds */
+
+/* The first step takes longer than the limit, and a later one does not end. */
+static void hang_in_step(void *ctx, const runner_block_view *v) {
+    int64_t steps = engine_stats_of(ctx).steps;
+    if (steps == 0 && v->block == 0 && v->row == 0)
+        clock_sleep_ns((int64_t)(3 * kStepLimit * 1e9));
+    while (steps > WATCHDOG_FREE)
+        (void)pause();
+}
+
+static void end_with_message(const snap_err *why) {
+    (void)fprintf(stderr, "%s", why->text);
+    _exit(err_exit_code(why->code));
+}
+
+/* Replica 1 hangs. The steps of replica 0 end. */
+static _Noreturn void run_hanging_replica(const char *dir) {
+    local_model m;
+    local_answers out;
+    snap_err err = {0};
+    local_options how = {.layout = "DP2", .threads = 2};
+    gen_message message = {"user", "What is 17 * 23?"};
+    answer_options o = {.sampling = {.temperature = 1, .top_p = 1}, .samples = 2, .max_tokens = 60};
+    split_set_program(&(split_program){.end = end_with_message});
+    if (local_open(&m, dir, &how, &err) != SNAP_OK || local_limit_steps(&m, 20, &err) != SNAP_OK ||
+        local_limit_steps(local_replica(&m, 1), kStepLimit, &err) != SNAP_OK)
+        end_with_message(&err);
+    local_model *hangs = local_replica(&m, 1);
+    runner_watch_blocks(hangs->runner, hang_in_step, hangs->engine);
+    (void)!local_answer_prompt(&m, &message, 1, &o, &out, &err);
+    _exit(0);
+}
+
+static void test_a_step_that_never_ends(void) {
+    char dir[64], text[700];
+    int ends[2], status = 0;
+    tiny_folder(dir, "v3");
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    CU_ASSERT_FATAL(pid >= 0);
+    if (pid == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        run_hanging_replica(dir);
+    }
+    (void)close(ends[1]);
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    ssize_t n = read(ends[0], text, sizeof text - 1);
+    text[n > 0 ? n : 0] = '\0';
+    CU_ASSERT_STRING_EQUAL(text, "replica 1 (cpu): a step did not end within 0.5 s: the GPU hangs, "
+                                 "or is too slow");
+    (void)close(ends[0]);
+    tiny_remove(dir);
+}
+
 CU_TestInfo tests_replicas[] = {
     {"devices and layouts", test_devices},
     {"layouts give the same answers", test_layouts_give_the_same_answers},
@@ -276,5 +336,6 @@ CU_TestInfo tests_replicas[] = {
     {"a run that ends early", test_a_run_that_ends_early},
     {"samples of a prompt, and a replica that fails", test_samples_of_a_prompt},
     {"swapping and shared prompts", test_swapping},
+    {"a step that never ends", test_a_step_that_never_ends},
     CU_TEST_INFO_NULL,
 };

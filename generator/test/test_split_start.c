@@ -111,9 +111,9 @@ static void expect_order(const void *order, size_t n, const char *message) {
     }
     (void)close(ends[1]);
     (void)close(errors[1]);
-    channel c = channel_of(ends[0], 1, 20);
+    channel c = channel_of(ends[0], 1);
     wire_message hello;
-    CU_ASSERT_EQUAL(channel_receive(&c, WIRE_HELLO, false, &hello, NULL), SNAP_OK);
+    CU_ASSERT_EQUAL(channel_receive(&c, WIRE_HELLO, 20, &hello, NULL), SNAP_OK);
     CU_ASSERT_EQUAL(channel_send(&c, WIRE_ORDER, order, n, NULL), SNAP_OK);
     ssize_t got = read(errors[0], text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
@@ -205,10 +205,10 @@ static void test_no_memory_for_a_message(void) {
     if (!failing_alloc_works())
         return;
     CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    channel from = channel_of(ends[0], 1, 20), to = channel_of(ends[1], 0, 20);
+    channel from = channel_of(ends[0], 1), to = channel_of(ends[1], 0);
     CU_ASSERT_EQUAL(channel_send(&from, WIRE_CALL, bytes, sizeof bytes, NULL), SNAP_OK);
     failing_alloc_arm(2, true);
-    snap_status st = channel_receive(&to, WIRE_CALL, false, &m, &err);
+    snap_status st = channel_receive(&to, WIRE_CALL, 20, &m, &err);
     (void)failing_alloc_disarm();
     fault_forget();
     CU_ASSERT_EQUAL(st, SNAP_E_NOMEM);

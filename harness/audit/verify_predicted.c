@@ -41,6 +41,20 @@ static void check_times(verify_findings *f, const prediction_record *row, const 
                    row->limit);
 }
 
+/* The runner-up is not faster than the row, and it is one of the ties if its interval overlaps. */
+static void check_comparisons(verify_findings *f, const prediction_record *row, const char *where) {
+    f->checks += 2;
+    if (isfinite(row->fp8_over_bf16) && isfinite(row->fp8_over_bf16_interval[0]) &&
+        !is_in(row->fp8_over_bf16_interval, row->fp8_over_bf16))
+        verify_add(f, VERIFY_FORM, where, "the interval of FP8 over BF16 does not contain it");
+    if (!isfinite(row->runner_up_tokens_s))
+        return;
+    bool overlaps = row->runner_up_interval[1] >= row->tokens_s_interval[0];
+    if (row->runner_up_tokens_s > row->tokens_s || (overlaps && row->tied < 1))
+        verify_add(f, VERIFY_FORM, where,
+                   "the layout is not the best, or its ties are not counted");
+}
+
 static void check_error(verify_findings *f, const prediction_record *row, const char *where) {
     double error = 100 * (row->median_ns / row->measured_ns - 1);
     f->checks++;
@@ -55,8 +69,10 @@ void verify_predicted(const run_record *r, verify_findings *f) {
         char where[64];
         (void)snprintf(where, sizeof where, "predicted[%zu]", i);
         check_layout(f, row, where);
-        if (row->parts & PREDICTION_FITS)
+        if (row->parts & PREDICTION_FITS) {
             check_times(f, row, where);
+            check_comparisons(f, row, where);
+        }
         if (row->parts & PREDICTION_MEASURED)
             check_error(f, row, where);
     }

@@ -109,6 +109,7 @@ static snap_status predict_cell(predict_request *q, const rule_book *book, const
     r->weights = q->e4m3 ? "e4m3" : "bf16";
     r->link = links->has_link ? links->link.name : "measured";
     r->network = r->gpus > PREDICT_NODE && l->ranks.whole_experts ? links->network.name : "";
+    r->exchange = links->all_to_all ? "all_to_all" : "";
     r->arm = kv_format_name(c->arm);
     r->context = c->context;
     r->largest = c->batch == 0;
@@ -147,38 +148,81 @@ cleanup:
     return st;
 }
 
+/* The layouts of a cell of the map that were compared so far. */
+typedef struct {
+    prediction_record at[2 * PREDICT_WIDEST]; /* rows that fit; TP of 1 to PREDICT_WIDEST, with and
+                                                 without EP */
+    int n;
+    bool divides;           /* some layout divides the model */
+    bool any;               /* some layout has a sequence for each replica */
+    prediction_record none; /* if no layout fits: the row of the first one, without a time */
+} candidates;
+
+static snap_status predict_candidates(predict_request *q, int64_t gpus, cell *c, candidates *out,
+                                      snap_err *err) {
+    snap_status st = SNAP_OK;
+    for (int parts = 1; parts <= PREDICT_WIDEST && parts <= gpus; parts++)
+        for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
+            prediction_record r;
+            c->layout = (predict_layout){{(int)gpus / parts, parts, whole}};
+            if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
+                continue;
+            out->divides = true;
+            if (c->batch && c->batch < gpus / parts)
+                continue;
+            TRY(predict_cell(q, &q->out->in.book, c, &r, err));
+            if (r.batch)
+                out->at[out->n++] = r;
+            else if (!out->any)
+                out->none = r;
+            out->any = true;
+        }
+cleanup:
+    return st;
+}
+
+static int by_tokens_s(const void *a, const void *b) {
+    double x = ((const prediction_record *)a)->tokens_s,
+           y = ((const prediction_record *)b)->tokens_s;
+    return (x < y) - (x > y);
+}
+
+/* The fastest candidate, with the second fastest one and the number of ties. */
+static prediction_record best_of(candidates *c) {
+    if (!c->n)
+        return c->none;
+    qsort(c->at, (size_t)c->n, sizeof c->at[0], by_tokens_s);
+    prediction_record best = c->at[0];
+    best.best = true;
+    best.tied = 0;
+    for (int i = 1; i < c->n; i++)
+        best.tied += c->at[i].tokens_s_interval[1] >= best.tokens_s_interval[0];
+    if (c->n < 2)
+        return best;
+    best.runner_up = c->at[1].layout;
+    best.runner_up_tokens_s = c->at[1].tokens_s;
+    memcpy(best.runner_up_interval, c->at[1].tokens_s_interval, sizeof best.runner_up_interval);
+    return best;
+}
+
 /* Adds a row with the fastest layout of @gpus GPUs for a cell. Layouts with idle replicas are left
  * out. If all layouts have idle replicas, no row is added. If no other layout fits into the memory,
  * the row has no time. */
 static snap_status predict_best(predict_request *q, int64_t gpus, cell *c, snap_err *err) {
-    snap_status st = SNAP_OK;
-    prediction_record *best = next_row(q->out, err), r;
-    bool any = false, divides = false;
-    if (!best)
-        return SNAP_E_USAGE;
-    for (int parts = 1; parts <= PREDICT_WIDEST && parts <= gpus; parts++)
-        for (int whole = 0; whole < (gpus > 1 ? 2 : 1); whole++) {
-            c->layout = (predict_layout){{(int)gpus / parts, parts, whole}};
-            if (gpus % parts != 0 || predict_layout_check(&c->layout, &q->shape, NULL) != SNAP_OK)
-                continue;
-            divides = true;
-            if (c->batch && c->batch < gpus / parts)
-                continue;
-            TRY(predict_cell(q, &q->out->in.book, c, &r, err));
-            if (!any || (r.batch && (!best->batch || r.tokens_s > best->tokens_s)))
-                *best = r;
-            any = true;
-        }
-    if (!divides)
+    candidates all = {.n = 0};
+    snap_status st = predict_candidates(q, gpus, c, &all, err);
+    if (st != SNAP_OK)
+        return st;
+    if (!all.divides)
         return err_set(err, SNAP_E_UNSUPPORTED, "--gpus %lld: no layout divides this model",
                        (long long)gpus);
-    if (!any) {
-        q->out->n--;
+    if (!all.any)
         return SNAP_OK;
-    }
-    best->best = best->batch > 0;
-cleanup:
-    return st;
+    prediction_record *row = next_row(q->out, err);
+    if (!row)
+        return SNAP_E_USAGE;
+    *row = best_of(&all);
+    return SNAP_OK;
 }
 
 static snap_status predict_map(predict_request *q, snap_err *err) {
@@ -247,18 +291,51 @@ cleanup:
 
 /* ---- the run ---- */
 
+/* If both rows have one layout, their errors are mostly the same. */
+static void set_gain(const rule_book *book, prediction_record *r, const prediction_record *b) {
+    const double *x = r->tokens_s_interval, *y = b->tokens_s_interval, e = book->ratio_error;
+    bool same = strcmp(r->layout, b->layout) == 0 && isfinite(e);
+    r->fp8_over_bf16 = r->tokens_s / b->tokens_s;
+    r->fp8_over_bf16_interval[0] = same ? r->fp8_over_bf16 / (1 + e) : x[0] / y[1];
+    r->fp8_over_bf16_interval[1] = same ? r->fp8_over_bf16 / fmax(1 - e, 0) : x[1] / y[0];
+    if (r->parts & b->parts & PREDICTION_MEASURED)
+        r->measured_fp8_over_bf16 =
+            (double)r->batch / r->measured_ns / ((double)b->batch / b->measured_ns);
+}
+
+/* Whether no row of the same layout, arm and context has more sequences. Files of measured steps do
+ * not say which batch was the largest one. */
+static bool is_largest(const predict_result *p, const prediction_record *r) {
+    for (int i = 0; i < p->n; i++) {
+        const prediction_record *o = &p->rows[i];
+        if (strcmp(o->arm, r->arm) == 0 && strcmp(o->layout, r->layout) == 0 &&
+            o->context == r->context && o->batch > r->batch)
+            return false;
+    }
+    return true;
+}
+
 /* A row of the map is compared with the best layout of BF16, whichever that is. */
+static bool is_compared(const predict_result *p, const prediction_record *r,
+                        const prediction_record *b) {
+    if (strcmp(r->arm, "fp8") != 0 || strcmp(b->arm, "bf16") != 0 || !r->batch || !b->batch ||
+        r->gpus != b->gpus || (!r->best && strcmp(r->layout, b->layout) != 0))
+        return false;
+    if (r->parts & PREDICTION_MEASURED)
+        return rules_compared((compared_step){r->context, r->batch, is_largest(p, r)},
+                              (compared_step){b->context, b->batch, is_largest(p, b)});
+    return r->context == b->context && r->largest == b->largest &&
+           (r->largest || r->batch == b->batch);
+}
+
+/* A row of the same batch is preferred to that of the largest batch. */
 static void set_gains(predict_result *p) {
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->n; k++) {
             prediction_record *r = &p->rows[i];
             const prediction_record *b = &p->rows[k];
-            bool same = r->gpus == b->gpus && r->context == b->context &&
-                        r->largest == b->largest && (r->largest || r->batch == b->batch) &&
-                        (r->best || strcmp(r->layout, b->layout) == 0);
-            if (strcmp(r->arm, "fp8") == 0 && strcmp(b->arm, "bf16") == 0 && same && r->batch &&
-                b->batch)
-                r->fp8_over_bf16 = r->tokens_s / b->tokens_s;
+            if (is_compared(p, r, b) && (isnan(r->fp8_over_bf16) || r->batch == b->batch))
+                set_gain(&p->in.book, r, b);
         }
 }
 

@@ -18,7 +18,8 @@ typedef struct {
     const char *model_config;
     const char *arms, *contexts, *batches; /* as in model_bench.h; batches are those of all GPUs */
     const char *layouts; /* a list; NULL = those of `gpus`; one GPU if that is NULL, too */
-    const char *gpus;    /* a list of numbers of GPUs; for each, the layout with most tokens/s */
+    const char *gpus;    /* a list of numbers of GPUs; for each, the layout with most tokens/s, and
+                            which one is the second */
     const char *weights; /* "bf16", or "e4m3", which a config with blocks of 128 always means */
     double memory_gb;    /* of each GPU for weights, buffers and cache, in 10^9 bytes; 0 = no
                             limit */

@@ -176,6 +176,7 @@ static snap_status read_links(predict_inputs *in, const predict_sources *from, s
         return err->code;
     TRY(predict_link_find(&in->links.network, from->network, links, err));
     in->links.has_link = from->link != NULL;
+    in->links.all_to_all = from->all_to_all;
     if (from->link)
         TRY(predict_link_find(&in->links.link, from->link, links, err));
 cleanup:

@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
     const char *measured;       /* result files, separated by commas */
     const char *link, *network; /* names in configs/links.json; link NULL = the measured curves */
+    bool all_to_all;            /* as in predict_links */
 } predict_sources;
 
 /**

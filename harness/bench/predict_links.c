@@ -11,17 +11,19 @@
 
 /* ---- measured curves ---- */
 
-/* The rows of each kind of curve. */
+/* The rows of each kind of curve, and whether such an exchange is one launch of our own kernel. */
 static const struct {
     const char *operation, *path;
+    bool one_launch;
 } kKinds[CURVE_KINDS] = {
-    [CURVE_ONE_SHOT] = {"all_reduce", "one_shot"},
-    [CURVE_ALL_REDUCE] = {"all_reduce", "nccl"},
-    [CURVE_ALL_GATHER] = {"all_gather", "nccl"},
-    [CURVE_REDUCE_SCATTER] = {"reduce_scatter", "nccl"},
-    [CURVE_STEP_SUM] = {"all_reduce", "step"},
-    [CURVE_STEP_GATHER] = {"all_gather", "step"},
-    [CURVE_STEP_SCATTER] = {"reduce_scatter", "step"},
+    [CURVE_ONE_SHOT] = {"all_reduce", "one_shot", true},
+    [CURVE_ALL_REDUCE] = {"all_reduce", "nccl", false},
+    [CURVE_ALL_GATHER] = {"all_gather", "nccl", false},
+    [CURVE_REDUCE_SCATTER] = {"reduce_scatter", "nccl", false},
+    [CURVE_ALL_TO_ALL] = {"all_to_all", "nccl", false},
+    [CURVE_STEP_SUM] = {"all_reduce", "step", true},
+    [CURVE_STEP_GATHER] = {"all_gather", "step", true},
+    [CURVE_STEP_SCATTER] = {"reduce_scatter", "step", true},
 };
 
 /* NULL for an exchange that no step has. */
@@ -206,9 +208,21 @@ static snap_status nccl_time(const predict_links *l, curve_kind kind, int size, 
     return SNAP_OK;
 }
 
-/* The kernel that adds a result of NCCL to the residual stream reads two numbers and writes one. */
-static predict_time adding_time(const predict_links *l, double bytes) {
-    double ns = 3 * bytes / l->read_rate * 1e9;
+/* The time of a launch that moves next to nothing: the shortest measured exchange in one launch. 0
+ * if there is none. */
+static double launch_time(const predict_links *l) {
+    double least = (double)INFINITY;
+    for (int k = 0; k < CURVE_KINDS; k++)
+        for (int r = 2; r <= PREDICT_NODE && kKinds[k].one_launch; r++)
+            if (l->curves[k][r].n)
+                least = fmin(least, l->curves[k][r].of[0].at.ns);
+    return isfinite(least) ? least : 0;
+}
+
+/* The kernel that adds @results results of @bytes to the residual stream is a launch of its own. It
+ * reads them and the numbers of the stream, and writes these. */
+static predict_time adding_time(const predict_links *l, double results, double bytes) {
+    double ns = launch_time(l) + (2 + results) * bytes / l->read_rate * 1e9;
     return (predict_time){ns, ns, ns};
 }
 
@@ -219,26 +233,56 @@ static snap_status sum_time(const predict_links *l, int size, double bytes, pred
         return SNAP_OK;
     snap_status st = nccl_time(l, CURVE_ALL_REDUCE, size,
                                bytes * exchange_bus_factor(EXCHANGE_ALL_REDUCE, size), out, err);
-    add_times(out, 1, adding_time(l, bytes));
+    add_times(out, 1, adding_time(l, 1, bytes));
     return st;
 }
 
-/* An all-gather or a reduce-scatter over the replicas. @part: bytes of a rank's part. */
-static snap_status gather_time(const predict_links *l, curve_kind kind, const rank_layout *layout,
-                               double part, predict_time *out, snap_err *err) {
+static predict_time shorter(predict_time a, predict_time b) {
+    return a.ns <= b.ns ? a : b;
+}
+
+/* The ranks that gather rows. */
+typedef struct {
+    int size, near; /* all; those of one node */
+    double part;    /* bytes of a rank's part */
+} gathering;
+
+/* NCCL's time. @reach, @node_reach: shares of the bytes, as in predict_work. */
+static snap_status gather_by_nccl(const predict_links *l, curve_kind kind, const gathering *g,
+                                  double reach, double node_reach, predict_time *out,
+                                  snap_err *err) {
     snap_status st = SNAP_OK;
-    curve_kind step = kind == CURVE_ALL_GATHER ? CURVE_STEP_GATHER : CURVE_STEP_SCATTER;
-    int size = layout->replicas, room = PREDICT_NODE / layout->parts,
-        near = size < room ? size : room;
     *out = (predict_time){0};
-    if (size == near && by_one_shot(l, step, size, part, SUMS_ONE_SHOT, out))
-        return SNAP_OK;
-    if (near > 1)
-        st = nccl_time(l, kind, near, part * (size - 1), out, err);
-    if (size > near)
-        *out = longer(*out, link_time(&l->network, part * (size - near) / near));
-    if (kind == CURVE_REDUCE_SCATTER)
-        add_times(out, 1, adding_time(l, part));
+    if (g->near > 1)
+        st = nccl_time(l, kind, g->near, reach * g->part * (g->size - 1), out, err);
+    if (g->size > g->near)
+        *out = longer(*out,
+                      link_time(&l->network, node_reach * g->part * (g->size - g->near) / g->near));
+    return st;
+}
+
+/* An all-gather or a reduce-scatter over the replicas. */
+static snap_status gather_time(const predict_links *l, curve_kind kind, const predict_work *w,
+                               const rank_layout *layout, predict_time *out, snap_err *err) {
+    snap_status st = SNAP_OK;
+    bool scatters = kind == CURVE_REDUCE_SCATTER;
+    int size = layout->replicas, room = PREDICT_NODE / layout->parts;
+    const gathering g = {size, size < room ? size : room,
+                         scatters ? w->scatter_bytes : w->gather_bytes};
+    predict_time exact;
+    if (!(size == g.near && by_one_shot(l, scatters ? CURVE_STEP_SCATTER : CURVE_STEP_GATHER, size,
+                                        g.part, SUMS_ONE_SHOT, out))) {
+        TRY(gather_by_nccl(l, kind, &g, 1, 1, out, err));
+        if (scatters)
+            add_times(out, 1, adding_time(l, 1, g.part));
+    }
+    if (l->all_to_all) {
+        TRY(gather_by_nccl(l, CURVE_ALL_TO_ALL, &g, w->reach, w->node_reach, &exact, err));
+        if (scatters)
+            add_times(&exact, 1, adding_time(l, w->reach * (size - 1), g.part));
+        *out = shorter(*out, exact);
+    }
+cleanup:
     return st;
 }
 
@@ -253,9 +297,9 @@ snap_status predict_links_time(const predict_links *l, const predict_work *w,
         add_times(out, w->sums, each);
     }
     if (w->gathers > 0) {
-        TRY(gather_time(l, CURVE_ALL_GATHER, of, w->gather_bytes, &each, err));
+        TRY(gather_time(l, CURVE_ALL_GATHER, w, of, &each, err));
         add_times(out, w->gathers, each);
-        TRY(gather_time(l, CURVE_REDUCE_SCATTER, of, w->scatter_bytes, &each, err));
+        TRY(gather_time(l, CURVE_REDUCE_SCATTER, w, of, &each, err));
         add_times(out, w->gathers, each);
     }
 cleanup:

@@ -16,21 +16,31 @@
  * the curve of the path `one_shot`. That path measures an all-reduce. An all-gather or a
  * reduce-scatter with parts of b bytes then takes the time of an all-reduce of b bytes, because
  * each rank reads the same number of bytes from the others. Without these curves, and with a link
- * of configs/links.json, NCCL does all exchanges.
+ * of configs/links.json, NCCL does all exchanges. Another launch adds the result of a sum or a
+ * reduce-scatter of NCCL to the residual stream. It takes the time of its bytes at the measured
+ * bandwidth, and that of a launch that moves next to nothing: the shortest exchange of the paths
+ * `step` and `one_shot`.
  *
  * The ranks of a replica are in one node of PREDICT_NODE GPUs. The ranks that gather rows are in
  * several nodes if the layout has more GPUs. Then NCCL does all-gathers and reduce-scatters along
  * rings. These assumptions are made: Each byte of other nodes enters a node once. These bytes are
  * divided evenly over the network ports of the exchange's GPUs in this node, one port for each GPU.
  * They cost the latency of the network once, whatever the number of nodes. At the same time, the
- * links inside a node carry the bytes of all other ranks to each GPU. */
+ * links inside a node carry the bytes of all other ranks to each GPU.
+ *
+ * With `all_to_all`, an all-gather or a reduce-scatter may be replaced by an all-to-all of exactly
+ * the rows that are needed, which the engine does not have. It is used where it is shorter. Each
+ * link inside a node then carries only the share `reach` of the bytes (predict_work.h), in the time
+ * of a measured all-to-all. A row goes to another node once, if any rank there needs it, so the
+ * network carries the share `node_reach`. The results come back in the same way: a node adds up the
+ * outputs of its ranks for a row before it sends them. */
 #ifndef SNAPMLA_HARNESS_BENCH_PREDICT_LINKS_H
 #define SNAPMLA_HARNESS_BENCH_PREDICT_LINKS_H
 
 #include "harness/bench/predict_work.h"
 #include "harness/record/exchange_record.h"
 
-enum { PREDICT_NODE = 8 /* GPUs of one node */, PREDICT_CURVE = 64 };
+enum { PREDICT_CURVE = 64 };
 
 /* A time with the ends of its interval, in nanoseconds. */
 typedef struct {
@@ -56,6 +66,7 @@ typedef enum {
     CURVE_ALL_REDUCE,
     CURVE_ALL_GATHER,
     CURVE_REDUCE_SCATTER,
+    CURVE_ALL_TO_ALL,
     CURVE_STEP_SUM,
     CURVE_STEP_GATHER,
     CURVE_STEP_SCATTER,
@@ -73,6 +84,7 @@ typedef struct {
                          residual stream */
     bool has_link;    /* the link replaces the curves */
     predict_link link, network;
+    bool all_to_all; /* rows may also go only to those ranks that need them */
 } predict_links;
 
 /* Adds a row to the curve that it belongs to. Only rows of 2 to PREDICT_NODE ranks inside a graph

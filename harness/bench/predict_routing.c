@@ -35,6 +35,35 @@ static neither_chosen neither_of(const router *r) {
                             different / fmax(1, groups * (groups - 1))};
 }
 
+/* The share of the ways to take @some of @all things that leave out @without of them. */
+static double share_without(double all, double without, int some) {
+    double share = 1;
+    for (int i = 0; i < some; i++)
+        share *= fmax(0, all - without - i) / (all - i);
+    return share;
+}
+
+/* The number of groups with experts of the rank that a row keeps has a hypergeometric distribution.
+ * share[k] is the probability that it is k, after each group of the rank in turn. */
+double predict_reach(const model_shape *s, double here) {
+    const router r = router_make(s);
+    double group = r.experts / (double)r.groups, near = fmin(group, here),
+           pool = r.experts * (double)r.groups_kept / r.groups, missed = 0;
+    int of = (int)ceil(here / group);
+    double share[ROUTE_MAX_GROUPS + 1] = {1};
+    if (here <= 0)
+        return 0;
+    for (int i = 0; i < of && i < r.groups; i++)
+        for (int k = i + 1; k >= 0; k--) {
+            double kept = k <= i ? share[k] * (r.groups - r.groups_kept - (i - k)) : 0,
+                   more = k > 0 ? share[k - 1] * (r.groups_kept - (k - 1)) : 0;
+            share[k] = (fmax(0, kept) + fmax(0, more)) / (r.groups - i);
+        }
+    for (int k = 0; k <= of && k <= r.groups_kept; k++)
+        missed += share[k] * share_without(pool, k * near, r.chosen);
+    return 1 - missed;
+}
+
 /* Let X be the number of chosen experts on a rank. If the ranks have equal correlations, the
  * expected largest X is the mean + sqrt(variance - covariance) x the expected largest one of as
  * many independent standard normal numbers. Both are sums over pairs of experts, of which one is on

@@ -10,6 +10,11 @@
  * random, and @here of them are on the rank. */
 double predict_experts(double here, double all, double chosen, double rows);
 
+/* The probability that a row chooses at least one of @here routed experts, which are next to each
+ * other: a part of a group, or whole groups. With groups, a row is taken to choose the groups at
+ * random, too. With the router of DeepSeek-V3, the probability is up to 9 % larger. */
+double predict_reach(const model_shape *s, double here);
+
 /**
  * predict_busiest_rank - how many more experts the busiest rank reads than the average rank
  *

@@ -466,8 +466,8 @@ static double larger_error(double so_far, double predicted, double measured) {
 }
 
 /* The rules @b were fitted without the measured step @m. If they predict @m with a larger error
- * than @to states, @to gets that error. */
-static void check_step(rule_book *to, const rule_book *b, const measured_step *m) {
+ * than @to states, @to gets that error. Returns the predicted time of the step. */
+static double check_step(rule_book *to, const rule_book *b, const measured_step *m) {
     rules *r = &to->range[predict_range(m->work.rows)];
     double ns[STEP_PARTS] = {0};
     rules_apply(b, m->arm, &m->work, ns);
@@ -476,7 +476,33 @@ static void check_step(rule_book *to, const rule_book *b, const measured_step *m
             r->error[p] = larger_error(r->error[p], ns[p], part_ns(m, p));
     r->sum_error =
         larger_error(r->sum_error, rules_step(b, &m->work, m->part_ns, false), m->step_ns);
-    r->step_error = larger_error(r->step_error, rules_step(b, &m->work, ns, false), m->step_ns);
+    double step = rules_step(b, &m->work, ns, false);
+    r->step_error = larger_error(r->step_error, step, m->step_ns);
+    return step;
+}
+
+static compared_step compared_of(const measured_step *steps, int n, const measured_step *m) {
+    compared_step c = {m->context, m->batch, true};
+    for (int i = 0; i < n; i++)
+        if (steps[i].arm == m->arm && steps[i].context == m->context && steps[i].batch > m->batch)
+            c.largest = false;
+    return c;
+}
+
+/* The errors of both arms are mostly the same, so the error of their ratio is smaller than the sum
+ * of their errors. A range of rows has few pairs of steps, so all of them give one error.
+ * @predicted: the times of the steps, each predicted without its batch. */
+static void check_ratios(rule_book *to, const measured_step *steps, const double *predicted,
+                         int n) {
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            const measured_step *bf16 = &steps[i], *fp8 = &steps[k];
+            if (bf16->arm != CACHE_BF16 || fp8->arm != CACHE_FP8 ||
+                !rules_compared(compared_of(steps, n, bf16), compared_of(steps, n, fp8)))
+                continue;
+            to->ratio_error = larger_error(fmax(to->ratio_error, 0), predicted[i] / predicted[k],
+                                           bf16->step_ns / fp8->step_ns);
+        }
 }
 
 left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m) {
@@ -497,10 +523,13 @@ void rules_fit_and_check(rule_book *b, const measured_step *steps, int n) {
         memset(b->range[r].error, 0, sizeof b->range[r].error);
         b->range[r].sum_error = b->range[r].step_error = 0;
     }
+    b->ratio_error = (double)NAN;
     rule_book without = *b;
+    double predicted[PREDICT_ROWS];
     for (int i = 0; i < n; i++) {
         rules_fit(&without, steps, n, left_out_of(steps, n, &steps[i]));
-        check_step(b, &without, &steps[i]);
+        predicted[i] = check_step(b, &without, &steps[i]);
     }
+    check_ratios(b, steps, predicted, n);
     rules_fit(b, steps, n, (left_out_cell){0, 0});
 }

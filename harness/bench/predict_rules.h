@@ -113,6 +113,8 @@ typedef struct {
     kernel_slopes slopes;
     int heads; /* of the measured steps; the most of them, if they have different numbers */
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
+    double ratio_error; /* the largest relative error of FP8 over BF16 (rules_compared()) for
+                           measured steps that were left out of the fit; NAN without such pairs */
     bool single; /* on one GPU, a step of one row has kernels of its own, whose parts cannot be
                     timed (generator/local/cuda/single.cu) */
 } rule_book;
@@ -136,6 +138,17 @@ void rules_fit(rule_book *book, const measured_step *steps, int n, left_out_cell
  * give away the time. If fewer than two batches of the range remained, only the steps of the same
  * context are left out, because two terms cannot be fitted to one batch. */
 left_out_cell left_out_of(const measured_step *steps, int n, const measured_step *m);
+
+/* Whether the tokens/s of these steps of two arms are compared: they have the same context and
+ * batch, or the batches of both are the largest of their arm at this context. */
+typedef struct {
+    int64_t context, batch;
+    bool largest;
+} compared_step;
+
+static inline bool rules_compared(compared_step a, compared_step b) {
+    return a.context == b.context && (a.batch == b.batch || (a.largest && b.largest));
+}
 
 /* Fits the rules as rules_fit() does, and computes their errors. */
 void rules_fit_and_check(rule_book *book, const measured_step *steps, int n);

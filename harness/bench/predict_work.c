@@ -38,6 +38,14 @@ snap_status predict_layout_check(const predict_layout *l, const model_shape *s, 
 
 /* ---- the work ---- */
 
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 /* Whether a rank computes its experts for the rows of other replicas, too. */
 static bool gathers_rows(const predict_layout *l) {
     return l->ranks.whole_experts && l->ranks.replicas > 1;
@@ -165,10 +173,14 @@ static int64_t message_bytes(const model_shape *s) {
 
 static void set_exchange(predict_work *w, const model_shape *s, const predict_layout *l,
                          const counts *c) {
+    int64_t near = smaller(l->ranks.replicas, PREDICT_NODE / l->ranks.parts);
+    double here = (double)s->n_routed_experts / predict_gpus(l);
     w->sum_bytes = w->scatter_bytes = w->rows * s->hidden_size * 4;
     w->sums = l->ranks.parts > 1 ? c->blocks + c->dense + c->moe : 0;
     w->gathers = gathers_rows(l) ? c->moe : 0;
     w->gather_bytes = w->rows * (double)message_bytes(s);
+    w->reach = w->gathers > 0 ? predict_reach(s, here) : 1;
+    w->node_reach = w->gathers > 0 ? predict_reach(s, here * (double)near) : 1;
 }
 
 predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool e4m3, double rows,
@@ -197,14 +209,6 @@ predict_work predict_work_of(const model_shape *s, const predict_layout *l, bool
 }
 
 /* ---- memory ---- */
-
-static int64_t larger(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* What a rank holds of a model. */
 typedef struct {

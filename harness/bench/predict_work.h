@@ -16,6 +16,8 @@
 #include "generator/local/model/cache.h"
 #include "generator/local/ranks/layout.h"
 
+enum { PREDICT_NODE = 8 /* GPUs of one node */ };
+
 typedef struct {
     rank_layout ranks;
 } predict_layout;
@@ -65,6 +67,8 @@ typedef struct {
                                            reduce-scatter */
     double gather_bytes, scatter_bytes; /* a rank's part of one: its rows with the chosen experts;
                                            the sums of its rows in FP32 */
+    double reach, node_reach;           /* how many of a rank's rows another rank of a gather needs,
+                                           and the ranks of another node together: a share */
 } predict_work;
 
 /* Bytes of one number of a weight matrix: 2 for BF16, a little more than 1 for e4m3 with one FP32

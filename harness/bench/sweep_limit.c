@@ -33,7 +33,8 @@ bool sweep_is_late(const sweep *s, snap_err *why) {
     if (left > 0 && needed <= left)
         return false;
     (void)err_set(why, SNAP_E_CANCELLED, /* so that a resumed run measures it */
-                  "left out: it would take %.3g s or more, and %.3g s are left of the time limit "
+                  CELL_LEFT_OUT
+                  "it would take %.3g s or more, and %.3g s are left of the time limit "
                   "of %.3g s",
                   needed, left > 0 ? left : 0, s->opt->limit_s);
     return true;

@@ -77,6 +77,10 @@ static const opt options[] = {
      0, 0},
     {OPT_STR, "network", 0, &p.from.network, "NAME",
      "link between nodes of 8 GPUs, from configs/links.json", 0, 0},
+    {OPT_FLAG, "all-to-all", 0, &p.from.all_to_all, NULL,
+     "with EP, assume that rows may go only to the ranks that need them, where that is shorter; "
+     "the engine sends all rows to all ranks",
+     0, 0},
     {OPT_STR, "against", 0, &p.against, "LIST",
      "predict the steps in these result files of 'bench model', and print the errors", 0, 0},
     {.type = OPT_GROUP, .help = "Output"},
@@ -122,9 +126,11 @@ static snap_status check_options(snap_err *err) {
         return err_set(err, SNAP_E_USAGE,
                        "--predict measures nothing: leave out --devices, --prompt, --parts, "
                        "--energy and --memory (--gpu-memory limits the batch)");
-    if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.memory_gb > 0))
+    if (!predicts && (p.from.measured || p.gpus || p.against || p.from.link || p.from.all_to_all ||
+                      p.memory_gb > 0))
         return err_set(err, SNAP_E_USAGE,
-                       "--measured, --gpus, --gpu-memory, --link and --against need --predict");
+                       "--measured, --gpus, --gpu-memory, --link, --all-to-all and --against need "
+                       "--predict");
     return SNAP_OK;
 }
 
@@ -189,7 +195,10 @@ const opt_command cmd_bench_model = {
         "rules that are printed below the rows. Rows have the origin 'predicted'. With EP,\n"
         "'waiting' is how long a rank waits for the rank that reads the most experts, if rows\n"
         "choose experts at random. An interval covers the errors of the rules for measured\n"
-        "steps that were left out, the range of the exchange, and 0 to 2 times the waiting.",
+        "steps that were left out, the range of the exchange, and 0 to 2 times the waiting.\n"
+        "With --gpus, each row also has the second fastest layout. 'of best' is its share of\n"
+        "the tokens/s, and 'ties' is the number of layouts whose intervals overlap that of the\n"
+        "best one.",
     .examples = "  snapmla bench model --model-config deepseek-v2-lite --batch 1,64,max\n"
                 "  snapmla bench model --model-config DIR/config.json --context 8192,131072 "
                 "--out RUN\n"

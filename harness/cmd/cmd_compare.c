@@ -66,6 +66,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
     TRY(compare_files_read(&in, shared->args, shared->n_args, err));
     const int n_refused = in.n - in.n_kept;
     TRY(report_model_new(&m, in.runs, in.names, in.n_kept, err));
+    TRY(report_group(m, in.device_of, in.given, in.n_devices, err));
     TRY(report_compare(m, prices, in.refused, (size_t)n_refused, err));
     if (out_dir)
         TRY(report_write(m, out_dir, formats, &paths, err));
@@ -83,18 +84,28 @@ cleanup:
 
 const opt_command cmd_compare = {
     .name = "compare",
-    .summary = "compare results of several machines",
-    .synopsis = "FILE_or_DIR FILE_or_DIR... [options]",
-    .about = "Puts results of several machines side by side, of any vendor: times, percent of\n"
-             "each device's own measured roofline, tokens per joule, tokens per dollar, and\n"
-             "speed relative to the first file. A row that was measured under other conditions\n"
-             "than the first file's row is marked and has no relative speed. A file of another\n"
-             "schema is refused. So is the file of a run that ended before it began, and one\n"
-             "whose cells all have another input or another arithmetic than the files before\n"
-             "it: the page says why, the other files are compared, and the exit code is 6. The\n"
-             "last table says which cells each file lacks, with the command that measures them.",
+    .summary = "compare results of several devices",
+    .synopsis = "DEVICE DEVICE... [options]",
+    .about = "Puts results of several devices on one page, of any vendor: speed, percent of each\n"
+             "device's own measured roofline, tokens per joule, tokens per dollar, numerical\n"
+             "errors and accuracies. A DEVICE is one of these names of files:\n\n"
+             "  FILE.json   a result file\n"
+             "  RUN         the folder of a run, which has run.json\n"
+             "  OUT         a folder of ci/vendor.sh, with burst.json, sustained.json,\n"
+             "              fidelity.json and eval/run.json, as far as they exist\n"
+             "  NAME        a name of no file, for NAME-burst.json, NAME-sustained.json,\n"
+             "              NAME-fidelity.json and NAME-eval.json\n\n"
+             "The first table has one line for each device. Its means are over the cells that all\n"
+             "devices share, so that they rank the devices. A row that was measured under other\n"
+             "conditions than the first device's row is marked and has no relative speed. Single\n"
+             "steps and loops (bench --sustained) are in sections of their own.\n\n"
+             "A file of another schema is refused. So is the file of a run that ended before it\n"
+             "began, and one whose cells all have another input or another arithmetic than the\n"
+             "files before it: the page says why, the other files are compared, and the exit\n"
+             "code is 6. A table says what each device lacks, with the commands that measure it.",
     .examples = "  snapmla compare a.json b.json\n"
-                "  snapmla compare a.json b.json c.json --prices prices.json --out comparison",
+                "  snapmla compare H200/ MINE/ --prices prices.json --out comparison\n"
+                "  snapmla compare results/nvidia-h200/2026-11-30-aebbce433e26-vendor MINE/",
     .options = options,
     .min_args = 2,
     .max_args = -1,

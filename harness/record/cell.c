@@ -120,8 +120,10 @@ static const field performance_fields[] = {
     {P(clock_mhz_during), FIELD_NUMBER, ABOVE_0, .csv = "mhz_during"},
     {P(power_w), FIELD_NUMBER, FROM_0, .csv = "power_w"},
     {P(energy_j), FIELD_NUMBER, FROM_0, .csv = "energy_j", .about = "energy of one step"},
-    {P(energy_source), FIELD_TEXT, NUL | OPT, .about = "sensors that measured the energy"},
-    {P(energy_missing), FIELD_TEXT, NUL | OPT, .about = "why the energy was not measured"},
+    {P(energy_source), FIELD_TEXT, NUL | OPT, .csv = "energy_source",
+     .about = "sensors that measured the energy"},
+    {P(energy_missing), FIELD_TEXT, NUL | OPT, .csv = "energy_missing",
+     .about = "why the energy was not measured"},
     {P(paired), FIELD_RECORD, NUL | OPT, .of = &paired_type},
     {P(tflops), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "tflops"},
     {P(gb_s), FIELD_NUMBER, FROM_0, .parts = CELL_DERIVED, .csv = "gb_s"},
@@ -190,6 +192,11 @@ const record_type cell_type = {
     .name = "cell", .size = sizeof(cell_record), RECORD_FIELDS(cell_fields),
     .rules = cell_rules, .n_rules = sizeof cell_rules / sizeof *cell_rules};
 /* clang-format on */
+
+bool cell_is_left_out(const cell_record *c) {
+    return strcmp(c->status, "skipped") == 0 &&
+           strncmp(c->reason, CELL_LEFT_OUT, sizeof CELL_LEFT_OUT - 1) == 0;
+}
 
 const char *cell_arm_name(const cell_record *c) {
     return c->name[0] ? c->name : c->arm;

@@ -146,6 +146,11 @@ typedef struct {
     size_t n;
 } cell_list;
 
+/* The begin of the reason of a row that a time limit left out. Such a row has the status "skipped",
+ * although the device could run it. */
+#define CELL_LEFT_OUT "left out: "
+bool cell_is_left_out(const cell_record *c);
+
 /* The name of a named arm, else the kind of the arm: "mine", "fp8". */
 const char *cell_arm_name(const cell_record *c);
 

@@ -3,6 +3,7 @@
 /* clang-format off */
 static const char *const kOrigins[] = {"predicted", NULL};
 static const char *const kWeights[] = {"bf16", "e4m3", NULL};
+static const char *const kExchanges[] = {"all_to_all", NULL};
 static const char *const kLimits[] = {"attention", "exchange", "experts", "rest", NULL};
 
 #define P(member) FIELD_OF(prediction_record, member)
@@ -18,6 +19,10 @@ static const field fields[] = {
      .about = "between the GPUs of a node: a link of configs/links.json, or measured"},
     {P(network), FIELD_TEXT, FIELD_NAME | FIELD_OPTIONAL | FIELD_OMITTED, .csv = "network",
      .about = "between nodes: a link of configs/links.json; absent = one node"},
+    {P(exchange), FIELD_TEXT, FIELD_OPTIONAL | FIELD_OMITTED, .words = kExchanges,
+     .csv = "exchange",
+     .about = "all_to_all: rows of experts may go only to the ranks that need them, where that is "
+              "shorter; absent = all-gathers and reduce-scatters, as in the engine"},
     {P(arm), FIELD_TEXT, FIELD_NAME, .csv = "arm"},
     {P(context), FIELD_COUNT, .csv = "context"},
     {P(batch), FIELD_COUNT, .csv = "batch", .about = "sequences of all GPUs; 0 = they do not fit"},
@@ -45,10 +50,25 @@ static const field fields[] = {
      .csv = "tokens_s_interval"},
     {P(fp8_over_bf16), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, PREDICTION_FITS,
      .csv = "fp8_over_bf16"},
+    {P(fp8_over_bf16_interval), FIELD_INTERVAL, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_FITS,
+     .csv = "fp8_over_bf16_interval",
+     .about = "same layout: from the error of such ratios of measured steps that were left out of "
+              "the fit; else from the intervals of both rows"},
+    {P(runner_up), FIELD_TEXT, FIELD_OPTIONAL | FIELD_OMITTED, PREDICTION_FITS, .csv = "runner_up",
+     .about = "of a row that is best: the second fastest layout"},
+    {P(runner_up_tokens_s), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, PREDICTION_FITS,
+     .csv = "runner_up_tokens_s"},
+    {P(runner_up_interval), FIELD_INTERVAL, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_FITS,
+     .csv = "runner_up_interval", .about = "of runner_up_tokens_s"},
+    {P(tied), FIELD_COUNT, FIELD_OPTIONAL, PREDICTION_FITS, .csv = "tied",
+     .about = "of a row that is best: how many other layouts have intervals of tokens_s that "
+              "overlap that of the row"},
     {P(measured_ns), FIELD_NUMBER, FIELD_ABOVE_0, PREDICTION_MEASURED, .csv = "measured_ns",
      .about = "median time of the same step, which was measured and not used to predict it"},
     {P(error_pct), FIELD_NUMBER, 0, PREDICTION_MEASURED, .csv = "error_pct",
      .about = "predicted / measured - 1"},
+    {P(measured_fp8_over_bf16), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_ABOVE_0, PREDICTION_MEASURED,
+     .csv = "measured_fp8_over_bf16"},
     {P(measured_attention_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},
     {P(measured_exchange_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},
     {P(measured_experts_ns), FIELD_NUMBER, FIELD_OPTIONAL | FIELD_FROM_0, PREDICTION_MEASURED},

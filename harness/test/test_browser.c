@@ -273,6 +273,19 @@ static void eval_page(browser *b) {
     results_free(r);
 }
 
+/* A comparison of two devices. */
+static void compare_page(browser *b) {
+    results *runs[] = {fixture_load(), fixture_load()};
+    static const char *const names[] = {"a.json", "b.json"};
+    report_model *m = NULL;
+    CU_ASSERT_FATAL(report_model_new(&m, runs, names, 2, NULL) == SNAP_OK);
+    CU_ASSERT_FATAL(report_compare(m, NULL, NULL, 0, NULL) == SNAP_OK);
+    expect_good(b, m, "compare");
+    report_model_free(m);
+    results_free(runs[0]);
+    results_free(runs[1]);
+}
+
 static void paper_page(browser *b) {
     results *r = fixture_sweep(kCells);
     report_model *m = fixture_model(r);
@@ -325,6 +338,7 @@ static void test_pages(void) {
     bad_page(b);
     bench_page(b);
     eval_page(b);
+    compare_page(b);
     paper_page(b);
     (void)unlink(page_path);
     buf_release(&checks);

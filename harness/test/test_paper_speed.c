@@ -117,6 +117,7 @@ static prediction_record predicted(const char *arm, int64_t batch, double tokens
                                .weights = "e4m3",
                                .link = "measured",
                                .network = "",
+                               .exchange = "",
                                .arm = arm,
                                .context = 65536,
                                .batch = batch,
@@ -126,7 +127,12 @@ static prediction_record predicted(const char *arm, int64_t batch, double tokens
                                .limit = "experts",
                                .tokens_s = tokens_s,
                                .tokens_s_interval = {lo, hi},
-                               .fp8_over_bf16 = gain};
+                               .fp8_over_bf16 = gain,
+                               .fp8_over_bf16_interval = {gain - 0.1, gain + 0.2},
+                               .runner_up_tokens_s = (double)NAN,
+                               .runner_up_interval = {(double)NAN, (double)NAN},
+                               .tied = RECORD_NO_COUNT,
+                               .measured_fp8_over_bf16 = (double)NAN};
 }
 
 static prediction_record predicted_fp8(void) {
@@ -198,7 +204,7 @@ static void test_rows_have_layout_and_batches(void) {
                  "64k",
                  {"64", "120"},
                  {"2000 (1800–2100)", "3000 (2700–3200)"},
-                 "1.50×"},
+                 "1.50× (1.40–1.70)"},
                 {"reported",
                  "DP8",
                  "up to; 8 GPUs, 16k to 128k",
@@ -239,7 +245,7 @@ static void test_layouts_over_the_context(void) {
         {"measured", "TP4/EP4", "FP8 / BF16", "1.55× (1.50–1.60)", "–", "1.55×", "2"},
         {"predicted", "DP8/EP8", "BF16", "–", "2000 (1800–2100)", "–", "–"},
         {"predicted", "DP8/EP8", "FP8", "–", "3000 (2700–3200)", "–", "–"},
-        {"predicted", "DP8/EP8", "FP8 / BF16", "–", "1.50×", "1.50×", "–"},
+        {"predicted", "DP8/EP8", "FP8 / BF16", "–", "1.50× (1.40–1.70)", "1.50×", "–"},
         {"reported", "DP8", "FP8 / BF16", "–", "–", "1.91×", "–"}};
     static const struct {
         const char *head, *group;

@@ -231,7 +231,7 @@ static void expect_near(double got, double expected) {
 }
 
 /* Layouts, batches and contexts that were not measured. With 300 rows, arithmetic limits the rest
- * of the step. */
+ * of the step, and NCCL does the sums. A launch of 3000 ns adds each sum. */
 static void test_many_rows(void) {
     fixture f;
     open_fixture(&f, 1);
@@ -244,6 +244,9 @@ static void test_many_rows(void) {
             expect_near(f.p->rows[2 * fp8 + k].median_ns, step_ns(fp8, rows, 16384, 1, 0));
             expect_near(f.p->rows[4 + 2 * fp8 + k].rest_ns, rest_ns(rows, 2));
             expect_near(f.p->rows[4 + 2 * fp8 + k].experts_ns, experts_ns(rows, 2));
+            double bytes = rows * 2048 * 4, nccl = 3000 * bytes / (1 << 21) + 3000;
+            expect_near(f.p->rows[4 + 2 * fp8 + k].exchange_ns,
+                        54 * (k ? nccl + 3 * bytes / kRead * 1e9 : 3000));
         }
     close_fixture(&f);
 }
@@ -268,6 +271,8 @@ static void test_known_rules(void) {
     expect_near(f.p->rows[1].fp8_over_bf16,
                 step_ns(false, 32, 16384, 1, 0) / step_ns(true, 32, 16384, 1, 0));
     CU_ASSERT(isnan(f.p->rows[0].fp8_over_bf16));
+    for (int end = 0; end < 2; end++)
+        expect_near(f.p->rows[1].fp8_over_bf16_interval[end], f.p->rows[1].fp8_over_bf16);
     /* The rules have no error here. The exchange takes between half and twice its median. */
     const prediction_record *split = &f.p->rows[2];
     double sum = split->median_ns + saved_ns(32, 2), share = split->median_ns / sum;
@@ -328,8 +333,15 @@ static void test_against_measured_steps(void) {
     CU_ASSERT_EQUAL(odd->batch, 8);
     CU_ASSERT_EQUAL(odd->context, 32768);
     CU_ASSERT_DOUBLE_EQUAL(odd->error_pct, 100 * (1 / 1.2 - 1), 1e-4);
-    CU_ASSERT_DOUBLE_EQUAL(f.p->in.book.range[0].error[STEP_EXPERTS], 1 - 1 / 1.2, 1e-6);
-    expect_interval(odd, &f.p->in.book.range[0]);
+    const rules *few = &f.p->in.book.range[0];
+    double ratio = f.p->in.book.ratio_error;
+    CU_ASSERT_DOUBLE_EQUAL(few->error[STEP_EXPERTS], 1 - 1 / 1.2, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(ratio, 1 - 1 / 1.2, 1e-6);
+    expect_interval(odd, few);
+    const prediction_record *fp8 = odd + 24; /* its 8 x 3 steps in BF16 come first */
+    expect_near(fp8->fp8_over_bf16_interval[0], fp8->fp8_over_bf16 / (1 + ratio));
+    expect_near(fp8->fp8_over_bf16_interval[1], fp8->fp8_over_bf16 / (1 - ratio));
+    expect_near(fp8->measured_fp8_over_bf16, 1.2 * fp8->fp8_over_bf16);
     close_fixture(&f);
     open_fixture(&f, 1);
     f.o.against = f.two;
@@ -344,19 +356,40 @@ static void test_against_measured_steps(void) {
     close_fixture(&f);
 }
 
-/* The map has the layout that wins when all layouts are predicted one by one. */
+/* Compares the row @best of the map, which has the most tokens/s, with rows of all layouts. */
+static void expect_compared(const fixture *f, const prediction_record *best, const char *name) {
+    double next = 0;
+    int tied = 0;
+    for (int i = 0; i < f->p->n; i++) {
+        const prediction_record *r = &f->p->rows[i];
+        if (strcmp(r->arm, best->arm) != 0 || strcmp(r->layout, name) == 0)
+            continue;
+        next = fmax(next, r->tokens_s);
+        tied += r->tokens_s_interval[1] >= best->tokens_s_interval[0];
+        if (r->tokens_s == best->runner_up_tokens_s)
+            CU_ASSERT_EQUAL(r->tokens_s_interval[0], best->runner_up_interval[0]);
+    }
+    CU_ASSERT_EQUAL(best->runner_up_tokens_s, next);
+    CU_ASSERT_EQUAL(best->tied, tied);
+}
+
+/* The map has the layout that wins when all layouts are predicted one by one, and the second one.
+ * Where the best layouts of both arms differ, the interval of their ratio follows from both. */
 static void test_best_layouts(void) {
     fixture f;
-    open_fixture(&f, 1);
+    open_fixture(&f, 1.2);
     f.o.gpus = "4";
     f.o.batches = "max";
     f.o.memory_gb = 120;
     predict_again(&f);
     CU_ASSERT_EQUAL_FATAL(f.p->n, 2);
     char best[32];
-    double most = f.p->rows[1].tokens_s, gain = f.p->rows[1].fp8_over_bf16;
-    (void)snprintf(best, sizeof best, "%s", f.p->rows[1].layout);
-    CU_ASSERT(f.p->rows[1].best);
+    const prediction_record map[] = {f.p->rows[0], f.p->rows[1]};
+    double most = map[1].tokens_s, gain = map[1].fp8_over_bf16;
+    (void)snprintf(best, sizeof best, "%s", map[1].layout);
+    CU_ASSERT(map[1].best);
+    CU_ASSERT_STRING_NOT_EQUAL(map[1].layout, map[1].runner_up);
+    CU_ASSERT(map[1].fp8_over_bf16_interval[0] < gain && gain < map[1].fp8_over_bf16_interval[1]);
     f.o.gpus = NULL;
     f.o.layouts = "DP4,DP2/TP2,TP4,DP4/EP4,DP2/TP2/EP4,TP4/EP4";
     predict_again(&f);
@@ -372,6 +405,7 @@ static void test_best_layouts(void) {
     }
     CU_ASSERT_EQUAL(most, top[1]);
     expect_near(gain, top[1] / top[0]);
+    expect_compared(&f, &map[1], best);
     close_fixture(&f);
 }
 
@@ -474,16 +508,19 @@ static void test_changed_rows(void) {
     open_fixture(&f, 1);
     f.o.against = f.two;
     predict_again(&f);
-    prediction_record changed[5];
+    prediction_record changed[7];
     CU_ASSERT_EQUAL(findings_in(&f.p->rows[0]), 0);
-    for (int i = 0; i < 5; i++)
-        changed[i] = f.p->rows[0];
+    CU_ASSERT_EQUAL(findings_in(&f.p->rows[2]), 0); /* FP8 */
+    for (int i = 0; i < 7; i++)
+        changed[i] = f.p->rows[i < 5 ? 0 : 2];
     changed[0].tokens_s *= 1.01;
     changed[1].error_pct += 0.1;
     changed[2].gpus = 3;
     changed[3].interval_ns[1] = changed[3].median_ns / 2;
     changed[4].limit = "exchange"; /* which takes the least time here */
-    for (int i = 0; i < 5; i++)
+    changed[5].fp8_over_bf16 *= 1.01;
+    changed[6].runner_up_tokens_s = 2 * changed[6].tokens_s; /* a faster layout */
+    for (int i = 0; i < 7; i++)
         CU_ASSERT(findings_in(&changed[i]) > 0);
     close_fixture(&f);
 }
@@ -534,6 +571,11 @@ static void test_refusals(void) {
     f.o.weights = "bf16";
     f.o.from.link = "token-ring";
     expect_refused(&f, "no link 'token-ring' (nvlink3, ");
+    f.o.from.link = NULL;
+    f.o.from.all_to_all = true;
+    f.o.layouts = "DP4/EP4";
+    f.o.batches = "8";
+    expect_refused(&f, "no measured all_to_all inside a graph");
     close_fixture(&f);
 }
 

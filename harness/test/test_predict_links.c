@@ -28,6 +28,8 @@ static predict_links links_of_two(void) {
     return l;
 }
 
+static const double kLaunch = 2000; /* the shortest one-shot exchange below, in ns */
+
 static predict_time time_of(const predict_links *l, const char *layout, const predict_work *w) {
     const predict_layout of = layout_named(layout);
     predict_time t = {0};
@@ -55,11 +57,12 @@ static void test_measured_curves(void) {
     CU_ASSERT_EQUAL(sums_ns(&l, 4, 1024), 2 * (2000 + 1000 * 2. / 3)); /* three peers are read */
     CU_ASSERT_EQUAL(sums_ns(&l, 8, 4096), 2 * 7 * 3000.);              /* seven of them */
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 2 << 20), 2 * 512 * 3000.); /* the longest one-shot message */
-    /* A longer message takes NCCL's time. A kernel then adds the sum, which moves 3 x its bytes. */
-    double longer = 4 << 20;
-    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, longer), 2 * (40000 + 3 * longer / 3e3), 1e-6);
+    /* A longer message takes NCCL's time. Another launch then adds the sum, which moves 3 x its
+     * bytes. */
+    double longer = 4 << 20, add = kLaunch + 3 * longer / 3e3;
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 2, longer), 2 * (40000 + add), 1e-6);
     /* Over 4 ranks, each link carries 2 x 3/4 of the bytes instead of 2 x 1/2. */
-    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, longer), 2 * (60000 + 3 * longer / 3e3), 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 4, longer), 2 * (60000 + add), 1e-6);
 }
 
 /* A part of one size takes the one-shot curve. From the same size on, NCCL has buffers of the parts
@@ -69,7 +72,7 @@ static void test_gathers(void) {
     CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).ns, 2000 + 3000);
     CU_ASSERT_EQUAL(gathers_of(&l, "DP2/EP2", 1024, 4096).high_ns, 2 * (2000 + 3000));
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/EP4", 1024, 1024).ns, 2 * (2000 + 2000. / 3), 1e-6);
-    double part = 3 << 20, add = 3 * part / 3e3;
+    double part = 3 << 20, add = kLaunch + 3 * part / 3e3;
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP2/EP2", part, part).ns, 6 * (8000 + 9000) + add, 1e-6);
     /* Over 4 ranks, each link carries three parts instead of one. */
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/EP4", part, part).ns, 18 * (8000 + 9000) + add,
@@ -156,11 +159,12 @@ static void test_steps_of_several_numbers_of_ranks(void) {
      * ranks are as many as 3584 from each of three. */
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", 1536, 0).ns, 5500 + 2000, 1e-6);
     /* Without the curve of two ranks, the curve of four is used: 7680 bytes from one rank are as
-     * many as 2560 from each of three. */
+     * many as 2560 from each of three. The shortest exchange in one launch then takes 3000 ns, not
+     * 2000, and so does the launch that adds the result of NCCL. */
     predict_links other = l;
     other.curves[CURVE_ONE_SHOT][2].n = 0;
     CU_ASSERT_EQUAL(gathers_of(&other, "DP2/EP2", 7680, 3 << 20).ns,
-                    4500 + gathers_of(&l, "DP2/EP2", 0, 3 << 20).ns - 2000);
+                    4500 + gathers_of(&l, "DP2/EP2", 0, 3 << 20).ns - 2000 + 1000);
 }
 
 /* The all-reduce of the path `one_shot` was measured with four ranks, and the all-gather of the
@@ -195,7 +199,7 @@ static void test_missing_steps(void) {
     CU_ASSERT_EQUAL(predict_links_time(&none, &w, &two, &t, NULL), SNAP_E_USAGE);
     l.has_link = true;
     l.link = (predict_link){"x", {1, 2, 3}, {200, 100, 50}};
-    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP2/EP2", 1000, 0).ns, 2010 + 2000, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP2/EP2", 1000, 0).ns, 2010 + 2000 + kLaunch, 1e-6);
 }
 
 /* Of 16 ranks, 8 are in each node. So each of the 8 ports of a node carries one part of another
@@ -204,9 +208,9 @@ static void test_missing_steps(void) {
 static void test_networks(void) {
     predict_links l = links_of_two();
     l.network = (predict_link){"n", {1, 4, 9}, {40, 20, 10}};
-    double part = 8 << 20, add = 3 * part / 3e3,
+    double part = 8 << 20, add = kLaunch + 3 * part / 3e3,
            near = 8000. * 15 * 8 * 2; /* NCCL's buffers have 15 x 16 MiB in this time */
-    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP16/EP16", part, 0).ns, near + 5000, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP16/EP16", part, 0).ns, near + 5000 + kLaunch, 1e-6);
     l.network.gb_s[1] = 0.02;
     double far = 4000 + part / 0.02;
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP16/EP16", part, part).ns, 2 * far + add, 1e-3);
@@ -215,15 +219,46 @@ static void test_networks(void) {
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP4/TP8/EP32", part, part).ns, 2 * far + add, 1e-3);
 }
 
+/* An all-to-all of the rows that are needed carries their share. It is used where it is shorter:
+ * not for messages of the one-shot kernel. The launch that adds a result adds up the outputs of the
+ * other ranks. */
+static void test_all_to_all(void) {
+    predict_links l = links_of_two();
+    const exchange_record row = exchange_row("all_to_all", "nccl", 1 << 20, 8000);
+    const predict_layout four = layout_named("DP4/EP4"), many = layout_named("DP16/EP16");
+    double part = 8 << 20, reach = 0.25;
+    predict_work w = {.gathers = 1, .gather_bytes = part, .scatter_bytes = part, .reach = reach};
+    predict_time t, before;
+    l.curves[CURVE_ALL_TO_ALL][2].n = 0;
+    predict_links_add(&l, &row);
+    l.network = (predict_link){"n", {1, 4, 9}, {40, 0.02, 0.01}};
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &before, NULL), SNAP_OK);
+    l.all_to_all = true;
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &t, NULL), SNAP_OK);
+    /* a part of 8 MiB takes 16 x 8000 ns between two ranks, and three parts go to each rank */
+    double add = kLaunch + (2 + 3 * reach) * part / 3e3;
+    CU_ASSERT_DOUBLE_EQUAL(t.ns, 2 * 3 * reach * 16 * 8000 + add, 1e-6);
+    CU_ASSERT(t.ns < before.ns);
+    w.gather_bytes = w.scatter_bytes = 1024; /* the one-shot kernel is faster than this curve */
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &four, &t, NULL), SNAP_OK);
+    CU_ASSERT_DOUBLE_EQUAL(t.ns, 2 * (2000 + 2000. / 3), 1e-6);
+    w = (predict_work){.gathers = 1, .gather_bytes = part, .reach = reach, .node_reach = 0.5};
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &many, &t, NULL), SNAP_OK);
+    l.all_to_all = false;
+    CU_ASSERT_EQUAL(predict_links_time(&l, &w, &many, &before, NULL), SNAP_OK);
+    /* The network carries half of the bytes of the gather. The scatter has none. */
+    CU_ASSERT_DOUBLE_EQUAL(before.ns - t.ns, part / 0.02 / 2, 1e-3);
+}
+
 static void test_links_replace_curves(void) {
     predict_links l = links_of_two();
     l.has_link = true;
     l.link = (predict_link){"x", {1, 2, 3}, {200, 100, 50}};
     double bytes = 1 << 20;
     CU_ASSERT_DOUBLE_EQUAL(sums_ns(&l, 8, bytes),
-                           2 * (2000 + bytes * 2 * 7 / 8 / 100 + 3 * bytes / 3e3), 1e-6);
+                           2 * (2000 + bytes * 2 * 7 / 8 / 100 + kLaunch + 3 * bytes / 3e3), 1e-6);
     CU_ASSERT_DOUBLE_EQUAL(gathers_of(&l, "DP8/EP8", bytes, bytes).ns,
-                           2 * (2000 + bytes * 7 / 100) + 3 * bytes / 3e3, 1e-6);
+                           2 * (2000 + bytes * 7 / 100) + kLaunch + 3 * bytes / 3e3, 1e-6);
 }
 
 static void test_missing_curves(void) {
@@ -273,6 +308,7 @@ CU_TestInfo tests_predict_links[] = {
     {"exchanges as in a step, with fewer ranks", test_fewer_ranks_in_steps},
     {"no exchanges as in a step", test_missing_steps},
     {"parts that cross a link between nodes", test_networks},
+    {"an all-to-all of the rows that are needed", test_all_to_all},
     {"links instead of curves", test_links_replace_curves},
     {"missing curves are an error", test_missing_curves},
     {"files of links", test_files_of_links},

@@ -85,6 +85,58 @@ static void test_busiest_rank(void) {
         }
 }
 
+/* A row of DeepSeek-V3 keeps 4 of 8 groups, so it never goes to more than 4 of 8 ranks, and reaches
+ * a rank less often than without groups. Without groups, it misses a rank of LongCat-Flash with 64
+ * of 768 experts as often as 12 draws without replacement miss them. */
+static void test_reach(void) {
+    model_shape v3 = shape_named("deepseek-v3"), longcat = shape_named("longcat-flash");
+    double missed = 1, eighth = predict_reach(&v3, 32);
+    for (int i = 0; i < 12; i++)
+        missed *= (704. - i) / (768 - i);
+    CU_ASSERT_DOUBLE_EQUAL(predict_reach(&longcat, 64), 1 - missed, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(predict_reach(&v3, 256), 1, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(predict_reach(&v3, 1), 8. / 256, 1e-12);
+    CU_ASSERT_DOUBLE_EQUAL(predict_reach(&longcat, 1), 12. / 768, 1e-12);
+    CU_ASSERT(eighth < 0.5 && eighth > 0.4);
+    CU_ASSERT_EQUAL(predict_reach(&v3, 0), 0);
+}
+
+/* Rows that the router chooses from random logits reach the ranks as often as predicted, with an
+ * error of at most @share. */
+static void compare_reach(const char *model, int ranks, double share) {
+    enum { kRows = 500 };
+    static float logits[ROUTE_MAX_EXPERTS];
+    model_shape s = shape_named(model);
+    router r = router_make(&s);
+    unsigned short seed[3] = {4, 5, 6};
+    int32_t expert[ROUTE_MAX_CHOSEN];
+    float weight[ROUTE_MAX_CHOSEN];
+    int reached = 0, here = s.n_routed_experts / ranks;
+    for (int i = 0; i < kRows; i++) {
+        bool used[64] = {false};
+        for (int e = 0; e < r.experts; e++)
+            logits[e] = (float)erand48(seed);
+        router_choose(&r, logits, NULL, expert, weight);
+        for (int k = 0; k < r.chosen; k++)
+            if (expert[k] < s.n_routed_experts)
+                used[expert[k] / here] = true;
+        for (int k = 0; k < ranks; k++)
+            reached += used[k];
+    }
+    double got = (double)reached / kRows / ranks, expected = predict_reach(&s, here);
+    CU_ASSERT_DOUBLE_EQUAL(got / expected, 1, share);
+}
+
+/* The router of DeepSeek-V3 rates groups by their two best experts, which the function does not
+ * know. */
+static void test_reach_of_draws(void) {
+    for (int ranks = 8; ranks <= 32; ranks *= 4) {
+        compare_reach("longcat-flash", ranks, 0.03);
+        compare_reach("deepseek-v2-lite", ranks, 0.03);
+        compare_reach("deepseek-v3", ranks, 0.11);
+    }
+}
+
 /* If each rank has one of four experts and a row chooses two, the busiest rank always has one, and
  * the mean is a half. The normal distribution would give more than one. */
 static void test_few_experts(void) {
@@ -101,5 +153,7 @@ CU_TestInfo tests_predict_routing[] = {
     {"expected number of experts", test_expected_experts},
     {"experts of the busiest rank", test_busiest_rank},
     {"a rank with one expert", test_few_experts},
+    {"ranks that a row needs", test_reach},
+    {"ranks that drawn rows need", test_reach_of_draws},
     CU_TEST_INFO_NULL,
 };

@@ -116,6 +116,53 @@ static void test_error_of_a_sum(void) {
     CU_ASSERT_DOUBLE_EQUAL(b.range[0].sum_error, 1 - 1 / 1.1, 1e-6);
 }
 
+/* Steps of both arms at one context, with batches 1 to 8 in FP8 and 1 to 7 in BF16. Each step takes
+ * as long as its parts, and all parts follow the rules. The BF16 steps come first. */
+static int steps_of_arms(measured_step out[2 * kBatches], const rule_book *b) {
+    model_shape s = shape_named("deepseek-v2-lite");
+    predict_layout one = layout_named("DP1");
+    int n = 0;
+    for (int fp8 = 0; fp8 < 2; fp8++)
+        for (int batch = 1; batch < kBatches + fp8; batch++) {
+            measured_step *m = &out[n++];
+            *m = (measured_step){.arm = fp8 ? CACHE_FP8 : CACHE_BF16, .batch = batch};
+            m->context = 8192;
+            m->work = predict_work_of(&s, &one, false, batch, m->context, (double)NAN);
+            m->part_ns[STEP_ATTENTION] = 5000 * m->work.blocks + (2 - fp8) * m->work.cached +
+                                         m->work.query_bytes / b->read_rate * 1e9;
+            m->part_ns[STEP_EXPERTS] = 26 * 9000 + 0.25e-3 * m->work.expert_bytes;
+            m->part_ns[STEP_REST] = 2000 * m->work.launches + 0.25e-3 * m->work.rest_bytes;
+            for (int p = 0; p < STEP_PARTS; p++)
+                m->step_ns += m->part_ns[p];
+        }
+    return n;
+}
+
+/* If the steps of a batch take 1.2 times as long in both arms, their ratio is still exact. If only
+ * one arm does, the ratio is off by as much. The largest batches of the arms are compared, too. */
+static void test_error_of_a_ratio(void) {
+    static const struct {
+        int64_t batch;
+        bool both;
+        double error;
+    } cases[] = {{4, true, 0}, {4, false, 0.2}, {8, false, 0.2}};
+    rule_book b = {.read_rate = 4e12, .product_rate = 1e15, .slopes = {.n = {1, 1}}};
+    b.slopes.of[0][0] = (kernel_slope){16, 2, 1};
+    b.slopes.of[1][0] = (kernel_slope){16, 1, 1};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        measured_step steps[2 * kBatches];
+        int n = steps_of_arms(steps, &b);
+        for (int i = 0; i < n; i++)
+            if (steps[i].batch == cases[c].batch && (cases[c].both || steps[i].arm == CACHE_FP8))
+                steps[i].step_ns *= 1.2;
+        rules_fit_and_check(&b, steps, n);
+        CU_ASSERT_DOUBLE_EQUAL(b.ratio_error, cases[c].error, 1e-6);
+        CU_ASSERT_DOUBLE_EQUAL(b.range[0].step_error, 1 - 1 / 1.2, 1e-6);
+        rules_fit_and_check(&b, steps, kBatches - 1); /* BF16 alone */
+        CU_ASSERT(isnan(b.ratio_error));
+    }
+}
+
 /* The steps of a batch are left out as a whole if two other batches of its range remain. */
 static void test_left_out(void) {
     measured_step steps[kBatches * kContexts];
@@ -259,6 +306,7 @@ CU_TestInfo tests_predict_rules[] = {
     {"bytes of both formats of weights", test_bytes_of_both_formats},
     {"the error of a batch", test_error_of_a_batch},
     {"the error of a step as the sum of its parts", test_error_of_a_sum},
+    {"the error of FP8 over BF16", test_error_of_a_ratio},
     {"steps that are left out", test_left_out},
     {"the clock and the number of heads", test_clock_and_heads},
     {"steps of one context", test_one_context},

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "harness/view/conditions.h"
-#include "harness/view/tables.h"
 
 static const double kHour = 3600;
 
@@ -28,15 +27,22 @@ static int by_step(const report_cell *a, const report_cell *b) {
 
 /* Returns 0 for two rows of the same cell. */
 static int by_cell(const report_cell *a, const report_cell *b) {
-    int d = by_step(a, b);
+    int d = report_is_loop(a) - report_is_loop(b);
+    d = d ? d : by_step(a, b);
     d = d ? d : strcmp(a->row->name, b->row->name);
     return d ? d : strcmp(a->row->arm, b->row->arm);
+}
+
+/* Whether rows must agree in a condition to be compared. In loops the state of the cache follows
+ * from the shape and from the device, so it is no condition. */
+static bool must_agree(const report_cell *a, condition c) {
+    return !(report_is_loop(a) && c == CONDITION_COLD);
 }
 
 static int by_conditions(const report_cell *a, const report_cell *b) {
     int d = 0;
     for (condition c = 0; c < CONDITIONS && d == 0; c++)
-        d = strcmp(condition_value(a->row, c), condition_value(b->row, c));
+        d = !must_agree(a, c) ? 0 : strcmp(condition_value(a->row, c), condition_value(b->row, c));
     return d;
 }
 
@@ -51,10 +57,13 @@ bool compare_same_cell(const report_cell *a, const report_cell *b) {
     return by_cell(a, b) == 0;
 }
 
+bool compare_same_step(const report_cell *a, const report_cell *b) {
+    return by_step(a, b) == 0;
+}
+
 bool compare_same_command(const report_cell *a, const report_cell *b) {
-    bool loops = strcmp(condition_value(a->row, CONDITION_MODE), "sustained") == 0;
     for (condition c = 0; c < CONDITIONS; c++)
-        if (condition_differs(a->row, b->row, c) && !(loops && c == CONDITION_COLD))
+        if (condition_differs(a->row, b->row, c) && must_agree(a, c))
             return false;
     return true;
 }
@@ -76,7 +85,7 @@ bool compare_usable(const report_cell *c) {
 static const char *differences(arena *mem, const report_cell *a, const report_cell *b) {
     buf text = {0};
     for (condition c = 0; c < CONDITIONS; c++)
-        if (condition_differs(a->row, b->row, c))
+        if (condition_differs(a->row, b->row, c) && must_agree(a, c))
             (void)buf_printf(&text, ", %s", condition_name(c));
     const char *s = text.len ? arena_strdup(mem, text.data + 2) : NULL;
     buf_release(&text);
@@ -84,56 +93,59 @@ static const char *differences(arena *mem, const report_cell *a, const report_ce
 }
 
 /* The row to compare @c with, among the @n rows of its cell: the first row under the same
- * conditions if it is from an earlier file, else the first row of all. */
-static const report_cell *first_like(const compared *rows, size_t n, const report_cell *c) {
+ * conditions if it is from an earlier device, else the first row of all. */
+static const report_cell *first_like(const report_model *m, const compared *rows, size_t n,
+                                     const report_cell *c) {
     for (size_t i = 0; i < n; i++)
         if (by_conditions(rows[i].cell, c) == 0)
-            return rows[i].cell->file < c->file ? rows[i].cell : rows[0].cell;
+            return m->device_of[rows[i].cell->file] < m->device_of[c->file] ? rows[i].cell
+                                                                            : rows[0].cell;
     return rows[0].cell;
 }
 
 static void fill(report_model *m, compared *rows, size_t n) {
     for (size_t i = 0; i < n; i++) {
         compared *r = &rows[i];
-        double price = m->usd_per_hour ? m->usd_per_hour[r->cell->file] : (double)NAN;
-        r->first = first_like(rows, n, r->cell);
+        int device = m->device_of[r->cell->file];
+        double price = m->usd_per_hour ? m->usd_per_hour[device] : (double)NAN;
+        r->first = first_like(m, rows, n, r->cell);
         r->differs = differences(&m->mem, r->first, r->cell);
         r->tok_usd = r->cell->perf->tok_s * kHour / price;
-        r->ratio = r->first == r->cell || r->differs[0] || r->first->file == r->cell->file
+        r->ratio = r->differs[0] || m->device_of[r->first->file] == device
                        ? (double)NAN
                        : r->first->perf->median_ns / r->cell->perf->median_ns;
     }
 }
 
-static bool several_files(const compared *rows, size_t n) {
+static bool several_devices(const report_model *m, const compared *rows, size_t n) {
     for (size_t i = 1; i < n; i++)
-        if (rows[i].cell->file != rows[0].cell->file)
+        if (m->device_of[rows[i].cell->file] != m->device_of[rows[0].cell->file])
             return true;
     return false;
 }
 
-/* Returns all measured, passed rows whose cell is in at least two files, ordered by cell, then by
- * file. The arena of the model owns them. NULL: out of memory. */
+/* Returns all measured, passed rows whose cell was measured on at least two devices, ordered by
+ * cell, then by file. The arena of the model owns them. NULL: out of memory. */
 static const compared *compare_cells(report_model *m, size_t *n) {
     compared *rows = arena_alloc(&m->mem, m->n_cells + 1, sizeof *rows);
     size_t all = 0;
     *n = 0;
     for (size_t i = 0; rows && i < m->n_cells; i++)
         if (compare_usable(&m->cells[i]))
-            rows[all++].cell = &m->cells[i];
+            rows[all++] = (compared){.cell = &m->cells[i]};
     if (!rows)
         return NULL;
     qsort(rows, all, sizeof *rows, by_row);
     for (size_t from = 0, to; from < all; from = to) {
         for (to = from + 1; to < all && by_cell(rows[from].cell, rows[to].cell) == 0;)
             to++;
-        if (!several_files(rows + from, to - from))
+        if (!several_devices(m, rows + from, to - from))
             continue;
         memmove(rows + *n, rows + from, (to - from) * sizeof *rows);
         fill(m, rows + *n, to - from);
         *n += to - from;
     }
-    return rows;
+    return compare_find_sets(m, rows, *n) ? rows : NULL;
 }
 
 /* ---- files that are refused ---- */
@@ -255,16 +267,21 @@ static snap_status check_prices(js *prices, snap_err *err) {
     return SNAP_OK;
 }
 
-/* Sets the price of each file, and a sentence for each price that is used. */
+static const char *device_name(const report_model *m, int device) {
+    const origin_record *from = compare_origin(m, device);
+    return from && from->backend.exists ? from->backend.device : "";
+}
+
+/* Sets the price of each device, and a sentence for each price that is used. */
 static bool set_prices(report_model *m, js *prices) {
     buf note = {0};
-    m->usd_per_hour = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->usd_per_hour);
-    for (int i = 0; m->usd_per_hour && i < m->n_files; i++) {
-        void *entry = entry_of(prices, report_device_of(m, i));
+    m->usd_per_hour = arena_alloc(&m->mem, (size_t)m->n_devices + 1, sizeof *m->usd_per_hour);
+    for (int i = 0; m->usd_per_hour && i < m->n_devices; i++) {
+        void *entry = entry_of(prices, device_name(m, i));
         m->usd_per_hour[i] = entry ? dollars_of(js_value(entry)) : (double)NAN;
         bool listed = false;
         for (int k = 0; k < i && entry; k++)
-            listed |= entry_of(prices, report_device_of(m, k)) == entry;
+            listed |= entry_of(prices, device_name(m, k)) == entry;
         if (!entry || listed)
             continue;
         const js *price = js_value(entry);
@@ -284,13 +301,14 @@ snap_status report_compare(report_model *m, js *prices, const report_refused *re
     m->n_refused = n_refused;
     if (st != SNAP_OK)
         return st;
-    if (set_prices(m, prices))
+    if (compare_name_devices(m) && set_prices(m, prices))
         m->compared = compare_cells(m, &m->n_compared);
     if (!m->compared)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
     if (!m->n_compared)
         return err_set(
             err, SNAP_E_ENV,
-            "nothing to compare: no two files have a measured row with the same scope and shape");
+            "nothing to compare: no two devices have a measured row with the same mode, scope and "
+            "shape");
     return SNAP_OK;
 }

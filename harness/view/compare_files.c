@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 
 static snap_status no_memory(snap_err *err) {
     return err_set(err, SNAP_E_NOMEM, "out of memory for a comparison");
@@ -24,30 +25,77 @@ static snap_status check_clock(compare_files *all, compare_file *in, snap_err *e
     return in->why ? SNAP_OK : no_memory(err);
 }
 
-/* Adds the file that a name means to the list of missing ones, if there is no such file. */
-static snap_status check_exists(const char *name, buf *missing, int *n, snap_err *err) {
+/* ---- the files of each name ---- */
+
+enum { PARTS = 4 };
+
+/* What ci/vendor.sh writes into a folder, and the ends of the names under which it is kept. */
+static const char *const kInFolder[PARTS] = {"/burst.json", "/sustained.json", "/fidelity.json",
+                                             "/eval/run.json"};
+static const char *const kKept[PARTS] = {"-burst.json", "-sustained.json", "-fidelity.json",
+                                         "-eval.json"};
+
+static snap_status add(compare_files *in, const char *name, int given) {
+    compare_file *all = realloc(in->all, ((size_t)in->n + 1) * sizeof *all);
+    if (!all)
+        return SNAP_E_NOMEM;
+    in->all = all;
+    in->all[in->n++] = (compare_file){.name = name, .given = given};
+    return SNAP_OK;
+}
+
+/* Adds the files of ci/vendor.sh that a name means, as far as they exist. */
+static snap_status add_parts(compare_files *in, const char *name, int given,
+                             const char *const ends[PARTS]) {
+    snap_status st = SNAP_OK;
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    for (int i = 0; i < PARTS && st == SNAP_OK; i++) {
+        buf path = {0};
+        char *kept = NULL;
+        if (!buf_printf(&path, "%.*s%s", (int)n, name, ends[i]))
+            st = SNAP_E_NOMEM;
+        else if (fs_exists(buf_str(&path)))
+            st = (kept = arena_strdup(&in->texts, buf_str(&path))) ? add(in, kept, given)
+                                                                   : SNAP_E_NOMEM;
+        buf_release(&path);
+    }
+    return st;
+}
+
+/* Adds the files that a name means. If there are none, the name is added to the list of missing
+ * ones. */
+static snap_status find(compare_files *in, const char *name, int given, buf *missing, int *n,
+                        snap_err *err) {
+    const int before = in->n;
     char *path = results_file_of(name);
-    if (!path)
-        return no_memory(err);
-    if (!fs_exists(path))
+    snap_status st = path ? SNAP_OK : SNAP_E_NOMEM;
+    if (path && fs_exists(path))
+        st = add(in, name, given);
+    else if (path && !text_ends(name, ".json"))
+        st = add_parts(in, name, given, fs_is_dir(name) ? kInFolder : kKept);
+    if (st == SNAP_OK && in->n == before)
         (void)buf_printf(missing, "%s'%s'", (*n)++ ? ", " : "", path);
     free(path);
-    return missing->failed ? no_memory(err) : SNAP_OK;
+    return st != SNAP_OK || missing->failed ? no_memory(err) : SNAP_OK;
 }
 
 /* Fails if files do not exist, before any file is read. The message names them all. */
-static snap_status check_names(const char *const *names, int n, snap_err *err) {
+static snap_status find_all(compare_files *in, const char *const *names, int n, snap_err *err) {
     buf missing = {0};
     int n_missing = 0;
     snap_status st = SNAP_OK;
     for (int i = 0; i < n && st == SNAP_OK; i++)
-        st = check_exists(names[i], &missing, &n_missing, err);
+        st = find(in, names[i], i, &missing, &n_missing, err);
     if (st == SNAP_OK && n_missing)
         st = err_set(err, SNAP_E_USAGE, "%d of %d files do not exist: %s", n_missing, n,
                      buf_str(&missing));
     buf_release(&missing);
     return st;
 }
+
+/* ---- files that are kept and files that are refused ---- */
 
 /* A file of another schema or version is refused, and so is one whose clock ran backwards during
  * the run. The other files are compared without it. */
@@ -65,21 +113,27 @@ static snap_status load(compare_files *all, compare_file *in, snap_err *err) {
 }
 
 /* Lists the kept and the refused files again. */
-static void sort_out(compare_files *in) {
-    in->n_kept = 0;
-    int n_refused = 0;
-    for (int i = 0; i < in->n; i++)
-        if (in->all[i].why) {
-            in->refused[n_refused++] = (report_refused){in->all[i].name, in->all[i].why};
-        } else {
-            in->names[in->n_kept] = in->all[i].name;
-            in->runs[in->n_kept++] = in->all[i].r;
+static void sort_out(compare_files *in, const char *const *given) {
+    int n_refused = 0, last = -1; /* last: index of the name of the last kept file */
+    in->n_kept = in->n_devices = 0;
+    for (int i = 0; i < in->n; i++) {
+        const compare_file *f = &in->all[i];
+        if (f->why) {
+            in->refused[n_refused++] = (report_refused){f->name, f->why};
+            continue;
         }
+        if (f->given != last)
+            in->given[in->n_devices++] = given[f->given];
+        last = f->given;
+        in->device_of[in->n_kept] = in->n_devices - 1;
+        in->names[in->n_kept] = f->name;
+        in->runs[in->n_kept++] = f->r;
+    }
 }
 
 /* Refuses each file whose cells all have another input or another arithmetic than those of the
  * files before it. */
-static snap_status refuse_unlike(compare_files *in, snap_err *err) {
+static snap_status refuse_unlike(compare_files *in, const char *const *given, snap_err *err) {
     report_model *m = NULL;
     bool *refused = calloc((size_t)in->n, sizeof *refused);
     if (!refused)
@@ -98,27 +152,26 @@ static snap_status refuse_unlike(compare_files *in, snap_err *err) {
     }
     report_model_free(m);
     free(refused);
-    sort_out(in);
+    sort_out(in, given);
     return st;
 }
 
 snap_status compare_files_read(compare_files *in, const char *const *names, int n, snap_err *err) {
-    const size_t many = (size_t)n;
     snap_status st = SNAP_OK;
-    *in = (compare_files){.all = calloc(many, sizeof *in->all),
-                          .n = n,
-                          .runs = calloc(many, sizeof(results *)),
-                          .names = calloc(many, sizeof(char *)),
-                          .refused = calloc(many, sizeof *in->refused)};
-    if (!in->all || !in->runs || !in->names || !in->refused)
+    *in = (compare_files){0};
+    TRY(find_all(in, names, n, err));
+    const size_t many = (size_t)in->n;
+    in->runs = calloc(many, sizeof(results *));
+    in->names = calloc(many, sizeof(char *));
+    in->given = calloc(many, sizeof(char *));
+    in->device_of = calloc(many, sizeof *in->device_of);
+    in->refused = calloc(many, sizeof *in->refused);
+    if (!in->runs || !in->names || !in->given || !in->device_of || !in->refused)
         return no_memory(err);
-    TRY(check_names(names, n, err));
-    for (int i = 0; i < n; i++)
-        in->all[i].name = names[i];
     for (int i = 0; i < in->n; i++)
         TRY(load(in, &in->all[i], err));
-    sort_out(in);
-    TRY(refuse_unlike(in, err));
+    sort_out(in, names);
+    TRY(refuse_unlike(in, names, err));
     if (in->n_kept < 2 && in->n_kept < in->n)
         st = err_set(err, SNAP_E_ENV, "nothing to compare: %s", in->refused[0].why);
 cleanup:
@@ -132,6 +185,8 @@ void compare_files_release(compare_files *f) {
     free(f->all);
     free(f->runs);
     free(f->names);
+    free(f->given);
+    free(f->device_of);
     free(f->refused);
     *f = (compare_files){0};
 }

@@ -128,12 +128,16 @@ static void add_columns(line *l) {
         add_column(l, kOrder[i]);
     for (const record_type *const *t = types; *t; t++)
         l->failed |= !record_columns(*t, NULL, add_visited, l);
+    add_column(l, "compared_device");
     add_column(l, "bf16_batch"); /* of rows of type step, where `batch` is that of FP8 */
 }
 
-static void start(line *l, const char *section, const char *file) {
+/* Begins a row. In a comparison, `compared_device` is the name of the file's device. */
+static void start(const report_model *m, line *l, const char *section, int file) {
     text(l, "section", section);
-    text(l, "file", file);
+    text(l, "file", m->files[file]);
+    if (m->labels)
+        text(l, "compared_device", m->labels[m->device_of[file]]);
 }
 
 static void write_line(const line *l, buf *out) {
@@ -171,7 +175,7 @@ static void write_heads(line *l, buf *out) {
 
 static void write_ceilings(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_ceilings; i++) {
-        start(l, "ceiling", m->files[m->ceilings[i].file]);
+        start(m, l, "ceiling", m->ceilings[i].file);
         put_record(l, &ceiling_type, m->ceilings[i].row);
         finish(l, out);
     }
@@ -194,7 +198,7 @@ static void write_cells(const report_model *m, line *l, buf *out) {
         const report_cell *c = &m->cells[i];
         while (s < m->n_speeds && (m->speeds[s].fp8 ? m->speeds[s].fp8 : m->speeds[s].any) < c)
             s++;
-        start(l, "bench", m->files[c->file]);
+        start(m, l, "bench", c->file);
         put_record(l, &cell_type, c->row);
         if (!c->row->device[0])
             text(l, "device", report_device_of(m, c->file));
@@ -208,7 +212,7 @@ static void write_cells(const report_model *m, line *l, buf *out) {
 /* Two named arms of a cell: the time of `baseline` / that of `name`. */
 static void write_versus(const report_model *m, const named_arms *g, const named_pair *p, line *l) {
     const cell_record *row = named_arms_at(g, p->cell, p->arm)->row;
-    start(l, "versus", m->files[g->file]);
+    start(m, l, "versus", g->file);
     text(l, "name", g->arm[p->arm]);
     text(l, "baseline", g->arm[p->base]);
     text(l, "scope", row->scope);
@@ -234,13 +238,13 @@ static void write_pairs(const report_model *m, line *l, buf *out) {
 
 static void write_fidelity(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_fidelity; i++) {
-        start(l, "fidelity", m->files[m->fidelity[i].file]);
+        start(m, l, "fidelity", m->fidelity[i].file);
         put_record(l, &fidelity_type, m->fidelity[i].row);
         finish(l, out);
     }
     for (size_t i = 0; i < m->n_model_rows; i++) {
         const report_model_row *r = &m->model_rows[i];
-        start(l, r->row->kind, m->files[r->file]);
+        start(m, l, r->row->kind, r->file);
         put_record(l, &model_type, r->row);
         finish(l, out);
     }
@@ -248,7 +252,7 @@ static void write_fidelity(const report_model *m, line *l, buf *out) {
 
 static void write_exchanges(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_exchanges; i++) {
-        start(l, "exchange", m->files[m->exchanges[i].file]);
+        start(m, l, "exchange", m->exchanges[i].file);
         put_record(l, &exchange_type, m->exchanges[i].row);
         finish(l, out);
     }
@@ -256,7 +260,7 @@ static void write_exchanges(const report_model *m, line *l, buf *out) {
 
 static void write_predicted(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_predicted; i++) {
-        start(l, "predicted", m->files[m->predicted[i].file]);
+        start(m, l, "predicted", m->predicted[i].file);
         put_record(l, &prediction_type, m->predicted[i].row);
         finish(l, out);
     }
@@ -264,14 +268,14 @@ static void write_predicted(const report_model *m, line *l, buf *out) {
 
 static void write_serving(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_serving; i++) {
-        start(l, m->serving[i].row->kind, m->files[m->serving[i].file]);
+        start(m, l, m->serving[i].row->kind, m->serving[i].file);
         put_record(l, &serving_type, m->serving[i].row);
         finish(l, out);
     }
 }
 
 static void start_task(const report_model *m, const report_eval *e, const char *section, line *l) {
-    start(l, section, m->files[e->file]);
+    start(m, l, section, e->file);
     put_record(l, &eval_type, e->row);
     text(l, "sampling", e->sampling);
 }
@@ -288,7 +292,7 @@ static void write_eval(const report_model *m, const report_eval *e, line *l, buf
     }
     for (size_t i = 0; i < row->arms.n; i++)
         for (size_t k = 0; k < row->arms.at[i].failures.n; k++) {
-            start(l, "failure", m->files[e->file]);
+            start(m, l, "failure", e->file);
             text(l, "task", row->task);
             text(l, "arm", row->arms.at[i].name);
             put_record(l, &failure_type, &row->arms.at[i].failures.at[k]);
@@ -349,7 +353,7 @@ static void write_rows(const report_model *m, line *l, buf *out) {
     for (size_t i = 0; i < m->n_evals; i++)
         write_eval(m, &m->evals[i], l, out);
     for (size_t i = 0; i < m->n_pooled; i++) {
-        start(l, "pooled", m->files[m->pooled[i].file]);
+        start(m, l, "pooled", m->pooled[i].file);
         put_record(l, &pair_type, m->pooled[i].row);
         finish(l, out);
     }

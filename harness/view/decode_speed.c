@@ -37,7 +37,9 @@ static bool read_step(decode_speed *out, const report_step *s, arena *mem) {
                           .tokens_s = {s->bf16, s->fp8},
                           .lo = {(double)NAN, (double)NAN},
                           .hi = {(double)NAN, (double)NAN},
-                          .speedup = s->speedup};
+                          .speedup = s->speedup,
+                          .speedup_lo = (double)NAN,
+                          .speedup_hi = (double)NAN};
     return out->model && out->conditions;
 }
 
@@ -57,7 +59,8 @@ static const prediction_record *bf16_of(const report_model *m, const report_pred
             decode_speed_is_baseline(o->tokens_s, r->tokens_s, r->fp8_over_bf16) &&
             strcmp(o->arm, "bf16") == 0 && strcmp(o->layout, r->layout) == 0 &&
             strcmp(o->model_config, r->model_config) == 0 && strcmp(o->weights, r->weights) == 0 &&
-            strcmp(o->link, r->link) == 0 && strcmp(o->network, r->network) == 0)
+            strcmp(o->link, r->link) == 0 && strcmp(o->network, r->network) == 0 &&
+            strcmp(o->exchange, r->exchange) == 0)
             return o;
     }
     return NULL;
@@ -73,6 +76,8 @@ static const char *conditions_of(arena *mem, const prediction_record *r) {
         (void)buf_printf(&text, ", link %s", r->link);
     if (r->network[0])
         (void)buf_printf(&text, ", network %s", r->network);
+    if (r->exchange[0])
+        (void)buf_printf(&text, ", all-to-all");
     const char *s = text.failed ? NULL : arena_strdup(mem, buf_str(&text));
     buf_release(&text);
     return s;
@@ -93,7 +98,9 @@ static bool read_predicted(decode_speed *out, const report_model *m, const repor
                           .tokens_s = {r->tokens_s / r->fp8_over_bf16, r->tokens_s},
                           .lo = {base[0], r->tokens_s_interval[0]},
                           .hi = {base[1], r->tokens_s_interval[1]},
-                          .speedup = r->fp8_over_bf16};
+                          .speedup = r->fp8_over_bf16,
+                          .speedup_lo = r->fp8_over_bf16_interval[0],
+                          .speedup_hi = r->fp8_over_bf16_interval[1]};
     return out->model && out->conditions;
 }
 

@@ -21,6 +21,7 @@ typedef struct {
     double tokens_s[SPEED_ARMS];           /* of all GPUs */
     double lo[SPEED_ARMS], hi[SPEED_ARMS]; /* predicted interval of tokens_s; NAN without one */
     double speedup;                        /* FP8 over BF16 */
+    double speedup_lo, speedup_hi;         /* predicted interval of it; NAN without one */
 } decode_speed;
 
 typedef struct {

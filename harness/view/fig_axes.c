@@ -147,7 +147,7 @@ bool figure_axes(const report_model *m, size_t index, bool alone, buf *out) {
     (void)snprintf(id, sizeof id, "axes-%zu", index + 1);
     (void)snprintf(name, sizeof name,
                    "Rate of the kernel over heads, batch, context and s_q%s%.200s",
-                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[file] : "");
+                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? report_name_of(m, file) : "");
     svg_open(out, &(svg_head){.id = id,
                               .title = name,
                               .description = "One panel for each number of the shape that varies "

@@ -155,7 +155,7 @@ bool figure_fidelity(const report_model *m, size_t index, bool alone, buf *out) 
     (void)snprintf(id, sizeof id, "fidelity-%zu", index + 1);
     (void)snprintf(name, sizeof name, "Error against FP64 attention, %.60s, input %.60s%s%.200s",
                    p.key->row->kind, p.key->row->distribution, m->n_files > 1 ? ", " : "",
-                   m->n_files > 1 ? m->files[p.key->file] : "");
+                   m->n_files > 1 ? report_name_of(m, p.key->file) : "");
     lines_open(out,
                &(svg_head){.id = id,
                            .title = name,

@@ -165,7 +165,7 @@ bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out
     char id[32], name[300];
     (void)snprintf(id, sizeof id, "named-arms-%zu", index + 1);
     (void)snprintf(name, sizeof name, "Speed-up of one arm over another%s%.200s",
-                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[g->file] : "");
+                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? report_name_of(m, g->file) : "");
     svg_open(out,
              &(svg_head){.id = id,
                          .title = name,

@@ -15,15 +15,21 @@ enum { kRowsMax = 60 }; /* more comparisons are in the table only */
 typedef struct {
     const eval_record *e; /* NULL for a comparison over all tasks */
     const pair_record *p;
+    const char *device; /* in a comparison of devices; else NULL */
 } entry;
+
+static const char *device_of(const report_model *m, int file) {
+    return m->labels ? report_name_of(m, file) : NULL;
+}
 
 static size_t collect(const report_model *m, entry out[kRowsMax]) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->pairs.n && n < kRowsMax; k++)
-            out[n++] = (entry){m->evals[i].row, &m->evals[i].row->pairs.at[k]};
+            out[n++] = (entry){m->evals[i].row, &m->evals[i].row->pairs.at[k],
+                               device_of(m, m->evals[i].file)};
     for (size_t i = 0; i < m->n_pooled && n < kRowsMax; i++)
-        out[n++] = (entry){NULL, m->pooled[i].row};
+        out[n++] = (entry){NULL, m->pooled[i].row, device_of(m, m->pooled[i].file)};
     return n;
 }
 
@@ -88,14 +94,17 @@ static void band(buf *out, const svg_scale *s, const pair_record *p, double y) {
 
 static void draw(buf *out, const svg_scale *s, const entry *row, double y) {
     const pair_record *p = row->p;
-    char text[400], tasks[32], samples[32] = "";
+    char text[400], tasks[32], samples[32] = "", problems[32] = "";
     (void)snprintf(tasks, sizeof tasks, "all %zu tasks", p->tasks.n);
     if (row->e)
         (void)snprintf(samples, sizeof samples, ", K %lld", (long long)row->e->samples_per_problem);
-    svg_text_cut(out, "", 0, y, row->e ? row->e->task : tasks, 30);
+    if (row->device)
+        (void)snprintf(problems, sizeof problems, ", n %lld", (long long)p->problems);
+    (void)snprintf(text, sizeof text, "%.100s%s", row->e ? row->e->task : tasks, problems);
+    svg_text_cut(out, "", 0, y, text, 30);
     (void)snprintf(text, sizeof text, "%.100s vs %.100s, n %lld%s%s", p->arm, p->baseline,
                    (long long)p->problems, samples, p->control[0] ? ", control" : "");
-    svg_text_cut(out, "m s", 0, y + 13, text, 38);
+    svg_text_cut(out, "m s", 0, y + 13, row->device ? row->device : text, row->device ? 34 : 38);
     if (p->refused[0]) {
         svg_text_cut(out, "v-refused s", kRight + 16, y + 4, p->refused, 26);
         svg_text(out, "b s v-refused", kWidth - 90, y + 4, "refused");

@@ -218,7 +218,7 @@ bool figure_roofline(const report_model *m, size_t index, bool alone, buf *out) 
     (void)snprintf(id, sizeof id, "roofline-%zu", index + 1);
     (void)snprintf(name, sizeof name,
                    "Roofline: every cell under this device's measured ceilings%s%.200s",
-                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[p.file] : "");
+                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? report_name_of(m, p.file) : "");
     svg_open(out, &(svg_head){.id = id,
                               .title = name,
                               .description = "Each point is a cell. Horizontal axis: arithmetic "

@@ -52,7 +52,7 @@ static void open_figure(buf *out, const report_model *m, int file, const char *i
     char full[32], name[300];
     (void)snprintf(full, sizeof full, "%s-%zu", id, index + 1);
     (void)snprintf(name, sizeof name, "%s%s%.180s", title, m->n_files > 1 ? ", " : "",
-                   m->n_files > 1 ? m->files[file] : "");
+                   m->n_files > 1 ? report_name_of(m, file) : "");
     svg_open(out, &(svg_head){.id = full,
                               .title = name,
                               .description = description,

@@ -45,7 +45,7 @@ static void open_figure(buf *out, const report_model *m, const report_serving *s
     (void)snprintf(full, sizeof full, "%s-%zu", id, index + 1);
     (void)snprintf(name, sizeof name, "%s at %.4g%s%s%.160s", title, s->row->load,
                    strcmp(s->row->loop, "open") == 0 ? " requests/s" : " requests at a time",
-                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? m->files[s->file] : "");
+                   m->n_files > 1 ? ", " : "", m->n_files > 1 ? report_name_of(m, s->file) : "");
     svg_open(out, &(svg_head){.id = full,
                               .title = name,
                               .description = description,

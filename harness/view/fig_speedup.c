@@ -225,7 +225,7 @@ static void title(const report_model *m, const group *g, char *out, size_t size)
                    "Speed-up of FP8 over BF16, scope %s, s_q %lld, input %.60s%s%s%.200s",
                    c->row->scope, (long long)c->shape->s_q, c->row->distribution,
                    is_sustained(c) ? ", sustained" : "", m->n_files > 1 ? ", " : "",
-                   m->n_files > 1 ? m->files[c->file] : "");
+                   m->n_files > 1 ? report_name_of(m, c->file) : "");
 }
 
 bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out) {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "harness/bench/grid.h"
+#include "harness/view/compare.h"
 #include "harness/view/conditions.h"
 #include "harness/view/gaps.h"
 
@@ -116,10 +117,17 @@ static const char *option_of(const origin_record *from, const char *key) {
     return text && text[0] && strcmp(text, "auto") != 0 ? text : NULL;
 }
 
-/* The backend of a file as an option names it; NULL if it is unknown. */
-static const char *backend_of(const report_model *m, int file) {
+/* The origin of a device's cells, or of its other rows. */
+static const origin_record *origin_of_device(const report_model *m, int device) {
+    for (size_t i = 0; i < m->n_cells; i++)
+        if (m->device_of[m->cells[i].file] == device)
+            return origin_of(m, m->cells[i].file);
+    return compare_origin(m, device);
+}
+
+const char *gap_backend(const report_model *m, int device) {
     static const char *const kNames[] = {"cpu", "cuda", "opencl"};
-    const origin_record *from = origin_of(m, file);
+    const origin_record *from = origin_of_device(m, device);
     const char *given = option_of(from, "backend");
     for (size_t k = 0; !given && k < sizeof kNames / sizeof *kNames; k++)
         if (from && from->backend.exists && strcmp(from->backend.name, kNames[k]) == 0)
@@ -141,9 +149,9 @@ static void put_word(buf *out, const char *text) {
     (void)buf_puts(out, "'");
 }
 
-static void put_device(const report_model *m, int file, buf *out) {
-    const origin_record *from = origin_of(m, file);
-    const char *backend = backend_of(m, file), *isa = option_of(from, "isa");
+static void put_device(const report_model *m, int device, buf *out) {
+    const origin_record *from = origin_of_device(m, device);
+    const char *backend = gap_backend(m, device), *isa = option_of(from, "isa");
     int64_t threads = from && from->config ? js_get_int(from->config, "threads", 0) : 0;
     if (backend) {
         (void)buf_puts(out, " --backend ");
@@ -157,14 +165,14 @@ static void put_device(const report_model *m, int file, buf *out) {
         (void)buf_printf(out, " --threads %lld", (long long)threads);
 }
 
-/* Appends the arm of a row, on the backend of the file that lacks it. Instruction set and threads
+/* Appends the arm of a row, on the backend of the device that lacks it. Instruction set and threads
  * are those of another machine, so they are left out. */
-static void put_arm(const report_model *m, int file, const cell_record *row, buf *out) {
+static void put_arm(const report_model *m, int device, const cell_record *row, buf *out) {
     char options[512], *rest = NULL;
     buf arm = {0};
     (void)snprintf(options, sizeof options, "%s", row->options);
     (void)strtok_r(options, ",", &rest); /* the other machine's backend */
-    (void)buf_printf(&arm, "%s=%s", row->name, backend_of(m, file));
+    (void)buf_printf(&arm, "%s=%s", row->name, gap_backend(m, device));
     for (char *key; (key = strtok_r(NULL, ",", &rest));)
         if (!text_starts(key, "isa=") && !text_starts(key, "threads="))
             (void)buf_printf(&arm, ",%s", key);
@@ -180,13 +188,13 @@ static bool same_name(const report_cell *a, const report_cell *b) {
 
 static void put_arms(const report_model *m, const gap *g, buf *out) {
     if (!g->cells[0]->row->name[0]) {
-        put_device(m, g->file, out);
+        put_device(m, g->device, out);
         (void)buf_puts(out, report_is_ablated(g->cells[0]) ? " --ablation" : "");
         return;
     }
     for (size_t i = 0; i < g->n_cells; i++)
         if (is_new(g, same_name, i))
-            put_arm(m, g->file, g->cells[i]->row, out);
+            put_arm(m, g->device, g->cells[i]->row, out);
 }
 
 /* Appends the shapes of a gap whose sequences have equal lengths. */
@@ -248,7 +256,7 @@ static bool is_drawn(const cell_lengths *l) {
 
 const char *gap_obstacle(const report_model *m, const gap *g) {
     const cell_record *r = g->cells[0]->row;
-    const char *backend = backend_of(m, g->file);
+    const char *backend = gap_backend(m, g->device);
     bool loops = strcmp(condition_value(r, CONDITION_MODE), "sustained") == 0;
     if (!loops && strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
         return "the cache was warm, which no option sets";
@@ -258,10 +266,18 @@ const char *gap_obstacle(const report_model *m, const gap *g) {
         return "the arm is a plugin or a Python file";
     if (gap_needs_cuda(g->cells[0]) && !(backend && strcmp(backend, "cuda") == 0))
         return "the arm runs on CUDA devices only";
-    return r->name[0] && !backend ? "the backend of this file is not known" : NULL;
+    return r->name[0] && !backend ? "the backend of this device is not known" : NULL;
 }
 
-void gap_command(const report_model *m, const gap *g, buf *out) {
+/* Appends the limit of time for a shape and scope, unless the configuration has it. */
+static void put_timeout(const report_model *m, const gap *g, buf *out) {
+    const origin_record *from = origin_of(m, g->cells[0]->file);
+    double s = from && from->config ? js_get_num(from->config, "timeout", 0) : 0;
+    if (s > 0 && !g->config)
+        (void)buf_printf(out, " --timeout %g", s);
+}
+
+void gap_command(const report_model *m, const gap *g, size_t number, buf *out) {
     const cell_record *r = g->cells[0]->row;
     const char *why = gap_obstacle(m, g);
     if (why) {
@@ -274,4 +290,18 @@ void gap_command(const report_model *m, const gap *g, buf *out) {
     if (strcmp(r->mode, "sustained") == 0)
         (void)buf_puts(out, " --sustained 2");
     put_work(m, g, out);
+    put_timeout(m, g, out);
+    (void)buf_printf(out, " --out missing-%d-%zu.json", g->device + 1, number);
+}
+
+void gap_fidelity_command(const report_model *m, int device, size_t number, buf *out) {
+    const origin_record *from = NULL;
+    for (size_t i = 0; i < m->n_fidelity && !from; i++)
+        from = origin_of(m, m->fidelity[i].file);
+    const char *contexts = option_of(from, "contexts");
+    (void)buf_puts(out, "snapmla fidelity");
+    put_device(m, device, out);
+    if (contexts)
+        (void)buf_printf(out, " --contexts %s", contexts);
+    (void)buf_printf(out, " --out missing-%d-%zu.json", device + 1, number);
 }

@@ -1,5 +1,6 @@
 #include "harness/view/gaps.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/view/compare.h"
@@ -8,44 +9,75 @@
 
 enum { kListed = 32 }; /* shapes that a command lists rather than to measure others with them */
 
-/* Whether the device of a file refuses a cell: its file has the cell as a skipped row. */
-static bool refuses(const report_model *m, int file, const report_cell *c) {
+static bool is_of(const report_model *m, const report_cell *c, int device) {
+    return m->device_of[c->file] == device;
+}
+
+/* Whether a device cannot run a cell: its files have the cell as a skipped row. A row that a time
+ * limit left out does not count, because a longer run measures it. */
+static bool refuses(const report_model *m, int device, const report_cell *c) {
     for (size_t i = 0; i < m->n_cells; i++) {
         const report_cell *own = &m->cells[i];
-        if (own->file == file && strcmp(own->row->status, "skipped") == 0 &&
-            compare_same_cell(own, c))
+        if (is_of(m, own, device) && strcmp(own->row->status, "skipped") == 0 &&
+            !cell_is_left_out(own->row) && compare_same_cell(own, c))
             return true;
     }
     return false;
 }
 
 /* A result of another command, such as `fidelity`, lacks no cells. */
-static bool has_cells(const report_model *m, int file) {
+static bool has_cells(const report_model *m, int device) {
     for (size_t i = 0; i < m->n_cells; i++)
-        if (m->cells[i].file == file)
+        if (is_of(m, &m->cells[i], device))
             return true;
     return false;
 }
 
-static bool lacks(const report_model *m, int file, const report_cell *c) {
-    if (!compare_usable(c) || c->file == file)
+static const origin_record *origin_of(const report_model *m, int file) {
+    for (size_t i = 0; i < m->n_sources; i++)
+        if (m->sources[i].file == file)
+            return m->sources[i].row;
+    return NULL;
+}
+
+/* Whether a list such as "16/1/1/1024,1/1/8/8192" has a shape. */
+static bool is_listed(const char *list, const cell_shape *s) {
+    char text[96];
+    size_t n = (size_t)snprintf(text, sizeof text, "%lld/%lld/%lld/%lld", (long long)s->heads,
+                                (long long)s->s_q, (long long)s->batch, (long long)s->context);
+    for (const char *at = list; (at = strstr(at, text)); at += n)
+        if ((at == list || at[-1] == ',') && (at[n] == ',' || !at[n]))
+            return true;
+    return false;
+}
+
+/* Whether a shape follows from the bandwidth and memory of the device that measured it
+ * (bench --scaled). Other devices have scaled shapes of their own, so they do not lack it. */
+static bool is_scaled(const report_model *m, const report_cell *c) {
+    const origin_record *from = origin_of(m, c->file);
+    const char *listed = from && from->config ? js_get_str(from->config, "shapes") : NULL;
+    return listed && js_get_bool(from->config, "scaled", false) && !is_listed(listed, c->shape);
+}
+
+static bool lacks(const report_model *m, int device, const report_cell *c) {
+    if (!compare_usable(c) || is_of(m, c, device) || is_scaled(m, c))
         return false;
     for (size_t i = 0; i < m->n_cells; i++) {
         const report_cell *own = &m->cells[i];
-        if (own->file == file && compare_usable(own) && compare_same_cell(own, c) &&
+        if (is_of(m, own, device) && compare_usable(own) && compare_same_cell(own, c) &&
             compare_same_command(own, c))
             return false;
     }
-    return !refuses(m, file, c);
+    return !refuses(m, device, c);
 }
 
 /* Whether an earlier row of the model is the same cell, so that this one need not be counted. */
-static bool is_repeated(const report_model *m, int file, size_t at) {
+static bool is_repeated(const report_model *m, int device, size_t at) {
     const report_cell *c = &m->cells[at];
     for (size_t i = 0; i < at; i++) {
         const report_cell *other = &m->cells[i];
-        if (other->file != file && compare_usable(other) && compare_same_cell(other, c) &&
-            compare_same_command(other, c))
+        if (!is_of(m, other, device) && compare_usable(other) && !is_scaled(m, other) &&
+            compare_same_cell(other, c) && compare_same_command(other, c))
             return true;
     }
     return false;
@@ -103,28 +135,28 @@ typedef struct {
 } gap_list;
 
 /* Adds a gap with room for @room cells. NULL: out of memory. */
-static gap *add_gap(gap_list *l, int file, const char *config, size_t room) {
+static gap *add_gap(gap_list *l, int device, const char *config, size_t room) {
     const report_cell **cells = arena_alloc(l->mem, room + 1, sizeof(report_cell *));
     l->failed |= !cells;
     if (!cells)
         return NULL;
-    l->all[l->n] = (gap){.file = file, .config = config, .cells = cells};
+    l->all[l->n] = (gap){.device = device, .config = config, .cells = cells};
     return &l->all[l->n++];
 }
 
-/* Groups the cells that a file lacks into gaps. One command could measure all cells of a gap, if a
- * command could list any number of shapes. */
-static void collect(gap_list *l, int file) {
+/* Groups the cells that a device lacks into gaps. One command could measure all cells of a gap,
+ * if a command could list any number of shapes. */
+static void collect(gap_list *l, int device) {
     const report_model *m = l->m;
     const size_t from = l->n;
     for (size_t i = 0; i < m->n_cells && !l->failed; i++) {
         const report_cell *c = &m->cells[i];
         size_t g = from;
-        if (!lacks(m, file, c) || is_repeated(m, file, i))
+        if (!lacks(m, device, c) || is_repeated(m, device, i))
             continue;
         while (g < l->n && !same_gap(l->all[g].cells[0], c))
             g++;
-        if (g == l->n && !add_gap(l, file, NULL, m->n_cells))
+        if (g == l->n && !add_gap(l, device, NULL, m->n_cells))
             return;
         l->all[g].cells[l->all[g].n_cells++] = c;
     }
@@ -179,7 +211,7 @@ static const shipped_shapes *best_config(const config_list *configs, const gap *
 
 /* Moves the cells whose shapes a configuration has from a gap to a new one. */
 static void divide_off(gap_list *l, gap *from, const shipped_shapes *config) {
-    gap *to = add_gap(l, from->file, config->name, from->n_cells);
+    gap *to = add_gap(l, from->device, config->name, from->n_cells);
     size_t kept = 0;
     for (size_t i = 0; to && i < from->n_cells; i++)
         if (has_shape(config, from->cells[i]))
@@ -200,7 +232,7 @@ static void add_listed(gap_list *l, const gap *from) {
         number[i] = k < i ? number[k] : shapes++;
     }
     for (size_t first = 0; first < shapes && !l->failed; first += GRID_LIST) {
-        gap *to = add_gap(l, from->file, NULL, from->n_cells);
+        gap *to = add_gap(l, from->device, NULL, from->n_cells);
         for (size_t i = 0; to && i < from->n_cells; i++)
             if (number[i] >= first && number[i] < first + GRID_LIST)
                 to->cells[to->n_cells++] = from->cells[i];
@@ -224,7 +256,7 @@ static void divide(gap_list *l, gap g, const config_list *configs) {
 }
 
 gap *gaps_find(const report_model *m, arena *mem, size_t *n) {
-    const size_t room = m->n_cells * (size_t)m->n_files + 1; /* each gap has a cell of its own */
+    const size_t room = m->n_cells * (size_t)m->n_devices + 1; /* each gap has a cell of its own */
     gap_list whole = {.m = m, .mem = mem, .all = arena_alloc(mem, room, sizeof *whole.all)};
     gap_list out = {.m = m, .mem = mem, .all = arena_alloc(mem, room, sizeof *out.all)};
     shipped_shapes *at;
@@ -233,9 +265,9 @@ gap *gaps_find(const report_model *m, arena *mem, size_t *n) {
     if (!whole.all || !out.all || !shipped_shapes_list(mem, &at, &configs.n))
         return NULL;
     configs.at = at;
-    for (int f = 0; f < m->n_files && !whole.failed; f++)
-        if (has_cells(m, f))
-            collect(&whole, f);
+    for (int d = 0; d < m->n_devices && !whole.failed; d++)
+        if (has_cells(m, d))
+            collect(&whole, d);
     for (size_t i = 0; i < whole.n; i++)
         divide(&out, whole.all[i], &configs);
     *n = out.n;

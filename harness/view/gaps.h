@@ -1,4 +1,4 @@
-/* gaps.h - the cells that one file of a comparison lacks and another one has. */
+/* gaps.h - the cells that one device of a comparison lacks and another one has. */
 #ifndef SNAPMLA_HARNESS_VIEW_GAPS_H
 #define SNAPMLA_HARNESS_VIEW_GAPS_H
 
@@ -8,24 +8,25 @@
 /* Cells that one command measures: they share the scope, the widths, how they are timed, and the
  * arms or the file that names them. */
 typedef struct {
-    int file;                  /* the file that lacks them */
-    const report_cell **cells; /* [n_cells] all different; each is a cell of some other file */
+    int device;                /* that lacks them */
+    const report_cell **cells; /* [n_cells] all different; each is a cell of some other device */
     size_t n_cells;
     const char *config; /* the shipped configuration that has all their shapes, which the command
                            names; NULL = the command lists the shapes */
 } gap;
 
 /**
- * gaps_find - the gaps of all files, one for each command
+ * gaps_find - the gaps of all devices, one for each command
  *
  * @mem: owns the gaps
  *
- * A file without rows of `bench` has no gaps. Cells that no command can measure are in gaps of
- * their own. If a file lacks all shapes of a shipped configuration, or more than 32 of them, one
- * gap has these shapes and names the configuration. Its command measures the whole configuration,
- * so it may repeat shapes that the file has. The command of any other gap lists the shapes. Such a
- * list has at most GRID_LIST shapes, so longer lists are divided into several gaps. Returns NULL if
- * memory runs out.
+ * A device without rows of `bench` has no gaps. Shapes that `bench --scaled` chose for another
+ * device are no gaps. A row that a time limit left out is one. Cells that no command can measure
+ * are in gaps of their own. If a device lacks all shapes of a shipped configuration, or more than
+ * 32 of them, one gap has these shapes and names the configuration. Its command measures the whole
+ * configuration, so it may repeat shapes that the device has. The command of any other gap lists
+ * the shapes. Such a list has at most GRID_LIST shapes, so longer lists are divided into several
+ * gaps. Returns NULL if memory runs out.
  */
 gap *gaps_find(const report_model *m, arena *mem, size_t *n);
 
@@ -43,8 +44,14 @@ bool gap_is_grid(const gap *g);
 /* Why no command measures the cells of a gap; NULL if one does. */
 const char *gap_obstacle(const report_model *m, const gap *g);
 
-/* Appends the command that measures the cells on the device of the file that lacks them, or
- * "none: " and the reason. */
-void gap_command(const report_model *m, const gap *g, buf *out);
+/* Appends the command that measures the cells on the device that lacks them, or "none: " and the
+ * reason. @number: of the command, for the name of its output file. */
+void gap_command(const report_model *m, const gap *g, size_t number, buf *out);
+
+/* Appends the command that measures on a device what another device has: numerical errors. */
+void gap_fidelity_command(const report_model *m, int device, size_t number, buf *out);
+
+/* The backend of a device as an option names it; NULL if it is unknown. */
+const char *gap_backend(const report_model *m, int device);
 
 #endif

@@ -22,7 +22,7 @@ static void text(buf *out, const char *s) {
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
     table t;
-    if (!build(m, &mem, &t))
+    if (!report_build(m, build, &mem, &t))
         out->failed = true;
     else if (t.n_rows)
         write_html(&t, out);
@@ -117,6 +117,10 @@ static void card_pooled(const report_model *m, buf *out) {
         text(out, p->arm);
         (void)buf_puts(out, " against ");
         text(out, p->baseline);
+        if (m->labels) {
+            (void)buf_puts(out, " on ");
+            text(out, m->labels[m->device_of[m->pooled[i].file]]);
+        }
         (void)buf_printf(out,
                          ", margin ±%g points</span><small>%s points over %zu tasks and %lld "
                          "problems, 90 %% interval %s%s",
@@ -277,6 +281,11 @@ static void warnings(const report_model *m, buf *out) {
     buf_release(&items);
 }
 
+static void highlights(const report_model *m, buf *out) {
+    cards(m, out);
+    warnings(m, out);
+}
+
 /* ---- sources ---- */
 
 static void facts(buf *out, const table *t, size_t row) {
@@ -354,15 +363,40 @@ static void sections(const report_model *m, buf *page, buf *nav) {
         if (s->samples)
             write_samples(m->samples, &part);
         section(page, nav, s->id, s->title, &part);
+        if (m->n_compared && s == m->outline->sections) /* the table of devices is first */
+            highlights(m, page);
     }
     sources(m, &part);
     section(page, nav, "sources", "Sources", &part);
     buf_release(&part);
 }
 
+/* The names of the devices, and the first and the last day. */
+static void lead_of_devices(const report_model *m, buf *out) {
+    const char *first = m->sources[0].row->started, *last = first;
+    (void)buf_puts(out, "<p class=\"lead\">");
+    for (int i = 0; i < m->n_devices; i++) {
+        (void)buf_puts(out, i ? " · " : "");
+        text(out, m->labels[i]);
+    }
+    for (size_t i = 1; i < m->n_sources; i++) {
+        const char *day = m->sources[i].row->started;
+        first = strcmp(day, first) < 0 ? day : first;
+        last = strcmp(day, last) > 0 ? day : last;
+    }
+    (void)buf_printf(out, " · %.10s", first);
+    if (strncmp(first, last, 10) != 0)
+        (void)buf_printf(out, " to %.10s", last);
+    (void)buf_puts(out, "</p>\n");
+}
+
 static void lead(const report_model *m, buf *out) {
     if (!m->n_sources)
         return;
+    if (m->n_compared) {
+        lead_of_devices(m, out);
+        return;
+    }
     const origin_record *o = m->sources[0].row;
     (void)buf_puts(out, "<p class=\"lead\">");
     text(out, o->backend.exists ? o->backend.device : o->cpu.model);
@@ -399,8 +433,8 @@ void write_page(const report_model *m, buf *out) {
     (void)buf_printf(out, "<nav aria-label=\"Sections\"><ul>\n%s</ul></nav></header>\n",
                      buf_str(&nav));
     (void)buf_puts(out, "<main id=\"content\">\n");
-    cards(m, out);
-    warnings(m, out);
+    if (!m->n_compared)
+        highlights(m, out);
     (void)buf_printf(out, "%s</main>\n<footer>Made by snapmla %s (%s).</footer>\n", buf_str(&body),
                      results_program_version(), results_program_commit());
     script_element(out);

@@ -12,7 +12,7 @@ static void text(buf *out, const char *s) {
 }
 
 static bool is_wide(const table *t, int c) {
-    static const char *const wide[] = {"reason", "method", "model", "file", "source"};
+    static const char *const wide[] = {"reason", "method", "model", "file", "source", "command"};
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         if (strcmp(t->columns[c].head, wide[i]) == 0)
             return true;
@@ -86,9 +86,9 @@ void write_html(const table *t, buf *out) {
     out->failed |= t->failed;
     (void)buf_printf(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+        "<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" "
         "aria-labelledby=\"%s-caption\">\n<table id=\"%s\"><caption id=\"%s-caption\"><span>",
-        t->id, t->id, t->id);
+        t->whole ? " whole" : "", t->id, t->id, t->id);
     text(out, t->caption);
     (void)buf_puts(out, "</span></caption>\n<thead>\n");
     group_row(out, t);

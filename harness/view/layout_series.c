@@ -11,8 +11,8 @@ static layout_point point_of(const decode_speed *s) {
     layout_point p = {.context = s->context,
                       .rows = 1,
                       .speedup = s->speedup,
-                      .lowest = s->speedup,
-                      .highest = s->speedup};
+                      .lowest = isfinite(s->speedup_lo) ? s->speedup_lo : s->speedup,
+                      .highest = isfinite(s->speedup_hi) ? s->speedup_hi : s->speedup};
     for (int arm = 0; arm < SPEED_ARMS; arm++) {
         p.batch[arm] = s->batch[arm];
         p.tokens_s[arm] = s->tokens_s[arm];

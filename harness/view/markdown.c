@@ -78,7 +78,7 @@ static void interruptions(const report_model *m, buf *out) {
 static void add_table(const report_model *m, report_table_fn build, buf *out) {
     arena mem = {0};
     table t;
-    if (!build(m, &mem, &t))
+    if (!report_build(m, build, &mem, &t))
         out->failed = true;
     else if (t.n_rows)
         section(out, &t);
@@ -97,7 +97,11 @@ static void outline_section(const report_model *m, const report_section *s, buf 
 }
 
 void report_markdown(const report_model *m, buf *out) {
-    (void)buf_puts(out, "# snapmla report\n");
+    buf title = {0};
+    report_title(m, &title);
+    (void)buf_printf(out, "# %s\n", m->n_compared ? buf_str(&title) : "snapmla report");
+    out->failed |= title.failed;
+    buf_release(&title);
     interruptions(m, out);
     if (!m->n_compared) /* a mean over several machines describes none of them */
         gains(m, out);

@@ -145,8 +145,7 @@ static int by_number(int64_t a, int64_t b) {
     return (a > b) - (a < b);
 }
 
-/* Older files have no mode: their rows are single steps. */
-static bool is_sustained(const report_cell *c) {
+bool report_is_loop(const report_cell *c) {
     return strcmp(c->row->mode, "sustained") == 0;
 }
 
@@ -164,7 +163,7 @@ static int by_shape(const report_cell *a, const report_cell *b) {
     d = d ? d : strcmp(a->row->scope, b->row->scope);
     d = d ? d : strcmp(a->row->distribution, b->row->distribution);
     d = d ? d : strcmp(a->row->cold, b->row->cold);
-    d = d ? d : is_sustained(a) - is_sustained(b);
+    d = d ? d : report_is_loop(a) - report_is_loop(b);
     d = d ? d : is_named(a) - is_named(b);
     d = d ? d : strcmp(a->row->lengths.distribution, b->row->lengths.distribution);
     d = d ? d : by_number(a->row->lengths.tokens, b->row->lengths.tokens);
@@ -252,6 +251,25 @@ void report_gain_text(const report_gain *g, buf *out) {
         (void)buf_printf(out, "; %zu shape%s with flags %s left out", g->flagged, s, verb);
 }
 
+/* Copies the devices of the files. */
+static bool group(report_model *m, const int *device_of, const char *const *given, int n) {
+    m->device_of = arena_alloc(&m->mem, (size_t)m->n_files + 1, sizeof *m->device_of);
+    m->given = arena_alloc(&m->mem, (size_t)n + 1, sizeof *m->given);
+    m->n_devices = n;
+    bool ok = m->device_of && m->given;
+    for (int i = 0; i < m->n_files && ok; i++)
+        m->device_of[i] = device_of ? device_of[i] : i;
+    for (int i = 0; i < n && ok; i++)
+        ok = (m->given[i] = arena_strdup(&m->mem, given[i])) != NULL;
+    return ok;
+}
+
+snap_status report_group(report_model *m, const int *device_of, const char *const *given, int n,
+                         snap_err *err) {
+    return group(m, device_of, given, n) ? SNAP_OK
+                                         : err_set(err, SNAP_E_NOMEM, "out of memory for a report");
+}
+
 snap_status report_model_new(report_model **out, results *const *runs, const char *const *names,
                              int n, snap_err *err) {
     report_model *m = calloc(1, sizeof *m);
@@ -263,7 +281,7 @@ snap_status report_model_new(report_model **out, results *const *runs, const cha
         m->n_files++;
         ok = m->files[i] && add_run(m, &rows[i], i);
     }
-    if (!ok) {
+    if (!ok || !group(m, NULL, names, n)) {
         report_model_free(m);
         return err_set(err, SNAP_E_NOMEM, "out of memory for a report");
     }
@@ -297,6 +315,10 @@ void report_model_free(report_model *m) {
     if (m)
         arena_release(&m->mem);
     free(m);
+}
+
+const char *report_name_of(const report_model *m, int file) {
+    return m->labels ? m->labels[m->device_of[file]] : m->files[file];
 }
 
 double report_ceiling_of(const report_model *m, int file, const char *name) {

@@ -105,11 +105,15 @@ struct named_arms;     /* named_arms.h */
 
 struct report_model {
     arena mem;
-    double *usd_per_hour;            /* [n_files], NAN = unknown; NULL without report_compare() */
+    int n_devices;      /* n_files without report_group() */
+    int *device_of;     /* [n_files] ascending */
+    const char **given; /* [n_devices] how the user named the device's files */
+    const char *
+        *labels; /* [n_devices] different names for readers; NULL without report_compare() */
+    double *usd_per_hour;            /* [n_devices], NAN = unknown; NULL without report_compare() */
     const struct compared *compared; /* rows of report_compare(); NULL, 0 without it */
-    const char
-        *price_note; /* sentences with the prices, their dates and sources; NULL: no comparison
-                             */
+    const char *price_note;          /* sentences with the prices, their dates and sources; NULL: no
+                               comparison */
     size_t n_compared;
     const report_refused *refused; /* files that the comparison leaves out; NULL, 0 without any */
     size_t n_refused;
@@ -141,9 +145,16 @@ struct report_model {
     report_gain gains[REPORT_SCOPES]; /* one for the scope kernel, one for served */
 };
 
+/* The name of a file, as the user gave it. In a comparison, the name of its device. */
+const char *report_name_of(const report_model *m, int file);
+
 /* The first ceiling with this name in a file; 0 if the file has none. With named arms a file may
  * have one for each arm. */
 double report_ceiling_of(const report_model *m, int file, const char *name);
+
+/* Whether the cell was measured in loops (mode "sustained"). Rows of older files have no mode: they
+ * are single steps. */
+bool report_is_loop(const report_cell *c);
 
 /* Whether the cell is a variant of the FP8 arm that leaves out one technique ("fp8-..."). */
 bool report_is_ablated(const report_cell *c);

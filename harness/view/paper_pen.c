@@ -38,6 +38,13 @@ void paper_put_speed(pen *p, double tokens_s, double lo, double hi) {
         pen_fixed(p, tokens_s, 0);
 }
 
+void paper_put_ratio(pen *p, double ratio, double lo, double hi) {
+    if (isfinite(lo) && isfinite(hi))
+        pen_printf(p, "%.2f× (%.2f–%.2f)", ratio, lo, hi);
+    else
+        pen_times(p, ratio);
+}
+
 void paper_put_run(pen *p, const report_model *m, int file) {
     if (m->n_files > 1)
         paper_put_name(p, m->files[file]);

@@ -29,6 +29,9 @@ void paper_put_name(pen *p, const char *path);
 /* Writes tokens/s, with the interval of a prediction in parentheses. @lo, @hi: NAN without one. */
 void paper_put_speed(pen *p, double tokens_s, double lo, double hi);
 
+/* Writes a ratio of tokens/s, with the interval of a prediction in parentheses. */
+void paper_put_ratio(pen *p, double ratio, double lo, double hi);
+
 /* Writes the name of the file of a row, or "this run" if there is only one file. */
 void paper_put_run(pen *p, const report_model *m, int file);
 

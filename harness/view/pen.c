@@ -65,6 +65,13 @@ void pen_fixed(pen *p, double x, int decimals) {
     pen_put(p, text);
 }
 
+void pen_digits(pen *p, double x) {
+    enum { kDigits = 3, kMost = 12 };
+    int whole = x > 0 && isfinite(x) ? (int)floor(log10(x)) + 1 : kDigits;
+    int decimals = kDigits - whole;
+    pen_fixed(p, x, decimals < 0 ? 0 : decimals > kMost ? kMost : decimals);
+}
+
 void pen_signed(pen *p, double x, int decimals) {
     char text[FORMAT_MAX];
     format_signed(x, decimals, text);
@@ -84,7 +91,7 @@ void pen_range(pen *p, const double x[2], int decimals) {
 }
 
 void pen_times(pen *p, double ratio) {
-    enum { kSmall = 20 }; /* below 1 / kSmall, two decimals are too few */
+    enum { kSmall = 10 }; /* below 1 / kSmall, two decimals are too few */
     char text[FORMAT_MAX];
     if (ratio > 0 && ratio * kSmall < 1) {
         pen_printf(p, "%.2g×", ratio);
@@ -126,30 +133,19 @@ void pen_p(pen *p, double x) {
 }
 
 void pen_file(pen *p, const report_model *m, int file) {
-    pen_put(p, m->files[file]);
-}
-
-/* The backend of a file; NULL = unknown. */
-static const origin_backend *backend_of(const report_model *m, int file) {
-    for (size_t i = 0; i < m->n_sources; i++)
-        if (m->sources[i].file == file && m->sources[i].row->backend.exists)
-            return &m->sources[i].row->backend;
-    return NULL;
-}
-
-void pen_device(pen *p, const report_model *m, int file) {
-    const char *device = report_device_of(m, file);
-    const origin_backend *backend = backend_of(m, file);
-    bool named = backend && backend->plugin.exists;
-    for (int f = 0; f < m->n_files; f++) {
-        const origin_backend *other = backend_of(m, f);
-        named |= strcmp(report_device_of(m, f), device) == 0 && backend && other &&
-                 strcmp(other->name, backend->name) != 0;
+    if (m->labels && p->t->n_columns) {
+        p->t->columns[p->t->n_cells % (size_t)p->t->n_columns].head = "device";
+        p->t->columns[p->t->n_cells % (size_t)p->t->n_columns].paper = true;
     }
-    if (named && device[0])
-        pen_printf(p, "%s (%s)", device, backend->name);
-    else
-        pen_text(p, device);
+    pen_put(p, report_name_of(m, file));
+}
+
+bool report_build(const report_model *m, report_table_fn build, arena *mem, table *t) {
+    if (!build(m, mem, t))
+        return false;
+    if (m->labels && t->n_columns && strcmp(t->columns[t->n_columns - 1].head, "device") == 0)
+        table_last_to_front(t);
+    return true;
 }
 
 void pen_drop_last_unless(table *t, bool needed) {
@@ -158,6 +154,14 @@ void pen_drop_last_unless(table *t, bool needed) {
         n++;
     if (!needed)
         t->columns[n - 1] = (table_column){0};
+}
+
+void pen_drop_unless(table *t, const char *head, bool needed) {
+    int c = 0;
+    while (c < TABLE_COLUMNS_MAX && t->columns[c].head && strcmp(t->columns[c].head, head) != 0)
+        c++;
+    for (; !needed && c < TABLE_COLUMNS_MAX; c++)
+        t->columns[c] = c + 1 < TABLE_COLUMNS_MAX ? t->columns[c + 1] : (table_column){0};
 }
 
 void pen_task(pen *p, const eval_record *e) {

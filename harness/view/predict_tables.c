@@ -17,11 +17,26 @@ static void add_times(table *t, const prediction_record *r) {
     table_cell(t, "%s", r->limit ? r->limit : "");
 }
 
+static bool any_best(const predict_result *p) {
+    for (int i = 0; i < p->n; i++)
+        if (p->rows[i].best)
+            return true;
+    return false;
+}
+
 static bool any_measured(const predict_result *p) {
     return p->n > 0 && p->rows[0].parts & PREDICTION_MEASURED;
 }
 
-static void add_row(table *t, const prediction_record *r, bool measured) {
+/* The second fastest layout, its share of the tokens/s, and the number of ties. */
+static void add_runner_up(table *t, const prediction_record *r) {
+    bool any = r->runner_up && r->runner_up[0];
+    table_cell(t, "%s", any ? r->runner_up : "");
+    table_cell(t, any ? "%.2fx" : "", r->runner_up_tokens_s / r->tokens_s);
+    table_cell(t, r->best ? "%lld" : "", (long long)r->tied);
+}
+
+static void add_row(table *t, const prediction_record *r, bool best, bool measured) {
     table_cell(t, "%s", r->origin);
     table_cell(t, "%s", r->layout);
     table_cell(t, "%s", r->arm);
@@ -29,7 +44,10 @@ static void add_row(table *t, const prediction_record *r, bool measured) {
     table_cell(t, "%lld%s", (long long)r->batch, r->largest ? " (max)" : "");
     add_times(t, r);
     table_number(t, r->tokens_s, 1);
-    table_cell(t, isfinite(r->fp8_over_bf16) ? "%.2fx" : "", r->fp8_over_bf16);
+    table_cell(t, isfinite(r->fp8_over_bf16) ? "%.2fx (%.2f..%.2f)" : "", r->fp8_over_bf16,
+               r->fp8_over_bf16_interval[0], r->fp8_over_bf16_interval[1]);
+    if (best)
+        add_runner_up(t, r);
     table_number(t, (double)r->weight_bytes / 1e9, 2);
     table_number(t, (double)r->cache_bytes / 1e9, 2);
     if (!measured)
@@ -39,15 +57,22 @@ static void add_row(table *t, const prediction_record *r, bool measured) {
 }
 
 table predict_rows_table(const predict_result *p) {
-    static const char *const heads[] = {
-        "origin",    "layout",     "arm",      "context",     "batch",   "ms",    "interval",
-        "attention", "exchange",   "experts",  "rest",        "waiting", "limit", "tokens/s",
-        "FP8/BF16",  "weights GB", "cache GB", "measured ms", "error %"};
-    bool measured = any_measured(p);
+    static const char *const heads[] = {"origin",   "layout",      "arm",      "context",
+                                        "batch",    "ms",          "interval", "attention",
+                                        "exchange", "experts",     "rest",     "waiting",
+                                        "limit",    "tokens/s",    "FP8/BF16", "weights GB",
+                                        "cache GB", "measured ms", "error %"},
+                             *const best_heads[] = {
+                                 "origin",    "layout",   "arm",       "context",    "batch",
+                                 "ms",        "interval", "attention", "exchange",   "experts",
+                                 "rest",      "waiting",  "limit",     "tokens/s",   "FP8/BF16",
+                                 "runner-up", "of best",  "ties",      "weights GB", "cache GB"};
+    bool measured = any_measured(p), best = any_best(p);
     int n = (int)(sizeof heads / sizeof *heads);
-    table t = table_new(heads, measured ? n : n - 2);
+    table t = best ? table_new(best_heads, (int)(sizeof best_heads / sizeof *best_heads))
+                   : table_new(heads, measured ? n : n - 2);
     for (int i = 0; i < p->n; i++)
-        add_row(&t, &p->rows[i], measured);
+        add_row(&t, &p->rows[i], best, measured);
     return t;
 }
 
@@ -97,6 +122,14 @@ static void add_overlap(table *t, int range, const rules *r) {
     table_number(t, 100 * r->step_error, 1);
 }
 
+static void add_ratio(table *t, double error) {
+    table_cell(t, "1 and more");
+    table_cell(t, "FP8/BF16");
+    for (int i = 0; i < PREDICT_TERMS + 1; i++)
+        table_cell(t, "%s", "");
+    table_number(t, 100 * error, 1);
+}
+
 table predict_rules_table(const predict_result *p) {
     static const char *const heads[] = {"rows",        "part",       "steps",       "first term",
                                         "second term", "third term", "fourth term", "error %"};
@@ -111,6 +144,7 @@ table predict_rules_table(const predict_result *p) {
         add_rule(&t, i, "rest", &r->rest, &kRestUnits, e[STEP_REST]);
         add_overlap(&t, i, r);
     }
+    add_ratio(&t, p->in.book.ratio_error);
     return t;
 }
 

@@ -10,7 +10,8 @@
 #include "harness/view/pages.h"
 #include "harness/view/writers.h"
 
-const figure report_figures[] = {{"speedup", figure_speedup},
+const figure report_figures[] = {{"devices", figure_devices},
+                                 {"speedup", figure_speedup},
                                  {"named-arms", figure_named_arms},
                                  {"layouts", figure_layouts},
                                  {"axes", figure_axes},
@@ -83,7 +84,7 @@ static snap_status put_latex(const report_model *m, const target *to, const char
     buf text = {0};
     table t;
     for (; *builds; builds++) {
-        if (!(*builds)(m, &mem, &t))
+        if (!report_build(m, *builds, &mem, &t))
             text.failed = true;
         else if (t.n_rows)
             write_latex(&t, &text);
@@ -151,8 +152,14 @@ static snap_status put_outline(const report_model *m, const target *to, const ch
 }
 
 static snap_status put_tables(const report_model *m, const target *to, snap_err *err) {
-    static const report_table_fn compare[] = {report_table_machines, report_table_compare,
-                                              report_table_lacking, NULL},
+    static const report_table_fn compare[] = {report_table_devices,
+                                              report_table_pairs,
+                                              report_table_machines,
+                                              report_table_compare,
+                                              report_table_devices_loops,
+                                              report_table_compare_loops,
+                                              report_table_lacking,
+                                              NULL},
                                  speed[] = {report_table_speed, NULL},
                                  ablation[] = {report_table_ablation, NULL},
                                  parity[] = {report_table_parity,

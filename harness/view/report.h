@@ -46,21 +46,32 @@ snap_status report_model_add_samples(report_model *m, const char *name, const ch
  * @why. Rows of files with @refused[file] do not count. */
 bool report_unlike(const report_model *m, int file, const bool *refused, buf *why);
 
+/**
+ * report_group - say which files of the model belong to one device, before report_compare()
+ *
+ * @device_of: [files of the model] ascending numbers of devices, from 0; copied
+ * @given:     [n] how the user named the files of each device; copied
+ *
+ * Without it, each file is a device of its own. Errors: SNAP_E_NOMEM.
+ */
+snap_status report_group(report_model *m, const int *device_of, const char *const *given, int n,
+                         snap_err *err) SNAP_CHECK_RESULT;
+
 /* A file that a comparison leaves out, and the reason. The strings are borrowed. */
 typedef struct {
     const char *file, *why;
 } report_refused;
 
 /**
- * report_compare - compare the files of the model; tables of machines and cells come first
+ * report_compare - compare the devices of the model; tables of devices and cells come first
  *
  * @prices:  {"part of a device's name": {"usd_per_hour": number, "date": text, "source": text},
  *           ...}; the longest part that matches is used; NULL = no prices
  * @refused: [n_refused] files that are not in the model, for a table of their own; borrowed until
  *           report_model_free()
  *
- * SNAP_E_ENV if no measured cell is in two files; SNAP_E_USAGE for a price of another form or
- * without date or source; SNAP_E_NOMEM.
+ * SNAP_E_ENV if no measured cell is in files of two devices; SNAP_E_USAGE for a price of another
+ * form or without date or source; SNAP_E_NOMEM.
  */
 snap_status report_compare(report_model *m, js *prices, const report_refused *refused,
                            size_t n_refused, snap_err *err) SNAP_CHECK_RESULT;

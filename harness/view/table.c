@@ -69,6 +69,20 @@ void table_science(table *t, double x) {
         table_cell(t, "%.2e", x);
 }
 
+void table_last_to_front(table *t) {
+    const int last = t->n_columns - 1;
+    if (last < 1)
+        return;
+    table_column column = t->columns[last];
+    memmove(t->columns + 1, t->columns, (size_t)last * sizeof *t->columns);
+    t->columns[0] = column;
+    for (size_t r = 0; r < t->n_rows; r++) {
+        const char **row = t->cells + r * (size_t)t->n_columns, *cell = row[last];
+        memmove(row + 1, row, (size_t)last * sizeof *row);
+        row[0] = cell;
+    }
+}
+
 const char *table_at(const table *t, size_t row, int column) {
     size_t i = row * (size_t)t->n_columns + (size_t)column;
     return i < t->n_cells ? t->cells[i] : "";

@@ -44,6 +44,7 @@ typedef struct {
     const char *id;      /* "speed": HTML anchor and LaTeX label; other formats do not use it */
     const char *caption; /* title, with the units that the columns do not name */
     const char *note;    /* explanation below the table; "" = none */
+    bool whole;          /* HTML shows all rows, without a vertical scroll bar */
     table_column columns[TABLE_COLUMNS_MAX];
     int n_columns;
     size_t n_rows;      /* complete rows */
@@ -64,6 +65,9 @@ void table_cell(table *t, const char *fmt, ...) SNAP_PRINTF(2, 3);
 /* Adds a number with @decimals decimals; "-" for NaN. */
 void table_number(table *t, double x, int decimals);
 void table_science(table *t, double x); /* "1.25e-03"; "-" for NaN */
+
+/* Makes the last column the first one. */
+void table_last_to_front(table *t);
 
 /* The text of a cell; "" if the cell does not exist. */
 const char *table_at(const table *t, size_t row, int column);

@@ -10,7 +10,9 @@ bool report_table_failures(const report_model *m, arena *mem, table *t) {
                 .columns = {{"task", "", TABLE_TEXT, true},
                             {"arm", "", TABLE_TEXT, true},
                             {"samples", "", TABLE_NUMBER, true},
-                            {"reason", "", TABLE_TEXT, true}}};
+                            {"reason", "", TABLE_TEXT, true},
+                            {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->arms.n; k++)
@@ -26,6 +28,8 @@ bool report_table_failures(const report_model *m, arena *mem, table *t) {
                 pen_text(&p, a->name);
                 pen_fixed(&p, record_count(a->failures.at[f].count), 0);
                 pen_text(&p, a->failures.at[f].reason);
+                if (m->n_files > 1)
+                    pen_file(&p, m, m->evals[i].file);
             }
         }
     return !p.failed;

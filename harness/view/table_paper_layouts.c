@@ -54,7 +54,7 @@ static void put_speed(pen *p, const layout_point *x, int arm) {
         pen_text(p, "");
 }
 
-/* Writes the mean ratio, and the range if its ends differ with two decimals. */
+/* Writes the mean ratio, and the range or interval if its ends differ with two decimals. */
 static void put_ratio(pen *p, const layout_point *x) {
     char lo[FORMAT_MAX], hi[FORMAT_MAX];
     format_fixed(x ? x->lowest : (double)NAN, 2, lo);
@@ -156,10 +156,10 @@ bool report_table_paper_layouts(const report_model *m, arena *mem, table *t) {
             "speed has the batches and sources. Runs: in how many files a cell was measured, "
             "usually once with BF16 first and once with FP8 first. Of several runs, a cell has the "
             "mean. The lowest and the highest ratio of a run are in parentheses if they differ "
-            "with two decimals. Predicted tokens/s have their interval in parentheses. Highest: "
-            "the largest ratio of the row. At most eight contexts are shown, the longest ones. If "
-            "the name of a model has a number of layers, these are not the tokens/s of the whole "
-            "model." PAPER_REPORTED_NOTE,
+            "with two decimals. Predicted tokens/s and ratios have their interval in parentheses. "
+            "Highest: the largest ratio of the row. At most eight contexts are shown, the longest "
+            "ones. If the name of a model has a number of layers, these are not the tokens/s of "
+            "the whole model." PAPER_REPORTED_NOTE,
         .columns = {{"origin", "", TABLE_TEXT, true},
                     {"model", "", TABLE_TEXT, true},
                     {"layout", "", TABLE_TEXT, true},

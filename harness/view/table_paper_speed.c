@@ -16,7 +16,7 @@ static void put_row(pen *p, const decode_speed *s) {
         pen_fixed(p, record_count(s->batch[arm]), 0);
     for (int arm = 0; arm < SPEED_ARMS; arm++)
         paper_put_speed(p, s->tokens_s[arm], s->lo[arm], s->hi[arm]);
-    pen_times(p, s->speedup);
+    paper_put_ratio(p, s->speedup, s->speedup_lo, s->speedup_hi);
     paper_put_name(p, s->source);
 }
 

@@ -136,7 +136,9 @@ static bool any_title(const report_model *m) {
     return false;
 }
 
-static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a, bool titled) {
+static void put_eval_arm(pen *p, const report_model *m, const report_eval *from,
+                         const arm_record *a, bool titled) {
+    const eval_record *e = from->row;
     pen_task(p, e);
     pen_text(p, a->name);
     pen_text(p, a->model);
@@ -157,6 +159,8 @@ static void put_eval_arm(pen *p, const eval_record *e, const arm_record *a, bool
     pen_fixed(p, a->tok_s, 1);
     pen_fixed(p, a->client.lag_ms_p99, 2);
     pen_text(p, strcmp(a->origin, "reported") == 0 ? "reported" : a->generator);
+    if (m->n_files > 1)
+        pen_file(p, m, from->file);
     if (titled)
         pen_text(p, e->title);
 }
@@ -192,9 +196,11 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
                     {"tokens/s", "", TABLE_NUMBER, false},
                     {"client lag p99, ms", "", TABLE_NUMBER, false},
                     {"generator", "", TABLE_TEXT, false},
+                    {"file", "", TABLE_TEXT, false},
                     {"title of the task", "", TABLE_TEXT, false}}};
     bool titled = any_title(m);
     pen_drop_last_unless(t, titled);
+    pen_drop_unless(t, "file", m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)
         n += m->evals[i].row->arms.n;
@@ -203,7 +209,7 @@ bool report_table_arms(const report_model *m, arena *mem, table *t) {
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_evals; i++)
         for (size_t k = 0; k < m->evals[i].row->arms.n; k++)
-            put_eval_arm(&p, m->evals[i].row, &m->evals[i].row->arms.at[k], titled);
+            put_eval_arm(&p, m, &m->evals[i], &m->evals[i].row->arms.at[k], titled);
     return !p.failed;
 }
 

@@ -47,7 +47,7 @@ bool report_table_sources(const report_model *m, arena *mem, table *t) {
             pen_printf(&p, "interrupted: %s", o->interrupted);
         else
             pen_text(&p, o->ended);
-        pen_file(&p, m, m->sources[i].file);
+        pen_put(&p, m->files[m->sources[i].file]); /* also in a comparison */
     }
     return !p.failed;
 }

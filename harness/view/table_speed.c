@@ -138,11 +138,9 @@ static bool is_shown(const report_model *m, const report_speed *s) {
     "schedule. TFLOPS counts 2 (2 d_c + d_r) operations per row and token for both arms."
 
 bool report_table_speed(const report_model *m, arena *mem, table *t) {
-    bool compares = m->n_compared > 0;
     *t = (table){.id = "speed",
                  .caption = "Time of one decode step, FP8 against BF16",
-                 .note = compares ? SPEED_NOTE " # is the number of the file in the first table."
-                                  : SPEED_NOTE,
+                 .note = SPEED_NOTE,
                  .columns = {{"scope", "", TABLE_TEXT, true},
                              PEN_SHAPE_COLUMNS,
                              {"speed-up", "", TABLE_NUMBER, true},
@@ -160,9 +158,7 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
                              {"GB/s", "FP8", TABLE_NUMBER, false},
                              {"% roofline", "FP8", TABLE_NUMBER, true},
                              {"input", "", TABLE_TEXT, false},
-                             {"file", "", TABLE_TEXT, !compares},
-                             {"#", "", TABLE_NUMBER, true}}};
-    pen_drop_last_unless(t, compares);
+                             {"file", "", TABLE_TEXT, true}}};
     pen_drop_last_unless(t, m->n_files > 1);
     size_t rows = 0;
     for (size_t i = 0; i < m->n_speeds; i++)
@@ -184,8 +180,6 @@ bool report_table_speed(const report_model *m, arena *mem, table *t) {
         put_input(&p, s->any);
         if (m->n_files > 1)
             pen_file(&p, m, s->any->file);
-        if (compares)
-            pen_fixed(&p, s->any->file + 1, 0);
     }
     return !p.failed;
 }
@@ -202,7 +196,9 @@ bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
                              {"status", "", TABLE_TEXT, true},
                              {"reason", "", TABLE_TEXT, true},
                              {"error", "", TABLE_NUMBER, true},
-                             {"tolerance", "", TABLE_NUMBER, true}}};
+                             {"tolerance", "", TABLE_NUMBER, true},
+                             {"file", "", TABLE_TEXT, false}}};
+    pen_drop_last_unless(t, m->n_files > 1);
     size_t n = 0;
     for (size_t i = 0; i < m->n_measured; i++)
         n += is_missing(&m->cells[i]);
@@ -220,6 +216,8 @@ bool report_table_not_measured(const report_model *m, arena *mem, table *t) {
         pen_text(&p, c->row->reason);
         pen_science(&p, c->row->correctness.error);
         pen_science(&p, c->row->correctness.tolerance);
+        if (m->n_files > 1)
+            pen_file(&p, m, c->file);
     }
     return !p.failed;
 }

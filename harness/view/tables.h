@@ -8,9 +8,14 @@
 /* Each function builds its table in the arena and returns false if memory is exhausted. The table
  * has no rows if the model has no data for it. */
 bool report_table_ceilings(const report_model *m, arena *mem, table *t);
+/* Of a comparison: */
+bool report_table_devices(const report_model *m, arena *mem, table *t);
+bool report_table_devices_loops(const report_model *m, arena *mem, table *t);
+bool report_table_pairs(const report_model *m, arena *mem, table *t);
 bool report_table_machines(const report_model *m, arena *mem, table *t);
 bool report_table_refused(const report_model *m, arena *mem, table *t);
 bool report_table_compare(const report_model *m, arena *mem, table *t);
+bool report_table_compare_loops(const report_model *m, arena *mem, table *t);
 bool report_table_lacking(const report_model *m, arena *mem, table *t);
 bool report_table_speed(const report_model *m, arena *mem, table *t);
 bool report_table_named_arms(const report_model *m, arena *mem, table *t);
@@ -53,6 +58,10 @@ bool report_table_knees(const report_model *m, arena *mem, table *t);
 bool report_table_sources(const report_model *m, arena *mem, table *t);
 
 typedef bool (*report_table_fn)(const report_model *m, arena *mem, table *t);
+
+/* Builds a table. In a comparison, a last column that names the device becomes the first one.
+ * Returns false if memory is exhausted. */
+bool report_build(const report_model *m, report_table_fn build, arena *mem, table *t);
 
 /* The device on which a file's rows were measured; "" = unknown. */
 const char *report_device_of(const report_model *m, int file);

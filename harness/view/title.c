@@ -58,6 +58,11 @@ static bool has_formats(const report_model *m) {
 
 void report_title(const report_model *m, buf *out) {
     arms a = collect(m);
+    if (m->n_compared) {
+        (void)buf_printf(out, "Comparison of %d devices: FP8 MLA decoding against BF16",
+                         m->n_devices);
+        return;
+    }
     if (m->outline != &report_outline_whole || has_formats(m) || !a.n) {
         (void)buf_puts(out, m->outline->title);
         return;

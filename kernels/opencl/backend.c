@@ -206,7 +206,7 @@ static void opencl_describe(const mla_backend *base, mla_backend_info *out) {
     (void)snprintf(out->kernel, sizeof out->kernel, "cl1.2");
     out->memory_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_SIZE);
     out->cache_bytes = (size_t)number(be, be->device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
-    out->processors = (number(be, be->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+    out->processors = be->processor;
     if (!out->processors)
         opencl_pci(out->pci, be->cl, be->device);
     out->scale = be->scale;
@@ -264,6 +264,7 @@ static snap_status open_device(opencl_backend *be, const char *wanted, snap_err 
     int32_t code = 0;
     snap_status st = SNAP_OK;
     TRY(choose(be, wanted, err));
+    be->processor = (number(be, be->device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
     be->units = (uint32_t)number(be, be->device, CL_DEVICE_MAX_COMPUTE_UNITS);
     be->largest = number(be, be->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     be->context = be->cl->CreateContext(NULL, 1, &be->device, NULL, NULL, &code);

@@ -1,9 +1,9 @@
 /* mla.cl - both arms and the dataflow in plain OpenCL C 1.2: no extensions, FP32 sums, 64
  * work-items per work-group.
  *
- * With ATTEND defined, this is the attention of one kind of plan; D_C, D_R, ROWS (rows per
- * work-group) and FP8 (0 or 1) must be defined, too. Without ATTEND, it is the dataflow and the
- * probes. Every buffer argument is followed by an offset in bytes. */
+ * With ATTEND defined, this is the attention of one kind of plan. Then these must be defined, too:
+ * D_C, D_R, ROWS (rows per work-group: 1, 8 or 16) and FP8 (0 or 1). Without ATTEND, it is the
+ * dataflow and the probes. Every buffer argument is followed by an offset in bytes. */
 #define PAGE 64
 #define GROUP 64
 #define E4M3_MAX 448.0f
@@ -153,11 +153,14 @@ __kernel void fetch(__global uchar *kv, ulong kv_at, __global uchar *content, ul
 
 /* ---- probes of the ceilings ---- */
 
-__kernel void probe_read(__global uchar *data, ulong data_at, ulong items,
+/* Each work-item reads `each` items that are `step` items apart. The first items of neighbouring
+ * work-items are `apart` items apart. */
+__kernel void probe_read(__global uchar *data, ulong data_at, ulong each, ulong apart, ulong step,
                          __global uchar *sink, ulong sink_at) {
+    __global const uint4 *from = AT(uint4, data) + get_global_id(0) * apart;
     uint4 sum = (uint4)(0);
-    for (ulong i = get_global_id(0); i < items; i += get_global_size(0))
-        sum ^= AT(uint4, data)[i];
+    for (ulong i = 0; i < each; i++)
+        sum ^= from[i * step];
     if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x12345678u) /* keeps the compiler from removing the
                                                            reads */
         AT(uint, sink)[0] = sum.x;
@@ -187,31 +190,84 @@ __kernel void probe_fma(__global uchar *sink, ulong sink_at, int turns, float fa
 
 /* ---- attention ---- */
 
-#define CHUNK 32 /* columns loaded at once; D_C and D_R are multiples of it */
-#define COLUMNS ((D_C + GROUP - 1) / GROUP)
+#define CHUNK    32 /* columns loaded at once; D_C and D_R are multiples of it */
+#define PER_ITEM 4  /* neighbouring columns of V that a work-item sums */
+#define COLUMNS  ((D_C / PER_ITEM + GROUP - 1) / GROUP)
+
+/* One number for each row of the work-group. A processor computes them with one instruction. */
+#if ROWS == 16
+typedef float16 rows_t;
+#elif ROWS == 8
+typedef float8 rows_t;
+#else
+typedef float rows_t;
+#endif
 
 /* The first page of part `part`, if a sequence of `pages` is split into `parts`. */
 int part_of(int pages, int part, int parts) {
     return (int)((long)pages * part / parts);
 }
 
-float load_content(__global const uchar *content, ulong row, int d) {
+/* ---- eight numbers at once, so that a processor decodes them with vector instructions ---- */
+
+/* As e4m3_decode(). A subnormal number with the bits m is first read as 2^-7 * (1 + m / 8). */
+float8 e4m3_decode8(uchar8 b) {
+    uint8 u = convert_uint8(b), magnitude = u & 127u;
+    float8 x = as_float8((magnitude << 20) + (120u << 23));
+    x = select(x, fma(x, 2.0f, -0x1p-6f), magnitude < 8u);
+    x = select(x, (float8)(NAN), magnitude == 127u);
+    return as_float8(as_uint8(x) | (u & 128u) << 24);
+}
+
+/* Eight neighbouring columns. `at` is a multiple of 8. */
+float8 bf16_load8(__global const uchar *p, ulong at) {
+    return as_float8(convert_uint8(((__global const ushort8 *)p)[at / 8]) << 16);
+}
+
+/* Eight neighbouring columns of the content of a row. `d` is a multiple of 8. */
+float8 load_content(__global const uchar *content, ulong row, int d) {
 #if FP8
-    return e4m3_decode(content[row * D_C + d]);
+    return e4m3_decode8(((__global const uchar8 *)content)[(row * D_C + d) / 8]);
 #else
-    return bf16_decode(((__global const ushort *)content)[row * (D_C + D_R) + d]);
+    return bf16_load8(content, row * (D_C + D_R) + d);
 #endif
 }
 
-float load_rope(__global const uchar *content, __global const uchar *rope, ulong row, int d) {
+float8 load_rope(__global const uchar *content, __global const uchar *rope, ulong row, int d) {
 #if FP8
-    return bf16_decode(((__global const ushort *)rope)[row * D_R + d]);
+    return bf16_load8(rope, row * D_R + d);
 #else
-    return bf16_decode(((__global const ushort *)content)[row * (D_C + D_R) + D_C + d]);
+    return bf16_load8(content, row * (D_C + D_R) + D_C + d);
 #endif
 }
 
-/* One work-group computes up to ROWS rows of sequence b over one part of its pages. */
+/* Four neighbouring columns of the content of two rows. `d` is a multiple of 4. */
+float8 load_two(__global const uchar *content, ulong first, ulong second, int d) {
+#if FP8
+    __global const uchar4 *p = (__global const uchar4 *)content;
+    return e4m3_decode8((uchar8)(p[(first * D_C + d) / 4], p[(second * D_C + d) / 4]));
+#else
+    __global const ushort4 *p = (__global const ushort4 *)content;
+    return as_float8(convert_uint8((ushort8)(p[(first * (D_C + D_R) + d) / 4],
+                                             p[(second * (D_C + D_R) + d) / 4]))
+                     << 16);
+#endif
+}
+
+/* Stores neighbouring columns as a column of a matrix whose rows have `stride` numbers. */
+void store_column(__local float *to, int stride, float8 x) {
+    to[0] = x.s0;
+    to[stride] = x.s1;
+    to[2 * stride] = x.s2;
+    to[3 * stride] = x.s3;
+    to[4 * stride] = x.s4;
+    to[5 * stride] = x.s5;
+    to[6 * stride] = x.s6;
+    to[7 * stride] = x.s7;
+}
+
+/* One work-group computes up to ROWS rows of sequence b over one part of its pages. A number
+ * that it reads as K or as V is decoded once for all these rows. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
        __global uchar *q_scale, ulong q_scale_at, __global uchar *content, ulong content_at,
@@ -219,8 +275,10 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
        __global uchar *lengths, ulong lengths_at, __global uchar *table, ulong table_at,
        __global uchar *sums, ulong sums_at, __global uchar *maxima, ulong maxima_at, int width,
        int pages, int room, int s_q, int heads, int max_parts, float scale_log2) {
-    __local float key[PAGE][CHUNK + 1], query[ROWS][CHUNK], p[ROWS][PAGE];
-    __local float m[ROWS], l[ROWS], rescale[ROWS];
+    __local float key[CHUNK][PAGE + 1], m[ROWS], l[ROWS];
+    __local rows_t query[CHUNK], p[PAGE], rescale;
+    __local float *query_of = (__local float *)query, *p_of = (__local float *)p; /* [][ROWS] */
+    __local float *rescale_of = (__local float *)&rescale;                        /* [ROWS] */
 #if FP8
     __local float sigma[ROWS];
 #endif
@@ -230,10 +288,10 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
     int all = (length + PAGE - 1) / PAGE, parts = clamp(all, 1, max_parts);
     if (part >= parts)
         return;
-    float acc[ROWS][COLUMNS], s[ROWS];
-    for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < COLUMNS; c++)
-            acc[r][c] = 0.0f;
+    rows_t acc[COLUMNS][PER_ITEM];
+    for (int c = 0; c < COLUMNS; c++)
+        for (int i = 0; i < PER_ITEM; i++)
+            acc[c][i] = 0.0f;
     if (t < ROWS) {
         m[t] = -INFINITY;
         l[t] = 0.0f;
@@ -242,36 +300,39 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
     for (int page = part_of(all, part, parts); page < last; page++) {
         int n = min(PAGE, length - page * PAGE);
         ulong slot = slot_of(AT(int, table) + (long)b * width, pages, page * PAGE);
-        for (int r = 0; r < ROWS; r++)
-            s[r] = 0.0f;
+        rows_t s = 0.0f;
         for (int d0 = 0; d0 < D_C + D_R; d0 += CHUNK) {
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int i = t; i < PAGE * CHUNK; i += GROUP) {
-                int j = i / CHUNK, d = i % CHUNK + d0;
-                key[j][i % CHUNK] =
-                    j >= n    ? 0.0f
-                    : d < D_C ? load_content(AT(uchar, content), slot + j, d)
-                              : load_rope(AT(uchar, content), AT(uchar, rope), slot + j, d - D_C);
+            for (int i = t; i < PAGE * CHUNK / 8; i += GROUP) {
+                int j = i / (CHUNK / 8), d = i % (CHUNK / 8) * 8;
+                float8 x = 0.0f;
+                if (j < n)
+                    x = d0 < D_C ? load_content(AT(uchar, content), slot + j, d0 + d)
+                                 : load_rope(AT(uchar, content), AT(uchar, rope), slot + j,
+                                             d0 + d - D_C);
+                store_column(&key[d][j], PAGE + 1, x);
             }
-            for (int i = t; i < ROWS * CHUNK; i += GROUP) {
-                int r = i / CHUNK, d = i % CHUNK + d0;
+            for (int i = t; i < ROWS * CHUNK / 8; i += GROUP) {
+                int r = i / (CHUNK / 8), d = i % (CHUNK / 8) * 8;
                 ulong row = (ulong)b * rows + row0 + r;
-                query[r][i % CHUNK] =
-                    row0 + r >= rows ? 0.0f
-                    : d < D_C        ? load_content(AT(uchar, q), row, d)
-                                     : load_rope(AT(uchar, q), AT(uchar, q_rope), row, d - D_C);
+                float8 x = 0.0f;
+                if (row0 + r < rows)
+                    x = d0 < D_C
+                            ? load_content(AT(uchar, q), row, d0 + d)
+                            : load_rope(AT(uchar, q), AT(uchar, q_rope), row, d0 + d - D_C);
+                store_column(query_of + d * ROWS + r, ROWS, x);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int d = 0; d < CHUNK; d++) {
-                float k = key[t][d];
-                for (int r = 0; r < ROWS; r++)
-                    s[r] = mad(query[r][d], k, s[r]);
-            }
+            for (int d = 0; d < CHUNK; d++)
+                s = mad(query[d], (rows_t)(key[d][t]), s);
         }
         float a_k = 1.0f;
 #if FP8
         a_k = t < n ? AT(float, scale)[slot + t] : 0.0f;
 #endif
+        p[t] = s;
+        __local float *mine = p_of + t * ROWS;      /* this work-item's token, all rows */
+        __local const float *row_of = p_of + t;     /* for t < ROWS: row t, all tokens */
         for (int r = 0; r < ROWS; r++) {
             int row = row0 + r;
             float factor = scale_log2 * a_k;
@@ -279,70 +340,88 @@ attend(__global uchar *q, ulong q_at, __global uchar *q_rope, ulong q_rope_at,
             factor *= row < rows ? AT(float, q_scale)[(ulong)b * rows + row] : 0.0f;
 #endif
             bool seen = row < rows && page * PAGE + t < length - (s_q - 1 - row / heads);
-            p[r][t] = seen ? s[r] * factor : -INFINITY;
+            mine[r] = seen ? mine[r] * factor : -INFINITY;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (t < ROWS) {
             float largest = m[t];
             for (int j = 0; j < PAGE; j++)
-                largest = fmax(largest, p[t][j]);
-            rescale[t] = m[t] == -INFINITY ? 0.0f : exp2(m[t] - largest);
+                largest = fmax(largest, row_of[j * ROWS]);
+            rescale_of[t] = m[t] == -INFINITY ? 0.0f : exp2(m[t] - largest);
             m[t] = largest;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int r = 0; r < ROWS; r++)
-            p[r][t] = p[r][t] == -INFINITY ? 0.0f : exp2(p[r][t] - m[r]);
+            mine[r] = mine[r] == -INFINITY ? 0.0f : exp2(mine[r] - m[r]);
         barrier(CLK_LOCAL_MEM_FENCE);
         if (t < ROWS) {
             float sum = 0.0f;
             for (int j = 0; j < PAGE; j++)
-                sum += p[t][j];
-            l[t] = l[t] * rescale[t] + sum;
+                sum += row_of[j * ROWS];
+            l[t] = l[t] * rescale_of[t] + sum;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
 #if FP8
         /* P' = P a_k, rounded to e4m3 with one scale for the page */
         for (int r = 0; r < ROWS; r++)
-            p[r][t] *= a_k;
+            mine[r] *= a_k;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (t < ROWS) {
             float largest = 0.0f;
             for (int j = 0; j < PAGE; j++)
-                largest = fmax(largest, p[t][j]);
+                largest = fmax(largest, row_of[j * ROWS]);
             sigma[t] = largest < 0x1p-100f ? 0.0f : largest / E4M3_MAX;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int r = 0; r < ROWS; r++)
-            p[r][t] = sigma[r] > 0.0f ? sigma[r] * e4m3_decode(e4m3_encode(p[r][t] / sigma[r]))
-                                      : 0.0f;
+            mine[r] = sigma[r] > 0.0f
+                          ? sigma[r] * e4m3_decode(e4m3_encode(mine[r] / sigma[r]))
+                          : 0.0f;
 #else
         for (int r = 0; r < ROWS; r++)
-            p[r][t] = bf16_decode(bf16_encode(p[r][t]));
+            mine[r] = bf16_decode(bf16_encode(mine[r]));
 #endif
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int c = 0; c < COLUMNS; c++) {
-            int d = t + c * GROUP;
+            int d = (t + c * GROUP) * PER_ITEM;
             if (d >= D_C)
                 continue;
-            for (int r = 0; r < ROWS; r++)
-                acc[r][c] *= rescale[r];
-            for (int j = 0; j < n; j++) {
-                float v = load_content(AT(uchar, content), slot + j, d);
-                for (int r = 0; r < ROWS; r++)
-                    acc[r][c] = mad(p[r][j], v, acc[r][c]);
+            rows_t x = acc[c][0] * rescale, y = acc[c][1] * rescale, z = acc[c][2] * rescale,
+                   w = acc[c][3] * rescale;
+            for (int j = 0; j < n; j += 2) { /* P of token n is 0 */
+                float8 v = load_two(AT(uchar, content), slot + j, slot + min(j + 1, n - 1), d);
+                x = mad(p[j], (rows_t)(v.s0), x);
+                y = mad(p[j], (rows_t)(v.s1), y);
+                z = mad(p[j], (rows_t)(v.s2), z);
+                w = mad(p[j], (rows_t)(v.s3), w);
+                x = mad(p[j + 1], (rows_t)(v.s4), x);
+                y = mad(p[j + 1], (rows_t)(v.s5), y);
+                z = mad(p[j + 1], (rows_t)(v.s6), z);
+                w = mad(p[j + 1], (rows_t)(v.s7), w);
             }
+            acc[c][0] = x;
+            acc[c][1] = y;
+            acc[c][2] = z;
+            acc[c][3] = w;
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int r = 0; r < ROWS && row0 + r < rows; r++) {
-        ulong at = ((ulong)b * rows + row0 + r) * max_parts + part;
-        for (int c = 0; c < COLUMNS; c++)
-            if (t + c * GROUP < D_C)
-                AT(float, sums)[at * D_C + t + c * GROUP] = acc[r][c];
-        if (t == 0) {
-            AT(float, maxima)[2 * at] = m[r];
-            AT(float, maxima)[2 * at + 1] = l[r];
-        }
+    for (int i = 0; i < COLUMNS * PER_ITEM; i++) {
+        int d = (t + i / PER_ITEM * GROUP) * PER_ITEM + i % PER_ITEM;
+        union {
+            rows_t all;
+            float of[ROWS];
+        } sum;
+        sum.all = acc[i / PER_ITEM][i % PER_ITEM];
+        for (int r = 0; r < ROWS; r++)
+            if (d < D_C && row0 + r < rows)
+                AT(float, sums)[(((ulong)b * rows + row0 + r) * max_parts + part) * D_C + d] =
+                    sum.of[r];
+    }
+    if (t < ROWS && row0 + t < rows) {
+        ulong at = ((ulong)b * rows + row0 + t) * max_parts + part;
+        AT(float, maxima)[2 * at] = m[t];
+        AT(float, maxima)[2 * at + 1] = l[t];
     }
 }
 

@@ -33,6 +33,7 @@ typedef struct {
     opencl_area *areas;
     opencl_program *programs;
     cl_object quant_q, append, fetch, probe_read, probe_fma;
+    bool processor;   /* the device is a CPU */
     uint32_t units;   /* compute units */
     uint64_t largest; /* largest possible buffer, in bytes */
     int64_t started_ns;

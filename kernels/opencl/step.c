@@ -5,7 +5,7 @@
 
 #include "kernels/opencl/opencl.h"
 
-enum { kMaxParts = 64, kGroupsPerUnit = 4, kManyRows = 8 };
+enum { kMaxParts = 64, kGroupsPerUnit = 4 };
 
 typedef struct {
     mla_plan base;
@@ -29,6 +29,13 @@ static int parts_of(const mla_capacity *cap, const opencl_backend *be, int rows)
     return (int)at_most(at_most(wanted, kMaxParts), pages);
 }
 
+/* Rows per work-group. A GPU keeps the sums of 8 rows in registers. A processor keeps them in its
+ * cache, and decodes the cached tokens for fewer work-groups with 16. */
+static int rows_of(const mla_capacity *cap, const opencl_backend *be) {
+    int rows = cap->s_q * cap->heads;
+    return rows == 1 ? 1 : rows > 8 && be->processor ? 16 : 8;
+}
+
 static snap_status build(opencl_plan *plan, opencl_backend *be, snap_err *err) {
     const mla_capacity *cap = &plan->base.cap;
     char options[OPENCL_OPTIONS];
@@ -41,7 +48,7 @@ static snap_status build(opencl_plan *plan, opencl_backend *be, snap_err *err) {
 
 static snap_status reserve(opencl_plan *plan, opencl_backend *be, snap_err *err) {
     const mla_capacity *cap = &plan->base.cap;
-    plan->rows = cap->s_q * cap->heads > 1 ? kManyRows : 1;
+    plan->rows = rows_of(cap, be);
     plan->max_parts = parts_of(cap, be, plan->rows);
     size_t partials =
         (size_t)cap->batch * (size_t)cap->s_q * (size_t)cap->heads * (size_t)plan->max_parts;

@@ -13,6 +13,8 @@ static void describe(const mla_backend *be, mla_backend_info *out) {
     mla_backend_describe(a->inner, out);
     (void)snprintf(out->name, sizeof out->name, "%s", a->plugin->name);
     (void)snprintf(out->kernel, sizeof out->kernel, "%s", a->kernel);
+    if (a->plugin->device_name && a->plugin->device_name[0])
+        (void)snprintf(out->device, sizeof out->device, "%s", a->plugin->device_name);
     out->fp8_sums = (mla_cut_sums){0};
 }
 

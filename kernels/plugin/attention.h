@@ -15,7 +15,7 @@
 #include "kernels/plugin/plugin.h"
 
 /* Must be raised when a struct of this file, mla.h or err.h changes. */
-enum { SNAPMLA_ATTENTION_ABI = 2 };
+enum { SNAPMLA_ATTENTION_ABI = 3 };
 
 /* Initialises the first three members, which record what the object was compiled against. */
 #define SNAPMLA_ATTENTION                                                                          \
@@ -96,14 +96,17 @@ typedef struct {
 } snapmla_packed;
 
 typedef struct snapmla_attention {
-    uint32_t abi;         /* SNAPMLA_ATTENTION_ABI */
-    uint32_t table_bytes; /* sizeof(snapmla_attention) */
-    uint32_t err_bytes;   /* sizeof(snap_err) */
-    const char *name;     /* as snapmla_plugin.name: the name of the backend in results */
-    const char *kernel;   /* the name of the kernel in results; NULL: the same as `name` */
-    const char *device;   /* "host": all pointers are host memory. "cuda": they are memory of the
+    uint32_t abi;            /* SNAPMLA_ATTENTION_ABI */
+    uint32_t table_bytes;    /* sizeof(snapmla_attention) */
+    uint32_t err_bytes;      /* sizeof(snap_err) */
+    const char *name;        /* as snapmla_plugin.name: the name of the backend in results */
+    const char *kernel;      /* the name of the kernel in results; NULL: the same as `name` */
+    const char *device;      /* "host": all pointers are host memory. "cuda": they are memory of the
                              program's CUDA device, and the work is enqueued on `stream` */
-    unsigned precisions;  /* SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8: what attend() supports; 0 if
+    const char *device_name; /* the name of the device in results, for a kernel that computes on
+                                another device than the memory is on. NULL: the name of the
+                                processor or of the CUDA device */
+    unsigned precisions;     /* SNAPMLA_HAS_BF16 | SNAPMLA_HAS_FP8: what attend() supports; 0 if
                              the plugin has only attend_packed() */
     /* "host" only: a call of plan(), attend() or a function for packed caches that takes longer
      * than this many seconds is ended, and the arm fails. 0: 60 seconds; at most 3600 */

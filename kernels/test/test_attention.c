@@ -198,6 +198,27 @@ static void test_hang_in_plan(void) {
     CU_ASSERT(given->heads == HEADS && given->max_tokens == 128);
 }
 
+/* The device of a plugin is the one that it names, or else that of the backend below it. */
+static void test_device_name(void) {
+    static const char *const names[] = {"Acme X1", "", NULL};
+    mla_backend_options one = {.threads = 1};
+    mla_backend_info cpu, info;
+    mla_backend *be;
+    CU_ASSERT_FATAL(mla_backend_open(&be, "cpu", &one, NULL) == SNAP_OK);
+    mla_backend_describe(be, &cpu);
+    mla_backend_close(be);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const snapmla_attention named = {SNAPMLA_ATTENTION,        .name = "named",
+                                         .device = "host",         .device_name = names[i],
+                                         .attend = attend_nothing, .precisions = SNAPMLA_HAS_BF16};
+        CU_ASSERT_FATAL(attend_backend_open(&be, &named, "test", &one, NULL) == SNAP_OK);
+        mla_backend_describe(be, &info);
+        CU_ASSERT_STRING_EQUAL(info.device, i == 0 ? "Acme X1" : cpu.device);
+        CU_ASSERT_STRING_EQUAL(info.name, "named");
+        mla_backend_close(be);
+    }
+}
+
 /* After a step, packed_check() fails if a byte before a buffer has changed, and passes again once
  * the byte has its old value. */
 static void test_check_later(void) {
@@ -412,6 +433,7 @@ CU_TestInfo tests_attention[] = {
     {"no timer runs between calls", test_rest},
     {"a crash in plan()", test_crash_in_plan},
     {"plan() that hangs", test_hang_in_plan},
+    {"the name of the device", test_device_name},
     {"a check after the steps", test_check_later},
     {"crashes elsewhere", test_other_crashes},
     {"a crash in a child process", test_crash_of_a_child},

@@ -110,6 +110,7 @@ struct runner {
     gathered_buffers all; /* NULL pointers if no rows are gathered (runner_options.experts) */
     chunk_buffers c;
     int32_t *watch; /* borrowed; runner_watch_experts() */
+    watchdog *dog;  /* borrowed; runner_limit_steps() */
     runner_stats stats;
     buf call; /* the last message of calls.h that was sent or received */
 

@@ -148,19 +148,23 @@ cleanup:
 
 /* ---- pages: the remote runner ---- */
 
-snap_status runner_read_page(runner *r, int32_t page, void *host, snap_err *err) {
+static snap_status receive_page(runner *r, void *host, snap_err *err) {
     snap_status st;
     const void *bytes;
     size_t n;
-    if (!r->link)
-        return kv_cache_read_page(r->cache, page, host, err);
-    TRY(calls_send_word(r, REMOTE_READ_PAGE, page, err));
     TRY(r->link->receive(r->link, &bytes, &n, err));
     if (n != r->page_bytes)
         TRY(malformed(err));
     memcpy(host, bytes, n);
 cleanup:
     return st;
+}
+
+snap_status runner_read_page(runner *r, int32_t page, void *host, snap_err *err) {
+    if (!r->link)
+        return kv_cache_read_page(r->cache, page, host, err);
+    snap_status st = calls_send_word(r, REMOTE_READ_PAGE, page, err);
+    return st == SNAP_OK ? calls_end(r, receive_page(r, host, err), err) : st;
 }
 
 /* ---- the rank that answers ---- */

@@ -25,8 +25,8 @@ typedef struct call_link call_link;
 struct call_link {
     call_sender sender; /* must be the first member */
     /* Waits for the next answer of the replica's first rank. *bytes: valid until the next call of
-     * any function of this link. SNAP_E_NET: the rank has ended, or has sent something else. If
-     * another rank has failed, returns its failure. */
+     * any function of this link. SNAP_E_NET: the rank has ended, has not answered in time, or has
+     * sent something else. If another rank has failed, returns its failure. */
     snap_status (*receive)(call_link *l, const void **bytes, size_t *n, snap_err *err);
 };
 
@@ -59,7 +59,7 @@ snap_status runner_step_together(const runner_batch *b, int n, snap_err *err) SN
 
 /* The size of a page over all layers in bytes, and copying one to @host [runner_page_bytes()]. For
  * any runner. runner_read_page(): any error of kv_cache_read_page() or of call_link.receive(), and
- * SNAP_E_NET for an answer of the wrong length. */
+ * SNAP_E_NET for an answer of the wrong length. An error of a remote runner ends all ranks. */
 size_t runner_page_bytes(const runner *r);
 snap_status runner_read_page(runner *r, int32_t page, void *host, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -209,6 +209,10 @@ const runner_options *runner_limits(const runner *r) {
     return &r->opt;
 }
 
+void runner_limit_steps(runner *r, watchdog *dog) {
+    r->dog = dog;
+}
+
 parallel *runner_pool(runner *r) {
     return r->pool;
 }

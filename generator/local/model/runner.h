@@ -22,6 +22,7 @@
 #include "generator/local/model/calls.h"
 #include "generator/local/model/reading.h"
 #include "generator/local/model/weights.h"
+#include "generator/local/watchdog.h"
 
 /* Devices: NULL or "cpu"; "cuda", which runs the whole model; "opencl" and "plugin:PATH", which
  * hold the cache and compute the attention of decode steps, while the CPU does the rest. */
@@ -104,6 +105,9 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
  * other rows can be used. */
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
+
+/* From now on, @dog limits the time of each runner_step_read(). It is borrowed; NULL = no limit. */
+void runner_limit_steps(runner *r, watchdog *dog);
 
 /* Writes to @err that the logits after the token at @position are not finite, and what to do.
  * Returns SNAP_E_INPUT. */

@@ -322,11 +322,10 @@ cleanup:
     return st;
 }
 
-snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
-                             reading_result *got, float *logits, snap_err *err) {
+static snap_status step_and_read(runner *r, const model_piece *pieces, int count,
+                                 const reading *wanted, reading_result *got, float *logits,
+                                 snap_err *err) {
     snap_status st;
-    if (r->link)
-        return remote_step(&(runner_batch){r, pieces, count, wanted, got, logits}, err);
     TRY(runner_check_pieces(r, pieces, count, err));
     TRY(calls_send_step(r, pieces, count, err));
     if (r->cuda) {
@@ -341,6 +340,16 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
     finite_context ctx = {logits, r->s->vocab_size, got};
     runner_rows(r, wanted_rows(pieces, count), check_row, &ctx);
 cleanup:
+    return st;
+}
+
+snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
+                             reading_result *got, float *logits, snap_err *err) {
+    if (r->link)
+        return remote_step(&(runner_batch){r, pieces, count, wanted, got, logits}, err);
+    watchdog_begin(r->dog);
+    snap_status st = step_and_read(r, pieces, count, wanted, got, logits, err);
+    watchdog_end(r->dog);
     return st;
 }
 

@@ -26,7 +26,7 @@ static int place_of(const host_sums *s, int r) {
 /* Receives @n bytes. */
 static snap_status receive(channel *from, void *to, size_t n, snap_err *err) {
     wire_message m;
-    snap_status st = channel_receive(from, WIRE_SUM, false, &m, err);
+    snap_status st = channel_receive(from, WIRE_SUM, 0, &m, err);
     if (st != SNAP_OK)
         return st;
     if (m.n != n)

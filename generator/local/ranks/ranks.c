@@ -79,11 +79,15 @@ void ranks_take_failure(ranks *g, const wire_message *m) {
     spread_failure(g);
 }
 
-void ranks_fail(ranks *g, snap_err *why) {
+void ranks_fail_other(ranks *g, int rank, snap_err *why) {
     (void)pthread_mutex_lock(&g->lock);
-    ranks_fail_locked(g, g->rank, why->code == SNAP_OK ? SNAP_E_DEVICE : why->code, why->text);
+    ranks_fail_locked(g, rank, why->code == SNAP_OK ? SNAP_E_DEVICE : why->code, why->text);
     *why = g->failure;
     (void)pthread_mutex_unlock(&g->lock);
+}
+
+void ranks_fail(ranks *g, snap_err *why) {
+    ranks_fail_other(g, g->rank, why);
 }
 
 /* Returns the failure of the group, if there is one, and copies it to @err. An error that @err has

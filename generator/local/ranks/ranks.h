@@ -111,6 +111,9 @@ snap_status ranks_all_gather(ranks *g, const char *what, const void *mine, size_
  * the group has failed before, @why is replaced by that failure. */
 void ranks_fail(ranks *g, snap_err *why);
 
+/* Like ranks_fail(), for an error of rank @rank that this process has found. */
+void ranks_fail_other(ranks *g, int rank, snap_err *why);
+
 /* Waits until all ranks have called it, unless the group has failed, and releases the group. The
  * limit exchange_s holds for the wait. NULL is allowed. Returns the failure of the group, if there
  * is one. */

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Makes the kept page that compares devices again, in results/comparison. Run it in the repository.
+#   comparison.sh PROGRAM DATE     DATE is the begin of the names, such as 2026-12-01
+# The list of devices is below. A line is what the names of a device's kept files begin with.
+set -eu
+usage='usage: comparison.sh PROGRAM DATE'
+snapmla=${1:?$usage}
+date=${2:?$usage}
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+to=results/comparison
+devices='
+results/nvidia-h200/2026-11-30-aebbce433e26-vendor
+results/nvidia-h200/2026-11-30-76eeb6fd4214-opencl-vendor
+results/intel-xeon-16-threads/2026-12-01-1ea4e52b9a00-vendor
+results/amd-epyc-zen4-2-threads/2026-11-29-d992d69c37bc-vendor
+results/amd-epyc-zen4-2-threads/2026-11-29-659484ef9b55-pocl
+results/amd-epyc-2-threads/2026-11-30-37d211d35c19-vendor
+results/amd-epyc-zen4-2-threads/2026-11-30-ec16e57626cd-first-day
+'
+# shellcheck disable=SC2086 # one word for each device
+"$snapmla" compare $devices --prices configs/prices.json --out "$out" >/dev/null
+rm -f "$to"/*-devices.* "$to"/*-devices-*
+for f in "$out"/*; do
+    name=${f##*/}
+    case $name in
+        report.*) cp "$f" "$to/$date-devices.${name#report.}" ;;
+        *) cp "$f" "$to/$date-devices-$name" ;;
+    esac
+done
