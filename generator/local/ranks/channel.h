@@ -3,8 +3,8 @@
  * A channel is a socket of its own, beside the control connection of the group (ranks.h). The
  * control connection has a thread that reads at once whatever arrives. A channel is read only by
  * the thread that runs the model. So a sender waits until the other side has read, and messages may
- * be long, such as the numbers of a sum. The group finds a rank that has died, and one that hangs in
- * an exchange. All functions here then return its failure. If they find the failure of the other
+ * be long, such as the numbers of a sum. The group finds a rank that has died, and one that hangs
+ * in an exchange. All functions here then return its failure. If they find the failure of the other
  * side themselves, they end the group with it. The message names the rank at the other end. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_CHANNEL_H
 #define SNAPMLA_GENERATOR_LOCAL_RANKS_CHANNEL_H
