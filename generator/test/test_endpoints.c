@@ -150,8 +150,11 @@ static int count_asked(const server *s, const char *start) {
     return n;
 }
 
+/* An answer takes 20 ms on either server. So a thread that has to wait for a processor changes
+ * little. */
 static void test_two_servers_share_the_work(void) {
-    server *a = server_start(&good, 1), *b = server_start(&good, 1);
+    static const reply even = {.body = CHAT_WHOLE("42", "stop"), .step = 20, .pause_ns = 2000000};
+    server *a = server_start(&even, 1), *b = server_start(&even, 1);
     CU_ASSERT_FATAL(a && b);
     drive d = {0};
     generator_load load;
