@@ -61,7 +61,9 @@ evaluate() { # FOLDER PROBLEMS OPTION...
     shift 2
     [ "$limit" -lt 100 ] || margin=3
     start_ms=$(now_ms)
-    timeout -k 30 -s INT $((begin + quality_s * 3 / 2 - start_ms / 1000)) \
+    seconds=$((begin + quality_s * 3 / 2 - start_ms / 1000))
+    [ $seconds -gt 0 ] || seconds=1 # 0 would be no limit
+    timeout -k 30 -s INT $seconds \
         "$snapmla" eval --suite synth_aime,synth_math,synth_gpqa --data "$out/problems" --limit "$limit" \
         --samples 1 --margin $margin --out "$folder" --arm "$baseline" --arm "$arm" --quiet "$@" \
         >"$out/eval.part" || code=$?
