@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes the kept page that compares devices again, in results/comparison. Run it in the repository.
-#   comparison.sh PROGRAM DATE     DATE is the begin of the names, such as 2026-12-01
-# The list of devices is below. A line is what the names of a device's kept files begin with.
+# Makes the page in results/comparison that compares devices, from kept files, and removes the old one. Run it in the
+# repository.
+#   comparison.sh PROGRAM DATE     the names of the new files begin with DATE, such as 2026-12-01
+# The list below has one line for each device: what the names of its kept files begin with.
 set -eu
 usage='usage: comparison.sh PROGRAM DATE'
 snapmla=${1:?$usage}

@@ -70,7 +70,8 @@ static void deliver_failure(split *s) {
     ranks_set_stuck(s->group, kNever);
 }
 
-/* An error about another rank, such as one that does not answer, names that rank already. */
+/* An error about another rank, such as one that does not answer, names that rank already. So the
+ * caller keeps it, without the name of rank 0 before it. */
 void split_fail(split *s, snap_err *err) {
     snap_err own = err ? *err : (snap_err){0};
     bool others = ranks_check(s->group, NULL) != SNAP_OK;

@@ -82,7 +82,8 @@ static void run_out_of_memory(int signal_number) {
     failing_alloc_arm(1, true);
 }
 
-/* Rank 0 starts the ranks in their order, so the number of this one is that of its processes. */
+/* Rank 0 starts the ranks in their order. So the number of this rank is the number of processes
+ * that rank 0 has started so far. */
 static void limit_rank(const char *text) {
     pid_t ranks[SPLIT_RANKS_MOST];
     int rank = 0;

@@ -199,8 +199,8 @@ static int64_t page_bytes_of(const char *dir) {
     return bytes;
 }
 
-/* Rank 0 is found by its own second thread. A rank whose answer rank 0 does not need is found in
- * the next step. */
+/* If rank 0 hangs, its own second thread finds it. If a rank hangs whose answer rank 0 does not
+ * need, this is found in the next step. */
 static void test_hangs(void) {
     static const char sum[] = "a sum of the model: it did not begin",
                       gather[] = "an all-gather of the model: it did not begin",

@@ -67,8 +67,9 @@ typedef struct {
                                            reduce-scatter */
     double gather_bytes, scatter_bytes; /* a rank's part of one: its rows with the chosen experts;
                                            the sums of its rows in FP32 */
-    double reach, node_reach;           /* how many of a rank's rows another rank of a gather needs,
-                                           and the ranks of another node together: a share */
+    double reach, node_reach;           /* the share of a rank's rows that another rank of a gather
+                                           needs, and the share that any rank of another node
+                                           needs */
 } predict_work;
 
 /* Bytes of one number of a weight matrix: 2 for BF16, a little more than 1 for e4m3 with one FP32

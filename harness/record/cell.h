@@ -146,8 +146,8 @@ typedef struct {
     size_t n;
 } cell_list;
 
-/* The begin of the reason of a row that a time limit left out. Such a row has the status "skipped",
- * although the device could run it. */
+/* The first words of the reason of a row that a time limit left out. Such a row has the status
+ * "skipped", although the device could run it. */
 #define CELL_LEFT_OUT "left out: "
 bool cell_is_left_out(const cell_record *c);
 

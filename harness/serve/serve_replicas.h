@@ -5,8 +5,8 @@
  * With one replica, jobs go to its engine at once. With several, there is one queue. Its first job
  * goes to a replica as soon as one of them holds fewer than twice as many sequences as it decodes
  * at once. So each engine has the prompts of its next sequences early, and no replica is idle while
- * jobs wait for another one. The replica is chosen by the rules of balance.h. A replica has a
- * prompt if it is among its last SERVE_PROMPTS ones.
+ * jobs wait for another one. The replica is chosen by the rules of balance.h. Of each replica,
+ * the last SERVE_PROMPTS prompts count as those that it has.
  *
  * All sequences of a job go to the same replica. */
 #ifndef SNAPMLA_HARNESS_SERVE_SERVE_REPLICAS_H

@@ -9,8 +9,9 @@ enum { FIGURES_MAX = 48 }; /* most figures of each kind */
 /* Draws figure @index of a kind, counted from 0; false if there is none. @alone as in svg_head. */
 typedef bool (*figure_fn)(const report_model *m, size_t index, bool alone, buf *out);
 
-/* Of a comparison: tokens/s of each device in each shape that at least two devices have, one panel
- * for each arm; one figure, of single steps in one scope. */
+/* For a comparison: tokens/s of each device in each shape that at least two devices have, one panel
+ * for each arm. There is one figure, of one scope: single steps, or loops if there are no single
+ * steps. */
 bool figure_devices(const report_model *m, size_t index, bool alone, buf *out);
 /* Speed-up over context x batch; one panel for each number of heads, one figure for each group of
  * cells that agree in file, backend, scope, input, cache, mode, s_q and widths. A group without a

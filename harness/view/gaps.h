@@ -8,7 +8,7 @@
 /* Cells that one command measures: they share the scope, the widths, how they are timed, and the
  * arms or the file that names them. */
 typedef struct {
-    int device;                /* that lacks them */
+    int device;                /* the one that lacks them */
     const report_cell **cells; /* [n_cells] all different; each is a cell of some other device */
     size_t n_cells;
     const char *config; /* the shipped configuration that has all their shapes, which the command
@@ -48,7 +48,8 @@ const char *gap_obstacle(const report_model *m, const gap *g);
  * reason. @number: of the command, for the name of its output file. */
 void gap_command(const report_model *m, const gap *g, size_t number, buf *out);
 
-/* Appends the command that measures on a device what another device has: numerical errors. */
+/* Appends the command that measures numerical errors on a device. The contexts are those of the
+ * first file with such errors. @number: as in gap_command(). */
 void gap_fidelity_command(const report_model *m, int device, size_t number, buf *out);
 
 /* The backend of a device as an option names it; NULL if it is unknown. */

@@ -6,8 +6,8 @@
 #include "harness/view/gaps.h"
 #include "harness/view/pen.h"
 
-/* Whether one device has rows of several commands. If each file is a device of its own, nobody
- * expects errors and accuracies in each of them. */
+/* Whether one device has several files. If each file is a device of its own, a file without errors
+ * and accuracies is not incomplete. */
 static bool is_grouped(const report_model *m) {
     return m->n_devices < m->n_files;
 }

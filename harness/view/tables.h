@@ -8,7 +8,7 @@
 /* Each function builds its table in the arena and returns false if memory is exhausted. The table
  * has no rows if the model has no data for it. */
 bool report_table_ceilings(const report_model *m, arena *mem, table *t);
-/* Of a comparison: */
+/* The tables of a comparison, which are empty without one: */
 bool report_table_devices(const report_model *m, arena *mem, table *t);
 bool report_table_devices_loops(const report_model *m, arena *mem, table *t);
 bool report_table_pairs(const report_model *m, arena *mem, table *t);

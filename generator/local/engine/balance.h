@@ -1,10 +1,10 @@
-/* balance.h - which of several replicas of a model gets the next request.
+/* balance.h - which of several replicas of a model gets the next request. In this order:
  *
- *   1. one that has its prompt, can decode its sequences at once, and holds fewer than @ahead
- *      sequences more than the replica of rule 2
- *   2. of those that hold fewer than twice as many sequences as they decode at once, the one whose
- *      requests need the least of its cache; among equals the one that holds the fewest sequences;
- *      then the one that has received the fewest sequences so far
+ *   1. a replica that has the prompt of the request, can decode the sequences of the request at
+ *      once, and holds fewer than @ahead sequences more than the replica of rule 2
+ *   2. of the replicas that hold fewer than twice as many sequences as they decode at once, the one
+ *      whose requests need the least of its cache; among equals the one that holds the fewest
+ *      sequences; then the one that has received the fewest sequences so far
  *
  * If all hold more, rule 2 chooses among all of them. What a request needs of the cache is the sum
  * of the prompts and longest answers of its sequences, in tokens, until it ends. A prompt that
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 typedef struct {
-    bool broken;    /* it is chosen only if all are broken */
+    bool broken;    /* the replica is chosen only if all are broken */
     bool has_same;  /* it has the prompt of the request */
     int most;       /* sequences that it decodes at once */
     int64_t held;   /* its sequences that have not ended */

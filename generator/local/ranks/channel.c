@@ -58,8 +58,8 @@ snap_status channel_send(channel *c, wire_type type, const void *bytes, size_t n
     return wire_send(&c->w, type, bytes, n, &why) == SNAP_OK ? SNAP_OK : broken(c, why.text, err);
 }
 
-/* Waits until something has arrived, the other side has closed the connection, the group has
- * failed, or @limit_s seconds after @begun_ns. 0 = no limit. */
+/* Waits until something has arrived, the other side has closed the connection, or the group has
+ * failed. It is an error if @limit_s seconds have passed since @begun_ns; 0 = no limit. */
 static snap_status wait_for_bytes(channel *c, int64_t begun_ns, double limit_s, snap_err *err) {
     struct pollfd at = {.fd = c->w.fd, .events = POLLIN};
     int64_t spin_ns = c->spin_s > 0 ? clock_now_ns() + (int64_t)(c->spin_s * 1e9) : 0;

@@ -43,7 +43,7 @@ typedef struct {
     size_t n, room; /* bytes received, bytes allocated */
     size_t taken;   /* bytes of the message that wire_next() returned last */
     size_t most;    /* longest content that is accepted, in bytes */
-    bool no_memory; /* wire_read() has had none */
+    bool no_memory; /* wire_read() could not allocate memory */
 } wire;
 
 #define WIRE_CLOSED ((wire){.fd = -1})
