@@ -43,6 +43,8 @@ static double share_without(double all, double without, int some) {
     return share;
 }
 
+enum { kMostGroups = 1 << 10 }; /* the largest n_group that model_shape_parse() accepts */
+
 /* The number of groups with experts of the rank that a row keeps has a hypergeometric distribution.
  * share[k] is the probability that it is k, after each group of the rank in turn. */
 double predict_reach(const model_shape *s, double here) {
@@ -50,7 +52,7 @@ double predict_reach(const model_shape *s, double here) {
     double group = r.experts / (double)r.groups, near = fmin(group, here),
            pool = r.experts * (double)r.groups_kept / r.groups, missed = 0;
     int of = (int)ceil(here / group);
-    double share[ROUTE_MAX_GROUPS + 1] = {1};
+    double share[kMostGroups + 1] = {1};
     if (here <= 0)
         return 0;
     for (int i = 0; i < of && i < r.groups; i++)

@@ -99,6 +99,10 @@ static void test_reach(void) {
     CU_ASSERT_DOUBLE_EQUAL(predict_reach(&longcat, 1), 12. / 768, 1e-12);
     CU_ASSERT(eighth < 0.5 && eighth > 0.4);
     CU_ASSERT_EQUAL(predict_reach(&v3, 0), 0);
+    v3.n_routed_experts = 4096;
+    v3.n_group = 1024; /* the most that a config may have */
+    v3.topk_group = 512;
+    CU_ASSERT_DOUBLE_EQUAL(predict_reach(&v3, 4096), 1, 1e-9);
 }
 
 /* Rows that the router chooses from random logits reach the ranks as often as predicted, with an
