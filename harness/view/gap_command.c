@@ -125,7 +125,8 @@ static const origin_record *origin_of_device(const report_model *m, int device) 
     return compare_origin(m, device);
 }
 
-const char *gap_backend(const report_model *m, int device) {
+/* The backend of a device as an option names it; NULL if it is unknown. */
+static const char *backend_of(const report_model *m, int device) {
     static const char *const kNames[] = {"cpu", "cuda", "opencl"};
     const origin_record *from = origin_of_device(m, device);
     const char *given = option_of(from, "backend");
@@ -151,7 +152,7 @@ static void put_word(buf *out, const char *text) {
 
 static void put_device(const report_model *m, int device, buf *out) {
     const origin_record *from = origin_of_device(m, device);
-    const char *backend = gap_backend(m, device), *isa = option_of(from, "isa");
+    const char *backend = backend_of(m, device), *isa = option_of(from, "isa");
     int64_t threads = from && from->config ? js_get_int(from->config, "threads", 0) : 0;
     if (backend) {
         (void)buf_puts(out, " --backend ");
@@ -172,7 +173,7 @@ static void put_arm(const report_model *m, int device, const cell_record *row, b
     buf arm = {0};
     (void)snprintf(options, sizeof options, "%s", row->options);
     (void)strtok_r(options, ",", &rest); /* the other machine's backend */
-    (void)buf_printf(&arm, "%s=%s", row->name, gap_backend(m, device));
+    (void)buf_printf(&arm, "%s=%s", row->name, backend_of(m, device));
     for (char *key; (key = strtok_r(NULL, ",", &rest));)
         if (!text_starts(key, "isa=") && !text_starts(key, "threads="))
             (void)buf_printf(&arm, ",%s", key);
@@ -256,7 +257,7 @@ static bool is_drawn(const cell_lengths *l) {
 
 const char *gap_obstacle(const report_model *m, const gap *g) {
     const cell_record *r = g->cells[0]->row;
-    const char *backend = gap_backend(m, g->device);
+    const char *backend = backend_of(m, g->device);
     bool loops = strcmp(condition_value(r, CONDITION_MODE), "sustained") == 0;
     if (!loops && strcmp(condition_value(r, CONDITION_COLD), "warm") == 0)
         return "the cache was warm, which no option sets";
@@ -301,7 +302,16 @@ void gap_fidelity_command(const report_model *m, int device, size_t number, buf 
     const char *contexts = option_of(from, "contexts");
     (void)buf_puts(out, "snapmla fidelity");
     put_device(m, device, out);
-    if (contexts)
-        (void)buf_printf(out, " --contexts %s", contexts);
+    if (contexts) {
+        (void)buf_puts(out, " --contexts ");
+        put_word(out, contexts);
+    }
     (void)buf_printf(out, " --out missing-%d-%zu.json", device + 1, number);
+}
+
+void gap_accuracy_command(const report_model *m, int device, buf *out) {
+    const char *backend = backend_of(m, device);
+    (void)buf_puts(out, "sh ci/vendor.sh build/snapmla OUT ");
+    put_word(out, backend ? backend : "BACKEND");
+    (void)buf_puts(out, " (its last part)");
 }

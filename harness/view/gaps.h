@@ -52,7 +52,7 @@ void gap_command(const report_model *m, const gap *g, size_t number, buf *out);
  * first file with such errors. @number: as in gap_command(). */
 void gap_fidelity_command(const report_model *m, int device, size_t number, buf *out);
 
-/* The backend of a device as an option names it; NULL if it is unknown. */
-const char *gap_backend(const report_model *m, int device);
+/* Appends the command that measures accuracies on a device. */
+void gap_accuracy_command(const report_model *m, int device, buf *out);
 
 #endif

@@ -61,9 +61,7 @@ static void put_others(pen *p, const report_model *m, int device, size_t number)
         buf_clear(&command);
     }
     if (m->n_evals && !has_accuracies(m, device)) {
-        const char *backend = gap_backend(m, device);
-        (void)buf_printf(&command, "sh ci/vendor.sh build/snapmla OUT %s (its last part)",
-                         backend ? backend : "BACKEND");
+        gap_accuracy_command(m, device, &command);
         put_row(p, m, device, "accuracies", &command);
     }
     buf_release(&command);
