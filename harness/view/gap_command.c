@@ -313,5 +313,5 @@ void gap_accuracy_command(const report_model *m, int device, buf *out) {
     const char *backend = backend_of(m, device);
     (void)buf_puts(out, "sh ci/vendor.sh build/snapmla OUT ");
     put_word(out, backend ? backend : "BACKEND");
-    (void)buf_puts(out, " (its last part)");
+    (void)buf_puts(out, " # its last part");
 }
