@@ -14,8 +14,8 @@ devices='
 results/nvidia-h200/2026-11-30-aebbce433e26-vendor
 results/nvidia-h200/2026-11-30-76eeb6fd4214-opencl-vendor
 results/intel-xeon-16-threads/2026-12-01-1ea4e52b9a00-vendor
-results/amd-epyc-zen4-2-threads/2026-11-29-d992d69c37bc-vendor
-results/amd-epyc-zen4-2-threads/2026-11-29-659484ef9b55-pocl
+results/amd-epyc-zen4-2-threads/2026-12-01-fde6c3f31fa5-vendor
+results/amd-epyc-zen4-2-threads/2026-12-01-fde6c3f31fa5-pocl-vendor
 results/amd-epyc-2-threads/2026-11-30-37d211d35c19-vendor
 results/amd-epyc-zen4-2-threads/2026-11-30-ec16e57626cd-first-day
 '
