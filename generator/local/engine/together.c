@@ -98,8 +98,9 @@ static engine *choose(engine *first, const engine_request *req) {
         u->has_same =
             !req->score && u->held < u->most && prompt_is_known(e, req->prompt, req->n_prompt);
     }
+    int number = balance_choose(of, n, 1, ENGINE_AHEAD);
     engine *chosen = first;
-    for (int i = balance_choose(of, n, 1, ENGINE_AHEAD); i > 0; i--)
+    while (number-- > 0 && chosen->next)
         chosen = chosen->next;
     return chosen;
 }
