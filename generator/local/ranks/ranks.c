@@ -157,6 +157,8 @@ static void read_rank(ranks *g, int r) {
         take_message(g, r, &m);
     if (got == WIRE_GARBAGE)
         ranks_fail_locked(g, r, SNAP_E_NET, "it sent something that is no message");
+    else if (!open && p->w.no_memory)
+        ranks_fail_locked(g, g->rank, SNAP_E_NOMEM, "out of memory for a message of another rank");
     else if (!open && !p->left)
         ranks_fail_locked(g, r, SNAP_E_NET, "its process has ended without a message");
     if (got == WIRE_GARBAGE || !open)
