@@ -5,7 +5,7 @@
  *
  * On the CPU, the models give 2 or 4 answers of 20 tokens. If there is a CUDA device, they also
  * give 20 answers of 50 tokens on it. Both ranks then use device 0, unless GREEDY_DEVICE names
- * other devices, such as "cuda:0,1". */
+ * other devices, such as "cuda:0,1", or "cpu". */
 #include <CUnit/CUnit.h>
 #include <math.h>
 #include <stdio.h>
@@ -244,13 +244,14 @@ static void test_on_the_cpu(void) {
 }
 
 /* NCCL refuses two ranks on one device. */
-static void test_on_cuda(void) {
+static void test_a_thousand(void) {
     const char *device = getenv("GREEDY_DEVICE");
-    if (!tiny_on_cuda())
+    bool on_cpu = device && strcmp(device, "cpu") == 0;
+    if (!on_cpu && !tiny_on_cuda())
         return;
     if (!device)
         (void)setenv("SNAPMLA_NCCL", "/nonexistent/libnccl.so", 1);
-    comparison c = {.one = "cuda",
+    comparison c = {.one = on_cpu ? "cpu" : "cuda",
                     .two = device ? device : "cuda:0,0",
                     .answers = 20,
                     .tokens = 50,
@@ -265,6 +266,6 @@ static void test_on_cuda(void) {
 CU_TestInfo tests_greedy[] = {
     {"a rank of the tests below", test_rank}, /* must be the first one */
     {"tokens on the CPU", test_on_the_cpu},
-    {"a thousand tokens on CUDA", test_on_cuda},
+    {"a thousand tokens", test_a_thousand},
     CU_TEST_INFO_NULL,
 };
