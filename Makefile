@@ -210,8 +210,8 @@ TEST_ALSO_evals := base/test/failing_alloc.c base/test/temp_folder.c
 TEST_ALSO_generator := base/test/failing_alloc.c base/test/temp_folder.c
 TEST_ALSO_harness := base/test/failing_alloc.c base/test/temp_folder.c generator/test/score.c generator/test/scripted_server.c generator/test/split_ranks.c generator/test/tiny_model.c
 
-# The tests of the generator stop the thread that runs this function on a rank of a split model.
-TEST_WRAP_generator := -Wl,--wrap=runner_answer
+# The tests of the generator stop the thread that calls one of these functions.
+TEST_WRAP_generator := -Wl,--wrap=runner_answer,--wrap=kv_cache_read_page,--wrap=kv_cache_write_page
 
 define layer_test
 $(BUILD)/test/$(1)_main.c: $(call tests_of,$(1)) ci/test_main.sh

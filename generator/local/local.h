@@ -74,11 +74,11 @@ snap_status local_open(local_model *m, const char *dir, const local_options *opt
                        snap_err *err) SNAP_CHECK_RESULT;
 void local_close(local_model *m);
 
-/* Ends the program if a step of this replica takes longer than @limit_s seconds (watchdog.h). In a
- * split model, it limits the steps of rank 0. local_open() calls it with LOCAL_STEP_LIMIT if the
- * layout has several GPUs. On the CPU, a step may take minutes. The limit is longer than that of an
- * exchange (ranks_defaults), so that the ranks first find another rank that hangs. SNAP_E_NOMEM,
- * SNAP_E_IO. */
+/* Ends the program if a step of this replica, or a copy of a page of its cache to or from the host,
+ * takes longer than @limit_s seconds (watchdog.h). In a split model, it limits rank 0. local_open()
+ * calls it with LOCAL_STEP_LIMIT if the layout has several GPUs. On the CPU, a step may take
+ * minutes. The limit is longer than that of an exchange (ranks_defaults), so that the ranks first
+ * find another rank that hangs. SNAP_E_NOMEM, SNAP_E_IO. */
 enum { LOCAL_STEP_LIMIT = 25 };
 snap_status local_limit_steps(local_model *m, double limit_s, snap_err *err) SNAP_CHECK_RESULT;
 

@@ -14,8 +14,9 @@ struct watchdog {
     char name[96];
     double limit_s;
     void (*end)(const snap_err *why);
-    int free_steps;  /* steps without a limit that are left */
-    atomic_int left; /* ticks until the limit of the step; 0 = no step, or one without a limit */
+    int free_steps;      /* steps without a limit that are left */
+    atomic_int left;     /* ticks until the limit; 0 = nothing is running, or it has no limit */
+    atomic_bool copying; /* a copy of a page is running, and not a step */
     atomic_bool stop;
     pthread_t thread;
 };
@@ -29,9 +30,10 @@ static void *watch(void *ctx) {
         int left = atomic_load(&w->left);
         if (left > 0 && atomic_compare_exchange_strong(&w->left, &left, left - 1) && left == 1) {
             snap_err why = {0};
-            (void)err_set(&why, SNAP_E_DEVICE,
-                          "%s: a step did not end within %g s: the GPU hangs, or is too slow",
-                          w->name, w->limit_s);
+            (void)err_set(
+                &why, SNAP_E_DEVICE,
+                "%s: a %s did not end within %g s: the GPU hangs, or is too slow", w->name,
+                atomic_load(&w->copying) ? "copy of a page of the cache" : "step", w->limit_s);
             w->end(&why);
         }
     }
@@ -60,11 +62,21 @@ void watchdog_stop(watchdog *w) {
     free(w);
 }
 
-void watchdog_begin(watchdog *w) {
+static void begin(watchdog *w, bool copying) {
+    atomic_store(&w->copying, copying);
+    atomic_store(&w->left, (int)(w->limit_s / kTick) + 1);
+}
+
+void watchdog_begin_step(watchdog *w) {
     if (w && w->free_steps > 0)
         w->free_steps--;
     else if (w)
-        atomic_store(&w->left, (int)(w->limit_s / kTick) + 1);
+        begin(w, false);
+}
+
+void watchdog_begin_copy(watchdog *w) {
+    if (w)
+        begin(w, true);
 }
 
 void watchdog_end(watchdog *w) {

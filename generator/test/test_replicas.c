@@ -272,15 +272,43 @@ static void test_swapping(void) {
     tiny_remove(dir);
 }
 
-static const double kStepLimit = 0.5; /* seconds */
+/* ---- a replica that hangs -------------------------------------------------------------------- */
+
+typedef enum { IN_STEP, READS_PAGE, WRITES_PAGE } hang_place;
+
+static const double kLimit = 0.5; /* seconds for a step, or a copy of a page */
+static const kv_cache *hangs_in_read, *hangs_in_write;
+
+static void hang(void) {
+    for (;;)
+        (void)pause();
+}
 
 /* The first step takes longer than the limit, and a later one does not end. */
 static void hang_in_step(void *ctx, const runner_block_view *v) {
     int64_t steps = engine_stats_of(ctx).steps;
     if (steps == 0 && v->block == 0 && v->row == 0)
-        clock_sleep_ns((int64_t)(3 * kStepLimit * 1e9));
-    while (steps > WATCHDOG_FREE)
-        (void)pause();
+        clock_sleep_ns((int64_t)(3 * kLimit * 1e9));
+    if (steps > WATCHDOG_FREE)
+        hang();
+}
+
+snap_status __real_kv_cache_read_page(kv_cache *c, int32_t page, void *host, snap_err *err);
+snap_status __wrap_kv_cache_read_page(kv_cache *c, int32_t page, void *host, snap_err *err);
+snap_status __real_kv_cache_write_page(kv_cache *c, int32_t page, const void *host, snap_err *err);
+snap_status __wrap_kv_cache_write_page(kv_cache *c, int32_t page, const void *host, snap_err *err);
+
+/* The linker puts these in place of the functions of cache.h (option --wrap, see the Makefile). */
+snap_status __wrap_kv_cache_read_page(kv_cache *c, int32_t page, void *host, snap_err *err) {
+    if (c == hangs_in_read)
+        hang();
+    return __real_kv_cache_read_page(c, page, host, err);
+}
+
+snap_status __wrap_kv_cache_write_page(kv_cache *c, int32_t page, const void *host, snap_err *err) {
+    if (c == hangs_in_write)
+        hang();
+    return __real_kv_cache_write_page(c, page, host, err);
 }
 
 static void end_with_message(const snap_err *why) {
@@ -288,44 +316,66 @@ static void end_with_message(const snap_err *why) {
     _exit(err_exit_code(why->code));
 }
 
-/* Replica 1 hangs. The steps of replica 0 end. */
-static _Noreturn void run_hanging_replica(const char *dir) {
+/* Replica 1 hangs. Replica 0 goes on. The cache of each has four pages, so samples are swapped. */
+static _Noreturn void run_hanging_replica(const char *dir, int64_t page_bytes, hang_place place) {
     local_model m;
     local_answers out;
     snap_err err = {0};
-    local_options how = {.layout = "DP2", .threads = 2};
+    local_options how = {.layout = "DP2",
+                         .threads = 2,
+                         .sequences = 4,
+                         .cache_bytes = place == IN_STEP ? 0 : 4 * page_bytes};
     gen_message message = {"user", "What is 17 * 23?"};
-    answer_options o = {.sampling = {.temperature = 1, .top_p = 1}, .samples = 2, .max_tokens = 60};
+    answer_options o = {
+        .sampling = {.temperature = 1, .top_p = 1}, .samples = 8, .max_tokens = 100};
     split_set_program(&(split_program){.end = end_with_message});
     if (local_open(&m, dir, &how, &err) != SNAP_OK || local_limit_steps(&m, 20, &err) != SNAP_OK ||
-        local_limit_steps(local_replica(&m, 1), kStepLimit, &err) != SNAP_OK)
+        local_limit_steps(local_replica(&m, 1), kLimit, &err) != SNAP_OK)
         end_with_message(&err);
     local_model *hangs = local_replica(&m, 1);
-    runner_watch_blocks(hangs->runner, hang_in_step, hangs->engine);
+    if (place == IN_STEP)
+        runner_watch_blocks(hangs->runner, hang_in_step, hangs->engine);
+    else
+        *(place == READS_PAGE ? &hangs_in_read : &hangs_in_write) = runner_cache(hangs->runner);
     (void)!local_answer_prompt(&m, &message, 1, &o, &out, &err);
     _exit(0);
 }
 
-static void test_a_step_that_never_ends(void) {
-    char dir[64], text[700];
+static void check_hanging_replica(const char *dir, int64_t page_bytes, hang_place place,
+                                  const char *what) {
+    char text[700], expected[200];
     int ends[2], status = 0;
-    tiny_folder(dir, "v3");
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
     (void)fflush(NULL);
     pid_t pid = fork();
     CU_ASSERT_FATAL(pid >= 0);
     if (pid == 0) {
         (void)dup2(ends[1], STDERR_FILENO);
-        run_hanging_replica(dir);
+        run_hanging_replica(dir, page_bytes, place);
     }
     (void)close(ends[1]);
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
     CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     ssize_t n = read(ends[0], text, sizeof text - 1);
     text[n > 0 ? n : 0] = '\0';
-    CU_ASSERT_STRING_EQUAL(text, "replica 1 (cpu): a step did not end within 0.5 s: the GPU hangs, "
-                                 "or is too slow");
+    (void)snprintf(expected, sizeof expected,
+                   "replica 1 (cpu): %s did not end within 0.5 s: the GPU hangs, or is too slow",
+                   what);
+    CU_ASSERT_STRING_EQUAL(text, expected);
     (void)close(ends[0]);
+}
+
+static void test_a_replica_that_hangs(void) {
+    snap_err err = {0};
+    char dir[64];
+    local_model m;
+    tiny_folder(dir, "v3");
+    CU_ASSERT_EQUAL_FATAL(local_open(&m, dir, &(local_options){.threads = 1}, &err), SNAP_OK);
+    int64_t page = (int64_t)kv_cache_page_bytes(runner_cache(m.runner));
+    local_close(&m);
+    check_hanging_replica(dir, page, IN_STEP, "a step");
+    check_hanging_replica(dir, page, READS_PAGE, "a copy of a page of the cache");
+    check_hanging_replica(dir, page, WRITES_PAGE, "a copy of a page of the cache");
     tiny_remove(dir);
 }
 
@@ -336,6 +386,6 @@ CU_TestInfo tests_replicas[] = {
     {"a run that ends early", test_a_run_that_ends_early},
     {"samples of a prompt, and a replica that fails", test_samples_of_a_prompt},
     {"swapping and shared prompts", test_swapping},
-    {"a step that never ends", test_a_step_that_never_ends},
+    {"a replica that hangs", test_a_replica_that_hangs},
     CU_TEST_INFO_NULL,
 };

@@ -161,10 +161,15 @@ cleanup:
 }
 
 snap_status runner_read_page(runner *r, int32_t page, void *host, snap_err *err) {
-    if (!r->link)
-        return kv_cache_read_page(r->cache, page, host, err);
-    snap_status st = calls_send_word(r, REMOTE_READ_PAGE, page, err);
-    return st == SNAP_OK ? calls_end(r, receive_page(r, host, err), err) : st;
+    snap_status st;
+    if (r->link) {
+        st = calls_send_word(r, REMOTE_READ_PAGE, page, err);
+        return st == SNAP_OK ? calls_end(r, receive_page(r, host, err), err) : st;
+    }
+    watchdog_begin_copy(r->dog);
+    st = kv_cache_read_page(r->cache, page, host, err);
+    watchdog_end(r->dog);
+    return st;
 }
 
 /* ---- the rank that answers ---- */

@@ -230,7 +230,10 @@ snap_status runner_write_page(runner *r, int32_t page, const void *host, snap_er
     snap_status st = calls_send_page(r, page, host, err);
     if (st != SNAP_OK || r->link)
         return st;
-    return calls_end(r, kv_cache_write_page(r->cache, page, host, err), err);
+    watchdog_begin_copy(r->dog);
+    st = kv_cache_write_page(r->cache, page, host, err);
+    watchdog_end(r->dog);
+    return calls_end(r, st, err);
 }
 
 snap_status runner_not_finite(const runner *r, int64_t position, snap_err *err) {

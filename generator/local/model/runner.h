@@ -106,7 +106,9 @@ snap_status runner_step_greedy(runner *r, const model_piece *pieces, int count, 
 snap_status runner_step_read(runner *r, const model_piece *pieces, int count, const reading *wanted,
                              reading_result *got, float *logits, snap_err *err) SNAP_CHECK_RESULT;
 
-/* From now on, @dog limits the time of each runner_step_read(). It is borrowed; NULL = no limit. */
+/* From now on, @dog limits the time of each runner_step_read(), runner_write_page() and
+ * runner_read_page() (remote.h), without the messages to other ranks about pages. It is borrowed;
+ * NULL = no limit. */
 void runner_limit_steps(runner *r, watchdog *dog);
 
 /* Writes to @err that the logits after the token at @position are not finite, and what to do.

@@ -347,7 +347,7 @@ snap_status runner_step_read(runner *r, const model_piece *pieces, int count, co
                              reading_result *got, float *logits, snap_err *err) {
     if (r->link)
         return remote_step(&(runner_batch){r, pieces, count, wanted, got, logits}, err);
-    watchdog_begin(r->dog);
+    watchdog_begin_step(r->dog);
     snap_status st = step_and_read(r, pieces, count, wanted, got, logits, err);
     watchdog_end(r->dog);
     return st;
