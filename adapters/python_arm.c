@@ -110,8 +110,8 @@ typedef struct {
     void *stream;
     char *text; /* receives the message of a failure */
     int64_t text_bytes;
-    int64_t sizes[6]; /* of this struct and of those that it points to; host.py compares them with
-                         its own */
+    int64_t sizes[6]; /* sizes of this struct and of those that it points to; host.py compares them
+                         with its own */
 } python_args;
 
 enum { OP_START, OP_LIMIT, OP_MAKE, OP_PLAN, OP_FREE, OP_SCHEDULE, OP_ATTEND, OP_DROP };

@@ -34,7 +34,7 @@ struct transfer {
     http *engine;
     plain_exchange *plain; /* &own; NULL: libcurl makes the whole transfer */
     plain_exchange own;
-    char *url;      /* of a plain exchange; owned */
+    char *url;      /* the URL of a plain exchange; owned */
     char *location; /* where its response redirects to; owned by libcurl, NULL = nowhere */
     CURL *easy;     /* NULL: a plain exchange has its connection */
     struct curl_slist *headers;

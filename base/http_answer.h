@@ -39,7 +39,8 @@ typedef struct {
 
     int step;             /* what the next byte belongs to: an enumerator in http_answer.c */
     size_t header_bytes;  /* counted against HTTP_HEADERS_MAX */
-    size_t line_bytes;    /* of the current line of the headers, the trailers or a chunk's size */
+    size_t line_bytes;    /* bytes so far of the current line: of the headers, the trailers or the
+                             size of a chunk */
     size_t head_line;     /* where the current line of the headers begins */
     int64_t left;         /* bytes of the body, or of the chunk, that are still to come */
     bool has_size;        /* a digit of the size of the current chunk has come */

@@ -15,11 +15,11 @@
 /* Limits for a file from an untrusted source. Reading takes about 20 bytes of memory for each value
  * of a row group, and its unpacked pages. */
 typedef struct {
-    size_t values; /* of all columns and dictionaries together; a missing value and an empty list
-                      count as one. A file of n bytes may not have more than 2^20 + 1000 n in any
-                      case. */
-    size_t bytes;  /* of all unpacked pages and all texts in the rows together. Texts are counted
-                      again because many rows may share one of a dictionary. */
+    size_t values; /* limit for all columns and dictionaries together. A missing value and an empty
+                      list count as one value. A file of n bytes may not have more than 2^20 + 1000
+                      n values in any case. */
+    size_t bytes;  /* limit for all unpacked pages and all texts in the rows together. Each text in
+                      a row counts, because many rows may share one text of a dictionary. */
 } parquet_limits;
 
 /* Receives a row, which is valid during the call; @number counts from 1. An error stops the

@@ -37,7 +37,7 @@ typedef struct {
     int width;      /* bits of a value, 0..32 */
     uint64_t left;  /* values of the run that are left */
     bool packed;    /* the run is bit-packed */
-    uint32_t value; /* of an RLE run */
+    uint32_t value; /* the value that an RLE run repeats */
     uint64_t bits;  /* the n_bits bits of a packed run that are not used yet */
     int n_bits;
 } runs;

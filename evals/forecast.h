@@ -52,7 +52,7 @@ typedef struct {
 } forecast_answer;
 
 typedef struct {
-    double accuracy;   /* of the reference's answers */
+    double accuracy;   /* accuracy of the reference */
     double diverged;   /* share of answers that differ, if the draws agree as often as they can */
     double unseen;     /* share of the other format's answers that are unseen: the larger one of the
                           two estimates at the head of this file */

@@ -23,8 +23,8 @@ typedef struct {
                           choose" */
     bool circumstance; /* the clause begins with a circumstance, "for metals ...", and would
                           conclude or declare if it did not deny the option or leave it open */
-    const char *rule;  /* static; how the clause concludes or declares. Also set if it would do so
-                          but for a denial or an open question */
+    const char *rule;  /* static; how the clause concludes or declares. It is also set if only a
+                          denial or an open question prevents that */
 } clause;
 
 /* Reads the clause around the mention that begins at the token @i. */

@@ -133,8 +133,8 @@ static size_t skip_rejected(const letter_tokens *t, size_t i) {
     return denied && options ? j : i;
 }
 
-/* Reads the word before the token *@i, on the way from the mention to its link. True if the search
- * ends. */
+/* Reads the word before the token *@i. The search goes from the mention of an option to the left,
+ * for the word that links it to the clause. Returns true when the search is over. */
 static bool step_over_word(const letter_tokens *t, size_t *i, left_side *l) {
     const token *k = &t->t[*i - 1];
     l->link = link_of_word(k, l->near);

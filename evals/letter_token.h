@@ -34,7 +34,7 @@ typedef struct {
     word_class is;
     unsigned at, n; /* offset in the text, and number of bytes */
     unsigned char kind;
-    char letter;      /* of TOKEN_OPTION and TOKEN_NAME: 'A'.., '\0' if it is no option's letter */
+    char letter;      /* for TOKEN_OPTION and TOKEN_NAME: 'A'..; '\0' if it is no option's letter */
     bool framed;      /* "(C)" or "[C]" in the plain form, which letters in bold or quotes become */
     bool bracket;     /* "C)" without an opening bracket; not framed */
     bool small;       /* a small letter: "(c)" */

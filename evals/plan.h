@@ -80,7 +80,7 @@ typedef struct {
     gen_settings all;
     const char *json;      /* the settings that can change an answer (gen_settings_json()); NULL:
                               none is set */
-    char sha256[HASH_HEX]; /* of json; "" if there is none */
+    char sha256[HASH_HEX]; /* SHA-256 of `json`; "" if there is none */
 } eval_settings;
 
 typedef struct {

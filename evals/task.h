@@ -176,7 +176,8 @@ typedef struct {
     size_t rows;                  /* rows read, also those that are not part of the set */
     task_problem *problems;       /* [n], in file order */
     size_t n;                     /* number of problems; at most the limit, if there is one */
-    int turns;                    /* of the longest conversation; at most 1: there are none */
+    int turns;                    /* number of turns of the longest conversation; at most 1: there
+                                     are no conversations */
     const task_problem **by_id;   /* [n], sorted by id, for task_problem_find() */
     char prompt_sha256[HASH_HEX]; /* SHA-256 of the n prompt hashes together */
     arena mem;

@@ -14,7 +14,7 @@ struct task_rows {
     /* For a row that is read again later: its place in the file, and its SHA-256 (the gold). */
     task_source source;
     char gold[HASH_HEX];
-    const char *conversation; /* of the last problem; NULL: none */
+    const char *conversation; /* conversation of the last problem; NULL: none */
     void *own;                /* the state of a task's load() */
 };
 

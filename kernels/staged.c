@@ -35,8 +35,8 @@ typedef struct {
 typedef struct {
     mla_plan base;
     mla_plan *inner;
-    step_places scheduled; /* of the step last scheduled */
-    step_places other;     /* of the step last given to another operation */
+    step_places scheduled; /* places of the step that was scheduled last */
+    step_places other;     /* places of the step that was last given to another operation */
 } staged_plan;
 
 /* ---- memory ---------------------------------------------------------------------------------- */

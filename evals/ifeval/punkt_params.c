@@ -14,7 +14,7 @@
 enum { kFileLimit = 8 << 20, kArchiveLimit = 64 << 20 };
 
 typedef struct {
-    span word; /* of a pair: both words with a tab between them */
+    span word; /* the word. For a pair of words: both, with a tab between them */
     unsigned bits;
 } entry;
 

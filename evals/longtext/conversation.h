@@ -15,8 +15,8 @@ typedef struct {
     int64_t length;         /* tokens of the document, two line ends and the instruction */
     int turns;              /* 1..CONVERSATION_TURNS */
     int keys;               /* number of ships that the document names, each with a number */
-    name_distance distance; /* of the ships' names from that of the first one */
-    longtext_split split;   /* of the ships' names and of their first numbers */
+    name_distance distance; /* how much the ships' names differ from that of the first ship */
+    longtext_split split;   /* the split that the ships' names and first numbers must belong to */
 } conversation_options;
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     const char *document, *instruction;
     conversation_turn turns[CONVERSATION_TURNS];
-    int64_t tokens; /* of the document, two line ends and the instruction (document_write()) */
+    int64_t tokens; /* tokens of document, two line ends and instruction (document_write()) */
 } conversation;
 
 extern const char conversation_answer[]; /* "Dispatch: ": the form of an answer before the number */

@@ -48,7 +48,8 @@ typedef struct {
     int64_t length;         /* tokens of the document, two line ends and the question */
     double depth;           /* 0..1: where the first part of the answer is, if the kind has such
                                a place */
-    name_distance distance; /* of distractors from what is asked for; lookup: not DISTANCE_WORD */
+    name_distance distance; /* how much the names of distractors differ from the name that is asked
+                               for; lookup: not DISTANCE_WORD */
     int keys;    /* number of things that the text names, including those that are asked for.
                     variables: number of chains. frequent: number of words that are asked for.
                     order: number of events */
@@ -73,7 +74,7 @@ typedef struct {
 
 typedef struct {
     buf document, question, answer, solution;
-    int64_t tokens; /* of the document, two line ends and the question (document_write()) */
+    int64_t tokens; /* tokens of the document, two line ends and the question (document_write()) */
     longtext_question further[LONGTEXT_QUESTIONS];
     int n_further;
 } longtext;

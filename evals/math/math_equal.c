@@ -354,8 +354,8 @@ static bool rewords_gold(wording *w) {
            w == math_read_compound || w == math_reduce_ratio || w == math_drop_quantifier;
 }
 
-/* True if the gold is a number without a unit: it has digits, signs and no letters but those of
- * macros for numbers, and "e" for a power of ten. */
+/* True if the gold is a number without a unit. It has digits and signs, and the only letters are
+ * those of macros for numbers, and "e" for a power of ten. */
 static bool is_bare_number(bytes g) {
     static pattern number = {
         .regex =

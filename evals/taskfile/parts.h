@@ -220,7 +220,7 @@ snap_status field_files_add(task_rows *r, js *row, const char *where,
 /* What is kept while the rows of a task are read. */
 typedef struct {
     js *rows;            /* the examples, an owned array; NULL: none */
-    size_t prompt_bytes; /* of all prompts and system messages so far */
+    size_t prompt_bytes; /* bytes of all prompts and system messages so far */
 } file_state;
 
 snap_status examples_load(task_rows *r, file_state *state, snap_err *err) SNAP_CHECK_RESULT;

@@ -31,7 +31,8 @@ static void check_set(const task_set *set) {
 static void check_file(task_file *f, const char *rows) {
     const task_spec *t = task_file_spec(f);
     const grader *g = t->grader;
-    const task_options options = {.lengths = "300"}; /* of generated texts: 300 tokens, for speed */
+    const task_options options = {.lengths = "300"}; /* generated texts have 300 tokens only, for
+                                                        speed */
     task_set set;
     snap_err err = {0};
     if (!g || !g->id[0] || strlen(t->file_sha256) != HASH_HEX - 1)

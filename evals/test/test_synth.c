@@ -41,8 +41,8 @@ static int by_text(const void *a, const void *b) {
     return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Hashes the params, and the problem without what is drawn in addition to them: the options, or the
- * example and what follows it. */
+/* Hashes the parameters of the problem and, separately, its text. The text ends before what is
+ * drawn in addition to the parameters: the options, or the example and what follows it. */
 static mark mark_of(const synth_problem *p) {
     const char *text = buf_str(&p->problem), *options = strstr(text, "\n\nA) "),
                *example = strstr(text, "\nInput: "), *end = options ? options : example;

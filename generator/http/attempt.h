@@ -28,7 +28,7 @@ typedef enum {
 
 /* The form of the body of a response with a 2xx status. */
 typedef enum {
-    FORM_UNKNOWN, /* no byte but white space has come */
+    FORM_UNKNOWN, /* only white space has come */
     FORM_WHOLE,   /* one JSON document */
     FORM_EVENTS,  /* server-sent events */
 } attempt_form;

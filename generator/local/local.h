@@ -25,8 +25,8 @@ typedef struct {
     int chunk;       /* most tokens of prompts in a step; 0 = LOCAL_CHUNK, or LOCAL_CUDA_CHUNK with
                         "cuda" */
     bool recompute;  /* engine_recompute() */
-    int threads; /* of all replicas or ranks together, at least 1 for each; 0 = all cores; "cuda"
-                        uses at most RUNNER_HOST_THREADS for each replica or rank */
+    int threads; /* threads of all replicas or ranks together, at least 1 for each. 0 = all cores.
+                    With "cuda", each replica or rank uses at most RUNNER_HOST_THREADS */
     const char *device;        /* NULL or "cpu", "cuda", "cuda:0,1", "opencl", "plugin:PATH"; see
                                   replicas.h and runner.h */
     const char *layout;        /* such as "DP2" or "TP2"; NULL = "DP1". See replicas.h */
@@ -58,11 +58,11 @@ struct local_model {
     runner **remote; /* [remotes]: the runners of the further replicas of the engine, with EP */
     int remotes;
     engine *engine;
-    watchdog *dog; /* of local_limit_steps(); or NULL */
+    watchdog *dog; /* the watchdog that local_limit_steps() starts; NULL = none */
     int32_t stop_ids[SHAPE_EOS + 1];
     int n_stop_ids;
-    char name[64]; /* of the replica, for messages: "replica 1 (cuda:1)"; "" if there is only one */
-    bool borrows;  /* this replica is not the first one, and borrows from it */
+    char name[64];     /* name in messages: "replica 1 (cuda:1)"; "" if there is only one */
+    bool borrows;      /* this replica is not the first one, and borrows from it */
     local_model *more; /* [replicas - 1]; NULL if there is only one */
     int replicas;      /* in the first replica: the number of replicas, at least 1 */
 };

@@ -40,15 +40,16 @@ void split_end_program(const snap_err *error);
 typedef struct split split;
 
 typedef struct {
-    const char *name;             /* of the replica, which the message of a failure begins with if
-                                     the program ends itself; "" = none */
+    const char *name;             /* name of the replica. A message about a failure that ends the
+                                     program begins with it; "" = none */
     const char *dir;              /* the checkpoint; not read if the weights are random, and may be
                                      NULL then */
     const model_shape *random;    /* the weights are random, see local.h; NULL = they are not */
     const model_shape *shape;     /* of the whole model */
     rank_layout layout;           /* of all ranks */
     const int *devices;           /* [ranks] with "cuda": the number of each rank's device */
-    const runner_options *runner; /* of rank 0. The other ranks have the same limits */
+    const runner_options *runner; /* options of the runner of rank 0; the other ranks have the same
+                                     limits */
 } split_options;
 
 /**

@@ -156,7 +156,7 @@ bool split_follow(void (*end)(const snap_err *), snap_err *err) {
     split_rank k = {0};
     if (fstat(STDIN_FILENO, &in) != 0 || !S_ISSOCK(in.st_mode))
         return false;
-    (void)signal(SIGINT, SIG_IGN); /* rank 0 gets them, too, and decides when to end */
+    (void)signal(SIGINT, SIG_IGN); /* rank 0 gets both signals, too, and ends all ranks */
     (void)signal(SIGTERM, SIG_IGN);
     k.lead = channel_of(STDIN_FILENO, 0);
     snap_status st = run(&k, end, err);

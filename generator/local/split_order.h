@@ -16,7 +16,7 @@ typedef struct {
     int device; /* number of the CUDA device */
     bool cuda, random;
     char dir[SPLIT_PATH], precision[SPLIT_PATH];
-    model_shape shape;                  /* of the whole model, with random weights */
+    model_shape shape;                  /* shape of the whole model, if its weights are random */
     int hidden_size, experts_per_token; /* of the model */
     kv_format format;
     int64_t pages, context;

@@ -18,7 +18,7 @@
 #include "generator/test/tiny_model.h"
 
 enum {
-    kContext = 256, /* of a prompt and its answer */
+    kContext = 256, /* most tokens of a prompt and its answer */
     kPages = kContext / MLA_PAGE,
     kTogether = 2, /* answers at a time */
     kMostTokens = 1000,

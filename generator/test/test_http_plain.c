@@ -23,7 +23,7 @@ typedef struct {
     int status;
     double retry_after_s;
     char type[80], location[120], etag[40], header[40];
-    int64_t ready_ns, received_ns; /* of the last bytes of the body */
+    int64_t ready_ns, received_ns; /* times of the last bytes of the body */
     bool arrival_known;
     int64_t sleep_ns; /* on_done() takes this long */
 } taken;

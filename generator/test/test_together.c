@@ -23,7 +23,7 @@ typedef struct {
     int first, n;
     buf given;        /* the answer that was received last */
     buf sent;         /* the last step */
-    int rows, chunks; /* of the last step */
+    int rows, chunks; /* in the last step */
     int steps;
     int read, written; /* pages: swapped out, and in */
     int failed;
@@ -684,7 +684,7 @@ static void test_impossible_answers(void) {
     const struct {
         reading_kind kind;
         int n;
-        int32_t token; /* of READ_BEST, or in the list */
+        int32_t token; /* the token of READ_BEST, or a token of the list */
     } bad[] = {{READ_BEST, 0, 1}, {(reading_kind)99, 0, 1}, {READ_TOP, 0, 1},
                {READ_TOP, 1, -1}, {READ_TOP, 1, INT32_MAX}, {READ_NUCLEUS, 1, 1}};
     tiny_model t;

@@ -13,7 +13,7 @@ typedef struct {
     char name[ARM_FILE_NAME]; /* the file's name in the bundle: "arm-mine=mine.so", "plugin-acme.so"
                                  or "format-0123456789ab.json" */
     const char *sha256;
-    const char *content; /* of a format: its descriptor; else NULL */
+    const char *content; /* for the file of a cache format: its descriptor. NULL for other files */
 } arm_file;
 
 typedef struct {

@@ -25,7 +25,7 @@ typedef struct {
                               grid.arms */
     bench_grid_text grid;
     bool scaled;              /* add shapes that fit the device (scaled_shapes.h) */
-    const char *distribution; /* of the random inputs: "normal", "mla" ... (numbers.h) */
+    const char *distribution; /* distribution of the inputs: "normal", "mla" ... (numbers.h) */
     const char *lengths;      /* distribution of the sequences' lengths (lengths.h), which replaces
                                  grid.context; NULL = the sequences of a shape are equally long */
     const char *challenge; /* the text of a challenge's seed (challenge.h); NULL = none. It replaces

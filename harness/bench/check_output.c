@@ -12,7 +12,8 @@
 /* How much of an output is checked. Before timing it is kBefore. Of a timed output it is kBefore,
  * too, if the backend has lab_attend() and the arm has no cache format; otherwise kTimed. */
 typedef struct {
-    int rows, sequences; /* of a large cell: how many rows are checked, over how many sequences */
+    int rows, sequences; /* how many rows of a large cell are checked, and over how many sequences
+                            they are spread */
     double whole;        /* rows x context up to which the host checks all rows */
 } sample_size;
 static const sample_size kBefore = {64, 8, 1 << 19}, kTimed = {8, 2, 1 << 15};

@@ -67,7 +67,7 @@ typedef struct {
     const mla_ceilings *ceilings;
     bool parts;          /* also time the parts of decode steps */
     double energy_s;     /* seconds of a loop that also measures the energy of a step; 0 = no */
-    energy_meter *meter; /* of this rank's GPU, if energy_s > 0 */
+    energy_meter *meter; /* meter of this rank's GPU; used only if energy_s > 0 */
 
     /* With several GPUs: the group, the layout, and the communicators that it needs (as in
      * runner_options). @shape is then that of a rank. Without a group these are NULL, {1, 1, false}

@@ -40,8 +40,8 @@ typedef struct {
 
 typedef struct {
     char format[64];              /* the name that the format's file states, or that of cache.h */
-    char format_sha256[HASH_HEX]; /* of the format's file; "": it has none */
-    model_fidelity_sums all;      /* every position but the last token's */
+    char format_sha256[HASH_HEX]; /* hash of the format's file; "": it has none */
+    model_fidelity_sums all;      /* every position except that of the last token */
     model_fidelity_sums range[MODEL_FIDELITY_RANGES]; /* 0 .. 63, 64 .. 127, 128 .. 255, ...; the
                                                          last one has no end */
     double cache_bytes;                               /* kv_cache_token_bytes() */
@@ -63,7 +63,7 @@ typedef struct {
     int n_moments;
     int diverge;              /* tokens of each free continuation; 0: none. Not with `chunks` */
     int diverge_places;       /* largest number of places where all formats continue */
-    uint64_t seed;            /* of the continuations that are sampled */
+    uint64_t seed;            /* seed of the continuations that are sampled */
     bool layers;              /* study the layers */
     model_fidelity_emit emit; /* receives the rows of layers and continuations; may be
                                             NULL without these */

@@ -17,12 +17,13 @@ typedef struct {
     predict_sources from;
     const char *model_config;
     const char *arms, *contexts, *batches; /* as in model_bench.h; batches are those of all GPUs */
-    const char *layouts; /* a list; NULL = those of `gpus`; one GPU if that is NULL, too */
+    const char *layouts; /* a list of layouts. NULL = all layouts for the numbers in `gpus`, or one
+                            GPU if `gpus` is NULL, too */
     const char *gpus;    /* a list of numbers of GPUs; for each, the layout with most tokens/s, and
                             which one is the second */
     const char *weights; /* "bf16", or "e4m3", which a config with blocks of 128 always means */
-    double memory_gb;    /* of each GPU for weights, buffers and cache, in 10^9 bytes; 0 = no
-                            limit */
+    double memory_gb;    /* limit of each GPU for weights, buffers and cache together, in 10^9
+                            bytes; 0 = no limit */
     const char *against; /* result files of `bench model`, separated by commas; NULL = none */
     const char *out;     /* a result file, or a run's folder; NULL = none */
 } predict_options;

@@ -8,7 +8,7 @@
 #include "harness/record/step.h"
 
 typedef struct {
-    measured_step steps[PREDICT_ROWS]; /* of one GPU, with timed parts */
+    measured_step steps[PREDICT_ROWS]; /* steps of one GPU whose parts were timed */
     int n;
     rule_book book;
     predict_links links;

@@ -104,14 +104,14 @@ typedef struct {
     /* The largest relative errors for measured steps that were left out of the fit (left_out_of());
      * 0 if there are no such steps. */
     double error[STEP_PARTS]; /* of the rules */
-    double sum_error;         /* of rules_step() with the measured parts */
-    double step_error;        /* of rules_step() with the parts of the rules */
+    double sum_error;         /* error of rules_step() with the measured parts */
+    double step_error;        /* error of rules_step() with the predicted parts */
 } rules;
 
 typedef struct {
     rules range[PREDICT_RANGES]; /* rules for steps of at most 8 rows, of at most 64, and of more */
     kernel_slopes slopes;
-    int heads; /* of the measured steps; the most of them, if they have different numbers */
+    int heads; /* heads of the measured steps; the largest number if they differ */
     double read_rate, product_rate; /* measured ceilings: bytes/s; FLOP/s in BF16 */
     double ratio_error; /* the largest relative error of FP8 over BF16 (rules_compared()) for
                            measured steps that were left out of the fit; NAN without such pairs */

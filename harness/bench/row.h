@@ -23,7 +23,7 @@ typedef enum { ROW_PASSED, ROW_FAILED, ROW_SKIPPED, ROW_ERROR } row_status;
 typedef struct {
     const char *name;     /* name of a named arm; NULL: the arm is named after its kind */
     const char *options;  /* options of a named arm, as the user gave them */
-    const char *ceilings; /* of a named arm: the arm whose ceilings it shares, or its own name */
+    const char *ceilings; /* for a named arm: the arm whose ceilings it shares, or its own name */
     const arm_format *format; /* cache format of a named arm; NULL: that of mla.h */
     mla_backend_info backend;
     const char *kernel_hash; /* code_hash_of() without a kernel; NULL = unknown */
@@ -56,9 +56,9 @@ typedef struct {
     uint64_t gpu_during;             /* reasons for a reduced clock between the samples */
     double power_w;                  /* mean power while the steps ran, in watts; NAN = not
                                         measured */
-    const char *energy_source;       /* of mode "sustained": the sensors; NULL = none */
-    const char *energy_missing;      /* of mode "sustained": why power_w is NAN; else NULL */
-    const char *baseline;            /* of a named arm: the arm that it is compared with */
+    const char *energy_source;       /* for mode "sustained": the energy sensors; NULL = none */
+    const char *energy_missing;      /* for mode "sustained": why power_w is NAN; else NULL */
+    const char *baseline;            /* for a named arm: the arm that it is compared with */
     paired_ratio against;            /* the comparison; `ratio` NAN = none */
 } row_measured;
 

@@ -1,6 +1,6 @@
 #include "harness/bench/scaled_shapes.h"
 
-enum { kSequence = 8192, kMemoryParts = 16, kBytes = 2 /* of a BF16 number */ };
+enum { kSequence = 8192, kMemoryParts = 16, kBytes = 2 /* bytes of a BF16 number */ };
 static const double kReadSeconds = 2e-3;
 
 int64_t scaled_tokens(double read_rate, size_t memory, int d_c, int d_r) {

@@ -13,7 +13,8 @@
 /* The number of cached tokens. @read_rate: bytes per second; @memory: bytes, 0 = unknown. */
 int64_t scaled_tokens(double read_rate, size_t memory, int d_c, int d_r);
 
-/* Appends the shapes to the grid's list, but those that it has. SNAP_E_USAGE: the list is full. */
+/* Appends the scaled shapes to the grid's list, except those that the list already has.
+ * SNAP_E_USAGE: the list is full. */
 snap_status scaled_shapes_add(bench_grid *g, double read_rate, size_t memory,
                               snap_err *err) SNAP_CHECK_RESULT;
 

@@ -23,7 +23,7 @@ typedef struct {
     double seconds;    /* least time of the loop; at least STEP_ENERGY_LEAST_S */
     double step_ns;    /* about the time of a step; equal on all ranks */
     ranks *group;      /* NULL = this process measures alone */
-    energy_meter *own; /* of this rank's GPU */
+    energy_meter *own; /* meter of this rank's GPU */
     const volatile sig_atomic_t *cancel;
 } step_energy_options;
 
@@ -32,7 +32,7 @@ typedef snap_status (*step_energy_fn)(void *ctx, snap_err *err);
 
 typedef struct {
     int64_t steps;                  /* in the loop */
-    double seconds;                 /* of the loop, on the slowest rank */
+    double seconds;                 /* duration of the loop on the slowest rank */
     double rank[STEP_ENERGY_RANKS]; /* joules of one step on each rank; NAN = missing */
     double joules;                  /* the sum over the ranks; NAN if one is missing */
 } step_energy;

@@ -36,7 +36,8 @@ struct lane {
     kernel_code code;
     cell cell;            /* the arm's cell for the current shape */
     double ns_per_work;   /* least time of a step so far, for each row and token; 0 = none timed */
-    paired_probes probes; /* of the current scope, for all arms whose `rates` is this arm */
+    paired_probes probes; /* probes of the current scope. All arms whose `rates` is this arm use
+                             them */
 };
 
 typedef struct {

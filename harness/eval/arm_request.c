@@ -11,7 +11,7 @@ enum { kTextLimit = 256 << 10 };
 /* Keys with two words. The second one sets the flag. */
 static const struct {
     const char *key, *off, *on;
-    size_t offset, given; /* of the flag, and of the one that says that the key was given */
+    size_t offset, given; /* offset of the flag, and of the flag that is set if the key was given */
 } kWords[] = {
     {"api", "chat", "completions", offsetof(gen_settings, completions),
      offsetof(gen_settings, has_completions)},

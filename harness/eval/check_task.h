@@ -17,7 +17,7 @@ typedef struct {
     const char *lengths, *tokenizer; /* as in task_options, for tasks that the program makes */
     double chars_per_token;
     int64_t problems;        /* number of problems that are shown */
-    int64_t seed;            /* of shuffled choices and drawn examples */
+    int64_t seed;            /* seed of shuffled choices and drawn examples */
     const char *math_policy; /* NULL: "truth" */
     const volatile sig_atomic_t *cancel;
 } check_task_options;

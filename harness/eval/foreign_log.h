@@ -27,7 +27,7 @@ typedef struct {
     js *rows;         /* array */
     char task[65];    /* name of the task in the log, with '_' for what a task's name cannot have */
     const char *from; /* "lm-eval", "Inspect" or "lighteval" */
-    char version[40]; /* of that program; "" = unknown */
+    char version[40]; /* version of that program; "" = unknown */
     bool one_verdict; /* repeated answers to a question share one verdict */
 } foreign_log;
 

@@ -35,7 +35,7 @@ typedef struct {
     size_t arm;
     generator *gen;
     plan_cell next; /* the next cell to consider */
-    int turn;       /* of the conversations that continue with the arm's own answers */
+    int turn;       /* current turn of the conversations that continue with the arm's own answers */
     arena messages; /* of the requests of this turn */
     int failures;   /* consecutive failures */
     pthread_t thread;

@@ -12,7 +12,7 @@ typedef struct {
     const char *name; /* its model or, if none is given, its generator's argument; stored in the
                          rows that it judges */
     gen_sampling sampling;
-    char sha256[HASH_HEX]; /* of the name, the sampling and the settings of its requests */
+    char sha256[HASH_HEX]; /* hash of the name, the sampling and the settings of its requests */
 } judge_model;
 
 /**

@@ -14,7 +14,7 @@ typedef struct {
 typedef struct {
     const char *path;         /* path of the manifest; NULL = the program's own
                                  datasets/manifest.json (share.h) */
-    const char *const *names; /* [n]; n = 0 chooses all sets but the large ones, if `large` is
+    const char *const *names; /* [n]; n = 0 chooses all sets, except the large ones if `large` is
                                  false */
     int n;
     bool large; /* n = 0: the large ones, too */

@@ -36,8 +36,8 @@ typedef struct {
     size_t n;                      /* number of sessions; 0 again after a failed check */
     int steps;                     /* steps of one turn; 0 until both arms have passed the check
                                    before the steps once */
-    double mean[2], p99[2];        /* of all steps of arm A and of arm B, in ns; set by
-                                      gate_timed_tests() */
+    double mean[2], p99[2];        /* means and 99th percentiles of all steps of arm A and of arm B,
+                                      in ns; set by gate_timed_tests() */
     double limit[GATE_STATISTICS]; /* log-ratio that each statistic may reach; set by
                                       gate_timed_tests(), too */
     remote_cell about[2];          /* what the arms answered; `status` is from the last session */

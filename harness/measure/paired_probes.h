@@ -18,8 +18,7 @@ enum { PAIRED_PROBES_MAX = 512 };
 typedef struct {
     double read[PAIRED_PROBES_MAX], bf16[PAIRED_PROBES_MAX], fp8[PAIRED_PROBES_MAX]; /* ascending */
     size_t n;
-    int64_t ended_ns, took_ns; /* of the last probe: when it ended (clock_now_ns()), and its
-                                  duration */
+    int64_t ended_ns, took_ns; /* when the last probe ended (clock_now_ns()); its duration */
     const gpu *device;         /* whose clock is watched after each probe; NULL = none */
     uint64_t reasons;          /* why its clock was reduced after any of them (gpu_state) */
 } paired_probes;

@@ -108,9 +108,9 @@ typedef struct {
     const char *name;     /* name of a named arm, such as "mine"; "" = the arm has only its kind */
     const char *options;  /* options of a named arm, as --arm gave them:
                              "cpu,precision=fp8,threads=1" */
-    const char *device;   /* of a named arm: the device of its backend */
-    const char *ceilings; /* of a named arm: the `arm` of those rows of the section
-                             `ceilings` that set this row's floor */
+    const char *device;   /* for a named arm: the device of its backend */
+    const char *ceilings; /* for a named arm: the `arm` of those rows of the section `ceilings` that
+                             set this row's floor */
     cell_format format;
     const char *arm;         /* "bf16", "fp8"; "fp8-...": an arm of the ablation study. With a
                                 format: the rate at which its products count */

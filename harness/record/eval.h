@@ -83,7 +83,8 @@ typedef struct {
                            over them; "" = one device */
     const char *checkpoint_sha256; /* SHA-256 of the text that sha256sum prints for the checkpoint's
                                       files, sorted by name */
-    const char *format_sha256;     /* of the file of a local arm's cache format; "": it has none */
+    const char *format_sha256;     /* hash of the file of a local arm's cache format; "": it has
+                                      none */
     plugin_record plugin;          /* the shared object, if a local arm's backend is a plugin */
     const char *origin;            /* "measured", "reported" */
     int64_t samples, scored, failed;
@@ -99,7 +100,8 @@ typedef struct {
     double truncated_pct, empty_pct, unparsed_pct, failed_pct, repaired_pct;
     double completion_tokens_mean;
     double reasoning_tokens_mean, answer_tokens_mean; /* as far as the server reports them */
-    double reasoning_chars_mean, answer_chars_mean;   /* of the samples that have them */
+    double reasoning_chars_mean, answer_chars_mean;   /* means over the samples that have these
+                                                         counts */
     const char *request;     /* settings of the arm's requests as JSON; "" if there are none */
     const char *sampling;    /* the arm's sampling if it is not that of the row, without the seed */
     const char *shared_with; /* another arm that used the same server or processor at the same time;
@@ -147,7 +149,7 @@ typedef struct {
     const char *control;     /* "seeds", "damaged"; "" for an arm that is no control */
     const char *sensitivity; /* "sees damage", "blind"; "" unless the arm is damaged and was
                                 compared */
-    record_texts tasks;      /* of a row of the section "pooled": the tasks; else NULL */
+    record_texts tasks;      /* for a row of the section "pooled": its tasks; NULL for other rows */
     int64_t problems;
     double delta_pp, se_pp, ci90_pp[2], ci95_pp[2], bootstrap95_pp[2], margin_pp;
     const char *verdict;  /* "equivalent", "not shown", "different"; "" if the comparison was
@@ -158,8 +160,8 @@ typedef struct {
                              PAIR_DETECTS (stats_detectable_loss()) */
     double max_lost_pct;
     double p_tost, p_sign_flip, p_mcnemar, p_holm;
-    double p_failed, p_repaired; /* of sign-flip tests over problems: do the arms differ in the
-                                    share of failed samples, and in that of repaired ones? */
+    double p_failed, p_repaired; /* p values of sign-flip tests over problems: do the arms differ in
+                                    the share of failed samples, and in that of repaired ones? */
     discordant_record discordant;
     length_record length;
     opinion_difference opinions;
@@ -215,7 +217,7 @@ typedef struct {
     judge_record judge;
     arm_list arms;
     pair_list pairs;
-    group_list groups; /* of a task with groups; else empty */
+    group_list groups; /* the results by groups; empty for a task without groups */
 } eval_record;
 
 /* What a reader must know about the data: "data UNVERIFIED", "data DIFFER from the manifest", or

@@ -14,7 +14,7 @@ typedef struct {
     const char *launch;    /* "eager", "graph" */
     const char *type;      /* "bf16", "fp32" */
     int64_t ranks;
-    int64_t bytes;   /* of the larger one of the two buffers of a rank, as nccl-tests count */
+    int64_t bytes;   /* size of the larger one of the two buffers of a rank, as nccl-tests count */
     int64_t nccl;    /* version of NCCL, such as 22803 */
     int64_t checked; /* numbers that were compared on all ranks, before and after the timing */
     int64_t wrong;   /* how many of them were wrong; 1 more for each check of a rank whose result
@@ -23,7 +23,7 @@ typedef struct {
     int64_t samples;
     int64_t operations;                /* number of operations in one sample: 1, or those of a
                                           graph */
-    double median_ns, p99_ns, best_ns; /* of one operation; p99 is missing for fewer than 100
+    double median_ns, p99_ns, best_ns; /* times of one operation; p99 is missing for fewer than 100
                                           samples */
     double algorithm_bytes_s;          /* bytes / median */
     double bus_bytes_s;                /* what each link of the slowest rank carries, by the

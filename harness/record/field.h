@@ -90,9 +90,9 @@ typedef struct {
     field_type type;
     unsigned flags;
     unsigned parts;           /* the parts that the field belongs to; 0 = every row has it */
-    const char *const *words; /* of a text: the allowed words, NULL-terminated; NULL = any text */
-    int64_t low, high;        /* of a count: smallest and largest value; high 0 = 2^53 - 1 */
-    const record_type *of;    /* of a record or a list of records: their type */
+    const char *const *words; /* for a text: the allowed words, NULL-terminated; NULL = any text */
+    int64_t low, high;        /* for a count: smallest and largest value; high 0 = 2^53 - 1 */
+    const record_type *of;    /* for a record or a list of records: their type */
     /* Column of the CSV file; NULL = none. An interval has two columns, <csv>_lo and <csv>_hi. The
      * column of a list of numbers holds its length. */
     const char *csv;

@@ -44,7 +44,7 @@ typedef struct {
     int64_t cache_bytes_a_token;                                  /* bytes that the format takes
                                                                      per token, over all layers,
                                                                      rounded up */
-    const char *format_sha256; /* of the file of the format; "": it has none */
+    const char *format_sha256; /* hash of the format's file; "": it has none */
     int64_t peak_rss_bytes;    /* peak memory of the whole
                                                                      process; only in rows that
                                                                      cover all positions */
@@ -58,7 +58,7 @@ typedef struct {
     record_bins survival;     /* share of continuations whose first 2^exponent tokens are equal */
     /* forecast; the answers are those of the first format */
     const char *task;
-    const char *data_sha256;     /* of the problems, as in eval rows */
+    const char *data_sha256;     /* hash of the problems, as in eval rows */
     int64_t problems, answers;   /* answers: over all problems */
     int64_t mixed_problems;      /* with both right and wrong answers; missing in older rows */
     double temperature, top_p;   /* of the draws */

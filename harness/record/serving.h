@@ -47,7 +47,8 @@ typedef struct {
     int64_t slices;           /* 0: too few requests for intervals */
     const char *units;        /* load, target, difference: "slices" or "blocks", which intervals and
                                  tests count as one value (measured.h); "" = the file is older */
-    double independence_p;    /* of "the slices of all arms are independent" (slice_series.h) */
+    double independence_p;    /* p value of "the slices of all arms are independent"
+                                 (slice_series.h) */
     bool steady, saturated;
     double drift_pct; /* the largest drift of a block that counts as steady (steady.h) */
     double backlog_s, backlog_pct, backlog_p; /* growth of the requests in flight (steady.h) */

@@ -36,7 +36,7 @@ typedef struct {
     /* the energy of a step, from a loop of steps; missing if it was not measured */
     int64_t energy_steps;       /* in the loop */
     double energy_s;            /* seconds of the loop, on the slowest rank */
-    double joules_step;         /* of all GPUs, for one step */
+    double joules_step;         /* energy of one step, summed over all GPUs */
     double joules_token;        /* joules_step / tokens of a step, of all GPUs */
     record_numbers rank_joules; /* on several GPUs: of each rank, for one step */
 } step_record;

@@ -10,7 +10,8 @@
 /* One choice of the answer. */
 struct openai_choice {
     buf text;                 /* the text of a whole answer; empty in a stream */
-    openai_logprobs logprobs; /* of a stream: those since the last event; of a whole answer: all */
+    openai_logprobs logprobs; /* for a stream: log-probabilities since the last event; for a whole
+                                 answer: all of them */
     int64_t tokens;
     bool begun;     /* an event was written; of a whole answer: a piece was taken */
     piece_kind end; /* how the choice ended; PIECE_TOKEN while it grows */

@@ -17,7 +17,7 @@ typedef struct {
     openai_choice *choice; /* [prompts * n] */
     int n_choices;
     int64_t prompt_tokens, completion_tokens;
-    int64_t cached_tokens; /* of prompt_tokens: those that were in the cache */
+    int64_t cached_tokens; /* how many of prompt_tokens were in the cache */
     bool failed;           /* memory is exhausted, or not_finite */
     bool not_finite;       /* a log-probability is NaN or +inf */
 } openai_answer;

@@ -22,7 +22,8 @@ typedef struct {
     int choice;
     int32_t token;
     float logprob;
-    int cached;    /* of the first piece of a choice: tokens of its prompt that were in the cache */
+    int cached;    /* for the first piece of a choice: how many tokens of its prompt were in the
+                      cache */
     int n_top;     /* the next n_top entries of serve_news.top belong to it */
     size_t text_n; /* the next text_n bytes of serve_news.text belong to it */
     int64_t ns;    /* when it was made, clock_now_ns() */
@@ -64,7 +65,7 @@ struct serve_job {
 
     /* used by serve_replicas.c only */
     struct serve_engine *engine; /* the engine that has the job; NULL while it is in the queue */
-    uint64_t prompt_hash;        /* of the first prompt; 0 = the job shares no prompt */
+    uint64_t prompt_hash;        /* hash of the first prompt; 0 = the job shares no prompt */
     int64_t tokens;              /* the most that its sequences can have in the cache */
 
     /* used by serve_engine.c only, except that next_in is also the link of the queue in

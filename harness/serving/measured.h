@@ -43,8 +43,8 @@ typedef struct {
 typedef struct {
     size_t blocks, requests, answered, failed, cut; /* counts over whole blocks, not only windows */
     size_t cohort;                                  /* requests whose latencies count */
-    double window_s;                                /* of all blocks together */
-    double block_s;                                 /* duration of all blocks together */
+    double window_s;                                /* sum of the windows of all blocks */
+    double block_s;                                 /* sum of the durations of all blocks */
     bool steady;                                    /* every block has a steady part */
     double drift; /* the largest drift of a block (steady.h): verdicts and states hold only if they
                      do so for values that differ by it */
@@ -54,7 +54,7 @@ typedef struct {
                                (batch_means.h) */
     bool state_by_blocks;   /* the targets that decide the state were tested with whole blocks as
                                units */
-    double independence_p;  /* of all arms together (slice_series.h); NAN: not tested */
+    double independence_p;  /* p value for all arms together (slice_series.h); NAN: not tested */
     size_t slices;          /* 0: there are no intervals */
     steady_backlog backlog; /* only an open loop can be saturated */
     double prompt_tokens, completion_tokens; /* means of the answered requests; NAN = unknown */

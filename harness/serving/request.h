@@ -13,10 +13,10 @@ typedef struct {
     /* Number within the block. In block b of every arm, an index has the same user text and wanted
      * length. In an open loop, the first turns of conversations also have the same due times. */
     int index;
-    int part;      /* of a run by several processes: the process that sent it, from 1; else 0 */
-    double due_s;  /* when it should have been sent (block.h) */
-    double sent_s; /* when the client began to send it */
-    double first_s, end_s;                    /* first piece of text; end of answer. -1 = never */
+    int part;              /* for a run by several processes: the sender, from 1; else 0 */
+    double due_s;          /* when it should have been sent (block.h) */
+    double sent_s;         /* when the client began to send it */
+    double first_s, end_s; /* first piece of text; end of answer. -1 = never */
     int64_t prompt_tokens, completion_tokens; /* as the server's usage states; -1 = unknown */
     int64_t wanted_tokens; /* completion tokens that were requested; -1 = not fixed */
     int pieces;            /* events that carried text */

@@ -35,7 +35,7 @@ typedef struct {
     const char *input, *output; /* draw_parse(); NULL: the lengths of the trace or task, else 512
                                    and 128 tokens */
     const char *think;          /* draw_parse() */
-    const char *prompts;        /* "task:NAME"; NULL: made */
+    const char *prompts;        /* "task:NAME"; NULL: the prompts are random words */
     const char *data;           /* data folder of the task; NULL: the program's own datasets/ */
     const char *tokenizer;      /* the folder of a checkpoint; NULL: none */
     double prefix_share;

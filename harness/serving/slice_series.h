@@ -32,8 +32,8 @@ extern const double slice_test_level; /* 0.05 */
 
 typedef struct {
     bool left; /* after merging, neighbours are still correlated by more than one standard error */
-    double p;  /* of the test of the slices before merging; NAN: they have fewer than three pairs of
-                  neighbours, or all values are equal */
+    double p;  /* p value of the test of the slices before merging. NAN: there are fewer than three
+                  pairs of neighbours, or all values are equal */
 } slice_dependence;
 
 /**

@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     const serving_work *work;
     uint64_t input, output, think, prefix, text, sampling; /* streams of random numbers */
-    int64_t users;         /* of the closed loop; needed only if work->prefixes is 0 */
+    int64_t users;         /* users of the closed loop; needed only if work->prefixes is 0 */
     int64_t first_problem; /* index of the block's first problem of the task; those that follow come
                               next */
 } work_block;

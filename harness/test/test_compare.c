@@ -582,8 +582,9 @@ static void make_loops(results *r, double tok_j, const char *cold) {
                   js_set_num(js_get_object(row(r, i), "performance"), "tok_j", tok_j));
 }
 
-/* Two devices with two files each, single steps and loops. One line has both, and a loop with a
- * warm cache has a relative speed and a mark, but counts in no mean of the percentages. */
+/* Two devices with two files each: single steps and loops. The table of devices has one line for
+ * both files of a device. A loop with a warm cache has a relative speed and a mark, but no mean of
+ * percentages includes it. */
 static void test_groups(void) {
     results *r[] = {load(), load(), load(), load()};
     static const char *const names[] = {"a-burst", "a-loops", "b-burst", "b-loops"};

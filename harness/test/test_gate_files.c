@@ -420,7 +420,7 @@ static void test_history(void) {
     CU_ASSERT(record_read(&cell_type, js_at(results_section(first, "bench"), 0), &mem, &cell));
     history_cell_name(&cell, name);
     arena_release(&mem);
-    double spread = history_spread(h, name); /* of 0, 0.2 and 0.4 % after the change */
+    double spread = history_spread(h, name); /* times: 0, 0.2 and 0.4 % above */
     CU_ASSERT_DOUBLE_EQUAL(spread, 0.00170, 0.0001);
     /* A machine with more noise has a higher threshold. */
     gate_file_options opt = defaults;

@@ -128,7 +128,7 @@ static void test_figures(void) {
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(v, "p_loss", 0), 0.9998, 2e-4);
     CU_ASSERT_DOUBLE_EQUAL(js_get_num(v, "p_holm", 0), 1 - js_get_num(v, "p_loss", 0), 1e-9);
     js_free(rows);
-    /* the interval ends where no answer would be right */
+    /* the reference is right in 50 % of the answers, so no loss exceeds 50 points */
     row.delta_pp = -49;
     rows = check(NULL, &row, 1, &st);
     ci = js_get_array(js_at(rows, 0), "ci90");
@@ -257,7 +257,7 @@ static void test_incomparable(void) {
     js *rows = check(&a, &b, 1, &st);
     CU_ASSERT(says(rows, 1, "missing", "does not have it"));
     js_free(rows);
-    /* of two checkpoints in the current file, the one of the baseline is compared */
+    /* the current file has two checkpoints: the one that the baseline has is compared */
     model_record two[2] = {b, b};
     two[0].precision = two[1].precision = "fp8";
     two[0].checkpoint_sha256 = sha_b;

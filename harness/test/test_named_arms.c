@@ -194,7 +194,7 @@ static void test_pairs_in_files(void) {
     report_markdown(m, &out);
     CU_ASSERT(strstr(buf_str(&out), "| fast | slow | 2 | 2 | 0 | 0 | 0 | 0.17× |") != NULL);
     CU_ASSERT(count_of(buf_str(&out), "| A faster |") ==
-              3 * CELLS + /* plus one in the head of the table */ 1);
+              3 * CELLS + /* plus one in the header of the table */ 1);
     buf_clear(&out);
     write_csv_section(m, "versus", &out);
     CU_ASSERT(count_of(buf_str(&out), "\r\n") == 1 + m->named->n_pairs);

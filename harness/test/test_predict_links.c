@@ -97,7 +97,7 @@ static void test_curves_of_several_numbers_of_ranks(void) {
     l.curves[CURVE_ONE_SHOT][2].n = 0;
     CU_ASSERT_EQUAL(sums_ns(&l, 2, 3072), 2 * 4000); /* one peer instead of three */
     four.ranks = 16;
-    predict_links_add(&l, &four); /* more than a node has */
+    predict_links_add(&l, &four); /* a row of 16 ranks, more than a node has, is not used */
     CU_ASSERT_EQUAL(sums_ns(&l, 8, 3072), 2 * 4000 * 7.);
 }
 

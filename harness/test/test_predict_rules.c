@@ -231,7 +231,7 @@ static void test_one_context(void) {
     int n = attention_steps(steps, rows, 4, 1.1, &b);
     rules_fit(&b, steps, n, (left_out_cell){0, 0});
     CU_ASSERT_DOUBLE_EQUAL(b.range[1].attention[0].per.of[2], 1.1, 1e-6);
-    steps[5] = steps[6]; /* of more than 8 rows, both steps at 8192 tokens remain */
+    steps[5] = steps[6]; /* both remaining steps of more than 8 rows have 8192 tokens */
     rules_fit(&b, steps, n - 2, (left_out_cell){0, 0});
     CU_ASSERT_EQUAL(b.range[1].attention[0].per.of[2], 1);
     CU_ASSERT_DOUBLE_EQUAL(b.range[1].attention[0].per.of[1] / (0.1 * 5 * 8192 / 128), 1, 1e-6);

@@ -95,7 +95,7 @@ static void test_rows_vary_one_number(void) {
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "BF16", "TFLOPS"), "300.0");
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "FP8", "TFLOPS"), "450.0");
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "speed-up", ""), "1.50×");
-    /* of 17 equal parts of the FLOP, one runs at 1e15 and 16 at 2e15: 17/9 of 1e15 */
+    /* one of 17 equal parts of the FLOP runs at 1e15, and 16 run at 2e15: 17/9 of 1e15 */
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 2, "FP8, % of peak", ""), "23.8");
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 7, "origin", ""), "reported");
     CU_ASSERT_STRING_EQUAL(paper_cell(&t, 7, "FP8, % of peak", ""), "85.0");

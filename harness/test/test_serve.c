@@ -416,7 +416,7 @@ static void test_lists_of_prompts(void) {
 typedef struct {
     const char *path, *body;
     int status;
-    const char *param, *code; /* of the error; NULL = null */
+    const char *param, *code; /* members of the error; NULL = null */
 } refusal;
 
 static void check_refusal(const serve_child *c, const refusal *x) {

@@ -151,7 +151,7 @@ static slo_result measure_drifting(double limit_s, int blocks, uint64_t seed) {
  * wrong with a probability of at most 0.55 %, which is 0.4 of 80 decisions. */
 static void test_drifting_server(void) {
     enum { kRuns = SIMULATED_RUNS(40), kFar = SIMULATED_RUNS(10) };
-    double truth = 0.016 * exp(0.67449 * kDriftSpread); /* of a logarithmic normal distribution */
+    double truth = 0.016 * exp(0.67449 * kDriftSpread); /* 75th percentile, log-normal */
     int wrong = 0, by_values = 0, decided = 0;
     for (uint64_t i = 0; i < kFar; i++) {
         for (int blocks = 2; blocks <= 4; blocks += 2) {

@@ -82,7 +82,7 @@ static void test_independent_slices(void) {
 static void test_dependent_slices(void) {
     static const struct {
         division of;
-        double correlated, differing; /* least shares of runs */
+        double correlated, differing; /* smallest allowed shares of runs with the flag */
     } cases[] = {
         {{2, 16}, 0.55, 0.9}, {{4, 8}, 0.55, 0.9}, {{7, 4}, 0.55, 0.9}, {{2, 4}, 0.3, 0.35}};
     const int runs = getenv("SHOW_FIGURES") ? 2000 : SIMULATED_RUNS(100);

@@ -129,7 +129,7 @@ static void add_columns(line *l) {
     for (const record_type *const *t = types; *t; t++)
         l->failed |= !record_columns(*t, NULL, add_visited, l);
     add_column(l, "compared_device");
-    add_column(l, "bf16_batch"); /* of rows of type step, where `batch` is that of FP8 */
+    add_column(l, "bf16_batch"); /* for rows of type step, whose `batch` is that of FP8 */
 }
 
 /* Begins a row. In a comparison, `compared_device` is the name of the file's device. */

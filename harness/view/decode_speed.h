@@ -17,7 +17,7 @@ typedef struct {
     const char *source;     /* the file */
     layout_sizes sizes;     /* of the layout */
     int64_t context;
-    int64_t batch[SPEED_ARMS];             /* of all GPUs; RECORD_NO_COUNT = unknown */
+    int64_t batch[SPEED_ARMS];             /* batch of all GPUs; RECORD_NO_COUNT = unknown */
     double tokens_s[SPEED_ARMS];           /* of all GPUs */
     double lo[SPEED_ARMS], hi[SPEED_ARMS]; /* predicted interval of tokens_s; NAN without one */
     double speedup;                        /* FP8 over BF16 */

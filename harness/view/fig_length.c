@@ -11,8 +11,7 @@
 static const double kWidth = 940, kHeight = 420, kLeft = 66, kRight = 900, kTop = 64, kBottom = 350;
 
 enum { kNames = 40, kNameColumns = 20 };
-static const double kNameHeight = 14, kColumnWidth = 7; /* of a name, in pixels; widths are
-                                                           estimated */
+static const double kNameHeight = 14, kColumnWidth = 7; /* of names, in pixels (estimated) */
 
 /* The place of a task's name: its left end and its base line. */
 typedef struct {

@@ -91,7 +91,7 @@ static bool has_groups(const table *t) {
     return false;
 }
 
-/* Writes the head of a column. Words that do not fit in the width of the cells go to further
+/* Writes the header of a column. Words that do not fit in the width of the cells go to further
  * lines. */
 static void head(buf *out, const table *t, int c) {
     const char *text = t->columns[c].head;

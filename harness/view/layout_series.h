@@ -13,7 +13,8 @@ typedef struct {
     double tokens_s[SPEED_ARMS];           /* mean */
     double lo[SPEED_ARMS], hi[SPEED_ARMS]; /* predicted interval; NAN without one */
     double speedup;                        /* mean of the rows' ratios of FP8 to BF16 */
-    double lowest, highest;                /* of these ratios; the interval of a predicted one */
+    double lowest, highest;                /* range of these ratios; for a predicted ratio, its
+                                              interval */
 } layout_point;
 
 /* One model, layout and machine. */

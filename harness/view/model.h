@@ -125,10 +125,10 @@ struct report_model {
     int n_files;
     report_source *sources;
     report_ceiling *ceilings;
-    report_cell *cells;   /* sorted: measured before reported, then by file and by by_shape()
-                             (model.c), then by arm */
-    report_speed *speeds; /* measured cells but the ablation and named arms, paired, in the order of
-                             the cells */
+    report_cell *cells;       /* sorted: measured before reported, then by file and by by_shape()
+                                 (model.c), then by arm */
+    report_speed *speeds;     /* measured cells without the ablation and named arms, paired, in the
+                                 order of the cells */
     struct named_arms *named; /* [n_named] one for each file that has named arms */
     size_t n_named;
     report_fidelity *fidelity;

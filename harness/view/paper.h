@@ -31,7 +31,8 @@ typedef struct report_step {
     const char *model, *device, *name; /* name: name of the file */
     const char *layout;                /* "DP4/TP1/EP4"; "" = one GPU */
     int64_t context;
-    int64_t batch, bf16_batch; /* of FP8; of BF16, RECORD_NO_COUNT = the file lacks the row */
+    int64_t batch, bf16_batch; /* batch of FP8 and of BF16; RECORD_NO_COUNT = the file lacks the row
+                                  of BF16 */
     double bf16, fp8, speedup; /* tokens/s; speedup: FP8 over BF16 */
 } report_step;
 

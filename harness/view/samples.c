@@ -144,8 +144,8 @@ static bool is_hidden(const page *p, int task) {
     return task_is_confidential(p->index->tasks[task]) && !p->of->confidential;
 }
 
-/* Writes questions of one rank, at most @most and until p->room is used up. Returns their
- * number. */
+/* Writes the questions for which rank_of() returns @rank: at most @most, and only while p->room
+ * suffices. Returns how many it has written. */
 static size_t put_rank(page *p, int task, int rank, size_t most, bool hidden) {
     size_t shown = 0;
     for (size_t i = 0; i < p->index->n_questions && shown < most; i++) {

@@ -155,7 +155,7 @@ bool report_table_devices_loops(const report_model *m, arena *mem, table *t) {
 
 typedef struct {
     size_t n;
-    double sum; /* of the logarithms of the speeds */
+    double sum; /* sum of the logarithms of the speeds */
 } mean;
 
 /* The speed of a device's arm relative to the first device, over the cells that both have. */

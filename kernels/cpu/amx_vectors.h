@@ -164,7 +164,7 @@ INLINE vu bf16_pairs(vf even, vf odd) {
 
 /* x - floor(x), from 0 to 1; 0 if x is infinite. */
 INLINE vf fraction_of(vf x) {
-    enum { kFloor = 1 }; /* of VREDUCEPS: subtract the integer that is not above x */
+    enum { kFloor = 1 }; /* mode of VREDUCEPS: subtract the largest integer that is not above x */
     return (vf)_mm512_reduce_ps((__m512)x, kFloor);
 }
 

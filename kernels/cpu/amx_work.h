@@ -47,7 +47,7 @@ typedef struct {
     int logits; /* units of logits that are done */
     int group;  /* whose P is computed */
     int unit;   /* the next unit of P of this group */
-    vf largest[kRowBlock / LANES]; /* of each group: the largest logit so far */
+    vf largest[kRowBlock / LANES]; /* the largest logit so far, for each group of rows */
     vf factor, shift;  /* of this group: softmax_state.factor; minus factor times the maximum that
                            P refers to */
     vf sum;            /* the sum of P so far */
@@ -83,7 +83,8 @@ typedef struct {
     int block_tokens; /* tokens of a full block: kTokens or kSmallTokens */
     page_prefetch prefetch;
     token_block block[2];                  /* this block and the next one, in turn */
-    softmax_work softmax[2];               /* of this row block and the previous one, in turn */
+    softmax_work softmax[2];               /* work of this row block and of the previous one, in
+                                              turn */
     softmax_work *scored;                  /* its scores are being computed, and its logits */
     softmax_work *weighed;                 /* its P is being computed */
     const token_block *decoding, *packing; /* blocks that are being decoded and packed */

@@ -29,7 +29,8 @@ static snap_status alloc_pools(cache_bytes *b, const cache_format *f, int64_t to
 
 /* ---- the transformed content ----------------------------------------------------------------- */
 
-/* The content of the tokens as it is quantised. */
+/* The content of the tokens after its transforms (offset, mean, Hadamard matrix): the numbers that
+ * are quantised. */
 typedef struct {
     scale_rows rows;
     float *owned; /* [tokens][d_c] if there is a transform or an offset, else NULL */
@@ -139,9 +140,9 @@ typedef struct {
     float scale, zero;
 } scaled_group;
 
-/* scale_code() for a floating-point type. It is small, so that the compiler copies it into a loop
- * over numbers of one type, where @spec is constant. Quotients that are not short, and those by 0,
- * are left to scale_code(). */
+/* A faster scale_code() for a floating-point type. The function is small, so that the compiler
+ * copies it into a loop over numbers of one type, where @spec is constant. It leaves two cases to
+ * scale_code(): quotients for which element_is_short() is false, and divisions by 0. */
 static inline uint32_t quick_code(element_type type, float x, const scaled_group *g) {
     const element_spec spec = element_spec_of(type);
     float quotient = x / g->scale;

@@ -77,7 +77,7 @@ typedef struct {
 
 typedef struct {
     bool paged;
-    int64_t bytes; /* of each page, or of the whole pool */
+    int64_t bytes; /* size of each page, or of the whole pool */
 } snapmla_pool;
 
 typedef struct {

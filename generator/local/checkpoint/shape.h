@@ -60,10 +60,11 @@ typedef struct {
         mla_scale_kv; /* LongCat-Flash: factors on the normalised q_a and on the normalised latent;
                          else 1 */
     rope_shape rope;
-    int head_dim;      /* the softmax scale is 1 / sqrt(head_dim), times YaRN's factor; nope + rope,
-                          but for grouped queries the size of a head of the original model */
-    int rope_period;   /* columns after which the frequencies of RoPE repeat; qk_rope_head_dim, but
-                          for grouped queries head_dim */
+    int head_dim;      /* the softmax scale is 1 / sqrt(head_dim), times YaRN's factor. head_dim is
+                          nope + rope or, for grouped queries, the size of a head of the original
+                          model */
+    int rope_period;   /* columns after which the frequencies of RoPE repeat: qk_rope_head_dim or,
+                          for grouped queries, head_dim */
     bool plain_latent; /* grouped queries: the latent has no norm */
     int rotated_first, rotated_dim; /* grouped queries: these columns of the latent have RoPE, and
                                        so have all columns of the queries; 0: none */

@@ -32,7 +32,7 @@ typedef enum {
  * kernel may start before the previous one has ended. */
 typedef enum {
     EXCHANGE_NCCL,
-    EXCHANGE_ONE_SHOT, /* only an all-reduce, which stores the sum */
+    EXCHANGE_ONE_SHOT, /* only for all-reduce. The sum replaces what the receive buffer holds */
     EXCHANGE_STEP,     /* all-reduce, all-gather and reduce-scatter of FP32 numbers */
     EXCHANGE_PATHS,
 } exchange_path;
@@ -40,14 +40,14 @@ typedef enum {
 /* The numbers that fill() writes. Both are functions of a seed and of the place in the buffer. */
 typedef enum {
     EXCHANGE_INTEGERS,  /* so small that sums over all ranks are exact in BF16, in any order */
-    EXCHANGE_FRACTIONS, /* of different magnitudes, so that sums are rounded */
+    EXCHANGE_FRACTIONS, /* fractions of different magnitudes, so that sums are rounded */
 } exchange_numbers;
 
 typedef struct {
     exchange_operation operation;
     exchange_path path;
     bool bf16;     /* false = FP32 */
-    int64_t bytes; /* of the larger one of the two buffers, as nccl-tests count: a multiple of
+    int64_t bytes; /* size of the larger one of the two buffers, as nccl-tests count: a multiple of
                       16 * ranks */
     int graph;     /* operations in one CUDA graph; 0 = launched one by one */
 } exchange_call;

@@ -52,7 +52,7 @@ int row_bytes(const single_args &a) {
     return (longest * static_cast<int>(sizeof(bf16)) + 127) / 128 * 128;
 }
 
-/* Shared memory of everything but the ring. */
+/* The shared memory of a block, without the ring. */
 int bytes_beside(const single_args &a) {
     return row_bytes(a) + static_cast<int>(sizeof(shared_memory));
 }

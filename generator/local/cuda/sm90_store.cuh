@@ -21,7 +21,7 @@ struct __align__(16) row_buffer {
 struct store_place {
     int64_t at;    /* index in y of its first row's first column */
     int rows;      /* rows that exist: 16, or fewer at the end of a group; 0 or less: none */
-    int cols_left; /* results in a row of y from this column on */
+    int cols_left; /* columns of y from the first one of this warp to the end of the row */
 };
 
 /* Sizes for storing a part of a tile: 16 rows of 2 N columns for each warp. It is stored in pieces.

@@ -37,8 +37,8 @@ typedef struct sequence {
     rng rng;
     int32_t *tokens; /* owned: the prompt, then the drawn tokens */
     int n, n_prompt, capacity;
-    int64_t cached; /* of a running or swapped sequence: its tokens in the cache, all except the
-                       last one */
+    int64_t cached; /* for a running or swapped sequence: how many of its tokens the cache holds,
+                       namely all except the last one */
     int32_t *pages; /* owned [table]; the first `held` are in use, unless the sequence is swapped
                        out */
     int held;
@@ -71,7 +71,8 @@ typedef struct {
 struct engine {
     runner *r;
     engine *next; /* the engine of the next replica; NULL = none. The first one owns the others */
-    int pieces, padding; /* of the step: own pieces, and those of padding rows, which follow */
+    int pieces, padding; /* how many pieces the step has: pieces of sequences, and pieces of padding
+                            rows after them */
     int32_t *pad_page;   /* owned [engine_padding_pages()]; NULL if there is only one replica */
     int32_t *pad_token;  /* owned [pad_span], zeros */
     int pad_span;        /* most tokens of a padding piece */
@@ -95,7 +96,8 @@ struct engine {
     int chunks;
     bool can_score;     /* logits, wanted and got have ENGINE_SCORE_CHUNK more rows */
     engine_stats stats; /* `steps` are those in which the replica had pieces of its own */
-    int64_t steps;      /* of the first replica: those that all replicas have taken together */
+    int64_t steps;      /* kept in the first replica only: number of steps that all replicas have
+                           taken together */
     int64_t running_steps, running_sum;
 };
 
@@ -116,7 +118,7 @@ engine_load replica_load(const engine *e);
 
 /* Admits sequences, gives them pages, and writes the pieces of the next step. */
 snap_status replica_begin_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
-/* Uses the results of a step. Does nothing if this replica had no pieces but padding. */
+/* Uses the results of a step. Does nothing if all pieces of this replica were padding. */
 snap_status replica_end_step(engine *e, snap_err *err) SNAP_CHECK_RESULT;
 
 /* ---- list.c ---- */

@@ -28,7 +28,7 @@ typedef struct {
     const coded_format *coded; /* NULL: a descriptor */
     cache_format format;       /* the descriptor; its content may be padded and so wider than d_c */
     row_format rows;           /* the format as the functions of round_row.h need it */
-    char sha256[HASH_HEX];     /* of the format's file; "" for a coded format */
+    char sha256[HASH_HEX];     /* hash of the format's file; "" for a coded format */
 } cache_rounding;
 
 /**

@@ -60,7 +60,7 @@ static float rate_group(const router *r, const float *x, int size) {
     return r->by_two ? first + second : first;
 }
 
-/* Marks the experts of all but the best groups as taken. */
+/* Marks the experts as taken, except those of the best groups. */
 static void keep_best_groups(const router *r, const float *x, bool *taken) {
     float rating[ROUTE_MAX_GROUPS] = {0};
     bool kept[ROUTE_MAX_GROUPS] = {false};

@@ -305,7 +305,7 @@ float number_of_row(int i, int j) {
         return j % 100 == 99 ? INFINITY : x;
     case 4:
         return j % 100 == 98 ? -INFINITY : j % 100 == 5 ? NAN : ldexpf(x, 100);
-    case 5: /* no finite number but zeros */
+    case 5: /* the only finite numbers are zeros */
         return j % 3 == 0 ? NAN : j % 3 == 1 ? INFINITY : 0;
     default:
         return x * magnitudes[i % 12 - 6];

@@ -23,7 +23,7 @@ struct message {
     uint32_t units;
     uint32_t step; /* units from one rank's part to the next: of out in an all-gather, of in in a
                       reduce-scatter */
-    float factor;  /* of a sum that is added to *out */
+    float factor;  /* factor of a sum that is added to *out */
 };
 
 /* What happens to the sum: it is stored in BF16 or FP32, or added to FP32 numbers. adds_part: it is

@@ -66,8 +66,9 @@ __device__ __forceinline__ float page_change(int bits) {
     return bits & 4 ? 0 : bits & 1 ? kShiftFactor : 1;
 }
 
-/* Rescales O to the E of the tile, with units of pages to its B. Only groups of 16 rows in which
- * some E or B changed are rescaled. */
+/* Rescales the rows of O whose unit has changed: to 2^E of this tile or, with units of pages, to
+ * 2^B of this tile (fp8_units.cuh, fp8_page_units.cuh). A group of 16 rows is skipped if no E or B
+ * in it has changed. */
 __device__ __forceinline__ void rescale(const shared &s, uint32_t turn, int t,
                                         float (&o)[SLICES][32]) {
     const int4 flags = s.rescale[turn & 1];

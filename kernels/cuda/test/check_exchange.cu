@@ -41,7 +41,7 @@ struct group {
     std::mt19937_64 rng;
 
     explicit group(int size) : of(size), rng(17 + size) {
-        int blocks = 0; /* of all ranks together */
+        int blocks = 0; /* blocks of all ranks together */
         CHECK(one_shot_most_blocks(0, &blocks));
         CHECK(cudaHostAlloc(&stop, sizeof *stop, cudaHostAllocMapped));
         *stop = 0;

@@ -46,7 +46,7 @@ static void attend_row(const snapmla_step *s, const mla_cache *cache, const int3
 static snap_status attend(void *state, const snapmla_step *s, const snapmla_queries *q,
                           const mla_cache *cache, void *out, float *lse, void *stream,
                           snap_err *err) {
-    int rows = s->s_q * s->heads; /* of one sequence: query token x head */
+    int rows = s->s_q * s->heads; /* rows of one sequence: query token x head */
     (void)state, (void)stream, (void)err;
     for (int64_t row = 0; row < (int64_t)s->batch * rows; row++) {
         int seq = (int)(row / rows), hidden = s->s_q - 1 - (int)(row % rows) / s->heads;

@@ -113,7 +113,7 @@ static snap_status plan(void *self, void **state, const mla_capacity *cap,
 static snap_status attend(void *state, const snapmla_step *s, const snapmla_queries *q,
                           const snapmla_packed *cache, void *out, float *lse, void *stream,
                           snap_err *err) {
-    int rows = s->s_q * s->heads; /* of one sequence: query token x head */
+    int rows = s->s_q * s->heads; /* rows of one sequence: query token x head */
     planes read;
     (void)state, (void)stream;
     if (!find_planes(cache->format, &read)) /* plan() has refused such a format */

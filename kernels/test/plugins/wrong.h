@@ -22,7 +22,7 @@ enum { WRONG_PLANS = 8 };
 static struct {
     const mla_backend_ops *right;
     wrong_fault fault;
-    int32_t *lengths, *table; /* of the changed step */
+    int32_t *lengths, *table; /* buffers of the changed step */
     struct {
         mla_plan *plan;
         unsigned char *out, *lse;
