@@ -47,10 +47,10 @@ static void install_signals(void) {
     (void)sigaddset(&sa.sa_mask, SIGTERM);
     (void)sigaction(SIGINT, &sa, NULL);
     (void)sigaction(SIGTERM, &sa, NULL);
-    sa.sa_handler = SIG_IGN; /* then writing to a closed pipe fails with an error instead of ending
+    sa.sa_handler = SIG_IGN; /* writing to a closed pipe then fails with an error instead of ending
                                 the program */
     (void)sigaction(SIGPIPE, &sa, NULL);
-    (void)sigaction(SIGXFSZ, &sa, NULL); /* then writing beyond the file size limit fails with an
+    (void)sigaction(SIGXFSZ, &sa, NULL); /* writing beyond the file size limit then fails with an
                                             error, too */
 }
 

@@ -63,7 +63,7 @@ static void test_one_sample_exactly(void) {
         for (size_t n = 30; n <= 500; n += n < 120 ? 10 : 40) {
             double margin = margins[m];
             if ((double)n * (margin + 2 * q[RATES - 1]) > UNEQUAL / 1.5)
-                break; /* so many unequal problems are not enumerated */
+                break; /* cases with so many unequal problems are not enumerated */
             double largest = chance_of_equivalent(n, margin, margin, q, RATES, chance);
             if (largest > 0.05)
                 printf("\nmargin %g, %zu problems: %.4f\n", margin, n, largest);

@@ -40,7 +40,7 @@ static void check(const checkpoint *c, const uint8_t *data, size_t size) {
         for (size_t i = 0; i < t->bytes; i++)
             sum ^= bytes[i];
     }
-    __asm__ volatile("" : : "r"(sum)); /* so that the bytes are read */
+    __asm__ volatile("" : : "r"(sum)); /* the compiler must keep the loop */
     js_free(index);
 }
 

@@ -32,7 +32,7 @@ bool sweep_is_late(const sweep *s, snap_err *why) {
         needed += steps * s->lanes[i].ns_per_work * work_of(s) / 1e9 + 2 * s->opt->sustained_s;
     if (left > 0 && needed <= left)
         return false;
-    (void)err_set(why, SNAP_E_CANCELLED, /* so that a resumed run measures it */
+    (void)err_set(why, SNAP_E_CANCELLED, /* a resumed run then measures it */
                   CELL_LEFT_OUT
                   "it would take %.3g s or more, and %.3g s are left of the time limit "
                   "of %.3g s",

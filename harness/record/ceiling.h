@@ -7,8 +7,8 @@
 
 typedef struct {
     const char *name;       /* "read_bandwidth", "bf16_mma", "fp8_mma", "timer", ... */
-    double value;           /* in `unit`; of a best rate, the best of all probes, also of those
-                               between the samples of cells */
+    double value;           /* in `unit`. A best rate is that of all probes, including those between
+                               the samples of cells */
     const char *unit;       /* "B/s", "FLOP/s", "ns" */
     const char *method;     /* how it was measured */
     record_numbers samples; /* in `unit`: one for each repetition, 64 at most */

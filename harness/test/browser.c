@@ -44,7 +44,7 @@ static void become(const char *path, const char *profile, int in, int out) {
     char folder[100];
     int quiet = open("/dev/null", O_RDWR);
     (void)snprintf(folder, sizeof folder, "--user-data-dir=%s", profile);
-    in = fcntl(in, F_DUPFD, 10); /* so that 3 and 4 are free */
+    in = fcntl(in, F_DUPFD, 10); /* the descriptors 3 and 4 are then free */
     out = fcntl(out, F_DUPFD, 10);
     for (int fd = 0; fd < 3; fd++)
         (void)dup2(quiet, fd);

@@ -96,7 +96,7 @@ static void expect_looks(browser *b, const char *page) {
         shots[i] = picture(b);
     }
     CU_ASSERT_STRING_NOT_EQUAL(shots[0], shots[1]); /* dark differs from light */
-    CU_ASSERT_STRING_NOT_EQUAL(shots[1], shots[2]); /* and print differs from dark */
+    CU_ASSERT_STRING_NOT_EQUAL(shots[1], shots[2]); /* print differs from dark */
     for (size_t i = 0; i < 3; i++)
         free(shots[i]);
     set_media(b, "", "light");

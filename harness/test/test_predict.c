@@ -517,7 +517,7 @@ static void test_changed_rows(void) {
     changed[1].error_pct += 0.1;
     changed[2].gpus = 3;
     changed[3].interval_ns[1] = changed[3].median_ns / 2;
-    changed[4].limit = "exchange"; /* which takes the least time here */
+    changed[4].limit = "exchange"; /* it takes the least time here */
     changed[5].fp8_over_bf16 *= 1.01;
     changed[6].runner_up_tokens_s = 2 * changed[6].tokens_s; /* a faster layout */
     for (int i = 0; i < 7; i++)

@@ -104,7 +104,7 @@ static void test_rows_vary_one_number(void) {
     size_t circles = 0;
     for (const char *at = buf_str(&svg); (at = strstr(at, "<circle")); at++)
         circles++;
-    CU_ASSERT_EQUAL(circles, 2 * 7 + 2); /* and two in the legend */
+    CU_ASSERT_EQUAL(circles, 2 * 7 + 2); /* two more are in the legend */
     CU_ASSERT_FALSE(figure_axes(m, 1, true, &svg));
     buf_release(&svg);
     arena_release(&mem);

@@ -72,7 +72,7 @@ static void test_ramp(void) {
     CU_ASSERT(is_near(early, 110, 1));
     CU_ASSERT(is_near(middle, 200, 1));
     double next = arrivals_next(&a), after = arrivals_next(&a);
-    CU_ASSERT(is_near(after - next, 1.0 / 300, 1e-9));           /* then the rate stays */
+    CU_ASSERT(is_near(after - next, 1.0 / 300, 1e-9));           /* the rate stays the same then */
     a = arrivals_make((arrival_pattern){0}, 300, 100, 10, 1, 1); /* downwards */
     for (n = 0; arrivals_next(&a) < 5; n++) {
     }

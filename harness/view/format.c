@@ -142,7 +142,7 @@ static const struct {
     {"|", "$|$"},
     {"\"", "''"},
     {"[", "{[}"}, /* after the end of a row, "[" would start an optional argument */
-    {"*", "{*}"}, /* and "*" would be part of the command */
+    {"*", "{*}"}, /* after the end of a row, "*" would belong to its command */
 };
 
 static const char *latex_of(const char *s, size_t n) {

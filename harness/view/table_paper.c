@@ -210,8 +210,8 @@ static int by_task(const void *x, const void *y) {
     return d ? d : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Collects the measured comparisons in single tasks, except controls, which the paper does not
- * have, and the reported ones. Returns their number. @out may be NULL to count only. */
+/* Collects the comparisons in single tasks, measured and reported ones. Controls are left out,
+ * because the paper has none. Returns their number. @out may be NULL to count only. */
 static size_t collect(const report_model *m, quality *out) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_evals; i++)

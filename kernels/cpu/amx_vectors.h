@@ -85,8 +85,9 @@ INLINE void interleave_tiles(uint32_t *to, const uint16_t *even, const uint16_t 
     }
 }
 
-/* Interleaves two rows of bf16 numbers, 16 columns in each tile: row j of V's tiles. unpack works
- * within 128 bits. So the quadwords are permuted first, or the columns are not @sorted. */
+/* Interleaves two rows of bf16 numbers: row j of V's tiles, each of which has 16 columns. The
+ * instructions unpack work within 128 bits. So the quadwords are permuted first if the columns must
+ * stay @sorted. */
 static void interleave(uint32_t *to, const uint16_t *even, const uint16_t *odd, size_t tiles,
                        bool sorted) {
     if (sorted)

@@ -123,7 +123,7 @@ cublaslt *cublaslt_open() {
     if (lt->api.load(library) && start(lt))
         return lt;
     cublaslt_close(lt);
-    (void)cudaGetLastError(); /* so that a later check of a launch does not see this error */
+    (void)cudaGetLastError(); /* This clears the error: a later check of a launch must not see it */
     return nullptr;
 }
 

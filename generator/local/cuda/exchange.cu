@@ -28,7 +28,8 @@ snap_status wait(cuda_exchange *x, const char *what, snap_err *err) {
             return SNAP_OK;
         if (e != cudaErrorNotReady)
             return cuda_check(e, what, err);
-        (void)cudaGetLastError(); /* so that a later check of a launch does not get "not ready" */
+        (void)cudaGetLastError(); /* This clears the error: a later check of a launch must not get
+                                     "not ready" */
         snap_status st = ranks_check(x->group, err);
         if (st == SNAP_OK)
             st = nccl_check(x->nccl, x->comm, err);

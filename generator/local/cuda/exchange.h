@@ -39,7 +39,8 @@ typedef enum {
 
 /* The numbers that fill() writes. Both are functions of a seed and of the place in the buffer. */
 typedef enum {
-    EXCHANGE_INTEGERS,  /* so small that sums over all ranks are exact in BF16, in any order */
+    EXCHANGE_INTEGERS,  /* integers so small that sums over all ranks are exact in BF16, in any
+                           order */
     EXCHANGE_FRACTIONS, /* fractions of different magnitudes, so that sums are rounded */
 } exchange_numbers;
 

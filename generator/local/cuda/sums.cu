@@ -162,7 +162,8 @@ snap_status poll(cuda_sums *c, cudaStream_t stream, snap_err *err) {
             return SNAP_OK;
         if (e != cudaErrorNotReady)
             return cuda_check(e, "device work", err);
-        (void)cudaGetLastError(); /* so that a later check of a launch does not get "not ready" */
+        (void)cudaGetLastError(); /* This clears the error: a later check of a launch must not get
+                                     "not ready" */
         snap_status st = ranks_check(c->group, err);
         if (st == SNAP_OK && c->joined)
             st = nccl_check(c->library, c->joined, err);
