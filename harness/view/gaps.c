@@ -223,7 +223,7 @@ static void divide_off(gap_list *l, gap *from, const shipped_shapes *config) {
 
 /* Adds the cells of a gap as gaps of at most GRID_LIST shapes. */
 static void add_listed(gap_list *l, const gap *from) {
-    size_t *number = arena_alloc(l->mem, from->n_cells + 1, sizeof *number); /* by cell: its shape */
+    size_t *number = arena_alloc(l->mem, from->n_cells + 1, sizeof *number); /* each cell's shape */
     size_t shapes = 0;
     l->failed |= !number;
     for (size_t i = 0, k; number && i < from->n_cells; i++) {
