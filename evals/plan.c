@@ -129,7 +129,7 @@ const char *plan_public_message(const eval_plan *p, const gen_request *req, cons
 static const char kTaskFile[] = "task_sha256";
 
 /* Parameters that are off are left out, except top_k. The identity of a run is then the same as
- * with older versions, which did not know the other parameters, so their runs can continue. */
+ * with older versions, which did not have the other parameters, so their runs can continue. */
 static void put_sampling(gen_sampling s, buf *out) {
     gen_sampling_value values[GEN_SAMPLING_VALUES];
     gen_sampling_values(&s, values);

@@ -219,7 +219,7 @@ static void test_no_proxy_goes_direct(void) {
     server_free(s);
 }
 
-/* The proxy sees the host name and port in the CONNECT request; everything after that is TLS. */
+/* The proxy receives the host name and port in the CONNECT request; all that follows is TLS. */
 static void test_an_https_proxy_is_tunnelled_through(void) {
     const reply script[] = {
         {.raw = "HTTP/1.1 200 Connection established\r\n\r\n", .then_tls = true}, good};

@@ -396,7 +396,7 @@ static snap_status open_lane(lane *l, const sweep_arm *of, const sweep *s, snap_
     return numbers_upload(&l->from, of->backend, err);
 }
 
-/* Arms in one memory use the same cache, but not every backend knows its size. The largest size
+/* Arms in one memory use the same cache, but not every backend reports its size. The largest size
  * that one of them reports is used for all. */
 static void share_cache_size(sweep *s) {
     for (int i = 0; i < s->n; i++)

@@ -167,7 +167,7 @@ static snap_status refuse_value(const parsing *p, const arm_key *k, const char *
                    value);
 }
 
-/* Sets a key that arm_request.h knows. For a local arm, "template" is a name. */
+/* Sets a key that arm_request.h has. For a local arm, "template" is a name. */
 static snap_status set_request(parsing *p, const char *name, const char *value, snap_err *err) {
     (void)buf_printf(&p->kept, ",%s=", name);
     if (strcmp(name, "template") == 0 && text_equal(p->arm->kind, "local")) {

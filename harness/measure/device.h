@@ -8,8 +8,7 @@
 
 typedef struct {
     const char *backend; /* "auto", a name of mla_backend_list(), "plugin:PATH", "python:FILE" */
-    const char *isa;     /* "auto", or the name of an instruction set or device that the backend
-                            knows */
+    const char *isa;     /* "auto", or the name of an instruction set or a device */
     int64_t threads;     /* threads of the CPU backend; 0 = all processors */
     const char *scale;   /* "max" or "pow2", see mla_scale; NULL = "max" */
 } device_options;

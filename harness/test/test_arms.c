@@ -200,7 +200,7 @@ static snap_status fake_run(mla_plan *plan, const mla_step *step, const mla_cach
 
 static void fake_describe(const mla_backend *be, mla_backend_info *out) {
     real->describe(be, out);
-    /* One backend of the four knows the size of the cache. */
+    /* One backend of the four reports the size of the cache. */
     out->cache_bytes = be->ops == &fakes[0] ? 1 << 18 : 0;
 }
 

@@ -177,7 +177,7 @@ static void test_sweep(void) {
         CU_ASSERT(shorter > 0 && one_page > shorter && several > 0);
         for (size_t b = 0; b < 12; b++) {
             tokens += c->lengths.each.at[b];
-            /* query token s sees all tokens except the last s_q - 1 - s */
+            /* query token s attends to all tokens except the last s_q - 1 - s */
             for (int s = 0; s < c->shape.s_q; s++)
                 pairs += fmax(c->lengths.each.at[b] - (double)(c->shape.s_q - 1 - s), 0);
         }

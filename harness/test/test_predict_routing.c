@@ -74,7 +74,7 @@ static void compare(const char *model, double share, int ranks, int rows) {
 }
 
 /* DeepSeek-V3 rates a group by its two best experts, so these are often chosen together. The
- * function does not know this. */
+ * function ignores this. */
 static void test_busiest_rank(void) {
     static const int rows[] = {2, 8, 64};
     for (int ranks = 2; ranks <= 8; ranks *= 2)
@@ -131,8 +131,7 @@ static void compare_reach(const char *model, int ranks, double share) {
     CU_ASSERT_DOUBLE_EQUAL(got / expected, 1, share);
 }
 
-/* The router of DeepSeek-V3 rates groups by their two best experts, which the function does not
- * know. */
+/* The router of DeepSeek-V3 rates groups by their two best experts, which the function ignores. */
 static void test_reach_of_draws(void) {
     for (int ranks = 8; ranks <= 32; ranks *= 4) {
         compare_reach("longcat-flash", ranks, 0.03);

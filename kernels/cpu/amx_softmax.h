@@ -189,8 +189,8 @@ INLINE void pack_unit(const amx_work *w, softmax_work *x, int token, int step) {
                    step);
 }
 
-/* One unit of a page. MLA_BF16 writes P to a tile after every 32 tokens. MLA_FP8 must first know
- * the largest P' of the page. */
+/* One unit of a page. MLA_BF16 writes P to a tile after every 32 tokens. MLA_FP8 first needs the
+ * largest P' of the page. */
 INLINE void run_unit(const amx_work *w, softmax_work *x, mla_precision p, int page, int unit) {
     int token = page * MLA_PAGE;
     if (p == MLA_FP8 && unit < 2 * kExpUnits) {

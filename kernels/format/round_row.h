@@ -21,8 +21,8 @@ typedef enum {
     ROW_FP8,        /* the planes of MLA_FP8 (quant_row(), dequant_row()) */
 } row_rule;
 
-/* What the functions below need to know about a format. It has no pointers, so it can be copied to
- * a device. */
+/* The facts about a format that the functions below need. The struct has no pointers, so it can be
+ * copied to a device. */
 typedef struct row_format {
     row_rule rule;
     int d_c, d_r;    /* widths of the rows */

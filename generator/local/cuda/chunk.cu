@@ -111,7 +111,7 @@ __device__ __forceinline__ void score(float (&p)[W::KEYS / 8][4], const shared_m
 }
 
 /* Turns scores into unnormalised probabilities and rescales the sums so far to the new maximum.
- * @visible: the number of keys, from this tile's first on, that row g may see; row g + 8 sees eight
+ * @visible: the number of keys, from this tile's first on, that row g attends to; row g + 8: eight
  * more. */
 template <typename W>
 __device__ __forceinline__ void softmax_tile(float (&p)[W::KEYS / 8][4], queries<W> &q, float scale,

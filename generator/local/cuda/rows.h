@@ -86,7 +86,7 @@ cudaError_t route(const stream_of &s, const route_args &a);
 /* Changes the messages of the rows from @from on, so that no rank computes an expert for them. */
 cudaError_t drop_choices(const stream_of &s, const route_args &a, int from);
 
-/* What sort_messages() needs to know of this rank. */
+/* The facts about this rank that sort_messages() needs. */
 struct rank_rows {
     int first_expert;     /* the rank has the experts first_expert .. + routed - 1 */
     int first_row, count; /* the rows whose zero-computation experts this rank adds */

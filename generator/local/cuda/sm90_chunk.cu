@@ -100,7 +100,7 @@ __device__ __forceinline__ void score(float (&x)[ROWS / 2], const shared_memory 
 }
 
 /* Turns scores into unnormalised probabilities and rescales the sums so far to the new maximum.
- * @visible: the number of keys of this tile that row g may see; row g + 8 sees eight more. */
+ * @visible: the number of keys of this tile that row g attends to; row g + 8: eight more. */
 __device__ __forceinline__ void softmax_tile(float (&x)[ROWS / 2], queries &q, float scale,
                                              int visible) {
     const int t = threadIdx.x % 4;
