@@ -403,7 +403,8 @@ static void test_cache_use_decides(void) {
     while (engine_pending(m.e) > 1)
         step(&m);
     add(&m, &t, 6, 20, 100, &s[6]); /* to the second replica, which is empty */
-    add(&m, &t, 7, 20, 10, &s[7]);  /* equal needs: the first replica has received fewer */
+    add(&m, &t, 7, 20, 10, &s[7]);  /* to the first one: both need equally much, and it has received
+                                       fewer */
     add(&m, &t, 8, 20, 100, &s[8]); /* to the second one */
     steps(&m, 4);
     CU_ASSERT_EQUAL(sequences_of(&m.near), 2);

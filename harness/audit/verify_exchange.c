@@ -9,7 +9,7 @@
 static exchange_operation operation_of(const exchange_record *row) {
     if (strcmp(row->operation, "all_reduce") == 0)
         return EXCHANGE_ALL_REDUCE;
-    return EXCHANGE_ALL_GATHER; /* its factor is that of the other two as well */
+    return EXCHANGE_ALL_GATHER; /* the other two operations have the same factor */
 }
 
 static void check_results(verify_findings *f, const exchange_record *row, const char *where) {

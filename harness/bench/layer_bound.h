@@ -7,7 +7,7 @@
 #include "harness/bench/oracle.h"
 
 typedef struct {
-    double logit_error, logit_bound; /* largest over heads and tokens; in units of the softmax's
+    double logit_error, logit_bound; /* largest of all heads and tokens, in units of the softmax's
                                         argument */
     double value_error, value_bound; /* norm of the change of an output after W_UV; largest over
                                         heads */

@@ -11,8 +11,9 @@
 #include "harness/gate/verdicts.h"
 #include "harness/record/run.h"
 
-/* Above this share of diverged answers, predicted losses are too small, and as many answers of both
- * formats are more exact (docs/lab/2026-11-28-forecast.md). So the verdict is not "ok". */
+/* Above this percentage of diverged answers, predicted losses are too small. An evaluation of both
+ * formats with as many answers is then more exact (docs/lab/2026-11-28-forecast.md). So the verdict
+ * is not "ok". */
 static const double kMostDiverged = 30;
 
 static snap_status no_memory(snap_err *err) {

@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
     bool no_sum, no_bytes, convert;
     const char *mirror; /* folder on the server */
-    const char *url;    /* instead of the server's URL */
+    const char *url;    /* the URL in the manifest; NULL: that of the server */
     bool pages;
 } how;
 

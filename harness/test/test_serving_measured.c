@@ -402,7 +402,7 @@ static void test_a_delay_before_sending(void) {
     sim_release(&log);
 }
 
-/* A verdict needs an interval that also excludes what the client's lag can do. */
+/* A verdict needs an interval that also excludes the changes that the client's lag can cause. */
 static void test_lag_can_prevent_a_verdict(void) {
     serving_measure_options o = SERVING_MEASURE_DEFAULTS;
     const int e2e = serving_metric_of(SERVING_E2E, SERVING_P50);

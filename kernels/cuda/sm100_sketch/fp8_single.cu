@@ -151,7 +151,7 @@ __device__ void store_output(const unit_exchange<MY_ROWS> &ex, __nv_bfloat16 *ou
     }
 }
 
-/* Group `group` has rows 32 group to 32 group + 31, in as many columns of S^T and of each O^T. */
+/* Group `group` has the rows 32 group to 32 group + 31. They are columns of S^T and of each O^T. */
 __device__ void softmax(shared &sh, const params &p, uint32_t tmem, int group, int thread) {
     const uint32_t lane_at = tmem + (uint32_t(thread / 32 * 32) << 16) + MY_ROWS * group;
     unit_exchange<MY_ROWS> &ex = sh.exchange[group];
