@@ -17,9 +17,9 @@ enum { WATCHDOG_FREE = 8 };
 typedef struct watchdog watchdog;
 
 /* @name: of the rank or replica, which the message begins with; at most 95 bytes of it are kept.
- * @limit_s: seconds for a step or a copy. @end: is called by the thread of the watchdog, and should end the
- * process. Caller owns *out: watchdog_stop(). SNAP_E_NOMEM, SNAP_E_IO. The other functions do
- * nothing with NULL. */
+ * @limit_s: seconds for a step or a copy. @end: is called by the thread of the watchdog, and should
+ * end the process. Caller owns *out: watchdog_stop(). SNAP_E_NOMEM, SNAP_E_IO. The other functions
+ * do nothing with NULL. */
 snap_status watchdog_start(watchdog **out, const char *name, double limit_s,
                            void (*end)(const snap_err *why), snap_err *err) SNAP_CHECK_RESULT;
 void watchdog_stop(watchdog *w);
