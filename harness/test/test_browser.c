@@ -1,6 +1,7 @@
 /* Checks reports in a real browser: its complaints, requests, pictures and accessibility tree. The
  * tests run only if Chromium is installed and no sanitizer is on. */
 #include <CUnit/CUnit.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +296,19 @@ static void paper_page(browser *b) {
     results_free(r);
 }
 
+/* A map of predicted layouts, which has the longest names of layouts. */
+static void predicted_page(browser *b) {
+    results *r;
+    glob_t files;
+    CU_ASSERT_EQUAL_FATAL(glob("results/predicted/*-deepseek-v3-map.json", 0, NULL, &files), 0);
+    CU_ASSERT_EQUAL_FATAL(results_load(&r, files.gl_pathv[files.gl_pathc - 1], NULL), SNAP_OK);
+    report_model *m = fixture_model(r);
+    expect_good(b, m, "predicted");
+    report_model_free(m);
+    results_free(r);
+    globfree(&files);
+}
+
 /* The checks themselves: they must count the known faults of a page. */
 static void bad_page(browser *b) {
     static const char bad[] =
@@ -340,6 +354,7 @@ static void test_pages(void) {
     eval_page(b);
     compare_page(b);
     paper_page(b);
+    predicted_page(b);
     (void)unlink(page_path);
     buf_release(&checks);
     browser_close(b);

@@ -23,6 +23,12 @@ bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out
 /* Tokens/s of both arms over the context on several GPUs, one panel for each layout. A figure has
  * up to three layouts of one model and machine. Predicted steps have figures of their own. */
 bool figure_layouts(const report_model *m, size_t index, bool alone, buf *out);
+/* Maps of predicted steps: the fastest layout over context x sequences, one panel for each number
+ * of GPUs. A figure has up to six numbers of GPUs of one model and cache format. */
+bool figure_layout_map(const report_model *m, size_t index, bool alone, buf *out);
+/* The largest part of the fastest predicted step with its largest batch, over context x GPUs, one
+ * panel for each cache format; one figure for each model of a file. */
+bool figure_largest_part(const report_model *m, size_t index, bool alone, buf *out);
 /* TFLOPS (or GFLOPS) over heads, batch, context and s_q, with the others fixed; one figure for each
  * file that has such a series. */
 bool figure_axes(const report_model *m, size_t index, bool alone, buf *out);

@@ -60,6 +60,8 @@ bool report_table_paper_speed(const report_model *m, arena *mem, table *t);
 bool report_table_paper_layouts(const report_model *m, arena *mem, table *t);
 /* Predicted steps beside measured ones. */
 bool report_table_paper_checked(const report_model *m, arena *mem, table *t);
+/* The rows of maps of predicted layouts. */
+bool report_table_paper_map(const report_model *m, arena *mem, table *t);
 bool report_table_paper_kernel(const report_model *m, arena *mem, table *t);
 bool report_table_paper_granularity(const report_model *m, arena *mem, table *t);
 bool report_table_paper_quality(const report_model *m, arena *mem, table *t);

@@ -1,7 +1,8 @@
-/* table_predicted.c - the table of the section predicted: decode steps on several GPUs that were
+/* table_predicted.c - the tables of the section predicted: decode steps on several GPUs that were
  * predicted from measured parts. */
 #include <math.h>
 
+#include "harness/view/layout_map.h"
 #include "harness/view/paper_pen.h"
 #include "harness/view/tables.h"
 
@@ -18,9 +19,8 @@ static void put_runner_up(pen *p, const prediction_record *row) {
     if (!row->runner_up || !row->runner_up[0])
         pen_text(p, "");
     else
-        pen_printf(p, "%s%s %.2f×",
-                   row->runner_up_interval[1] >= row->tokens_s_interval[0] ? "= " : "",
-                   row->runner_up, row->runner_up_tokens_s / row->tokens_s);
+        pen_printf(p, "%s%s %.2f×", layout_map_is_tied(row) ? "= " : "", row->runner_up,
+                   row->runner_up_tokens_s / row->tokens_s);
 }
 
 static void put_row(pen *p, const report_model *m, const report_predicted *x) {
@@ -49,7 +49,8 @@ static void put_row(pen *p, const report_model *m, const report_predicted *x) {
         pen_file(p, m, x->file);
 }
 
-bool report_table_predicted(const report_model *m, arena *mem, table *t) {
+/* All predicted rows, or those of maps only. */
+static bool build(const report_model *m, bool maps_only, arena *mem, table *t) {
     *t = (table){
         .id = "predicted",
         .caption = "Predicted decode steps on several GPUs. Times in ms",
@@ -78,6 +79,18 @@ bool report_table_predicted(const report_model *m, arena *mem, table *t) {
         return false;
     pen p = {t, mem, false};
     for (size_t i = 0; i < m->n_predicted; i++)
-        put_row(&p, m, &m->predicted[i]);
+        if (!maps_only || m->predicted[i].row->best)
+            put_row(&p, m, &m->predicted[i]);
     return !p.failed;
+}
+
+bool report_table_predicted(const report_model *m, arena *mem, table *t) {
+    return build(m, false, mem, t);
+}
+
+bool report_table_paper_map(const report_model *m, arena *mem, table *t) {
+    bool ok = build(m, true, mem, t);
+    t->id = "paper-map";
+    t->caption = "Predicted steps of the fastest layout. Times in ms";
+    return ok;
 }
