@@ -458,7 +458,8 @@ static void test_hostile_names(void) {
     results_free(r);
 }
 
-/* The paper's report has the figures, and a table of the rows of maps only. */
+/* The paper's report has the figures and a table of the rows of maps only. A map has no bars over
+ * the context: its layouts change from one context to the next. */
 static void test_paper(void) {
     prediction_record rows[] = {row("DP8/TP1/EP8", 100), row("DP8/TP1/EP8", 150),
                                 row("DP4/TP2/EP8", 90)};
@@ -473,6 +474,7 @@ static void test_paper(void) {
     table t;
     CU_ASSERT_EQUAL(figures(m, figure_layout_map), 2);
     CU_ASSERT_EQUAL(figures(m, figure_largest_part), 1);
+    CU_ASSERT_EQUAL(figures(m, figure_layouts), 0);
     CU_ASSERT_TRUE_FATAL(report_table_paper_map(m, &mem, &t));
     CU_ASSERT_EQUAL_FATAL(t.n_rows, 2);
     CU_ASSERT_STRING_EQUAL(t.id, "paper-map");

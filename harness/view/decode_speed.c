@@ -88,6 +88,7 @@ static bool read_predicted(decode_speed *out, const report_model *m, const repor
     const prediction_record *r = x->row, *b = bf16_of(m, x);
     const double none[2] = {(double)NAN, (double)NAN}, *base = b ? b->tokens_s_interval : none;
     *out = (decode_speed){.predicted = true,
+                          .of_map = r->best,
                           .model = paper_name(mem, r->model_config),
                           .layout = r->layout,
                           .conditions = conditions_of(mem, r),

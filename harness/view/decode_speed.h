@@ -11,6 +11,7 @@ enum { SPEED_BF16, SPEED_FP8, SPEED_ARMS };
 /* One step of each arm. */
 typedef struct {
     bool predicted;         /* else measured */
+    bool of_map;            /* predicted, and the layout is the fastest one of its number of GPUs */
     const char *model;      /* without folders and ".json" */
     const char *layout;     /* "DP4/TP1/EP4"; "" = one GPU */
     const char *conditions; /* "4 × NVIDIA H200"; predicted: "8 GPUs, weights in e4m3" */

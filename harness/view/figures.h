@@ -21,7 +21,8 @@ bool figure_speedup(const report_model *m, size_t index, bool alone, buf *out);
  * column for each pair of arms; one figure for each 32 cells and 8 pairs of a file. */
 bool figure_named_arms(const report_model *m, size_t index, bool alone, buf *out);
 /* Tokens/s of both arms over the context on several GPUs, one panel for each layout. A figure has
- * up to three layouts of one model and machine. Predicted steps have figures of their own. */
+ * up to three layouts of one model and machine. Predicted steps have figures of their own. Rows of
+ * maps are left out. */
 bool figure_layouts(const report_model *m, size_t index, bool alone, buf *out);
 /* Maps of predicted steps: the fastest layout over context x sequences, one panel for each number
  * of GPUs. A figure has up to six numbers of GPUs of one model and cache format. */

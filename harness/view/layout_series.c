@@ -57,7 +57,7 @@ bool layout_series_find(const report_model *m, arena *mem, layout_series_list *o
     layout_series *q = NULL;
     for (size_t i = 0; i < rows.n; i++) {
         const decode_speed *s = &rows.at[i];
-        if (s->sizes.gpus < 2)
+        if (s->sizes.gpus < 2 || s->of_map)
             continue;
         if (!q || decode_speed_compare(q->first, s) != 0) {
             q = &out->at[out->n++];
