@@ -2,6 +2,7 @@
  * together, also if one of them fails or another program connects to the port. */
 #include <CUnit/CUnit.h>
 #include <arpa/inet.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -342,6 +343,32 @@ static void test_absence(void) {
     expect_all(&t, SNAP_E_NET, text);
 }
 
+/* The port does not answer: its queue of connections is full, and nobody accepts them. */
+static void test_no_answer(void) {
+    enum { kWaiting = 4 };
+    char text[120];
+    test_group t;
+    group_init(&t, 2);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)t.port)};
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int waiting[kWaiting];
+    CU_ASSERT_EQUAL(listen(t.listener, 0), 0); /* the length of the queue becomes 0 */
+    for (int i = 0; i < kWaiting; i++) {
+        waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        CU_ASSERT(connect(waiting[i], (struct sockaddr *)&at, sizeof at) == 0 ||
+                  errno == EINPROGRESS);
+    }
+    t.opt.arrive_s = 0.2;
+    start(&t, 1, 2, kFacts, NULL);
+    finish(&t);
+    (void)snprintf(
+        text, sizeof text,
+        "rank 0 did not arrive at 127.0.0.1, port %d, within 0.2 s: Connection timed out", t.port);
+    expect_all(&t, SNAP_E_NET, text);
+    for (int i = 0; i < kWaiting; i++)
+        (void)close(waiting[i]);
+}
+
 /* A rank arrives before rank 0 listens. */
 static void test_late_rank_0(void) {
     test_group t;
@@ -570,6 +597,7 @@ CU_TestInfo tests_ranks[] = {
     {"ranks with different facts are refused", test_difference},
     {"another number of ranks", test_other_size},
     {"a rank does not arrive", test_absence},
+    {"the port of rank 0 does not answer", test_no_answer},
     {"rank 0 arrives late", test_late_rank_0},
     {"a second rank 1", test_second_rank_1},
     {"garbage at the port", test_garbage},

@@ -322,8 +322,11 @@ static int try_connect(const struct addrinfo *at, int64_t end) {
         struct pollfd fd = {.fd = s, .events = POLLOUT};
         int64_t left = (end - clock_now_ns()) / 1000000;
         error = errno;
-        if (error == EINPROGRESS && poll(&fd, 1, left < 0 ? 0 : left > 1000 ? 1000 : (int)left) > 0)
-            (void)getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &n);
+        if (error == EINPROGRESS) {
+            error = ETIMEDOUT;
+            if (poll(&fd, 1, left < 0 ? 0 : left > 1000 ? 1000 : (int)left) > 0)
+                (void)getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &n);
+        }
     }
     if (error == 0 && fcntl(s, F_SETFL, 0) == 0)
         return s;
