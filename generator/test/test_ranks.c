@@ -28,20 +28,32 @@ typedef struct {
         pid_t pid;
         int from;
         snap_err err;
+        bool received; /* its failure is from rank 0 */
     } of[kLonger];
     int n;
 } test_group;
 
 static int verdict_fd; /* in the process of a rank: the pipe to the test */
 
+static bool received; /* in the process of a rank: the failure is from rank 0 */
+static int failures;  /* in the process of a rank: calls of on_failure() */
+
+static void note_failure(const snap_err *why, bool from_rank_0) {
+    received = from_rank_0;
+    if (++failures > 1 || why->code == SNAP_OK)
+        _exit(1);
+}
+
 static void write_verdict(const snap_err *err) {
-    if (write(verdict_fd, err, sizeof *err) != (ssize_t)sizeof *err)
+    if (write(verdict_fd, err, sizeof *err) != (ssize_t)sizeof *err ||
+        write(verdict_fd, &received, sizeof received) != (ssize_t)sizeof received)
         _exit(1);
 }
 
 static void group_init(test_group *t, int size) {
     snap_err err = {0};
     *t = (test_group){.size = size, .opt = ranks_defaults, .listener = -1};
+    t->opt.on_failure = note_failure;
     CU_ASSERT_FATAL(ranks_listen("127.0.0.1", &t->port, &t->listener, &err) == SNAP_OK);
 }
 
@@ -88,6 +100,8 @@ static void finish(test_group *t) {
         snap_err *err = &t->of[i].err;
         if (read(t->of[i].from, err, sizeof *err) != (ssize_t)sizeof *err)
             *err = (snap_err){.code = SNAP_E_CANCELLED};
+        if (read(t->of[i].from, &t->of[i].received, sizeof(bool)) != (ssize_t)sizeof(bool))
+            t->of[i].received = false;
         (void)close(t->of[i].from);
         (void)kill(t->of[i].pid, SIGKILL); /* it may be stopped */
         (void)waitpid(t->of[i].pid, NULL, 0);
@@ -207,6 +221,8 @@ static void test_error(void) {
         finish(&t);
         (void)snprintf(text, sizeof text, "rank %d: 4 GB of device memory: out of memory", failing);
         expect_all(&t, SNAP_E_NOMEM, text);
+        for (int r = 0; r < 3; r++)
+            CU_ASSERT_EQUAL(t.of[r].received, r != 0 && r != failing);
     }
 }
 
@@ -301,6 +317,8 @@ static void test_difference(void) {
     start(&t, 2, 3, "program=0.2.0 abc\nlayout=DP2\n", NULL);
     finish(&t);
     expect_all(&t, SNAP_E_USAGE, "rank 2: its layout is 'DP2', and that of rank 0 is 'TP2'");
+    for (int r = 0; r < 3; r++)
+        CU_ASSERT_EQUAL(t.of[r].received, r != 0);
 
     group_init(&t, 2);
     start(&t, 0, 2, kFacts, NULL);
@@ -400,6 +418,7 @@ static void test_second_rank_1(void) {
     for (int i = 0; i < t.n; i++)
         expect(&t, i, i == refused ? SNAP_E_USAGE : SNAP_OK,
                i == refused ? "rank 1: another process has arrived as this rank" : "");
+    CU_ASSERT(!t.of[refused].received);
 }
 
 static int connect_to(int port) {

@@ -77,10 +77,8 @@ static snap_status measure(const exchange_arguments *a, const rank_place *place,
     buf facts = {0};
     ranks *group = NULL;
     exchange *x = NULL;
-    ranks_options how = ranks_defaults;
+    ranks_options how = rank_join_options();
     exchange_options of = {.most_bytes = exchange_bench_bytes(&a->plan)};
-    how.on_stuck = rank_end_stuck;
-    how.cancel = &cmd_cancelled;
     TRY(write_facts(&a->options, &facts, err));
     TRY(ranks_join(&group, place, buf_str(&facts), &how, err));
     of.group = group;
@@ -119,6 +117,6 @@ snap_status exchange_rank(const exchange_arguments *a, opt_shared *shared, const
     snap_status st = measure_and_show(a, shared, place, err);
     st = fault_of_process(st, err);
     if (st != SNAP_OK)
-        rank_leave_to_launcher(err);
+        rank_leave_message(err);
     return st;
 }

@@ -46,9 +46,7 @@ static snap_status join_and_measure(const job *j, const rank_place *place, const
     model_bench_options *o = j->o;
     snap_status st;
     buf facts = {0};
-    ranks_options how = ranks_defaults;
-    how.on_stuck = rank_end_stuck;
-    how.cancel = &cmd_cancelled;
+    ranks_options how = rank_join_options();
     TRY(write_facts(&facts, o, err));
     TRY(ranks_join(&o->group, place, buf_str(&facts), &how, err));
     TRY(rank_place_choose_device(place, d->of, d->n, err));
@@ -70,7 +68,7 @@ static snap_status run_rank(const job *j, const rank_place *place, const rank_de
     snap_status st = join_and_measure(j, place, d, err);
     st = fault_of_process(st, err);
     if (st != SNAP_OK)
-        rank_leave_to_launcher(err);
+        rank_leave_message(err);
     return st;
 }
 

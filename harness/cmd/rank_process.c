@@ -79,17 +79,34 @@ snap_status rank_program_facts(buf *facts, snap_err *err) {
     return buf_check(facts, "the facts to compare", err);
 }
 
-void rank_leave_to_launcher(const snap_err *err) {
-    if (launch_report(err)) {
+static bool reported; /* the message of the group is printed, by this process or by rank 0 */
+
+/* Prints the message at once: some launchers kill the other ranks as soon as one has ended. */
+static void report(const snap_err *why, bool from_rank_0) {
+    if (!from_rank_0)
+        (void)fprintf(stderr, "snapmla: %s\n", why->text);
+    reported = true;
+}
+
+void rank_leave_message(const snap_err *err) {
+    if (launch_report(err) || reported) {
         (void)fflush(NULL);
         _exit(err_exit_code(err->code));
     }
 }
 
-void rank_end_stuck(const snap_err *why) {
-    rank_leave_to_launcher(why);
+static void end_stuck(const snap_err *why) {
+    rank_leave_message(why);
     (void)fprintf(stderr, "snapmla: %s\n", why->text);
     _exit(err_exit_code(why->code));
+}
+
+ranks_options rank_join_options(void) {
+    ranks_options how = ranks_defaults;
+    how.on_stuck = end_stuck;
+    how.cancel = &cmd_cancelled;
+    how.on_failure = launch_has_report() ? NULL : report;
+    return how;
 }
 
 /* ---- the ranks of a split model ---- */
@@ -102,7 +119,7 @@ static void end_follower(const snap_err *why) {
 void rank_prepare_split(void) {
     static char name[] = "snapmla", follow[] = RANK_FOLLOW;
     static char *argv[] = {name, follow, NULL};
-    split_set_program(&(split_program){.argv = argv, .end = rank_end_stuck});
+    split_set_program(&(split_program){.argv = argv, .end = end_stuck});
 }
 
 _Noreturn void rank_follow(void) {

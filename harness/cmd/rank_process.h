@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "generator/local/ranks/ranks.h"
 
 enum { RANK_DEVICES = 64 /* most GPUs that --devices may list */ };
 
@@ -24,12 +25,15 @@ snap_status rank_processes_run(int size, snap_err *err) SNAP_CHECK_RESULT;
 /* Adds the lines for this program to the facts that ranks_join() compares. */
 snap_status rank_program_facts(buf *facts, snap_err *err) SNAP_CHECK_RESULT;
 
-/* If the launcher prints the message of the group, ends this rank without a message of its own. */
-void rank_leave_to_launcher(const snap_err *err);
+/* How a rank that a launcher has started joins its group. If the main thread does not return after
+ * a failure, for example because it waits for the GPU for ever, the group's thread ends the
+ * process. */
+ranks_options rank_join_options(void);
 
-/* For ranks_options.on_stuck. The group's thread calls it when the main thread does not return, for
- * example because it waits for the GPU for ever. */
-void rank_end_stuck(const snap_err *why);
+/* If the message of the group is printed elsewhere, ends this rank without it. It is printed by
+ * the launcher, if this program has started the ranks. Otherwise each rank that finds a failure
+ * prints it at once, and a rank that receives it from rank 0 does not. */
+void rank_leave_message(const snap_err *err);
 
 /* The argument with which this program is another rank of a split model (generator/local/split.h).
  * It is not for users. */

@@ -264,15 +264,25 @@ snap_status launch_ranks(const launch_options *o, const char *path, char *const 
     return st;
 }
 
-bool launch_report(const snap_err *err) {
+/* The descriptor for the report; 0 = none. */
+static int report_descriptor(void) {
     const char *text = getenv(RANKS_REPORT);
     int64_t fd = 0;
+    return text && text_to_int(text, &fd) && fd >= 3 && fd <= 1 << 20 ? (int)fd : 0;
+}
+
+bool launch_has_report(void) {
+    return report_descriptor() > 0;
+}
+
+bool launch_report(const snap_err *err) {
+    int fd = report_descriptor();
     char bytes[kReportMost];
     uint32_t code = err->code;
     size_t n = strlen(err->text);
-    if (!text || !text_to_int(text, &fd) || fd < 3 || fd > 1 << 20)
+    if (fd == 0)
         return false;
     memcpy(bytes, &code, sizeof code);
     memcpy(bytes + 4, err->text, n);
-    return write((int)fd, bytes, 4 + n) == (ssize_t)(4 + n);
+    return write(fd, bytes, 4 + n) == (ssize_t)(4 + n);
 }

@@ -38,6 +38,9 @@ typedef struct {
 snap_status launch_ranks(const launch_options *o, const char *path, char *const *argv,
                          snap_err *err) SNAP_CHECK_RESULT;
 
+/* Whether launch_ranks() has started this process. */
+bool launch_has_report(void);
+
 /* In a rank that launch_ranks() has started: sends @err to the launcher and returns true. The rank
  * should then end without printing it. Returns false in every other process, or if sending
  * fails. */

@@ -51,8 +51,10 @@ void ranks_send_failure(ranks *g, wire *w) {
         (void)shutdown(w->fd, SHUT_RDWR);
 }
 
-static void spread_failure(ranks *g) {
+void ranks_spread_failure(ranks *g, bool from_rank_0) {
     g->failed_ns = clock_now_ns();
+    if (g->opt.on_failure)
+        g->opt.on_failure(&g->failure, from_rank_0);
     for (int r = 0; r < g->size; r++)
         if (r != g->rank && g->of[r].here && g->of[r].w.fd >= 0)
             ranks_send_failure(g, &g->of[r].w);
@@ -63,7 +65,7 @@ void ranks_fail_locked(ranks *g, int rank, snap_status code, const char *text) {
     if (g->failure.code != SNAP_OK)
         return;
     (void)err_set(&g->failure, code, "rank %d: %s", rank, text);
-    spread_failure(g);
+    ranks_spread_failure(g, false);
 }
 
 void ranks_take_failure(ranks *g, const wire_message *m) {
@@ -76,7 +78,7 @@ void ranks_take_failure(ranks *g, const wire_message *m) {
     (void)snprintf(text, sizeof text, "%.*s", (int)(m->n - 4 < 600 ? m->n - 4 : 600),
                    (const char *)m->bytes + 4);
     (void)err_set(&g->failure, (snap_status)code, "%s", text);
-    spread_failure(g);
+    ranks_spread_failure(g, g->rank != 0 && m->type == WIRE_FAIL);
 }
 
 void ranks_fail_other(ranks *g, int rank, snap_err *why) {

@@ -50,6 +50,10 @@ typedef struct {
     const char *name; /* borrowed; with it and ": " begins the message that on_stuck() gets; NULL or
                          "" = no name */
     const volatile sig_atomic_t *cancel; /* ends ranks_join() when it becomes nonzero; or NULL */
+    /* Called once with the failure of the group, from any thread, before it is sent on to other
+     * ranks. @from_rank_0: rank 0 has sent it to this rank, after the same call there. NULL =
+     * nothing is done. */
+    void (*on_failure)(const snap_err *why, bool from_rank_0);
 } ranks_options;
 
 extern const ranks_options ranks_defaults;

@@ -46,6 +46,10 @@ void ranks_fail_locked(ranks *g, int rank, snap_status code, const char *text);
 /* Sends the failure of the group over one connection. */
 void ranks_send_failure(ranks *g, wire *w);
 
+/* Calls opt.on_failure() with g->failure, and sends it to the ranks that this process has a
+ * connection to. */
+void ranks_spread_failure(ranks *g, bool from_rank_0);
+
 /* Records the failure that another rank has sent, and sends it on. */
 void ranks_take_failure(ranks *g, const wire_message *m);
 

@@ -181,7 +181,7 @@ static void refuse_second(rendezvous *m, candidate *n, int rank) {
     wire_put32(bytes, SNAP_E_USAGE);
     int k = snprintf((char *)bytes + 4, sizeof bytes - 4,
                      "rank %d: another process has arrived as this rank", rank);
-    if (wire_send(&n->w, WIRE_FAIL, bytes, 4 + (size_t)k, NULL) != SNAP_OK)
+    if (wire_send(&n->w, WIRE_REFUSED, bytes, 4 + (size_t)k, NULL) != SNAP_OK)
         m->refused++;
     (void)snprintf(m->doubled, sizeof m->doubled, "; a second rank %d was refused", rank);
     wire_close(&n->w);
@@ -298,9 +298,7 @@ static snap_status lead(rendezvous *m, const rank_place *place, snap_err *err) {
     }
     if (st == SNAP_OK && g->failure.code == SNAP_OK && missing(g) > 0) {
         name_missing(m, place, &g->failure);
-        for (int r = 1; r < g->size; r++)
-            if (g->of[r].here)
-                ranks_send_failure(g, &g->of[r].w);
+        ranks_spread_failure(g, false);
     }
     if (st == SNAP_OK)
         st = welcome(g);
@@ -376,7 +374,7 @@ static snap_status read_welcome(ranks *g, const rank_place *place, bool *welcome
     wire_message m;
     bool open = wire_read(w);
     wire_result got = wire_next(w, &m);
-    if (got == WIRE_MESSAGE && m.type == WIRE_FAIL) {
+    if (got == WIRE_MESSAGE && (m.type == WIRE_FAIL || m.type == WIRE_REFUSED)) {
         ranks_take_failure(g, &m);
         *err = g->failure;
         return g->failure.code;

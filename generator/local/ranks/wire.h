@@ -28,6 +28,8 @@ typedef enum {
     WIRE_CALL,      /* to a rank of a split model: a call to repeat (model/calls.h) */
     WIRE_SUM,       /* numbers that ranks of a split model on the CPU exchange (host_sums.h) */
     WIRE_ANSWER,    /* from a rank of a split model: an answer to a call (model/remote.h) */
+    WIRE_REFUSED,   /* from rank 0: why the receiver cannot join; content as of WIRE_FAIL. The group
+                       itself has not failed */
     WIRE_TYPES,
 } wire_type;
 
