@@ -521,14 +521,18 @@ static const char *const kVariables[] = {"RANK",
                                          "SLURM_PROCID",
                                          "SLURM_NTASKS",
                                          "SLURM_LOCALID",
+                                         "SLURM_STEP_NUM_TASKS",
                                          "SLURM_STEP_ID",
                                          "MASTER_ADDR",
                                          "MASTER_PORT",
-                                         RANKS_LISTENER};
+                                         "TORCHELASTIC_USE_AGENT_STORE",
+                                         RANKS_LISTENER,
+                                         RANKS_REPORT};
 
 /* Sets the variables of a line such as "RANK=1 WORLD_SIZE=2", and reads the place. */
 static snap_status place_of(const char *line, rank_place *out, snap_err *err) {
     char copy[256], *at = NULL;
+    CU_ASSERT_FATAL(strlen(line) < sizeof copy);
     for (size_t i = 0; i < sizeof kVariables / sizeof *kVariables; i++)
         (void)unsetenv(kVariables[i]);
     (void)snprintf(copy, sizeof copy, "%s", line);
@@ -548,18 +552,51 @@ static void test_place(void) {
     } good[] = {
         {"", 0, 0, -1, RANKS_PORT},
         {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=h MASTER_PORT=4000", 1, 2, 1, 4000},
-        {"RANK=0 WORLD_SIZE=1", 0, 1, -1, RANKS_PORT},
+        /* torchrun, which listens at the port itself, or does not */
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=h MASTER_PORT=29500 "
+         "TORCHELASTIC_USE_AGENT_STORE=True",
+         1, 2, 1, 29501},
+        {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=h MASTER_PORT=37000 "
+         "TORCHELASTIC_USE_AGENT_STORE=False",
+         0, 2, 0, 37000},
+        /* this program, started by torchrun as a single process */
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_ADDR=h MASTER_PORT=37000 "
+         "TORCHELASTIC_USE_AGENT_STORE=True SNAPMLA_RANK_REPORT=9",
+         1, 2, 1, 37000},
+        /* a single process, which is no group, with other variables or without */
+        {"RANK=0 WORLD_SIZE=1", 0, 0, -1, RANKS_PORT},
+        {"RANK=0 WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 MASTER_ADDR=h", 1, 2,
+         -1, RANKS_PORT},
         {"OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=1 MASTER_ADDR=h",
          3, 4, 1, RANKS_PORT},
         {"PMI_RANK=1 PMI_SIZE=8 MASTER_ADDR=h", 1, 8, -1, RANKS_PORT},
-        {"SLURM_PROCID=5 SLURM_NTASKS=16 SLURM_LOCALID=5 SLURM_STEP_ID=0 MASTER_ADDR=h", 5, 16, 5,
-         RANKS_PORT},
-        /* a batch script, which is no rank */
+        {"PMI_RANK=3 PMI_SIZE=8 MPI_LOCALRANKID=1 MASTER_ADDR=h", 3, 8, 1, RANKS_PORT},
+        /* What Slurm 22.05 sets: srun, srun of two tasks with the variables of a job of four
+         * (--preserve-env), and srun --mpi=pmi2. */
+        {"SLURM_PROCID=5 SLURM_NTASKS=16 SLURM_LOCALID=1 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=16 "
+         "MASTER_ADDR=h",
+         5, 16, 1, RANKS_PORT},
+        {"SLURM_PROCID=1 SLURM_NTASKS=4 SLURM_LOCALID=1 SLURM_STEP_ID=2 SLURM_STEP_NUM_TASKS=2 "
+         "MASTER_ADDR=h",
+         1, 2, 1, RANKS_PORT},
+        {"PMI_RANK=1 PMI_SIZE=2 SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_LOCALID=1 SLURM_STEP_ID=0 "
+         "SLURM_STEP_NUM_TASKS=2 MASTER_ADDR=h",
+         1, 2, 1, RANKS_PORT},
+        /* no rank: a batch script, the shell that salloc starts in a job of four tasks, and a
+         * batch script that was submitted from it */
         {"SLURM_PROCID=0 SLURM_NTASKS=16 SLURM_LOCALID=0", 0, 0, -1, RANKS_PORT},
-        /* mpirun in a batch job */
+        {"SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0 SLURM_STEP_ID=4294967290 "
+         "SLURM_STEP_NUM_TASKS=1",
+         0, 0, -1, RANKS_PORT},
+        {"SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_LOCALID=0 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1", 0,
+         0, -1, RANKS_PORT},
+        /* the launchers of Open MPI and MPICH in a batch job of four tasks */
         {"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 SLURM_PROCID=0 SLURM_NTASKS=1 "
-         "SLURM_STEP_ID=0 MASTER_ADDR=h",
+         "SLURM_LOCALID=0 SLURM_STEP_ID=3 SLURM_STEP_NUM_TASKS=1 MASTER_ADDR=h",
          1, 2, -1, RANKS_PORT},
+        {"PMI_RANK=1 PMI_SIZE=2 MPI_LOCALRANKID=1 SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0 "
+         "SLURM_STEP_ID=4 SLURM_STEP_NUM_TASKS=1 MASTER_ADDR=h",
+         1, 2, 1, RANKS_PORT},
         {"RANK=255 WORLD_SIZE=256 MASTER_ADDR=h", 255, 256, -1, RANKS_PORT},
     };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
@@ -568,6 +605,7 @@ static void test_place(void) {
         CU_ASSERT_EQUAL(place_of(good[i].line, &p, &err), SNAP_OK);
         CU_ASSERT(p.rank == good[i].rank && p.size == good[i].size);
         CU_ASSERT(p.local_rank == good[i].local_rank && p.port == good[i].port);
+        CU_ASSERT_EQUAL(rank_place_size(), p.size);
     }
 }
 
@@ -578,9 +616,9 @@ static void test_impossible_place(void) {
         {"RANK=0", "the environment variable WORLD_SIZE is not set"},
         {"WORLD_SIZE=2 MASTER_ADDR=h", "the environment variable RANK is not set"},
         {"RANK=0 WORLD_SIZE=0",
-         "the environment variable WORLD_SIZE must be an integer within 1..256, got '0'"},
+         "the environment variable WORLD_SIZE must be an integer within 2..256, got '0'"},
         {"RANK=0 WORLD_SIZE=1000000",
-         "the environment variable WORLD_SIZE must be an integer within 1..256, got '1000000'"},
+         "the environment variable WORLD_SIZE must be an integer within 2..256, got '1000000'"},
         {"RANK=2 WORLD_SIZE=2",
          "the environment variable RANK must be an integer within 0..1, got '2'"},
         {"RANK=-1 WORLD_SIZE=2",
@@ -588,9 +626,12 @@ static void test_impossible_place(void) {
         {"RANK=1x WORLD_SIZE=2",
          "the environment variable RANK must be an integer within 0..1, got '1x'"},
         {"RANK=1 WORLD_SIZE=2",
-         "RANK is set, but MASTER_ADDR is not: set it to the host name of rank 0"},
+         "RANK is set, but MASTER_ADDR is not: set it to the host name of rank 0, or to 127.0.0.1 "
+         "if all ranks are on one machine"},
         {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=70000",
          "the environment variable MASTER_PORT must be an integer within 1..65535, got '70000'"},
+        {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=65535 TORCHELASTIC_USE_AGENT_STORE=True",
+         "the environment variable MASTER_PORT must be an integer within 1..65534, got '65535'"},
         {"RANK=0 WORLD_SIZE=2 LOCAL_RANK=2 MASTER_ADDR=h",
          "the environment variable LOCAL_RANK must be an integer within 0..1, got '2'"},
     };

@@ -75,12 +75,13 @@ const opt_command cmd_bench_exchange = {
              "\n"
              "NCCL is loaded when the command runs: libnccl.so.2, or the file that the\n"
              "environment variable SNAPMLA_NCCL names. Launchers are recognised by variables:\n"
-             "RANK, WORLD_SIZE, LOCAL_RANK, or those of Open MPI, MPICH and srun. MASTER_ADDR is\n"
-             "the host of rank 0, and MASTER_PORT its port (29500). If one rank fails, all end\n"
-             "within 30 seconds, and the message names the rank.",
+             "RANK, WORLD_SIZE, LOCAL_RANK (torchrun), or those of Open MPI, MPICH and srun.\n"
+             "MASTER_ADDR is the host of rank 0, and MASTER_PORT its port (29500). If one rank\n"
+             "fails, all end within 30 seconds, and the message names the rank.",
     .examples = "  snapmla bench exchange --devices 0,1 --out RUN\n"
                 "  snapmla bench exchange --devices 0,1 --operations all_reduce --sizes 16384\n"
-                "  MASTER_ADDR=node1 mpirun -n 16 snapmla bench exchange",
+                "  mpirun -n 16 --hostfile HOSTS -x MASTER_ADDR=node1 snapmla bench exchange\n"
+                "  MASTER_ADDR=node1 srun -n 16 --kill-on-bad-exit snapmla bench exchange",
     .options = options,
     .run = run,
     .of = &cmd_bench,

@@ -155,8 +155,7 @@ static snap_status run(opt_shared *shared, snap_err *err) {
         return err_set(err, SNAP_E_USAGE, "--devices needs --layout");
     if (o.layout)
         TRY(rank_layout_parse(&l, o.layout, err));
-    st = rank_layout_size(&l) > 1 ? model_layout_run(&o, devices, &l, shared, measure_and_show, err)
-                                  : measure_and_show(shared, true, err);
+    st = model_layout_run(&o, devices, &l, shared, measure_and_show, err);
 cleanup:
     return st;
 }

@@ -100,8 +100,6 @@ cleanup:
 
 static snap_status measure_and_show(const exchange_arguments *a, opt_shared *shared,
                                     const rank_place *place, snap_err *err) {
-    if (place->size < 2)
-        return err_set(err, SNAP_E_USAGE, "bench exchange needs at least two ranks");
     exchange_bench *b = calloc(1, sizeof *b);
     if (!b)
         return err_set(err, SNAP_E_NOMEM, "out of memory for a benchmark");

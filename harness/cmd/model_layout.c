@@ -72,12 +72,26 @@ static snap_status run_rank(const job *j, const rank_place *place, const rank_de
     return st;
 }
 
+/* A launcher that has started several processes is refused: each of them would measure the whole
+ * model, beside the others. */
+static snap_status measure_alone(opt_shared *shared, model_layout_measure *measure, snap_err *err) {
+    int size = rank_place_size();
+    if (size > 1)
+        return err_set(err, SNAP_E_USAGE,
+                       "the launcher has started %d processes, and bench model needs only one "
+                       "without a --layout of several GPUs",
+                       size);
+    return measure(shared, true, err);
+}
+
 snap_status model_layout_run(model_bench_options *o, const char *devices, const rank_layout *l,
                              opt_shared *shared, model_layout_measure *measure, snap_err *err) {
     snap_status st;
     rank_place place;
     rank_devices d;
     int size = rank_layout_size(l);
+    if (size == 1)
+        return measure_alone(shared, measure, err);
     TRY(rank_devices_read(&d, devices, err));
     TRY(rank_place_read(&place, err));
     if (size > E2E_RANKS)
@@ -89,7 +103,8 @@ snap_status model_layout_run(model_bench_options *o, const char *devices, const 
                        place.size);
     if (place.size == 0 && d.n != size)
         return err_set(err, SNAP_E_USAGE,
-                       "--layout %s has %d ranks: --devices must list as many GPUs, not %d",
+                       "--layout %s has %d ranks: --devices must list as many GPUs, not %d, unless "
+                       "a launcher starts the ranks",
                        o->layout, size, d.n);
     st = place.size == 0 ? rank_processes_run(size, err)
                          : run_rank(&(job){o, shared, measure}, &place, &d, err);

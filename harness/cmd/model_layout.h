@@ -9,10 +9,11 @@
 /* Measures as the options say, and prints the rows if @shows. */
 typedef snap_status model_layout_measure(opt_shared *shared, bool shows, snap_err *err);
 
-/* With @devices, the value of --devices, and without a launcher, this function starts the ranks of
- * @l and waits for them. In a rank that a launcher started, it joins the group and calls @measure;
- * meanwhile, o->group is the group. SNAP_E_USAGE if the numbers of ranks and GPUs differ, and the
- * errors of the ranks. */
+/* If @l has one rank, only calls @measure. Otherwise, with @devices, the value of --devices, and
+ * without a launcher, this function starts the ranks of @l and waits for them. In a rank that a
+ * launcher started, it joins the group and calls @measure; meanwhile, o->group is the group.
+ * SNAP_E_USAGE if the numbers of ranks and GPUs, or of processes, differ, and the errors of the
+ * ranks. */
 snap_status model_layout_run(model_bench_options *o, const char *devices, const rank_layout *l,
                              opt_shared *shared, model_layout_measure *measure,
                              snap_err *err) SNAP_CHECK_RESULT;

@@ -14,8 +14,9 @@ typedef struct {
 static const launcher_names kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", NULL},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", NULL},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALRANKID"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", NULL},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID"},
 };
 enum { kLauncherCount = sizeof kLaunchers / sizeof *kLaunchers };
 
@@ -34,13 +35,35 @@ static snap_status read_number(const char *name, int64_t low, int64_t high, int 
     return SNAP_OK;
 }
 
+static snap_status read_port(int *port, snap_err *err) {
+    const char *store = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    /* Whether torchrun listens at the port. If launch_ranks() has started this process, the port is
+     * its own, and a torchrun has only started launch_ranks(). */
+    bool taken = store && strcmp(store, "True") == 0 && !getenv(RANKS_REPORT);
+    if (getenv("MASTER_PORT")) {
+        snap_status st = read_number("MASTER_PORT", 1, taken ? 65534 : 65535, port, err);
+        if (st != SNAP_OK)
+            return st;
+    }
+    *port += taken;
+    return SNAP_OK;
+}
+
 static const launcher_names *find_launcher(void) {
     for (int i = 0; i < kLauncherCount; i++) {
         const launcher_names *l = &kLaunchers[i];
-        if ((getenv(l->rank) || getenv(l->size)) && (!l->only_with || getenv(l->only_with)))
+        const char *size = getenv(l->size);
+        bool alone = size && strcmp(size, "1") == 0;
+        if ((getenv(l->rank) || size) && (!l->only_with || getenv(l->only_with)) && !alone)
             return l;
     }
     return NULL;
+}
+
+int rank_place_size(void) {
+    int size = 0;
+    const launcher_names *l = find_launcher();
+    return l && read_number(l->size, 2, RANKS_MOST, &size, NULL) == SNAP_OK ? size : 0;
 }
 
 snap_status rank_place_read(rank_place *out, snap_err *err) {
@@ -49,18 +72,18 @@ snap_status rank_place_read(rank_place *out, snap_err *err) {
     *out = (rank_place){.local_rank = -1, .port = RANKS_PORT, .listener = -1};
     if (!l)
         return SNAP_OK;
-    TRY(read_number(l->size, 1, RANKS_MOST, &out->size, err));
+    TRY(read_number(l->size, 2, RANKS_MOST, &out->size, err));
     TRY(read_number(l->rank, 0, out->size - 1, &out->rank, err));
     if (getenv(l->local_rank))
         TRY(read_number(l->local_rank, 0, out->size - 1, &out->local_rank, err));
-    if (getenv("MASTER_PORT"))
-        TRY(read_number("MASTER_PORT", 1, 65535, &out->port, err));
+    TRY(read_port(&out->port, err));
     if (out->rank == 0 && getenv(RANKS_LISTENER))
         TRY(read_number(RANKS_LISTENER, 3, 1 << 20, &out->listener, err));
     out->address = getenv("MASTER_ADDR");
-    if (out->size > 1 && (!out->address || !*out->address))
+    if (!out->address || !*out->address)
         TRY(err_set(err, SNAP_E_USAGE,
-                    "%s is set, but MASTER_ADDR is not: set it to the host name of rank 0",
+                    "%s is set, but MASTER_ADDR is not: set it to the host name of rank 0, or to "
+                    "127.0.0.1 if all ranks are on one machine",
                     l->rank));
     return SNAP_OK;
 cleanup:

@@ -3,16 +3,21 @@
  * A launcher (mpirun, srun, torchrun, or this program with launch_ranks()) starts one process for
  * each GPU and passes the place of each in environment variables: number of the rank, number of
  * ranks, and number of the rank on its machine. Of the following lines, the first one counts whose
- * first or second variable is set:
+ * first or second variable is set, unless the second one is 1: a single process is no group, and
+ * may be a shell in which the user starts the program.
  *
- *   RANK, WORLD_SIZE, LOCAL_RANK               torchrun and this program
- *   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK   Open MPI
- *   PMI_RANK, PMI_SIZE, MPI_LOCALRANKID        MPICH and Intel MPI
- *   SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID  srun. They count only if SLURM_STEP_ID is set as
- *                                              well, because a batch script has the other
- *                                              three, too
+ *   RANK, WORLD_SIZE, LOCAL_RANK                torchrun and this program
+ *   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK    Open MPI
+ *   PMI_RANK, PMI_SIZE, MPI_LOCALRANKID         MPICH and Intel MPI, if the third one is set
+ *   SLURM_PROCID, _STEP_NUM_TASKS, _LOCALID     srun, if the second one is set. A batch script has
+ *                                               only the other two. SLURM_NTASKS does not count:
+ *                                               it may be the number of tasks of the whole job
+ *   PMI_RANK, PMI_SIZE                          other launchers with PMI. 'srun --mpi=pmi2' sets
+ *                                               these two as well
  *
- * MASTER_ADDR and MASTER_PORT are the host and the port at which rank 0 listens. */
+ * MASTER_ADDR and MASTER_PORT are the host and the port at which rank 0 listens. If torchrun
+ * listens at this port itself, it sets TORCHELASTIC_USE_AGENT_STORE=True, and rank 0 takes the next
+ * one. */
 #ifndef SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 #define SNAPMLA_GENERATOR_LOCAL_RANKS_PLACE_H
 
@@ -27,9 +32,9 @@ enum { RANKS_MOST = 256 /* in a group */, RANKS_PORT = 29500 /* default of MASTE
 #define RANKS_REPORT   "SNAPMLA_RANK_REPORT"   /* descriptor for launch_report() */
 
 typedef struct {
-    int rank, size;      /* 0 and 0: no launcher has started this process */
+    int rank, size;      /* 0 and 0: no launcher has started a group with this process */
     int local_rank;      /* number of the process on its machine; -1 = unknown */
-    const char *address; /* host of rank 0, from the environment; NULL = not set (one rank) */
+    const char *address; /* host of rank 0, from the environment; NULL = no group */
     int port;
     int listener; /* the socket on which rank 0 already listens; -1 = it has to open one */
 } rank_place;
@@ -41,6 +46,10 @@ typedef struct {
  * has an impossible value; the message names it.
  */
 snap_status rank_place_read(rank_place *out, snap_err *err) SNAP_CHECK_RESULT;
+
+/* How many processes a launcher has started together with this one; 0 = no launcher, or its
+ * variable is no number. */
+int rank_place_size(void);
 
 enum { RANKS_VISIBLE = 512 /* bytes of a list for CUDA_VISIBLE_DEVICES */ };
 
