@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the job scripts configs/eval.sbatch and configs/serving.sbatch as the tasks of a Slurm array and as the ranks of
-# MPI would, with their variables set by hand, and merges the parts.
+# MPI and srun would, with their variables set by hand, and merges the parts.
 #   test_sbatch.sh BUILD
 set -eu
 SNAPMLA=$(realpath "$1/snapmla")
@@ -17,18 +17,25 @@ fail() {
     exit 1
 }
 
-# parts array|mpi SCRIPT OPTION...: two tasks at the same time
+# variables KIND I: what the launcher sets for task I of two
+variables() {
+    batch='SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_LOCALID=0' # what every batch script has
+    array="SLURM_ARRAY_JOB_ID=$$ SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_MAX=7"
+    array="$array SLURM_ARRAY_TASK_STEP=2 SLURM_ARRAY_TASK_ID=$((2 * $2 + 3))"
+    case $1 in
+    array) echo "$batch SLURM_NTASKS=4 $array" ;; # of a job with several tasks
+    mpi) echo "$batch SLURM_NTASKS=1 OMPI_COMM_WORLD_RANK=$(($2 - 1)) OMPI_COMM_WORLD_SIZE=2" ;;
+    srun) # in a task of an array
+        echo "$array SLURM_JOB_ID=7 SLURM_STEP_ID=3 SLURM_PROCID=$(($2 - 1)) SLURM_NTASKS=4 SLURM_STEP_NUM_TASKS=2" ;;
+    esac
+}
+# parts array|mpi|srun SCRIPT OPTION...: two tasks at the same time
 parts() {
     kind=$1 pids=''
     shift
     for i in 1 2; do
-        if [ "$kind" = array ]; then # whose numbers need not begin with 1
-            set_by="SLURM_ARRAY_JOB_ID=$$ SLURM_ARRAY_TASK_ID=$((i + 4)) SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_COUNT=2"
-        else
-            set_by="OMPI_COMM_WORLD_RANK=$((i - 1)) OMPI_COMM_WORLD_SIZE=2"
-        fi
-        # shellcheck disable=SC2086 # $set_by is a list of variables, which must become several words
-        env $set_by sh "$@" >"$dir/out-$i" 2>&1 &
+        # shellcheck disable=SC2046 # a list of variables, which must become several words
+        env $(variables "$kind" $i) sh "$@" >"$dir/out-$i" 2>&1 &
         pids="$pids $!"
     done
     for pid in $pids; do
@@ -42,6 +49,24 @@ merged() {
     "$SNAPMLA" verify-run "$dir/$2" >/dev/null || fail "the merged run of '$2' under $1 does not verify"
 }
 
+# refused MESSAGE VARIABLE...: the variables do not say which part this is
+refused() {
+    message=$1
+    shift
+    for script in configs/eval.sbatch configs/serving.sbatch; do
+        code=0
+        env "$@" SNAPMLA=false sh "$script" "$dir/none" --arm a >"$dir/out" 2>&1 || code=$?
+        { [ $code = 2 ] && grep -q "$message" "$dir/out"; } || { cat "$dir/out"; fail "'$script' did not refuse $*"; }
+    done
+}
+refused 'neither a task of an array nor one of several ranks' SLURM_JOB_ID=7 SLURM_PROCID=0
+refused 'neither a task of an array nor one of several ranks' SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=4
+# the shell of salloc, and srun of one task with PMI
+refused 'neither a task of an array nor one of several ranks' SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_NTASKS=4 \
+    SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1 PMI_RANK=0 PMI_SIZE=1
+refused 'must have equal distances' SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=3 \
+    SLURM_ARRAY_TASK_MAX=9 SLURM_ARRAY_TASK_STEP=1
+
 "$SNAPMLA" synth --style aime --level 1 --count 4 --out "$dir/synth_aime.jsonl" >/dev/null
 "$SNAPMLA" serve -q --port 0 --context 1024 --threads 1 models/snapmla-10m >"$dir/serve" &
 server=$!
@@ -51,15 +76,16 @@ for _ in $(seq 600); do
 done
 url=$(sed 's/.* at //' "$dir/serve")
 
-for kind in array mpi; do
+for kind in array mpi; do # MPI for the evaluation, and srun for the load
     model=local:models/snapmla-10m,threads=1
-    parts $kind configs/eval.sbatch "$dir/eval" --suite synth_aime --data "$dir" --samples 1 --max-tokens 100 \
+    parts "$kind" configs/eval.sbatch "$dir/eval" --suite synth_aime --data "$dir" --samples 1 --max-tokens 100 \
         --arm "bf16=$model" --arm "fp8=$model,precision=fp8"
-    merged $kind eval
+    merged "$kind" eval
     [ "$(wc -l <"$dir/eval/samples.jsonl")" = 8 ] || fail "the merged evaluation under $kind has not 8 samples"
-    parts $kind configs/serving.sbatch "$dir/load" --concurrency 2 --requests 6 --blocks 2 --warmup 0 --input 40 \
+    [ "$kind" = array ] || kind=srun
+    parts "$kind" configs/serving.sbatch "$dir/load" --concurrency 2 --requests 6 --blocks 2 --warmup 0 --input 40 \
         --output 4 --arm "a=$url"
-    merged $kind load
+    merged "$kind" load
     [ "$(wc -l <"$dir/load/requests.jsonl")" = 12 ] || fail "the merged load under $kind has not 12 requests"
     [ -z "$(find "$dir" -name '*.meet-*')" ] || fail "the file with the place is left"
     rm -rf "$dir"/eval* "$dir"/load*
