@@ -1,5 +1,6 @@
 #include "harness/cmd/rank_process.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ snap_status rank_program_facts(buf *facts, snap_err *err) {
     return buf_check(facts, "the facts to compare", err);
 }
 
-static bool reported; /* the message of the group is printed, by this process or by rank 0 */
+static atomic_bool reported; /* the message of the group is printed, by this process or by rank 0 */
 
 /* Prints the message at once: some launchers kill the other ranks as soon as one has ended. */
 static void report(const snap_err *why, bool from_rank_0) {
