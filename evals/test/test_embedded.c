@@ -1,6 +1,6 @@
 /* Tests that the shipped model answers held-out problems of the second level and finds codes in
  * short texts, with a BF16 and with an FP8 cache. Decoding is greedy, so the answers are the same
- * in each run. */
+ * in each run. Under sanitizers, each cache has only one of the two kinds of question. */
 #include <CUnit/CUnit.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +77,8 @@ static void check_problems(const char *precision) {
 }
 
 static void test_problems(void) {
-    check_problems("bf16");
+    if (!kSanitized)
+        check_problems("bf16");
     check_problems("fp8");
 }
 
@@ -149,7 +150,8 @@ static void check_codes(const char *precision) {
 
 static void test_codes(void) {
     check_codes("bf16");
-    check_codes("fp8");
+    if (!kSanitized)
+        check_codes("fp8");
 }
 
 CU_TestInfo tests_embedded[] = {{"the shipped model answers problems", test_problems},

@@ -17,7 +17,7 @@
 #include "generator/test/split_ranks.h"
 #include "generator/test/tiny_model.h"
 
-enum { kRequests = kThreadSanitized ? 8 : 24, kSamples = 6, kTokens = kSanitized ? 8 : 40 };
+enum { kRequests = kSanitized ? 8 : 24, kSamples = 6, kTokens = kSanitized ? 8 : 40 };
 static const char kShipped[] = "models/snapmla-10m";
 
 static void test_rank(void) {
@@ -53,19 +53,20 @@ static void expect_same_results(const drive *one, const drive *two) {
 }
 
 /* Batches, shared prompts and copied pages: in FP32, the texts of a divided model are those of the
- * whole one. */
+ * whole one. Under sanitizers, only one model and its last two layouts are tested. Their ranks run
+ * all code of the other layouts, too. */
 static void test_generators(void) {
     static drive one, other;
     static const struct {
         const char *model, *layouts[6];
-    } cases[] = {{"v3", {"TP2", "TP2/EP2", "EP2", "DP2/TP2", "DP2/TP2/EP4", NULL}},
+    } cases[] = {{"v3", {"TP2", "EP2", "DP2/TP2", "TP2/EP2", "DP2/TP2/EP4", NULL}},
                  {"longcat", {"TP2", "TP2/EP2", "EP4", NULL}},
                  {"minicpm3", {"TP2", "DP3/TP2", NULL}}};
     for (int m = 0; m < (kSanitized ? 1 : 3); m++) {
         char dir[64];
         split_ranks_model(dir, cases[m].model);
         run_arm(&one, dir, NULL, "fp32");
-        for (int i = 0; cases[m].layouts[i]; i++) {
+        for (int i = kSanitized ? 3 : 0; cases[m].layouts[i]; i++) {
             run_arm(&other, dir, cases[m].layouts[i], "fp32");
             expect_same_results(&one, &other);
             drive_release(&other);
@@ -145,14 +146,16 @@ static void test_shipped_model(void) {
         split_ranks_expect_none();
         return;
     }
-    CU_ASSERT_EQUAL(compare(kShipped, "TP2", &f32, 0, kTokens), 0);
     CU_ASSERT_EQUAL(compare(kShipped, "TP4", &f32, 1, kTokens), 0);
-    CU_ASSERT_EQUAL(compare(kShipped, "EP2", &f32, 0, kTokens), 0);
     CU_ASSERT_EQUAL(compare(kShipped, "DP2/TP2/EP4", &f32, 1, kTokens), 0);
-    CU_ASSERT(compare(kShipped, "TP2", &bf16, 1, kTokens) < kSamples);
     CU_ASSERT(compare(kShipped, "TP2", &fp8, 1, kTokens) < kSamples);
-    CU_ASSERT(compare(kShipped, "EP2", &bf16, 1, kTokens) < kSamples);
-    CU_ASSERT(compare(kShipped, "EP2", &fp8, 1, kTokens) < kSamples);
+    if (!kSanitized) {
+        CU_ASSERT_EQUAL(compare(kShipped, "TP2", &f32, 0, kTokens), 0);
+        CU_ASSERT_EQUAL(compare(kShipped, "EP2", &f32, 0, kTokens), 0);
+        CU_ASSERT(compare(kShipped, "TP2", &bf16, 1, kTokens) < kSamples);
+        CU_ASSERT(compare(kShipped, "EP2", &bf16, 1, kTokens) < kSamples);
+        CU_ASSERT(compare(kShipped, "EP2", &fp8, 1, kTokens) < kSamples);
+    }
     split_ranks_expect_none();
 }
 

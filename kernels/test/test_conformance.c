@@ -19,6 +19,7 @@ typedef struct {
     int stop_after; /* the number of rows after which to stop; 0 = never */
 } tally;
 
+enum { kOrdinaryRows = 24 /* rows up to the last check of ordinary shapes */ };
 static const char kFirstLong[] = "each page of a long context counts";
 
 /* The number of result rows before those of the long checks, which come last. */
@@ -31,9 +32,11 @@ static int rows_before_long(void) {
 
 static bool count(void *ctx, const conformance_row *row) {
     tally *t = ctx;
-    /* In a full run, this row must be the first of the long checks. Otherwise a run that stops here
-     * would leave out other checks. */
-    if (t->rows++ == rows_before_long())
+    /* These are the rows at which some runs stop. If they are other checks, such a run would leave
+     * out more than it should. */
+    if (++t->rows == kOrdinaryRows)
+        CU_ASSERT_STRING_EQUAL(row->check, "causal rows, s_q to 4");
+    if (t->rows == rows_before_long() + 1)
         CU_ASSERT_STRING_EQUAL(row->check, checks_reach[0].name);
     if (row->verdict == CONFORMANCE_FAILED && !t->failed++)
         (void)snprintf(t->first, sizeof t->first, "%s", row->check);
@@ -44,12 +47,14 @@ static bool count(void *ctx, const conformance_row *row) {
 
 /* Runs all checks. The long checks are left out if @with_long is false. They are also left out
  * under a sanitizer, where they would take minutes. There, test_pages_missed() runs two of the
- * three long checks. */
+ * three long checks. With the thread sanitizer, the run ends after the checks of ordinary shapes.
+ * Most of the others only have other numbers, which do not change how threads synchronise. */
 static tally run(mla_backend *be, bool with_long) {
     bool all = with_long && !kSanitized;
-    tally t = {.stop_after = all ? 0 : rows_before_long()};
+    int rows = all ? conformance_count() : kThreadSanitized ? kOrdinaryRows : rows_before_long();
+    tally t = {.stop_after = all ? 0 : rows};
     CU_ASSERT_EQUAL(conformance_run(be, count, &t, NULL), all ? SNAP_OK : SNAP_E_CANCELLED);
-    CU_ASSERT_EQUAL(t.rows, all ? conformance_count() : rows_before_long());
+    CU_ASSERT_EQUAL(t.rows, rows);
     return t;
 }
 
@@ -119,7 +124,8 @@ static void test_example(void) {
 /* The minimal plugin has no FP8: the checks of that arm and the quantisation of queries are
  * skipped. It is slow, so the long checks are left out. */
 static void test_minimal(void) {
-    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, 24);
+    const int skipped = kThreadSanitized ? 11 : 24;
+    CU_ASSERT_EQUAL(run_plugin("plugin:" PLUGINS "/plugins/minimal.so", false).skipped, skipped);
 }
 
 /* ---- backends with one fault each ------------------------------------------------------------ */
