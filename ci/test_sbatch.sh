@@ -17,6 +17,11 @@ fail() {
     exit 1
 }
 
+# This test may itself run in a job.
+for name in $(env | sed -n 's/^\(\(SLURM\|OMPI\|PMI\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset "$name"
+done
+
 # variables KIND I: what the launcher sets for task I of two
 variables() {
     batch='SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_LOCALID=0' # what every batch script has
@@ -66,6 +71,28 @@ refused 'neither a task of an array nor one of several ranks' SLURM_JOB_ID=7 SLU
     SLURM_STEP_ID=4294967290 SLURM_STEP_NUM_TASKS=1 PMI_RANK=0 PMI_SIZE=1
 refused 'must have equal distances' SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=3 \
     SLURM_ARRAY_TASK_MAX=9 SLURM_ARRAY_TASK_STEP=1
+
+# place VARIABLE...: the place where the parts of a load meet, for a part whose program fails with exit code 5
+place() {
+    code=0
+    env "$@" SNAPMLA="$dir/fails" sh configs/serving.sbatch "$dir/load" --arm a >"$dir/out" 2>&1 || code=$?
+    [ $code = 5 ] || { cat "$dir/out"; fail "exit code $code under $*, expected 5"; }
+    sed -n 's/.*--meet \([^ ]*\) .*/\1/p' "$dir/out"
+}
+printf '#!/bin/sh\necho "$@"\nexit 5\n' >"$dir/fails"
+chmod +x "$dir/fails"
+step='SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=2'
+mpi='SLURM_JOB_ID=7 OMPI_COMM_WORLD_SIZE=2'
+# shellcheck disable=SC2086 # lists of variables, which must become several words
+{
+    one=$(place $step SLURM_STEP_ID=1) two=$(place $step SLURM_STEP_ID=2)
+    { [ -n "$one" ] && [ "$one" != "$two" ]; } || fail "two steps of a job meet at '$one' and '$two'"
+    [ "$(cat "$dir/load.meet-7.1")" = "$one" ] || fail 'the file with the place is gone after a failure'
+    # The second rank is on another host, where srun has started the daemon of mpirun.
+    one=$(place $mpi OMPI_COMM_WORLD_RANK=0) two=$(place $mpi OMPI_COMM_WORLD_RANK=1 SLURM_STEP_ID=9)
+    { [ -n "$one" ] && [ "$one" = "$two" ]; } || fail "two ranks of mpirun meet at '$one' and '$two'"
+}
+rm -f "$dir"/load*
 
 "$SNAPMLA" synth --style aime --level 1 --count 4 --out "$dir/synth_aime.jsonl" >/dev/null
 "$SNAPMLA" serve -q --port 0 --context 1024 --threads 1 models/snapmla-10m >"$dir/serve" &
