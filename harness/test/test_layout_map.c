@@ -249,8 +249,8 @@ static prediction_record row(const char *layout, double tokens_s) {
     return r;
 }
 
-static prediction_record row_without_time(int64_t gpus, int64_t context) {
-    prediction_record r = row("DP8/TP1", 1);
+static prediction_record row_without_time(const char *layout, int64_t gpus, int64_t context) {
+    prediction_record r = row(layout, 1);
     r.parts = 0;
     r.gpus = gpus;
     r.context = context;
@@ -291,27 +291,30 @@ static void expect_map(const prediction_record *rows, size_t n, const char *expe
     results_free(r);
 }
 
-/* The interval of the first row begins at 900. */
+/* The intervals of the fastest layouts begin at 900. The last row has a tie with a third layout,
+ * whose interval is wider than that of the second one. */
 static void test_ties(void) {
     prediction_record rows[] = {row("DP4/TP2/EP8", 1000), row("DP1/TP8", 1000),
-                                row("DP8/TP1", 1000)};
-    rows[0].runner_up = rows[1].runner_up = "DP2/TP4/EP8";
-    rows[0].runner_up_tokens_s = rows[1].runner_up_tokens_s = 800;
-    rows[0].runner_up_interval[0] = rows[1].runner_up_interval[0] = 700;
-    rows[0].runner_up_interval[1] = 900;
-    rows[1].runner_up_interval[1] = 899;
-    rows[0].tied = 1;
-    rows[1].context = 65536;
-    rows[2].context = 131072;
-    expect_map(rows, 3, "h4|DP4/TP2|EP8|=\nh8 b|TP8\nh2 b|DP8");
+                                row("DP8/TP1", 1000), row("DP1/TP8", 1000)};
+    for (int i = 0; i < 4; i++) {
+        rows[i].context = 32768 << i;
+        if (i == 2)
+            continue;
+        rows[i].runner_up = "DP2/TP4/EP8";
+        rows[i].runner_up_tokens_s = 800;
+        rows[i].runner_up_interval[0] = 700;
+        rows[i].runner_up_interval[1] = i == 0 ? 900 : 899;
+    }
+    rows[3].tied = 1;
+    expect_map(rows, 4, "h4|DP4/TP2|EP8|=\nh8 b|TP8\nh2 b|DP8\nh8|TP8|=");
 }
 
 /* On 8 GPUs, 16 sequences fit with 32k tokens, and not with 64k. On 256 GPUs, 64 sequences fit with
  * 32k tokens, and not with 64k. There is no layout of 256 GPUs for 16 sequences. */
 static void test_cells_without_a_layout(void) {
-    prediction_record rows[] = {row("DP8/TP1", 100), row("DP32/TP8", 900),
-                                row_without_time(8, 65536), row_without_time(8, 32768),
-                                row_without_time(256, 65536)};
+    prediction_record rows[] = {
+        row("DP8/TP1", 100), row("DP32/TP8", 900), row_without_time("DP8/TP1", 8, 65536),
+        row_without_time("DP8/TP1", 8, 32768), row_without_time("DP32/TP8", 256, 65536)};
     rows[1].gpus = 256;
     rows[1].batch = 64;
     expect_map(rows, 5,
@@ -319,10 +322,29 @@ static void test_cells_without_a_layout(void) {
                "gr|–\ngr|–\nh8 b|DP32/TP8\ngr|×");
 }
 
-/* Nothing fits on 4 GPUs. */
+/* Nothing fits on 4 GPUs. On 256 GPUs, only a number of sequences was tried that fits nowhere, and
+ * 16, which no layout allows. */
 static void test_gpus_without_a_layout(void) {
-    prediction_record rows[] = {row("DP8/TP1", 100), row_without_time(4, 32768)};
-    expect_map(rows, 2, "gr|×\nh2 b|DP8");
+    prediction_record rows[] = {row("DP8/TP1", 100), row_without_time("DP4/TP1", 4, 32768),
+                                row_without_time("DP256/TP1", 256, 32768)};
+    expect_map(rows, 3, "gr|×\nh2 b|DP8\ngr|–");
+}
+
+/* A damaged file may call a row the best that has no time. */
+static void test_best_row_without_time(void) {
+    prediction_record rows[] = {row("DP8/TP1", 100), row_without_time("DP4/TP2", 8, 65536),
+                                row_without_time("DP4/TP2", 8, 65536)};
+    rows[1].best = rows[2].best = rows[2].largest = true;
+    rows[2].context = 131072;
+    expect_map(rows, 2, "h2 b|DP8\ngr|×");
+    results *r = run_of(rows, 3);
+    report_model *m = fixture_model(r);
+    buf svg = {0};
+    CU_ASSERT_TRUE(figure_largest_part(m, 0, false, &svg));
+    expect_squares(buf_str(&svg), 4, "gr|–\ngr|–\ngr|×");
+    buf_release(&svg);
+    report_model_free(m);
+    results_free(r);
 }
 
 /* Joined files can have two rows for one cell. */
@@ -332,7 +354,7 @@ static void test_the_fastest_row_is_shown(void) {
 }
 
 static void test_rows_without_a_map(void) {
-    prediction_record rows[] = {row("DP8/TP1", 100), row_without_time(8, 65536)};
+    prediction_record rows[] = {row("DP8/TP1", 100), row_without_time("DP8/TP1", 8, 65536)};
     rows[0].best = false; /* a row of --layout */
     results *r = run_of(rows, 2), *none = run_of(NULL, 0);
     report_model *m = fixture_model(r), *empty = fixture_model(none);
@@ -382,7 +404,7 @@ static void test_models_and_networks(void) {
 /* Both cache formats are panels of one figure. */
 static void test_cache_formats_share_a_figure(void) {
     prediction_record rows[] = {row("DP8/TP1", 100), row("DP8/TP1", 100), row("DP8/TP1", 100),
-                                row_without_time(8, 65536)};
+                                row_without_time("DP8/TP1", 8, 65536)};
     for (size_t i = 0; i < 4; i++)
         rows[i].largest = true;
     rows[0].arm = rows[3].arm = "bf16";
@@ -491,6 +513,7 @@ CU_TestInfo tests_layout_map[] = {
     {"ties", test_ties},
     {"cells without a layout", test_cells_without_a_layout},
     {"GPUs without a layout", test_gpus_without_a_layout},
+    {"a best row without a time", test_best_row_without_time},
     {"the fastest row is shown", test_the_fastest_row_is_shown},
     {"rows without a map", test_rows_without_a_map},
     {"models and networks", test_models_and_networks},

@@ -66,7 +66,7 @@ static void legend(buf *out) {
     svg_text(out, "m s", x, 36, "the largest part of a step of the fastest layout");
     svg_text(out, "m s", 0, 54,
              "%  attention in the sum of all parts. Columns: tokens of context. ×  does not fit "
-             "into the memory");
+             "into the memory. –  not predicted");
 }
 
 /* The maps of one model: those that differ in the cache format only. */
@@ -127,10 +127,13 @@ bool figure_largest_part(const report_model *m, size_t index, bool alone, buf *o
                               .alone = alone});
     svg_text_cut(out, "b", 0, 14, buf_str(&name), 120);
     legend(out);
+    bool cut = false;
     for (int i = 0; i < maps.n; i++) {
         layout_map_fill(m, maps.at[i], &map);
         draw_panel(out, &grid, i, &map);
+        cut |= map.gpus.cut || map.contexts.cut;
     }
+    map_panel_cut(out, cut);
     svg_close(out);
     out->failed |= name.failed;
     buf_release(&name);

@@ -44,7 +44,7 @@ static void tip_of(const prediction_record *r, char *out, size_t size) {
     format_context(r->context, context);
     if (r->runner_up[0])
         (void)snprintf(second, sizeof second, "%s %.60s, %.2f×",
-                       layout_map_is_tied(r) ? "tie with" : "second:", r->runner_up,
+                       layout_map_is_tied(r) ? "tie, second:" : "second:", r->runner_up,
                        r->runner_up_tokens_s / r->tokens_s);
     (void)snprintf(out, size, "%.60s, %lld × %s: %.0f tokens/s (%.0f–%.0f); %s", r->layout,
                    (long long)r->batch, context, r->tokens_s, r->tokens_s_interval[0],
@@ -117,10 +117,9 @@ static void legend(buf *out, const layout_map *map) {
              "TP: GPUs that share a replica. Columns: tokens of context. "
              "Row 'largest': the largest batch, with its size");
     svg_text(out, "m s", 0, 54,
-             "=  tie, the interval of the second layout overlaps; bold: no tie. ×  does not fit "
-             "into the memory. –  fewer sequences than replicas in every layout");
-    if (map->gpus.cut || map->batches.cut || map->contexts.cut)
-        svg_text(out, "m s", 0, 70, "The smallest numbers are left out; the table has them");
+             "=  tie: the interval of another layout overlaps; bold: no tie. ×  does not fit into "
+             "the memory. –  fewer sequences than replicas, or not predicted");
+    map_panel_cut(out, map->gpus.cut || map->batches.cut || map->contexts.cut);
 }
 
 /* Draws up to kPanels numbers of GPUs, from number @first on. */

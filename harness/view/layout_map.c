@@ -2,6 +2,13 @@
 
 #include <string.h>
 
+#include "harness/view/layout_text.h"
+
+/* Whether the row has the fastest layout of a cell. */
+static bool is_best(const prediction_record *r) {
+    return r->best && (r->parts & PREDICTION_FITS);
+}
+
 /* ---- keys ---- */
 
 /* Whether both rows have the same model and conditions, apart from the cache format and the
@@ -35,7 +42,7 @@ size_t layout_map_keys(const report_model *m, map_key *out, size_t most) {
     size_t n = 0;
     for (size_t i = 0; i < m->n_predicted; i++) {
         const report_predicted *x = &m->predicted[i];
-        if (x->row->best && is_new(out, n, x) && n < most)
+        if (is_best(x->row) && is_new(out, n, x) && n < most)
             out[n++] = (map_key){x->file, x->row, x->row->network};
     }
     return n;
@@ -80,34 +87,28 @@ static void add(map_axis *a, int64_t value, int most) {
  * belong to no map. */
 static bool is_in(const map_key *key, const report_predicted *x) {
     const prediction_record *r = x->row;
-    return (r->best || !(r->parts & PREDICTION_FITS)) && same_map(key, x) &&
+    return (is_best(r) || !(r->parts & PREDICTION_FITS)) && same_map(key, x) &&
            (!r->network[0] || strcmp(r->network, key->network) == 0);
 }
 
 static void put(map_cell *c, const prediction_record *r) {
-    if (r->best && (!c->best || r->tokens_s > c->best->tokens_s))
+    if (is_best(r) && (!c->best || r->tokens_s > c->best->tokens_s))
         c->best = r;
-    c->too_large |= !r->best;
+    c->too_large |= !is_best(r);
 }
 
-/* Finds out why cells are empty. A row of sequences that do not fit does not have their number. A
- * number of sequences that has no layout is smaller than all numbers that have one, at any context.
- * So if a context has a row of sequences that do not fit, these are its empty cells from the
- * smallest number on that has a layout. */
-static void mark_too_large(layout_map *map, int g, const bool unfit[MAP_CONTEXTS]) {
-    int least = map->batches.n;
+/* A row of sequences that do not fit does not have their number. But of the layouts with a sequence
+ * for each replica, it has the one with the most replicas. So its sequences are at least as many as
+ * its replicas, and a number of sequences that has no layout is smaller. @replicas: the fewest
+ * replicas of such a row for each context; 0 = there is no such row. */
+static void mark_too_large(layout_map *map, int g, const int replicas[MAP_CONTEXTS]) {
     for (int b = 0; b < map->batches.n; b++)
         for (int c = 0; c < map->contexts.n; c++)
-            if (map->at[g][b][c].best && b < least)
-                least = b;
-    least = least == map->batches.n ? 0 : least;
-    for (int b = least; b < map->batches.n; b++)
-        for (int c = 0; c < map->contexts.n; c++)
-            map->at[g][b][c].too_large = unfit[c];
+            map->at[g][b][c].too_large = replicas[c] > 0 && map->batches.at[b] >= replicas[c];
 }
 
 void layout_map_fill(const report_model *m, const map_key *key, layout_map *out) {
-    bool unfit[MAP_GPUS][MAP_CONTEXTS] = {{false}};
+    int replicas[MAP_GPUS][MAP_CONTEXTS] = {{0}};
     *out = (layout_map){.key = *key};
     for (size_t i = 0; i < m->n_predicted; i++) {
         const prediction_record *r = m->predicted[i].row;
@@ -115,7 +116,7 @@ void layout_map_fill(const report_model *m, const map_key *key, layout_map *out)
             continue;
         add(&out->gpus, r->gpus, MAP_GPUS);
         add(&out->contexts, r->context, MAP_CONTEXTS);
-        if (r->best && !r->largest)
+        if (is_best(r) && !r->largest)
             add(&out->batches, r->batch, MAP_BATCHES);
     }
     for (size_t i = 0; i < m->n_predicted; i++) {
@@ -127,18 +128,20 @@ void layout_map_fill(const report_model *m, const map_key *key, layout_map *out)
         if (r->largest) {
             out->has_largest = true;
             put(&out->largest[g][c], r);
-        } else if (!r->best)
-            unfit[g][c] = true;
-        else if (b >= 0)
+        } else if (!is_best(r)) {
+            const int dp = layout_read(r->layout).dp;
+            if (dp > 0 && (!replicas[g][c] || dp < replicas[g][c]))
+                replicas[g][c] = dp;
+        } else if (b >= 0)
             put(&out->at[g][b][c], r);
     }
     for (int g = 0; g < out->gpus.n; g++)
-        mark_too_large(out, g, unfit[g]);
+        mark_too_large(out, g, replicas[g]);
 }
 
 bool layout_map_is_tied(const prediction_record *best) {
-    return best->runner_up && best->runner_up[0] &&
-           best->runner_up_interval[1] >= best->tokens_s_interval[0];
+    return best->tied > 0 ||
+           (best->runner_up[0] && best->runner_up_interval[1] >= best->tokens_s_interval[0]);
 }
 
 void layout_map_text(const report_model *m, const map_key *key, buf *out) {

@@ -48,7 +48,7 @@ bool layout_map_same_but_arm(const map_key *a, const map_key *b);
 /* Fills the map. If several rows belong to one cell, the fastest one is taken. */
 void layout_map_fill(const report_model *m, const map_key *key, layout_map *out);
 
-/* Whether the interval of the second fastest layout overlaps that of the fastest one. */
+/* Whether the interval of another layout overlaps that of the fastest one. */
 bool layout_map_is_tied(const prediction_record *best);
 
 /* Appends the model and the conditions of a map: "deepseek-v3, weights in e4m3, network ib-ndr". In

@@ -45,8 +45,13 @@ map_square map_panel_square(const map_panel *p, int column, double y, double hei
 void map_panel_empty(buf *out, const map_square *s, const map_cell *cell) {
     svg_rect(out, "gr", s->x + 0.5, s->y + 0.5, s->w - 1, s->h - 1,
              cell->too_large ? "does not fit into the memory"
-                             : "fewer sequences than replicas in every layout");
+                             : "fewer sequences than replicas in every layout, or not predicted");
     svg_text(out, "m c", s->x + s->w / 2, s->y + s->h / 2 + 4, cell->too_large ? "×" : FORMAT_NONE);
+}
+
+void map_panel_cut(buf *out, bool cut) {
+    if (cut)
+        svg_text(out, "m s", 0, 70, "The smallest numbers are left out; the table has them");
 }
 
 double map_panel_swatch(buf *out, const char *cls, double x, double y, const char *text) {

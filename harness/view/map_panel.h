@@ -42,6 +42,9 @@ map_square map_panel_square(const map_panel *p, int column, double y, double hei
 /* Draws a cell without a layout: a frame with a sign. */
 void map_panel_empty(buf *out, const map_square *s, const map_cell *cell);
 
+/* If @cut, notes in the head of the figure that an axis has more numbers. */
+void map_panel_cut(buf *out, bool cut);
+
 /* Draws a square with its text, which is an entry of the legend. @x, @y: start of its base line.
  * Returns where the next entry begins. */
 double map_panel_swatch(buf *out, const char *cls, double x, double y, const char *text);
