@@ -599,14 +599,16 @@ static void test_place(void) {
          1, 2, 1, RANKS_PORT},
         {"RANK=255 WORLD_SIZE=256 MASTER_ADDR=h", 255, 256, -1, RANKS_PORT},
     };
+    rank_place p;
+    snap_err err;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        rank_place p;
-        snap_err err;
         CU_ASSERT_EQUAL(place_of(good[i].line, &p, &err), SNAP_OK);
         CU_ASSERT(p.rank == good[i].rank && p.size == good[i].size);
         CU_ASSERT(p.local_rank == good[i].local_rank && p.port == good[i].port);
         CU_ASSERT_EQUAL(rank_place_size(), p.size);
     }
+    CU_ASSERT_EQUAL(place_of("PMI_RANK=1 PMI_SIZE=300 MASTER_ADDR=h", &p, &err), SNAP_E_USAGE);
+    CU_ASSERT_EQUAL(rank_place_size(), 300);
 }
 
 static void test_impossible_place(void) {

@@ -37,7 +37,7 @@ static snap_status start_ranks(snap_err *err) {
     if (given.devices.n < 2)
         return err_set(err, SNAP_E_USAGE,
                        "bench exchange needs at least two GPUs: --devices 0,1, or a launcher that "
-                       "sets RANK and WORLD_SIZE");
+                       "starts at least two processes");
     return rank_processes_run(given.devices.n, err);
 }
 

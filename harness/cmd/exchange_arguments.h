@@ -15,7 +15,7 @@ typedef struct {
 } exchange_arguments;
 
 /* Joins the group as the rank that @place says, and measures. Rank 0 prints and saves the result.
- * After an error, the process ends here if another one prints the message of the group.
+ * After an error, the process ends here, unless its message still has to be printed.
  * SNAP_E_WRONG for a wrong result, and the errors of the group, the device and saving. */
 snap_status exchange_rank(const exchange_arguments *a, opt_shared *shared, const rank_place *place,
                           snap_err *err) SNAP_CHECK_RESULT;

@@ -25,14 +25,14 @@ snap_status rank_processes_run(int size, snap_err *err) SNAP_CHECK_RESULT;
 /* Adds the lines for this program to the facts that ranks_join() compares. */
 snap_status rank_program_facts(buf *facts, snap_err *err) SNAP_CHECK_RESULT;
 
-/* How a rank that a launcher has started joins its group. If the main thread does not return after
- * a failure, for example because it waits for the GPU for ever, the group's thread ends the
- * process. */
+/* How a rank joins its group, whether this program or another launcher has started it. If the main
+ * thread does not return after a failure, for example because it waits for the GPU for ever, the
+ * group's thread ends the process. */
 ranks_options rank_join_options(void);
 
-/* If the message of the group is printed elsewhere, ends this rank without it. It is printed by
- * the launcher, if this program has started the ranks. Otherwise each rank that finds a failure
- * prints it at once, and a rank that receives it from rank 0 does not. */
+/* Ends this rank, unless its error still has to be printed. If this program has started the ranks,
+ * the launcher prints the message of the group. Otherwise each rank that finds a failure of the
+ * group prints it at once, and a rank that receives it from rank 0 does not. */
 void rank_leave_message(const snap_err *err);
 
 /* The argument with which this program is another rank of a split model (generator/local/split.h).

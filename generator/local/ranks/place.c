@@ -63,7 +63,7 @@ static const launcher_names *find_launcher(void) {
 int rank_place_size(void) {
     int size = 0;
     const launcher_names *l = find_launcher();
-    return l && read_number(l->size, 2, RANKS_MOST, &size, NULL) == SNAP_OK ? size : 0;
+    return l && read_number(l->size, 2, INT32_MAX, &size, NULL) == SNAP_OK ? size : 0;
 }
 
 snap_status rank_place_read(rank_place *out, snap_err *err) {

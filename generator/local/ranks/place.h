@@ -47,8 +47,8 @@ typedef struct {
  */
 snap_status rank_place_read(rank_place *out, snap_err *err) SNAP_CHECK_RESULT;
 
-/* How many processes a launcher has started together with this one; 0 = no launcher, or its
- * variable is no number. */
+/* How many processes a launcher has started together with this one; may be more than RANKS_MOST.
+ * 0 = no launcher, or its variable for this number is not set or is no number above 1. */
 int rank_place_size(void);
 
 enum { RANKS_VISIBLE = 512 /* bytes of a list for CUDA_VISIBLE_DEVICES */ };

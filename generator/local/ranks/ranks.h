@@ -51,7 +51,8 @@ typedef struct {
                          "" = no name */
     const volatile sig_atomic_t *cancel; /* ends ranks_join() when it becomes nonzero; or NULL */
     /* Called once with the failure of the group, from any thread, before it is sent on to other
-     * ranks. @from_rank_0: rank 0 has sent it to this rank, after the same call there. NULL =
+     * ranks, which must not wait long for it. It must not call functions of this file.
+     * @from_rank_0: rank 0 has sent the failure to this rank, after the same call there. NULL =
      * nothing is done. */
     void (*on_failure)(const snap_err *why, bool from_rank_0);
 } ranks_options;
