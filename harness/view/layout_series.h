@@ -31,8 +31,9 @@ typedef struct {
 
 /* Collects the curves of layouts of several GPUs in the arena, in the order of
  * decode_speeds_find(). Rows of maps are left out, because a map has a layout only where it is the
- * fastest one. Each point has the largest FP8 batch of its context and, if several steps
- * have it, the largest BF16 batch. Returns false when out of memory. */
+ * fastest one. If a context was measured with several batches, its point is the step with the
+ * largest FP8 batch, and among these the one with the largest BF16 batch. Returns false when out of
+ * memory. */
 bool layout_series_find(const report_model *m, arena *mem, layout_series_list *out);
 
 #endif

@@ -46,7 +46,8 @@ void map_panel_empty(buf *out, const map_square *s, const map_cell *cell) {
     svg_rect(out, "gr", s->x + 0.5, s->y + 0.5, s->w - 1, s->h - 1,
              cell->too_large ? "does not fit into the memory"
                              : "fewer sequences than replicas in every layout, or not predicted");
-    svg_text(out, "m c", s->x + s->w / 2, s->y + s->h / 2 + 4, cell->too_large ? "×" : FORMAT_NONE);
+    const char *sign = cell->too_large ? "×" : FORMAT_NONE;
+    svg_text(out, "m c", s->x + s->w / 2, s->y + s->h / 2 + 4, sign);
 }
 
 void map_panel_cut(buf *out, bool cut) {
