@@ -53,14 +53,16 @@ __device__ void to_scores(const router &r, float *x) {
         x[i] /= sum;
 }
 
-/* One warp's part of shared memory. */
+/* One warp's part of shared memory. Lane l has the experts l, 32 + l and so on. */
 struct choice_memory {
-    float *score, *biased, *group; /* [experts], [experts], [groups] */
-    uint8_t *taken, *kept;         /* [experts], [groups] */
-    int *expert;                   /* [chosen] */
+    float *score, *biased; /* [experts] */
+    uint32_t *order;       /* [experts] order_of() the biased scores; 0: cannot be chosen */
+    float *group;          /* [groups] */
+    int *expert;           /* [chosen] */
+    uint8_t *kept;         /* [groups] */
 
     static __host__ __device__ size_t bytes(const router &r) {
-        return (static_cast<size_t>(r.experts) * 9 + static_cast<size_t>(r.groups) * 5 +
+        return (static_cast<size_t>(r.experts) * 12 + static_cast<size_t>(r.groups) * 5 +
                 static_cast<size_t>(r.chosen) * 4 + 63) /
                16 * 16;
     }
@@ -68,71 +70,122 @@ struct choice_memory {
     __device__ choice_memory(char *at, const router &r) {
         score = reinterpret_cast<float *>(at);
         biased = score + r.experts;
-        group = biased + r.experts;
+        order = reinterpret_cast<uint32_t *>(biased + r.experts);
+        group = reinterpret_cast<float *>(order + r.experts);
         expert = reinterpret_cast<int *>(group + r.groups);
-        taken = reinterpret_cast<uint8_t *>(expert + r.chosen);
-        kept = taken + r.experts;
+        kept = reinterpret_cast<uint8_t *>(expert + r.chosen);
     }
 };
 
-__device__ float rate_group(const router &r, const float *x, int size) {
+/* Reads the logits and the bias of a row, with several loads in flight. */
+__device__ void read_logits(const route_args &a, const choice_memory &c, int64_t row) {
+    enum { kAtOnce = 8 };
+    const int n = a.how.experts;
+    for (int from = threadIdx.x % 32; from < n; from += 32 * kAtOnce) {
+        float logit[kAtOnce], bias[kAtOnce];
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            const int e = min(from + 32 * i, n - 1);
+            logit[i] = __ldcg(a.scores + row * n + e);
+            bias[i] = a.bias ? a.bias[e] : 0.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++)
+            if (from + 32 * i < n) {
+                c.score[from + 32 * i] = logit[i];
+                c.biased[from + 32 * i] = bias[i];
+            }
+    }
+}
+
+/* The two largest of some numbers. */
+struct two_largest {
     float first = -INFINITY, second = -INFINITY;
-    for (int i = 0; i < size; i++) {
-        if (isnan(x[i]))
-            return x[i];
-        if (x[i] > first) {
-            second = first;
-            first = x[i];
-        } else if (x[i] > second) {
-            second = x[i];
+    bool nan = false; /* whether one of the numbers is NaN */
+
+    __device__ void add(float x) {
+        nan = nan || isnan(x);
+        second = fmaxf(second, fminf(first, x));
+        first = fmaxf(first, x);
+    }
+    /* Adds the numbers of the lane whose number differs by @mask. */
+    __device__ void merge(int mask) {
+        const float other = __shfl_xor_sync(~0u, first, mask),
+                    below = __shfl_xor_sync(~0u, second, mask);
+        nan = __shfl_xor_sync(~0u, nan, mask) || nan;
+        add(other);
+        add(below);
+    }
+};
+
+/* Rates all groups. Up to eight lanes share a group, if the warp has room for all groups. */
+__device__ void rate_groups(const router &r, const choice_memory &c) {
+    const int size = r.experts / r.groups, share = r.groups <= 4 ? 8 : r.groups <= 8 ? 4 : 1;
+    const int lane = threadIdx.x % 32, own = lane % share;
+    for (int from = 0; from < r.groups; from += 32 / share) {
+        const int g = from + lane / share;
+        two_largest t;
+        for (int i = own; g < r.groups && i < size; i += share)
+            t.add(c.biased[g * size + i]);
+        for (int mask = 1; mask < share; mask *= 2)
+            t.merge(mask);
+        if (g < r.groups && own == 0) {
+            c.group[g] = t.nan ? NAN : r.by_two ? t.first + t.second : t.first;
+            c.kept[g] = 0;
         }
     }
-    return r.by_two ? first + second : first;
 }
 
 __device__ void keep_best_groups(const router &r, const choice_memory &c) {
-    const int lane = threadIdx.x % 32, size = r.experts / r.groups;
-    for (int g = lane; g < r.groups; g += 32) {
-        c.group[g] = rate_group(r, c.biased + g * size, size);
-        c.kept[g] = 0;
-    }
+    rate_groups(r, c);
     __syncwarp();
     for (int i = 0; i < r.groups_kept; i++) {
         const int g = best_left(c.group, c.kept, r.groups);
         __syncwarp();
-        if (lane == 0)
+        if (threadIdx.x % 32 == 0)
             c.kept[g] = 1;
         __syncwarp();
     }
-    for (int e = lane; e < r.experts; e += 32)
-        c.taken[e] = !c.kept[e / size];
-    __syncwarp();
 }
+
+/* The best one of a lane's experts; of equal ones the first. */
+struct lane_best {
+    uint32_t order = 0;
+    int expert = INT_MAX;
+
+    __device__ lane_best(const choice_memory &c, int n) {
+#pragma unroll 8
+        for (int i = threadIdx.x % 32; i < n; i += 32)
+            if (c.order[i] > order) {
+                order = c.order[i];
+                expert = i;
+            }
+    }
+};
 
 /* Writes the chosen experts of a row to c.expert, in the order of choice. */
 __device__ void choose(const route_args &a, const choice_memory &c, int64_t row) {
-    const int lane = threadIdx.x % 32, n = a.how.experts;
-    for (int i = lane; i < n; i += 32) {
-        c.score[i] = __ldcg(a.scores + row * n + i);
-        c.taken[i] = 0;
-    }
-    __syncwarp();
+    const int lane = threadIdx.x % 32, n = a.how.experts, groups = a.how.groups, size = n / groups;
+    read_logits(a, c, row);
     to_scores(a.how, c.score);
-    __syncwarp();
     for (int i = lane; i < n; i += 32)
-        c.biased[i] = a.bias ? c.score[i] + a.bias[i] : c.score[i];
+        c.biased[i] += c.score[i];
     __syncwarp();
-    if (a.how.groups > 1)
+    if (groups > 1)
         keep_best_groups(a.how, c);
+    for (int i = lane; i < n; i += 32)
+        c.order[i] = groups == 1 || c.kept[i / size] ? order_of(c.biased[i]) : 0;
+    lane_best own(c, n);
     for (int i = 0; i < a.how.chosen; i++) {
-        const int e = best_left(c.biased, c.taken, n);
-        __syncwarp();
-        if (lane == 0) {
-            c.taken[e] = 1;
+        const uint32_t most = __reduce_max_sync(~0u, own.order);
+        const int e = __reduce_min_sync(~0u, own.order == most ? own.expert : INT_MAX);
+        if (own.expert == e) {
             c.expert[i] = e;
+            c.order[e] = 0;
+            own = lane_best(c, n);
         }
-        __syncwarp();
     }
+    __syncwarp();
 }
 
 /* Where the experts of a row and their weights are written: the lists of this rank, or the message

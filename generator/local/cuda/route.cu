@@ -3,10 +3,14 @@
  * more rows take three further launches and a memset for sorting. sort_messages(): the same sorting
  * for rows whose experts were chosen before, by this rank or another one (EP).
  *
- * A block scores a group of rows against a slice of the experts. Every group reads the router's
- * weights again, from L2, so groups are large if there are many rows, and slices are many if there
- * are few groups. The last block of a group to finish makes the choice, one warp per row. With up
- * to kFewRows rows, the last block of all then sorts. */
+ * A block scores a group of rows against some of the experts. Every group reads the router's
+ * weights again, from L2. There are two kernels for this:
+ *   route_held   for few rows. A block has two experts. Its threads hold their weights in registers
+ *                and load them while the previous kernel still runs.
+ *   route_rows   for more rows, and for rows that are too wide for the registers. Groups are large
+ *                if there are many rows, and slices of experts are many if there are few groups.
+ * The last block of a group to finish makes the choice, one warp per row. With up to kFewRows rows,
+ * the last block of all then sorts. */
 #include <algorithm>
 #include <climits>
 
@@ -77,10 +81,10 @@ __device__ void scan_counts(const route_args &a, int *count) {
 __device__ void sort_pairs(const route_args &a, int *count) {
     const int experts = a.routed + a.shared, slots = a.how.chosen + a.shared;
     const int pairs = a.rows * slots;
-    for (int e = threadIdx.x; e <= experts; e += kThreads)
+    for (int e = threadIdx.x; e <= experts; e += blockDim.x)
         count[e] = 0;
     __syncthreads();
-    for (int p = threadIdx.x; p < pairs; p += kThreads) {
+    for (int p = threadIdx.x; p < pairs; p += blockDim.x) {
         const int e = __ldcg(a.expert + p);
         if (e >= 0)
             atomicAdd(count + e, 1);
@@ -89,7 +93,7 @@ __device__ void sort_pairs(const route_args &a, int *count) {
     if (threadIdx.x < 32)
         scan_counts(a, count);
     __syncthreads();
-    for (int p = threadIdx.x; p < pairs; p += kThreads) {
+    for (int p = threadIdx.x; p < pairs; p += blockDim.x) {
         const int e = __ldcg(a.expert + p);
         const int at = e >= 0 ? atomicAdd(count + e, 1) : e;
         a.place[p] = at;
@@ -98,7 +102,170 @@ __device__ void sort_pairs(const route_args &a, int *count) {
     }
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* How many warps choose at the same time. */
+__host__ __device__ int choosing_warps(const route_args &a, int rows) {
+    enum { kMostBytes = 96 << 10 };
+    const int fit = static_cast<int>(kMostBytes / choice_memory::bytes(a.how)),
+              warps = rows < kWarps ? rows : static_cast<int>(kWarps);
+    return fit < 1 ? 1 : fit < warps ? fit : warps;
+}
+
+/* Called by all blocks of a group of rows, when they have written their scores. The last one makes
+ * the choices, and the last one of all groups sorts. @group: the number of the group; @from, @rows:
+ * its first row, and how many it has at most; @blocks: how many blocks it has; @memory: shared
+ * memory of choice_bytes(). */
+__device__ void choose_and_sort(const route_args &a, char *memory, int group, int from, int rows,
+                                int blocks, int groups) {
+    if (!last_of(a.ticket + 1 + group, blocks))
+        return;
+    const int warps = choosing_warps(a, rows), warp = threadIdx.x / 32;
+    if (warp < warps) {
+        const choice_memory c(memory + warp * choice_memory::bytes(a.how), a.how);
+        for (int r = warp; r < rows && from + r < a.rows; r += warps) {
+            choose(a, c, from + r);
+            write_choice(a, c, from + r);
+        }
+    }
+    __syncthreads();
+    if (a.rows <= kFewRows && !a.message && (groups == 1 || last_of(a.ticket, groups)))
+        sort_pairs(a, reinterpret_cast<int *>(memory));
+}
+
+/* Bytes of shared memory for choosing and sorting. */
+size_t choice_bytes(const route_args &a, int rows) {
+    return std::max(static_cast<size_t>(choosing_warps(a, rows)) * choice_memory::bytes(a.how),
+                    static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int));
+}
+
+/* ---- few rows, weights in registers ---------------------------------------------------------- */
+
+enum {
+    kHeldThreads = 512,
+    kHeldWarps = kHeldThreads / 32,
+    kHeldExperts = 2,                      /* of a block */
+    kHeldRows = kHeldWarps / kHeldExperts, /* most rows of a group: each warp adds up one score */
+    kHeldParts = 4,
+    kHeldWidth = 4 * kHeldThreads * kHeldParts, /* widest row */
+    kHeldMost = 16, /* most rows for which route_held was faster than route_rows on an H200 */
+};
+
+/* A thread's part of a row: four numbers of each 4 * kHeldThreads. */
+struct held_row {
+    float4 part[kHeldParts];
+
+    static __device__ int column(int i) {
+        return 4 * (threadIdx.x + i * kHeldThreads);
+    }
+    __device__ void load(const float *row, int width) {
+#pragma unroll
+        for (int i = 0; i < kHeldParts; i++)
+            part[i] = column(i) < width ? *reinterpret_cast<const float4 *>(row + column(i))
+                                        : make_float4(0, 0, 0, 0);
+    }
+    __device__ void multiply(const held_row &by) {
+#pragma unroll
+        for (int i = 0; i < kHeldParts; i++) {
+            part[i].x *= by.part[i].x;
+            part[i].y *= by.part[i].y;
+            part[i].z *= by.part[i].z;
+            part[i].w *= by.part[i].w;
+        }
+    }
+    __device__ float dot(const held_row &w) const {
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < kHeldParts; i++)
+            sum += part[i].x * w.part[i].x + part[i].y * w.part[i].y + part[i].z * w.part[i].z +
+                   part[i].w * w.part[i].w;
+        return sum;
+    }
+};
+
+/* Writes the norm of row @row. All threads of a block must call this. */
+__device__ void write_normed(const route_args &a, int64_t row, const held_row &x, float *scratch) {
+    const float scale =
+        norm_scale(block_sum(x.dot(x), scratch) / static_cast<float>(a.hidden) + a.eps);
+#pragma unroll
+    for (int i = 0; i < kHeldParts; i++) {
+        const int col = held_row::column(i);
+        if (col >= a.hidden)
+            return;
+        const float4 v = x.part[i], w = *reinterpret_cast<const float4 *>(a.norm + col);
+        const uint2 rounded = normed(v, scale, 1, w);
+        *reinterpret_cast<uint2 *>(a.packed + row * a.hidden + col) = rounded;
+        if (a.message)
+            *reinterpret_cast<uint2 *>(a.message + row * message_row(a.hidden, a.how.chosen) +
+                                       col) = rounded;
+        if (a.identity)
+            *reinterpret_cast<float4 *>(a.identity + row * a.hidden + col) = {
+                v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+    }
+}
+
+/* The sums of the warps of a block: for each row, its squares and its products with each expert's
+ * weights. */
+struct held_sums {
+    float squares[kHeldRows][kHeldWarps], score[kHeldRows][kHeldExperts][kHeldWarps];
+};
+
+/* Adds up one score in each warp. The norm's scale multiplies the sum, not its terms. */
+__device__ void add_scores(const route_args &a, const held_sums &s, int from, int rows) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / kHeldExperts,
+              own = warp % kHeldExperts, expert = blockIdx.x * kHeldExperts + own;
+    if (row >= rows || expert >= a.how.experts)
+        return;
+    const float squares = warp_sum(lane < kHeldWarps ? s.squares[row][lane] : 0.0f),
+                score = warp_sum(lane < kHeldWarps ? s.score[row][own][lane] : 0.0f);
+    if (lane == 0)
+        a.scores[static_cast<int64_t>(from + row) * a.how.experts + expert] =
+            score * norm_scale(squares / static_cast<float>(a.hidden) + a.eps);
+}
+
+/* A block scores @group rows against kHeldExperts experts. It loads their weights, and multiplies
+ * them with those of the norm, before it waits for the rows. */
+__global__ void __launch_bounds__(kHeldThreads) route_held(route_args a, int group) {
+    extern __shared__ char memory[];
+    __shared__ float scratch[32];
+    __shared__ held_sums sums;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, first = blockIdx.x * kHeldExperts;
+    const int from = blockIdx.y * group, rows = min(group, a.rows - from);
+    held_row x, next, w[kHeldExperts];
+    let_next();
+    next.load(a.norm, a.hidden);
+#pragma unroll
+    for (int e = 0; e < kHeldExperts; e++) {
+        const int64_t expert = min(first + e, a.how.experts - 1);
+        w[e].load(a.gate + expert * a.hidden, a.hidden);
+        w[e].multiply(next);
+    }
+    if (a.bias && 32 * threadIdx.x < a.how.experts)
+        prefetch_line(a.bias + 32 * threadIdx.x);
+    wait_previous();
+    next.load(a.x + static_cast<int64_t>(from) * a.hidden, a.hidden);
+    for (int r = 0; r < rows; r++) {
+        x = next;
+        if (r + 1 < rows)
+            next.load(a.x + static_cast<int64_t>(from + r + 1) * a.hidden, a.hidden);
+        const float squares = warp_sum(x.dot(x));
+        if (lane == 0)
+            sums.squares[r][warp] = squares;
+#pragma unroll
+        for (int e = 0; e < kHeldExperts; e++) {
+            const float score = warp_sum(x.dot(w[e]));
+            if (lane == 0)
+                sums.score[r][e][warp] = score;
+        }
+        if (r % gridDim.x == blockIdx.x)
+            write_normed(a, from + r, x, scratch);
+    }
+    __syncthreads();
+    add_scores(a, sums, from, rows);
+    choose_and_sort(a, memory, blockIdx.y, from, group, gridDim.x, gridDim.y);
+}
+
+/* ---- more rows ------------------------------------------------------------------------------- */
 
 /* Normalises rows of x into shared memory. The first expert slice of a row group also writes them
  * to global memory. */
@@ -157,39 +324,16 @@ __device__ void score(const route_args &a, const float *h, int from) {
     }
 }
 
-/* Prefetches this block's router weights into L2 while the previous kernel still runs. */
-__device__ void prefetch_weights(const route_args &a) {
-    const int lane = threadIdx.x % 32, line = 128 / sizeof(float);
-    for (int e = blockIdx.y * kWarps + threadIdx.x / 32; e < a.how.experts; e += gridDim.y * kWarps)
-        for (int i = lane * line; i < a.hidden; i += 32 * line)
-            prefetch_line(a.gate + static_cast<int64_t>(e) * a.hidden + i);
-}
-
 template <int ROWS>
 __global__ void __launch_bounds__(kThreads) route_rows(route_args a) {
     extern __shared__ char memory[];
     __shared__ float scratch[32];
     const int from = blockIdx.x * ROWS;
     let_next();
-    if (ROWS == 1)
-        prefetch_weights(a);
     wait_previous();
     normalise<ROWS>(a, reinterpret_cast<float *>(memory), from, scratch);
     score<ROWS>(a, reinterpret_cast<const float *>(memory), from);
-    if (!last_of(a.ticket + 1 + blockIdx.x, gridDim.y))
-        return;
-    const int warps = min(kWarps, ROWS);
-    const int warp = threadIdx.x / 32;
-    if (warp < warps) {
-        const choice_memory c(memory + warp * choice_memory::bytes(a.how), a.how);
-        for (int r = warp; r < ROWS && from + r < a.rows; r += warps) {
-            choose(a, c, from + r);
-            write_choice(a, c, from + r);
-        }
-    }
-    __syncthreads();
-    if (a.rows <= kFewRows && !a.message && (gridDim.x == 1 || last_of(a.ticket, gridDim.x)))
-        sort_pairs(a, reinterpret_cast<int *>(memory));
+    choose_and_sort(a, memory, blockIdx.x, from, ROWS, gridDim.y, gridDim.x);
 }
 
 /* ---- sorting many pairs, in three launches --------------------------------------------------- */
@@ -300,10 +444,12 @@ __global__ void __launch_bounds__(kThreads) unpack_and_sort(route_args a, rank_r
     sort_pairs(a, count);
 }
 
-/* Sets the kernel's limit of dynamic shared memory, always to the same maximum. The limit belongs
- * to the process: if each model set only what it needs, one could lower it below what another
- * needs. */
-cudaError_t allow_memory(const void *kernel) {
+/* Lets a kernel have @bytes of dynamic shared memory. The limit is always set to the same maximum,
+ * because it belongs to the process: if each model set only what it needs, one could lower it below
+ * what another needs. */
+cudaError_t allow_memory(const void *kernel, size_t bytes) {
+    if (bytes <= 47 * 1024) /* every kernel may have this much beside its static shared memory */
+        return cudaSuccess;
     int device = 0, most = 0;
     cudaFuncAttributes own;
     cudaError_t e = cudaGetDevice(&device);
@@ -328,22 +474,32 @@ int slices_of(const stream_of &s, const route_args &a, size_t bytes) {
 
 template <int ROWS>
 cudaError_t launch_rows(const stream_of &s, const route_args &a) {
-    const size_t bytes = std::max({static_cast<size_t>(ROWS) * a.hidden * sizeof(float),
-                                   std::min<size_t>(ROWS, kWarps) * choice_memory::bytes(a.how),
-                                   static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int)});
-    if (bytes > 47 * 1024) { /* the kernel also has static shared memory */
-        const cudaError_t e = allow_memory(reinterpret_cast<const void *>(route_rows<ROWS>));
-        if (e != cudaSuccess)
-            return e;
-    }
+    const size_t bytes =
+        std::max(static_cast<size_t>(ROWS) * a.hidden * sizeof(float), choice_bytes(a, ROWS));
+    const cudaError_t e = allow_memory(reinterpret_cast<const void *>(route_rows<ROWS>), bytes);
+    if (e != cudaSuccess)
+        return e;
     const dim3 grid(static_cast<unsigned>((a.rows + ROWS - 1) / ROWS),
                     static_cast<unsigned>(slices_of<ROWS>(s, a, bytes)));
     return launch(s, route_rows<ROWS>, grid, kThreads, bytes, a);
 }
 
+/* Groups are as small as one block on each SM allows. */
+cudaError_t launch_held(const stream_of &s, const route_args &a) {
+    const int blocks = (a.how.experts + kHeldExperts - 1) / kHeldExperts;
+    const int groups =
+        std::max({1, std::min(s.sms / blocks, a.rows), (a.rows + kHeldRows - 1) / kHeldRows});
+    const int group = (a.rows + groups - 1) / groups;
+    const size_t bytes = choice_bytes(a, group);
+    const cudaError_t e = allow_memory(reinterpret_cast<const void *>(route_held), bytes);
+    const dim3 grid(static_cast<unsigned>(blocks),
+                    static_cast<unsigned>((a.rows + group - 1) / group));
+    return e == cudaSuccess ? launch(s, route_held, grid, kHeldThreads, bytes, a, group) : e;
+}
+
 cudaError_t score_and_choose(const stream_of &s, const route_args &a) {
-    if (a.rows <= 8)
-        return launch_rows<1>(s, a);
+    if (a.rows <= kHeldMost && a.hidden <= kHeldWidth)
+        return launch_held(s, a);
     if (a.rows <= 32)
         return launch_rows<2>(s, a);
     return a.rows > kFewRows && a.hidden <= 4096 ? launch_rows<8>(s, a) : launch_rows<4>(s, a);
