@@ -12,12 +12,13 @@
  * registers hold sums, and four hold operands.
  *
  * A tile product keeps the tile unit busy for 16 clocks, and the vector units are free meanwhile.
- * So after each product, the core does one unit of work on which no running product depends
- * (other_work()). Work for which there are not enough products runs by itself. On a processor that
- * throttles its tile unit, products that follow each other directly take more time than products
- * with other instructions between them (docs/lab/2026-11-30-amx-peers.md). Several row blocks have
- * enough products for all work, so their units are small. They also prefetch a tile of the next
- * step after two products of each step. */
+ * So after each product, or each pair of products, the core does one unit of work on which no
+ * running product depends (other_work()). Work for which there are not enough products runs by
+ * itself. On a processor that throttles its tile unit, products that follow each other directly
+ * take more time than products with other instructions between them
+ * (docs/lab/2026-11-30-amx-peers.md). Several row blocks have enough products for all work, so
+ * their units are small, and one follows each product. They also prefetch a tile of the next step
+ * after two products of each step. */
 #ifndef SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 #define SNAPMLA_KERNELS_CPU_AMX_KERNEL_H
 
@@ -38,6 +39,12 @@ static void other_work(amx_work *w) {
         pack_columns(w);
     else if (decoding_left(w))
         decode_unit(w);
+}
+
+/* Called after the first product of a pair. */
+INLINE void work_between(amx_work *w) {
+    if (!w->one_block)
+        other_work(w);
 }
 
 /* If there are several row blocks, prefetches a tile to L1, whose rows lie @bytes from each
@@ -64,7 +71,7 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         TILE_LOAD(6, q + i * kTileWords, kTileRow);
         TILE_PRODUCT(0, 4, 6);
         prefetch_tile(w, above + kDepth, row);
-        other_work(w);
+        work_between(w);
         TILE_LOAD(5, below, row);
         TILE_PRODUCT(2, 5, 6);
         prefetch_tile(w, below + kDepth, row);
@@ -72,7 +79,7 @@ INLINE void scores_block(amx_work *w, const uint16_t *k, const uint32_t *q, floa
         if (tiles == 2) {
             TILE_LOAD(7, q + (steps + i) * kTileWords, kTileRow);
             TILE_PRODUCT(1, 4, 7);
-            other_work(w);
+            work_between(w);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
@@ -136,7 +143,7 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         TILE_LOAD(6, v, kTileRow);
         TILE_PRODUCT(0, 4, 6);
         prefetch_tile(w, v + apart, kTileRow);
-        other_work(w);
+        work_between(w);
         TILE_LOAD(7, v + kTileWords, kTileRow);
         TILE_PRODUCT(1, 4, 7);
         prefetch_tile(w, v + apart + kTileWords, kTileRow);
@@ -144,7 +151,7 @@ INLINE void values_block(amx_work *w, const uint32_t *p, const uint32_t *v, size
         if (tiles == 2) {
             TILE_LOAD(5, p + (size_t)kTokenSteps * kTileWords, kTileRow);
             TILE_PRODUCT(2, 5, 6);
-            other_work(w);
+            work_between(w);
             TILE_PRODUCT(3, 5, 7);
             other_work(w);
         }
