@@ -80,6 +80,7 @@ start exchange "$checks/check_exchange"
 start backend "$checks/check_backend"
 start step "$checks/check_step" check
 start codes "$checks/check_codes"
+start route "$checks/check_route"
 generator=$build/test/generator
 if [ -x "$generator" ]; then
     start model "$generator" --suite cuda_model --suite cuda_engine
