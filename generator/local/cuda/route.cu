@@ -139,6 +139,32 @@ size_t choice_bytes(const route_args &a, int rows) {
                     static_cast<size_t>(a.routed + a.shared + 1) * sizeof(int));
 }
 
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+enum { kAtOnce = 8 }; /* loads of 16 bytes that a thread has in flight */
+
+/* Loads four numbers from @first on, four from @first + @step on, and so on. Numbers from @end on
+ * are zero. */
+__device__ __forceinline__ void load_several(float4 (&v)[kAtOnce], const float *from, int first,
+                                             int step, int end) {
+#pragma unroll
+    for (int i = 0; i < kAtOnce; i++)
+        v[i] = first + i * step < end ? *reinterpret_cast<const float4 *>(from + first + i * step)
+                                      : make_float4(0, 0, 0, 0);
+}
+
+/* Writes four numbers of a normalised row. */
+__device__ __forceinline__ void write_four(const route_args &a, int64_t row, int col,
+                                           const float4 &v) {
+    const uint2 rounded = normed(v, 1, 1, make_float4(1, 1, 1, 1));
+    *reinterpret_cast<uint2 *>(a.packed + row * a.hidden + col) = rounded;
+    if (a.message)
+        *reinterpret_cast<uint2 *>(a.message + row * message_row(a.hidden, a.how.chosen) + col) =
+            rounded;
+    if (a.identity)
+        *reinterpret_cast<float4 *>(a.identity + row * a.hidden + col) = v;
+}
+
 /* ---- few rows, weights in registers ---------------------------------------------------------- */
 
 enum {
@@ -193,14 +219,8 @@ __device__ void write_normed(const route_args &a, int64_t row, const held_row &x
         if (col >= a.hidden)
             return;
         const float4 v = x.part[i], w = *reinterpret_cast<const float4 *>(a.norm + col);
-        const uint2 rounded = normed(v, scale, 1, w);
-        *reinterpret_cast<uint2 *>(a.packed + row * a.hidden + col) = rounded;
-        if (a.message)
-            *reinterpret_cast<uint2 *>(a.message + row * message_row(a.hidden, a.how.chosen) +
-                                       col) = rounded;
-        if (a.identity)
-            *reinterpret_cast<float4 *>(a.identity + row * a.hidden + col) = {
-                v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w};
+        write_four(a, row, col,
+                   {v.x * scale * w.x, v.y * scale * w.y, v.z * scale * w.z, v.w * scale * w.w});
     }
 }
 
@@ -267,52 +287,72 @@ __global__ void __launch_bounds__(kHeldThreads) route_held(route_args a, int gro
 
 /* ---- more rows ------------------------------------------------------------------------------- */
 
+/* Copies a row of x to @h in shared memory. Returns the sum of a thread's squares. */
+__device__ float copy_row(const route_args &a, float *h, int64_t row) {
+    const int step = 4 * kThreads;
+    float squares = 0;
+    for (int from = 4 * threadIdx.x; from < a.hidden; from += kAtOnce * step) {
+        float4 x[kAtOnce];
+        load_several(x, a.x + row * a.hidden, from, step, a.hidden);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            squares += squares_of(x[i]);
+            if (from + i * step < a.hidden)
+                *reinterpret_cast<float4 *>(h + from + i * step) = x[i];
+        }
+    }
+    return squares;
+}
+
+/* Multiplies a row in shared memory by @scale and by the norm's weights. */
+__device__ void scale_row(const route_args &a, float *h, int64_t row, float scale) {
+    const int step = 4 * kThreads;
+    for (int from = 4 * threadIdx.x; from < a.hidden; from += kAtOnce * step) {
+        float4 w[kAtOnce];
+        load_several(w, a.norm, from, step, a.hidden);
+#pragma unroll
+        for (int i = 0; i < kAtOnce; i++) {
+            const int col = from + i * step;
+            if (col >= a.hidden)
+                continue;
+            float4 &x = *reinterpret_cast<float4 *>(h + col);
+            x = {x.x * scale * w[i].x, x.y * scale * w[i].y, x.z * scale * w[i].z,
+                 x.w * scale * w[i].w};
+            if (blockIdx.y == 0)
+                write_four(a, row, col, x);
+        }
+    }
+}
+
 /* Normalises rows of x into shared memory. The first expert slice of a row group also writes them
  * to global memory. */
 template <int ROWS>
 __device__ void normalise(const route_args &a, float *h, int from, float *scratch) {
-    for (int r = 0; r < ROWS; r++) {
-        const int64_t row = from + r;
-        float squares = 0;
-        if (row >= a.rows)
-            break;
-        for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
-            const float x = a.x[row * a.hidden + i];
-            h[r * a.hidden + i] = x;
-            squares += x * x;
-        }
-        const float scale =
-            norm_scale(block_sum(squares, scratch) / static_cast<float>(a.hidden) + a.eps);
-        for (int i = threadIdx.x; i < a.hidden; i += kThreads) {
-            const float x = h[r * a.hidden + i] * scale * a.norm[i];
-            h[r * a.hidden + i] = x;
-            if (blockIdx.y == 0) {
-                a.packed[row * a.hidden + i] = __float2bfloat16_rn(x);
-                if (a.message)
-                    a.message[row * message_row(a.hidden, a.how.chosen) + i] =
-                        __float2bfloat16_rn(x);
-                if (a.identity)
-                    a.identity[row * a.hidden + i] = x;
-            }
-        }
+    for (int r = 0; r < ROWS && from + r < a.rows; r++) {
+        float *own = h + r * a.hidden;
+        const float squares = block_sum(copy_row(a, own, from + r), scratch);
+        scale_row(a, own, from + r, norm_scale(squares / static_cast<float>(a.hidden) + a.eps));
     }
     __syncthreads();
 }
 
 template <int ROWS>
 __device__ void score(const route_args &a, const float *h, int from) {
-    const int lane = threadIdx.x % 32;
+    const int lane = threadIdx.x % 32, step = 4 * 32;
     for (int e = blockIdx.y * kWarps + threadIdx.x / 32; e < a.how.experts;
          e += gridDim.y * kWarps) {
-        const float *w = a.gate + static_cast<int64_t>(e) * a.hidden;
         float sum[ROWS] = {};
-#pragma unroll 4
-        for (int i = 4 * lane; i < a.hidden; i += 128) {
-            const float4 f = __ldg(reinterpret_cast<const float4 *>(w + i));
+        for (int first = 4 * lane; first < a.hidden; first += kAtOnce * step) {
+            float4 w[kAtOnce];
+            load_several(w, a.gate + static_cast<int64_t>(e) * a.hidden, first, step, a.hidden);
 #pragma unroll
-            for (int r = 0; r < ROWS; r++) {
-                const float4 x = *reinterpret_cast<const float4 *>(h + r * a.hidden + i);
-                sum[r] += f.x * x.x + f.y * x.y + f.z * x.z + f.w * x.w;
+            for (int i = 0; i < kAtOnce; i++) {
+                const int col = first + i * step < a.hidden ? first + i * step : first;
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) {
+                    const float4 x = *reinterpret_cast<const float4 *>(h + r * a.hidden + col);
+                    sum[r] += w[i].x * x.x + w[i].y * x.y + w[i].z * x.z + w[i].w * x.w;
+                }
             }
         }
 #pragma unroll
