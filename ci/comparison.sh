@@ -12,8 +12,8 @@ trap 'rm -rf "$out"' EXIT
 to=results/comparison
 devices='
 results/nvidia-h200/2026-11-30-aebbce433e26-vendor
-results/nvidia-h200/2026-11-30-76eeb6fd4214-opencl-vendor
-results/intel-xeon-16-threads/2026-12-01-1ea4e52b9a00-vendor
+results/nvidia-h200/2026-12-01-a95954e79542-opencl-vendor
+results/intel-xeon-16-threads/2026-12-01-98404811c8ad-vendor
 results/amd-epyc-zen4-2-threads/2026-12-01-fde6c3f31fa5-vendor
 results/amd-epyc-zen4-2-threads/2026-12-01-fde6c3f31fa5-pocl-vendor
 results/amd-epyc-2-threads/2026-11-30-37d211d35c19-vendor
