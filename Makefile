@@ -51,8 +51,9 @@ HARDEN = -fPIE -fstack-protector-strong $(CET) $(FORTIFY)
 HARDEN_LD := -Wl,-z,relro,-z,now,-z,noexecstack
 # Unicode's normalisation forms. Few tokenizers need them; without the library those are refused.
 UTF8PROC := $(shell $(PKG_CONFIG) --exists libutf8proc 2>/dev/null && echo libutf8proc)
-PKG_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC)
-PKG_LIBS = $(shell $(PKG_CONFIG) --libs $(PACKAGES) $(UTF8PROC))
+# The first use of these variables replaces them by their values, so pkg-config does not run for each file.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) $(UTF8PROC)) $(if $(UTF8PROC),-DSNAPMLA_UTF8PROC))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES) $(UTF8PROC)))$(PKG_LIBS)
 LIBS = $(PKG_LIBS) -lsnappy $(CUDA_LIBS) -lpthread -lm
 Q := $(if $(filter 1,$(V)),,@)
 
