@@ -377,7 +377,8 @@ figures: $(BUILD)/test/evals $(BUILD)/test/generator
 # ---- fuzzing: libFuzzer on every fuzz_X.c, FUZZ_SECONDS each, from seeds/fuzz_X beside it ----
 FUZZ_SECONDS ?= 60
 FUZZ_CC ?= clang-14
-FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. -O1 -g1 -fsanitize=address,undefined \
+FUZZ_OPTIMISATION ?= -O1# for runs of a few seconds, -O0 takes less time in all
+FUZZ_FLAGS := -std=c17 -D_GNU_SOURCE -I. $(FUZZ_OPTIMISATION) -g1 -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined
 FUZZERS := $(patsubst %.c,$(BUILD)/fuzz/%,$(foreach l,$(LAYERS),$(wildcard $(l)/test/fuzz_*.c)))
 # Code that no target needs is left out. The matrix products of models are not instrumented: clang takes
