@@ -68,14 +68,15 @@ make -s BUILD="$build/analyze" DEVELOPER=1 CUDA=0 -j"$(nproc)" all >/dev/null \
     fail 'gcc -fanalyzer'
 
 # One file for each process: with several files, clang 14 reports every va_list as uninitialised.
-# max-nodes limits how far the paths of a function are followed. The default is about ten times as far.
-# A limit of 50,000 takes 1.8 times as long as 20,000 and finds no more.
+# max-nodes limits how far the paths of a function are followed. The default is more than twenty times
+# as far. A limit of 10,000 finds the same 112 of 120 seeded faults as 20,000, in three quarters of the
+# time. With 5,000, it misses two of them.
 step 'clang-tidy 14'
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 # shellcheck disable=SC2086
 printf '%s\n' $sources | xargs -P "$(nproc)" -n 1 sh -c \
     '"$0" --quiet --warnings-as-errors="*" "$@" -- -std=c17 -D_GNU_SOURCE -I. -I"$BUILD_DIR" \
-    -Xclang -analyzer-config -Xclang max-nodes=20000 2>/dev/null' \
+    -Xclang -analyzer-config -Xclang max-nodes=10000 2>/dev/null' \
     "$tidy" || fail 'clang-tidy'
 [ -z "$failed" ] || {
     echo "lint: failed: ${failed#; }" >&2
