@@ -306,22 +306,23 @@ test-pipes: all $(BUILD)/plugins/python-arm.so
 	$(Q)sh ci/named_pipes.sh $(BUILD)/snapmla
 
 # ---- checks ----
-.PHONY: check sanitize-and-lint lint includes audit sanitize goldens golden-record format test-tutorial
-# The steps run one after the other, because most of them use all processors.
+.PHONY: check lint includes audit sanitize goldens golden-record format test-tutorial
+# The steps run one after the other, because most of them use all processors. The lint measures nothing,
+# so it runs beside them with the lowest priority: while tests wait for a timeout or another process.
 check:
-	$(Q)for step in test test-alloc test-tutorial sanitize-and-lint test-jobs; do \
-	    began=$$(date +%s); $(MAKE) --no-print-directory $$step || exit 1; \
-	    echo "check: $$step took $$(($$(date +%s) - began)) s"; done
+	$(Q)sh ci/install-deps.sh test
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all test-programs $(BUILD)/snapmla.1
+	$(Q)nice -n 19 $(MAKE) --no-print-directory lint & lint=$$!; \
+	    for step in test test-alloc test-tutorial sanitize-and-small test-jobs; do \
+	        began=$$(date +%s); $(MAKE) --no-print-directory $$step || { kill $$lint; exit 1; }; \
+	        echo "check: $$step took $$(($$(date +%s) - began)) s"; done; wait $$lint
 	@echo "check: all passed"
 
-# The lint and the small checks measure nothing, so they run beside the sanitizers. The lint has the
-# lowest priority: it runs while tests wait for a timeout or for another process. The small checks end
-# while the sanitizers' tests are still being compiled.
-sanitize-and-lint: all $(BUILD)/snapmla.1
-	$(Q)nice -n 19 $(MAKE) --no-print-directory lint & lint=$$!; \
-	    $(MAKE) --no-print-directory small-checks & small=$$!; \
-	    $(MAKE) --no-print-directory sanitize; code=$$?; \
-	    wait $$small || code=1; wait $$lint || code=1; exit $$code
+# The small checks end while the sanitizers' tests are still being compiled.
+.PHONY: sanitize-and-small
+sanitize-and-small:
+	$(Q)$(MAKE) --no-print-directory small-checks & small=$$!; \
+	    $(MAKE) --no-print-directory sanitize; code=$$?; wait $$small || code=1; exit $$code
 
 # These steps use one processor for most of their time. So they run side by side.
 .PHONY: small-checks
